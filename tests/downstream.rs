@@ -45,7 +45,7 @@ fn a_rust_crate_gets_evals_that_cargo_runs() {
          .config/nextest.toml: written\n\
          .gitignore: written\n\n\
          next: cargo test --test skill_evals; with SKILL_EVALS_LIVE=1 it runs the agents\n\
-         where crates.io has no skill-evals yet: begin with --path DIR or --git URL\n"
+         if crates.io does not have skill-evals yet: begin with --path DIR or --git URL\n"
     );
     assert_eq!(
         read(&fixture, "Cargo.toml"),
@@ -92,7 +92,15 @@ fn a_test_target_without_our_harness_is_left_alone_and_told_of() {
 fn a_repository_without_rust_gets_a_small_crate_a_skill_and_cases() {
     let lock = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock")).expect("our Cargo.lock");
     let fixture = Fixture::new().file("README.md", "No Rust here.\n").file("evals/Cargo.lock", lock);
-    let ran = fixture.run(&["init"]);
+    let asked = fixture.run(&["init"]);
+    assert_eq!(asked.code, 2, "{}", asked.stdout);
+    assert!(asked.stderr.contains("init would write:\n  evals/Cargo.toml\n"), "{}", asked.stderr);
+    assert!(
+        !fixture.root().join("skills").exists() && asked.stderr.contains("nothing was written"),
+        "{}",
+        asked.stderr
+    );
+    let ran = fixture.run(&["init", "--yes"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     for line in [
         "evals/Cargo.toml: written",
@@ -114,10 +122,10 @@ fn a_repository_without_rust_gets_a_small_crate_a_skill_and_cases() {
     let ran = cargo_test(&fixture.root().join("evals"), &[]);
     assert!(ran.status.success() && text(&ran).contains("2 passed; 0 failed; 3 ignored"), "{}", text(&ran));
     assert_eq!(
-        fixture.run(&["init"]).stdout.matches("is there already").count(),
+        fixture.run(&["init", "--yes"]).stdout.matches("is there already").count(),
         6,
         "{}",
-        fixture.run(&["init"]).stdout
+        fixture.run(&["init", "--yes"]).stdout
     );
 }
 
@@ -188,7 +196,7 @@ fn evals_are_green_at_once_in_a_repository_a_crate_a_member_and_a_workspace() {
     assert!(nextest || std::env::var_os("REQUIRE_AGENTS").is_none(), "cargo-nextest is missing");
     for Before { fixture, folder, nextest: place, tests } in before() {
         let here = fixture.root().join(folder);
-        let ran = run_in(&here, &["init", "--path", env!("CARGO_MANIFEST_DIR")]);
+        let ran = run_in(&here, &["init", "--yes", "--path", env!("CARGO_MANIFEST_DIR")]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert!(!ran.stdout.contains("crates.io"), "{}", ran.stdout);
         let next = next(&ran);
@@ -215,7 +223,7 @@ fn evals_are_green_at_once_in_a_repository_a_crate_a_member_and_a_workspace() {
         assert!(test.status.success() && text(&test).contains("stale-stubs"), "{}", text(&test));
         let stubs = fixture.run(&["stubs"]);
         assert!(stubs.code == 0 && stubs.stdout.contains("stubs.rs: written"), "{}{}", stubs.stdout, stubs.stderr);
-        let again = run_in(&here, &["init", "--path", env!("CARGO_MANIFEST_DIR")]);
+        let again = run_in(&here, &["init", "--yes", "--path", env!("CARGO_MANIFEST_DIR")]);
         assert!(!again.stdout.contains("written") && !again.stdout.contains(": added"), "{}", again.stdout);
         // What it wrote as first cases is what `generate` writes.
         let prompts = format!("evals/skills/{skill}/prompts.csv");
@@ -231,7 +239,7 @@ fn a_checkout_or_a_git_repository_is_where_cargo_gets_the_crate() {
     let ours = Path::new(env!("CARGO_MANIFEST_DIR"));
     let commit = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(ours).output().expect("git starts");
     let url = format!("file://{}", ours.display());
-    let ran = fixture.run(&["init", "--git", &url, "--rev", String::from_utf8_lossy(&commit.stdout).trim()]);
+    let ran = fixture.run(&["init", "--yes", "--git", &url, "--rev", String::from_utf8_lossy(&commit.stdout).trim()]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(read(&fixture, "Cargo.toml").contains(&format!("skill-evals = {{ git = {url:?}, rev = ")));
     if commit.status.success() {
@@ -245,7 +253,7 @@ fn a_checkout_or_a_git_repository_is_where_cargo_gets_the_crate() {
     }
     // A way that is relative is one from the crate.
     let fixture = Fixture::new().skill("tidy").file("tool/Cargo.toml", "[package]\nname = \"skill-evals\"\n");
-    assert_eq!(fixture.run(&["init", "--path", "tool"]).code, 0);
+    assert_eq!(fixture.run(&["init", "--yes", "--path", "tool"]).code, 0);
     assert!(
         read(&fixture, "evals/Cargo.toml").contains("skill-evals = { path = \"../tool\", default-features = false }")
     );
@@ -294,13 +302,13 @@ fn a_builder_chooses_roots_and_adds_checks() {
     // The program asks the harness, wherever in the repository its crate is, and comes to the same verdicts.
     let settings = "skill_roots = [\"plugins/skills\"]\nharness = \"inner/skill_evals\"\n";
     let sample = patched(sample).file("evals/evals.toml", settings);
-    let ran = sample.run(&["run", "--replay", "--mode", "codex", "greeting::explicit"]);
+    let ran = sample.run(&["run", "--replay", "-v", "--mode", "codex", "greeting::explicit"]);
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("greeting/explicit/codex: fail") && ran.stdout.contains("says-ahoy"), "{}", ran.stdout);
     assert!(ran.stdout.contains("greeting/explicit-json/codex: pass"), "{}", ran.stdout);
     // One that cannot be built is told; nothing is graded without it.
     let sample = sample.file("inner/tests/skill_evals.rs", "use skill_evals::harness::Harness; fn main() { no }");
-    let ran = sample.run(&["run", "--replay", "--mode", "codex", "greeting::explicit"]);
+    let ran = sample.run(&["run", "--replay", "-v", "--mode", "codex", "greeting::explicit"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("cannot find value `no`") && ran.stderr.contains("SKILL_EVALS_HARNESS"),

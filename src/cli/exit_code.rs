@@ -1,56 +1,57 @@
-//! What the program's exit code says.
+//! The exit codes of the program.
 
 use std::process::ExitCode;
 
 use skill_evals::results::summary::{BAD_CASE, NOT_OPENED, NOT_RECORDED, STALE, Summary, UNREADABLE};
 use skill_evals::trial::outcome::Verdict;
 
-/// The exit codes as `--help` tells them.
+/// The exit codes, as `--help` lists them.
 pub const HELP: &str = "Exit codes:
-  0    every case passed: by its share of passed trials, where `threshold` says less than all
+  0    every case passed; `threshold` sets the share of its trials that must pass
   1    a case failed
   2    could not run: invalid arguments, settings, cases or recordings, an unknown run, a run that is running
   3    nothing failed, but something was not measured: infrastructure, a limit, a judge without an answer, no recording
   4    `compare` only: the trials do not decide
   130  interrupted";
 
-/// How a command ended. Scripts match on the numbers, which never change.
+/// How a command ended. The numbers never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// It ran and found nothing wrong (warnings count as nothing); every trial passed.
+    /// No errors (warnings do not count), and every trial passed.
     Clean = 0,
-    /// It ran and found problems; a trial failed, whatever else happened.
+    /// Errors, or a trial failed.
     Problems = 1,
-    /// It could not run: no repository, an unreadable file, wrong arguments or settings.
+    /// The command could not run: no repository, an unreadable file, invalid arguments or settings.
     CouldNotRun = 2,
-    /// No trial failed, but at least one measured nothing: infrastructure, a cost limit, or a judge without a usable
-    /// answer.
+    /// No trial failed, but at least one was not measured: infrastructure, a cost limit, or a judge without a usable answer.
     Infrastructure = 3,
     /// Everything was measured, and the trials do not decide a comparison.
     Undecided = 4,
-    /// It was interrupted before its end.
     Interrupted = 130,
 }
 
 impl Exit {
-    /// What a summary means for the exit code: the verdicts of its cases, and what was not run.
+    /// The exit code of a summary: by the verdicts of its cases, and by trials that were not run.
     pub fn of_summary(summary: &Summary) -> Self {
-        let exit = |verdict| if summary.cases_with(verdict) > 0 { Self::of_verdict(verdict) } else { Self::Clean };
-        // In replay a case without a recording is no fault, unless there is nothing else.
+        // In replay, a case without a recording is not an error, unless no case has one.
         let unrecorded = summary.not_run.get(NOT_RECORDED).copied().unwrap_or_default();
-        let measured = summary.total.ended();
-        let could_not = [BAD_CASE, STALE, UNREADABLE, NOT_OPENED].iter().any(|why| summary.not_run.contains_key(*why));
-        let not_run = summary.not_run.values().sum::<usize>() > unrecorded || measured == 0;
-        let others = match (could_not, not_run) {
+        let not_run = summary.not_run.values().sum::<usize>() > unrecorded || summary.total.ended() == 0;
+        let could_not_run =
+            [BAD_CASE, STALE, UNREADABLE, NOT_OPENED].iter().any(|why| summary.not_run.contains_key(*why));
+        let mut exit = match (could_not_run, not_run) {
             (true, _) => Self::CouldNotRun,
             (_, true) => Self::Infrastructure,
             _ => Self::Clean,
         };
-        [Verdict::Fail, Verdict::Error, Verdict::Unscored].into_iter().map(exit).fold(others, Self::worse)
+        for verdict in [Verdict::Fail, Verdict::Error, Verdict::Unscored] {
+            if summary.cases_with(verdict) > 0 {
+                exit = exit.worse(Self::of_verdict(verdict));
+            }
+        }
+        exit
     }
 
-    /// What one trial's verdict means for the exit code.
     pub fn of_verdict(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Pass => Self::Clean,
@@ -59,17 +60,21 @@ impl Exit {
         }
     }
 
-    /// The one to report of two: what could not run hides what failed, and a failure hides what measured nothing.
+    /// The exit code to return of two: a command that could not run comes before a failure, and a failure before a trial that was
+    /// not measured.
     pub fn worse(self, other: Self) -> Self {
-        let rank = |exit| match exit {
+        if other.rank() > self.rank() { other } else { self }
+    }
+
+    fn rank(self) -> u8 {
+        match self {
             Self::Clean => 0,
             Self::Undecided => 1,
             Self::Infrastructure => 2,
             Self::Problems => 3,
             Self::CouldNotRun => 4,
             Self::Interrupted => 5,
-        };
-        if rank(other) > rank(self) { other } else { self }
+        }
     }
 }
 

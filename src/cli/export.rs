@@ -1,4 +1,4 @@
-//! The options by which results are exported, one for each export that there is.
+//! The options that export results, one for each export.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -13,29 +13,29 @@ use skill_evals::report::EXPORTS;
 use skill_evals::report::export::{CaseLocations, Export, ExportTarget, Results};
 use skill_evals::store;
 
-/// The group of the options that print something in place of the table: at most one is given.
+/// The group of the options that replace the table on standard output. At most one is allowed.
 pub const IN_PLACE: &str = "in_place";
 
-/// The exports that were chosen.
-pub struct ExportArgs(Vec<ChosenExports>);
+/// The chosen exports.
+pub struct ExportArgs(Vec<ChosenExport>);
 
-struct ChosenExports {
+struct ChosenExport {
     export: &'static Export,
-    /// Where it goes, if it goes to a file.
+    /// The output file of an export that has one.
     file: Option<PathBuf>,
 }
 
 impl Args for ExportArgs {
     fn augment_args(command: Command) -> Command {
-        let option = |export: &&Export| {
+        let options = EXPORTS.iter().map(|export| {
             let option = Arg::new(export.name).long(export.name).help(export.about);
             match export.target {
                 ExportTarget::File => option.value_name("FILE").value_parser(clap::value_parser!(PathBuf)),
                 ExportTarget::Output => option.action(ArgAction::SetTrue).group(IN_PLACE),
                 ExportTarget::Job { .. } => option.action(ArgAction::SetTrue).conflicts_with(IN_PLACE),
             }
-        };
-        command.group(ArgGroup::new(IN_PLACE)).args(EXPORTS.iter().map(option))
+        });
+        command.group(ArgGroup::new(IN_PLACE)).args(options)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -44,68 +44,64 @@ impl Args for ExportArgs {
 }
 
 impl FromArgMatches for ExportArgs {
-    fn from_arg_matches(given: &ArgMatches) -> Result<Self, clap::Error> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let chosen = EXPORTS.into_iter().filter_map(|export| match export.target {
             ExportTarget::File => {
-                Some(ChosenExports { export, file: Some(given.get_one::<PathBuf>(export.name)?.clone()) })
+                Some(ChosenExport { export, file: Some(matches.get_one::<PathBuf>(export.name)?.clone()) })
             }
             ExportTarget::Output | ExportTarget::Job { .. } => {
-                given.get_flag(export.name).then_some(ChosenExports { export, file: None })
+                matches.get_flag(export.name).then_some(ChosenExport { export, file: None })
             }
         });
         Ok(Self(chosen.collect()))
     }
 
-    fn update_from_arg_matches(&mut self, given: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(given)?;
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
 }
 
 impl ExportArgs {
-    /// Whether this export was chosen.
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|chosen| chosen.export.name == name)
     }
 
-    /// Whether one is printed in place of the table.
+    /// Whether an export replaces the table.
     pub fn in_place(&self) -> bool {
         self.0.iter().any(|chosen| matches!(chosen.export.target, ExportTarget::Output))
     }
 
-    /// The first that goes to a file, if that is standard output.
+    fn files(&self) -> impl Iterator<Item = (&'static Export, &Path)> {
+        self.0.iter().filter_map(|chosen| Some((chosen.export, chosen.file.as_deref()?)))
+    }
+
+    /// The first export whose file is standard output.
     pub fn file_is_output(&self) -> Option<&'static str> {
-        let to_output = |chosen: &&ChosenExports| chosen.file.as_deref() == Some(Path::new(store::STDOUT));
-        self.0.iter().find(to_output).map(|chosen| chosen.export.name)
+        self.files().find(|(_, file)| *file == Path::new(store::STDOUT)).map(|(export, _)| export.name)
     }
 
-    /// Whether what goes to files could be written now.
-    ///
-    /// # Errors
-    /// The first of them that could not.
+    /// Checks that the files can be written.
     pub fn check_files(&self) -> Result<(), Box<dyn Error>> {
-        let mut files =
-            self.0.iter().filter_map(|ChosenExports { export, file }| Some((export.name, file.as_deref()?)));
-        files.try_for_each(|(name, file)| Ok(store::check_out(file).map_err(|error| format!("--{name}: {error}"))?))
+        for (export, file) in self.files() {
+            store::check_out(file).map_err(|error| format!("--{}: {error}", export.name))?;
+        }
+        Ok(())
     }
 
-    /// Writes what goes to files.
-    ///
-    /// # Errors
-    /// The first that cannot be written; the others are.
+    /// Writes the files. Returns the first error, after trying all files.
     pub fn write_files(&self, results: &Results<'_>) -> Result<(), Box<dyn Error>> {
-        let files = self.0.iter().filter_map(|ChosenExports { export, file }| Some((export, file.as_deref()?)));
-        let written = files.map(|(export, file)| {
-            let text = (export.render)(results)?;
-            Ok(store::write_out(file, |out| out.write_all(text.as_bytes()))?)
-        });
-        written.collect::<Vec<_>>().into_iter().collect()
+        let written: Vec<Result<(), Box<dyn Error>>> = self
+            .files()
+            .map(|(export, file)| {
+                let text = (export.render)(results)?;
+                Ok(store::write_out(file, |out| out.write_all(text.as_bytes()))?)
+            })
+            .collect();
+        written.into_iter().collect()
     }
 
-    /// Prints what goes to standard output.
-    ///
-    /// # Errors
-    /// When that cannot be written.
+    /// Prints the exports that go to standard output.
     pub fn print(&self, results: &Results<'_>, out: &mut impl Write) -> io::Result<()> {
         for chosen in self.0.iter().filter(|chosen| chosen.file.is_none()) {
             out.write_all((chosen.export.render)(results).map_err(io::Error::other)?.as_bytes())?;
@@ -113,7 +109,7 @@ impl ExportArgs {
         Ok(())
     }
 
-    /// Adds to the page of the CI job what goes there. Returns why that failed.
+    /// Adds to the summary page of the CI job. Returns why that failed.
     pub fn add_to_page(&self, results: &Results<'_>) -> Option<String> {
         self.0.iter().find_map(|chosen| match chosen.export.target {
             ExportTarget::Job { page } => add_to_page(&page(results.summary)),
@@ -122,10 +118,9 @@ impl ExportArgs {
     }
 }
 
-/// Where the cases of a catalog are written down.
+/// The files and lines of the cases, from the root of the git repository: CI servers know them so.
 pub fn places(root: &Path, catalog: &Catalog) -> CaseLocations {
-    // CI servers know files by their place in the whole repository.
-    let above = git::place(root).unwrap_or_default();
-    let place = |found: &skill_evals::cases::case::FoundCase| (above.join(&found.file), found.line);
-    catalog.cases.iter().map(|found| (format!("{}/{}", found.skill, found.id), place(found))).collect()
+    let prefix = git::place(root).unwrap_or_default();
+    let cases = catalog.cases.iter();
+    cases.map(|found| (format!("{}/{}", found.skill, found.id), (prefix.join(&found.file), found.line))).collect()
 }

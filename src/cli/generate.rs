@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::{CliResult, RepositoryArgs};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::stdout;
+use crate::cli::output::text_stdout;
 use skill_evals::cases::case::FoundCase;
 use skill_evals::cases::catalog::{FoundSkill, PROMPTS, RESPONSE_SCHEMA};
 use skill_evals::cases::repo_files::{FileKind, RepoFiles};
@@ -36,20 +36,23 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
     if let Some(name) = args.skill.iter().find(|name| !known.contains(&slug(name).as_str())) {
         return Err(format!("unknown skill `{name}`; {}", suggest(&slug(name), &known)).into());
     }
-    let wanted =
-        |found: &&FoundSkill| args.skill.is_empty() || args.skill.iter().any(|name| slug(name) == found.skill().slug);
-    let skills: Vec<&FoundSkill> = catalog.skills.iter().filter(wanted).collect();
+    let mut skills: Vec<&FoundSkill> = catalog.skills.iter().collect();
+    skills.retain(|found| args.skill.is_empty() || args.skill.iter().any(|name| slug(name) == found.skill().slug));
     if skills.is_empty() {
         return Err("no skills found".into());
     }
-    let mut out = stdout();
+    let mut out = text_stdout();
     let mut exit = Exit::Clean;
-    let mut written = false;
+    let mut has_schema = false;
     for found in skills {
         let path = found.evals().join(PROMPTS);
         let shown = safe::line(&path.display().to_string());
-        let unread = catalog.cases_of(&found.skill().slug).find_map(|case| not_read(case));
-        match unread.unwrap_or_else(|| plan(found, repository.kind(&path), args.overwrite)) {
+        let ignored = catalog.cases_of(&found.skill().slug).find_map(|case| ignored_file(case));
+        let plan = match ignored {
+            Some(problem) => GeneratePlan::Skip(problem.to_string()),
+            None => plan(found, repository.kind(&path), args.overwrite),
+        };
+        match plan {
             GeneratePlan::Keep => writeln!(out, "kept {shown}")?,
             GeneratePlan::Skip(why) => {
                 exit = exit.worse(Exit::Problems);
@@ -57,8 +60,8 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
                 writeln!(out, "skipped {folder}: {}", safe::line(&why))?;
             }
             GeneratePlan::Write => {
-                // Rows without their schema could not run: the schema comes first.
-                if !std::mem::replace(&mut written, true) && write_schema(&repository)? {
+                // The schema comes first: rows cannot run without it.
+                if !std::mem::replace(&mut has_schema, true) && write_schema(&repository)? {
                     writeln!(out, "wrote {RESPONSE_SCHEMA}")?;
                 }
                 let text = generate::prompts_csv(found.skill(), generate::script(found, &repository).as_deref());
@@ -67,29 +70,26 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
             }
         }
     }
-    let unread = catalog.cases.iter().any(|case| !case.source.file_problems().is_empty());
-    Ok(if unread { exit.worse(Exit::Problems) } else { exit })
+    let has_problems = catalog.cases.iter().any(|case| !case.source.file_problems().is_empty());
+    Ok(if has_problems { exit.worse(Exit::Problems) } else { exit })
 }
 
-/// What to do about a skill.
 enum GeneratePlan {
     Keep,
     Write,
     Skip(String),
 }
 
-/// Keeps from writing cases beside others that only are not read.
-fn not_read(case: &FoundCase) -> Option<GeneratePlan> {
-    let is_it = |problem: &&Diagnostic| matches!(problem.code, Code::UnreadCases | Code::OrphanCases);
-    let problem = case.source.file_problems().iter().find(is_it)?;
-    Some(GeneratePlan::Skip(problem.to_string()))
+/// The problem of a file of cases that is ignored. No new cases are written next to it.
+fn ignored_file(case: &FoundCase) -> Option<&Diagnostic> {
+    case.source.file_problems().iter().find(|problem| matches!(problem.code, Code::UnreadCases | Code::OrphanCases))
 }
 
-fn plan(found: &FoundSkill, there: FileKind, overwrite: bool) -> GeneratePlan {
+fn plan(found: &FoundSkill, existing: FileKind, overwrite: bool) -> GeneratePlan {
     if let Some(problem) = found.file.problems.iter().find(|problem| problem.is_error()) {
-        return GeneratePlan::Skip(format!("its front matter cannot be relied on: {problem}"));
+        return GeneratePlan::Skip(format!("its front matter has an error: {problem}"));
     }
-    match there {
+    match existing {
         FileKind::File if !overwrite => GeneratePlan::Keep,
         FileKind::File | FileKind::Missing => GeneratePlan::Write,
         FileKind::Symlink => GeneratePlan::Skip("its cases are reached through a symbolic link".to_owned()),
@@ -97,7 +97,7 @@ fn plan(found: &FoundSkill, there: FileKind, overwrite: bool) -> GeneratePlan {
     }
 }
 
-/// Writes the schema that the rows name, if there is none. Whether it did.
+/// Writes the schema that the rows name, if it does not exist. Returns whether it was written.
 fn write_schema(repository: &Repository) -> Result<bool, Box<dyn std::error::Error>> {
     match repository.kind(Path::new(RESPONSE_SCHEMA)) {
         FileKind::File => Ok(false),

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, print_list, select};
+use super::{CliResult, CliResultOf, RepositoryArgs, named_runs, own_checks, print_list, select};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, stdout};
+use crate::cli::output::{stderr, text_stdout};
 use skill_evals::cases::case::FoundCase;
 use skill_evals::report::paint::Paint;
 use skill_evals::report::trial as report;
@@ -46,8 +46,8 @@ pub struct GradeArgs {
     repository: RepositoryArgs,
 }
 
-/// Makes a stored run of the folder that another runner left. Returns its id.
-fn imported(args: &GradeArgs) -> CliResultOf<String> {
+/// Converts the directory of another runner to a stored run. Returns its id.
+fn import_run(args: &GradeArgs) -> CliResultOf<String> {
     let (repository, settings, catalog) = args.repository.read()?;
     let mut run = RunContext::new(repository.root, settings, catalog);
     run.own_checks = own_checks(&run.root)?;
@@ -62,68 +62,70 @@ fn imported(args: &GradeArgs) -> CliResultOf<String> {
 }
 
 pub fn grade(args: &GradeArgs) -> CliResult {
-    let what = if args.runner.is_some() { imported(args)? } else { args.what.clone() };
+    let name = if args.runner.is_some() { import_run(args)? } else { args.what.clone() };
     let (repository, mut settings, catalog) = args.repository.read()?;
-    let folder = PathBuf::from(&what);
-    let stored = if what.contains('/') { None } else { Some(RunFolder::open(&repository.root, &what)?) };
+    let stored = if named_runs::is_directory(&name) { None } else { Some(RunFolder::open(&repository.root, &name)?) };
     if let Some(stored) = &stored {
         select::apply_threshold_of(stored, &mut settings);
     }
-    let mut trials = stored.as_ref().map_or_else(|| store::trials_below(&folder), RunFolder::trials);
-    // What was cut short in a run has no grade, and no evidence to grade.
+    let mut trials = stored.as_ref().map_or_else(|| store::trials_below(Path::new(&name)), RunFolder::trials);
+    // A trial that was cut short has no evidence to grade.
     trials.retain(|trial| trial.has_grade() || trial.meta().map_or(true, |meta| !meta.was_interrupted()));
     if trials.is_empty() {
-        return Err(super::no_trials(&what, stored.as_slice()).into());
+        return Err(super::no_trials(&name, stored.as_slice()).into());
     }
     let mut run = RunContext::new(repository.root, settings, catalog);
     run.own_checks = own_checks(&run.root)?;
     run.versions = versions(&run, &trials)?;
-    let root = &run.root;
-    let mut out = stdout();
     let mut summary = Summary::new(Vec::new(), run.settings.repetition.threshold());
     summary.isolation_wanted = run.settings.isolation.kind;
-    let mut could_not = false;
-    let mut printed = Vec::new();
-    let mut changed = Vec::new();
-    let cases = run.catalog.cases.iter().map(|found| ((&*found.skill, found.id.as_str()), found.as_ref()));
-    let cases: CasesById<'_> = cases.collect();
+    let (mut printed, mut changed_records, mut any_not_graded) = (Vec::new(), Vec::new(), false);
+    let cases: CasesById<'_> =
+        run.catalog.cases.iter().map(|found| ((&*found.skill, found.id.as_str()), found.as_ref())).collect();
     for folder in trials {
         match grade_one(&run, &cases, &folder) {
-            Ok((found, outcome, news)) => {
-                let text = match outcome.grade.verdict {
-                    _ if args.json => String::new(),
-                    Verdict::Pass => report::passed(&outcome, paint(&io::stdout())),
-                    _ => report::graded(root, found, [&outcome], paint(&io::stdout())).concat(),
-                };
-                write!(out, "{text}")?;
+            Ok((found, outcome, changed)) => {
+                if !args.json {
+                    print(&run.root, found, &outcome)?;
+                }
                 let record = TrialRecord::new(&outcome, 1);
                 summary.add(&record);
-                changed.extend(news.then_some(record));
-                let folder = shown_path(root, folder.path());
-                let grade = Box::new(outcome.grade);
-                printed.push(GradeOutput::Graded { id: outcome.id, folder, changed: news, grade });
+                if changed {
+                    changed_records.push(record);
+                }
+                let folder = shown_path(&run.root, folder.path());
+                printed.push(GradeOutput::Graded { id: outcome.id, folder, changed, grade: Box::new(outcome.grade) });
             }
-            Err(why) if args.json => {
-                could_not = true;
-                printed.push(GradeOutput::NotGraded { folder: shown_path(root, folder.path()), problem: why });
-            }
-            Err(why) => {
-                could_not = true;
-                writeln!(out, "{}: {}", safe::line(&folder.path().display().to_string()), safe::block(&why))?;
+            Err(problem) => {
+                any_not_graded = true;
+                if !args.json {
+                    let path = folder.path().display().to_string();
+                    writeln!(text_stdout(), "{}: {}", safe::line(&path), safe::block(&problem))?;
+                }
+                printed.push(GradeOutput::NotGraded { folder: shown_path(&run.root, folder.path()), problem });
             }
         }
     }
     if let Some(stored) = stored {
-        keep_news(&stored, changed, &run.settings)?;
+        update_run(&stored, changed_records, &run.settings)?;
     }
     if args.json {
-        print_list(&mut out, "trials", &printed)?;
+        print_list("trials", &printed)?;
     }
     let exit = Exit::of_summary(&summary);
-    Ok(if could_not { exit.worse(Exit::CouldNotRun) } else { exit })
+    Ok(if any_not_graded { exit.worse(Exit::CouldNotRun) } else { exit })
 }
 
-/// A trial as `--json` prints it.
+fn print(root: &Path, found: &FoundCase, outcome: &Outcome) -> io::Result<()> {
+    let paint = paint(&io::stdout());
+    let text = match outcome.grade.verdict {
+        Verdict::Pass => report::passed(outcome, paint),
+        _ => report::graded(root, found, [outcome], paint).concat(),
+    };
+    text_stdout().write_all(text.as_bytes())
+}
+
+/// A trial, as `--json` prints it.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum GradeOutput {
@@ -131,7 +133,7 @@ enum GradeOutput {
         #[serde(flatten)]
         id: TrialId,
         folder: PathBuf,
-        /// Whether the stored grade was another.
+        /// Whether the grade differs from the stored one.
         changed: bool,
         grade: Box<Grade>,
     },
@@ -141,21 +143,23 @@ enum GradeOutput {
     },
 }
 
-/// The skills of the commits whose skills the trials were given.
+/// The skills of the commits that the trials were run with.
 fn versions(run: &RunContext, trials: &[TrialFolder]) -> Result<Vec<SkillVersion>, String> {
     let commits: BTreeSet<String> = trials.iter().filter_map(|trial| trial.meta().ok()?.commit).collect();
     commits.iter().map(|commit| SkillVersion::of(&run.root, commit, &run.settings)).collect()
 }
 
-/// Brings the run's progress file, and its summary where it has ended, up to the grades.
-fn keep_news(run: &RunFolder, changed: Vec<TrialRecord>, settings: &Settings) -> CliResultOf<()> {
+/// Puts changed grades into the progress file of a run, and into its summary if it has one.
+fn update_run(run: &RunFolder, changed: Vec<TrialRecord>, settings: &Settings) -> CliResultOf<()> {
     if changed.is_empty() {
         return Ok(());
     }
     let mut progress = run.progress()?;
     for mut record in changed {
-        record.attempts = progress.records.get(&record.id).map_or(1, |known| known.attempts);
-        record.ended = progress.records.get(&record.id).and_then(|known| known.ended.clone());
+        if let Some(known) = progress.records.get(&record.id) {
+            record.attempts = known.attempts;
+            record.ended.clone_from(&known.ended);
+        }
         progress.records.insert(record.id.clone(), record);
     }
     run.write_progress(&progress.into_lines())?;
@@ -165,9 +169,10 @@ fn keep_news(run: &RunFolder, changed: Vec<TrialRecord>, settings: &Settings) ->
     Ok(())
 }
 
-/// The cases there are, by skill and id.
+/// Cases by skill and id.
 type CasesById<'a> = HashMap<(&'a str, &'a str), &'a FoundCase>;
 
+/// Grades a trial. Returns whether its stored grade changed.
 fn grade_one<'a>(
     run: &RunContext,
     cases: &CasesById<'a>,
@@ -177,21 +182,22 @@ fn grade_one<'a>(
     let id = meta.id();
     let found = cases.get(&(id.skill.as_str(), id.case.as_str())).copied();
     let found = found.ok_or_else(|| format!("the case `{}` of the skill `{}` no longer exists", id.case, id.skill))?;
-    let bad = |problems: &[_]| report::not_graded(&id, &NoOutcome::BadCase(problems.to_vec()), &run.door, Paint::Plain);
-    let case = found.case().map_err(bad)?;
+    let case = found
+        .case()
+        .map_err(|problems| report::not_graded(&id, &NoOutcome::BadCase(problems.to_vec()), &run.door, Paint::Plain))?;
     if (&meta.case.prompt, &meta.case.system_prompt) != (&case.prompt, &case.system_prompt) {
-        let stays = if folder.has_grade() { "its grade stays as it is" } else { "it is not graded" };
-        return Err(format!("the prompt of `{}/{}` has changed since this was answered: {stays}", id.skill, id.case));
+        let effect = if folder.has_grade() { "its grade is not changed" } else { "it is not graded" };
+        return Err(format!("the prompt of `{}/{}` has changed since this answer: {effect}", id.skill, id.case));
     }
     let skills = run.skills_of(meta.commit.as_deref());
     let skill = skills
         .and_then(|skills| skills.skill(&id.skill))
         .ok_or_else(|| format!("the skill `{}` no longer exists", id.skill))?;
     let (meta, grade) = regrade::regrade(run, case, skill, folder)?;
-    // A recording has no grade of its own; a run's trial has, and keeps the newest.
-    let news = folder.has_grade() && folder.grade().map_or(true, |stored| stored != grade);
-    if news {
+    // A recording has no stored grade.
+    let changed = folder.has_grade() && folder.grade().map_or(true, |stored| stored != grade);
+    if changed {
         folder.write_grade(&grade).map_err(|error| error.to_string())?;
     }
-    Ok((found, table::outcome(id, grade, &meta, folder, &run.settings.prices), news))
+    Ok((found, table::outcome(id, grade, &meta, folder, &run.settings.prices), changed))
 }

@@ -20,16 +20,13 @@ pub struct HarnessArgs {
 }
 
 pub fn harness(args: HarnessArgs) -> ExitCode {
-    match args.repository.open() {
-        Ok(repository) => match own_checks(&repository.root) {
-            Ok(checks) => Harness::new().with_checks(checks).chosen_root(repository.root).run(args.arguments),
-            Err(why) => could_not(&why),
-        },
-        Err(error) => could_not(&error),
+    let repository = args.repository.open().map_err(|error| error.to_string());
+    let ready = repository.and_then(|repository| Ok((own_checks(&repository.root)?, repository.root)));
+    match ready {
+        Ok((checks, root)) => Harness::new().with_checks(checks).chosen_root(root).run(args.arguments),
+        Err(why) => {
+            let _ = writeln!(io::stderr(), "error: {}", safe::block(&why));
+            Exit::CouldNotRun.into()
+        }
     }
-}
-
-fn could_not(why: &dyn std::fmt::Display) -> ExitCode {
-    let _ = writeln!(io::stderr(), "error: {}", safe::block(&why.to_string()));
-    Exit::CouldNotRun.into()
 }

@@ -1,16 +1,17 @@
 //! `skill-evals history`.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs, print_list};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, stdout};
+use crate::cli::output::{stderr, text_stdout};
 use skill_evals::report::diagnostics::counted;
-use skill_evals::report::trend as words;
+use skill_evals::report::trend as report;
 use skill_evals::report::trial::scripted;
-use skill_evals::results::trend::{self, TrendFilter, TrendPoint};
+use skill_evals::results::trend::{self, TrendFilter};
 use skill_evals::skill::slug;
 use skill_evals::store;
 use skill_evals::text::safe;
@@ -35,35 +36,36 @@ pub struct HistoryArgs {
 
 pub fn history(args: &HistoryArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    let wanted = TrendFilter { skill: args.skill.as_deref().map(slug), mode: args.mode.clone() };
+    let filter = TrendFilter { skill: args.skill.as_deref().map(slug), mode: args.mode.clone() };
     let mut points = Vec::new();
     for run in store::runs(&root) {
         if points.len() as u64 == args.last {
             break;
         }
-        match trend::point(&run, &wanted) {
-            Ok(point) => {
-                if let Some(TrendPoint { run, damaged_lines: damaged @ 1.., .. }) = &point {
-                    let lines = counted(*damaged, "line");
+        match trend::point(&run, &filter) {
+            Ok(Some(point)) => {
+                if point.damaged_lines > 0 {
+                    let (id, lines) = (&point.run, counted(point.damaged_lines, "line"));
                     writeln!(
                         stderr(),
-                        "warning: {run}: {lines} of its progress file cannot be read; they are not counted"
+                        "warning: {id}: {lines} of its progress file cannot be read; they are not counted"
                     )?;
                 }
-                points.extend(point);
+                points.push(point);
             }
+            Ok(None) => {}
             Err(error) => writeln!(stderr(), "warning: {}", safe::line(&format!("{}: {error}", run.id())))?,
         }
     }
     points.sort_by(|a, b| (&a.created, &a.run).cmp(&(&b.created, &b.run)));
-    let mut out = stdout();
+    let mut out = text_stdout();
     if args.json {
-        print_list(&mut out, "runs", &points)?;
+        print_list("runs", &points)?;
     } else if points.is_empty() {
         writeln!(out, "no run has measured any such trial yet")?;
     } else {
-        out.write_all(words::chart(&points).as_bytes())?;
-        for by in points.iter().flat_map(|point| &point.scripted).collect::<std::collections::BTreeSet<_>>() {
+        out.write_all(report::chart(&points).as_bytes())?;
+        for by in points.iter().flat_map(|point| &point.scripted).collect::<BTreeSet<_>>() {
             writeln!(out, "{}", safe::line(&scripted(by)))?;
         }
     }

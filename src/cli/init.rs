@@ -1,14 +1,14 @@
 //! `skill-evals init`.
 
-use std::io::{self, Write};
+use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::CliResult;
+use super::{CliResult, CliResultOf};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::stdout;
-use skill_evals::setup::init::{self, CrateSource, FileAction};
+use crate::cli::output::{stderr, text_stdout};
+use skill_evals::setup::init::{self, CrateSource, FileAction, InitMode, InitSummary};
 use skill_evals::text::safe;
 
 #[derive(Args)]
@@ -25,6 +25,9 @@ pub struct InitArgs {
     /// With --git: the commit or tag.
     #[arg(long, value_name = "REV", requires = "git")]
     rev: Option<String>,
+    /// Write without a question, outside a git repository too
+    #[arg(long, short)]
+    yes: bool,
 }
 
 pub fn init(args: &InitArgs) -> CliResult {
@@ -33,22 +36,46 @@ pub fn init(args: &InitArgs) -> CliResult {
         return Err(super::not_found(format!("{} is not a directory", root.display())).into());
     }
     let source = args.source()?;
-    let mut out = stdout();
-    let made = init::init(&root, &source)?;
+    if !args.yes && !root.join("Cargo.toml").exists() && !root.ancestors().any(|parent| parent.join(".git").exists()) {
+        confirm(&init::init(&root, &source, InitMode::Plan)?)?;
+    }
+    let made = init::init(&root, &source, InitMode::Write)?;
+    let mut out = text_stdout();
     for step in made.steps {
-        let done = match step.done {
+        let action = match step.action {
             FileAction::Written => "written".to_owned(),
             FileAction::Added(what) => format!("added {what}"),
             FileAction::IsThere => "is there already".to_owned(),
             FileAction::LeftAlone(what) => format!("is there already and was left alone; {what}"),
         };
-        writeln!(out, "{}", safe::line(&format!("{}: {done}", step.path.display())))?;
+        writeln!(out, "{}", safe::line(&format!("{}: {action}", step.path.display())))?;
     }
     writeln!(out, "\nnext: cargo test {}; with SKILL_EVALS_LIVE=1 it runs the agents", made.cargo)?;
     if source == CrateSource::Release {
-        writeln!(out, "where crates.io has no skill-evals yet: begin with --path DIR or --git URL")?;
+        writeln!(out, "if crates.io does not have skill-evals yet: begin with --path DIR or --git URL")?;
     }
     Ok(Exit::Clean)
+}
+
+/// Lists the files that `init` would write and asks. Fails unless the answer is yes.
+fn confirm(plan: &InitSummary) -> CliResultOf<()> {
+    let mut err = stderr();
+    writeln!(err, "not a git repository and no Cargo.toml; init would write:")?;
+    for step in &plan.steps {
+        if matches!(step.action, FileAction::Written | FileAction::Added(_)) {
+            writeln!(err, "  {}", safe::line(&step.path.display().to_string()))?;
+        }
+    }
+    write!(err, "Continue? [y/N] ")?;
+    err.flush()?;
+    let mut answer = String::new();
+    if io::stdin().lock().read_line(&mut answer)? == 0 {
+        writeln!(err)?;
+    }
+    if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        return Ok(());
+    }
+    Err("nothing was written; go to a repository, or write here with --yes".into())
 }
 
 impl InitArgs {

@@ -8,10 +8,10 @@ use clap::{Args, Subcommand};
 
 use super::{CliResult, CliResultOf, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::stdout;
+use crate::cli::output::{stdout, text_stdout};
 use skill_evals::cases::case::prompts_csv::cell_range;
 use skill_evals::files::bounded;
-use skill_evals::report::judges as words;
+use skill_evals::report::judges as report;
 use skill_evals::results::judges;
 use skill_evals::store::RunFolder;
 use skill_evals::text::diagnostic::SourceLocation;
@@ -54,18 +54,17 @@ pub fn judge(args: &JudgeArgs) -> CliResult {
         JudgeCommand::Calibrate { labels, runs } => (runs, Some(read_labels(labels)?)),
     };
     let root = args.repository.open()?.root;
-    let (mut trials, mut seen, mut named) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut trials, mut names, mut runs) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for run in &args.runs {
-        if !named.insert(run) {
+        if !runs.insert(run) {
             return Err(format!("{run} is named twice: its trials would count twice").into());
         }
         for trial in judges::read(&RunFolder::open(&root, run)?)? {
-            if labels.is_some() && !seen.insert(trial.trial.clone()) {
-                let which = trial.trial;
-                return Err(format!(
-                    "{which} is in several of these runs: labels cannot say which is meant; name one run"
-                )
-                .into());
+            if labels.is_some() && !names.insert(trial.trial.clone()) {
+                let name = trial.trial;
+                return Err(
+                    format!("{name} is in several of these runs: labels do not name the run; name one run").into()
+                );
             }
             trials.push(trial);
         }
@@ -77,19 +76,18 @@ pub fn judge(args: &JudgeArgs) -> CliResult {
         && !trials.iter().any(|trial| labels.contains_key(&trial.trial))
     {
         let example = &trials[0].trial;
-        return Err(format!("no label is of a judged trial; `trial` is written as it is printed: {example}").into());
+        return Err(format!("no label names a judged trial; write `trial` as it is printed: {example}").into());
     }
-    let found = judges::of(&trials, labels.as_ref());
-    let mut out = stdout();
+    let figures = judges::of(&trials, labels.as_ref());
     if args.json {
-        print_json(&mut out, &found)?;
+        print_json(&mut stdout(), &figures)?;
     } else {
-        out.write_all(words::render(&found).as_bytes())?;
+        text_stdout().write_all(report::render(&figures).as_bytes())?;
     }
     Ok(Exit::Clean)
 }
 
-/// What people say of trials.
+/// Reads the verdicts of people, by trial.
 fn read_labels(path: &Path) -> CliResultOf<BTreeMap<String, bool>> {
     let name = path.display();
     let bytes = bounded::read(path).map_err(|error| format!("{name}: {error}"))?;
@@ -97,44 +95,46 @@ fn read_labels(path: &Path) -> CliResultOf<BTreeMap<String, bool>> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
     let header = reader.headers().map_err(|error| format!("{name}: {error}"))?.clone();
-    let column = |wanted: &str| {
-        let mut found = header.iter().enumerate().filter(|(_, column)| *column == wanted).map(|(at, _)| at);
-        match (found.next(), found.next()) {
-            (Some(at), None) => Ok(at),
-            (Some(_), Some(_)) => Err(format!("{name}:1: there are two columns `{wanted}`")),
-            (None, _) => Err(format!("{name}:1: missing column `{wanted}`; expected `trial` and `pass`")),
-        }
-    };
-    let (in_trial, in_pass) = (column("trial")?, column("pass")?);
+    let trial_column = find_column(&header, "trial").map_err(|problem| format!("{name}:1: {problem}"))?;
+    let pass_column = find_column(&header, "pass").map_err(|problem| format!("{name}:1: {problem}"))?;
     let mut labels = BTreeMap::new();
     for row in reader.records() {
-        let row = row.map_err(|error| unreadable(path, text, &error))?;
-        let at =
-            |index: usize| SourceLocation::in_text(path, text, cell_range(text, start_of(text, row.position()), index));
-        let (trial, said) = (row.get(in_trial).unwrap_or_default(), row.get(in_pass).unwrap_or_default());
-        let passed = match said.to_ascii_lowercase().as_str() {
+        let row = row.map_err(|error| row_problem(path, text, &error))?;
+        let place = |column: usize| {
+            SourceLocation::in_text(path, text, cell_range(text, start_of(text, row.position()), column))
+        };
+        let (trial, label) = (row.get(trial_column).unwrap_or_default(), row.get(pass_column).unwrap_or_default());
+        let passed = match label.to_ascii_lowercase().as_str() {
             "true" | "yes" | "1" | "pass" => true,
             "false" | "no" | "0" | "fail" => false,
-            _ => return Err(format!("{}: `pass` is {said:?}; expected true or false", at(in_pass)).into()),
+            _ => return Err(format!("{}: `pass` is {label:?}; expected true or false", place(pass_column)).into()),
         };
         if trial.is_empty() {
-            return Err(format!("{}: `trial` is empty; expected skill/case/mode", at(in_trial)).into());
+            return Err(format!("{}: `trial` is empty; expected skill/case/mode", place(trial_column)).into());
         }
-        // The first trial of a case is printed without its number, and may be labelled with it.
-        let is_first = trial.matches('/').count() == 3;
-        let trial = trial.strip_suffix("/1").filter(|_| is_first).unwrap_or(trial);
+        // The first trial of a case is printed without its number. A label may have it.
+        let has_number = trial.matches('/').count() == 3;
+        let trial = trial.strip_suffix("/1").filter(|_| has_number).unwrap_or(trial);
         if labels.insert(trial.to_owned(), passed).is_some_and(|before| before != passed) {
-            return Err(format!("{}: {trial} has two different labels", at(in_trial)).into());
+            return Err(format!("{}: {trial} has two different labels", place(trial_column)).into());
         }
     }
     Ok(labels)
 }
 
-/// Why a line of labels is no row.
-fn unreadable(path: &Path, text: &[u8], error: &csv::Error) -> String {
+fn find_column(header: &csv::StringRecord, name: &str) -> Result<usize, String> {
+    match (header.iter().position(|column| column == name), header.iter().filter(|column| *column == name).count()) {
+        (Some(column), 1) => Ok(column),
+        (Some(_), _) => Err(format!("duplicate column `{name}`")),
+        (None, _) => Err(format!("missing column `{name}`; expected `trial` and `pass`")),
+    }
+}
+
+/// The problem of a row of labels that cannot be read.
+fn row_problem(path: &Path, text: &[u8], error: &csv::Error) -> String {
     let (position, why) = match error.kind() {
         csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
-            (pos.as_ref(), format!("{len} cells, where the header has {expected_len}"))
+            (pos.as_ref(), format!("{len} cells; the header has {expected_len}"))
         }
         csv::ErrorKind::Utf8 { pos, .. } => (pos.as_ref(), "this is not UTF-8 text".to_owned()),
         _ => (None, error.to_string()),
@@ -143,7 +143,7 @@ fn unreadable(path: &Path, text: &[u8], error: &csv::Error) -> String {
     format!("{}: {why}", SourceLocation::in_text(path, text, start..start + 1))
 }
 
-/// Where a row begins: blank lines before it belong to it for the parser.
+/// The start of a row. For the parser, blank lines before it belong to the row.
 fn start_of(text: &[u8], position: Option<&csv::Position>) -> usize {
     let start = position.and_then(|place| usize::try_from(place.byte()).ok()).unwrap_or_default();
     let blank = text.get(start..).unwrap_or_default().iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));

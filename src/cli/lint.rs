@@ -9,7 +9,7 @@ use super::{CliResult, CliResultOf, RepositoryArgs, print_list};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::next::next;
-use crate::cli::output::stdout;
+use crate::cli::output::text_stdout;
 use skill_evals::agent;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::harness::stubs;
@@ -47,46 +47,53 @@ pub fn lint(args: &LintArgs) -> CliResult {
         problems.extend(stubs::problems(&repository.root, &catalog));
         problems.extend(store::damaged_recordings(&repository.root).into_iter().map(|(_, problem)| problem));
         problems.extend(lint::repetition(&catalog, &settings.repetition, &repository));
-        // Wherever a case or the command line asks for a judge.
+        // A case or the command line may ask for a judge.
         problems.extend(rubric::read(&repository.root, &settings).err().map(|problem| *problem));
     }
     if !args.skills.is_empty() && !catalog.skills.is_empty() {
-        let own = args.paths(&catalog)?;
-        problems.retain(|problem| own.iter().any(|path| problem.place.path.starts_with(path)));
+        let paths = args.paths(&catalog)?;
+        problems.retain(|problem| paths.iter().any(|path| problem.place.path.starts_with(path)));
     }
     let problems = settings.lint.judged(problems);
-    let mut out = stdout();
     if args.json {
-        print_list(&mut out, "problems", &problems)?;
-    } else if problems.iter().all(|problem| problem.severity == Severity::Allowed) {
-        let slugs: Vec<String> = args.skills.iter().map(|name| named(name)).collect();
-        let wanted = |slug: &str| slugs.is_empty() || slugs.iter().any(|name| name == slug);
-        let cases = catalog.cases.iter().filter(|found| wanted(&found.skill)).count();
-        let cases = format!(", {}", diagnostics::counted(cases, "case"));
-        let cases = if options.check_evals { cases.as_str() } else { "" };
-        let skills = catalog.skills.iter().filter(|found| wanted(&found.skill().slug)).count();
-        let skills = diagnostics::counted(skills, "skill");
-        writeln!(out, "{skills}{cases}: {}", diagnostics::counts(&problems))?;
-        out.write_all(diagnostics::allowed(&problems).as_bytes())?;
-        if !options.check_evals {
+        print_list("problems", &problems)?;
+    } else {
+        let text = if problems.iter().all(|problem| problem.severity == Severity::Allowed) {
+            format!("{}: {}\n", args.counts(&catalog), diagnostics::counts(&problems))
+        } else {
+            diagnostics::render(&problems, paint(&io::stdout()))
+        };
+        write!(text_stdout(), "{text}{}", diagnostics::allowed(&problems))?;
+        if !check_evals && !problems.iter().any(|problem| problem.severity != Severity::Allowed) {
             next("skill-evals list shows the cases there are; skill-evals doctor says whether they can run here");
         }
-    } else {
-        let paint = paint(&io::stdout());
-        out.write_all(diagnostics::render(&problems, paint).as_bytes())?;
-        out.write_all(diagnostics::allowed(&problems).as_bytes())?;
     }
     Ok(if problems.iter().any(Diagnostic::is_error) { Exit::Problems } else { Exit::Clean })
 }
 
 impl LintArgs {
-    /// The directories and files of the skills that are named.
+    /// How many skills, and with --check-evals cases, were checked.
+    fn counts(&self, catalog: &Catalog) -> String {
+        let slugs: Vec<String> = self.skills.iter().map(|name| named(name)).collect();
+        let is_wanted = |slug: &str| slugs.is_empty() || slugs.iter().any(|name| name == slug);
+        let skills = catalog.skills.iter().filter(|found| is_wanted(&found.skill().slug)).count();
+        let cases = catalog.cases.iter().filter(|found| is_wanted(&found.skill)).count();
+        let skills = diagnostics::counted(skills, "skill");
+        if self.check_evals || self.strict {
+            format!("{skills}, {}", diagnostics::counted(cases, "case"))
+        } else {
+            skills
+        }
+    }
+
+    /// The directories and files of the named skills.
     fn paths(&self, catalog: &Catalog) -> CliResultOf<Vec<PathBuf>> {
         let mut paths = Vec::new();
         for name in &self.skills {
             let slug = named(name);
-            let unknown = || format!("unknown skill `{name}`; {}", suggest(&slug, &catalog.slugs()));
-            let found = catalog.skill(&slug).ok_or_else(unknown)?;
+            let Some(found) = catalog.skill(&slug) else {
+                return Err(format!("unknown skill `{name}`; {}", suggest(&slug, &catalog.slugs())).into());
+            };
             paths.extend([found.skill().folder.clone(), found.evals()]);
             paths.extend(catalog.cases_of(&slug).map(|case| case.file.to_path_buf()));
         }
@@ -94,7 +101,7 @@ impl LintArgs {
     }
 }
 
-/// The slug of a skill that is named by itself, its directory or its SKILL.md.
+/// The slug of a skill from its name, its directory or its SKILL.md.
 fn named(name: &str) -> String {
     let path = Path::new(name);
     let path = if path.ends_with(SKILL_FILE) { path.parent().unwrap_or(path) } else { path };

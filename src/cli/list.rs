@@ -4,22 +4,22 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::Args;
 
-use super::select::{NameArgs, nothing};
-use super::{CliResult, RepositoryArgs, print_list, problem_line};
+use super::select::{NameArgs, no_match};
+use super::{CliResult, RepositoryArgs, file_problems, print_list, problem_line};
 use crate::cli::exit_code::Exit;
 use crate::cli::next::after_built_in;
-use crate::cli::output::{stderr, stdout};
+use crate::cli::output::{stderr, text_stdout};
 use skill_evals::cases::test_case::TestCase;
-use skill_evals::report::listing::{self, ListedTrial};
+use skill_evals::report::listing;
 use skill_evals::run::plan;
 use skill_evals::settings::Settings;
 use skill_evals::store;
-use skill_evals::text::diagnostic::{Diagnostic, Severity, once};
+use skill_evals::text::diagnostic::{Diagnostic, Severity};
 use skill_evals::text::name::Filters;
 
 #[derive(Args)]
 pub struct ListArgs {
-    /// Only trials whose test name contains one of these, as with `cargo test`
+    /// Only trials whose name contains one of these: `greeting`, `xlsx/verify`, `/codex`
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
     #[command(flatten)]
@@ -36,33 +36,32 @@ pub struct ListArgs {
 
 pub fn list(args: &ListArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read_quietly()?;
-    let mut wanted = Settings { selection: args.names.selection(), live: false, ..settings };
-    if !args.mode.is_empty() {
-        wanted.select_modes(&args.mode)?;
+    let mut settings = Settings { selection: args.names.selection(), live: false, ..settings };
+    let modes = args.names.with_modes(&args.mode);
+    if !modes.is_empty() {
+        settings.select_modes(&modes)?;
     }
-    let plan = plan::plan(&repository.root, &wanted, &catalog, &Filters::new(&args.filters, false));
+    let plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&args.filters, false));
     let plan = plan.map_err(|problems| problems.join("\n"))?;
     if plan.is_empty() && !args.filters.is_empty() {
-        return Err(nothing(&args.filters, &catalog, &wanted).into());
+        return Err(no_match(&args.filters, &catalog, &settings).into());
     }
     let planned: Vec<TestCase> = plan.entries.into_iter().map(|entry| entry.planned).collect();
-    let mut listed = listing::listed(&planned, &catalog, &repository, &wanted);
+    let mut listed = listing::listed(&planned, &catalog, &repository, &settings);
     for (recording, problem) in store::damaged_recordings(&repository.root) {
-        let is_of = |listed: &&mut ListedTrial| {
-            recording.id().is_some_and(|id| {
-                (id.skill, id.case, id.mode) == (listed.skill.clone(), listed.case.clone(), listed.mode.clone())
-            })
-        };
-        listed.iter_mut().filter(is_of).for_each(|listed| listed.problems.push(problem.clone()));
+        let Some(id) = recording.id() else { continue };
+        for trial in &mut listed {
+            if (&trial.skill, &trial.case, &trial.mode) == (&id.skill, &id.case, &id.mode) {
+                trial.problems.push(problem.clone());
+            }
+        }
     }
-    let mut out = stdout();
     if args.json {
-        print_list(&mut out, "cases", &listed)?;
+        print_list("cases", &listed)?;
     } else {
-        out.write_all(listing::render(&listed, io::stdout().is_terminal()).as_bytes())?;
+        text_stdout().write_all(listing::render(&listed, io::stdout().is_terminal()).as_bytes())?;
     }
-    let broken = catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec());
-    let problems = once(wanted.lint.judged(catalog.problems.clone()).into_iter().chain(broken));
+    let problems = file_problems(&settings, &catalog);
     for problem in problems.iter().filter(|problem| problem.severity != Severity::Allowed) {
         writeln!(stderr(), "{}", problem_line(problem))?;
     }

@@ -115,35 +115,28 @@ enum Command {
     Mcp(mcp::McpArgs),
 }
 
-/// What went wrong before a command had an answer.
+/// The exit code of a command, or why it could not run.
 type CliResult = CliResultOf<Exit>;
 
-/// The same for a part of a command.
 type CliResultOf<T> = Result<T, Box<dyn Error>>;
 
-/// Whether a run replayed recordings, which have its evidence.
-fn replayed(run: &RunFolder) -> bool {
-    run.run_record().ok().flatten().is_some_and(|record| record.chosen.replay)
-}
-
-/// What to say of runs that hold no evidence.
-fn no_trials(what: &str, runs: &[RunFolder]) -> String {
-    if runs.iter().any(replayed) {
-        let recordings = store::RECORDINGS;
-        return format!("{what} replayed recordings, and the evidence is theirs: name {recordings} in its place");
+/// The error for runs without trials of their own.
+fn no_trials(name: &str, runs: &[RunFolder]) -> String {
+    if runs.iter().any(named_runs::is_replay) {
+        return format!("{name} replayed recordings and has no trials of its own: name {} instead", store::RECORDINGS);
     }
-    format!("no stored trials found in {what} (no meta.json in it)")
+    format!("no stored trials found in {name} (it has no meta.json)")
 }
 
 pub fn main() -> ExitCode {
     if watchdog::take_over() {
         return ExitCode::SUCCESS;
     }
-    // Help and usage errors are coloured as asked too, and are printed before the arguments are all read.
-    let program = Cli::command().color(color::asked(std::env::args_os()));
+    // clap prints help and usage errors before it returns the arguments.
+    let program = Cli::command().color(color::requested(std::env::args_os()));
     let cli = match program.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => return said_by_clap(&meant::suggested(error)),
+        Err(error) => return print_clap_error(&meant::suggested(error)),
     };
     color::choose(cli.color);
     let result = match cli.command {
@@ -171,24 +164,26 @@ pub fn main() -> ExitCode {
         Command::Init(args) => init::init(&args),
         Command::Stubs(args) => stubs::stubs(&args),
     };
-    // What stands in the buffer may still meet a full disk.
+    // Buffered text may still meet a full disk.
     let result = result.and_then(|exit| Ok(output::stdout().flush().map(|()| exit)?));
     let exit = result.unwrap_or_else(|error| {
-        // Where standard error is closed too, only the exit code is left.
-        let paint = color::paint(&io::stderr());
-        let _ = match error.downcast_ref::<ConfigError>() {
-            Some(ConfigError::File(problems)) => {
-                write!(io::stderr(), "{}", diagnostics::render(problems, paint))
-            }
-            _ => writeln!(io::stderr(), "{} {}", paint.on(Tone::Bad, "error:"), safe::block(&error.to_string())),
-        };
+        print_error(error.as_ref());
         Exit::CouldNotRun
     });
     exit.into()
 }
 
-/// Prints help, the version, or what is wrong with the arguments.
-fn said_by_clap(error: &clap::Error) -> ExitCode {
+fn print_error(error: &(dyn Error + 'static)) {
+    let paint = color::paint(&io::stderr());
+    // If standard error is closed too, only the exit code is left.
+    let _ = match error.downcast_ref::<ConfigError>() {
+        Some(ConfigError::File(problems)) => write!(output::stderr(), "{}", diagnostics::render(problems, paint)),
+        _ => writeln!(output::stderr(), "{} {}", paint.on(Tone::Bad, "error:"), safe::block(&error.to_string())),
+    };
+}
+
+/// Prints help, the version, or the problem with the arguments.
+fn print_clap_error(error: &clap::Error) -> ExitCode {
     match error.print() {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             let _ = writeln!(io::stderr(), "error: {error}");
@@ -199,8 +194,7 @@ fn said_by_clap(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// What to do where no repository is found.
-const NO_SKILLS: &str = "go to a repository with skills, name it with --root, or begin one with `skill-evals init`";
+const NO_SKILLS: &str = "go to a repository with skills, name one with --root, or start one with `skill-evals init`";
 
 #[derive(Args)]
 struct RepositoryArgs {
@@ -212,32 +206,28 @@ struct RepositoryArgs {
 
 impl RepositoryArgs {
     fn open(&self) -> io::Result<Repository> {
-        let variable = || std::env::var_os("SKILL_EVALS_ROOT").filter(|root| !root.is_empty()).map(PathBuf::from);
-        let Some(root) = &self.root.clone().or_else(variable) else {
+        let variable = std::env::var_os("SKILL_EVALS_ROOT").filter(|root| !root.is_empty()).map(PathBuf::from);
+        let Some(root) = self.root.clone().or(variable) else {
             let start = std::env::current_dir()?;
-            let none =
-                || not_found(format!("no skills in {} or the repository around it; {NO_SKILLS}", start.display()));
-            return Repository::around(&start).ok_or_else(none);
+            return Repository::around(&start).ok_or_else(|| {
+                not_found(format!("no skills in {} or the repository around it; {NO_SKILLS}", start.display()))
+            });
         };
         let root = std::path::absolute(root)?;
-        // A typing error must not read as a repository without problems.
+        // A typing error must not look like a repository without problems.
         Repository::at(&root).ok_or_else(|| not_found(format!("no skills found in {}; {NO_SKILLS}", root.display())))
     }
 
-    /// The same, with a line on standard error for each file of cases that cannot be read or is not: whatever is asked, they count for
-    /// nothing.
-    fn read(&self) -> Result<(Repository, Settings, Catalog), Box<dyn Error>> {
+    /// The repository, its settings and its catalog. Warns of each file of cases that cannot be read or is ignored.
+    fn read(&self) -> CliResultOf<(Repository, Settings, Catalog)> {
         let (repository, settings, catalog) = self.read_quietly()?;
-        let broken = catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec());
-        let problems = once(settings.lint.judged(catalog.problems.clone()).into_iter().chain(broken));
-        for problem in problems.iter().filter(|problem| problem.is_error()) {
+        for problem in file_problems(&settings, &catalog).iter().filter(|problem| problem.is_error()) {
             writeln!(output::stderr(), "{}", problem_line(problem))?;
         }
         Ok((repository, settings, catalog))
     }
 
-    /// The repository, its settings and its whole catalog.
-    fn read_quietly(&self) -> Result<(Repository, Settings, Catalog), Box<dyn Error>> {
+    fn read_quietly(&self) -> CliResultOf<(Repository, Settings, Catalog)> {
         let repository = self.open()?;
         let settings = load::read(&repository.root)?;
         let catalog = repository.catalog(Layout::of(&settings), Scope::All);
@@ -245,19 +235,25 @@ impl RepositoryArgs {
     }
 }
 
-/// A problem on a line, with what to do about it.
+/// The problems of whole files of skills and cases.
+fn file_problems(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
+    let of_cases = catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec());
+    once(settings.lint.judged(catalog.problems.clone()).into_iter().chain(of_cases))
+}
+
+/// A problem and its fix on one line.
 fn problem_line(problem: &Diagnostic) -> String {
     let help = problem.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
     safe::line(&format!("{problem}{help}"))
 }
 
-/// The checks that the repository's own harness adds, where evals.toml names one: cargo may have to build it.
+/// The custom checks of the harness that evals.toml names. Cargo may have to build it.
 fn own_checks(root: &Path) -> Result<OwnChecks, String> {
-    // Of wrong settings the command itself tells.
+    // The command itself reports invalid settings.
     let harness = load::read_file(root).ok().and_then(|settings| settings.harness);
-    crate_harness::own_checks(root, harness.as_ref(), |doing| {
-        // Where standard error is closed nobody waits for it.
-        let _ = writeln!(io::stderr(), "{}", safe::block(doing));
+    crate_harness::own_checks(root, harness.as_ref(), |progress| {
+        // If standard error is closed, nobody waits.
+        let _ = writeln!(output::stderr(), "{}", safe::block(progress));
     })
 }
 
@@ -265,17 +261,17 @@ fn not_found(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, message)
 }
 
-/// The number of the format of documents that are one list.
+/// The format number of documents that are a list.
 const LIST_FORMAT: u32 = 1;
 
-/// Prints a document with a list under this name.
-fn print_list(out: &mut impl Write, name: &'static str, items: &[impl serde::Serialize]) -> io::Result<()> {
-    use serde::ser::{SerializeMap, Serializer};
-
+/// Prints `{"format": 1, name: items}`.
+fn print_list<T: serde::Serialize>(name: &'static str, items: &[T]) -> io::Result<()> {
+    /// Keeps `format` first.
     struct ListDocument<'a, T>(&'static str, &'a [T]);
 
     impl<T: serde::Serialize> serde::Serialize for ListDocument<'_, T> {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeMap;
             let mut map = serializer.serialize_map(Some(2))?;
             map.serialize_entry("format", &LIST_FORMAT)?;
             map.serialize_entry(self.0, self.1)?;
@@ -283,7 +279,7 @@ fn print_list(out: &mut impl Write, name: &'static str, items: &[impl serde::Ser
         }
     }
 
-    print_json(out, &ListDocument(name, items))
+    print_json(&mut output::stdout(), &ListDocument(name, items))
 }
 
 fn print_json(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {

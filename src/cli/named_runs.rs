@@ -1,39 +1,61 @@
-//! Stored runs, as users name them on the command line.
+//! Stored runs that users name on the command line.
 
 use std::path::{Path, PathBuf};
 
 use super::CliResultOf;
-use skill_evals::store::{self, RunFolder};
+use skill_evals::store::{self, RunFolder, TrialFolder};
 
-/// Whether a name is a folder's, not a run's id.
-pub fn is_folder(what: &str) -> bool {
-    what.contains('/')
+/// Whether `name` is a directory rather than the id of a run.
+pub fn is_directory(name: &str) -> bool {
+    name.contains('/')
 }
 
-/// The runs of these names: ids, or folders, which may hold recordings.
-pub fn open(root: &Path, what: &[String]) -> CliResultOf<Vec<RunFolder>> {
-    let one = |what: &String| {
-        if is_folder(what) { Ok(RunFolder::at(Path::new(what))) } else { Ok(RunFolder::open(root, what)?) }
-    };
-    what.iter().map(one).collect()
+/// The run with this id, or the run or recordings in this directory.
+pub fn open(root: &Path, name: &str) -> CliResultOf<RunFolder> {
+    Ok(if is_directory(name) { RunFolder::at(Path::new(name)) } else { RunFolder::open(root, name)? })
 }
 
-/// The latest run.
+pub fn open_all(root: &Path, names: &[String]) -> CliResultOf<Vec<RunFolder>> {
+    names.iter().map(|name| open(root, name)).collect()
+}
+
 pub fn latest(root: &Path) -> CliResultOf<RunFolder> {
     Ok(store::runs(root).into_iter().next().ok_or("no runs found")?)
 }
 
-/// Refuses runs that hold trials of each other.
-pub fn distinct<'a>(runs: impl Iterator<Item = &'a RunFolder>) -> CliResultOf<()> {
-    let mut places: Vec<PathBuf> = Vec::new();
+/// Whether the run replayed recordings, which have its evidence.
+pub fn is_replay(run: &RunFolder) -> bool {
+    run.run_record().ok().flatten().is_some_and(|record| record.chosen.replay)
+}
+
+/// Whether this is a run with trials of its own, rather than recordings or a replay of them.
+pub fn has_own_trials(run: &RunFolder) -> bool {
+    run.is_run() && !(is_replay(run) && run.trials().is_empty())
+}
+
+/// The trials of a run, or of a part of one. For a replay, the recordings that it replayed.
+pub fn trials(root: &Path, run: &RunFolder) -> CliResultOf<Vec<TrialFolder>> {
+    let trials = if run.is_run() { run.trials() } else { store::trials_below(run.path()) };
+    if !trials.is_empty() || !is_replay(run) {
+        return Ok(trials);
+    }
+    let plan = run.plan()?;
+    let mut recordings = store::trials_below(&root.join(store::RECORDINGS));
+    recordings.retain(|recording| recording.id().is_some_and(|id| plan.contains(&id)));
+    Ok(recordings)
+}
+
+/// Refuses runs that share trials.
+pub fn check_distinct<'a>(runs: impl Iterator<Item = &'a RunFolder>) -> CliResultOf<()> {
+    let mut paths: Vec<PathBuf> = Vec::new();
     for run in runs {
-        let place = run.path().canonicalize().unwrap_or_else(|_| run.path().to_path_buf());
-        if places.iter().any(|other| place.starts_with(other) || other.starts_with(&place)) {
+        let path = run.path().canonicalize().unwrap_or_else(|_| run.path().to_path_buf());
+        if paths.iter().any(|other| path.starts_with(other) || other.starts_with(&path)) {
             return Err(
                 format!("{} is named twice, or is within another: its trials would count twice", run.id()).into()
             );
         }
-        places.push(place);
+        paths.push(path);
     }
     Ok(())
 }

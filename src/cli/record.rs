@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, print_list, select};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, stdout};
+use crate::cli::output::{stderr, text_stdout};
 use skill_evals::cases::test_case::TestCase;
 use skill_evals::run::context::RunContext;
 use skill_evals::run::plan::{PlannedCase, RunPlan};
@@ -24,7 +24,7 @@ use skill_evals::trial::id::TrialId;
 pub struct RecordArgs {
     /// Run, as named in artifacts/skill-evals
     run_id: String,
-    /// Only trials whose test name contains one of these, as with `cargo test`.
+    /// Only trials whose name contains one of these: `greeting`, `xlsx/verify`, `/codex`
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
     /// Record failing trials too; their tests then fail
@@ -44,8 +44,8 @@ pub fn record(args: &RecordArgs) -> CliResult {
     let filters = Filters::new(&args.filters, false);
     let mut run = RunContext::new(repository.root, settings, catalog);
     let mut plan = RunPlan::default();
-    let cases = run.catalog.cases.iter().map(|found| ((&*found.skill, found.id.as_str()), found));
-    let cases: HashMap<_, _> = cases.collect();
+    let cases: HashMap<_, _> =
+        run.catalog.cases.iter().map(|found| ((&*found.skill, found.id.as_str()), found)).collect();
     for folder in from.trials() {
         let id = folder.meta()?.id();
         let found = cases.get(&(id.skill.as_str(), id.case.as_str()));
@@ -55,7 +55,7 @@ pub fn record(args: &RecordArgs) -> CliResult {
             continue;
         };
         let planned = TestCase { found: Arc::clone(found), mode: mode.clone() };
-        // Trials come in order: repeats of a case in a mode follow each other.
+        // Repeats of a case follow each other.
         match plan.entries.last_mut().filter(|entry| entry.planned.trial(1) == planned.trial(1)) {
             Some(entry) => entry.repeats = entry.repeats.max(id.number),
             None if filters.want(|| planned.test_name()) => plan.entries.push(PlannedCase::times(planned, id.number)),
@@ -70,26 +70,25 @@ pub fn record(args: &RecordArgs) -> CliResult {
     let failing = if args.accept_failing { FailedTrials::Keep } else { FailedTrials::LeaveOut };
     let recorded = promote::record_from(&run, &from, failing)?;
     if args.json {
-        let rows: Vec<RecordedCase<'_>> = recorded.iter().map(|recorded| RecordedCase::of(&run, recorded)).collect();
-        print_list(&mut stdout(), "cases", &rows)?;
+        let cases: Vec<RecordedCase<'_>> = recorded.iter().map(|recorded| RecordedCase::of(&run, recorded)).collect();
+        print_list("cases", &cases)?;
         return Ok(exit(&recorded));
     }
-    tell(&run, &recorded, false)
+    print(&run, &recorded, false)
 }
 
-/// A case in a mode as `--json` prints it.
+/// A case in a mode, as `--json` prints it.
 #[derive(Serialize)]
 struct RecordedCase<'a> {
     skill: &'a str,
     case: &'a str,
     mode: &'a str,
-    /// Why a recording was written, or why not.
     state: &'static str,
-    /// What the recording that was there before replays to.
+    /// The result of the old recording.
     before: Option<&'a ReplayResult>,
-    /// What the new one replays to, written or not.
+    /// The result of the new recording, even if it was not written.
     now: Option<&'a ReplayResult>,
-    /// Where it was written.
+    /// The path, if it was written.
     recording: Option<PathBuf>,
 }
 
@@ -105,25 +104,25 @@ impl<'a> RecordedCase<'a> {
     }
 }
 
-/// Says what became of each recording, on standard output unless that is for something else.
-pub fn tell(run: &RunContext, recorded: &[RecordedTrials], quietly: bool) -> CliResultOf<Exit> {
+/// Prints a line for each recording, on standard error if standard output is for something else.
+pub fn print(run: &RunContext, recorded: &[RecordedTrials], on_stderr: bool) -> CliResultOf<Exit> {
     for recorded in recorded {
-        let place = recorded.place(&run.root).map(|place| format!("  {}", place.display())).unwrap_or_default();
-        let line = safe::line(&format!("{recorded}{place}"));
-        if quietly {
+        let path = recorded.place(&run.root).map(|path| format!("  {}", path.display())).unwrap_or_default();
+        let line = safe::line(&format!("{recorded}{path}"));
+        if on_stderr {
             writeln!(stderr(), "{line}")?;
         } else {
-            writeln!(stdout(), "{line}")?;
+            writeln!(text_stdout(), "{line}")?;
         }
     }
     Ok(exit(recorded))
 }
 
 fn exit(recorded: &[RecordedTrials]) -> Exit {
-    let exit = |recorded: &RecordedTrials| match recorded.now {
+    let exits = recorded.iter().map(|recorded| match recorded.now {
         RecordingResult::Kept(..) => Exit::Clean,
         RecordingResult::Failing(_) => Exit::Problems,
         RecordingResult::NotMeasured => Exit::Infrastructure,
-    };
-    recorded.iter().map(exit).fold(Exit::Clean, Exit::worse)
+    });
+    exits.fold(Exit::Clean, Exit::worse)
 }

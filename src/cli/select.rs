@@ -1,4 +1,4 @@
-//! What commands that start agents can be told about which cases run, and how.
+//! Options that choose which cases run, and how.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use skill_evals::store::RunFolder;
 use skill_evals::text::diagnostic::nearest_few;
 use skill_evals::trial::run_record::RunChoices;
 
-/// What to say if no case is selected: the test names nearest to the first filter.
-pub fn nothing(filters: &[String], catalog: &Catalog, settings: &Settings) -> String {
+/// The error if no case is selected: it names the trials nearest to the first filter.
+pub fn no_match(filters: &[String], catalog: &Catalog, settings: &Settings) -> String {
     let Some(filter) = filters.first() else { return "no case is selected".to_owned() };
     let planned = catalog.cases.iter().flat_map(|found| plan::planned(settings, found, &[]));
-    let names: Vec<String> = planned.map(|planned| planned.test_name()).collect();
-    let near = nearest_few(filter, names.iter().map(String::as_str), 3);
-    format!("no test name contains `{filter}`; nearest: {}", near.join(", "))
+    let names: Vec<String> = planned.map(|planned| planned.trial(1).to_string()).collect();
+    let nearest = nearest_few(filter, names.iter().map(String::as_str), 3);
+    format!("no trial has a name that contains `{filter}`; nearest: {}", nearest.join(", "))
 }
 
 /// Options that choose cases by name.
@@ -30,12 +30,12 @@ pub struct NameArgs {
     /// Only this task, by file name without `.json` (repeatable).
     #[arg(long, value_name = "NAME")]
     task: Vec<String>,
-    /// Only this case, as `id` or `skill/id` (repeatable).
+    /// Only this case, as `id`, `skill/id` or `skill/id/mode` (repeatable).
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     case: Vec<String>,
 }
 
-/// Options that decide what is measured, whatever the command does with it.
+/// Options that decide what is measured.
 #[derive(Args)]
 pub struct SelectArgs {
     /// Part of each skill's cases [default: smoke, which is all of them]
@@ -66,11 +66,11 @@ pub struct SelectArgs {
     judge_votes: Option<u32>,
 }
 
-/// Limits of a run that starts agents; what no earlier part of it decides. They are the variables that are options too, with
-/// what was given for each.
+/// Limits of a run that starts agents. They are not kept from an earlier part of the run. Each is a variable that is an option
+/// too, with its value.
 pub struct LimitArgs(Vec<(&'static Variable, String)>);
 
-/// The variables that are options, each with its name as one and what stands for its value.
+/// The variables that are options, each with the name of the option and of its value.
 fn limits() -> impl Iterator<Item = (&'static Variable, &'static str, &'static str)> {
     VARIABLES.iter().flat_map(|variable| variable.option.iter().map(move |(name, value)| (variable, *name, *value)))
 }
@@ -79,12 +79,10 @@ impl Args for LimitArgs {
     fn augment_args(command: Command) -> Command {
         command.args(limits().map(|(variable, name, value)| {
             let (first, rest) = variable.about.split_at(1);
-            let is_allowed = move |text: &str| {
-                let read = variable.apply(&mut Settings::default(), name, text);
-                read.map(|()| text.to_owned())
-            };
             let help = format!("{}{rest}", first.to_uppercase());
-            Arg::new(name).long(name).value_name(value).help(help).value_parser(is_allowed)
+            Arg::new(name).long(name).value_name(value).help(help).value_parser(move |text: &str| {
+                variable.apply(&mut Settings::default(), name, text).map(|()| text.to_owned())
+            })
         }))
     }
 
@@ -94,47 +92,66 @@ impl Args for LimitArgs {
 }
 
 impl FromArgMatches for LimitArgs {
-    fn from_arg_matches(given: &ArgMatches) -> Result<Self, clap::Error> {
-        let of = |(variable, name, _)| Some((variable, given.get_one::<String>(name)?.clone()));
-        Ok(Self(limits().filter_map(of).collect()))
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let values =
+            limits().filter_map(|(variable, name, _)| Some((variable, matches.get_one::<String>(name)?.clone())));
+        Ok(Self(values.collect()))
     }
 
-    fn update_from_arg_matches(&mut self, given: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(given)?;
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
 }
 
-/// The first option that was given, of those named beside whether they were.
-fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
-    options.iter().find_map(|(name, given)| given.then_some(*name))
-}
-
 impl LimitArgs {
-    /// The first option that was given, where no agent is to be started.
+    /// The first of these options on the command line, for a command that starts no agent.
     pub fn first_given(&self) -> Option<String> {
         self.0.iter().find_map(|(variable, _)| Some(format!("--{}", variable.option.first()?.0)))
     }
 
-    /// Takes what was said.
+    /// Puts the values into the settings.
     pub fn apply(&self, settings: &mut Settings) -> Result<(), String> {
         self.0.iter().try_for_each(|(variable, value)| variable.apply(settings, variable.name, value))
     }
 }
 
 impl NameArgs {
-    /// What was chosen.
     pub fn selection(&self) -> TestSelection {
-        let Self { skill, task, case } = self;
-        TestSelection { skills: skill.clone(), tasks: task.clone(), cases: case.clone(), ..TestSelection::default() }
+        let Self { skill, task, .. } = self;
+        TestSelection { skills: skill.clone(), tasks: task.clone(), cases: self.cases(), ..TestSelection::default() }
+    }
+
+    /// The values of `--case` without modes.
+    fn cases(&self) -> Vec<String> {
+        self.case.iter().map(|name| split_mode(name).0.to_owned()).collect()
+    }
+
+    /// `modes`, then the modes in values of `--case`.
+    pub fn with_modes(&self, modes: &[String]) -> Vec<String> {
+        let of_cases = self.case.iter().filter_map(|name| split_mode(name).1);
+        let mut all: Vec<String> = Vec::new();
+        for mode in modes.iter().map(String::as_str).chain(of_cases) {
+            if !all.iter().any(|known| known == mode) {
+                all.push(mode.to_owned());
+            }
+        }
+        all
+    }
+}
+
+/// Splits `skill/case/mode` into the case and the mode. `skill/case` has no mode.
+fn split_mode(name: &str) -> (&str, Option<&str>) {
+    match name.rsplit_once('/') {
+        Some((case, mode)) if case.contains('/') => (case, Some(mode)),
+        _ => (name, None),
     }
 }
 
 impl SelectArgs {
-    /// The first option that was given and that says nothing of trials that are stored: of those, skills, tasks and cases
-    /// can be chosen.
+    /// The first option on the command line that says nothing about stored trials. Skills, tasks and cases can be chosen of those.
     pub fn first_of_a_run(&self) -> Option<&'static str> {
-        first_given(&[
+        let options = [
             ("--suite", self.suite.is_some()),
             ("--max-skills", self.max_skills.is_some()),
             ("--max-cases", self.max_cases.is_some()),
@@ -143,44 +160,45 @@ impl SelectArgs {
             ("--judge", self.judge),
             ("--no-judge", self.no_judge),
             ("--judge-votes", self.judge_votes.is_some()),
-        ])
+        ];
+        options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
     }
 
-    /// Names of skills, tasks and cases that were chosen.
+    /// `modes`, then the modes in values of `--case`.
+    pub fn with_modes(&self, modes: &[String]) -> Vec<String> {
+        self.names.with_modes(modes)
+    }
+
+    /// The chosen skills, tasks and cases.
     pub fn names(&self) -> TestSelection {
         self.names.selection()
     }
 
-    /// What was said.
     pub fn chosen(&self) -> RunChoices {
         let mut chosen = RunChoices::default();
         chosen.suite.clone_from(&self.suite);
         chosen.skills.clone_from(&self.names.skill);
         chosen.tasks.clone_from(&self.names.task);
-        chosen.cases.clone_from(&self.names.case);
+        chosen.cases = self.names.cases();
         chosen.max_skills = self.max_skills;
         chosen.max_cases = self.max_cases;
         chosen.model.clone_from(&self.model);
         chosen.timeout_s = self.timeout_s;
-        chosen.judge = match (self.judge, self.no_judge) {
-            (true, _) => Some(true),
-            (_, true) => Some(false),
-            _ => None,
-        };
+        chosen.judge = (self.judge || self.no_judge).then_some(self.judge);
         chosen.judge_votes = self.judge_votes;
         chosen
     }
 }
 
-/// Applies what was chosen.
+/// Puts the choices into the settings.
 pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), String> {
     settings.live = !chosen.replay;
     if !chosen.modes.is_empty() {
         settings.select_modes(&chosen.modes)?;
     }
     settings.model = chosen.model.clone().or(settings.model.take());
-    let asked = &mut settings.repetition.asked;
-    *asked = Repetition { trials: chosen.trials, threshold: chosen.threshold }.or(*asked);
+    let repetition = &mut settings.repetition.asked;
+    *repetition = Repetition { trials: chosen.trials, threshold: chosen.threshold }.or(*repetition);
     settings.timeout = chosen.timeout_s.map_or(settings.timeout, Duration::from_secs);
     settings.judge.wanted = chosen.judge.or(settings.judge.wanted);
     settings.judge.votes = chosen.judge_votes.unwrap_or(settings.judge.votes);
@@ -197,14 +215,14 @@ pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), String>
     Ok(())
 }
 
-/// Holds the trials of a stored run to the threshold that it was started with, where no variable says another.
+/// Uses the threshold that a stored run was started with, unless a variable sets one.
 pub fn apply_threshold_of(run: &RunFolder, settings: &mut Settings) {
     let record = run.run_record().ok().flatten();
-    let asked = &mut settings.repetition.asked.threshold;
-    *asked = asked.or(record.and_then(|record| record.chosen.threshold));
+    let threshold = &mut settings.repetition.asked.threshold;
+    *threshold = threshold.or(record.and_then(|record| record.chosen.threshold));
 }
 
-/// A threshold.
+/// Parses a threshold.
 pub fn share(text: &str) -> Result<f64, String> {
     text.parse().ok().and_then(trials::threshold).ok_or_else(|| format!("expected {A_SHARE}"))
 }

@@ -1,4 +1,4 @@
-//! `skill-evals completions` and `skill-evals man`: what a shell and `man` know of the program, made from its own arguments.
+//! `skill-evals completions` and `skill-evals man`, made from the program's own arguments.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub struct CompletionsArgs {
 pub struct ManArgs {
     /// Write a page for the program and each command to this directory [default: print the program's]
     #[arg(value_name = "DIR")]
-    folder: Option<PathBuf>,
+    directory: Option<PathBuf>,
 }
 
 pub fn completions(args: &CompletionsArgs, mut program: Command) -> CliResult {
@@ -33,26 +33,26 @@ pub fn completions(args: &CompletionsArgs, mut program: Command) -> CliResult {
 }
 
 pub fn man(args: &ManArgs, mut program: Command) -> CliResult {
-    let Some(folder) = &args.folder else {
+    if let Some(directory) = &args.directory {
+        // Gives commands their full names and the global options.
+        program.build();
+        write_pages(directory, &program)?;
+    } else {
         stdout().write_all(&page(program)?)?;
-        return Ok(Exit::Clean);
-    };
-    // Gives commands their whole names and the options that hold for all of them.
-    program.build();
-    pages(folder, &program)?;
+    }
     Ok(Exit::Clean)
 }
 
-/// Writes the page of a command and those of its own commands.
-fn pages(folder: &Path, command: &Command) -> CliResultOf<()> {
+/// Writes the page of a command and those of its subcommands.
+fn write_pages(directory: &Path, command: &Command) -> CliResultOf<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-    let file = folder.join(format!("{name}.1"));
+    let file = directory.join(format!("{name}.1"));
     store::write_whole(&file, &page(command.clone())?)?;
     writeln!(stdout(), "wrote {}", safe::line(&file.display().to_string()))?;
     command
         .get_subcommands()
         .filter(|command| command.get_name() != "help")
-        .try_for_each(|command| pages(folder, command))
+        .try_for_each(|command| write_pages(directory, command))
 }
 
 fn page(command: Command) -> io::Result<Vec<u8>> {

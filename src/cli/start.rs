@@ -1,4 +1,4 @@
-//! How commands that start agents begin: `run` and `compare`.
+//! The start of the commands that start agents: `run` and `compare`.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -50,9 +50,9 @@ pub struct StartArgs {
 }
 
 impl StartArgs {
-    /// The repository, and its settings with what no earlier part of a run decides.
+    /// The repository, its settings with the limits and the run id, and its catalog.
     pub fn read(&self) -> CliResultOf<(Repository, Settings, Catalog)> {
-        // First: a run in the background leaves its terminal, which may close.
+        // First, because a run in the background leaves its terminal, which may close.
         let _ = background::is_background();
         let (repository, mut settings, catalog) = self.repository.read()?;
         self.limits.apply(&mut settings)?;
@@ -62,17 +62,17 @@ impl StartArgs {
         Ok((repository, settings, catalog))
     }
 
-    /// Begins the run, or only says by `foresee` what it would do, or hands it to a process in the background; only in the first
-    /// case there is more to do. A run that `keeps` results has a folder from now on.
+    /// Opens the run and returns `None`. With --dry-run, or if a background process runs it, returns the exit code. A run that
+    /// `is_stored` has a directory from now on.
     pub fn begin(
         &self,
         run: &mut RunContext,
-        keeps: bool,
-        foresee: impl FnOnce(&RunContext) -> CliResult,
+        is_stored: bool,
+        dry_run: impl FnOnce(&RunContext) -> CliResult,
     ) -> CliResultOf<Option<Exit>> {
         if self.dry_run {
-            ready::foresee(run, keeps)?;
-            let exit = foresee(run)?;
+            ready::foresee(run, is_stored)?;
+            let exit = dry_run(run)?;
             ready::agents(run)?;
             return Ok(Some(exit));
         }
@@ -83,18 +83,18 @@ impl StartArgs {
             return detached::start(&run.root, &run.settings).map(Some);
         }
         interrupt::listen(in_background)?;
-        if keeps {
+        if is_stored {
             let live = opening::live(run).map_err(ToString::to_string)?;
             for (id, changed) in &live.kept_although_changed {
-                let kept = format!("{id}: kept although changed since: {}", changed.join(", "));
-                writeln!(stderr(), "{}", safe::line(&kept))?;
+                let outdated = format!("{id}: kept an outdated result; changed: {}", changed.join(", "));
+                writeln!(stderr(), "{}", safe::line(&outdated))?;
             }
         }
         Ok(None)
     }
 }
 
-/// The run of what was chosen, which the settings say by now.
+/// The run of the chosen cases. The settings have the choices already.
 pub fn planned(
     repository: Repository,
     settings: Settings,
@@ -108,7 +108,7 @@ pub fn planned(
     Ok(run)
 }
 
-/// The run to go on with.
+/// The run to resume.
 pub fn to_resume(root: &Path, settings: &Settings) -> CliResultOf<RunFolder> {
     let Some(id) = &settings.run_id else {
         let latest = store::runs(root).first().map(|run| format!("; the latest run is {}", run.id()));
@@ -117,15 +117,15 @@ pub fn to_resume(root: &Path, settings: &Settings) -> CliResultOf<RunFolder> {
     Ok(RunFolder::open(root, id)?)
 }
 
-/// Says what of the results could not be written: the trials themselves are stored. Whether there was anything.
-pub fn warn_of(troubles: impl IntoIterator<Item = String>) -> io::Result<bool> {
+/// Warns of results that could not be written. Returns whether there are any.
+pub fn warn_of(errors: impl IntoIterator<Item = String>) -> io::Result<bool> {
     let mut any = false;
-    for trouble in troubles {
+    for error in errors {
         any = true;
-        let trouble = safe::line(&trouble);
+        let error = safe::line(&error);
         writeln!(
             stderr(),
-            "warning: {trouble}; the trials' own directories are complete, `skill-evals summary` reads them"
+            "warning: {error}; the trials' own directories are complete, `skill-evals summary` reads them"
         )?;
     }
     Ok(any)

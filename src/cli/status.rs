@@ -7,8 +7,8 @@ use clap::Args;
 use super::{CliResult, RepositoryArgs, named_runs, print_json, print_list};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, stdout};
-use skill_evals::report::run_status as words;
+use crate::cli::output::{stderr, stdout, text_stdout};
+use skill_evals::report::run_status as report;
 use skill_evals::results::run_status;
 use skill_evals::store::{self, RunFolder};
 use skill_evals::text::safe;
@@ -40,36 +40,30 @@ pub fn status(args: &StatusArgs) -> CliResult {
         Some(id) => RunFolder::open(&root, id)?,
         None => named_runs::latest(&root)?,
     };
-    let standing = run_status::standing(&run)?;
-    let mut out = stdout();
+    let status = run_status::standing(&run)?;
     if args.json {
-        print_json(&mut out, &standing)?;
+        print_json(&mut stdout(), &status)?;
     } else {
-        let paint = paint(&io::stdout());
-        out.write_all(words::status(&standing, paint).as_bytes())?;
+        text_stdout().write_all(report::status(&status, paint(&io::stdout())).as_bytes())?;
     }
     Ok(Exit::Clean)
 }
 
 pub fn runs(args: &RunsArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    let mut standings = Vec::new();
+    let mut statuses = Vec::new();
     for run in store::runs(&root) {
         match run_status::standing(&run) {
-            Ok(standing) => standings.push(standing),
-            Err(error) => {
-                writeln!(stderr(), "warning: {}: {}", run.id(), safe::line(&error.to_string()))?;
-            }
+            Ok(status) => statuses.push(status),
+            Err(error) => writeln!(stderr(), "warning: {}: {}", run.id(), safe::line(&error.to_string()))?,
         }
     }
-    let mut out = stdout();
     if args.json {
-        print_list(&mut out, "runs", &standings)?;
-    } else if standings.is_empty() {
-        writeln!(out, "no runs found")?;
+        print_list("runs", &statuses)?;
+    } else if statuses.is_empty() {
+        writeln!(stdout(), "no runs found")?;
     } else {
-        let paint = paint(&io::stdout());
-        out.write_all(words::runs(&standings, paint).as_bytes())?;
+        text_stdout().write_all(report::runs(&statuses, paint(&io::stdout())).as_bytes())?;
     }
     Ok(Exit::Clean)
 }

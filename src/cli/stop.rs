@@ -7,13 +7,13 @@ use clap::Args;
 
 use super::{CliResult, RepositoryArgs};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::stdout;
+use crate::cli::output::text_stdout;
 use skill_evals::process::background;
 use skill_evals::results::run_status;
 use skill_evals::store::{self, RunFolder};
 use skill_evals::trial::run_record::RunEndKind;
 
-/// How long a runner may take to end its agents and keep what they left.
+/// How long a runner may take to end its agents and store their trials.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Args)]
@@ -36,30 +36,29 @@ pub struct CleanArgs {
 pub fn stop(args: &StopArgs) -> CliResult {
     let root = args.repository.open()?.root;
     let run = RunFolder::open(&root, &args.run_id)?;
-    let runner = run.runner().filter(|_| run_status::is_live(&run));
-    let Some(runner) = runner else {
-        writeln!(stdout(), "{} is not running", run.id())?;
+    let Some(runner) = run.runner().filter(|_| run_status::is_live(&run)) else {
+        writeln!(text_stdout(), "{} is not running", run.id())?;
         return Ok(Exit::Clean);
     };
     run.note_stopping()?;
     let killed = background::stop(runner, PATIENCE)?;
-    // A runner that could not say so itself, or several that share the run.
+    // For a runner that was killed, and for several runners of one run.
     run.write_ended(RunEndKind::Stopped, None)?;
-    let how = if killed { "killed" } else { "stopped" };
+    let ended = if killed { "killed" } else { "stopped" };
     let compares = run.run_record().ok().flatten().is_some_and(|record| record.sides.is_some());
     let (id, command) = (run.id(), if compares { "compare" } else { "run" });
-    writeln!(stdout(), "{id} {how}; `skill-evals {command} --resume --run-id {id}` resumes it")?;
+    writeln!(text_stdout(), "{id} {ended}; `skill-evals {command} --resume --run-id {id}` resumes it")?;
     Ok(Exit::Clean)
 }
 
 pub fn clean(args: &CleanArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    let mut out = stdout();
+    let mut out = text_stdout();
     for run in store::runs(&root).into_iter().skip(args.keep) {
-        // Locked while it is removed, so that no process begins to go on with it.
+        // The lock keeps other processes from resuming the run while it is removed.
         let lock = if run_status::is_live(&run) { None } else { run.lock(background::this_process()).ok() };
         let Some(_lock) = lock else {
-            writeln!(out, "{} is running and stays", run.id())?;
+            writeln!(out, "{} is running; not removed", run.id())?;
             continue;
         };
         run.remove()?;

@@ -32,18 +32,19 @@ pub fn stubs(args: &StubsArgs) -> CliResult {
     let text = stubs::current(root, &catalog)?;
     let mut files = args.file.clone().map_or_else(|| stubs::files(root), |file| vec![file]);
     if files.is_empty() {
-        let place = stubs::place(root);
-        files.push(place.ok_or("no crate for the stubs: neither Cargo.toml nor evals/Cargo.toml; name a --file")?);
+        let default = stubs::place(root);
+        files.push(default.ok_or("no crate for the stubs: neither Cargo.toml nor evals/Cargo.toml; name a --file")?);
     }
     let mut out = stdout();
     for file in files {
         let path = root.join(&file);
-        let changed = fs::read(&path).map_or(true, |old| old != text.as_bytes());
-        if changed {
+        let state = if fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
+            "is up to date"
+        } else {
             store::write_whole(&path, text.as_bytes())?;
-        }
-        let what = if changed { "written" } else { "is up to date" };
-        writeln!(out, "{}: {what}, {} trials", file.display(), text.matches("#[test]").count())?;
+            "written"
+        };
+        writeln!(out, "{}: {state}, {} trials", file.display(), text.matches("#[test]").count())?;
     }
     Ok(Exit::Clean)
 }

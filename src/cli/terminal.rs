@@ -1,4 +1,4 @@
-//! Shows a run while it goes on: results on standard output; what is running, on standard error if that is a terminal.
+//! Shows an active run: results on standard output, and the running trials on standard error if that is a terminal.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, IsTerminal, Write};
@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::cli::color::paint;
+use crate::cli::output::{stderr, text_stdout};
 use skill_evals::cases::case::FoundCase;
 use skill_evals::report::paint::Paint;
 use skill_evals::report::progress::ProgressBoard;
@@ -15,111 +16,128 @@ use skill_evals::report::trial::RerunCommand;
 use skill_evals::run::context::RunContext;
 use skill_evals::text::safe;
 use skill_evals::trial::event::{EventListener, RunEvent};
-use skill_evals::trial::id::TrialId;
+use skill_evals::trial::id::{CaseInMode, TrialId};
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
 
-/// How often drawn lines are redrawn.
-const TURN: Duration = Duration::from_millis(200);
+/// How often the running trials are drawn again.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A case in a mode.
-type InMode = (String, String, String);
-
-fn in_mode(id: &TrialId) -> InMode {
-    (id.skill.clone(), id.case.clone(), id.mode.clone())
+/// Which trials are printed, and how.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TrialDetail {
+    /// The trials that did not pass, with their findings.
+    NotPassed,
+    /// All trials.
+    All,
+    /// All trials, a failure in one line: for readers of a comparison.
+    OneLine,
 }
 
-/// Reads a run's events and prints.
+/// Reads a run's events and prints them.
 pub struct Terminal {
     root: PathBuf,
     door: RerunCommand,
-    /// Where each case is written down.
-    found: HashMap<InMode, Arc<FoundCase>>,
-    /// How many of its trials have not ended; a comparison may have any number of them, and holds none back.
-    left: HashMap<InMode, u32>,
-    /// Trials that did not pass, until all repeats have ended: those that failed alike are told together.
-    held: HashMap<InMode, Vec<Outcome>>,
-    /// What was told of trials without an outcome, and in brief why others measured nothing.
-    told: HashSet<String>,
-    /// Whether each trial's result is printed.
-    tells: bool,
-    /// Whether a failure is a line, for a reader who looks for the difference and not for the cause.
-    brief: bool,
+    found: HashMap<CaseInMode, Arc<FoundCase>>,
+    /// How many trials of each case have not ended. Empty for a comparison, which may have any number of them.
+    remaining: HashMap<CaseInMode, u32>,
+    /// Trials that did not pass, until all repeats have ended: equal failures are printed together.
+    pending: HashMap<CaseInMode, Vec<Outcome>>,
+    /// What was printed of trials without an outcome, and why other trials measured nothing.
+    printed: HashSet<String>,
+    /// Whether results are printed.
+    prints: bool,
+    detail: TrialDetail,
     draws: bool,
-    /// How results are painted.
     paint: Paint,
     board: ProgressBoard,
     start: Instant,
-    drawn: usize,
+    drawn_lines: usize,
     drawn_at: Option<Duration>,
 }
 
 impl Terminal {
     /// For a run of `total` trials.
-    pub fn new(run: &RunContext, total: usize, tells: bool) -> Self {
+    pub fn new(run: &RunContext, total: usize, prints: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let keyed = || run.plan.entries.iter().map(|entry| (in_mode(&entry.planned.trial(1)), entry));
+        let (mut found, mut remaining) = (HashMap::new(), HashMap::new());
+        for entry in &run.plan.entries {
+            let key = entry.planned.case_in_mode();
+            found.insert(key.clone(), Arc::clone(&entry.planned.found));
+            remaining.insert(key, entry.repeats);
+        }
         Self {
             root: run.root.clone(),
             door: run.door.clone(),
-            found: keyed().map(|(key, entry)| (key, Arc::clone(&entry.planned.found))).collect(),
-            left: keyed().map(|(key, entry)| (key, entry.repeats)).collect(),
-            held: HashMap::new(),
-            told: HashSet::new(),
-            tells,
-            brief: false,
-            draws: tells && io::stderr().is_terminal() && !dumb,
+            found,
+            remaining,
+            pending: HashMap::new(),
+            printed: HashSet::new(),
+            prints,
+            detail: TrialDetail::NotPassed,
+            draws: prints && io::stderr().is_terminal() && !dumb,
             paint: paint(&io::stdout()),
             board: ProgressBoard::new(total, run.settings.jobs),
             start: Instant::now(),
-            drawn: 0,
+            drawn_lines: 0,
             drawn_at: None,
         }
     }
 
-    /// The same with a line for each trial, whatever it came to.
+    /// Prints trials that passed too, if `verbose`.
+    pub fn with_passed(self, verbose: bool) -> Self {
+        Self { detail: if verbose { TrialDetail::All } else { TrialDetail::NotPassed }, ..self }
+    }
+
+    /// Prints one line for each trial, whatever its verdict.
     pub fn in_brief(self) -> Self {
-        Self { brief: true, left: HashMap::new(), ..self }
+        Self { detail: TrialDetail::OneLine, remaining: HashMap::new(), ..self }
     }
 
     fn finished(&mut self, id: &TrialId, result: &Result<Outcome, NoOutcome>) {
-        let text = match result {
-            Ok(outcome) => match outcome.grade.verdict {
-                Verdict::Pass => report::passed(outcome, self.paint),
-                Verdict::Fail if self.brief => report::failed(outcome, self.paint),
-                _ if self.brief && self.has_told(outcome) => report::as_above(outcome, self.paint),
-                _ => {
-                    self.held.entry(in_mode(id)).or_default().push(outcome.clone());
-                    String::new()
+        let brief = self.detail == TrialDetail::OneLine;
+        match result {
+            Ok(outcome) if outcome.grade.verdict == Verdict::Pass => {
+                if self.detail != TrialDetail::NotPassed {
+                    self.print(&report::passed(outcome, self.paint));
                 }
-            },
-            Err(problem) => report::not_graded(id, problem, &self.door, self.paint),
-        };
-        // What is wrong with a case, or with its skill in a mode, is wrong with each of its trials.
-        if !text.is_empty() && (result.is_ok() || self.told.insert(text.clone())) {
-            self.print(&text);
+            }
+            Ok(outcome) if brief && outcome.grade.verdict == Verdict::Fail => {
+                self.print(&report::failed(outcome, self.paint));
+            }
+            Ok(outcome) if brief && self.was_explained(outcome) => {
+                self.print(&report::as_above(outcome, self.paint));
+            }
+            Ok(outcome) => self.pending.entry(CaseInMode::of(id)).or_default().push(outcome.clone()),
+            Err(problem) => {
+                let text = report::not_graded(id, problem, &self.door, self.paint);
+                // A problem of a case, or of its skill in a mode, is the same for each of its trials.
+                if self.printed.insert(text.clone()) {
+                    self.print(&text);
+                }
+            }
         }
         self.ended(id);
     }
 
-    /// Whether it was told of another trial why this one measured nothing. From now on it is.
-    fn has_told(&mut self, outcome: &Outcome) -> bool {
-        outcome.grade.trouble.as_ref().is_some_and(|trouble| !self.told.insert(trouble.to_string()))
+    /// Whether the same trouble of another trial was printed before.
+    fn was_explained(&mut self, outcome: &Outcome) -> bool {
+        outcome.grade.trouble.as_ref().is_some_and(|trouble| !self.printed.insert(trouble.to_string()))
     }
 
-    /// A trial of a case in a mode has ended: with the last of its repeats, those that did not pass are printed together.
+    /// Counts a trial that ended. After the last repeat, those that did not pass are printed together.
     fn ended(&mut self, id: &TrialId) {
-        let key = in_mode(id);
-        let left = self.left.get_mut(&key).map_or(0, |left| {
-            *left = left.saturating_sub(1);
-            *left
-        });
-        if left == 0 {
-            self.tell_held(&key);
+        let key = CaseInMode::of(id);
+        if let Some(remaining) = self.remaining.get_mut(&key) {
+            *remaining = remaining.saturating_sub(1);
+            if *remaining > 0 {
+                return;
+            }
         }
+        self.print_pending(&key);
     }
 
-    fn tell_held(&mut self, key: &InMode) {
-        let Some(mut outcomes) = self.held.remove(key) else { return };
+    fn print_pending(&mut self, key: &CaseInMode) {
+        let Some(mut outcomes) = self.pending.remove(key) else { return };
         outcomes.sort_by_key(|outcome| outcome.id.number);
         let Some(found) = self.found.get(key) else { return };
         for text in report::graded(&self.root, found, &outcomes, self.paint) {
@@ -127,48 +145,48 @@ impl Terminal {
         }
     }
 
-    /// Prints a result, which is safe to show already, in place of what is drawn.
+    /// Prints a result, whose text is safe already, over the drawn lines.
     fn print(&mut self, text: &str) {
-        if self.tells {
+        if self.prints {
             self.erase();
             // A closed standard output does not end the run.
-            let _ = io::stdout().lock().write_all(text.as_bytes());
+            let _ = text_stdout().write_all(text.as_bytes());
         }
     }
 
     /// Prints something that is not a result.
     fn note(&mut self, text: &str) {
-        if self.tells {
+        if self.prints {
             self.erase();
-            let _ = writeln!(io::stderr(), "{}", safe::block(text));
+            let _ = writeln!(stderr(), "{}", safe::block(text));
         }
     }
 
     fn draw(&mut self, now: Duration) {
-        let due = self.drawn == 0 || self.drawn_at.is_none_or(|at| now.saturating_sub(at) >= TURN);
+        let due = self.drawn_lines == 0 || self.drawn_at.is_none_or(|at| now.saturating_sub(at) >= REDRAW_INTERVAL);
         if !self.draws || !due || self.board.is_idle() {
             return;
         }
         self.erase();
         let lines = self.board.lines(now);
-        // Lines are cut at the margin while they are written: a wrapped one would be two to erase.
+        // Without wrapping, each line stays one line to erase.
         let text = format!("\x1b[?7l{}\n\x1b[?7h", lines.join("\n"));
         let _ = io::stderr().lock().write_all(text.as_bytes());
-        (self.drawn, self.drawn_at) = (lines.len(), Some(now));
+        (self.drawn_lines, self.drawn_at) = (lines.len(), Some(now));
     }
 
     fn erase(&mut self) {
-        if self.drawn > 0 {
-            let _ = io::stderr().lock().write_all(format!("\x1b[{}A\x1b[J", self.drawn).as_bytes());
-            self.drawn = 0;
+        if self.drawn_lines > 0 {
+            let _ = io::stderr().lock().write_all(format!("\x1b[{}A\x1b[J", self.drawn_lines).as_bytes());
+            self.drawn_lines = 0;
         }
     }
 
-    /// Prints what is held back, and erases what is drawn.
+    /// Prints the pending trials and erases the drawn lines.
     pub fn end(&mut self) {
-        let held: Vec<InMode> = self.held.keys().cloned().collect();
-        for key in held {
-            self.tell_held(&key);
+        let keys: Vec<CaseInMode> = self.pending.keys().cloned().collect();
+        for key in keys {
+            self.print_pending(&key);
         }
         self.erase();
     }
@@ -192,7 +210,9 @@ impl EventListener for Terminal {
             }
             RunEvent::Kept { outcome, .. } => {
                 self.board.finished(&outcome.id, &Ok((**outcome).clone()), now);
-                self.print(&format!("{} (kept)\n", report::headline(outcome, self.paint)));
+                if self.detail != TrialDetail::NotPassed || outcome.grade.verdict != Verdict::Pass {
+                    self.print(&format!("{} (kept)\n", report::headline(outcome, self.paint)));
+                }
                 self.ended(&outcome.id);
             }
             RunEvent::Skipped(id, why) => {

@@ -129,7 +129,7 @@ impl TestContext {
         }
         let live = self.run.opened();
         for (id, changed) in live.iter().flat_map(|live| &live.kept_although_changed) {
-            say(&format!("skill-evals: {id}: kept although changed since: {}", changed.join(", ")));
+            say(&format!("skill-evals: {id}: kept an outdated result; changed: {}", changed.join(", ")));
         }
         let closed = self.run.close();
         if let Some(why) = self.run.told_not_stored() {

@@ -1,4 +1,4 @@
-//! One case against the repository it stands in.
+//! One case in its repository.
 
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, evals_folder};
@@ -22,7 +22,7 @@ pub(super) fn check(
     problems.extend(checker.output_schema(schemas));
     problems.extend(checker.dialects());
     problems.extend(changes::check(case, catalog, tree));
-    // The prompts of the built-in cases cannot be changed.
+    // Prompts of built-in cases cannot be changed.
     if is_curated(found) {
         problems.extend(if case.should_trigger { checker.marker_in_prompt() } else { checker.names_skill() });
     }
@@ -43,7 +43,7 @@ impl CaseChecker<'_> {
         let shown = path.display();
         let (code, message) = match self.tree.kind(&path) {
             FileKind::Folder => return material::of_case(&path, place, "fixture", self.tree),
-            FileKind::Missing => (Code::MissingFixture, format!("the fixture directory {shown} is not there")),
+            FileKind::Missing => (Code::MissingFixture, format!("the fixture directory {shown} does not exist")),
             FileKind::Symlink => {
                 (Code::Symlink, format!("the fixture directory {shown} is reached through a symbolic link"))
             }
@@ -52,8 +52,8 @@ impl CaseChecker<'_> {
             }
         };
         let help = match code {
-            Code::Symlink => "copy the files: what a link points to is not part of the recording, and may lie anywhere",
-            _ => "`fixture` names a directory in the skill's own directory under evals/skills",
+            Code::Symlink => "copy the files: the target of a link is not part of the recording",
+            _ => "`fixture` names a directory in the directory of the skill under evals/skills",
         };
         Some(Diagnostic::new(code, place, message).help(help))
     }
@@ -64,16 +64,17 @@ impl CaseChecker<'_> {
         let place = self.place("output_schema", path.as_path().to_str());
         let problem = Diagnostic::new(code, place, message);
         Some(if code == Code::MissingSchema {
-            problem.help("`output_schema` is a path from the repository's root")
+            problem.help("`output_schema` is a path from the repository root")
         } else {
             problem
         })
     }
 
-    /// Patterns that match something else under other runners.
+    /// Patterns that other runners read differently.
     fn dialects(&self) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
-        for (check, pattern) in self.patterns() {
+        let texts = self.case.checks.iter().filter_map(|check| Some((check, check.ask.text()?.0)));
+        for (check, pattern) in texts {
             let key = check.origin.key;
             for DialectDifference { part, here, python, instead } in pattern.differences() {
                 let message = format!("`{key}`: `{part}` means {here}; in Python, as other runners take it, {python}");
@@ -84,14 +85,11 @@ impl CaseChecker<'_> {
         problems
     }
 
-    /// The checks of a text, with what they look for.
-    fn patterns(&self) -> impl Iterator<Item = (&Check, &Pattern)> {
-        self.case.checks.iter().filter_map(|check| Some((check, check.ask.text()?.0)))
-    }
-
     fn names_skill(&self) -> Option<Diagnostic> {
         let slug = &self.case.skill;
-        find_word(&self.case.prompt, slug)?;
+        if !has_word(&self.case.prompt, slug) {
+            return None;
+        }
         let message = format!("this prompt must not trigger `{slug}`, yet it names the skill");
         Some(
             Diagnostic::new(Code::NegativeNamesSkill, self.place("prompt", Some(slug)), message)
@@ -99,34 +97,34 @@ impl CaseChecker<'_> {
         )
     }
 
-    /// A positive that an agent passes by repeating what it was told. One pattern that the prompt does not match is
-    /// enough to tell the two apart, unless what the prompt gives away has the looks of a marker.
+    /// A positive case that an agent passes by repeating the prompt: all required texts are in the prompt, or one that looks like a
+    /// marker.
     fn marker_in_prompt(&self) -> Option<Diagnostic> {
-        let wanted: Vec<RequiredText> = self.case.checks.iter().filter_map(RequiredText::of).collect();
+        let required: Vec<RequiredText> = self.case.checks.iter().filter_map(RequiredText::of).collect();
         let prompt = &self.case.prompt;
-        // Compiling patterns is what takes long in a large repository, and plain text often settles it.
-        let not_all = wanted.iter().any(|wanted| wanted.pattern.is_literal() && !wanted.stands_in(prompt));
-        let matters = |wanted: &&RequiredText| wanted.pattern.is_literal() || !not_all || wanted.looks_like_marker();
-        let given: Vec<&RequiredText> =
-            wanted.iter().filter(matters).filter(|wanted| wanted.stands_in(prompt)).collect();
-        let first = given.iter().find(|wanted| wanted.looks_like_marker()).or_else(|| {
-            let all = given.len() == wanted.len();
-            given.first().filter(|_| all)
-        })?;
-        let message = format!("`{}` stands in the prompt already: repeating the prompt passes", first.pattern.text);
+        // Plain text comes first: compiling patterns is slow in a large repository.
+        let some_missing = required.iter().any(|text| text.pattern.is_literal() && !text.is_in(prompt));
+        let in_prompt: Vec<&RequiredText> = required
+            .iter()
+            .filter(|text| text.pattern.is_literal() || !some_missing || text.looks_like_marker())
+            .filter(|text| text.is_in(prompt))
+            .collect();
+        let marker = in_prompt.iter().find(|text| text.looks_like_marker());
+        let first = marker.or_else(|| in_prompt.first().filter(|_| in_prompt.len() == required.len()))?;
+        let message = format!("`{}` is in the prompt already: repeating the prompt passes", first.pattern.text);
         Some(
             Diagnostic::new(Code::MarkerInPrompt, self.place(first.key, Some(&first.pattern.text)), message)
-                .help("look for a marker that only the skill's own text gives away"),
+                .help("require a marker that only the skill's own text contains"),
         )
     }
 
-    /// Where `text` stands in the value of `key`, or the value, or the case.
+    /// The place of `text` in the value of `key`, else of the value, else of the case.
     fn place(&self, key: &str, text: Option<&str>) -> SourceLocation {
         self.found.source.place(key, text, self.tree).unwrap_or_else(|| self.case.origin.clone())
     }
 }
 
-/// A text that the final message must hold.
+/// A text that the final message must contain.
 struct RequiredText<'a> {
     key: &'static str,
     pattern: &'a Pattern,
@@ -138,10 +136,8 @@ impl<'a> RequiredText<'a> {
         (wanted == Presence::Present).then_some(Self { key: check.origin.key, pattern })
     }
 
-    /// Plain text is looked for in any case, even where the final message must have it exactly: an agent that repeats
-    /// its prompt may well get the case right.
-    fn stands_in(&self, prompt: &str) -> bool {
-        // Compiling plain text is what takes long in a large repository.
+    /// Ignores upper and lower case in plain text: an agent that repeats the prompt may get them right.
+    fn is_in(&self, prompt: &str) -> bool {
         let regex = if self.pattern.is_literal() { None } else { self.pattern.compile().ok() };
         match regex {
             Some(regex) => regex.is_match(prompt),
@@ -149,7 +145,7 @@ impl<'a> RequiredText<'a> {
         }
     }
 
-    /// Whether it holds a word like `SKILL_MARKER`.
+    /// Whether it contains a word like `SKILL_MARKER`.
     fn looks_like_marker(&self) -> bool {
         self.pattern
             .text
@@ -158,17 +154,12 @@ impl<'a> RequiredText<'a> {
     }
 }
 
-/// Where `word` stands in `text`, in any case, not as a part of a longer word.
-fn find_word(text: &str, word: &str) -> Option<usize> {
-    let text = text.to_lowercase();
-    let joins = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
-    let word = word.to_lowercase();
-    if word.is_empty() {
-        return None;
-    }
-    text.match_indices(&word).map(|(at, _)| at).find(|&at| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + word.len()..].chars().next();
-        !before.is_some_and(joins) && !after.is_some_and(joins)
-    })
+/// Whether `text` contains `word`, in upper or lower case, as a whole word.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part_of_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    let (text, word) = (text.to_lowercase(), word.to_lowercase());
+    !word.is_empty()
+        && text.match_indices(&word).any(|(at, _)| {
+            !text[..at].ends_with(is_part_of_word) && !text[at + word.len()..].starts_with(is_part_of_word)
+        })
 }

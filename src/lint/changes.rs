@@ -1,4 +1,4 @@
-//! The changes to the skills that a case asks for in mid-session: whether each can be made.
+//! Changes of skills during a session that are impossible.
 
 use std::collections::BTreeSet;
 
@@ -17,51 +17,58 @@ pub(super) fn check(case: &Case, catalog: &Catalog, tree: &dyn RepoFiles) -> Vec
     let mut skills: BTreeSet<&str> =
         catalog.skills.iter().map(FoundSkill::skill).map(|skill| skill.slug.as_str()).collect();
     let mut changes: Vec<&SkillChange> = case.during.iter().collect();
-    // Those of one turn are made in the order in which they stand.
+    // Changes after one turn keep their order.
     changes.sort_by_key(|change| change.after_turn);
-    changes.into_iter().filter_map(|change| order(change, &mut skills).or_else(|| folder(change, tree))).collect()
-}
-
-/// What is wrong with a change to these skills; they are as they are after it.
-fn order<'a>(change: &'a SkillChange, skills: &mut BTreeSet<&'a str>) -> Option<Diagnostic> {
-    let skill = change.skill.as_str();
-    let problem =
-        |message: String, help: &str| Some(Diagnostic::new(Code::BadChange, change.origin.clone(), message).help(help));
-    match change.kind {
-        ChangeKind::Add if !skills.insert(skill) => {
-            problem(format!("there is a skill `{skill}` already"), "`edit` gives it the files of another directory")
-        }
-        ChangeKind::Edit if !skills.contains(skill) => problem(
-            format!("the skill `{skill}` does not exist by then"),
-            "`add` brings it; the directory has the name of the skill",
-        ),
-        ChangeKind::Remove if !skills.remove(skill) => {
-            problem(format!("the skill `{skill}` does not exist by then"), "`remove` takes the name of a skill")
-        }
-        _ => None,
+    let mut problems = Vec::new();
+    for change in changes {
+        problems.extend(apply(change, &mut skills).or_else(|| check_directory(change, tree)));
     }
+    problems
 }
 
-/// What is wrong with the folder of a change.
-fn folder(change: &SkillChange, tree: &dyn RepoFiles) -> Option<Diagnostic> {
+/// Applies a change to the set of skills. Returns why that is impossible.
+fn apply<'a>(change: &'a SkillChange, skills: &mut BTreeSet<&'a str>) -> Option<Diagnostic> {
+    let skill = change.skill.as_str();
+    let (message, help) = match change.kind {
+        ChangeKind::Add if !skills.insert(skill) => {
+            (format!("the skill `{skill}` exists already"), "`edit` gives it the files of another directory")
+        }
+        ChangeKind::Edit if !skills.contains(skill) => {
+            (format!("the skill `{skill}` does not exist by then"), "`add` it; the directory has the name of the skill")
+        }
+        ChangeKind::Remove if !skills.remove(skill) => {
+            (format!("the skill `{skill}` does not exist by then"), "`remove` takes the name of a skill")
+        }
+        _ => return None,
+    };
+    Some(problem(change, message, help))
+}
+
+/// The problem of the directory of a change.
+fn check_directory(change: &SkillChange, tree: &dyn RepoFiles) -> Option<Diagnostic> {
     let path = change.folder.as_ref()?.as_path();
     let shown = path.display();
-    let problem =
-        |message: String, help: &str| Some(Diagnostic::new(Code::BadChange, change.origin.clone(), message).help(help));
-    let help = "name the directory of a skill, from the repository's root; a place for it is evals/changes";
-    match tree.kind(path) {
-        FileKind::Folder => {}
-        FileKind::Missing => return problem(format!("the directory {shown} is not there"), help),
-        FileKind::Symlink => return problem(format!("the directory {shown} is reached through a symbolic link"), help),
-        FileKind::File | FileKind::Other => return problem(format!("{shown} is not a directory"), help),
+    let help = "name the directory of a skill, relative to the repository root, such as evals/changes/NAME";
+    let kind = match tree.kind(path) {
+        FileKind::Folder => None,
+        FileKind::Missing => Some(format!("the directory {shown} does not exist")),
+        FileKind::Symlink => Some(format!("the directory {shown} is reached through a symbolic link")),
+        FileKind::File | FileKind::Other => Some(format!("{shown} is not a directory")),
+    };
+    if let Some(message) = kind {
+        return Some(problem(change, message, help));
     }
     let Ok(bytes) = tree.read(&path.join(SKILL_FILE)) else {
-        return problem(format!("the directory {shown} holds no {SKILL_FILE}"), help);
+        return Some(problem(change, format!("the directory {shown} has no {SKILL_FILE}"), help));
     };
-    let named = SkillFile::parse(path, &bytes).skill.slug;
-    if named != change.skill {
-        let message = format!("the skill in {shown} is called `{named}`");
-        return problem(message, "give the directory the name that the front matter says");
+    let slug = SkillFile::parse(path, &bytes).skill.slug;
+    if slug != change.skill {
+        let message = format!("the skill in {shown} is called `{slug}`");
+        return Some(problem(change, message, "give the directory the name in the front matter"));
     }
     material::of_case(path, change.origin.clone(), "skill", tree)
+}
+
+fn problem(change: &SkillChange, message: String, help: &str) -> Diagnostic {
+    Diagnostic::new(Code::BadChange, change.origin.clone(), message).help(help)
 }

@@ -1,4 +1,4 @@
-//! Links in a SKILL.md's body to files that are not there.
+//! Links in the body of a SKILL.md to missing files.
 
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
@@ -18,20 +18,20 @@ pub(super) fn check(found: &FoundSkill, tree: &dyn RepoFiles) -> Vec<Diagnostic>
     for range in targets(&text, found.file.body.clone()) {
         let target = &text[range.clone()];
         let Some(path) = file_of(target) else { continue };
-        let there = below(folder, &path).is_some_and(|path| tree.kind(&path) != FileKind::Missing);
-        if !there {
-            let message = format!("the link to `{target}` points to no file in the repository");
+        let exists = in_repository(folder, &path).is_some_and(|path| tree.kind(&path) != FileKind::Missing);
+        if !exists {
+            let message = format!("the link to `{target}` does not point to a file in the repository");
             let place = place(&folder.join(SKILL_FILE), &found.bytes, range);
             problems.push(
                 Diagnostic::new(Code::DeadLink, place, message)
-                    .help("links count from the skill's directory; agents follow them to load resources"),
+                    .help("links are relative to the skill's directory; agents follow them to load resources"),
             );
         }
     }
     problems
 }
 
-/// The target as a path to a file, unless it is a URL, an anchor, an absolute path or a placeholder.
+/// The target as a path. `None` for a URL, an anchor, an absolute path or a placeholder.
 fn file_of(target: &str) -> Option<PathBuf> {
     let path = target.split(['#', '?']).next().unwrap_or_default();
     let scheme = path.split_once(':').is_some_and(|(scheme, _)| {
@@ -45,8 +45,8 @@ fn file_of(target: &str) -> Option<PathBuf> {
     Some(PathBuf::from(percent_decode_str(path).decode_utf8().unwrap_or(path.into()).as_ref()))
 }
 
-/// `path` counted from `folder`, with `..` taken out; nothing if it leaves the repository.
-fn below(folder: &Path, path: &Path) -> Option<PathBuf> {
+/// `folder` joined with `path`, without `..`. `None` if the path leaves the repository.
+fn in_repository(folder: &Path, path: &Path) -> Option<PathBuf> {
     let mut whole = PathBuf::new();
     for part in folder.join(path).components() {
         match part {
@@ -59,7 +59,7 @@ fn below(folder: &Path, path: &Path) -> Option<PathBuf> {
     Some(whole)
 }
 
-/// Where the targets of links and images stand, code aside.
+/// The ranges of the targets of links and images, outside code.
 fn targets(text: &str, body: Range<usize>) -> Vec<Range<usize>> {
     let mut targets = Vec::new();
     let mut fence: Option<&str> = None;
@@ -68,7 +68,7 @@ fn targets(text: &str, body: Range<usize>) -> Vec<Range<usize>> {
     for line in text.get(body).unwrap_or_default().split_inclusive('\n') {
         let content = line.trim();
         let mark = ["```", "~~~"].into_iter().find(|mark| content.starts_with(mark));
-        // Four spaces after a blank line make code, unless a list goes on there; then a link is only missed.
+        // Four spaces after a blank line mean code. In a list they do not: then a link is missed.
         let indented = line.starts_with("    ") || line.starts_with('\t');
         match (fence, mark) {
             (Some(open), Some(mark)) if open == mark => fence = None,
@@ -113,30 +113,28 @@ fn in_line(line: &str) -> Vec<Range<usize>> {
     targets
 }
 
-/// The destination that starts at `start`: in `<…>`, or up to white space or the closing parenthesis.
+/// The range of the target at `start`: inside `<…>`, or up to white space or the closing parenthesis.
 fn destination(line: &str, start: usize) -> Option<Range<usize>> {
     let rest = line.get(start..)?;
     let start = start + (rest.len() - rest.trim_start().len());
     let rest = rest.trim_start();
     if let Some(inner) = rest.strip_prefix('<') {
-        // Anything but a title behind it, and it is no link but a placeholder.
+        // Only a title may follow; otherwise this is a placeholder.
         let end = inner.find('>').filter(|end| inner[end + 1..].starts_with([')', ' ', '\n', '\r']))?;
         return Some(start + 1..start + 1 + end);
     }
     let mut depth = 0_usize;
-    let end = rest
-        .char_indices()
-        .find(|(_, c)| match c {
-            '(' => {
-                depth += 1;
-                false
+    let mut end = rest.len();
+    for (at, c) in rest.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' if depth > 0 => depth -= 1,
+            c if c == ')' || c.is_whitespace() => {
+                end = at;
+                break;
             }
-            ')' if depth > 0 => {
-                depth -= 1;
-                false
-            }
-            c => *c == ')' || c.is_whitespace(),
-        })
-        .map_or(rest.len(), |(end, _)| end);
+            _ => {}
+        }
+    }
     (end > 0).then_some(start..start + end)
 }

@@ -1,4 +1,4 @@
-//! The files that agents are given: those of a skill, those of a fixture.
+//! Files of a skill or a fixture that cannot be copied for an agent.
 
 use std::path::Path;
 
@@ -7,21 +7,21 @@ use crate::cases::repo_files::RepoFiles;
 use crate::files::material::{MaterialProblem, UnusableFile};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
-/// The most that are reported of one folder: one cause often has many.
-const MOST: usize = 10;
+/// The most problems that are reported of one skill: one cause often has many.
+const MAX_PROBLEMS: usize = 10;
 
-/// What keeps a skill's folder from being given to an agent.
+/// The files of a skill that cannot be copied.
 pub(super) fn skill(found: &FoundSkill, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let folder = &found.skill().folder;
-    let problem = |problem: MaterialProblem| {
+    let problems = tree.material_problems(folder).into_iter().take(MAX_PROBLEMS);
+    let diagnostics = problems.map(|problem| {
         let message = format!("this file of the skill {}", problem.why);
         diagnostic(&problem, SourceLocation::file(folder.join(&problem.path)), message)
-    };
-    tree.material_problems(folder).into_iter().take(MOST).map(problem).collect()
+    });
+    diagnostics.collect()
 }
 
-/// The first thing that keeps the folder at `path`, a case's fixture or other `what`, from being given to an agent; `place` is
-/// where the case names it.
+/// The first problem of the directory at `path`: a case's fixture, or other `what`. `place` is where the case names it.
 pub(super) fn of_case(path: &Path, place: SourceLocation, what: &str, tree: &dyn RepoFiles) -> Option<Diagnostic> {
     let problem = tree.material_problems(path).into_iter().next()?;
     let message = format!("the {what} cannot be used: {} {}", path.join(&problem.path).display(), problem.why);

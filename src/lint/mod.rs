@@ -1,7 +1,6 @@
-//! What must hold beyond a file's form: of a skill, of a case, of a skill's cases together.
+//! Rules for skills, for cases, and for the cases of a skill together. The parsers report problems of the form of a file.
 //!
-//! Pure: sees the repository through a [`Catalog`] and a [`RepoFiles`], and answers with diagnostics. The parsers have
-//! said what is wrong with the form of a file; nothing is said twice here.
+//! Pure: sees the repository through a [`Catalog`] and a [`RepoFiles`], and returns diagnostics.
 
 mod case;
 mod catalogue;
@@ -14,37 +13,34 @@ mod similar;
 mod skill;
 mod suite;
 
-use std::path::Path;
-use std::sync::Arc;
-
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repo_files::RepoFiles;
-use crate::settings::{EffectiveRepetition, LintSettings, RepetitionSettings};
+use crate::settings::{LintSettings, RepetitionSettings};
 use crate::text::diagnostic::{Code, Diagnostic, Severity};
 
 pub use catalogue::SkillList;
-pub use similar::SIMILAR;
-pub use skill::{LONGEST_BODY, LONGEST_COMPATIBILITY, LONGEST_DESCRIPTION, LONGEST_NAME};
+pub use repeats::never_decided;
+pub use skill::LONGEST_DESCRIPTION;
 
-/// What [`all`] looks at.
+/// The scope of [`all`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LintOptions {
-    /// The cases too, not only the skills.
+    /// Checks cases too.
     pub check_evals: bool,
-    /// A skill without curated cases is an error rather than a warning. Only counts with `check_evals`.
+    /// With `check_evals`: a skill without its own cases is an error, not a warning.
     pub strict: bool,
-    /// What the catalogue is held against, by agent.
+    /// The skill lists of the agents.
     pub listings: &'static [&'static [SkillList]],
 }
 
-/// What must hold for `case`, read from `found`, to run beside the skills of `catalog`, and what would spoil its measurement.
+/// The problems of `case`, read from `found`: it cannot run, or its result would mean nothing.
 #[must_use]
 pub fn case(found: &FoundCase, case: &Case, catalog: &Catalog, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     case::check(found, case, catalog, tree, &mut schema::Schemas::default())
 }
 
-/// Everything that keeps a case from running, whatever is said of its repeats: of its skill what keeps every agent from loading it.
+/// The errors that keep a case from running: its own, and those that keep every agent from loading its skill.
 #[must_use]
 pub fn case_errors(
     found: &FoundCase,
@@ -62,21 +58,17 @@ pub fn case_errors(
     }
 }
 
-/// That a case whose repeats are these could never be decided, where it goes on until it is.
-#[must_use]
-pub fn never_decided(found: &FoundCase, of: EffectiveRepetition, tree: &dyn RepoFiles) -> Option<Diagnostic> {
-    repeats::never_decided(found, of, tree)
-}
-
-/// What is wrong with how often cases run, by what the settings and they themselves say: skills that are not there, cases
-/// that could never be decided.
+/// The problems of the settings for repeats: unknown skills, and cases that can never be decided.
 #[must_use]
 pub fn repetition(catalog: &Catalog, settings: &RepetitionSettings, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
-    let never = |found: &Arc<FoundCase>| never_decided(found, settings.of(&found.skill, found.repetition()), tree);
-    settings.unknown_skills(&catalog.slugs()).into_iter().chain(catalog.cases.iter().filter_map(never)).collect()
+    let mut problems = settings.unknown_skills(&catalog.slugs());
+    for found in &catalog.cases {
+        problems.extend(never_decided(found, settings.of(&found.skill, found.repetition()), tree));
+    }
+    problems
 }
 
-/// The rules of agentskills.io for a skill, and what makes it hard to tell from its `siblings`.
+/// The problems of a skill: the rules of agentskills.io, and similar descriptions of `siblings`.
 #[must_use]
 pub fn skill(found: &FoundSkill, siblings: &Catalog, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     skill_among(found, &similar::Descriptions::of(siblings), tree)
@@ -91,13 +83,7 @@ fn skill_among(found: &FoundSkill, descriptions: &similar::Descriptions<'_>, tre
     problems
 }
 
-/// What must hold of the cases of the skill with this slug, taken together.
-#[must_use]
-pub fn suite(catalog: &Catalog, slug: &str, tree: &dyn RepoFiles, strict: bool) -> Vec<Diagnostic> {
-    suite::check(catalog, slug, tree, strict)
-}
-
-/// Every problem of the repository, by path, line, column and code.
+/// All problems of the repository, by path, line, column and code.
 #[must_use]
 pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec<Diagnostic> {
     let descriptions = similar::Descriptions::of(catalog);
@@ -108,7 +94,7 @@ pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec
     if options.check_evals {
         let mut schemas = schema::Schemas::default();
         for found in &catalog.skills {
-            problems.extend(suite(catalog, &found.skill().slug, tree, options.strict));
+            problems.extend(suite::check(catalog, &found.skill().slug, tree, options.strict));
         }
         for found in &catalog.cases {
             problems.extend(
@@ -119,18 +105,22 @@ pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec
     in_order(problems)
 }
 
-/// What the lint trial of a skill reports: its own problems and those of its files as a whole. The problem of a
-/// single row or task is that case's own trial to report; what only warns of the whole catalogue, [`all`] is to say.
+/// The problems that the lint test of a skill reports: of the skill and of whole files. The test of a case reports the problems of its
+/// row or task, and [`all`] those of the skill list.
 #[must_use]
 pub fn skill_trial(catalog: &Catalog, slug: &str, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let Some(found) = catalog.skill(slug) else { return Vec::new() };
     let mut problems = skill(found, catalog, tree);
     let evals = found.evals();
-    let own = |path: &Path| path.starts_with(&evals) || path.starts_with(&found.skill().folder);
-    // Which files are not read is for the repository's trial to report.
-    let reported = |problem: &&Diagnostic| own(&problem.place.path) && problem.code != Code::UnreadCases;
-    problems.extend(catalog.problems.iter().filter(reported).cloned());
-    problems.extend(suite(catalog, slug, tree, false));
+    for problem in &catalog.problems {
+        let path = &problem.place.path;
+        let is_own = path.starts_with(&evals) || path.starts_with(&found.skill().folder);
+        // The test of the repository reports files that are not read.
+        if is_own && problem.code != Code::UnreadCases {
+            problems.push(problem.clone());
+        }
+    }
+    problems.extend(suite::check(catalog, slug, tree, false));
     in_order(problems)
 }
 
@@ -144,13 +134,13 @@ fn in_order(mut problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
     problems
 }
 
-/// How many of `problems` are this bad.
+/// How many of `problems` have this severity.
 #[must_use]
 pub fn count(problems: &[Diagnostic], severity: Severity) -> usize {
     problems.iter().filter(|problem| problem.severity == severity).count()
 }
 
-/// Whether a case was written for the skill rather than built in.
+/// Whether a case was written for the skill. Otherwise it is built in.
 fn is_curated(found: &FoundCase) -> bool {
     found.format().files.is_some()
 }

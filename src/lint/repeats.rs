@@ -1,4 +1,4 @@
-//! Cases that go on until they are decided and could never be.
+//! Cases that run until they are decided, but never can be.
 
 use crate::cases::case::FoundCase;
 use crate::cases::repo_files::RepoFiles;
@@ -7,27 +7,31 @@ use crate::settings::EffectiveRepetition;
 use crate::settings::trials::MOST_TRIALS;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
-/// Of a case whose repeats are these: that even if all trials passed, the most of them would not show its threshold.
-pub(super) fn never_decided(found: &FoundCase, of: EffectiveRepetition, tree: &dyn RepoFiles) -> Option<Diagnostic> {
-    let most = of.at_most().map(u64::from)?;
-    if threshold::shown_by(of.threshold, most).is_some() {
+/// The problem of a case if even the maximum number of trials, all passed, would not show its threshold.
+#[must_use]
+pub fn never_decided(found: &FoundCase, repetition: EffectiveRepetition, tree: &dyn RepoFiles) -> Option<Diagnostic> {
+    let max_trials = repetition.at_most().map(u64::from)?;
+    let threshold = repetition.threshold;
+    if threshold::shown_by(threshold, max_trials).is_some() {
         return None;
     }
     let own = found.repetition();
-    let said = own.trials.map(|_| "trials").or(own.threshold.map(|_| "threshold"));
-    let place = said.and_then(|key| found.source.place(key, None, tree));
-    let place =
-        place.unwrap_or_else(|| SourceLocation { line: found.line, column: 1, ..SourceLocation::file(&*found.file) });
+    let key = own.trials.map(|_| "trials").or(own.threshold.map(|_| "threshold"));
+    let place = key.and_then(|key| found.source.place(key, None, tree)).unwrap_or_else(|| SourceLocation {
+        line: found.line,
+        column: 1,
+        ..SourceLocation::file(&*found.file)
+    });
     let message = format!(
-        "{}/{} is to run until it is decided, but {most} trials, the most, would not show its threshold of {} even if all \
-         passed",
-        found.skill, found.id, of.threshold
+        "{}/{} runs until it is decided, but its maximum of {max_trials} trials cannot show its threshold of {threshold}, even if \
+         all pass",
+        found.skill, found.id
     );
-    let help = match threshold::shown_by(of.threshold, u64::from(MOST_TRIALS)) {
-        Some(trials) => format!(
-            "`trials = \"until decided at most {trials}\"` is the least that does; a lower threshold takes fewer"
-        ),
-        None => format!("no number of trials shows a threshold of {}; choose a lower one", of.threshold),
+    let help = match threshold::shown_by(threshold, u64::from(MOST_TRIALS)) {
+        Some(trials) => {
+            format!("write at least `trials = \"until decided at most {trials}\"`, or lower the threshold")
+        }
+        None => format!("no number of trials shows a threshold of {threshold}; choose a lower one"),
     };
     Some(Diagnostic::new(Code::NeverDecided, place, message).help(help))
 }

@@ -1,4 +1,4 @@
-//! Descriptions that an agent could take for each other's.
+//! Descriptions that are too similar for an agent to choose between.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -7,14 +7,14 @@ use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
-/// From this share of common content words, in percent of the shorter description's, two descriptions count as
-/// alike. Skills of one family that are told apart well share about a third.
-pub const SIMILAR: usize = 60;
+/// Two descriptions are similar if they share this percentage of the content words of the shorter one. Distinct skills of one family
+/// share about a third.
+const SIMILAR: usize = 60;
 
-/// Descriptions with fewer content words than this are not compared: two common words in three mean nothing.
+/// Descriptions with fewer content words are not compared.
 const FEWEST_WORDS: usize = 5;
 
-/// Words that stand in descriptions of any skill.
+/// Words that are in the descriptions of many skills.
 const STOP_WORDS: [&str; 48] = [
     "about", "all", "also", "and", "any", "are", "asked", "asks", "can", "for", "from", "has", "have", "help", "helps",
     "how", "into", "its", "not", "one", "other", "should", "skill", "skills", "some", "somebody", "someone", "such",
@@ -24,43 +24,45 @@ const STOP_WORDS: [&str; 48] = [
 
 /// The content words of every skill's description.
 pub(super) struct Descriptions<'a> {
-    /// Each skill, and how many content words its description has.
+    /// Each skill, with the number of its content words.
     skills: Vec<(&'a FoundSkill, usize)>,
-    /// Which skills, by their places, have a word.
-    with: HashMap<String, Vec<usize>>,
+    /// The indexes of the skills with a word.
+    by_word: HashMap<String, Vec<usize>>,
 }
 
 impl<'a> Descriptions<'a> {
     pub(super) fn of(catalog: &'a Catalog) -> Self {
-        let mut with: HashMap<String, Vec<usize>> = HashMap::new();
-        let skills = catalog.skills.iter().enumerate().map(|(place, found)| {
+        let mut by_word: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut skills = Vec::new();
+        for (index, found) in catalog.skills.iter().enumerate() {
             let words = content_words(&found.skill().description);
-            let count = words.len();
+            skills.push((found, words.len()));
             for word in words {
-                with.entry(word).or_default().push(place);
+                by_word.entry(word).or_default().push(index);
             }
-            (found, count)
-        });
-        Self { skills: skills.collect(), with }
+        }
+        Self { skills, by_word }
     }
 
-    /// The sibling most like `found`, one of these skills, if it is too much so.
+    /// The problem of a skill if the description of another one is similar.
     pub(super) fn check(&self, found: &FoundSkill) -> Option<Diagnostic> {
         let skill = found.skill();
         let words = content_words(&skill.description);
         let mut common = vec![0; self.skills.len()];
-        words.iter().filter_map(|word| self.with.get(word)).flatten().for_each(|place| common[*place] += 1);
-        let (share, sibling) = self
-            .skills
-            .iter()
-            .zip(common)
-            .filter(|((sibling, _), _)| !std::ptr::eq(*sibling, found))
-            .filter_map(|((sibling, other), common)| Some((share(common, words.len().min(*other))?, sibling.skill())))
-            .filter(|(share, _)| *share >= SIMILAR)
-            .max_by_key(|(share, _)| *share)?;
+        for index in words.iter().filter_map(|word| self.by_word.get(word)).flatten() {
+            common[*index] += 1;
+        }
+        let mut most_similar = None;
+        for ((sibling, count), common) in self.skills.iter().zip(common) {
+            let fewer = words.len().min(*count);
+            if !std::ptr::eq(*sibling, found) && fewer >= FEWEST_WORDS {
+                most_similar = most_similar.max(Some((common * 100 / fewer, sibling.skill().name.as_str())));
+            }
+        }
+        let (share, sibling) = most_similar.filter(|(share, _)| *share >= SIMILAR)?;
         let message = format!(
             "the descriptions of `{}` and `{}` share {share} % of their words: agents choose by the description alone",
-            skill.name, sibling.name
+            skill.name, sibling
         );
         Some(
             Diagnostic::new(Code::SimilarDescription, description_place(found), message)
@@ -69,6 +71,7 @@ impl<'a> Descriptions<'a> {
     }
 }
 
+/// The place of a skill's description.
 pub(super) fn description_place(found: &FoundSkill) -> SourceLocation {
     let path = found.skill().folder.join(SKILL_FILE);
     match found.file.entries.iter().find(|entry| entry.key == "description") {
@@ -77,9 +80,9 @@ pub(super) fn description_place(found: &FoundSkill) -> SourceLocation {
     }
 }
 
-/// The place of a range of the text that a SKILL.md was read as.
+/// The place of a range in the text of a SKILL.md.
 pub(super) fn place(path: &Path, bytes: &[u8], range: std::ops::Range<usize>) -> SourceLocation {
-    // Where bytes are not UTF-8, ranges count in the text with replacement characters.
+    // If bytes are not UTF-8, ranges count in the text with replacement characters.
     SourceLocation::in_text(path, String::from_utf8_lossy(bytes).as_bytes(), range)
 }
 
@@ -88,12 +91,7 @@ fn content_words(description: &str) -> BTreeSet<String> {
         .to_lowercase()
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| word.chars().count() >= 3 && !STOP_WORDS.contains(word))
-        // Plural or singular, it is the same word to an agent.
+        // Plurals count as their singular.
         .map(|word| word.strip_suffix('s').filter(|stem| !stem.ends_with('s')).unwrap_or(word).to_owned())
         .collect()
-}
-
-/// Common words in percent of the smaller set.
-fn share(common: usize, smaller: usize) -> Option<usize> {
-    (smaller >= FEWEST_WORDS).then(|| common * 100 / smaller)
 }

@@ -1,4 +1,4 @@
-//! The front matter rules of agentskills.io, and the length of the body.
+//! The rules of agentskills.io for the front matter, and the length of the body.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -7,21 +7,21 @@ use serde_json::Value;
 
 use crate::cases::catalog::FoundSkill;
 use crate::lint::similar::place;
-use crate::profile::{self, PROFILES};
+use crate::profile;
 use crate::skill::{FrontMatterField, SKILL_FILE, USER_ONLY, slug};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, shorten};
 
-/// The most characters of a name.
-pub const LONGEST_NAME: usize = 64;
+/// Maximum characters of a name.
+const LONGEST_NAME: usize = 64;
 
-/// The most characters of a description.
+/// Maximum characters of a description.
 pub const LONGEST_DESCRIPTION: usize = 1024;
 
-/// The most characters of `compatibility`.
-pub const LONGEST_COMPATIBILITY: usize = 500;
+/// Maximum characters of `compatibility`.
+const LONGEST_COMPATIBILITY: usize = 500;
 
-/// The most lines of a body that agents are meant to load whole.
-pub const LONGEST_BODY: usize = 500;
+/// Recommended maximum lines of a body: agents load it whole.
+const LONGEST_BODY: usize = 500;
 
 /// The keys that agentskills.io defines.
 const KEYS: [&str; 6] = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
@@ -34,9 +34,11 @@ pub(super) fn check(found: &FoundSkill) -> Vec<Diagnostic> {
         problems: Vec::new(),
     };
     checker.body();
-    // What stands in front matter that is missing or not YAML is guesswork: it has its one message.
-    let unread = |problem: &Diagnostic| matches!(problem.code, Code::FrontMatterMissing | Code::FrontMatterYaml);
-    if !found.file.problems.iter().any(|problem| unread(problem) && problem.place.path == checker.path) {
+    // Front matter that is missing or not YAML has its own message.
+    let is_unread = found.file.problems.iter().any(|problem| {
+        matches!(problem.code, Code::FrontMatterMissing | Code::FrontMatterYaml) && problem.place.path == checker.path
+    });
+    if !is_unread {
         checker.front_matter();
     }
     checker.problems
@@ -70,8 +72,8 @@ impl<'a> SkillChecker<'a> {
         if lines > LONGEST_BODY {
             let first = body.start + (text.len() - text.trim_start().len());
             let first_line = self.text[first..].lines().next().map_or(0, str::len);
-            let message = format!("the body has {lines} lines; agents are meant to load at most {LONGEST_BODY}");
-            self.problem(Code::LongBody, first..first + first_line, message, "move details to files that it links to");
+            let message = format!("the body has {lines} lines; at most {LONGEST_BODY} are recommended");
+            self.problem(Code::LongBody, first..first + first_line, message, "move details to files and link to them");
         }
     }
 
@@ -82,54 +84,50 @@ impl<'a> SkillChecker<'a> {
         if let Some((text, range)) = self.string("compatibility") {
             let length = text.chars().count();
             if text.trim().is_empty() || length > LONGEST_COMPATIBILITY {
-                let message = match length {
-                    _ if text.trim().is_empty() => "`compatibility` is empty".to_owned(),
-                    length => format!("`compatibility` has {length} characters; at most {LONGEST_COMPATIBILITY}"),
+                let message = if text.trim().is_empty() {
+                    "`compatibility` is empty".to_owned()
+                } else {
+                    format!("`compatibility` has {length} characters; at most {LONGEST_COMPATIBILITY}")
                 };
-                self.problem(
-                    Code::SkillCompatibility,
-                    range,
-                    message,
-                    "name only what the skill needs, or leave the key out",
-                );
+                let help = "name only what the skill needs, or leave the key out";
+                self.problem(Code::SkillCompatibility, range, message, help);
             }
         }
         self.metadata();
         self.allowed_tools();
         self.user_only();
+        let known: Vec<&str> =
+            KEYS.into_iter().chain(profile::of_all(|profile| profile.skill_keys.iter().copied())).collect();
         for entry in &self.found.file.entries {
             let key = entry.key.as_str();
-            let known = || KEYS.into_iter().chain(profile::of_all(|profile| profile.skill_keys.iter().copied()));
-            if !known().any(|known| known == key) {
-                let shown = shorten(key);
-                let help = match nearest(key, known()) {
+            if !known.contains(&key) {
+                let help = match nearest(key, known.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("keys of agentskills.io: {}; others belong below `metadata`", KEYS.join(", ")),
+                    None => format!("keys of agentskills.io: {}; others belong under `metadata`", KEYS.join(", ")),
                 };
-                let message = format!("agentskills.io defines no key `{shown}`");
+                let message = format!("agentskills.io does not define the key `{}`", shorten(key));
                 self.problem(Code::FrontMatterUnknownKey, entry.key_range.clone(), message, help);
             }
         }
     }
 
     fn user_only(&mut self) {
-        if let Some(entry) = self.entry(USER_ONLY).filter(|_| self.found.skill().user_only) {
-            let says = |hides: bool, what: &str| {
-                let names = PROFILES.iter().filter(|profile| profile.hides_user_only == hides);
-                names.map(|profile| format!("{} {what}", profile.name)).collect::<Vec<_>>().join(", ")
-            };
-            let message = format!(
-                "only users may call this skill: {}, nor does the MCP server; {}",
-                says(true, "does not offer it to its model"),
-                says(false, "does not know the key")
-            );
-            let calls = profile::listed().map(|profile| format!("`{}` in {}", profile.calls_skill, profile.name));
-            let calls = calls.collect::<Vec<_>>().join(" and ");
-            let help = format!(
-                "test it with prompts that call it, {calls}; remove the key to test whether it triggers by itself"
-            );
-            self.problem(Code::UserOnly, entry.key_range.clone(), message, help);
+        let Some(entry) = self.entry(USER_ONLY).filter(|_| self.found.skill().user_only) else { return };
+        let (mut hiding, mut ignoring, mut calls) = (Vec::new(), Vec::new(), Vec::new());
+        for profile in profile::listed() {
+            let name = profile.name;
+            if profile.hides_user_only {
+                hiding.push(format!("{name} does not offer it to its model"));
+            } else {
+                ignoring.push(format!("{name} does not know the key"));
+            }
+            calls.push(format!("`{}` in {name}", profile.calls_skill));
         }
+        let (hiding, ignoring, calls) = (hiding.join(", "), ignoring.join(", "), calls.join(" and "));
+        let message = format!("only users may call this skill: {hiding}, nor does the MCP server; {ignoring}");
+        let help =
+            format!("test it with prompts that call it, {calls}; remove the key to test whether it triggers by itself");
+        self.problem(Code::UserOnly, entry.key_range.clone(), message, help);
     }
 
     fn name(&mut self) {
@@ -188,19 +186,19 @@ impl<'a> SkillChecker<'a> {
         let Value::String(tools) = &entry.value else {
             return self.wrong_type(entry, "`allowed-tools`", "a string of names separated by spaces", &entry.value);
         };
-        // A comma inside parentheses belongs to a tool's own pattern.
+        // A comma in parentheses belongs to the pattern of a tool.
         let mut depth = 0_usize;
-        let comma = tools.chars().any(|c| {
+        for c in tools.chars() {
             match c {
                 '(' => depth += 1,
                 ')' => depth = depth.saturating_sub(1),
+                ',' if depth == 0 => {
+                    let message = "`allowed-tools` has commas; agentskills.io separates the names by spaces";
+                    self.problem(Code::AllowedTools, entry.value_range.clone(), message, "remove the commas");
+                    return;
+                }
                 _ => {}
             }
-            c == ',' && depth == 0
-        });
-        if comma {
-            let message = "`allowed-tools` has commas; agentskills.io parts the names by spaces";
-            self.problem(Code::AllowedTools, entry.value_range.clone(), message, "drop the commas");
         }
     }
 
@@ -224,7 +222,7 @@ impl<'a> SkillChecker<'a> {
             (false, Value::Null) => "write a value, or leave the key out".to_owned(),
             (false, _) => format!("write {expected}"),
         };
-        // A value that is nothing has no place of its own.
+        // An empty value has no place of its own.
         let range = if found.is_null() { entry.key_range.clone() } else { entry.value_range.clone() };
         self.problem(Code::FrontMatterType, range, message, help);
     }
@@ -234,7 +232,7 @@ impl<'a> SkillChecker<'a> {
         self.problem(code, start..start + 3, format!("the front matter has no `{key}`"), help);
     }
 
-    /// Where a key below `entry` stands; `entry` itself where it is written in a way not looked for.
+    /// The range of a nested key. If it is not found, the range of `entry`.
     fn nested(&self, entry: &FrontMatterField, key: &str) -> Range<usize> {
         let end = self.found.file.body.start.min(self.text.len());
         let start = entry.key_range.end.min(end);
@@ -251,16 +249,16 @@ impl<'a> SkillChecker<'a> {
     }
 }
 
-/// Says, as the end of a sentence that starts with the name, which rule it breaks.
+/// The rule that a name breaks, as the end of a sentence that starts with the name.
 fn check_name(name: &str) -> Result<(), String> {
     let length = name.chars().count();
     let bad = name.chars().find(|c| !matches!(c, 'a'..='z' | '0'..='9' | '-'));
     match bad {
         _ if name.trim().is_empty() => Err("is empty".to_owned()),
         _ if length > LONGEST_NAME => Err(format!("has {length} characters; at most {LONGEST_NAME}")),
-        Some(bad) => Err(format!("holds {bad:?}; only a-z, 0-9 and `-` are allowed")),
+        Some(bad) => Err(format!("contains {bad:?}; only a-z, 0-9 and `-` are allowed")),
         None if name.starts_with('-') || name.ends_with('-') => Err("starts or ends with `-`".to_owned()),
-        None if name.contains("--") => Err("holds `--`".to_owned()),
+        None if name.contains("--") => Err("contains `--`".to_owned()),
         None => Ok(()),
     }
 }

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use crate::report::paint::{Paint, Tone};
-use crate::report::trial::scripted;
 use crate::settings::mode::Mode;
 use crate::trace::Mechanism;
 use crate::trial::outcome::{Metrics, Outcome};
@@ -36,11 +35,7 @@ pub fn comparison(outcomes: &[&Outcome], modes: &[Mode], paint: Paint) -> String
         above = Some(*outcome);
     }
     let tones: Vec<Tone> = rows.iter().map(|outcome| outcome.grade.verdict.into()).collect();
-    let mut text = render(&table, &tones, paint);
-    if let Some(by) = outcomes.iter().find_map(|outcome| outcome.scripted.as_deref()) {
-        let _ = writeln!(text, "\n{}", scripted(by));
-    }
-    text
+    render(&table, &tones, paint)
 }
 
 const TITLES: [&str; 9] =

@@ -76,8 +76,8 @@ pub fn render(trials: &[ListedTrial], aligned: bool) -> String {
 fn cells(trial: &ListedTrial) -> [String; 3] {
     let expected = match (trial.problems.is_empty(), trial.should_trigger) {
         (false, _) => "broken",
-        (true, Some(true)) => "triggers",
-        (true, Some(false)) => "stays-quiet",
+        (true, Some(true)) => "activate",
+        (true, Some(false)) => "not-activate",
         (true, None) => "unknown",
     };
     let rest = match trial.problems.as_slice() {
@@ -85,5 +85,6 @@ fn cells(trial: &ListedTrial) -> [String; 3] {
         [only] => only.to_string(),
         [first, others @ ..] => format!("{first} (and {} more)", others.len()),
     };
-    [safe::line(&trial.name), expected.to_owned(), safe::line(&rest)]
+    let ListedTrial { skill, case, mode, .. } = trial;
+    [safe::line(&format!("{skill}/{case}/{mode}")), expected.to_owned(), safe::line(&rest)]
 }

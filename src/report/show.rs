@@ -11,6 +11,13 @@ use crate::text::safe;
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::{Grade, Status};
 
+/// The most lines of an event's text that are shown whole: from a longer text, the first and the last lines.
+const MAX_LINES: usize = 40;
+
+/// How many lines of a longer text are shown, of its beginning and its end.
+const FIRST_LINES: usize = 20;
+const LAST_LINES: usize = 4;
+
 /// The most pieces of evidence that are quoted for a check. The session marks them all.
 const MAX_PIECES: usize = 3;
 
@@ -27,6 +34,8 @@ pub struct ShownTrial<'a> {
     pub case: Option<(&'a Path, usize)>,
     /// Its directory, as a reader would write it.
     pub folder: &'a Path,
+    /// Whether long texts are shown whole.
+    pub is_whole: bool,
 }
 
 /// The trial as text.
@@ -35,7 +44,7 @@ pub fn show(trial: &ShownTrial<'_>, paint: Paint) -> String {
     head(&mut text, trial, paint);
     checks(&mut text, trial, paint);
     for at in 0..trial.timeline.entries.len() {
-        event(&mut text, trial.timeline, at, paint);
+        event(&mut text, trial, at, paint);
     }
     if let Some(left_out) = words::left_out(&trial.timeline.entries, trial.timeline.dropped) {
         let _ = writeln!(text, "\n{}", paint.on(Tone::Faint, &left_out));
@@ -138,8 +147,8 @@ fn quoted(timeline: &Timeline, piece: &TextPiece, paint: Paint) -> Option<String
     Some(format!("{start}{}{quoted}{}{end}", safe::line(&before), safe::line(&after)))
 }
 
-fn event(text: &mut String, timeline: &Timeline, at: usize, paint: Paint) {
-    let event = &timeline.entries[at];
+fn event(text: &mut String, trial: &ShownTrial<'_>, at: usize, paint: Paint) {
+    let event = &trial.timeline.entries[at];
     let indent = "  ".repeat(event.depth as usize);
     let time = clock(event).map(|time| format!("  {}", paint.on(Tone::Faint, &safe::line(time)))).unwrap_or_default();
     let title = paint.on(title_tone(&event.what), &words::title(event, safe::line));
@@ -158,12 +167,28 @@ fn event(text: &mut String, timeline: &Timeline, at: usize, paint: Paint) {
         }
         let prompt =
             if matches!((&event.what, part), (EventKind::Command { .. }, EventPart::Input)) { "$ " } else { "" };
-        let pieces = timeline.pieces_of(at).filter(|piece| piece.part == part);
+        let pieces = trial.timeline.pieces_of(at).filter(|piece| piece.part == part);
         let marked = marked(&words::shown(&event.what, whole), pieces, paint);
-        for line in marked.trim_end().lines() {
+        let lines: Vec<&str> = marked.trim_end().lines().collect();
+        let is_read = matches!(event.what, EventKind::Prompt { .. } | EventKind::Said { answer: true, .. });
+        let folded = if trial.is_whole || is_read { 0 } else { folded_lines(lines.len()) };
+        for (number, line) in lines.iter().enumerate() {
+            let after = lines.len() - number;
+            if after > LAST_LINES && after <= LAST_LINES + folded {
+                if after == LAST_LINES + 1 {
+                    let note = format!("… {folded} lines folded; --verbose shows them");
+                    let _ = writeln!(text, "{indent}     {}", paint.on(Tone::Faint, &note));
+                }
+                continue;
+            }
             let _ = writeln!(text, "{indent}     {prompt}{line}");
         }
     }
+}
+
+/// How many of so many lines are folded, before the last ones.
+fn folded_lines(lines: usize) -> usize {
+    if lines > MAX_LINES { lines - FIRST_LINES - LAST_LINES } else { 0 }
 }
 
 fn title_tone(what: &EventKind) -> Tone {

@@ -1,7 +1,6 @@
 //! A summary as text for a terminal.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -17,32 +16,29 @@ use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 use crate::trial::spent::AttemptCost;
 
-/// If more cases passed, they have no lines of their own and are counted.
-const MAX_PASSED: usize = 20;
-
-/// A line for each case in each mode. The worst case is last, next to the cursor.
-pub fn table(summary: &Summary, paint: Paint) -> String {
+/// A line for each case in each mode, the worst last: next to the cursor. Without `verbose`, cases whose trials all passed
+/// are left out.
+pub fn table(summary: &Summary, verbose: bool, paint: Paint) -> String {
     let mut rows = worst_first(summary);
     rows.sort_by_key(|(_, row)| Reverse(share(row)));
-    let mut text = String::new();
-    let passed_rows = rows.iter().filter(|(_, row)| row.verdict() == Some(Verdict::Pass)).count();
+    rows.retain(|(_, row)| verbose || row.verdict() != Some(Verdict::Pass) || row.counts.passed < row.counts.ended());
+    let cells: Vec<[String; 3]> = rows
+        .iter()
+        .map(|(key, counts)| {
+            let share = rate::of_case(counts.case_share()).map(|share| format!("  {share}")).unwrap_or_default();
+            [format!("{}/{}/{}", key.skill, key.case, key.mode), passed(counts), share]
+        })
+        .collect();
+    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (name_width, passed_width, share_width) = (width(0), width(1), width(2));
+    let verdict_width = rows.iter().map(|(_, counts)| word(counts).len()).fold(6, usize::max);
     // Writing to a string cannot fail, here and below.
-    if passed_rows > MAX_PASSED {
-        rows.retain(|(_, row)| row.verdict() != Some(Verdict::Pass));
-        let _ = writeln!(text, "{passed_rows} cases passed");
-    }
-    let mut cells: Vec<[String; 4]> = Vec::new();
-    for (key, counts) in &rows {
-        let share = rate::of_case(counts.case_share()).map(|share| format!("  {share}")).unwrap_or_default();
-        cells.push([format!("{}/{}", key.skill, key.case), key.mode.clone(), passed(counts), share]);
-    }
-    let [first, second, third, shares] =
-        [0, 1, 2, 3].map(|column| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
-    let fourth = rows.iter().map(|(_, counts)| word(counts).len()).fold(6, usize::max);
-    for ([case, mode, passed, share], (_, counts)) in cells.iter().zip(&rows) {
+    let mut text = String::new();
+    for ([name, passed, share], (_, counts)) in cells.iter().zip(&rows) {
         let tone = counts.verdict().map_or(Tone::Faint, Tone::from);
-        let word = paint.on(tone, &format!("{:fourth$}", word(counts)));
-        let line = format!("{case:first$}  {mode:second$}  {passed:>third$}{share:shares$}  {word}  {}", why(counts));
+        let verdict = paint.on(tone, &format!("{:verdict_width$}", word(counts)));
+        let line =
+            format!("{name:name_width$}  {passed:>passed_width$}{share:share_width$}  {verdict}  {}", why(counts));
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text
@@ -58,13 +54,9 @@ pub fn passed(counts: &CaseCounts) -> String {
     }
 }
 
-/// The verdict of a case in a word. A case that failed is `flaky` if a trial of it passed.
+/// The verdict of a case, as `summary.json` has it.
 fn word(counts: &CaseCounts) -> &'static str {
-    match counts.verdict() {
-        Some(Verdict::Fail) if counts.counts.passed > 0 => "flaky",
-        Some(verdict) => verdict.as_str(),
-        None => "not run",
-    }
+    counts.verdict().map_or("not run", Verdict::as_str)
 }
 
 /// The cases, those with the lowest share of passed trials first, and those that were not run last.
@@ -82,26 +74,30 @@ fn share(row: &CaseCounts) -> usize {
     }
 }
 
-/// The number of cases by verdict, if any case has repeats. Otherwise the trials say the same.
-fn cases(summary: &Summary) -> Option<String> {
-    if summary.cases.values().all(|row| row.counts.ended() <= 1) {
-        return None;
+/// The verdicts of cases in a line. `flaky` cases both passed and failed; their verdict is counted too.
+fn cases(summary: &Summary, paint: Paint) -> String {
+    let count = |verdict| summary.cases_with(verdict);
+    let (errors, not_run) =
+        (count(Verdict::Error), summary.cases.values().filter(|row| row.verdict().is_none()).count());
+    let flaky = summary.cases.values().filter(|row| row.counts.passed > 0 && row.counts.failed > 0).count();
+    let parts = [
+        (Tone::Bad, count(Verdict::Fail), "failed"),
+        (Tone::Broken, errors, if errors == 1 { "error" } else { "errors" }),
+        (Tone::Open, count(Verdict::Unscored), "unscored"),
+        (Tone::Faint, not_run, "not run"),
+        (Tone::Open, flaky, "flaky"),
+    ];
+    let mut text = format!("{} of {} passed", count(Verdict::Pass), counted(summary.cases.len(), "case"));
+    for (tone, count, word) in parts.into_iter().filter(|(_, count, _)| *count > 0) {
+        let _ = write!(text, ", {}", paint.count(tone, count, word));
     }
-    let mut words: BTreeMap<&str, usize> = BTreeMap::new();
-    summary.cases.values().for_each(|row| *words.entry(word(row)).or_default() += 1);
-    let passed = words.remove(Verdict::Pass.as_str()).unwrap_or_default();
-    let mut text = format!("{passed} of {} passed", counted(summary.cases.len(), "case"));
-    for (word, count) in words {
-        let _ = write!(text, ", {count} {}", if word == "fail" { "failed" } else { word });
-    }
-    Some(text)
+    text
 }
 
-/// The counts in a line: how trials ended, trials that were not run, isolation, retries, tokens, cost.
+/// The verdicts of cases in a line. Then a line on their trials: how they ended, how many were not run or not isolated, tokens, cost.
 pub fn closing(summary: &Summary, paint: Paint) -> String {
     let total = &summary.total;
-    let mut text = cases(summary).map(|cases| format!("{cases}\ntrials: ")).unwrap_or_default();
-    text.push_str(&endings(total, paint));
+    let mut text = format!("{}\ntrials: {}", cases(summary, paint), endings(total, paint));
     for (why, count) in &summary.not_run {
         let _ = write!(text, ", {count} not run ({why})");
     }

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::report::rate::{fraction, measured};
-use crate::results::share::Share;
+use crate::report::rate::fraction;
 use crate::results::summary::Summary;
 use crate::results::triggering::{ActivatedSkill, ExpectedSkill};
+use crate::stats::proportion::Rate;
 use crate::text::safe;
 
 /// The most kinds of mistakes that are listed; others are counted.
@@ -22,16 +22,15 @@ pub fn triggering(summary: &Summary) -> String {
             continue;
         }
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "triggering in the mode {mode}:");
+        let _ = writeln!(text, "activation in mode {mode}:");
         let width = skills.iter().map(|skill| skill.skill.chars().count()).max().unwrap_or_default();
         for skill in &skills {
-            let name = safe::line(&skill.skill);
-            let (precision, recall) = (share(skill.precision), share(skill.recall));
-            let f1 = match (skill.f1, skill.f1_interval) {
-                (Some(f1), Some(interval)) => format!("{f1:.2} ({:.2}–{:.2})", interval.low, interval.high),
-                _ => "-".to_owned(),
-            };
-            let _ = writeln!(text, "  {name:width$}  precision {precision}  recall {recall}  F1 {f1}");
+            let (wanted, activated) = (skill.recall.rate, skill.precision.rate);
+            let not_wanted = Rate::new(activated.trials - activated.passed, confusion.trials_without(&skill.skill));
+            let parts = [("when wanted", wanted), ("when not wanted", not_wanted)];
+            let parts = parts.into_iter().filter(|(_, rate)| rate.trials > 0);
+            let parts: Vec<String> = parts.map(|(when, rate)| format!("{when} {}", fraction(rate))).collect();
+            let _ = writeln!(text, "  {:width$}  activated {}", safe::line(&skill.skill), parts.join(", "));
         }
         for (expected, activated, count) in mistakes.iter().take(MAX_MISTAKES) {
             let _ = writeln!(text, "  {}", safe::line(&mistake(expected, activated, *count)));
@@ -44,22 +43,14 @@ pub fn triggering(summary: &Summary) -> String {
     text
 }
 
-fn share(share: Share) -> String {
-    match (share.rate.trials, measured(share.rate)) {
-        (0, _) => "-".to_owned(),
-        (_, Some(percent)) => format!("{} {percent}", fraction(share.rate)),
-        (_, None) => fraction(share.rate),
-    }
-}
-
 fn mistake(expected: &ExpectedSkill, activated: &ActivatedSkill, count: u64) -> String {
     let activated = match activated {
-        ActivatedSkill::Skill(skill) => format!("`{skill}` became active"),
-        ActivatedSkill::Several => "several skills became active".to_owned(),
-        ActivatedSkill::None => "no skill became active".to_owned(),
+        ActivatedSkill::Skill(skill) => format!("`{skill}` activated"),
+        ActivatedSkill::Several => "several skills activated".to_owned(),
+        ActivatedSkill::None => "no skill activated".to_owned(),
     };
     match expected {
-        ExpectedSkill::For(skill) => format!("{count}× {activated} where `{skill}` should have"),
-        ExpectedSkill::NotFor(skill) => format!("{count}× {activated} in a case that `{skill}` should stay out of"),
+        ExpectedSkill::For(skill) => format!("{count}× {activated}, expected `{skill}`"),
+        ExpectedSkill::NotFor(skill) => format!("{count}× {activated}, expected `{skill}` not to activate"),
     }
 }

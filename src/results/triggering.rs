@@ -123,6 +123,15 @@ impl Confusion {
         self.skills.iter().map(|(skill, counts)| SkillTriggering::new(skill, *counts)).collect()
     }
 
+    /// How many trials expected another skill than this one, or expected it not to activate.
+    pub fn trials_without(&self, skill: &str) -> u64 {
+        let is_without = |expected: &ExpectedSkill| match expected {
+            ExpectedSkill::For(other) => other != skill,
+            ExpectedSkill::NotFor(own) => own == skill,
+        };
+        self.cells.iter().filter(|((expected, _), _)| is_without(expected)).map(|(_, trials)| trials).sum()
+    }
+
     /// The cells with mistakes, the most frequent first.
     pub fn mistakes(&self) -> Vec<(&ExpectedSkill, &ActivatedSkill, u64)> {
         let cells = self.cells.iter().map(|((expected, activated), count)| (expected, activated, *count));

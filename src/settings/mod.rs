@@ -352,16 +352,28 @@ impl Settings {
         Ok(())
     }
 
-    /// The message about an unknown mode: it names the nearest one, else all with their agents.
+    /// The message about an unknown mode: the nearest modes, then a line on each mode.
     pub fn unknown_mode(&self, name: &str) -> String {
-        if let Some(near) = nearest(name, self.modes.iter().map(|mode| mode.name.as_str())) {
-            return format!("unknown mode `{name}`; did you mean `{near}`?");
+        let mut nearest: Vec<&str> =
+            nearest(name, self.modes.iter().map(|mode| mode.name.as_str())).into_iter().collect();
+        if nearest.is_empty() {
+            let word = name.to_lowercase();
+            let of_agent = self.modes.iter().filter(|mode| mode.agent.as_str().contains(&word));
+            nearest =
+                of_agent.filter(|mode| mode.delivery == Delivery::Native).map(|mode| mode.name.as_str()).collect();
         }
-        let known = self.modes.iter().map(|mode| {
-            let Mode { name, agent, delivery, .. } = &**mode;
-            format!("{name} ({}, {})", agent.profile().name, delivery.as_str())
-        });
-        format!("unknown mode `{name}`; known: {}", known.collect::<Vec<_>>().join(", "))
+        let suggestion = match nearest.as_slice() {
+            [] => String::new(),
+            names => format!("; did you mean `{}`?", names.join("` or `")),
+        };
+        let width = self.modes.iter().map(|mode| mode.name.len()).max().unwrap_or_default();
+        let mut lines = vec![format!("unknown mode `{name}`{suggestion}"), "modes:".to_owned()];
+        for Mode { name, agent, delivery, .. } in self.modes.iter().map(Arc::as_ref) {
+            let (agent, kind) = (agent.profile().name, agent.as_str());
+            let kind = if agent == kind { String::new() } else { format!(" ({kind})") };
+            lines.push(format!("  {name:width$}  {agent}{kind}, {}", delivery.about()));
+        }
+        lines.join("\n")
     }
 
     /// Whether a case without a recording is an error. It never is if agents run.

@@ -140,6 +140,16 @@ impl Delivery {
         }
     }
 
+    /// How the agent gets the skills, in words.
+    pub fn about(self) -> &'static str {
+        match self {
+            Delivery::Native => "skills in its own directory",
+            Delivery::Mcp => "skills over MCP",
+            Delivery::Both => "skills in its own directory and over MCP",
+            Delivery::None => "no skills",
+        }
+    }
+
     /// Whether the skills are in the agent's own directory.
     pub fn native(self) -> bool {
         matches!(self, Delivery::Native | Delivery::Both)

@@ -17,9 +17,13 @@ impl<'a> Problems<'a> {
         Self { text, list: Vec::new() }
     }
 
-    /// Reports the value in this range.
+    /// Reports the value in this range. Lines of the message after the first are its help.
     pub(super) fn add(&mut self, range: Range<usize>, message: String) {
-        self.list.push(Diagnostic::new(Code::Config, self.place(range), message));
+        let place = self.place(range);
+        self.list.push(match message.split_once('\n') {
+            Some((message, help)) => Diagnostic::new(Code::Config, place, message).help(help),
+            None => Diagnostic::new(Code::Config, place, message),
+        });
     }
 
     pub(super) fn place(&self, range: Range<usize>) -> SourceLocation {

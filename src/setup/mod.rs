@@ -1,4 +1,4 @@
-//! Brings evals into a repository, and says what is missing for them to run.
+//! Adds evals to a repository, and checks whether they can run.
 
 pub mod doctor;
 pub mod generate;

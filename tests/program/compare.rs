@@ -206,7 +206,7 @@ fn results_kept_although_settings_changed_are_listed_alike_by_run_and_compare() 
         stub.settings("env = { \"A\\u001bB\" = \"x\" }");
         let ran = stub.run(&[command[0], "--run-id", "r", "--resume", "--force"]);
         let kept: Vec<&str> =
-            ran.stderr.lines().filter(|line| line.contains("kept although changed since: ")).collect();
+            ran.stderr.lines().filter(|line| line.contains("kept an outdated result; changed: ")).collect();
         assert!(!kept.is_empty() && kept.iter().all(|line| line.contains("setting env.A")), "{}", ran.stderr);
         assert!(!ran.stderr.contains('\u{1b}'), "{command:?} writes to the terminal as it is: {:?}", ran.stderr);
     }
@@ -613,7 +613,7 @@ fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
         (&["compare", "nowhere"], "neither a run nor a git reference"),
         (&["compare", "--baseline", "model=x", "--candidate", "model=x"], "both sides are the same"),
         (&["compare", "--baseline", "colour=red"], "names `colour`; known: mode=, model="),
-        (&["compare", "--mode", "codex", "--mode", "nothing"], "unknown mode `nothing`; known: "),
+        (&["compare", "--mode", "codex", "--mode", "nothing"], "unknown mode `nothing`\nmodes:\n"),
         (
             &["compare", "HEAD", "--max-trials", "8"],
             "this gate can never fail at these numbers: it takes 6 pairs of trials",

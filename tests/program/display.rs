@@ -127,7 +127,7 @@ fn names_of_skills_and_files_move_no_cursor() {
         vec!["summary", "r"],
         vec!["generate", "--overwrite"],
         vec!["stubs"],
-        vec!["init"],
+        vec!["init", "--yes"],
         vec!["harness", "--", "--list"],
         vec!["harness", "--"],
         vec!["stop", "r"],

@@ -180,8 +180,8 @@ fn a_full_disk_stops_the_run_before_more_is_paid_and_what_was_stored_stays() {
     let stub = Stub::new(12, "head -c 60000 /dev/zero | tr '\\0' 'x' >&2");
     let script = r#"fill; "$0" run --run-id r --jobs 2 > out 2> err; echo $? > code; cp starts starts-1
         "$0" status --run-id r > status
-        "$0" run --run-id r --resume --jobs 1 > out-2 2> err-2; echo $? > code-2; cp starts starts-2
-        rm artifacts/full; "$0" run --run-id r --resume > out-3; echo $? > code-3"#;
+        "$0" run -v --run-id r --resume --jobs 1 > out-2 2> err-2; echo $? > code-2; cp starts starts-2
+        rm artifacts/full; "$0" run -v --run-id r --resume > out-3; echo $? > code-3"#;
     if !on_a_small_disk(&stub.command(&[]), script) {
         return;
     }
@@ -405,7 +405,7 @@ fn a_full_disk_is_infrastructure_and_what_was_measured_before_stays() {
     let begun = stub.starts().len();
     stub.body("");
     disk.grow();
-    let ran = stub.run(&["run", "--run-id", "r", "--resume"]);
+    let ran = stub.run(&["run", "-v", "--run-id", "r", "--resume"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert_eq!(stub.starts().len() - begun, 6 - ran.stdout.matches("(kept)").count());
     assert!(ran.stdout.contains("(kept)"));

@@ -15,7 +15,7 @@ fn a_plain_clone_is_linted_listed_examined_and_run() {
     assert_eq!((lint.code, lint.stdout.as_str()), (0, "2 skills: no problems\n"), "{}", lint.stderr);
     assert!(lint.stderr.starts_with("next: skill-evals list"), "{}", lint.stderr);
     let listed = machine.run(&["list"]);
-    assert!(listed.code == 0 && listed.stdout.contains("pdf::smoke_explicit::codex"), "{}", listed.stdout);
+    assert!(listed.code == 0 && listed.stdout.contains("pdf/smoke-explicit/codex"), "{}", listed.stdout);
     assert!(listed.stderr.starts_with("next: skill-evals generate --skill docx"), "{}", listed.stderr);
     let doctor = machine.run(&["doctor"]);
     assert!(

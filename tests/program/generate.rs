@@ -71,7 +71,7 @@ fn headers(page: &str) -> Vec<Vec<String>> {
 #[test]
 fn init_generate_and_the_docs_agree_on_the_shape_of_prompts_csv() {
     let (by_init, by_generate) = (Fixture::new().skill("tidy"), Fixture::new().skill("tidy"));
-    assert_eq!((by_init.run(&["init"]).code, by_generate.run(&["generate"]).code), (0, 0));
+    assert_eq!((by_init.run(&["init", "--yes"]).code, by_generate.run(&["generate"]).code), (0, 0));
     let path = "evals/skills/tidy/prompts.csv";
     let written = kept(&by_generate, path);
     assert_eq!(kept(&by_init, path), written);
@@ -111,7 +111,7 @@ fn what_cannot_be_generated_is_told() {
     let fixture = fixture.link("evals/skills/linked", outside.path().to_str().expect("a path"));
     let ran = fixture.run(&["generate"]);
     assert_eq!(ran.code, 1);
-    assert!(ran.stdout.contains("skipped skills/bad: its front matter cannot be relied on"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("skipped skills/bad: its front matter has an error"), "{}", ran.stdout);
     assert!(ran.stdout.contains("skipped skills/linked: its cases are reached through a symbolic link"));
     assert!(ran.stdout.contains("wrote evals/skills/tidy/prompts.csv"));
     assert_eq!(fs::read_dir(outside.path()).expect("a directory").count(), 0);

@@ -38,7 +38,7 @@ fn check<'a>(grade: &'a Grade, id: &str) -> (Status, &'a str) {
 #[test]
 fn the_judges_word_joins_the_checks_and_its_answer_is_kept() {
     let fake = fake(&[Says::Text(GOOD)]);
-    let ran = fake.run(&[]);
+    let ran = fake.run(&["-v"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("greeting/it/codex: pass (rubric: 90 of 100)"), "{}", ran.stdout);
     let grade = grade(&fake);
@@ -320,7 +320,7 @@ fn a_recording_replays_its_judges_answer_and_says_where_there_is_none() {
     assert!(with.stdout.contains("no greeting in final.txt"), "{}", with.stdout);
     assert_eq!(fake.program(&["run", "--replay", "--mode", "codex", "--no-judge"]).code, 0);
     fs::remove_file(fake.fixture.root().join("evals/recordings/greeting/it/codex/1/judge.json")).expect("a file");
-    let without = replay();
+    let without = fake.program(&["run", "--replay", "--mode", "codex", "-v"]);
     assert_eq!(without.code, 0, "{}", without.stdout);
     let line = "greeting/it/codex: pass (graded without the rubric: the recording holds no judge's answer)\n";
     assert!(without.stdout.contains(line), "{}", without.stdout);

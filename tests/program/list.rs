@@ -46,15 +46,15 @@ fn the_repository_is_found_from_a_folder_below_it() {
 fn a_case_whose_fixture_is_missing_is_listed_as_broken() {
     let text = "id,should_trigger,prompt,fixture\na,true,Do it,gone\nb,false,Rest,\n";
     let ran = Fixture::new().skill("tidy").prompts("tidy", text).run(&["list"]);
-    assert!(ran.stdout.starts_with("tidy::a::codex\tbroken\tevals/skills/tidy/prompts.csv:2:14: [missing-fixture]"));
+    assert!(ran.stdout.starts_with("tidy/a/codex\tbroken\tevals/skills/tidy/prompts.csv:2:14: [missing-fixture]"));
 }
 
 #[test]
 fn a_case_that_could_never_be_decided_is_listed_as_broken() {
     let text = "id,should_trigger,prompt,trials,threshold\na,true,Do it,until decided at most 5,0.8\nb,false,Rest,,\n";
     let ran = Fixture::new().skill("tidy").prompts("tidy", text).run(&["list"]);
-    let broken = "tidy::a::codex\tbroken\tevals/skills/tidy/prompts.csv:2:14: [never-decided]";
-    assert!(ran.stdout.starts_with(broken) && ran.stdout.contains("tidy::b::codex\tstays-quiet\t"), "{}", ran.stdout);
+    let broken = "tidy/a/codex\tbroken\tevals/skills/tidy/prompts.csv:2:14: [never-decided]";
+    assert!(ran.stdout.starts_with(broken) && ran.stdout.contains("tidy/b/codex\tnot-activate\t"), "{}", ran.stdout);
 }
 
 #[test]
@@ -67,5 +67,5 @@ fn a_new_row_is_a_new_trial() {
     std::fs::write(&path, text).expect("a file can be written");
     let after = fixture.run(&["list"]).stdout;
     assert_eq!(after.lines().count(), before + 1);
-    assert!(after.contains("greeting::one_more::codex"));
+    assert!(after.contains("greeting/one-more/codex"));
 }

@@ -17,7 +17,7 @@ fn settings(line: &str) -> Fixture {
 /// What is typed, the exit code, and the words of the answer.
 type Mistake = (&'static [&'static str], i32, &'static [&'static str]);
 
-const MISTAKES: [Mistake; 62] = [
+const MISTAKES: [Mistake; 64] = [
     // Commands.
     (&["test"], 2, &["unrecognized subcommand 'test'", "'run'"]),
     (&["eval"], 2, &["'run'"]),
@@ -53,15 +53,26 @@ const MISTAKES: [Mistake; 62] = [
     (&["run", "--replay", "--record"], 2, &["--record"]),
     (&["run", "--root", "nowhere"], 2, &["no skills found in", "nowhere", "--root"]),
     // Names.
-    (&["run", "--mode", "claude", "--dry-run"], 2, &["unknown mode `claude`", "native (Claude Code, native)"]),
+    (
+        &["run", "--mode", "claude", "--dry-run"],
+        2,
+        &[
+            "unknown mode `claude`; did you mean `native` or `cli-native`?",
+            "\n  mcp         Claude Code (claude-sdk), skills over MCP\n",
+        ],
+    ),
     (&["run", "--mode", "cli_native", "--dry-run"], 2, &["did you mean `cli-native`?"]),
     (&["run", "--mode", "Codex", "--dry-run"], 2, &["did you mean `codex`?"]),
     (&["run", "--mode", "codex-mpc", "--dry-run"], 2, &["did you mean `codex-mcp`?"]),
     (&["run", "--skill", "pfd", "--replay"], 2, &["unknown skill `pfd`; did you mean `pdf`?"]),
     (&["run", "--case", "smok", "--replay"], 2, &["unknown case `smok`; did you mean `smoke`?"]),
     (&["run", "--task", "smoke", "--replay"], 2, &["unknown task `smoke`"]),
-    (&["run", "pdf::smkoe", "--replay"], 2, &["no test name contains `pdf::smkoe`; nearest: pdf::smoke::codex"]),
-    (&["list", "pfd/smoke"], 2, &["no test name contains `pfd/smoke`; nearest: pdf::smoke::codex"]),
+    (
+        &["run", "pdf::smkoe", "--replay"],
+        2,
+        &["no trial has a name that contains `pdf::smkoe`; nearest: pdf/smoke/codex"],
+    ),
+    (&["list", "pfd/smoke"], 2, &["no trial has a name that contains `pfd/smoke`; nearest: pdf/smoke/codex"]),
     (&["list", "--skill", "pfd"], 2, &["did you mean `pdf`?"]),
     (&["lint", "pfd"], 2, &["unknown skill `pfd`; did you mean `pdf`?"]),
     (&["lint", "skills/pfd"], 2, &["unknown skill `skills/pfd`; did you mean `pdf`?"]),
@@ -84,7 +95,9 @@ const MISTAKES: [Mistake; 62] = [
     // What is meant is done.
     (&["lint", "skills/pdf"], 0, &["1 skill: no problems"]),
     (&["lint", "skills/pdf/SKILL.md", "--check-evals"], 0, &["1 skill, 2 cases: no problems"]),
-    (&["list", "pdf"], 0, &["pdf::smoke::codex"]),
+    (&["list", "pdf"], 0, &["pdf/smoke/codex"]),
+    (&["list", "--case", "pdf/smoke/codex"], 0, &["pdf/smoke/codex\tactivate"]),
+    (&["list", "pdf/smoke/codex"], 0, &["pdf/smoke/codex\tactivate"]),
 ];
 
 #[test]
@@ -105,7 +118,7 @@ fn sixty_mistakes_are_answered_with_what_to_do() {
 fn mistakes_in_the_settings_are_answered_with_what_to_write() {
     for (line, words) in [
         ("mode = \"codex\"\n", "to choose modes, write modes = [\"codex\"]"),
-        ("modes = [\"claude\"]\n", "unknown mode `claude`; known: "),
+        ("modes = [\"claude\"]\n", "unknown mode `claude`; did you mean `native` or `cli-native`?"),
         ("modes = \"codex\"\n", "expected a list"),
         ("trails = 3\n", "did you mean `trials`?"),
         ("isolation = \"docker\"\n", "bwrap"),

@@ -80,11 +80,11 @@ fn how_well_a_skill_triggers_and_what_became_active_in_its_place() {
     stub.run(&["run", "--run-id", "r", "--skill", "tidy"]);
     let ran = stub.run(&["summary", "r"]);
     for line in [
-        "triggering in the mode codex:",
-        "  tidy   precision 2/3 67 % (21–94)  recall 2/3 67 % (21–94)  F1 0.67 (0.26–0.92)",
-        "  1× `other` became active where `tidy` should have",
-        "  1× several skills became active where `tidy` should have",
-        "  1× `tidy` became active in a case that `tidy` should stay out of",
+        "activation in mode codex:",
+        "  tidy   activated when wanted 2/3, when not wanted 1/2",
+        "  1× `other` activated, expected `tidy`",
+        "  1× several skills activated, expected `tidy`",
+        "  1× `tidy` activated, expected `tidy` not to activate",
     ] {
         assert!(ran.stdout.contains(line), "{line}\n{}", ran.stdout);
     }
@@ -255,12 +255,12 @@ fn judges_are_held_against_each_other_and_against_people() {
         ("trial,good\na,true\n", "labels.csv:1: missing column `pass`; expected `trial` and `pass`"),
         ("trial,pass\na,perhaps\n", "labels.csv:2:3: `pass` is \"perhaps\"; expected true or false"),
         ("trial,pass\n\n\na,true\n,true\n", "labels.csv:5:1: `trial` is empty; expected skill/case/mode"),
-        ("trial,pass\na,true,too\n", "labels.csv:2:1: 3 cells, where the header has 2"),
+        ("trial,pass\na,true,too\n", "labels.csv:2:1: 3 cells; the header has 2"),
         ("trial,pass\na,true\na,false\n", "labels.csv:3:1: a has two different labels"),
         ("trial,pass\na/b/c,true\na/b/c/1,false\n", "labels.csv:3:1: a/b/c has two different labels"),
-        ("trial,pass,pass\na,true,false\n", "labels.csv:1: there are two columns `pass`"),
-        ("trial,pass\n", "no label is of a judged trial; `trial` is written as it is printed: greeting/it/codex"),
-        ("trial,pass\nit,true\n", "no label is of a judged trial"),
+        ("trial,pass,pass\na,true,false\n", "labels.csv:1: duplicate column `pass`"),
+        ("trial,pass\n", "no label names a judged trial; write `trial` as it is printed: greeting/it/codex"),
+        ("trial,pass\nit,true\n", "no label names a judged trial"),
     ] {
         let ran = calibrate(text);
         assert!(ran.code == 2 && ran.stderr.contains(words), "{}", ran.stderr);

@@ -57,7 +57,7 @@ fn a_harness_that_goes_on_with_a_run_takes_no_result_of_another_prompt_or_skill(
     assert!(refused.stdout.contains("tidy/c0/codex: prompt, skill tidy"), "{}", refused.stdout);
     let forced = resume("force");
     assert_eq!((forced.code, stub.starts().len()), (0, 1), "{}", forced.stdout);
-    assert!(forced.stderr.contains("tidy/c0/codex: kept although changed since: prompt"), "{}", forced.stderr);
+    assert!(forced.stderr.contains("tidy/c0/codex: kept an outdated result; changed: prompt"), "{}", forced.stderr);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn an_answer_is_not_graded_as_one_to_another_question() {
     table(&stub, "c0,false,Another question,never said\nc1,false,Prompt 1,never said\n");
     let graded = stub.run(&["grade", "r"]);
     let told =
-        "work/tidy/c0/codex/1: the prompt of `tidy/c0` has changed since this was answered: its grade stays as it is\n";
+        "work/tidy/c0/codex/1: the prompt of `tidy/c0` has changed since this answer: its grade is not changed\n";
     assert!(graded.code == 2 && graded.stdout.contains(told), "{}", graded.stdout);
     assert_eq!(stub.json("r", "work/tidy/c0/codex/1/grade.json"), before);
     assert_eq!(stub.json("r", "work/tidy/c1/codex/1/grade.json")["verdict"], "fail");
@@ -172,7 +172,7 @@ if [ $((n % 2)) = 1 ]; then printf '%s\n' '{"type":"thread.started","thread_id":
         fs::remove_dir_all(stub.root().join("turns")).ok();
         let id = format!("r{}", threshold.replace('.', "-"));
         let run = stub.run(&["run", "--run-id", &id]);
-        assert!(run.stdout.contains("tidy/c0  codex  1/2"), "{}", run.stdout);
+        assert!(run.stdout.contains("tidy/c0/codex  1/2"), "{}", run.stdout);
         let recorded = stub.run(&["record", &id, "--accept-failing"]);
         assert!(recorded.stdout.contains("1/2 passed"), "{}", recorded.stdout);
         let summary = stub.run(&["summary", &id]);
@@ -210,11 +210,11 @@ fn a_replay_of_nothing_is_no_success() {
     let ran = stub.run(&["run", "--replay"]);
     assert_eq!(ran.code, 3, "{}", ran.stdout);
     assert!(ran.stdout.contains("2 not run (no recording)"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("tidy/c0  codex  -  not run  no recording\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("tidy/c0/codex  -  not run  no recording\n"), "{}", ran.stdout);
     assert_eq!(stub.run(&["run", "--case", "c0", "--record"]).code, 0);
-    let beside = stub.run(&["run", "--replay"]);
+    let beside = stub.run(&["run", "--replay", "-v"]);
     assert_eq!(beside.code, 0, "a case without a recording is no fault beside others");
-    let rows = "tidy/c1  codex    -  not run  no recording\ntidy/c0  codex  1/1  pass\n";
+    let rows = "tidy/c1/codex    -  not run  no recording\ntidy/c0/codex  1/1  pass\n";
     assert!(beside.stdout.contains(rows), "{}", beside.stdout);
     let json: Value = serde_json::from_str(&stub.run(&["run", "--replay", "--json"]).stdout).expect("JSON");
     let cells = |at: usize| (json["cases"][at]["verdict"].clone(), json["cases"][at]["not_run"].clone());
@@ -355,7 +355,7 @@ fn a_harness_run_is_locked_like_any_other_and_goes_on_with_its_own_trials_only()
     let mut child = command.spawn().expect("the harness starts");
     wait_until("the agent", || !stub.starts().is_empty());
     assert!(stub.run(&["status"]).stdout.starts_with("r: running (process "), "{}", stub.run(&["status"]).stdout);
-    assert_eq!(stub.run(&["clean", "--keep", "0"]).stdout, "r is running and stays\n");
+    assert_eq!(stub.run(&["clean", "--keep", "0"]).stdout, "r is running; not removed\n");
     assert_eq!(stub.run(&["run", "--run-id", "r", "--resume"]).code, 2);
     signal(&child, Signal::SIGKILL);
     child.wait().expect("an end");

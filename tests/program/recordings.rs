@@ -18,7 +18,7 @@ const RECORDINGS: [&str; 4] = [
 
 /// What the replay of every recording of the skill `greeting` comes to, a line each.
 fn replayed(fixture: &Fixture) -> Vec<String> {
-    let ran = fixture.run(&["run", "--replay", "--skill", "greeting"]);
+    let ran = fixture.run(&["run", "-v", "--replay", "--skill", "greeting"]);
     let lines = ran.stdout.lines().filter(|line| line.starts_with("greeting/"));
     let mut lines: Vec<String> = lines.map(str::to_owned).collect();
     lines.sort_unstable();
@@ -198,7 +198,7 @@ fn what_a_killed_recorder_left_is_no_recording_and_goes_with_the_next_one() {
     };
     assert_eq!(names(&recordings), [".new-link", ".new-other"]);
     assert!(outside.join("old/tidy/c9/codex").is_dir() && !recordings.join("tidy/c9").exists());
-    let replayed = stub.run(&["run", "--replay"]);
+    let replayed = stub.run(&["run", "--replay", "-v"]);
     assert_eq!((replayed.code, replayed.stdout.matches(": pass").count()), (0, 3), "{}", replayed.stdout);
     drop(lock);
     assert_eq!(stub.run(&["record", "r", "c0"]).code, 0);

@@ -254,11 +254,11 @@ fn a_case_that_goes_on_until_it_is_decided_takes_no_trial_that_is_not_needed() {
         &stub,
         &[&format!("a,false,good,Done,{until}"), &format!("b,false,bad,Done,{until}"), "c,false,good,Done,2,"],
     );
-    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "6"]);
+    let ran = stub.run(&["run", "-v", "--run-id", "r", "--jobs", "6"]);
     assert_eq!((ran.code, count(&stub, "good"), count(&stub, "bad")), (1, 7 + 2, 7), "{}", ran.stdout);
     let line = |end: &str| assert!(ran.stdout.contains(end), "{end}\n{}", ran.stdout);
-    line("tidy/a  codex  7/7  100 % (52–100)  pass    decided after 7 of at most 20 trials\n");
-    line("tidy/b  codex  0/7  0 % (0–48)      fail    must-include, decided after 7 of at most 20 trials\n");
+    line("tidy/a/codex  7/7  100 % (52–100)  pass    decided after 7 of at most 20 trials\n");
+    line("tidy/b/codex  0/7  0 % (0–48)      fail    must-include, decided after 7 of at most 20 trials\n");
     let cases = stub.json("r", "summary.json")["cases"].clone();
     assert_eq!(
         (&cases[0]["threshold_side"], &cases[1]["threshold_side"], &cases[2]["threshold_side"]),
@@ -291,9 +291,9 @@ fn a_case_that_goes_on_until_it_is_decided_takes_no_trial_that_is_not_needed() {
         "{}",
         recorded.stdout
     );
-    let replayed = stub.run(&["run", "--replay"]);
+    let replayed = stub.run(&["run", "-v", "--replay"]);
     assert_eq!((replayed.code, stub.starts().len()), (1, 16));
-    line("tidy/a  codex  7/7");
+    line("tidy/a/codex  7/7");
     assert!(
         replayed.stdout.contains("7/7  100 % (52–100)  pass    decided after 7 of at most 20 trials"),
         "{}",
@@ -350,7 +350,7 @@ fn what_no_trials_decided_passes_by_its_share_and_says_so() {
     assert_eq!((ran.code, stub.starts().len()), (1, 24), "{}", ran.stdout);
     assert!(
         ran.stdout.contains(
-            "tidy/half  codex  6/12  50 % (14–86)  pass    must-include (6×), undecided after 12 of at most 12 trials\n"
+            "tidy/half/codex  6/12  50 % (14–86)  pass    must-include (6×), undecided after 12 of at most 12 trials\n"
         ),
         "{}",
         ran.stdout
@@ -394,7 +394,7 @@ fn a_case_that_was_cut_short_goes_on_until_it_is_decided() {
     let killed = stub.run(&["status", "--run-id", "r"]).stdout;
     assert!(killed.starts_with("r: killed\n") && killed.ends_with(go_on), "{killed}");
     fs::write(stub.run_folder("r").join("run.json"), whole).expect("a record");
-    let again = stub.run(&["run", "--resume", "--run-id", "r", "--jobs", "3"]);
+    let again = stub.run(&["run", "-v", "--resume", "--run-id", "r", "--jobs", "3"]);
     assert_eq!((again.code, stub.starts().len()), (0, 24), "{}", again.stdout);
     assert!(
         again.stdout.contains("24/24  100 % (81–100)  pass    decided after 24 of at most 100 trials"),
@@ -483,14 +483,14 @@ fn a_run_of_cases_that_could_never_be_decided_is_refused_before_an_agent_starts(
     let stub = Stub::new(1, "");
     for (threshold, words) in [
         ("1", "no number of trials shows a threshold of 1"),
-        ("0.95", "`trials = \"until decided at most 116\"` is the least that does"),
+        ("0.95", "write at least `trials = \"until decided at most 116\"`"),
     ] {
         let args = ["--trials", "until decided", "--threshold", threshold];
         for command in [&["run"][..], &["run", "--dry-run"]] {
             let ran = stub.run(&[command, &args].concat());
             assert_eq!((ran.code, stub.starts().len()), (2, 0), "{}", ran.stdout);
             assert!(
-                ran.stderr.contains("tidy/c0 is to run until it is decided") && ran.stderr.contains(words),
+                ran.stderr.contains("tidy/c0 runs until it is decided") && ran.stderr.contains(words),
                 "{}",
                 ran.stderr
             );
@@ -512,7 +512,7 @@ fn a_case_that_could_never_be_decided_is_named_by_its_cell_and_keeps_no_other_fr
     let stub = Stub::new(0, "");
     table(&stub, &["good,false,One,Done,,", "few,false,Two,Done,until decided at most 5,0.8"]);
     let place = "evals/skills/tidy/prompts.csv:3:20";
-    let words = "tidy/few is to run until it is decided, but 5 trials, the most, would not show its threshold of 0.8";
+    let words = "tidy/few runs until it is decided, but its maximum of 5 trials cannot show its threshold of 0.8";
     let lint = stub.run(&["lint", "--check-evals"]);
     assert!(
         lint.code == 1 && lint.stdout.contains("error[never-decided]") && lint.stdout.contains(place),
@@ -520,7 +520,7 @@ fn a_case_that_could_never_be_decided_is_named_by_its_cell_and_keeps_no_other_fr
         lint.stdout
     );
     assert!(
-        lint.stdout.contains(words) && lint.stdout.contains("at most 24\"` is the least that does"),
+        lint.stdout.contains(words) && lint.stdout.contains("write at least `trials = \"until decided at most 24\"`"),
         "{}",
         lint.stdout
     );
@@ -580,7 +580,7 @@ fn what_keeps_several_cases_from_running_is_told_once() {
         ],
     );
     let ran = stub.run(&["run", "--jobs", "1", "--mode", "other", "--mode", "codex"]);
-    assert_eq!(ran.stdout.matches("tidy/a is to run until it is decided").count(), 1, "{}", ran.stdout);
+    assert_eq!(ran.stdout.matches("tidy/a runs until it is decided").count(), 1, "{}", ran.stdout);
     assert_eq!(stub.starts(), [""; 0]);
 }
 

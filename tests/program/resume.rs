@@ -33,7 +33,7 @@ fn a_run_killed_in_the_middle_loses_no_trial_and_runs_none_twice() {
         (&json!("killed"), &json!(200), &json!(1))
     );
 
-    let ran = stub.run(&["run", "--run-id", "r", "--resume", "--jobs", "8"]);
+    let ran = stub.run(&["run", "-v", "--run-id", "r", "--resume", "--jobs", "8"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     // A trial that was measured and not yet graded stands too.
     let stands = ran.stdout.matches("(kept)").count();
@@ -115,7 +115,7 @@ fn changed_skills_cases_and_settings_are_refused_by_name() {
     assert_eq!(stub.starts().len(), 1);
     let forced = resume(&["--force"]);
     assert_eq!(forced.code, 0);
-    assert!(forced.stderr.contains("tidy/c0/codex: kept although changed since: skill tidy"), "{}", forced.stderr);
+    assert!(forced.stderr.contains("tidy/c0/codex: kept an outdated result; changed: skill tidy"), "{}", forced.stderr);
     refused(&[], "skill tidy");
     assert_eq!(stub.starts().len(), 1, "and what was measured still stands");
 }
@@ -156,7 +156,7 @@ fn two_runners_on_one_run_are_refused() {
     assert_eq!(second.code, 2, "{}", second.stdout);
     assert!(second.stderr.contains(&format!("is being run by process {}", first.id())), "{}", second.stderr);
     let cleaned = stub.run(&["clean", "--keep", "0"]);
-    assert_eq!((cleaned.code, cleaned.stdout.as_str()), (0, "r is running and stays\n"));
+    assert_eq!((cleaned.code, cleaned.stdout.as_str()), (0, "r is running; not removed\n"));
     signal(&first, Signal::SIGTERM);
     assert_eq!(first.wait().expect("an end").code(), Some(130));
     assert_eq!(stub.starts().len(), 2);
@@ -188,7 +188,7 @@ fn a_run_in_the_background_outlives_its_terminal_and_tells_where_it_stands() {
     wait_until("its end", || stub.run(&["status"]).stdout.starts_with("r: finished"));
     assert_eq!(stub.json("r", "summary.json")["total"]["passed"], 3);
     let log = fs::read_to_string(stub.run_folder("r").join("runner.log")).expect("a log");
-    assert!(log.contains("tidy/c2/codex: pass") && log.contains("3 passed"), "{log}");
+    assert!(log.contains("3 of 3 cases passed") && log.contains("3 passed"), "{log}");
 }
 
 #[test]

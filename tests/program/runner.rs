@@ -29,17 +29,16 @@ fn a_run_keeps_a_plan_progress_and_a_summary() {
 }
 
 #[test]
-fn many_cases_that_passed_are_one_line_and_cases_are_counted_before_their_repeats() {
+fn cases_that_passed_are_folded_and_cases_are_counted_before_their_trials() {
     let stub = Stub::new(21, "case \"$prompt\" in *20) sleep 0; printf x > \"$folder/no\"; exit 7;; esac");
     let table = stub.run(&["run", "--trials", "2"]).stdout;
-    assert!(
-        !table.contains("21 cases passed\n") && table.contains("20 of 21 cases passed, 1 error\ntrials: 40 passed, "),
-        "{table}"
-    );
+    assert!(table.contains("\n20 of 21 cases passed, 1 error\ntrials: 40 passed, "), "{table}");
+    assert!(table.contains("tidy/c20/codex  0/2  error") && !table.contains("tidy/c1/codex"), "{table}");
     let stub = Stub::new(21, "");
     let table = stub.run(&["run"]).stdout;
-    assert!(table.contains("\n21 cases passed\n") && !table.contains("codex  1/1"), "{table}");
-    assert!(table.contains("\n21 passed, 0 failed, "), "{table}");
+    assert!(table.starts_with("\n21 of 21 cases passed\ntrials: 21 passed, 0 failed, "), "{table}");
+    let verbose = stub.run(&["run", "--verbose"]).stdout;
+    assert_eq!(verbose.matches("tidy/c1/codex").count(), 2, "the trial and the case: {verbose}");
 }
 
 #[test]
@@ -48,13 +47,18 @@ fn the_table_has_the_worst_last_and_says_why() {
         3,
         r#"case "$prompt" in *1) printf '%s\n' '{"type":"item.completed","item":{"type":"command_execution","command":"cat .agents/skills/tidy/SKILL.md","exit_code":0,"aggregated_output":"name: tidy\nDo it."}}';; esac"#,
     );
-    let ran = stub.run(&["run"]);
+    let ran = stub.run(&["run", "-v"]);
     assert_eq!(ran.code, 1, "{}", ran.stdout);
     let table = ran.stdout.split("\n\n").nth(1).expect("a table");
     let lines: Vec<&str> = table.lines().collect();
-    assert_eq!(lines[0], "tidy/c0  codex  1/1  pass");
-    assert_eq!(lines[2], "tidy/c1  codex  0/1  fail    not-triggered");
-    assert!(lines[3].starts_with("2 passed, 1 failed, 0 errors, 0 unscored"), "{table}");
+    let end = lines.len() - 7;
+    assert_eq!(lines[0], "activation in mode codex:");
+    assert_eq!(lines[1], "  tidy  activated when not wanted 1/3");
+    assert_eq!(lines[end], "tidy/c0/codex  1/1  pass");
+    assert_eq!(lines[end + 2], "tidy/c1/codex  0/1  fail    not-triggered");
+    assert_eq!(lines[end + 3], "2 of 3 cases passed, 1 failed");
+    assert!(lines[end + 4].starts_with("trials: 2 passed, 1 failed, 0 errors, 0 unscored"), "{table}");
+    assert!(lines[end + 4].ends_with("; took 0:00"), "{table}");
 }
 
 #[test]
@@ -64,7 +68,7 @@ fn for_machines_there_is_one_document_and_nothing_else() {
     let summary: Value = serde_json::from_str(&ran.stdout).expect("one JSON document");
     assert_eq!((&summary["total"]["passed"], ran.stderr.as_str()), (&json!(2), ""));
     let ran = stub.run(&["run", "--quiet"]);
-    assert_eq!(ran.stdout, "2 passed, 0 failed, 0 errors, 0 unscored; 30 tokens\n");
+    assert_eq!(ran.stdout, "2 of 2 cases passed\ntrials: 2 passed, 0 failed, 0 errors, 0 unscored; 30 tokens\n");
 }
 
 #[test]

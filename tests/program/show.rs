@@ -187,16 +187,23 @@ fn nothing_is_cut_without_saying_where_the_rest_is() {
 }
 
 #[test]
-fn a_run_that_replayed_says_where_its_evidence_is() {
+fn a_replayed_run_is_shown_and_reported_from_its_recordings() {
     let stub = stub(&["bye,false,Say bye.,,"]);
     assert_eq!(stub.run(&["run", "--record"]).code, 0);
     assert_eq!(stub.run(&["run", "--replay", "--write-progress", "--run-id", "again"]).code, 0);
     // What is meant is the recording.
     let ran = show(&stub, &["bye", "--run", "again"]);
     assert!(ran.code == 0 && ran.stdout.contains("I begin."), "{}", ran.stderr);
-    for args in [["report", "again"], ["summary", "again"], ["grade", "again"]] {
+    let report = stub.run(&["report", "again", "--output", "page.html"]);
+    assert!(
+        report.code == 0 && report.stdout.starts_with("page.html (1 trials, "),
+        "{}{}",
+        report.stdout,
+        report.stderr
+    );
+    for args in [["summary", "again"], ["grade", "again"]] {
         let ran = stub.run(&args);
-        let words = "again replayed recordings, and the evidence is theirs: name evals/recordings in its place";
+        let words = "again replayed recordings and has no trials of its own: name evals/recordings instead";
         assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
     }
     let ran = show(&stub, &["bye", "--run", "evals/recordings"]);
@@ -222,7 +229,7 @@ fn a_case_named_in_any_script_has_a_test_and_is_shown_by_the_command_that_its_fa
         shown.stderr
     );
     let listed = stub.run(&["list"]).stdout;
-    for name in ["tidy::a_b_s::codex", "tidy::_x::codex", "tidy::日本::codex", "tidy::東京::codex"] {
+    for name in ["tidy/a b's/codex", "tidy/-x/codex", "tidy/日本/codex", "tidy/東京/codex"] {
         assert!(listed.contains(name), "{listed}");
     }
     for case in ["-x", "tidy/日本"] {

@@ -27,20 +27,21 @@ fn with(stub: &Stub, args: &[&str], variables: &[(&str, &str)]) -> Ran {
 #[test]
 fn verdicts_have_a_colour_of_their_own_wherever_they_are_said() {
     let stub = one_of_each();
-    let ran = with(&stub, &["run", "--run-id", "r", "--color", "always"], &[]);
+    let ran = with(&stub, &["run", "-v", "--run-id", "r", "--color", "always"], &[]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     for painted in [
         format!("tidy/good/codex: {GREEN}pass\u{1b}[0m\n"),
         format!("tidy/bad/codex: {RED}fail\u{1b}[0m\n"),
         format!("  {RED}failed\u{1b}[0m      must-include (outcome)\n"),
         format!("tidy/crash/codex: {YELLOW}error\u{1b}[0m (nothing was measured)\n"),
-        format!("{GREEN}1 passed\u{1b}[0m, {RED}1 failed\u{1b}[0m, {YELLOW}1 error\u{1b}[0m, 0 unscored"),
+        format!("1 of 3 cases passed, {RED}1 failed\u{1b}[0m, {YELLOW}1 error\u{1b}[0m\n"),
+        format!("trials: {GREEN}1 passed\u{1b}[0m, {RED}1 failed\u{1b}[0m, {YELLOW}1 error\u{1b}[0m, 0 unscored"),
     ] {
         assert!(ran.stdout.contains(&painted), "{painted:?}\n{:?}", ran.stdout);
     }
     std::fs::copy(stub.run_folder("r").join("progress.jsonl"), stub.root().join("again.jsonl")).expect("a baseline");
     for (args, painted) in [
-        (vec!["summary", "r"], format!("tidy/bad    codex  0/1  {RED}fail\u{1b}[0m    must-include")),
+        (vec!["summary", "r"], format!("tidy/bad/codex    0/1  {RED}fail\u{1b}[0m    must-include")),
         (vec!["status", "--run-id", "r"], format!("  {RED}failed\u{1b}[0m   tidy/bad/codex: must-include")),
         (vec!["runs"], format!("{RED}1 failed\u{1b}[0m")),
         (vec!["grade", "r"], format!("tidy/bad/codex: {RED}fail\u{1b}[0m\n")),

@@ -415,7 +415,7 @@ fn a_run_becomes_a_recording_that_replays_and_goes_stale() {
     live.trial("codex").expect(Verdict::Pass);
     let recorded = live.fixture.run(&["record", "t"]);
     assert_eq!(recorded.code, 0, "{}{}", recorded.stdout, recorded.stderr);
-    let replay = |live: &Live| live.run(&["--replay"]);
+    let replay = |live: &Live| live.run(&["--replay", "-v"]);
     let ran = replay(&live);
     assert_eq!((ran.code, ran.stdout.lines().next()), (0, Some("greeting/it/codex: pass")), "{}", ran.stderr);
     let recording = live.fixture.root().join("evals/recordings/greeting/it/codex/1");

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use self::reader::ReportReader;
-use super::named_runs::{self, is_folder};
+use super::named_runs;
 use super::{CliResult, CliResultOf, RepositoryArgs, own_checks};
 use crate::cli::exit_code;
-use crate::cli::output::stdout;
+use crate::cli::output::text_stdout;
 use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::process::brief;
 use skill_evals::report::html::overview::{self, Overview};
@@ -31,11 +31,11 @@ use skill_evals::text::safe;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::run_record::ComparedSides;
 
-/// The latest so many runs are shown as history.
-const HISTORY: usize = 20;
+/// The most runs in the history.
+const MAX_RUNS: usize = 20;
 
-/// For so many skills each has a history of its own.
-const MOST_HISTORIES: usize = 30;
+/// The most skills that have a history of their own.
+const MAX_SKILLS: usize = 30;
 
 #[derive(Args)]
 #[command(after_help = exit_code::HELP)]
@@ -61,125 +61,135 @@ pub struct ReportArgs {
 
 pub fn report(args: &ReportArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read()?;
-    let latest = || Ok(vec![named_runs::latest(&repository.root)?]);
-    let runs = if args.what.is_empty() { latest() } else { named_runs::open(&repository.root, &args.what) }?;
-    let against = named_runs::open(&repository.root, &args.against)?;
-    named_runs::distinct(runs.iter().chain(&against))?;
-    let output =
-        args.output.clone().unwrap_or_else(|| match (runs.as_slice(), args.what.iter().any(|what| is_folder(what))) {
-            ([run], false) => run.report(),
-            _ => PathBuf::from("report.html"),
-        });
+    let root = &repository.root;
+    let runs =
+        if args.what.is_empty() { vec![named_runs::latest(root)?] } else { named_runs::open_all(root, &args.what)? };
+    let against = named_runs::open_all(root, &args.against)?;
+    named_runs::check_distinct(runs.iter().chain(&against))?;
+    let is_directory = args.what.iter().any(|name| named_runs::is_directory(name));
+    let default = match runs.as_slice() {
+        [run] if !is_directory => run.report(),
+        _ => PathBuf::from("report.html"),
+    };
+    let output = args.output.clone().unwrap_or(default);
     if args.open && output == Path::new(store::STDOUT) {
         return Err("--open needs a file, and -o - writes none".into());
     }
     let mut run = RunContext::new(repository.root, settings, catalog);
-    // Recordings have no grade of their own.
-    if runs.iter().chain(&against).any(|run| !run.is_run()) {
-        let found = own_checks(&run.root)?;
-        run.own_checks = found;
+    // Recordings have no grades.
+    if runs.iter().chain(&against).any(|run| !named_runs::has_own_trials(run)) {
+        run.own_checks = own_checks(&run.root)?;
     }
-    let arms = if against.is_empty() { sides_of(&runs)? } else { None };
-    let mut reader = ReportReader::new(&run, runs.iter().chain(&against), arms.is_some() || !against.is_empty())?;
-    reader.pairs = arms.as_ref().map(|(_, pairs)| pairs.clone()).unwrap_or_default();
-    let label = |runs: &[RunFolder]| runs.iter().map(RunFolder::id).collect::<Vec<_>>().join(", ");
+    let sides = if against.is_empty() { sides_of(&runs)? } else { None };
+    let ids = runs.iter().chain(&against).map(|run| run.id().to_owned()).collect();
+    let mut reader = ReportReader::new(&run, ids, sides.is_some() || !against.is_empty())?;
+    reader.pairs = sides.as_ref().map(|(_, pairs)| pairs.clone()).unwrap_or_default();
     let (summary, trials) = reader.read(0, &runs)?;
     reader.only_mode = only_mode(&against, &trials)?;
-    let b = TrialSide { label: label(&runs), trials, mode: None };
+    let candidate = TrialSide { label: label(&runs), trials, mode: None };
     let (_, trials) = reader.read(runs.len(), &against)?;
-    let a = TrialSide { label: label(&against), trials, mode: None };
+    let baseline = TrialSide { label: label(&against), trials, mode: None };
     if reader.index.rows.is_empty() && reader.unreadable == 0 {
-        return Err(super::no_trials(&b.label, &runs).into());
+        return Err(super::no_trials(&candidate.label, &runs).into());
     }
     reader.keep_within(args.max_size);
-    let compared = match (&arms, runs.as_slice()) {
-        (Some((arms, _)), [run]) => {
-            Some(stored_comparison::compared(run, arms, &stored_comparison::course(run, arms)?)?)
+    let compared = match (&sides, runs.as_slice()) {
+        (Some((sides, _)), [run]) => {
+            Some(stored_comparison::compared(run, sides, &stored_comparison::course(run, sides)?)?)
         }
         _ if against.is_empty() => None,
-        _ => Some(compare(&a, &b)?),
+        _ => Some(compare(&baseline, &candidate)?),
     };
     let history = history(&run.root, &summary);
-    let made = Overview {
+    let overview = overview::overview(&Overview {
         summary: &summary,
         compared: compared.as_ref(),
         created: &reader.created,
         agents: &reader.agents,
         history: &history,
         notes: &reader.notes,
-    };
-    let markup = overview::overview(&made);
+    });
     let skills = changed_skills(&against, &runs);
-    store::write_out(&output, |file| reader.write(file, &overview::title(&summary), &markup, &skills))?;
-    if output == Path::new(store::STDOUT) {
-        return Ok(reader.exit(&summary));
-    }
-    let size = std::fs::metadata(&output).map_or(0, |found| found.len());
-    let shown = shown_path(&run.root, &output).display().to_string();
-    writeln!(stdout(), "{} ({} trials, {} KB)", safe::line(&shown), reader.index.rows.len(), size.div_ceil(1000))?;
-    if args.open {
-        brief::open(&output)?;
+    store::write_out(&output, |file| reader.write(file, &overview::title(&summary), &overview, &skills))?;
+    if output != Path::new(store::STDOUT) {
+        let size = std::fs::metadata(&output).map_or(0, |metadata| metadata.len());
+        let shown = safe::line(&shown_path(&run.root, &output).display().to_string());
+        writeln!(text_stdout(), "{shown} ({} trials, {} KB)", reader.index.rows.len(), size.div_ceil(1000))?;
+        if args.open {
+            brief::open(&output)?;
+        }
     }
     Ok(reader.exit(&summary))
 }
 
-/// The arms of a run that compares, with the modes of arm B by the trials of arm A that were paired with them.
+fn label(runs: &[RunFolder]) -> String {
+    runs.iter().map(RunFolder::id).collect::<Vec<_>>().join(", ")
+}
+
+/// The sides of a comparison, with the candidate mode of each paired baseline trial.
 type SidesOfRun = (ComparedSides, BTreeMap<TrialId, String>);
 
 fn sides_of(runs: &[RunFolder]) -> CliResultOf<Option<SidesOfRun>> {
     let [run] = runs else { return Ok(None) };
-    // One that cannot be read says nothing of arms; that is noted where its trials are read.
-    let Some(arms) = run.run_record().ok().flatten().and_then(|record| record.sides) else { return Ok(None) };
+    // The reader notes a record that cannot be read.
+    let Some(sides) = run.run_record().ok().flatten().and_then(|record| record.sides) else { return Ok(None) };
     let pairs = run.pairs()?.into_iter().map(|pair| (pair.baseline, pair.candidate.mode)).collect();
-    Ok(Some((arms, pairs)))
+    Ok(Some((sides, pairs)))
 }
 
-fn compare(a: &TrialSide, b: &TrialSide) -> CliResultOf<ComparisonResults> {
-    let (in_a, in_b) = stored_sides::counts(a, b, |_, _| true)?;
+fn compare(baseline: &TrialSide, candidate: &TrialSide) -> CliResultOf<ComparisonResults> {
+    let (before, after) = stored_sides::counts(baseline, candidate, |_, _| true)?;
     let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
-    Ok(compared::stored((a.label.clone(), b.label.clone()), &in_a, &in_b, rule))
+    Ok(compared::stored((baseline.label.clone(), candidate.label.clone()), &before, &after, rule))
 }
 
-/// The mode of the reported trials, where both sides have one: then it is what differs, and no part of the case.
+/// The mode of the reported trials, if each side has a single mode: then the mode is the difference, and no part of the case.
 fn only_mode(against: &[RunFolder], reported: &SideReader) -> CliResultOf<Option<String>> {
     let mut trials = SideReader::default();
     for run in against {
         trials.run(&run.progress_path())?;
     }
     let (modes, reported) = (trials.modes(), reported.modes());
-    // What cannot be compared is told where it is.
-    let one = !modes.is_empty() && stored_sides::by_mode(&modes, &reported) == Ok(false);
-    Ok(reported.first().filter(|_| one).map(|mode| (*mode).to_owned()))
+    // `compare` reports sides that cannot be compared.
+    let differs = !modes.is_empty() && stored_sides::by_mode(&modes, &reported) == Ok(false);
+    Ok(reported.first().filter(|_| differs).map(|mode| (*mode).to_owned()))
 }
 
-/// The skills whose texts differ, as the agents of one run on each side were given them.
+/// The skills whose texts differ between the runs, if each side has one run.
 fn changed_skills(against: &[RunFolder], runs: &[RunFolder]) -> Vec<ChangedSkill> {
     let ([before], [after]) = (against, runs) else { return Vec::new() };
     let (before, after) = (before.skill_texts(), after.skill_texts());
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let text = |texts: &BTreeMap<String, String>, name: &String| texts.get(name).cloned().unwrap_or_default();
-    let all = names.into_iter().map(|name| (name, text(&before, name), text(&after, name)));
-    let changed = all.filter(|(_, before, after)| before != after);
-    changed.map(|(skill, before, after)| ChangedSkill { skill: skill.clone(), before, after }).collect()
+    let mut changed = Vec::new();
+    for skill in names {
+        let before = before.get(skill).cloned().unwrap_or_default();
+        let after = after.get(skill).cloned().unwrap_or_default();
+        if before != after {
+            changed.push(ChangedSkill { skill: skill.clone(), before, after });
+        }
+    }
+    changed
 }
 
-/// The latest runs of this repository, all skills together and each alone.
+/// The latest runs of this repository, for all skills together and for each alone.
 fn history(root: &Path, summary: &Summary) -> Vec<(String, Vec<TrendPoint>)> {
-    let runs: Vec<RunFolder> = store::runs(root).into_iter().take(HISTORY).collect();
-    let each = if summary.skills.len() <= MOST_HISTORIES { summary.skills.keys().collect() } else { Vec::new() };
-    let wanted = std::iter::once(None).chain(each.into_iter().map(Some));
-    let of = |skill: Option<&String>| {
-        let name = skill.map_or_else(|| "all skills".to_owned(), Clone::clone);
-        let wanted = TrendFilter { skill: skill.cloned(), mode: None };
-        // What a run that cannot be read came to is told where it is reported.
-        let mut points: Vec<TrendPoint> = runs.iter().filter_map(|run| trend::point(run, &wanted).ok()?).collect();
+    let runs: Vec<RunFolder> = store::runs(root).into_iter().take(MAX_RUNS).collect();
+    let mut skills = vec![None];
+    if summary.skills.len() <= MAX_SKILLS {
+        skills.extend(summary.skills.keys().map(Some));
+    }
+    let mut history = Vec::new();
+    for skill in skills {
+        let filter = TrendFilter { skill: skill.cloned(), mode: None };
+        // `history` and `runs` report a run that cannot be read.
+        let mut points: Vec<TrendPoint> = runs.iter().filter_map(|run| trend::point(run, &filter).ok()?).collect();
         points.sort_by(|a, b| (&a.created, &a.run).cmp(&(&b.created, &b.run)));
-        (name, points)
-    };
-    wanted.map(of).collect()
+        history.push((skill.map_or_else(|| "all skills".to_owned(), Clone::clone), points));
+    }
+    history
 }
 
-/// A number of bytes: `50MB`, `800KB`, `1GB`, `4096`.
+/// Parses a number of bytes: `50MB`, `800KB`, `1GB`, `4096`.
 fn size(text: &str) -> Result<u64, String> {
     let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1_000), ("B", 1), ("", 1)];
     let upper = text.trim().to_uppercase();

@@ -1,4 +1,4 @@
-//! Reads stored trials for the report, one after the other; only their rows stay in memory.
+//! Reads stored trials for the report, one by one. Only their rows stay in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 
 use super::sessions::Sessions;
 use crate::cli::exit_code::Exit;
-use crate::cli::{CliResultOf, summary};
+use crate::cli::{CliResultOf, named_runs, summary};
 use skill_evals::files::bounded;
 use skill_evals::report::html::document::{JudgeDialogue, TrialDocument, WrittenFile};
 use skill_evals::report::html::index::Index;
@@ -20,17 +20,16 @@ use skill_evals::results::table;
 use skill_evals::results::timeline::{EventKind, Timeline};
 use skill_evals::run::context::RunContext;
 use skill_evals::run::review::TrialReview;
-use skill_evals::store::{self, RunFolder, TrialFolder};
+use skill_evals::store::{RunFolder, TrialFolder};
 use skill_evals::text::diagnostic::shown_path;
 use skill_evals::trial::evidence::digest;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::Verdict;
 use skill_evals::trial::run_record::TrialRecord;
 
-/// What was read of the runs of a report.
+/// The content of a report, as far as it was read.
 pub struct ReportReader<'a> {
     run: &'a RunContext,
-    /// What was read so far.
     pub index: Index,
     packer: Packer,
     sessions: Sessions,
@@ -38,23 +37,18 @@ pub struct ReportReader<'a> {
     pub created: BTreeSet<String>,
     /// The agents of the trials, with their versions and models.
     pub agents: BTreeSet<String>,
-    /// What the page has to say of itself.
+    /// What the page does not contain, and why.
     pub notes: Vec<String>,
     /// How many files could not be read.
     pub unreadable: usize,
-    /// Of a run that compares, the trials of arm A with the modes of their counterparts.
+    /// For a comparison, the baseline trials with the modes of their counterparts.
     pub pairs: BTreeMap<TrialId, String>,
-    /// The mode of all reported trials, where those that they are compared with have one too.
+    /// The mode of all reported trials, if the trials that they are compared with have a single mode too.
     pub only_mode: Option<String>,
 }
 
 impl<'a> ReportReader<'a> {
-    pub fn new<'r>(
-        run: &'a RunContext,
-        runs: impl Iterator<Item = &'r RunFolder>,
-        compares: bool,
-    ) -> CliResultOf<Self> {
-        let runs = runs.map(|run| run.id().to_owned()).collect();
+    pub fn new(run: &'a RunContext, runs: Vec<String>, compares: bool) -> CliResultOf<Self> {
         Ok(Self {
             run,
             index: Index::new(runs, compares),
@@ -69,55 +63,57 @@ impl<'a> ReportReader<'a> {
         })
     }
 
-    /// Reads these runs, of which the first is at the place `first` of the index.
+    /// Reads these runs. `first` is the place of the first one in the index; the baseline comes after the reported runs.
     pub fn read(&mut self, first: usize, runs: &[RunFolder]) -> CliResultOf<(Summary, SideReader)> {
         let mut summary = Summary::new(Vec::new(), self.run.settings.repetition.threshold());
         summary.isolation_wanted = self.run.settings.isolation.kind;
-        let mut arm = SideReader::default();
-        for (at, run) in runs.iter().enumerate() {
+        let is_baseline = first > 0;
+        let mut side = SideReader::default();
+        for (at, run) in (first..).zip(runs) {
             summary.runs.push(run.id().to_owned());
-            arm.next_run();
-            let (is_run, progress, mut seen) = (run.is_run(), run.progress()?, BTreeSet::new());
+            side.next_run();
+            let (progress, mut counted) = (run.progress()?, BTreeSet::new());
             match run.run_record() {
-                Ok(record) if first == 0 => self.created.extend(record.map(|record| record.created)),
+                Ok(record) if !is_baseline => self.created.extend(record.map(|record| record.created)),
                 Ok(_) => {}
-                Err(why) => {
-                    self.unreadable += 1;
-                    self.notes.push(format!("Not read: {why}"));
-                }
+                Err(why) => self.note_unreadable(format!("Not read: {why}")),
             }
-            // Of a run a trial without a grade was cut short; a recording has none.
-            let trials = if is_run { run.trials() } else { store::trials_below(run.path()) };
-            for folder in trials.into_iter().filter(|folder| !is_run || folder.has_grade()) {
-                match self.trial((first + at, is_run.then(|| run.id())), &folder, first > 0) {
+            let has_trials = named_runs::has_own_trials(run);
+            // A trial of a run that has no grade was cut short. Recordings have no grades.
+            let trials = named_runs::trials(&self.run.root, run)?;
+            for folder in trials.into_iter().filter(|folder| !has_trials || folder.has_grade()) {
+                match self.trial((at, has_trials.then(|| run.id())), &folder, is_baseline) {
                     Ok(mut record) => {
-                        let attempts = progress.records.get(&record.id).map_or(record.attempts, |known| known.attempts);
-                        seen.insert(record.id.clone());
-                        arm.record(&record);
-                        record.attempts = attempts;
+                        side.record(&record);
+                        if let Some(known) = progress.records.get(&record.id) {
+                            record.attempts = known.attempts;
+                        }
+                        counted.insert(record.id.clone());
                         summary.add(&record);
                     }
-                    Err(why) => {
-                        self.unreadable += 1;
-                        self.notes.push(format!("Not counted: {why}"));
-                    }
+                    Err(why) => self.note_unreadable(format!("Not counted: {why}")),
                 }
             }
             let reasons = NotRunReasons::of(run);
-            for id in summary::add_rest(&mut summary, run, &progress, &seen)? {
-                let before = self.counterpart(&id, first > 0);
-                self.index.add_not_run(first + at, &id, before.as_deref(), reasons.why(&id).to_owned());
+            for id in summary::add_rest(&mut summary, run, &progress, &counted)? {
+                let before = self.counterpart(&id, is_baseline);
+                self.index.add_not_run(at, &id, before.as_deref(), reasons.why(&id).to_owned());
             }
         }
-        Ok((summary, arm))
+        Ok((summary, side))
     }
 
-    /// Reads and packs a trial of the run at this place of the index; without an id it is a recording.
+    fn note_unreadable(&mut self, note: String) {
+        self.unreadable += 1;
+        self.notes.push(note);
+    }
+
+    /// Reads and packs a trial of the run at this place of the index. A recording has no id of a run.
     fn trial(
         &mut self,
         (run, id): (usize, Option<&str>),
         folder: &TrialFolder,
-        against: bool,
+        is_baseline: bool,
     ) -> Result<TrialRecord, String> {
         let review = TrialReview::of(self.run, folder)?;
         let timeline = review.timeline();
@@ -129,15 +125,18 @@ impl<'a> ReportReader<'a> {
         let agent = [Some(meta.agent.kind.as_str()), meta.agent.version.as_deref(), meta.agent.model.as_deref()];
         self.agents.insert(agent.into_iter().flatten().collect::<Vec<_>>().join(" "));
         let answer = review.final_text.as_deref().map(short).unwrap_or_default();
-        let before = self.counterpart(&record.id, against);
+        let before = self.counterpart(&record.id, is_baseline);
         self.index.add(run, &record, before.as_deref(), answer, short(&calls(&timeline)));
         Ok(record)
     }
 
-    /// The mode of the trial that this one is compared with, where it is one of those that others are compared with.
-    fn counterpart(&self, id: &TrialId, against: bool) -> Option<String> {
-        let mode = || self.only_mode.clone().unwrap_or_else(|| id.mode.clone());
-        if against { Some(mode()) } else { self.pairs.get(id).cloned() }
+    /// The mode of the candidate trial of a baseline trial.
+    fn counterpart(&self, id: &TrialId, is_baseline: bool) -> Option<String> {
+        if is_baseline {
+            Some(self.only_mode.clone().unwrap_or_else(|| id.mode.clone()))
+        } else {
+            self.pairs.get(id).cloned()
+        }
     }
 
     fn pack(
@@ -166,9 +165,9 @@ impl<'a> ReportReader<'a> {
         self.packer.pack(&review.meta.skill.slug, &document)
     }
 
-    /// Leaves sessions out until the others take no more than this.
-    pub fn keep_within(&mut self, most: u64) {
-        let left_out = self.sessions.beyond(most.saturating_sub(self.packer.common_length()));
+    /// Leaves sessions out until the others take at most `limit` bytes.
+    pub fn keep_within(&mut self, limit: u64) {
+        let left_out = self.sessions.beyond(limit.saturating_sub(self.packer.common_length()));
         for (at, _) in &left_out {
             self.index.rows[*at].kept = false;
         }
@@ -177,9 +176,9 @@ impl<'a> ReportReader<'a> {
         if passed + others > 0 {
             let others = if others > 0 { format!(" and of {others} others") } else { String::new() };
             self.notes.push(format!(
-                "The sessions of {passed} passed trials{others} are left out, so that all together stay below {}; their results \
-                 are here, and `skill-evals show` has the sessions. --max-size sets the limit.",
-                bounded::bytes(most)
+                "The sessions of {passed} passed trials{others} are left out: all sessions would exceed {}. Their results are here, \
+                 and `skill-evals show` has the sessions. --max-size sets the limit.",
+                bounded::bytes(limit)
             ));
         }
     }
@@ -200,7 +199,7 @@ impl<'a> ReportReader<'a> {
     }
 }
 
-/// What tells equal texts from others.
+/// A short digest, to find equal texts.
 fn short(text: &str) -> String {
     digest(text.as_bytes())[..12].to_owned()
 }

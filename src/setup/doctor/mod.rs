@@ -1,4 +1,4 @@
-//! Looks whether evals can run here: programs, logins, sandboxes, folders, settings. Asks no model anything.
+//! Checks whether evals can run here: programs, credentials, sandboxes, directories, settings. Calls no model.
 
 mod probe;
 
@@ -22,100 +22,105 @@ use crate::settings::{Isolation, Settings};
 use crate::store::{RUNS, RunFolder};
 use probe::Probes;
 
-/// How one thing stands.
+/// The state of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Health {
-    /// As it should be.
     Ok,
-    /// Missing or not working.
+    /// Missing, or it does not work.
     Missing,
-    /// It could not be looked at.
+    /// It could not be checked.
     Unknown,
 }
 
-/// One thing that was looked at.
+/// One result of `doctor`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoctorFinding {
-    /// What: a stable name, kebab-case.
+    /// What was checked: a stable name in kebab-case.
     pub id: String,
-    /// How it stands.
+    /// Its state.
     pub state: Health,
     /// What was found.
     pub found: String,
-    /// What to do about it, where it is not as it should be.
+    /// What to do, if the state is not `ok`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
 
-/// All that was found.
+/// All findings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoctorReport {
     /// Whether live trials can run with at least one agent.
     pub can_run: bool,
-    /// Whether that is only for what could not be looked at.
+    /// Whether they cannot only because something could not be checked.
     pub undecided: bool,
-    /// The agents with which they can.
+    /// The agents that can run them.
     pub agents: Vec<&'static str>,
-    /// Everything that was looked at, in a fixed order.
+    /// The findings, in a fixed order.
     pub findings: Vec<DoctorFinding>,
 }
 
-/// Looks at everything, for the repository found or for none. `own_program` is `skill-evals` itself.
+/// Checks everything. `own_program` is `skill-evals` itself.
 #[must_use]
 pub fn examine(repository: Option<&Repository>, own_program: &Path) -> DoctorReport {
     let mut doctor = Doctor { findings: Vec::new() };
     let settings = doctor.settings(repository);
     let catalog = doctor.repository(repository, settings.as_ref());
-    let kept = doctor.artifacts(repository);
-    let fallback = Settings::default();
-    let used = settings.as_ref().unwrap_or(&fallback);
-    doctor.rubric(repository, used);
-    let scratch = doctor.scratch(used);
+    let can_store = doctor.artifacts(repository);
+    let is_valid = settings.is_some();
+    let settings = settings.unwrap_or_default();
+    doctor.rubric(repository, &settings);
+    let scratch = doctor.scratch(&settings);
     let probes = scratch
         .as_ref()
         .map(|scratch| Probes { scratch, root: repository.map_or(scratch.path(), |repository| &repository.root) });
     let mut agents = Vec::new();
     for kind in AgentKind::ALL {
-        if doctor.agent(kind, used, probes.as_ref()) {
+        if doctor.agent(kind, &settings, probes.as_ref()) {
             agents.push(kind.as_str());
         }
     }
     doctor.bwrap(probes.as_ref());
     doctor.skill_server(repository, &catalog, own_program, probes.as_ref());
-    let isolated = doctor.isolation(used);
-    let ready = settings.is_some() && kept && scratch.is_some() && !catalog.cases.is_empty() && isolated;
+    let is_isolated = doctor.isolation(&settings);
+    let ready = is_valid && can_store && scratch.is_some() && !catalog.cases.is_empty() && is_isolated;
     let can_run = ready && !agents.is_empty();
     let unknown = doctor.findings.iter().any(|finding| finding.state == Health::Unknown);
     DoctorReport { can_run, undecided: ready && !can_run && unknown, agents, findings: doctor.findings }
 }
 
-/// How many rounds of missing paths are looked for: a script may call a script.
+/// How often missing paths are added and the program is started again: a script may call a script.
 const MAX_ROUNDS: usize = 8;
 
-/// Whether an agent that starts by itself also starts in the sandbox that trials have.
+/// Starts an agent in the sandbox of trials.
 ///
 /// # Errors
-/// What it says there, and what to do: what was tried out and helped, where something did.
-fn inside(kind: AgentKind, program: &Path, settings: &Settings, probes: &Probes<'_>) -> Result<(), (String, String)> {
+/// The agent's last words and the advice: if the agent starts with more readable paths, these paths.
+fn start_in_sandbox(
+    kind: AgentKind,
+    program: &Path,
+    settings: &Settings,
+    probes: &Probes<'_>,
+) -> Result<(), (String, String)> {
     let IsolationStatus::Bwrap(bwrap) = isolation::status(&settings.isolation) else { return Ok(()) };
-    let mut wider = settings.clone();
+    let mut settings = settings.clone();
     let mut added = Vec::new();
-    let mut words = None;
+    let mut first_words = None;
     for _ in 0..MAX_ROUNDS {
-        let tried = probes.version_inside(bwrap.clone(), program, &wider);
-        let (ran, unseen) = tried.map_err(|error| (error.to_string(), isolation::unknown(kind)))?;
-        if ran.well() {
-            return words.map_or(Ok(()), |words| Err((words, isolation::advice(&added).unwrap_or_default())));
+        let (result, missing) = probes
+            .version_in_sandbox(bwrap.clone(), program, &settings)
+            .map_err(|error| (error.to_string(), isolation::unknown(kind)))?;
+        if result.succeeded() {
+            return first_words.map_or(Ok(()), |words| Err((words, isolation::advice(&added).unwrap_or_default())));
         }
-        words.get_or_insert(ran.last_words());
-        if unseen.is_empty() {
+        first_words.get_or_insert(result.last_words());
+        if missing.is_empty() {
             break;
         }
-        wider.isolation.readable.extend(unseen.iter().cloned());
-        added.extend(unseen);
+        settings.isolation.readable.extend(missing.iter().cloned());
+        added.extend(missing);
     }
-    Err((words.unwrap_or_default(), isolation::unknown(kind)))
+    Err((first_words.unwrap_or_default(), isolation::unknown(kind)))
 }
 
 struct Doctor {
@@ -137,7 +142,7 @@ impl Doctor {
         self.note(id, Health::Missing, found, Some(advice.into()))
     }
 
-    /// The settings, unless they are wrong.
+    /// The settings, if they are valid.
     fn settings(&mut self, repository: Option<&Repository>) -> Option<Settings> {
         let Some(repository) = repository else {
             self.ok("settings", "the built-in ones");
@@ -145,8 +150,8 @@ impl Doctor {
         };
         match load::read(&repository.root) {
             Ok(settings) => {
-                let file = repository.root.join(crate::settings::FILE).is_file();
-                self.ok("settings", if file { crate::settings::FILE } else { "the built-in ones" });
+                let has_file = repository.root.join(crate::settings::FILE).is_file();
+                self.ok("settings", if has_file { crate::settings::FILE } else { "the built-in ones" });
                 Some(settings)
             }
             Err(ConfigError::File(problems)) => {
@@ -165,9 +170,9 @@ impl Doctor {
     }
 
     fn repository(&mut self, repository: Option<&Repository>, settings: Option<&Settings>) -> Catalog {
-        let advice = "write skills/<name>/SKILL.md, or have `skill-evals init` begin with an example";
+        let advice = "write skills/<name>/SKILL.md, or start with the example of `skill-evals init`";
         let Some(repository) = repository else {
-            self.missing("repository", "no skills here or above", advice);
+            self.missing("repository", "no skills here or in a parent directory", advice);
             return Catalog::default();
         };
         let layout = settings.map(Layout::of).unwrap_or_default();
@@ -182,7 +187,7 @@ impl Doctor {
         catalog
     }
 
-    /// Where runs are kept. Returns whether they can be.
+    /// Returns whether runs can be stored.
     fn artifacts(&mut self, repository: Option<&Repository>) -> bool {
         let Some(repository) = repository else { return false };
         let Err(error) = RunFolder::check_place(&repository.root) else {
@@ -205,10 +210,10 @@ impl Doctor {
         match ScratchDir::open(settings.scratch.as_deref()) {
             Ok(scratch) => {
                 let base = scratch.path().parent().unwrap_or(scratch.path()).display().to_string();
-                // Sandboxes leave /tmp writable to every agent, and codex puts no helpers of its sandbox there.
+                // In their sandboxes, all agents may write to /tmp. Codex does not put the helpers of its sandbox there.
                 if scratch.path().starts_with("/tmp") {
                     let advice = "set SKILL_EVALS_SCRATCH to a directory outside /tmp, such as one in /var/tmp";
-                    self.missing("scratch", format!("{base} lies in /tmp, where every agent may write"), advice);
+                    self.missing("scratch", format!("{base} is in /tmp, where every agent may write"), advice);
                 } else {
                     self.ok("scratch", base);
                 }
@@ -222,7 +227,7 @@ impl Doctor {
         }
     }
 
-    /// Whether trials can run with this agent.
+    /// Returns whether trials can run with this agent.
     fn agent(&mut self, kind: AgentKind, settings: &Settings, probes: Option<&Probes<'_>>) -> bool {
         let name = kind.as_str();
         let program = match agent::of(kind).find(settings) {
@@ -232,24 +237,9 @@ impl Doctor {
                 return self.missing(name, found, advice);
             }
         };
-        let there = program.display().to_string();
-        let starts = match probes.map(|probes| probes.run(&program, &["--version".into()])) {
-            None => {
-                self.note(name, Health::Unknown, format!("{there}, not started for lack of a scratch directory"), None)
-            }
-            Some(Ok(ran)) if ran.well() => match probes.map(|probes| inside(kind, &program, settings, probes)) {
-                Some(Err((words, advice))) => {
-                    self.missing(name, format!("{there} --version, inside bubblewrap: {words}"), advice)
-                }
-                _ => self.ok(name, format!("{} ({there})", ran.first_line())),
-            },
-            Some(Ok(ran)) => {
-                self.missing(name, format!("{there} --version: {}", ran.last_words()), "reinstall the program")
-            }
-            Some(Err(error)) => self.note(name, Health::Unknown, format!("{there}: {error}"), None),
-        };
+        let starts = self.starts(kind, &program, settings, probes);
         let login = format!("{name}-login");
-        let logged_in = match agent::of(kind).login(&LoginSources::new(settings, kind, None)) {
+        let is_logged_in = match agent::of(kind).login(&LoginSources::new(settings, kind, None)) {
             Login::Found(found) => self.ok(login, found),
             Login::Unknown(found) => self.note(login, Health::Unknown, found, None),
             Login::Missing(advice) => self.missing(login, "none", advice),
@@ -258,16 +248,33 @@ impl Doctor {
         if let (Some(args), Some(probes)) = (sandbox, probes) {
             self.sandbox(&format!("{name}-sandbox"), &probes.run(&program, &args));
         }
-        starts && logged_in
+        starts && is_logged_in
+    }
+
+    /// Returns whether the agent's program starts, by itself and in the sandbox of trials.
+    fn starts(&mut self, kind: AgentKind, program: &Path, settings: &Settings, probes: Option<&Probes<'_>>) -> bool {
+        let (name, path) = (kind.as_str(), program.display());
+        let Some(probes) = probes else {
+            let found = format!("{path}, not started without a scratch directory");
+            return self.note(name, Health::Unknown, found, None);
+        };
+        match probes.run(program, &["--version".into()]) {
+            Ok(result) if result.succeeded() => match start_in_sandbox(kind, program, settings, probes) {
+                Ok(()) => self.ok(name, format!("{} ({path})", result.first_line())),
+                Err((words, advice)) => {
+                    self.missing(name, format!("{path} --version, inside bubblewrap: {words}"), advice)
+                }
+            },
+            Ok(result) => {
+                self.missing(name, format!("{path} --version: {}", result.last_words()), "reinstall the program")
+            }
+            Err(error) => self.note(name, Health::Unknown, format!("{path}: {error}"), None),
+        }
     }
 
     fn bwrap(&mut self, probes: Option<&Probes<'_>>) {
         let Some(program) = crate::process::find_program("bwrap") else {
-            self.missing(
-                "bwrap",
-                "`bwrap` is not on the PATH",
-                "install bubblewrap: agents' sandboxes are made with it",
-            );
+            self.missing("bwrap", "`bwrap` is not on the PATH", "install bubblewrap: the sandboxes of agents need it");
             return;
         };
         let args = ["--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--die-with-parent", "--"];
@@ -277,20 +284,19 @@ impl Doctor {
         }
     }
 
-    /// What will keep agents to their own folders. Returns whether trials can run so.
+    /// Returns whether trials can run with the isolation that the settings require.
     fn isolation(&mut self, settings: &Settings) -> bool {
-        let wanted = &settings.isolation;
         let without = "without it agents can read the repository with the expected answers, and more; see \
                        docs/reference/security.md";
-        match isolation::status(wanted) {
+        match isolation::status(&settings.isolation) {
             IsolationStatus::Bwrap(_) => {
-                self.ok("isolation", "agents run inside bubblewrap: their own room, no other process")
+                self.ok("isolation", "agents run inside bubblewrap: their own directories, no other process")
             }
             IsolationStatus::Refused(why) => {
-                self.missing("isolation", why, "set `require_isolation = false`, or put right what is named")
+                self.missing("isolation", why, "fix this, or set `require_isolation = false`")
             }
-            IsolationStatus::Nothing(why) if wanted.kind == Isolation::Agent => {
-                self.ok("isolation", format!("agents are on their own: {why}"))
+            IsolationStatus::Nothing(why) if settings.isolation.kind == Isolation::Agent => {
+                self.ok("isolation", format!("agents run without isolation: {why}"))
             }
             IsolationStatus::Nothing(why) => {
                 self.missing("isolation", why, without);
@@ -299,19 +305,19 @@ impl Doctor {
         }
     }
 
-    /// A sandbox works when the command in it starts and cannot write.
-    fn sandbox(&mut self, id: &str, ran: &std::io::Result<probe::ProbeResult>) {
+    /// A sandbox works if its command starts and cannot write.
+    fn sandbox(&mut self, id: &str, result: &std::io::Result<probe::ProbeResult>) {
         let advice = "allow unprivileged user namespaces here (kernel.unprivileged_userns_clone, AppArmor), or run \
                       evals in a container that does; without a sandbox agents write where they like";
-        match ran {
-            Ok(ran) if ran.wrote => self.missing(id, "it starts, and does not keep commands from writing", advice),
-            Ok(ran) if ran.first_line() == "started" => self.ok(id, "it starts, and commands in it cannot write"),
-            Ok(ran) => self.missing(id, format!("it does not start: {}", ran.last_words()), advice),
+        match result {
+            Ok(result) if result.wrote => self.missing(id, "it starts, but commands in it can write", advice),
+            Ok(result) if result.first_line() == "started" => self.ok(id, "it starts, and commands in it cannot write"),
+            Ok(result) => self.missing(id, format!("it does not start: {}", result.last_words()), advice),
             Err(error) => self.note(id, Health::Unknown, error.to_string(), None),
         };
     }
 
-    /// The MCP server of skills, which agents start by themselves and are silent about when it fails.
+    /// Checks the MCP server of skills: agents start it and do not report if it fails.
     fn skill_server(
         &mut self,
         repository: Option<&Repository>,
@@ -323,13 +329,13 @@ impl Doctor {
         let Some(folder) = catalog.skills.first().and_then(|found| found.skill().folder.parent()) else { return };
         let args = ["mcp".into(), "--skills".into(), repository.root.join(folder).into_os_string()];
         let mut handshake = Handshake::default();
-        match probes.talk(own_program, &args, &mut handshake).map(|ran| handshake.result(&ran.ending)) {
+        match probes.talk(own_program, &args, &mut handshake).map(|result| handshake.result(&result.ending)) {
             Ok(Ok(offer)) if offer.tools.is_empty() => {
                 self.missing("mcp", "the server offers no tools", "this is a fault of skill-evals; please report it")
             }
             Ok(Ok(offer)) => self.ok("mcp", format!("initialize and tools/list answered: {}", offer.tools.join(", "))),
             Ok(Err(why)) => {
-                let advice = "run `skill-evals mcp --skills <directory>` by hand and see what it says";
+                let advice = "run `skill-evals mcp --skills <directory>` to see its error";
                 self.missing("mcp", why, advice)
             }
             Err(error) => self.note("mcp", Health::Unknown, error.to_string(), None),

@@ -1,4 +1,4 @@
-//! Starts a program for a moment, in a room of its own.
+//! Starts a program for a moment, in a trial environment of its own.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,30 +14,30 @@ use crate::settings::Settings;
 use crate::text::redact::Redactor;
 use crate::trial::evidence::Ending;
 
-/// How long a program may take that only has to say who it is.
+/// Timeout of a program.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Says that it runs, then tries to write.
+/// A script that prints `started`, then tries to write.
 pub(super) const SCRIPT: &str = "echo started; echo x > written";
 
-/// Where programs are tried out.
+/// Starts programs.
 pub(super) struct Probes<'a> {
     pub(super) scratch: &'a ScratchDir,
-    /// The repository.
+    /// The repository root.
     pub(super) root: &'a Path,
 }
 
-/// What a program did.
+/// The result of a program.
 pub(super) struct ProbeResult {
     pub(super) ending: Ending,
     stdout: String,
     stderr: String,
-    /// Whether [`SCRIPT`] could write.
+    /// Whether [`SCRIPT`] wrote its file.
     pub(super) wrote: bool,
 }
 
 impl ProbeResult {
-    pub(super) fn well(&self) -> bool {
+    pub(super) fn succeeded(&self) -> bool {
         self.ending.exit_code == Some(0)
     }
 
@@ -45,15 +45,20 @@ impl ProbeResult {
         self.stdout.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
     }
 
-    /// What it said at its end.
+    /// Its last words, else how it ended.
     pub(super) fn last_words(&self) -> String {
         let ending = &self.ending;
         if ending.timed_out {
             return format!("no end after {} s", PATIENCE.as_secs());
         }
-        let trouble = ending.trouble.as_ref().map(|trouble| trouble.detail.clone());
-        let how = || ending.exit_code.map_or_else(|| "killed".to_owned(), |code| format!("exit status {code}"));
-        trouble.or_else(|| ending.last_words.clone()).unwrap_or_else(how)
+        if let Some(trouble) = &ending.trouble {
+            return trouble.detail.clone();
+        }
+        match (&ending.last_words, ending.exit_code) {
+            (Some(words), _) => words.clone(),
+            (None, Some(code)) => format!("exit status {code}"),
+            (None, None) => "killed".to_owned(),
+        }
     }
 }
 
@@ -69,65 +74,65 @@ impl Probes<'_> {
         args: &[OsString],
         listener: &mut dyn OutputListener,
     ) -> io::Result<ProbeResult> {
-        start(&self.room()?, (program.to_path_buf(), args.to_vec()), false, listener)
+        start(&self.environment()?, (program.to_path_buf(), args.to_vec()), false, listener)
     }
 
-    /// Asks a program for its version inside this bubblewrap. Returns also the paths that it lacked there.
-    pub(super) fn version_inside(
+    /// Runs `program --version` in bubblewrap. Returns also the paths that the program could not see.
+    pub(super) fn version_in_sandbox(
         &self,
         bwrap: PathBuf,
         program: &Path,
         settings: &Settings,
     ) -> io::Result<(ProbeResult, Vec<PathBuf>)> {
-        let room = self.room()?;
-        let env = environment(&room);
-        let inside = SandboxedProgram {
+        let environment = self.environment()?;
+        let env = variables(&environment);
+        let sandboxed = SandboxedProgram {
             program,
             env: &env,
             reads: &[],
             server: None,
             root: self.root,
-            trial_env: &room,
+            trial_env: &environment,
             settings,
         };
-        let sandbox = inside.sandbox(bwrap);
-        let ran = start(&room, sandbox.around(program, vec!["--version".into()]), true, &mut SilentListener)?;
-        // A program may say what it lacks before it says where it noticed.
-        let lacked = |words: &str| isolation::unseen(words, &sandbox, self.root, &room);
-        let mut unseen = lacked(&ran.last_words());
-        if unseen.is_empty() {
-            unseen = lacked(&ran.stderr);
+        let sandbox = sandboxed.sandbox(bwrap);
+        let command = sandbox.around(program, vec!["--version".into()]);
+        let result = start(&environment, command, true, &mut SilentListener)?;
+        // The missing path may not be in the last words.
+        let mut missing = isolation::unseen(&result.last_words(), &sandbox, self.root, &environment);
+        if missing.is_empty() {
+            missing = isolation::unseen(&result.stderr, &sandbox, self.root, &environment);
         }
-        Ok((ran, unseen))
+        Ok((result, missing))
     }
 
-    fn room(&self) -> io::Result<TrialEnv> {
+    fn environment(&self) -> io::Result<TrialEnv> {
         self.scratch.trial_env("probe").map_err(io::Error::other)
     }
 }
 
-/// Nothing of the user's own: what is asked here needs no login.
-fn environment(room: &TrialEnv) -> BTreeMap<OsString, OsString> {
+/// The variables of a program. It needs no credentials.
+fn variables(environment: &TrialEnv) -> BTreeMap<OsString, OsString> {
     let names = ["PATH", "LANG", "LC_ALL"].into_iter();
-    let mut env: BTreeMap<OsString, OsString> =
+    let mut variables: BTreeMap<OsString, OsString> =
         names.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect();
-    env.insert("HOME".into(), room.home().into());
-    env.insert("TMPDIR".into(), room.tmp().into());
-    env
+    variables.insert("HOME".into(), environment.home().into());
+    variables.insert("TMPDIR".into(), environment.tmp().into());
+    variables
 }
 
 fn start(
-    room: &TrialEnv,
+    environment: &TrialEnv,
     (program, args): (PathBuf, Vec<OsString>),
     namespace: bool,
     listener: &mut dyn OutputListener,
 ) -> io::Result<ProbeResult> {
-    let (stdout, stderr) = (room.path().join("stdout"), room.path().join("stderr"));
+    let (stdout, stderr) = (environment.path().join("stdout"), environment.path().join("stderr"));
     let job = Job {
         program,
         args,
-        env: environment(room),
-        folder: room.workspace(),
+        env: variables(environment),
+        folder: environment.workspace(),
         timeout: PATIENCE,
         stdout: stdout.clone(),
         by_file: None,
@@ -137,9 +142,9 @@ fn start(
         namespace,
     };
     let ending = process::run(&job, listener)?;
-    let text = |path: &Path| Ok::<_, io::Error>(String::from_utf8_lossy(&bounded::read(path)?).into_owned());
-    let (stdout, stderr) = (text(&stdout)?, text(&stderr)?);
-    Ok(ProbeResult { ending, stdout, stderr, wrote: room.workspace().join("written").exists() })
+    let [stdout, stderr] =
+        [bounded::read(&stdout)?, bounded::read(&stderr)?].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Ok(ProbeResult { ending, stdout, stderr, wrote: environment.workspace().join("written").exists() })
 }
 
 struct SilentListener;

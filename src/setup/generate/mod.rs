@@ -1,61 +1,61 @@
-//! Baseline cases for skills that have none: a prompts.csv with an explicit, an implicit and a negative row, made from
-//! the skill's front matter, and one that goes end to end where the skill has scripts. A start to be edited, in the form
-//! that other runners of prompts.csv generate too.
+//! Starter cases for skills that have none: a prompts.csv with an explicit, an implicit and a negative row from the skill's front
+//! matter. A skill with scripts also gets an end-to-end row. Other runners of prompts.csv generate the same form.
 
-use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::cases::catalog::{FoundSkill, RESPONSE_SCHEMA};
 use crate::cases::repo_files::RepoFiles;
 use crate::skill::Skill;
 
-/// The schema that the generated rows ask answers to follow, for repositories that have none.
+/// The schema of the answers to generated rows.
 pub const BUILT_IN_RESPONSE_SCHEMA: &str = include_str!("skill_response.schema.json");
 
-/// Longest description that is copied into a prompt, in characters: agentskills.io allows no longer one.
+/// The longest description that is copied into a prompt, in characters: the limit of agentskills.io.
 const LONGEST_DESCRIPTION: usize = crate::lint::LONGEST_DESCRIPTION;
 
-/// What is asked where the skill should stay quiet, and how to answer. No two of these texts share a word, so that
-/// whatever word a skill is named by, there is a topic and a form that do not name it.
+/// Requests of negative rows. These texts and [`FORMS`] share no words, so some request and some form never name the skill.
 const UNRELATED: [&str; 3] = [
     "Explain binary search with one sentence.",
     "Why do leaves turn red each autumn? Two short facts suffice.",
     "How many seconds are there between noon & midnight?",
 ];
 
-/// How to answer: see [`UNRELATED`].
+/// How to answer.
 const FORMS: [&str; 2] = [
     "Return a JSON object that matches the given schema, and list the skills you used in `invoked_skills`.",
     "Stick to whichever structure was requested.",
 ];
 
-/// Where a skill has its scripts, from its folder.
+/// The directory of a skill's scripts.
 const SCRIPTS: &str = "scripts";
 
-/// How names of scripts end.
-const SCRIPT_ENDS: [&str; 9] = ["py", "sh", "bash", "js", "mjs", "cjs", "ts", "rb", "pl"];
+/// Extensions of scripts.
+const SCRIPT_EXTENSIONS: [&str; 9] = ["py", "sh", "bash", "js", "mjs", "cjs", "ts", "rb", "pl"];
 
-/// What an agent is to leave behind where it goes end to end.
+/// The file that an end-to-end case requires.
 const REPORT: &str = "end-to-end.md";
 
-/// The script of a skill that a case can have run: the first that its SKILL.md names, else the first by name. From the
-/// skill's folder.
+/// The script for the end-to-end case, relative to the skill's directory: the first one that SKILL.md names, else the first by name.
 #[must_use]
 pub fn script(found: &FoundSkill, tree: &dyn RepoFiles) -> Option<String> {
     let names = tree.names(&found.skill().folder.join(SCRIPTS)).ok()?;
-    let is_script = |name: &OsString| {
-        let end = Path::new(name).extension().and_then(OsStr::to_str);
-        end.is_some_and(|end| SCRIPT_ENDS.contains(&end)) && !name.as_encoded_bytes().starts_with(b"_")
-    };
-    let plain = names.into_iter().filter(is_script).filter_map(|name| name.into_string().ok());
-    let text = String::from_utf8_lossy(&found.bytes).into_owned();
-    let paths = plain.map(|name| format!("{SCRIPTS}/{name}"));
-    // What cannot stand in a prompt as it is would be another file.
-    paths.filter(|path| !path.contains(['`', '\n'])).min_by_key(|path| text.find(path.as_str()).unwrap_or(usize::MAX))
+    let scripts = names.into_iter().filter_map(|name| name.into_string().ok()).filter(|name| is_script(name));
+    let paths = scripts.map(|name| format!("{SCRIPTS}/{name}"));
+    let text = String::from_utf8_lossy(&found.bytes);
+    paths.min_by_key(|path| text.find(path.as_str()).unwrap_or(usize::MAX))
 }
 
-/// The prompts.csv of a skill that has this `script`, if any.
+/// Whether a file is a script whose name can be in a prompt.
+fn is_script(name: &str) -> bool {
+    let extension = Path::new(name).extension().and_then(OsStr::to_str);
+    extension.is_some_and(|extension| SCRIPT_EXTENSIONS.contains(&extension))
+        && !name.starts_with('_')
+        && !name.contains(['`', '\n'])
+}
+
+/// The prompts.csv of a skill. `script` is for the end-to-end row.
 #[must_use]
 pub fn prompts_csv(skill: &Skill, script: Option<&str>) -> String {
     let about = about(skill);
@@ -66,29 +66,28 @@ pub fn prompts_csv(skill: &Skill, script: Option<&str>) -> String {
          the kind that the skill is for. {form}\n\n{limits}\n\nWhat the skill is for:\n{about}",
         skill.name
     );
-    // With its `$` an agent would put the skill before the model, and the case would be explicit.
+    // With a `$`, the agent would load the skill, and the case would be explicit.
     let implicit = format!(
         "Do what is asked as you would in a real session. {form}\n\n{limits}\n\nThe request:\n{}",
         about.replace(&format!("${}", skill.name), &skill.name)
     );
-    let negative = unrelated(skill);
     let mut rows = vec![
-        GeneratedCase::answered("explicit", true, "120", explicit),
-        GeneratedCase::answered("implicit", true, "120", implicit),
-        GeneratedCase::answered("negative", false, "90", negative),
+        answer_row("explicit", "true", "120", explicit),
+        answer_row("implicit", "true", "120", implicit),
+        answer_row("negative", "false", "90", unrelated(skill)),
     ];
-    rows.extend(script.map(|script| end_to_end(skill, script)));
+    rows.extend(script.map(|script| end_to_end_row(skill, script)));
     let mut writer = csv::Writer::from_writer(Vec::new());
     // Writing to memory cannot fail, and every record has all columns.
     let _ = writer.write_record(COLUMNS);
-    for row in rows {
-        let _ = writer.write_record(COLUMNS.map(|column| row.cell(column)));
+    for row in &rows {
+        let _ = writer.write_record(COLUMNS.map(|column| row.get(column).map_or("", String::as_str)));
     }
     let bytes = writer.into_inner().unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The columns of a generated prompts.csv: those that authors fill in most.
+/// The columns of a generated prompts.csv.
 const COLUMNS: [&str; 19] = [
     "id",
     "should_trigger",
@@ -111,55 +110,31 @@ const COLUMNS: [&str; 19] = [
     "threshold",
 ];
 
-/// A row, by the columns that the generated ones differ in.
-struct GeneratedCase {
-    id: &'static str,
-    should_trigger: &'static str,
-    prompt: String,
-    sandbox: &'static str,
-    timeout_s: &'static str,
-    max_commands: &'static str,
-    output_schema: &'static str,
-    judge: &'static str,
-    require_files: &'static str,
+/// The cells of a row by column. Other cells are empty.
+type GeneratedRow = BTreeMap<&'static str, String>;
+
+fn row<const N: usize>(prompt: String, cells: [(&'static str, &str); N]) -> GeneratedRow {
+    let mut row: GeneratedRow = cells.into_iter().map(|(column, cell)| (column, cell.to_owned())).collect();
+    row.insert("prompt", prompt);
+    row
 }
 
-impl GeneratedCase {
-    /// One that asks for an answer and nothing else.
-    fn answered(id: &'static str, should_trigger: bool, timeout_s: &'static str, prompt: String) -> Self {
-        let truth = if should_trigger { "true" } else { "false" };
-        Self {
-            id,
-            should_trigger: truth,
-            prompt,
-            sandbox: "read-only",
-            timeout_s,
-            max_commands: "0",
-            // It brings a check with it: whether `invoked_skills` names the skill.
-            output_schema: RESPONSE_SCHEMA,
-            judge: truth,
-            require_files: "",
-        }
-    }
-
-    fn cell(&self, column: &str) -> &str {
-        match column {
-            "id" => self.id,
-            "should_trigger" => self.should_trigger,
-            "prompt" => &self.prompt,
-            "sandbox" => self.sandbox,
-            "timeout_s" => self.timeout_s,
-            "max_commands" => self.max_commands,
-            "output_schema" => self.output_schema,
-            "judge" => self.judge,
-            "require_files" => self.require_files,
-            _ => "",
-        }
-    }
+/// A row that asks only for an answer. Its schema brings a check: whether `invoked_skills` names the skill.
+fn answer_row(id: &str, should_trigger: &str, timeout_s: &str, prompt: String) -> GeneratedRow {
+    let cells = [
+        ("id", id),
+        ("should_trigger", should_trigger),
+        ("sandbox", "read-only"),
+        ("timeout_s", timeout_s),
+        ("max_commands", "0"),
+        ("output_schema", RESPONSE_SCHEMA),
+        ("judge", should_trigger),
+    ];
+    row(prompt, cells)
 }
 
-/// A row whose success lies in the workspace: a script of the skill was run, and what came of it written down.
-fn end_to_end(skill: &Skill, script: &str) -> GeneratedCase {
+/// A row that requires a file: the agent runs a script of the skill and writes a report.
+fn end_to_end_row(skill: &Skill, script: &str) -> GeneratedRow {
     let prompt = format!(
         "Use the ${} skill.\n\nTask: run the skill's script `{script}` once, in the working directory, on the \
          smallest example that makes sense; make what it needs. Then write the file `{REPORT}`: the command that \
@@ -167,20 +142,19 @@ fn end_to_end(skill: &Skill, script: &str) -> GeneratedCase {
          Limits: change nothing outside the working directory, install and download nothing.",
         skill.name
     );
-    GeneratedCase {
-        id: "end-to-end",
-        should_trigger: "true",
-        prompt,
-        sandbox: "workspace-write",
-        timeout_s: "300",
-        max_commands: "12",
-        output_schema: "",
-        judge: "false",
-        require_files: REPORT,
-    }
+    let cells = [
+        ("id", "end-to-end"),
+        ("should_trigger", "true"),
+        ("sandbox", "workspace-write"),
+        ("timeout_s", "300"),
+        ("max_commands", "12"),
+        ("judge", "false"),
+        ("require_files", REPORT),
+    ];
+    row(prompt, cells)
 }
 
-/// The skill's description as a prompt can hold it.
+/// The skill's description, for a prompt.
 fn about(skill: &Skill) -> String {
     let lines = skill.description.replace("\r\n", "\n").replace('\r', "\n");
     let plain: String =
@@ -189,17 +163,17 @@ fn about(skill: &Skill) -> String {
     if plain.is_empty() { "(the skill has no description)".to_owned() } else { plain.to_owned() }
 }
 
-/// A request that does not name the skill, about a topic that shares as few words with its description as can be.
+/// A request that does not name the skill. Its topic shares as few words as possible with the skill's description.
 fn unrelated(skill: &Skill) -> String {
     let about = words(&format!("{} {}", skill.description, skill.name.replace(['-', '_', '.'], " ")));
-    let unnamed = |text: &&str| !words(text).contains(&skill.slug);
-    let shared = |topic: &&str| words(topic).intersection(&about).count();
-    let topic = UNRELATED.into_iter().filter(unnamed).min_by_key(shared).unwrap_or(UNRELATED[0]);
-    let form = FORMS.into_iter().find(unnamed).unwrap_or(FORMS[0]);
+    let names_skill = |text: &str| words(text).contains(&skill.slug);
+    let topics = UNRELATED.into_iter().filter(|topic| !names_skill(topic));
+    let topic = topics.min_by_key(|topic| words(topic).intersection(&about).count()).unwrap_or(UNRELATED[0]);
+    let form = FORMS.into_iter().find(|form| !names_skill(form)).unwrap_or(FORMS[0]);
     format!("{topic} {form}")
 }
 
-/// The words of a text as a skill may be named by them, each with and without the full stops around it.
+/// The lowercase words of a text, each with and without the dots around it.
 fn words(text: &str) -> BTreeSet<String> {
     let text = text.to_lowercase();
     let parts = text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_' | '.'));

@@ -1,33 +1,33 @@
-//! Where evals go in a repository: which crate has the harness, which folder is the workspace's, which the repository's.
+//! Where evals go in a repository: the crate of the harness, its workspace, the root.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::way::{normal, relative};
+use super::relative::{normal, relative};
 use super::{InitError, manifest};
 use crate::cases::repository::Repository;
 use crate::files::bounded;
 
-/// Where a repository without a crate of its own gets one.
-const OWN_CRATE: &str = "evals";
+/// The directory of a small crate for the harness.
+const SMALL_CRATE: &str = "evals";
 
-/// Which crate has the harness.
+/// The crate of the harness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HarnessCrate {
-    /// The one in the folder.
+    /// The crate in the directory.
     Own,
-    /// A small one in `evals`, of the workspace in the folder.
+    /// A small crate in `evals`, a member of the workspace in the directory.
     Member,
-    /// A small one in `evals`, which is a workspace of its own.
+    /// A small crate in `evals`, with a workspace of its own.
     Alone,
 }
 
-/// Where evals go. All folders are absolute.
+/// Where evals go. All paths are absolute.
 pub(super) struct InitLayout {
     pub(super) kind: HarnessCrate,
-    /// The crate that has the harness.
+    /// The crate of the harness.
     pub(super) package: PathBuf,
-    /// Its workspace, where nextest looks for its settings.
+    /// Its workspace: nextest reads its settings there.
     pub(super) workspace: PathBuf,
     /// The repository with the skills.
     pub(super) root: PathBuf,
@@ -46,30 +46,34 @@ impl InitLayout {
             kind: HarnessCrate::Own,
             package: folder.to_path_buf(),
             workspace: workspace(folder, &text),
-            // The skills may lie further up, where the harness finds them as well.
+            // The harness finds skills in parent directories too.
             root: Repository::around(folder).map_or_else(|| folder.to_path_buf(), |repository| repository.root),
         })
     }
 
     fn small(folder: &Path, kind: HarnessCrate) -> Self {
-        let (package, root) = (folder.join(OWN_CRATE), folder.to_path_buf());
+        let (package, root) = (folder.join(SMALL_CRATE), folder.to_path_buf());
         let workspace = if kind == HarnessCrate::Member { root.clone() } else { package.clone() };
         Self { kind, package, workspace, root }
     }
 }
 
-/// The folder of the workspace that the crate in `folder` belongs to, as cargo finds it.
+/// The workspace of the crate in `folder`, as cargo finds it.
 fn workspace(folder: &Path, manifest: &str) -> PathBuf {
     if let Some(named) = manifest::names_workspace(manifest) {
         return normal(&folder.join(named));
     }
-    let mut above = folder.ancestors().filter_map(|above| Some((above, read(&above.join("Cargo.toml")).ok()??)));
-    let found = above.find(|(_, text)| manifest::is_workspace(text));
-    let found = found.filter(|(above, text)| !manifest::excludes(text, folder.strip_prefix(above).unwrap_or(folder)));
-    found.map_or(folder, |(above, _)| above).to_path_buf()
+    for parent in folder.ancestors() {
+        let Ok(Some(text)) = read(&parent.join("Cargo.toml")) else { continue };
+        if manifest::is_workspace(&text) {
+            let is_excluded = manifest::excludes(&text, folder.strip_prefix(parent).unwrap_or(folder));
+            return if is_excluded { folder } else { parent }.to_path_buf();
+        }
+    }
+    folder.to_path_buf()
 }
 
-/// The text of a file, if there is one.
+/// The text of a file; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
     match bounded::read_text(path) {
         Ok(text) => Ok(Some(text)),

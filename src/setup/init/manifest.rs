@@ -1,43 +1,40 @@
-//! Cargo.toml: what a harness needs in it. Pure.
+//! Edits of Cargo.toml for a harness. Pure.
 
 use std::path::{Path, PathBuf};
 
 use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value, value};
 
-use super::way::relative;
+use super::relative::relative;
 
-/// The name of the test target, and of its file.
+/// The name of the test target and of its file.
 const TARGET: &str = "skill_evals";
 
-/// The name of the crate that has nothing but the harness, and of its folder.
+/// The name of the small crate and of its directory.
 const SMALL: &str = "evals";
-
-/// The version of this crate that a dependency asks for: of 0.x the minor number counts.
-fn version() -> String {
-    let parts: Vec<&str> = env!("CARGO_PKG_VERSION").split('.').take(2).collect();
-    parts.join(".")
-}
 
 /// The name of this crate.
 const CRATE: &str = "skill-evals";
 
-/// Where cargo gets this crate.
+/// The version in a dependency on this crate: `0.1` of `0.1.2`.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
+
+/// The source from which cargo gets this crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CrateSource {
     /// A release.
     Release,
-    /// A checkout, absolute; `is_relative` writes the way to it.
+    /// A checkout.
     Path {
-        /// The checkout.
+        /// Its absolute path.
         folder: PathBuf,
-        /// Whether the dependency names the way from the crate.
+        /// Whether the dependency has a relative path.
         is_relative: bool,
     },
     /// A git repository.
     Git {
-        /// Its address.
+        /// Its URL.
         url: String,
-        /// The commit, tag or branch; else that of its HEAD.
+        /// The commit, tag or branch [default: HEAD].
         rev: Option<String>,
     },
 }
@@ -48,7 +45,7 @@ impl CrateSource {
         let mut dependency = InlineTable::new();
         match self {
             Self::Release => {
-                dependency.insert("version", version().into());
+                dependency.insert("version", VERSION.into());
             }
             Self::Path { folder, is_relative } => {
                 let path = if *is_relative { relative(package, folder) } else { folder.clone() };
@@ -61,28 +58,28 @@ impl CrateSource {
                 }
             }
         }
-        // What only the program needs is not built with the tests.
+        // The tests do not need the program's dependencies.
         dependency.insert("default-features", false.into());
         dependency
     }
 }
 
-/// What was added to a manifest.
+/// The change of a manifest.
 pub(super) enum ManifestChange {
-    /// All was there.
+    /// Nothing was missing.
     Nothing,
-    /// These, in words.
-    These(String),
-    /// The harness is a target already, in a way that does not work.
-    Cannot(String),
+    /// What was added, in words.
+    Added(String),
+    /// Why the existing harness target cannot be used.
+    Impossible(String),
 }
 
-/// Whether the manifest is a package's rather than only a workspace's.
+/// Whether the manifest has a package, rather than only a workspace.
 pub(super) fn has_package(text: &str) -> Result<bool, String> {
     Ok(parse(text)?.get("package").is_some())
 }
 
-/// Whether the manifest is that of a workspace.
+/// Whether the manifest has a workspace.
 pub(super) fn is_workspace(text: &str) -> bool {
     parse(text).is_ok_and(|manifest| manifest.get("workspace").is_some())
 }
@@ -92,19 +89,19 @@ pub(super) fn is_checkout(text: &str) -> bool {
     parse(text).is_ok_and(|manifest| package(&manifest, "name").is_some_and(|name| name == CRATE))
 }
 
-/// The workspace that a package says it belongs to, from its folder.
+/// The path of the workspace that a package names, from its own directory.
 pub(super) fn names_workspace(text: &str) -> Option<String> {
     package(&parse(text).ok()?, "workspace").map(str::to_owned)
 }
 
-/// Whether a workspace leaves the folder at `path` out.
+/// Whether a workspace excludes the directory `path`.
 pub(super) fn excludes(text: &str, path: &Path) -> bool {
     let Ok(manifest) = parse(text) else { return false };
     let excluded = manifest.get("workspace").and_then(|workspace| workspace.get("exclude")).and_then(Item::as_array);
     excluded.into_iter().flatten().filter_map(Value::as_str).any(|folder| path.starts_with(folder))
 }
 
-/// The manifest of a workspace with the small crate as a member, everything else as it was.
+/// The manifest of a workspace with the small crate as a member. The rest is unchanged.
 pub(super) fn with_member(text: &str) -> Result<(String, ManifestChange), String> {
     let mut manifest = parse(text)?;
     let workspace =
@@ -119,7 +116,7 @@ pub(super) fn with_member(text: &str) -> Result<(String, ManifestChange), String
         return Ok((text.to_owned(), ManifestChange::Nothing));
     }
     members.push(SMALL);
-    Ok((manifest.to_string(), ManifestChange::These(format!("the member {SMALL}"))))
+    Ok((manifest.to_string(), ManifestChange::Added(format!("the member {SMALL}"))))
 }
 
 fn package<'a>(manifest: &'a DocumentMut, key: &str) -> Option<&'a str> {
@@ -130,17 +127,14 @@ fn parse(text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error: toml_edit::TomlError| error.to_string())
 }
 
-/// The manifest with the dev-dependency and the test target, everything else as it was.
+/// The manifest with the dev-dependency and the test target. The rest is unchanged.
 pub(super) fn with_harness(text: &str, source: &InlineTable) -> Result<(String, ManifestChange), String> {
     let mut manifest = parse(text)?;
     let mut added = Vec::new();
-    let depends = |table: &str| {
-        let dependencies = manifest.get(table).and_then(Item::as_table_like);
-        dependencies.is_some_and(|table| table.contains_key(CRATE))
-    };
-    // A crate that uses the library anyway, or is the library, needs no other.
-    let enough = depends("dev-dependencies") || depends("dependencies") || package(&manifest, "name") == Some(CRATE);
-    if !enough {
+    let depends = ["dev-dependencies", "dependencies"]
+        .into_iter()
+        .any(|table| manifest.get(table).and_then(Item::as_table_like).is_some_and(|table| table.contains_key(CRATE)));
+    if !depends && package(&manifest, "name") != Some(CRATE) {
         let item = manifest.entry("dev-dependencies").or_insert_with(|| Item::Table(Table::new()));
         let table = item.as_table_like_mut().ok_or("`dev-dependencies` is not a table")?;
         table.insert(CRATE, value(source.clone()));
@@ -153,7 +147,7 @@ pub(super) fn with_harness(text: &str, source: &InlineTable) -> Result<(String, 
         Some(Some(false)) => {}
         Some(_) => {
             let why = format!("its [[test]] `{TARGET}` needs `harness = false`");
-            return Ok((text.to_owned(), ManifestChange::Cannot(why)));
+            return Ok((text.to_owned(), ManifestChange::Impossible(why)));
         }
         None => {
             let mut entry = Table::new();
@@ -166,12 +160,13 @@ pub(super) fn with_harness(text: &str, source: &InlineTable) -> Result<(String, 
     if added.is_empty() {
         return Ok((text.to_owned(), ManifestChange::Nothing));
     }
-    Ok((manifest.to_string(), ManifestChange::These(added.join(", "))))
+    Ok((manifest.to_string(), ManifestChange::Added(added.join(", "))))
 }
 
-/// The manifest of a crate that has nothing but the harness.
+/// The manifest of a crate that only has the harness.
 pub(super) fn small_crate(source: &InlineTable, alone: bool) -> String {
-    let workspace = if alone { "\n# On its own, whatever workspace stands above.\n[workspace]\n" } else { "" };
+    let workspace =
+        if alone { "\n# A workspace of its own, whatever the parent directories have.\n[workspace]\n" } else { "" };
     format!(
         "[package]\nname = \"{SMALL}\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
          [dev-dependencies]\n{CRATE} = {source}\n\n\

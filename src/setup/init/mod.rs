@@ -1,117 +1,126 @@
-//! Brings evals into a repository: the crate, the harness, a first case. Adds what is missing and changes nothing that
-//! is there, so that a second time does nothing.
+//! Adds evals to a repository: the crate, the harness, a first case. Existing files stay as they are, so a second `init` changes
+//! nothing.
 
 mod layout;
 mod manifest;
-mod way;
+mod relative;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::cases::catalog::{Catalog, PROMPTS, RESPONSE_SCHEMA};
+use crate::cases::catalog::{Catalog, PROMPTS, RESPONSE_SCHEMA, evals_folder};
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::files::bounded;
 use crate::harness::stubs;
 use crate::settings::FILE;
 use crate::settings::load::{self, ConfigError};
 use crate::setup::generate;
+use crate::skill::{SKILL_FILE, SkillFile};
 use crate::store::{self, StoreError};
 use crate::text::diagnostic::Diagnostic;
 
 use layout::{HarnessCrate, InitLayout};
 pub use manifest::CrateSource;
-use way::relative;
+use manifest::ManifestChange;
+use relative::relative;
 
-/// Ignored by git, from the root.
+/// A rule for .gitignore.
 const IGNORED: &str = "/artifacts/skill-evals/";
 
-/// The configuration of cargo-nextest that this repository has itself.
+/// The nextest settings of this repository.
 const NEXTEST: &str = include_str!("../../../.config/nextest.toml");
 
-/// Why evals could not be brought in.
+/// Why `init` failed.
 #[derive(Debug, Error)]
 pub enum InitError {
-    /// The system refused.
+    /// A file cannot be read.
     #[error("{path}: {source}")]
     Io {
         /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file could not be written.
+    /// A file cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The settings are wrong.
+    /// The settings are invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A folder that is no checkout of this crate.
-    #[error("{0} holds no crate skill-evals")]
+    /// A directory is not a checkout of this crate.
+    #[error("{0} is not a checkout of skill-evals")]
     NoCheckout(PathBuf),
-    /// A Cargo.toml that cannot be read.
+    /// A Cargo.toml is invalid.
     #[error("{path}: {why}")]
     Manifest {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
 }
 
-/// What was done about one file.
+/// A file and what `init` did with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InitStep {
-    /// The file, from the folder that was named.
+    /// The file, relative to the directory of `init`.
     pub path: PathBuf,
-    /// What was done.
-    pub done: FileAction,
+    /// The change.
+    pub action: FileAction,
 }
 
-/// What was done about a file.
+/// A change of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileAction {
-    /// It was not there and is now.
+    /// The file is new.
     Written,
-    /// Something was added to it.
+    /// These parts were added.
     Added(String),
-    /// It is as it should be.
+    /// The file was complete.
     IsThere,
-    /// It is otherwise, and was left so; what to do by hand.
+    /// The file differs and was not changed. What to do by hand.
     LeftAlone(String),
 }
 
-/// What was done in all.
+/// The result of `init`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InitSummary {
-    /// File by file.
+    /// The files, in order.
     pub steps: Vec<InitStep>,
-    /// The arguments behind `cargo test` or `cargo nextest run` with which cargo finds the harness from the folder.
+    /// The arguments with which `cargo test`, run in the directory, finds the harness.
     pub cargo: &'static str,
 }
 
-/// Brings evals into the crate or the repository in `folder`, which is absolute. Skills and cases are those of the repository
-/// around it, where there is one. `source` is where cargo gets this crate.
+/// Whether `init` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitMode {
+    /// Files are written.
+    Write,
+    /// Nothing is written; the steps are what `Write` would do.
+    Plan,
+}
+
+/// Adds evals to the crate or repository in `folder`, an absolute path. Skills and cases are those of the repository around it.
 ///
 /// # Errors
-/// When a file cannot be read or written. What was done before stays.
-pub fn init(folder: &Path, source: &CrateSource) -> Result<InitSummary, InitError> {
+/// If a file cannot be read or written. Earlier files stay written.
+pub fn init(folder: &Path, source: &CrateSource, mode: InitMode) -> Result<InitSummary, InitError> {
     if let CrateSource::Path { folder, .. } = source
         && !manifest::is_checkout(&bounded::read_text(&folder.join("Cargo.toml")).unwrap_or_default())
     {
         return Err(InitError::NoCheckout(folder.clone()));
     }
-    let place = InitLayout::of(folder)?;
-    let mut init = Init { place, folder, steps: Vec::new() };
-    init.cargo(source)?;
+    let mut init = Init { layout: InitLayout::of(folder)?, folder, mode, steps: Vec::new() };
+    init.manifest(source)?;
     init.first_case()?;
     init.harness()?;
     init.settings()?;
-    let nextest = init.place.workspace.join(".config/nextest.toml");
+    let nextest = init.layout.workspace.join(".config/nextest.toml");
     init.new_file(&nextest, NEXTEST, "it is yours; see `[profile.ci]` in that of skill-evals")?;
     init.ignore_rules()?;
-    let cargo = match init.place.kind {
+    let cargo = match init.layout.kind {
         HarnessCrate::Own => "--test skill_evals",
         HarnessCrate::Member => "-p evals --test skill_evals",
         HarnessCrate::Alone => "--manifest-path evals/Cargo.toml --test skill_evals",
@@ -120,132 +129,137 @@ pub fn init(folder: &Path, source: &CrateSource) -> Result<InitSummary, InitErro
 }
 
 struct Init<'a> {
-    place: InitLayout,
+    layout: InitLayout,
     folder: &'a Path,
+    mode: InitMode,
     steps: Vec<InitStep>,
 }
 
 impl Init<'_> {
-    /// The crate: the one that is there, or a small one beside the cases.
-    fn cargo(&mut self, source: &CrateSource) -> Result<(), InitError> {
-        let path = self.place.package.join("Cargo.toml");
-        let source = source.from(&self.place.package);
-        if self.place.kind == HarnessCrate::Own {
+    /// The Cargo.toml of the existing crate, or of a small crate next to the cases.
+    fn manifest(&mut self, source: &CrateSource) -> Result<(), InitError> {
+        let path = self.layout.package.join("Cargo.toml");
+        let source = source.from(&self.layout.package);
+        if self.layout.kind == HarnessCrate::Own {
             return self.edit(&path, |text| manifest::with_harness(text, &source));
         }
-        let alone = self.place.kind == HarnessCrate::Alone;
-        let there = self.read(&path)?;
-        self.new_file(&path, &manifest::small_crate(&source, alone), "it has to have the harness as a test")?;
-        // One that is there may be a workspace of its own.
-        if !alone && there.is_none_or(|text| !manifest::is_workspace(&text)) {
-            self.edit(&self.place.workspace.join("Cargo.toml"), manifest::with_member)?;
+        let alone = self.layout.kind == HarnessCrate::Alone;
+        let existing = self.read(&path)?;
+        self.new_file(&path, &manifest::small_crate(&source, alone), "it needs the harness as a test")?;
+        // The existing crate may be a workspace of its own.
+        if !alone && existing.is_none_or(|text| !manifest::is_workspace(&text)) {
+            self.edit(&self.layout.workspace.join("Cargo.toml"), manifest::with_member)?;
         }
         Ok(())
     }
 
-    /// Changes a manifest.
     fn edit(
         &mut self,
         path: &Path,
-        change: impl Fn(&str) -> Result<(String, manifest::ManifestChange), String>,
+        change: impl Fn(&str) -> Result<(String, ManifestChange), String>,
     ) -> Result<(), InitError> {
         let text = self.read(path)?.unwrap_or_default();
-        let bad = |why| InitError::Manifest { path: relative(self.folder, path), why };
-        let (new, added) = change(&text).map_err(bad)?;
+        let (new, change) =
+            change(&text).map_err(|why| InitError::Manifest { path: relative(self.folder, path), why })?;
         if new != text {
-            store::write_whole(path, new.as_bytes())?;
+            self.write(path, &new)?;
         }
-        let done = match added {
-            manifest::ManifestChange::Nothing => FileAction::IsThere,
-            manifest::ManifestChange::These(what) => FileAction::Added(what),
-            manifest::ManifestChange::Cannot(why) => FileAction::LeftAlone(why),
+        let action = match change {
+            ManifestChange::Nothing => FileAction::IsThere,
+            ManifestChange::Added(what) => FileAction::Added(what),
+            ManifestChange::Impossible(why) => FileAction::LeftAlone(why),
         };
-        self.step(path, done);
+        self.step(path, action);
         Ok(())
     }
 
-    /// Cases for a skill, as `generate` writes them, in a repository that has no case at all; and a skill, where there is none.
+    /// Cases for a skill, as `generate` writes them, if the repository has no case. Without a skill, the skill too.
     fn first_case(&mut self) -> Result<(), InitError> {
-        let root = self.place.root.clone();
-        let mut catalog = self.catalog()?;
-        if catalog.skills.is_empty() {
-            self.new_file(&root.join("skills/hello/SKILL.md"), FIRST_SKILL, "")?;
-            catalog = self.catalog()?;
-        }
-        if catalog.skills.iter().any(|found| found.curated) {
-            return Ok(());
-        }
-        let good = |problems: &[Diagnostic]| !problems.iter().any(Diagnostic::is_error);
-        if let Some(found) = catalog.skills.iter().find(|found| good(&found.file.problems)) {
-            let script = generate::script(found, &Repository { root: root.clone() });
-            let text = generate::prompts_csv(found.skill(), script.as_deref());
-            // Rows without their schema could not run: the schema comes first.
-            self.new_file(&root.join(RESPONSE_SCHEMA), generate::BUILT_IN_RESPONSE_SCHEMA, "")?;
-            self.new_file(&root.join(found.evals()).join(PROMPTS), &text, "")?;
-        }
-        Ok(())
+        let root = self.layout.root.clone();
+        let catalog = self.catalog()?;
+        let (skill, script) = if catalog.skills.is_empty() {
+            let folder = Path::new("skills/hello");
+            self.new_file(&root.join(folder).join(SKILL_FILE), FIRST_SKILL, "")?;
+            (SkillFile::parse(folder, FIRST_SKILL.as_bytes()).skill, None)
+        } else {
+            let usable = catalog.skills.iter().find(|found| !found.file.problems.iter().any(Diagnostic::is_error));
+            let Some(found) = usable.filter(|_| !catalog.skills.iter().any(|found| found.curated)) else {
+                return Ok(());
+            };
+            (found.skill().clone(), generate::script(found, &Repository { root: root.clone() }))
+        };
+        // The schema comes first: rows cannot run without it.
+        self.new_file(&root.join(RESPONSE_SCHEMA), generate::BUILT_IN_RESPONSE_SCHEMA, "")?;
+        let cases = root.join(evals_folder(&skill.slug)).join(PROMPTS);
+        self.new_file(&cases, &generate::prompts_csv(&skill, script.as_deref()), "")
     }
 
     fn harness(&mut self) -> Result<(), InitError> {
-        let main = if self.place.kind == HarnessCrate::Own { HARNESS } else { HARNESS_OF_SMALL_CRATE };
-        let with = "its main has to return skill_evals::harness::main()";
-        let package = self.place.package.clone();
-        self.new_file(&package.join("tests/skill_evals.rs"), main, with)?;
-        let text = stubs::current(&self.place.root, &self.catalog()?)?;
+        let main = if self.layout.kind == HarnessCrate::Own { HARNESS } else { HARNESS_OF_SMALL_CRATE };
+        let package = self.layout.package.clone();
+        let by_hand = "its main has to return skill_evals::harness::main()";
+        self.new_file(&package.join("tests/skill_evals.rs"), main, by_hand)?;
+        let text = stubs::current(&self.layout.root, &self.catalog()?)?;
         self.new_file(&package.join(stubs::FILE), &text, "`skill-evals stubs` rewrites it")
     }
 
-    /// evals.toml, with the line that names the harness: one without checks need not be built by other commands.
+    /// evals.toml. Its line that names the harness is a comment: without custom checks, commands need not build the harness.
     fn settings(&mut self) -> Result<(), InitError> {
-        let folder = self.place.package.strip_prefix(&self.place.root).unwrap_or(Path::new(""));
+        let folder = self.layout.package.strip_prefix(&self.layout.root).unwrap_or(Path::new(""));
         let line = stubs::line(folder, "skill_evals");
         let text = format!("# Once the harness adds custom checks, this line makes every command ask it:\n# {line}\n");
-        self.new_file(&self.place.root.join(FILE), &text, "")
+        self.new_file(&self.layout.root.join(FILE), &text, "")
     }
 
     fn ignore_rules(&mut self) -> Result<(), InitError> {
-        let path = self.place.root.join(".gitignore");
+        let path = self.layout.root.join(".gitignore");
         let old = self.read(&path)?;
         let mut rules = vec![IGNORED];
-        if self.place.kind == HarnessCrate::Alone {
+        if self.layout.kind == HarnessCrate::Alone {
             rules.push("/evals/target");
         }
-        let bare = |line: &str| line.trim().trim_matches('/').to_owned();
-        let has = |rule: &str| old.iter().flat_map(|text| text.lines()).any(|line| bare(line) == bare(rule));
-        rules.retain(|rule| !has(rule));
+        let known: Vec<&str> =
+            old.iter().flat_map(|text| text.lines()).map(|line| line.trim().trim_matches('/')).collect();
+        rules.retain(|rule| !known.contains(&rule.trim_matches('/')));
         if rules.is_empty() {
             self.step(&path, FileAction::IsThere);
             return Ok(());
         }
-        let done = if old.is_some() { FileAction::Added(rules.join(", ")) } else { FileAction::Written };
+        let action = if old.is_some() { FileAction::Added(rules.join(", ")) } else { FileAction::Written };
         let mut text = old.unwrap_or_default();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
         text.extend(rules.iter().flat_map(|rule| [rule, "\n"]));
-        store::write_whole(&path, text.as_bytes())?;
-        self.step(&path, done);
+        self.write(&path, &text)?;
+        self.step(&path, action);
         Ok(())
     }
 
     fn catalog(&self) -> Result<Catalog, InitError> {
-        let settings = load::read_file(&self.place.root)?;
-        let repository = Repository { root: self.place.root.clone() };
+        let settings = load::read_file(&self.layout.root)?;
+        let repository = Repository { root: self.layout.root.clone() };
         Ok(repository.catalog(Layout::of(&settings), Scope::All))
     }
 
-    /// Writes a file that is not there. One that is there and says something else is left as it is, which may need
-    /// something done `by_hand`.
+    /// Writes a file that does not exist. An existing file stays as it is, and may need a change `by_hand`.
     fn new_file(&mut self, path: &Path, text: &str, by_hand: &str) -> Result<(), InitError> {
-        let done = match self.read(path)? {
+        let action = match self.read(path)? {
             None => {
-                store::write_whole(path, text.as_bytes())?;
+                self.write(path, text)?;
                 FileAction::Written
             }
             Some(old) if old == text || by_hand.is_empty() => FileAction::IsThere,
             Some(_) => FileAction::LeftAlone(by_hand.to_owned()),
         };
-        self.step(path, done);
+        self.step(path, action);
+        Ok(())
+    }
+
+    fn write(&self, path: &Path, text: &str) -> Result<(), InitError> {
+        if self.mode == InitMode::Write {
+            store::write_whole(path, text.as_bytes())?;
+        }
         Ok(())
     }
 
@@ -253,8 +267,8 @@ impl Init<'_> {
         layout::read(path).map_err(|source| InitError::Io { path: relative(self.folder, path), source })
     }
 
-    fn step(&mut self, path: &Path, done: FileAction) {
-        self.steps.push(InitStep { path: relative(self.folder, path), done });
+    fn step(&mut self, path: &Path, action: FileAction) {
+        self.steps.push(InitStep { path: relative(self.folder, path), action });
     }
 }
 

@@ -49,6 +49,7 @@ fn every_choice_of_the_command_line_has_a_variable() {
         "--replay",
         "--no-judge",
         "--quiet",
+        "--verbose",
         "--dry-run",
         "--background",
         "--write-progress",

@@ -153,7 +153,7 @@ fn a_negative_that_names_the_skill() {
 #[test]
 fn a_positive_that_gives_its_marker_away() {
     let given = with_row(",must_include", "mid,true,End with TIDY_DONE for Ann,TIDY_DONE|nothing given");
-    assert_only(&given, &format!("{AT}:3:37: [marker-in-prompt] `TIDY_DONE` stands in the prompt"), &[]);
+    assert_only(&given, &format!("{AT}:3:37: [marker-in-prompt] `TIDY_DONE` is in the prompt"), &[]);
     insta::assert_snapshot!(given.drawn());
     let all = with_row(",must_include", "mid,true,Greet Ann,ann|greet");
     assert_only(&all, &format!("{AT}:3:20: [marker-in-prompt] `ann`"), &[]);

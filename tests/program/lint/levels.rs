@@ -71,7 +71,7 @@ fn a_warning_of_a_case_that_is_made_an_error_keeps_the_case_from_running() {
     assert_eq!(names(&fixture), [""; 0]);
     let fixture = fixture.file("evals/evals.toml", "lint.error = ['marker-in-prompt']\n");
     let broken = names(&fixture);
-    assert!(broken.len() == 1 && broken[0].starts_with("tidy::given::codex\t"), "{broken:?}");
+    assert!(broken.len() == 1 && broken[0].starts_with("tidy/given/codex\t"), "{broken:?}");
     let dry = fixture.run(&["run", "--dry-run"]);
     assert!(dry.stdout.contains("marker-in-prompt"), "{}{}", dry.stdout, dry.stderr);
     let ran = harness(&fixture, &["tidy::given"]).run();

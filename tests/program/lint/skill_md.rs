@@ -87,11 +87,11 @@ fn values_of_the_wrong_type() {
 fn names_that_break_the_rules() {
     let long = "a".repeat(65);
     for (name, why) in [
-        ("Tidy", "holds 'T'"),
-        ("tidy_up", "holds '_'"),
+        ("Tidy", "contains 'T'"),
+        ("tidy_up", "contains '_'"),
         ("-tidy", "starts or ends with `-`"),
         ("tidy-", "starts or ends with `-`"),
-        ("ti--dy", "holds `--`"),
+        ("ti--dy", "contains `--`"),
         ("\"\"", "is empty"),
         (long.as_str(), "has 65 characters; at most 64"),
     ] {
@@ -230,7 +230,7 @@ fn a_catalogue_that_outgrows_what_agents_show_is_a_warning_for_each_list() {
         let many = (0..100).map(|number| format!("s-{number:07}"));
         let many = many.fold(Fixture::new(), |fixture, name| fixture.skill_text(&name, text(&name)));
         let found = warnings(many);
-        let small = found.iter().find(|warning| warning.contains("no more than 1750 characters")).expect("a warning");
+        let small = found.iter().find(|warning| warning.contains("at most 1750 characters")).expect("a warning");
         assert!(small.starts_with(&format!("skills/{first}/SKILL.md")), "{small}");
     }
     // One that its model never sees takes no room.

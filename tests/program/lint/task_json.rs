@@ -205,16 +205,16 @@ fn a_change_that_cannot_be_made_is_told_at_its_place() {
         ),
         (r#"[{ "afterTurn": 1, "drop": "tidy" }]"#, "1:96: [json-unknown-key] unknown key `drop`"),
         (r#"[{ "afterTurn": 1, "add": "../flags" }]"#, "1:103: [bad-path] `../flags` leaves its directory with `..`"),
-        (r#"[{ "afterTurn": 1, "add": "evals/none" }]"#, "1:103: [bad-change] the directory evals/none is not there"),
+        (r#"[{ "afterTurn": 1, "add": "evals/none" }]"#, "1:103: [bad-change] the directory evals/none does not exist"),
         (
             r#"[{ "afterTurn": 1, "add": "evals/changes/empty" }]"#,
-            "1:103: [bad-change] the directory evals/changes/empty holds no SKILL.md",
+            "1:103: [bad-change] the directory evals/changes/empty has no SKILL.md",
         ),
         (
             r#"[{ "afterTurn": 1, "add": "evals/changes/other" }]"#,
             "1:103: [bad-change] the skill in evals/changes/other is called `flags`",
         ),
-        (r#"[{ "afterTurn": 1, "add": "skills/tidy" }]"#, "1:103: [bad-change] there is a skill `tidy` already"),
+        (r#"[{ "afterTurn": 1, "add": "skills/tidy" }]"#, "1:103: [bad-change] the skill `tidy` exists already"),
         (
             r#"[{ "afterTurn": 1, "edit": "evals/changes/flags" }]"#,
             "1:104: [bad-change] the skill `flags` does not exist by then",

@@ -42,7 +42,7 @@ fn cases_in_a_wrong_place_keep_the_built_in_ones_of_their_skill_from_running() {
     for (path, text) in places {
         let fixture = with_file(path, text);
         let listed = tests(&fixture, "tidy");
-        assert!(listed.len() == 1 && listed[0].starts_with("tidy::prompts_csv::codex broken"), "{path}: {listed:?}");
+        assert!(listed.len() == 1 && listed[0].starts_with("tidy/prompts.csv/codex broken"), "{path}: {listed:?}");
         assert!(listed[0].contains(path), "{path}: {listed:?}");
         assert_eq!(tests(&fixture, "other").len(), 3, "{path}: the other skill has its built-in cases");
         for command in [&["run", "--skill", "tidy", "--dry-run"][..], &["list"]] {
@@ -159,7 +159,7 @@ fn a_broken_task_that_names_its_skill_is_no_reason_for_built_in_cases() {
     let text = TASK.replace("\"tidy\"", "\"tidy\", \"trails\": 3");
     let fixture = Fixture::new().skill("tidy").task("x", text);
     let listed = tests(&fixture, "tidy");
-    assert!(listed.len() == 1 && listed[0].starts_with("tidy::x::mcp broken"), "{listed:?}");
+    assert!(listed.len() == 1 && listed[0].starts_with("tidy/x/mcp broken"), "{listed:?}");
 }
 
 #[test]

@@ -1,30 +1,29 @@
 //! `skill-evals run`.
 
-mod options;
-
 use std::collections::{BTreeMap, BTreeSet};
-use std::error::Error;
 use std::io::{self, Write};
 use std::path::Path;
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use clap::Args;
 
-use super::select;
+use super::select::{self, SelectArgs};
 use super::start::{self, StartArgs};
 use super::{CliResult, CliResultOf, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::export::{self, ExportArgs};
 use crate::cli::next::after_built_in;
-use crate::cli::output::{stderr, stdout};
+use crate::cli::output::{stderr, stdout, text_stdout};
 use crate::cli::terminal::Terminal;
-use options::ChoiceArgs;
 use skill_evals::decide::plan::{USUAL_POWER, USUAL_RATE, detectable_fixed};
 use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::process::interrupt;
 use skill_evals::report::export::Results;
-use skill_evals::report::{comparison, diagnostics, estimate as words, table};
+use skill_evals::report::trial::scripted;
+use skill_evals::report::{comparison, diagnostics, estimate as report, table, triggering};
 use skill_evals::results::estimate::{self, Estimate};
 use skill_evals::results::summary::{CaseCounts, Summary};
 use skill_evals::run::context::RunContext;
@@ -33,6 +32,7 @@ use skill_evals::run::promote::{self, FailedTrials};
 use skill_evals::run::{history, ready, scheduler, trial};
 use skill_evals::settings::Settings;
 use skill_evals::settings::mode::Mode;
+use skill_evals::settings::trials::Trials;
 use skill_evals::store::{self, RunFolder};
 use skill_evals::text::diagnostic::once;
 use skill_evals::text::name::Filters;
@@ -71,8 +71,45 @@ pub struct RunArgs {
     /// Store the run for --replay too; a live run is always stored
     #[arg(long)]
     write_progress: bool,
+    /// Print trials and cases that passed too
+    #[arg(long, short, conflicts_with = "quiet")]
+    verbose: bool,
     #[command(flatten)]
     exports: ExportArgs,
+}
+
+/// Options that decide what is measured. A resumed run keeps those of its first part.
+#[derive(Args)]
+struct ChoiceArgs {
+    /// Only trials whose name contains one of these: `greeting`, `xlsx/verify`, `/codex`
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
+    #[command(flatten)]
+    select: SelectArgs,
+    /// Mode to use (repeatable)
+    #[arg(long, value_name = "MODE")]
+    mode: Vec<String>,
+    /// Trials of each case, whatever the case says: a number, `until decided`, or `until decided at most N`
+    #[arg(long, value_name = "N", value_parser = Trials::from_str)]
+    trials: Option<Trials>,
+    /// Share of a case's trials that must pass, whatever the case says: 0.8 is four of five
+    #[arg(long, value_name = "SHARE", value_parser = select::share)]
+    threshold: Option<f64>,
+    /// Replay recordings; start no agent.
+    #[arg(long)]
+    replay: bool,
+}
+
+impl ChoiceArgs {
+    fn chosen(&self) -> RunChoices {
+        let mut chosen = self.select.chosen();
+        chosen.modes = self.select.with_modes(&self.mode);
+        chosen.trials = self.trials;
+        chosen.threshold = self.threshold;
+        chosen.replay = self.replay;
+        chosen.filters.clone_from(&self.filters);
+        chosen
+    }
 }
 
 pub fn run(args: &RunArgs) -> CliResult {
@@ -83,47 +120,45 @@ pub fn run(args: &RunArgs) -> CliResult {
     let (repository, mut settings, catalog) = args.start.read()?;
     settings.record |= args.record;
     settings.require_recordings = Some(true).filter(|_| args.require_recordings).or(settings.require_recordings);
-    let chosen = args.choice.chosen();
-    let chosen = match earlier(&repository.root, &settings, args.failed.as_deref())? {
-        Some(earlier) => chosen.or(earlier),
-        None => chosen,
-    };
+    let mut chosen = args.choice.chosen();
+    if let Some(earlier) = earlier_choices(&repository.root, &settings, args.failed.as_deref())? {
+        chosen = chosen.or(earlier);
+    }
     select::apply(&chosen, &mut settings)?;
-    let mut run = args.narrowed(start::planned(repository, settings, catalog, chosen)?)?;
-    let keeps = run.settings.live || args.write_progress;
-    match args.start.begin(&mut run, keeps, |run| dry_run(args, run))? {
+    let mut run = args.with_chosen_plan(start::planned(repository, settings, catalog, chosen)?)?;
+    let is_stored = run.settings.live || args.write_progress;
+    match args.start.begin(&mut run, is_stored, |run| dry_run(args, run))? {
         Some(exit) => Ok(exit),
         None => execute(args, &run),
     }
 }
 
 impl RunArgs {
-    /// Whether more is printed than what was asked for.
-    fn says_more(&self) -> bool {
+    /// Whether text for people is printed, beyond the result.
+    fn prints_details(&self) -> bool {
         !self.start.quiet && !self.exports.in_place()
     }
 
-    /// The run with only what is asked for of its plan.
-    fn narrowed(&self, mut run: RunContext) -> CliResultOf<RunContext> {
+    /// The run with the part of its plan that `--failed`, `--stale` or an earlier part of the run chooses.
+    fn with_chosen_plan(&self, mut run: RunContext) -> CliResultOf<RunContext> {
         let mut plan = std::mem::take(&mut run.plan);
         if let Some(failed) = &self.failed {
             let summary = super::summary::of_run(&RunFolder::open(&run.root, failed)?, &run.settings)?;
-            let not_passed = |row: &CaseCounts| row.verdict() != Some(Verdict::Pass);
-            if !summary.cases.values().any(not_passed) {
-                return Err(format!("every case of the run {failed} passed").into());
+            let did_not_pass = |counts: &CaseCounts| counts.verdict() != Some(Verdict::Pass);
+            if !summary.cases.values().any(did_not_pass) {
+                return Err(format!("nothing to rerun: {failed} passed").into());
             }
-            let row = |entry: &PlannedCase| summary.cases.get(&entry.planned.case_in_mode());
-            plan.entries.retain(|entry| row(entry).is_some_and(not_passed));
+            plan.entries.retain(|entry| summary.cases.get(&entry.planned.case_in_mode()).is_some_and(did_not_pass));
             run.chosen.trials_by_name = names(&plan);
             if plan.is_empty() {
-                return Err(format!("no case of the run {failed} that did not pass is selected here").into());
+                return Err(format!("no case is selected that did not pass in {failed}").into());
             }
         } else if !run.chosen.trials_by_name.is_empty() {
-            let wanted: BTreeSet<&String> = run.chosen.trials_by_name.iter().collect();
-            plan.entries.retain(|entry| wanted.contains(&entry.planned.trial(1).to_string()));
+            let chosen: BTreeSet<&String> = run.chosen.trials_by_name.iter().collect();
+            plan.entries.retain(|entry| chosen.contains(&entry.planned.trial(1).to_string()));
         }
         if plan.is_empty() {
-            return Err(select::nothing(&run.chosen.filters, &run.catalog, &run.settings).into());
+            return Err(select::no_match(&run.chosen.filters, &run.catalog, &run.settings).into());
         }
         if self.stale || self.aged {
             plan = self.outdated(&run)?;
@@ -158,24 +193,24 @@ impl RunArgs {
     }
 }
 
-/// What the run to go on with, or the run `failed`, was to do, where there is one and that can still be read.
-fn earlier(root: &Path, settings: &Settings, failed: Option<&str>) -> Result<Option<RunChoices>, Box<dyn Error>> {
+/// The choices of the run to resume, or of the run `failed`.
+fn earlier_choices(root: &Path, settings: &Settings, failed: Option<&str>) -> CliResultOf<Option<RunChoices>> {
     if let Some(failed) = failed {
         let record = RunFolder::open(root, failed)?.run_record().ok().flatten();
         if record.as_ref().is_some_and(|record| record.sides.is_some()) {
             return Err(format!(
-                "{failed} is a comparison: its trials are of two sides, and run in pairs only; skill-evals summary {failed} says what \
-                 did not pass, and skill-evals run --case runs such cases with today's skills"
+                "{failed} is a comparison: its trials run only in pairs; skill-evals summary {failed} lists the cases that did not \
+                 pass, and skill-evals run --case runs them with today's skills"
             )
             .into());
         }
-        let chosen = record.map(|record| record.chosen);
-        // Which of its cases run is known by how they ended. What was replayed runs with its agent now.
-        return Ok(chosen.map(|mut chosen| {
+        // The verdicts choose the cases, and their agents run now, even after a replay.
+        let mut chosen = record.map(|record| record.chosen);
+        if let Some(chosen) = &mut chosen {
             chosen.replay = false;
             chosen.trials_by_name.clear();
-            chosen
-        }));
+        }
+        return Ok(chosen);
     }
     if !settings.resume {
         return Ok(None);
@@ -189,11 +224,10 @@ fn earlier(root: &Path, settings: &Settings, failed: Option<&str>) -> Result<Opt
         Ok(Some(record)) => Ok(Some(record.chosen)),
         Ok(None) | Err(_) if settings.force => Ok(None),
         Ok(None) => Err(format!(
-            "{id} does not say what it was to do: it has no run.json; --force resumes with what is chosen here and keeps \
-             what was measured"
+            "{id} has no run.json, which says what to run; --force resumes with what is chosen here and keeps the results"
         )
         .into()),
-        Err(error) => Err(format!("{error}; --force resumes without it and keeps what was measured").into()),
+        Err(error) => Err(format!("{error}; --force resumes without it and keeps the results").into()),
     }
 }
 
@@ -203,46 +237,51 @@ fn names(plan: &RunPlan) -> Vec<String> {
 
 fn dry_run(args: &RunArgs, run: &RunContext) -> CliResult {
     let settings = &run.settings;
-    let problems = |entry: &PlannedCase| ready::wrong(run, entry);
-    let (entries, broken): (Vec<PlannedCase>, Vec<PlannedCase>) =
-        run.plan.entries.iter().cloned().partition(|entry| problems(entry).is_empty());
+    let (mut entries, mut problems) = (Vec::new(), Vec::new());
+    for entry in &run.plan.entries {
+        let found = ready::wrong(run, entry);
+        if found.is_empty() {
+            entries.push(entry.clone());
+        }
+        problems.extend(found);
+    }
     let plan = RunPlan { entries };
-    let wrong = once(broken.iter().flat_map(problems));
     let ids: Vec<TrialId> = plan.ids_at_most().collect();
     let known = if settings.live { history::known_costs(&run.root, &settings.prices, &ids) } else { BTreeMap::new() };
     let at_least = Some(plan.len()).filter(|_| plan.grows());
-    let exit = if wrong.is_empty() { Exit::Clean } else { Exit::CouldNotRun };
+    let exit = if problems.is_empty() { Exit::Clean } else { Exit::CouldNotRun };
     // Runs are compared mode by mode.
-    let mut in_mode: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut trials_of_mode: BTreeMap<&str, u64> = BTreeMap::new();
     for id in &ids {
-        *in_mode.entry(&id.mode).or_default() += 1;
+        *trials_of_mode.entry(&id.mode).or_default() += 1;
     }
-    let fewest = in_mode.into_values().min().filter(|_| settings.live && at_least.is_none());
+    let fewest = trials_of_mode.into_values().min().filter(|_| settings.live && at_least.is_none());
     let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
     let detectable_drop = fewest.and_then(|pairs| detectable_fixed(pairs, USUAL_RATE, &rule, USUAL_POWER));
     let estimate = Estimate {
         at_least,
         detectable_drop,
-        problems: wrong,
+        problems: once(problems),
         ..estimate::estimate(&ids, &known, settings.max_cost_usd)
     };
-    let mut out = stdout();
-    let json = args.exports.has("json");
-    if json {
-        print_json(&mut out, &estimate)?;
-    } else if settings.live {
-        out.write_all(words::render(&estimate).as_bytes())?;
+    if args.exports.has("json") {
+        print_json(&mut stdout(), &estimate)?;
+        return Ok(exit);
+    }
+    let mut out = text_stdout();
+    if settings.live {
+        out.write_all(report::render(&estimate).as_bytes())?;
     } else {
         writeln!(out, "{}\nreplaying recordings costs nothing", estimate.trials.join("\n"))?;
     }
-    if !json && !estimate.problems.is_empty() {
+    if !estimate.problems.is_empty() {
         writeln!(out, "these cases would not run:")?;
         out.write_all(diagnostics::render(&estimate.problems, paint(&io::stdout())).as_bytes())?;
     }
     Ok(exit)
 }
 
-/// Keeps the outcomes of a run in memory, to compare its modes.
+/// Collects the outcomes of a run's trials, to compare its modes.
 #[derive(Debug, Default)]
 struct OutcomeCollector(Vec<Outcome>);
 
@@ -252,40 +291,44 @@ impl EventListener for OutcomeCollector {
     }
 }
 
-/// Runs what is planned, and prints the results.
+/// Runs the plan and prints the results.
 fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
-    let terminal = Arc::new(Mutex::new(Terminal::new(run, run.plan.len(), args.says_more())));
+    let start = Instant::now();
+    let terminal = Terminal::new(run, run.plan.len(), args.prints_details()).with_passed(args.verbose);
+    let terminal = Arc::new(Mutex::new(terminal));
     run.read_by(Arc::clone(&terminal));
-    let modes = modes_side_by_side(&run.plan);
-    let compared = Arc::<Mutex<OutcomeCollector>>::default();
+    let modes = several_modes(&run.plan);
+    let outcomes = Arc::<Mutex<OutcomeCollector>>::default();
     if !modes.is_empty() {
-        run.read_by(Arc::clone(&compared));
+        run.read_by(Arc::clone(&outcomes));
     }
     scheduler::run(run);
     terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
-    // Reported last, where it is seen: the trials are stored, only their summary is not.
-    let kept = run.close().map_err(|error| error.to_string());
+    let close_error = run.close().err().map(|error| error.to_string());
     let summary = &run.figures().summary;
     let mut exit = Exit::of_summary(summary);
-    // What others are told of it is no reason to say nothing here.
     let results = Results { summary, places: &|| export::places(&run.root, &run.catalog) };
-    let file = args.exports.write_files(&results).err();
-    // What cannot be printed is stored and recorded all the same.
-    let printed =
-        args.exports.print(&results, &mut stdout()).and_then(|()| print(args, run, summary, &modes, &compared));
-    let page = args.exports.add_to_page(&results);
+    // An error of one output leaves the others, and the recordings, to be written.
+    let export_error = args.exports.write_files(&results).err().map(|error| error.to_string());
+    let printed = args.exports.print(&results, &mut stdout());
+    let printed = printed.and_then(|()| {
+        let mut outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        outcomes.0.sort_by(|a, b| a.id.cmp(&b.id));
+        print(args, run, summary, &modes, &outcomes.0, start)
+    });
+    let page_error = args.exports.add_to_page(&results);
     if let Some(why) = run.told_not_stored() {
         exit = exit.worse(Exit::Infrastructure);
         writeln!(stderr(), "{}", safe::line(&why))?;
     }
-    let told = file.into_iter().map(|error| error.to_string()).chain(page);
-    if start::warn_of(kept.err().into_iter().chain(run.ledger_trouble()).chain(told))? {
+    // Last, next to the cursor: the trials are stored, only their summary is not.
+    if start::warn_of([close_error, run.ledger_trouble(), export_error, page_error].into_iter().flatten())? {
         exit = exit.worse(Exit::Infrastructure);
     }
     if run.settings.record && !interrupt::raised() {
         let failing = if args.accept_failing { FailedTrials::Keep } else { FailedTrials::LeaveOut };
         let recorded = promote::record(run, &run.plan, failing)?;
-        exit = exit.worse(super::record::tell(run, &recorded, !args.says_more())?);
+        exit = exit.worse(super::record::print(run, &recorded, !args.prints_details())?);
     }
     let required = run.settings.needs_recordings();
     let unrecorded = table::unrecorded(summary, required).filter(|_| !run.settings.live);
@@ -293,52 +336,63 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
         exit = exit.worse(Exit::Infrastructure);
     }
     printed?;
-    if let Some(text) = unrecorded.filter(|_| args.says_more()) {
-        writeln!(stdout(), "{text}")?;
+    if let Some(text) = unrecorded.filter(|_| args.prints_details()) {
+        writeln!(text_stdout(), "{text}")?;
     }
     Ok(if interrupt::raised() { Exit::Interrupted } else { exit })
 }
 
-/// Prints what the run came to.
+/// Prints the results, those that did not pass last.
 fn print(
     args: &RunArgs,
     run: &RunContext,
     summary: &Summary,
     modes: &[Mode],
-    compared: &Mutex<OutcomeCollector>,
+    outcomes: &[Outcome],
+    start: Instant,
 ) -> io::Result<()> {
-    let mut out = stdout();
-    if !args.exports.in_place() {
-        if !args.start.quiet && run.plan.len() > 1 {
-            write!(out, "\n{}", table::table(summary, paint(&io::stdout())))?;
+    let paint = paint(&io::stdout());
+    let mut out = text_stdout();
+    let closing = table::closing(summary, paint);
+    let time = table::clock(start.elapsed());
+    if args.start.quiet {
+        writeln!(out, "{closing}")?;
+    } else if args.prints_details() {
+        let compared = comparison::comparison(&compared_outcomes(outcomes, args.verbose), modes, paint);
+        if !compared.is_empty() {
+            write!(out, "\n{compared}")?;
         }
-        if !modes.is_empty() && !args.start.quiet {
-            let mut compared = compared.lock().unwrap_or_else(PoisonError::into_inner);
-            compared.0.sort_by(|a, b| a.id.cmp(&b.id));
-            let outcomes: Vec<&Outcome> = compared.0.iter().collect();
-            write!(out, "\n{}\n", comparison::comparison(&outcomes, modes, paint(&io::stdout())))?;
+        write!(out, "\n{}", triggering::triggering(summary))?;
+        if run.plan.len() > 1 {
+            out.write_all(table::table(summary, args.verbose, paint).as_bytes())?;
         }
-        writeln!(out, "{}", table::closing(summary, paint(&io::stdout())))?;
-        if !args.start.quiet {
-            out.write_all(table::shown(summary).as_bytes())?;
+        write!(out, "{closing}; took {time}\n{}", table::shown(summary))?;
+        for by in &summary.scripted {
+            writeln!(out, "{}", safe::line(&scripted(by)))?;
         }
-        if let Some(path) = run.folder().filter(|_| !args.start.quiet) {
+        if let Some(path) = run.folder() {
             writeln!(out, "{}", path.display())?;
         }
-    }
-    if run.settings.live && args.says_more() {
-        after_built_in(run.plan.entries.iter().map(|entry| entry.planned.found.as_ref()));
+        if run.settings.live {
+            after_built_in(run.plan.entries.iter().map(|entry| entry.planned.found.as_ref()));
+        }
     }
     out.flush()
 }
 
-/// The modes of what is planned, where there are several to compare; only then are outcomes kept in memory.
-fn modes_side_by_side(plan: &RunPlan) -> Vec<Mode> {
+/// The outcomes of cases that did not pass in every mode; with `verbose`, all.
+fn compared_outcomes(outcomes: &[Outcome], verbose: bool) -> Vec<&Outcome> {
+    let not_passed = outcomes.iter().filter(|outcome| verbose || outcome.grade.verdict != Verdict::Pass);
+    let cases: BTreeSet<_> = not_passed.map(|outcome| (&outcome.id.skill, &outcome.id.case)).collect();
+    outcomes.iter().filter(|outcome| cases.contains(&(&outcome.id.skill, &outcome.id.case))).collect()
+}
+
+/// The modes of the plan, if there are several to compare. Only then are outcomes kept in memory.
+fn several_modes(plan: &RunPlan) -> Vec<Mode> {
     let mut modes: Vec<Mode> = Vec::new();
     for entry in &plan.entries {
-        let mode = entry.planned.mode.as_ref();
-        if !modes.contains(mode) {
-            modes.push(mode.clone());
+        if !modes.contains(entry.planned.mode.as_ref()) {
+            modes.push(Mode::clone(&entry.planned.mode));
         }
     }
     if modes.len() > 1 { modes } else { Vec::new() }

@@ -1,8 +1,8 @@
-//! The way from one folder to another. Pure.
+//! Relative paths between absolute ones. Pure.
 
 use std::path::{Component, Path, PathBuf};
 
-/// The way from one absolute folder to another path.
+/// The path of `to` from the directory `from`. Both are absolute.
 pub(super) fn relative(from: &Path, to: &Path) -> PathBuf {
     let (from, to) = (normal(from), normal(to));
     let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
@@ -10,7 +10,7 @@ pub(super) fn relative(from: &Path, to: &Path) -> PathBuf {
     up.chain(to.components().skip(shared)).collect()
 }
 
-/// Without `.` and `..`.
+/// The path without `.` and `..`.
 pub(super) fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
