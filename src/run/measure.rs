@@ -140,20 +140,13 @@ impl LiveTrial<'_> {
         let Self { run, live, mode, case, skill, skills, id, folder, refused_before } = *self;
         let (skill, settings, skills) = (skill.skill(), &run.settings, SkillFolders::Snapshot(skills));
         let mut inputs = run.digested(&skills, case, mode, &[]).map_err(|error| files(&error))?;
-        let trial_env = self.prepare(&mut inputs)?;
-        let server = self.server(&trial_env)?;
-        let schema = self.schema(&trial_env, &mut inputs)?;
+        let trial_env = &self.prepare(&mut inputs)?;
+        let server = self.server(trial_env)?;
+        let schema = self.schema(trial_env, &mut inputs)?;
         let started = jiff::Timestamp::now();
         let timeout = case.timeout.unwrap_or(settings.timeout);
-        let assignment = Assignment {
-            root: &run.root,
-            case,
-            mode,
-            settings,
-            trial_env: &trial_env,
-            server: server.as_ref(),
-            schema,
-        };
+        let assignment =
+            Assignment { root: &run.root, case, mode, settings, trial_env, server: server.as_ref(), schema };
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
         let AgentRun { ending, not_enforced, isolation, redactor, server, changes, trace, final_text } =
             agent_run::run(&assignment, timeout, folder, &live.redactors, self.texts(), &on_progress)?;
