@@ -12,10 +12,12 @@ use crate::cli::next::next;
 use crate::cli::output::text_stdout;
 use skill_evals::agent;
 use skill_evals::cases::catalog::Catalog;
+use skill_evals::cases::repository::Repository;
 use skill_evals::harness::stubs;
 use skill_evals::lint;
 use skill_evals::report::diagnostics;
 use skill_evals::run::rubric;
+use skill_evals::settings::Settings;
 use skill_evals::skill::{SKILL_FILE, slug};
 use skill_evals::store;
 use skill_evals::text::diagnostic::{Diagnostic, Severity, suggest};
@@ -42,14 +44,7 @@ pub fn lint(args: &LintArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read_quietly()?;
     let check_evals = args.check_evals || args.strict;
     let options = lint::LintOptions { check_evals, strict: args.strict, listings: agent::LISTINGS };
-    let mut problems = lint::all(&catalog, &repository, options);
-    if options.check_evals {
-        problems.extend(stubs::problems(&repository.root, &catalog));
-        problems.extend(store::damaged_recordings(&repository.root).into_iter().map(|(_, problem)| problem));
-        problems.extend(lint::repetition(&catalog, &settings.repetition, &repository));
-        // A case or the command line may ask for a judge.
-        problems.extend(rubric::read(&repository.root, &settings).err().map(|problem| *problem));
-    }
+    let mut problems = problems(&repository, &settings, &catalog, options);
     if !args.skills.is_empty() && !catalog.skills.is_empty() {
         let paths = args.paths(&catalog)?;
         problems.retain(|problem| paths.iter().any(|path| problem.place.path.starts_with(path)));
@@ -69,6 +64,24 @@ pub fn lint(args: &LintArgs) -> CliResult {
         }
     }
     Ok(if problems.iter().any(Diagnostic::is_error) { Exit::Problems } else { Exit::Clean })
+}
+
+/// All problems that `lint` looks for, before the settings judge them.
+pub fn problems(
+    repository: &Repository,
+    settings: &Settings,
+    catalog: &Catalog,
+    options: lint::LintOptions,
+) -> Vec<Diagnostic> {
+    let mut problems = lint::all(catalog, repository, options);
+    if options.check_evals {
+        problems.extend(stubs::problems(&repository.root, catalog));
+        problems.extend(store::damaged_recordings(&repository.root).into_iter().map(|(_, problem)| problem));
+        problems.extend(lint::repetition(catalog, &settings.repetition, repository));
+        // A case or the command line may ask for a judge.
+        problems.extend(rubric::read(&repository.root, settings).err().map(|problem| *problem));
+    }
+    problems
 }
 
 impl LintArgs {

@@ -6,6 +6,7 @@ mod detached;
 mod doctor;
 mod exit_code;
 mod export;
+mod gate;
 mod generate;
 mod github;
 mod grade;
@@ -75,6 +76,8 @@ enum Command {
     Run(Box<run::RunArgs>),
     /// Compare skills with another version, run or mode, or with no skill
     Compare(Box<compare::CompareArgs>),
+    /// Check a change: lint, replay, and compare what changed with the base
+    Gate(Box<gate::GateArgs>),
     /// Show the state of a run, running or not
     Status(status::StatusArgs),
     /// Stop a run and its agents
@@ -144,6 +147,7 @@ pub fn main() -> ExitCode {
         Command::Lint(args) => lint::lint(&args),
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Gate(args) => gate::gate(*args),
         Command::Status(args) => status::status(&args),
         Command::Stop(args) => stop::stop(&args),
         Command::Runs(args) => status::runs(&args),

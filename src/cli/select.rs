@@ -22,7 +22,7 @@ pub fn no_match(filters: &[String], catalog: &Catalog, settings: &Settings) -> S
 }
 
 /// Options that choose cases by name.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct NameArgs {
     /// Only this skill, by name (repeatable).
     #[arg(long, value_name = "NAME")]
@@ -36,7 +36,7 @@ pub struct NameArgs {
 }
 
 /// Options that decide what is measured.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct SelectArgs {
     /// Part of each skill's cases [default: smoke, which is all of them]
     #[arg(long, value_parser = Suite::WORDS)]
@@ -149,6 +149,11 @@ fn split_mode(name: &str) -> (&str, Option<&str>) {
 }
 
 impl SelectArgs {
+    /// The choice of these cases, as `skill/id`.
+    pub fn of_cases(case: Vec<String>) -> Self {
+        Self { names: NameArgs { case, ..NameArgs::default() }, ..Self::default() }
+    }
+
     /// The first option on the command line that says nothing about stored trials. Skills, tasks and cases can be chosen of those.
     pub fn first_of_a_run(&self) -> Option<&'static str> {
         let options = [

@@ -21,6 +21,7 @@ use crate::text::diagnostic::{Code, Diagnostic, Severity};
 
 pub use catalogue::SkillList;
 pub use repeats::never_decided;
+pub use similar::nearest_skills;
 pub use skill::LONGEST_DESCRIPTION;
 
 /// The scope of [`all`].

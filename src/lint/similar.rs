@@ -72,6 +72,23 @@ impl<'a> Descriptions<'a> {
 }
 
 /// The place of a skill's description.
+/// The skills whose descriptions share the most words with that of `slug`, the nearest first. Skills that share none are
+/// left out.
+#[must_use]
+pub fn nearest_skills<'a>(catalog: &'a Catalog, slug: &str, count: usize) -> Vec<&'a str> {
+    let Some(found) = catalog.skill(slug) else { return Vec::new() };
+    let words = content_words(&found.skill().description);
+    let mut others: Vec<(usize, &str)> = Vec::new();
+    for other in catalog.skills.iter().map(FoundSkill::skill).filter(|other| other.slug != slug) {
+        let common = content_words(&other.description).intersection(&words).count();
+        if common > 0 {
+            others.push((common, &other.slug));
+        }
+    }
+    others.sort_by(|(a, _), (b, _)| b.cmp(a));
+    others.into_iter().take(count).map(|(_, slug)| slug).collect()
+}
+
 pub(super) fn description_place(found: &FoundSkill) -> SourceLocation {
     let path = found.skill().folder.join(SKILL_FILE);
     match found.file.entries.iter().find(|entry| entry.key == "description") {

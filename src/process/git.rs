@@ -56,6 +56,28 @@ pub fn references(directory: &Path) -> Vec<String> {
     String::from_utf8_lossy(&names.unwrap_or_default()).lines().map(str::to_owned).collect()
 }
 
+/// The full hash of the last commit that `HEAD` and `reference` have in common.
+///
+/// # Errors
+/// When git fails, or they have no commit in common, as in a shallow clone.
+pub fn merge_base(directory: &Path, reference: &str) -> io::Result<String> {
+    let commit = commit(directory, reference)?;
+    let output = output(git(directory).args(["merge-base", "HEAD", &commit]))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned());
+    }
+    Err(io::Error::other(format!(
+        "HEAD and {reference} have no commit in common; a shallow clone needs `git fetch --unshallow`"
+    )))
+}
+
+/// The default branch of `origin`, or of this repository: the first of these names that is a commit.
+#[must_use]
+pub fn default_branch(directory: &Path) -> Option<String> {
+    let names = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
+    names.into_iter().find(|name| commit(directory, name).is_ok()).map(str::to_owned)
+}
+
 /// The path of `directory` relative to the root of its work tree.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ pub mod comparison;
 pub mod diagnostics;
 pub mod estimate;
 pub mod export;
+pub mod gate;
 pub mod github;
 #[cfg(feature = "program")]
 pub mod html;

@@ -3,6 +3,7 @@
 pub mod activation_shift;
 pub mod compared;
 pub mod estimate;
+pub mod gate;
 pub mod judges;
 pub mod not_run;
 pub mod run_status;

@@ -16,6 +16,7 @@
 
 mod agent_run;
 mod budget;
+pub mod changed_skills;
 mod changes;
 pub mod check_program;
 pub mod context;

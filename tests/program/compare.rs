@@ -12,14 +12,14 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 /// An agent that answers `Broken.` where the skill that it was given says so.
-const BY_SKILL: &str = r#"skill=.agents/skills/tidy/SKILL.md
+pub const BY_SKILL: &str = r#"skill=.agents/skills/tidy/SKILL.md
 if grep -q "BROKEN" "$skill" 2>/dev/null; then answer=Broken; else answer=Fine; fi
 printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"'$answer'."}}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
 exit 0
 "#;
 
 /// A repository under git whose committed skill works, with so many cases that ask for a `Fine` answer.
-fn repository(cases: usize, body: &str) -> Stub {
+pub fn repository(cases: usize, body: &str) -> Stub {
     let stub = Stub::new(cases, body);
     let rows = (0..cases).map(|case| format!("c{case},false,Prompt {case},Fine"));
     let table: Vec<String> = std::iter::once("id,should_trigger,prompt,must_include".to_owned()).chain(rows).collect();
@@ -38,7 +38,7 @@ fn add_to_skill(stub: &Stub, line: &str) {
     fs::write(path, format!("{text}\n{line}\n")).expect("a skill");
 }
 
-fn git(stub: &Stub, args: &[&str]) -> String {
+pub fn git(stub: &Stub, args: &[&str]) -> String {
     let mut git = Command::new("git");
     git.args(["-c", "user.name=t", "-c", "user.email=t@localhost"]).args(args).current_dir(stub.root());
     let output = git.env("HOME", stub.scratch()).output().expect("git");
@@ -46,7 +46,7 @@ fn git(stub: &Stub, args: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8").trim().to_owned()
 }
 
-fn break_skill(stub: &Stub) {
+pub fn break_skill(stub: &Stub) {
     add_to_skill(stub, "BROKEN");
 }
 

@@ -7,6 +7,7 @@ mod doctor;
 mod english;
 mod faults;
 mod first_hour;
+mod gate;
 mod generate;
 mod harness;
 mod hostile;

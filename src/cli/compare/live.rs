@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{CompareArgs, gate, stored};
@@ -17,8 +17,9 @@ use skill_evals::decide::plan::{self as power, ComparePlan, PairDesign, PlanProm
 use skill_evals::process::interrupt;
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
+use skill_evals::results::compared::{self, ComparisonResults};
 use skill_evals::results::estimate::{self, Estimate};
-use skill_evals::results::{compared, stored_comparison};
+use skill_evals::results::stored_comparison;
 use skill_evals::run::context::RunContext;
 use skill_evals::run::pairing::{self, Pairing};
 use skill_evals::run::pairs::{self, PairsStopped};
@@ -29,8 +30,58 @@ use skill_evals::text::safe;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::run_record::{ComparedSides, PairRecord, RunChoices};
 
+/// What running a comparison led to.
+pub enum LiveOutcome {
+    /// Nothing was compared: a dry run, or a run in the background.
+    Exit(Exit),
+    /// The sides were compared.
+    Compared(Box<LiveComparison>),
+}
+
+/// A comparison that ran.
+pub struct LiveComparison {
+    pub compared: ComparisonResults,
+    /// The directory of the run; `None` if both sides have the same skills, so that nothing ran.
+    pub folder: Option<PathBuf>,
+    /// Why the run ended before its plan was done, and what to do.
+    pub ended_early: Option<String>,
+    /// What could not be written.
+    warnings: Vec<String>,
+}
+
 /// Compares by running trials: `sides`, or those of the run to resume.
 pub fn compare(args: &CompareArgs, sides: Option<ComparedSides>) -> CliResult {
+    match measure(args, sides)? {
+        LiveOutcome::Exit(exit) => Ok(exit),
+        LiveOutcome::Compared(live) => live.tell(args),
+    }
+}
+
+impl LiveComparison {
+    fn tell(self, args: &CompareArgs) -> CliResult {
+        let folder = self.folder.filter(|_| args.says_more());
+        if folder.is_some() {
+            writeln!(stdout())?;
+        }
+        let exit = args.tell(&self.compared)?;
+        if let Some(note) = &self.ended_early {
+            writeln!(stderr(), "{}", safe::line(note))?;
+        }
+        start::warn_of(self.warnings)?;
+        if let Some(folder) = folder {
+            writeln!(stdout(), "{}", folder.display())?;
+        }
+        Ok(match exit {
+            _ if interrupt::raised() => Exit::Interrupted,
+            // What a limit or a fault kept from being measured may be measured next time.
+            Exit::Undecided if self.ended_early.is_some() => Exit::Infrastructure,
+            exit => exit,
+        })
+    }
+}
+
+/// Compares by running trials, and prints only their progress.
+pub fn measure(args: &CompareArgs, sides: Option<ComparedSides>) -> CliResultOf<LiveOutcome> {
     let (repository, mut settings, catalog) = args.start.read()?;
     settings.resume = args.start.resume;
     settings.record = false;
@@ -53,9 +104,11 @@ pub fn compare(args: &CompareArgs, sides: Option<ComparedSides>) -> CliResult {
     if !args.start.resume && pairing::unchanged(&run, &sides) {
         if args.start.dry_run && args.json {
             let nothing = estimate::estimate(&[], &BTreeMap::new(), run.settings.max_cost_usd);
-            return print_plan(&pairing, sides.plan, None, &args.rule(), &nothing);
+            return print_plan(&pairing, sides.plan, None, &args.rule(), &nothing).map(LiveOutcome::Exit);
         }
-        return args.tell(&compared::unchanged((sides.baseline.label, sides.candidate.label), args.rule()));
+        let compared = compared::unchanged((sides.baseline.label, sides.candidate.label), args.rule());
+        let nothing_ran = LiveComparison { compared, folder: None, ended_early: None, warnings: Vec::new() };
+        return Ok(LiveOutcome::Compared(Box::new(nothing_ran)));
     }
     sides.cases = pairing.cases.iter().map(|case| case.name.clone()).collect();
     sides.left_out.clone_from(&pairing.left_out);
@@ -75,13 +128,18 @@ pub fn compare(args: &CompareArgs, sides: Option<ComparedSides>) -> CliResult {
     run.sides = Some(sides.clone());
     let foresee = |run: &RunContext| dry_run(args, run, &pairing, sides.plan, &numbers, &rule);
     match args.start.begin(&mut run, true, foresee)? {
-        Some(exit) => Ok(exit),
-        None => execute(args, &run, &sides, &pairing),
+        Some(exit) => Ok(LiveOutcome::Exit(exit)),
+        None => Ok(LiveOutcome::Compared(Box::new(execute(args, &run, &sides, &pairing)?))),
     }
 }
 
-/// Runs pairs until the plan is done, and prints the results.
-fn execute(args: &CompareArgs, run: &RunContext, sides: &ComparedSides, pairing: &Pairing) -> CliResult {
+/// Runs pairs until the plan is done.
+fn execute(
+    args: &CompareArgs,
+    run: &RunContext,
+    sides: &ComparedSides,
+    pairing: &Pairing,
+) -> CliResultOf<LiveComparison> {
     let live = opening::live(run).map_err(ToString::to_string)?;
     let most = usize::try_from(sides.max_trials).unwrap_or(usize::MAX);
     let terminal = Arc::new(Mutex::new(Terminal::new(run, most, args.says_more()).in_brief()));
@@ -92,40 +150,27 @@ fn execute(args: &CompareArgs, run: &RunContext, sides: &ComparedSides, pairing:
     let kept = run.close().map_err(|error| error.to_string());
     let compared = stored_comparison::compared(&live.folder, sides, &state)?;
     let written = live.folder.write_comparison(&compared).map_err(|error| error.to_string());
-    if args.says_more() {
-        writeln!(stdout())?;
-    }
-    let exit = args.tell(&compared)?;
-    let note = match stopped {
+    let warnings = [kept.err(), written.err(), run.ledger_trouble()].into_iter().flatten().collect();
+    let folder = Some(live.folder.path().to_path_buf());
+    Ok(LiveComparison { compared, folder, ended_early: ended_early(stopped, run, live.folder.id()), warnings })
+}
+
+/// Why a comparison ended before its plan was done, and what to do; `None` if its plan is done.
+fn ended_early(stopped: PairsStopped, run: &RunContext, id: &str) -> Option<String> {
+    let resume = format!("skill-evals compare --resume --run-id {id}");
+    match stopped {
         PairsStopped::Decided | PairsStopped::Trials => None,
         PairsStopped::NothingMeasured => {
-            Some("no trial measured anything: see the errors above, and skill-evals doctor".to_owned())
+            Some("no trial could be measured: see the errors above, and skill-evals doctor".to_owned())
         }
-        PairsStopped::NoMore if run.why_not_stored().is_some() => run.told_not_stored(),
-        PairsStopped::NoMore => {
+        PairsStopped::NoMore => Some(run.told_not_stored().unwrap_or_else(|| {
             let why = run.no_more().map(|why| format!(": {why}")).unwrap_or_default();
-            Some(format!("it ended early{why}; to resume: skill-evals compare --resume --run-id {}", live.folder.id()))
-        }
+            format!("it ended early{why}; to resume: {resume}")
+        })),
         PairsStopped::Unreadable => Some(format!(
-            "it ended early: what an earlier part of it measured cannot be graded, see above; once that is mended: skill-evals \
-             compare --resume --run-id {}",
-            live.folder.id()
+            "it ended early: what an earlier part of it measured cannot be graded, see above; once that is mended: {resume}"
         )),
-    };
-    if let Some(note) = note {
-        writeln!(stderr(), "{}", safe::line(&note))?;
     }
-    start::warn_of([kept.err(), written.err(), run.ledger_trouble()].into_iter().flatten())?;
-    if args.says_more() {
-        writeln!(stdout(), "{}", live.folder.path().display())?;
-    }
-    let ended_early = !matches!(stopped, PairsStopped::Decided | PairsStopped::Trials);
-    Ok(match exit {
-        _ if interrupt::raised() => Exit::Interrupted,
-        // What a limit or a fault kept from being measured may be measured next time.
-        Exit::Undecided if ended_early => Exit::Infrastructure,
-        exit => exit,
-    })
 }
 
 /// The modes that both sides start from, if they do not name their own.

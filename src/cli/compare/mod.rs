@@ -16,9 +16,10 @@ use super::export::IN_PLACE;
 use super::github::add_to_page;
 use super::select::SelectArgs;
 use super::start::StartArgs;
-use super::{CliResult, print_json};
+use super::{CliResult, CliResultOf, print_json};
 use crate::cli::output::{stderr, stdout};
 
+pub use live::LiveOutcome;
 use skill_evals::decide::plan::ComparePlan;
 use skill_evals::decide::result::CompareResult;
 use skill_evals::decide::{MARGIN, Rule};
@@ -101,6 +102,36 @@ pub struct CompareArgs {
     /// Print one JSON document: every figure in full precision.
     #[arg(long, group = IN_PLACE)]
     json: bool,
+}
+
+/// Compares the skills of a commit with those of the working tree by running these cases, each as `skill/id`.
+pub fn with_commit(
+    commit: &str,
+    label: &str,
+    cases: Vec<String>,
+    (plan, max_trials): (ComparePlan, Option<u64>),
+    start: StartArgs,
+) -> CliResultOf<LiveOutcome> {
+    let args = CompareArgs {
+        what: Vec::new(),
+        with: None,
+        without: false,
+        mode: Vec::new(),
+        baseline: None,
+        candidate: None,
+        aa: false,
+        margin: None,
+        alpha: None,
+        gate: Vec::new(),
+        plan: Some(plan),
+        max_trials,
+        select: SelectArgs::of_cases(cases),
+        start,
+        github: false,
+        json: false,
+    };
+    let sides = args.against_commit(commit, label);
+    live::measure(&args, Some(sides))
 }
 
 pub fn compare(args: &CompareArgs) -> CliResult {
@@ -193,7 +224,7 @@ fn result_parser() -> impl TypedValueParser<Value = CompareResult> {
         .try_map(|name| name.parse::<CompareResult>())
 }
 
-fn plan_parser() -> impl TypedValueParser<Value = ComparePlan> {
+pub fn plan_parser() -> impl TypedValueParser<Value = ComparePlan> {
     PossibleValuesParser::new(ComparePlan::ALL.map(ComparePlan::as_str)).try_map(|name| name.parse::<ComparePlan>())
 }
 

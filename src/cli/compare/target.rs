@@ -217,6 +217,13 @@ fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(Com
 }
 
 impl CompareArgs {
+    /// The skills of a commit against those of the working tree.
+    pub(super) fn against_commit(&self, commit: &str, label: &str) -> ComparedSides {
+        let mut baseline = ComparedSide::default().called(label.to_owned());
+        baseline.commit = Some(commit.to_owned());
+        self.sides((baseline, working_tree()))
+    }
+
     fn sides(&self, (a, b): (ComparedSide, ComparedSide)) -> ComparedSides {
         let mut sides = ComparedSides::of(a, b, self.rule().alpha);
         sides.margin = self.rule().margin;

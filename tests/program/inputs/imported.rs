@@ -117,7 +117,12 @@ fn a_run_of_pkbllm_becomes_a_stored_run_that_every_command_reads() {
     let other = fixture.run(&["grade", OLD, "--as", "pkbllm", "--run-id", "second"]);
     assert_eq!(other.code, 1, "{}", other.stderr);
     let compared = fixture.run(&["compare", id, "second"]);
-    assert!(compared.code == 3 || compared.code == 0, "{}{}", compared.stdout, compared.stderr);
+    assert!(
+        compared.code == 4 && compared.stdout.starts_with("undecided: 1/3 → 1/3"),
+        "{}{}",
+        compared.stdout,
+        compared.stderr
+    );
 }
 
 #[test]

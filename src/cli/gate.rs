@@ -1,0 +1,192 @@
+//! `skill-evals gate`: one answer about a change, before the push and on a pull request.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::compare::{self, LiveOutcome};
+use super::export::IN_PLACE;
+use super::start::{self, StartArgs};
+use super::{CliResult, CliResultOf, lint as lint_command, select};
+use crate::cli::color::paint;
+use crate::cli::exit_code::Exit;
+use crate::cli::github::add_to_page;
+use crate::cli::output::{stdout, text_stdout};
+use skill_evals::agent;
+use skill_evals::cases::catalog::Catalog;
+use skill_evals::cases::repository::Repository;
+use skill_evals::decide::plan::ComparePlan;
+use skill_evals::lint;
+use skill_evals::process::{git, interrupt};
+use skill_evals::report::{gate as report, junit};
+use skill_evals::results::gate::{ChangedSkill, GateAnswer, GateResults, SkillEdit};
+use skill_evals::results::summary::Summary;
+use skill_evals::run::changed_skills::changed_skills;
+use skill_evals::run::scheduler;
+use skill_evals::run::skill_version::SkillVersion;
+use skill_evals::settings::Settings;
+use skill_evals::store;
+use skill_evals::text::diagnostic::Diagnostic;
+use skill_evals::trial::run_record::RunChoices;
+
+/// Where the gate writes what it found, from the repository's root.
+const OUT: &str = "artifacts/skill-evals/gate";
+
+const HELP: &str =
+    "The gate lints, replays recordings, finds the skills that differ from the base, and compares their cases
+with the base by running them. If a description changed, it also compares the positive cases of the skills with the most
+similar descriptions. It writes gate.md (a comment for a pull request) and junit.xml.
+
+Exit codes:
+  0    passed
+  1    failed: an error of lint, a recorded case that fails, or `broke` or `worse` in the comparison
+  2    could not run
+  3    not measured: the comparison ended early or measured nothing, or a required recording is missing
+  130  interrupted";
+
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub struct GateArgs {
+    /// Git reference to compare with [default: the last commit in common with the default branch]
+    base: Option<String>,
+    /// When the comparison stops [default: quick]
+    #[arg(long, value_name = "PLAN", value_parser = compare::plan_parser())]
+    plan: Option<ComparePlan>,
+    /// Maximum number of trials of the comparison [default: by the plan and the number of cases]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
+    max_trials: Option<u64>,
+    /// Number of similar skills whose positive cases run too if a description changed
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    neighbors: usize,
+    /// Directory for gate.md and junit.xml [default: artifacts/skill-evals/gate]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print the comment, gate.md, instead of the answer
+    #[arg(long, group = IN_PLACE)]
+    markdown: bool,
+    #[command(flatten)]
+    start: StartArgs,
+}
+
+pub fn gate(mut args: GateArgs) -> CliResult {
+    if args.start.resume || args.start.background {
+        return Err("a gate takes neither --resume nor --background: run it again".into());
+    }
+    args.start.quiet |= args.markdown;
+    let (repository, settings, catalog) = args.start.read()?;
+    let root = repository.root.clone();
+    let (commit, base) = base(&repository, args.base.as_deref())?;
+    let version = SkillVersion::of(&root, &commit, &settings)?;
+    let changed = changed_skills(&version, &root, &catalog);
+    let cases = cases_to_compare(&changed, &version.catalog, &catalog, args.neighbors);
+    let skills = catalog.skills.len();
+    if args.start.dry_run {
+        write!(text_stdout(), "{}", report::changes(&base, skills, &changed, &cases))?;
+        if cases.is_empty() {
+            return Ok(Exit::Clean);
+        }
+        let outcome = run_comparison(args, &commit, &base, cases)?;
+        return Ok(if let LiveOutcome::Exit(exit) = outcome { exit } else { Exit::Clean });
+    }
+    let markdown = args.markdown;
+    let out = args.out.clone().unwrap_or_else(|| root.join(OUT));
+    let problems = lint_errors(&repository, &settings, &catalog);
+    let needs_recordings = settings.needs_recordings();
+    let replayed = replay(repository, settings, catalog)?;
+    let mut results = GateResults {
+        base: base.clone(),
+        skills,
+        changed,
+        problems,
+        replayed,
+        needs_recordings,
+        compared: None,
+        ended_early: None,
+    };
+    // What fails for free is not paid for.
+    if !cases.is_empty() && results.answer() != GateAnswer::Failed {
+        if let LiveOutcome::Compared(live) = run_comparison(args, &commit, &base, cases)? {
+            results.ended_early = live.ended_early;
+            results.compared = Some(live.compared);
+        }
+    }
+    let page = report::markdown(&results);
+    if markdown {
+        write!(stdout(), "{page}")?;
+    } else {
+        write!(text_stdout(), "{}", report::render(&results, paint(&io::stdout())))?;
+    }
+    let junit = junit::junit(&results.replayed).map_err(|error| error.to_string())?;
+    store::write_whole(&out.join("gate.md"), page.as_bytes())?;
+    store::write_whole(&out.join("junit.xml"), junit.as_bytes())?;
+    start::warn_of(add_to_page(&page))?;
+    Ok(match results.answer() {
+        _ if interrupt::raised() => Exit::Interrupted,
+        GateAnswer::Passed => Exit::Clean,
+        GateAnswer::Failed => Exit::Problems,
+        GateAnswer::NotMeasured => Exit::Infrastructure,
+    })
+}
+
+/// The commit to compare with, and its name for people.
+fn base(repository: &Repository, reference: Option<&str>) -> CliResultOf<(String, String)> {
+    let root = &repository.root;
+    let (commit, name) = match reference {
+        Some(reference) => (git::commit(root, reference)?, reference.to_owned()),
+        None => {
+            let branch = git::default_branch(root)
+                .ok_or("no default branch found: name the base, as in `skill-evals gate main`")?;
+            (git::merge_base(root, &branch)?, branch)
+        }
+    };
+    let short = commit.get(..12).unwrap_or(&commit);
+    let label = format!("{name} ({short})");
+    Ok((commit, label))
+}
+
+/// The cases that a change touches, as `skill/id`: all of each changed skill, and the positive ones of the skills most like
+/// one whose description changed. A skill without a version on both sides has nothing to compare.
+fn cases_to_compare(changed: &[ChangedSkill], before: &Catalog, now: &Catalog, neighbors: usize) -> Vec<String> {
+    let is_changed = |slug: &str| changed.iter().any(|skill| skill.slug == slug);
+    let mut cases = Vec::new();
+    for skill in changed.iter().filter(|skill| matches!(skill.edit, SkillEdit::Description | SkillEdit::Body)) {
+        cases.extend(now.cases_of(&skill.slug).map(|found| format!("{}/{}", found.skill, found.id)));
+    }
+    for skill in changed.iter().filter(|skill| skill.edit != SkillEdit::Body) {
+        let catalog = if skill.edit == SkillEdit::Removed { before } else { now };
+        for near in lint::nearest_skills(catalog, &skill.slug, neighbors) {
+            if is_changed(near) || before.skill(near).is_none() {
+                continue;
+            }
+            let positive = now.cases_of(near).filter(|found| found.case().is_ok_and(|case| case.should_trigger));
+            cases.extend(positive.map(|found| format!("{}/{}", found.skill, found.id)));
+        }
+    }
+    cases.sort();
+    cases.dedup();
+    cases
+}
+
+fn run_comparison(args: GateArgs, commit: &str, base: &str, cases: Vec<String>) -> CliResultOf<LiveOutcome> {
+    let plan = args.plan.unwrap_or(ComparePlan::Quick);
+    compare::with_commit(commit, &format!("the skills of {base}"), cases, (plan, args.max_trials), args.start)
+}
+
+fn lint_errors(repository: &Repository, settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
+    let options = lint::LintOptions { check_evals: true, strict: false, listings: agent::LISTINGS };
+    let mut problems = settings.lint.judged(lint_command::problems(repository, settings, catalog, options));
+    problems.retain(Diagnostic::is_error);
+    problems
+}
+
+/// Replays the recordings of all cases.
+fn replay(repository: Repository, mut settings: Settings, catalog: Catalog) -> CliResultOf<Summary> {
+    let mut chosen = RunChoices::default();
+    chosen.replay = true;
+    select::apply(&chosen, &mut settings)?;
+    let run = start::planned(repository, settings, catalog, chosen)?;
+    scheduler::run(&run);
+    let summary = run.figures().summary.clone();
+    Ok(summary)
+}
