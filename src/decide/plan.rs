@@ -15,6 +15,7 @@ use crate::stats::stratified::{self, Stratum};
 /// When a comparison that runs stops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum ComparePlan {
     /// After one pair of every case, and further pairs of cases that seem to fail always with the candidate.
     Quick,
