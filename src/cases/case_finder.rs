@@ -25,8 +25,15 @@ use crate::text::relative_path::RelativePath;
 /// The first part of the test's name of a case whose skill is not here.
 const NO_SKILL: &str = "tasks";
 
-/// Adds the cases of a repository to a catalog that has its skills.
-pub(super) struct CaseFinder<'a> {
+impl Repository {
+    /// Adds the cases in `scope` to a catalog that has the skills.
+    pub(super) fn read_cases(&self, layout: Layout<'_>, scope: Scope<'_>, catalog: &mut Catalog) {
+        CaseFinder { repository: self, layout, scope, catalog, cases: HashMap::new() }.add_cases();
+    }
+}
+
+/// Adds cases to a catalog.
+struct CaseFinder<'a> {
     repository: &'a Repository,
     layout: Layout<'a>,
     scope: Scope<'a>,
@@ -35,17 +42,8 @@ pub(super) struct CaseFinder<'a> {
     cases: HashMap<Arc<str>, Vec<FoundCase>>,
 }
 
-impl<'a> CaseFinder<'a> {
-    pub(super) fn new(
-        repository: &'a Repository,
-        layout: Layout<'a>,
-        scope: Scope<'a>,
-        catalog: &'a mut Catalog,
-    ) -> Self {
-        Self { repository, layout, scope, catalog, cases: HashMap::new() }
-    }
-
-    pub(super) fn add_cases(mut self) {
+impl CaseFinder<'_> {
+    fn add_cases(mut self) {
         let folders: BTreeSet<&Path> = file_formats().map(|(_, files)| files.folder()).collect();
         for folder in folders {
             for name in self.names_in(folder) {

@@ -5,7 +5,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::cases::case_finder::CaseFinder;
 use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::files::bounded;
@@ -90,7 +89,7 @@ impl Repository {
     pub fn catalog(&self, layout: Layout<'_>, scope: Scope<'_>) -> Catalog {
         let mut catalog = Catalog::default();
         self.read_skills(layout.skill_roots, &mut catalog);
-        CaseFinder::new(self, layout, scope, &mut catalog).add_cases();
+        self.read_cases(layout, scope, &mut catalog);
         catalog
     }
 

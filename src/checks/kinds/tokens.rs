@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::checks::{Ask, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject};
-use crate::trace::Usage;
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
 
@@ -11,42 +10,56 @@ pub(in crate::checks) static MAX_INPUT: CheckKind = CheckKind::new("max-input-to
     "max_input_tokens",
     "maxInputTokens",
     FieldForm::LIMIT,
-    |value| ask(&value, "input", |usage| usage.input_tokens),
+    |value| ask(&value, TokenScope::Input),
 );
 
 pub(in crate::checks) static MAX_OUTPUT: CheckKind = CheckKind::new("max-output-tokens", Goal::Efficiency).with_field(
     "max_output_tokens",
     "maxOutputTokens",
     FieldForm::LIMIT,
-    |value| ask(&value, "output", |usage| usage.output_tokens),
+    |value| ask(&value, TokenScope::Output),
 );
 
 pub(in crate::checks) static MAX_TOTAL: CheckKind = CheckKind::new("max-total-tokens", Goal::Efficiency).with_field(
     "max_total_tokens",
     "maxTotalTokens",
     FieldForm::LIMIT,
-    |value| ask(&value, "total", Usage::total_tokens),
+    |value| ask(&value, TokenScope::Total),
 );
 
-fn ask(value: &FieldValue, name: &'static str, count: fn(&Usage) -> u64) -> Option<Arc<dyn Ask>> {
+/// Which tokens count.
+#[derive(Clone, Copy, Debug)]
+enum TokenScope {
+    /// Cached ones included.
+    Input,
+    /// Reasoning included.
+    Output,
+    /// Both.
+    Total,
+}
+
+fn ask(value: &FieldValue, counted: TokenScope) -> Option<Arc<dyn Ask>> {
     let FieldValue::Number(most) = *value else { return None };
-    Some(Arc::new(MaxTokens { most, name, count }))
+    Some(Arc::new(MaxTokens { most, counted }))
 }
 
 #[derive(Debug)]
 struct MaxTokens {
     most: u64,
-    /// Which tokens count, in a word.
-    name: &'static str,
-    count: fn(&Usage) -> u64,
+    counted: TokenScope,
 }
 
 impl Ask for MaxTokens {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
-        let Self { most, name, count } = self;
-        let expected = format!("at most {most} {name} tokens");
-        let answer = match subject.evidence.trace.usage.as_ref().map(count) {
-            Some(used) => subject.happened(used > *most, false, expected, format!("{used} {name} tokens")),
+        let usage = subject.evidence.trace.usage;
+        let (name, used) = match self.counted {
+            TokenScope::Input => ("input", usage.map(|usage| usage.input_tokens)),
+            TokenScope::Output => ("output", usage.map(|usage| usage.output_tokens)),
+            TokenScope::Total => ("total", usage.map(|usage| usage.total_tokens())),
+        };
+        let expected = format!("at most {} {name} tokens", self.most);
+        let answer = match used {
+            Some(used) => subject.happened(used > self.most, false, expected, format!("{used} {name} tokens")),
             None => CheckAnswer::new(Status::Unknown, expected, "the agent reported no usage"),
         };
         Some(answer.at(EventRef::End))
