@@ -83,17 +83,6 @@ impl ModelMessage {
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct UserLine {
-    pub message: User,
-}
-
-#[derive(Deserialize)]
-pub(super) struct User {
-    #[serde(default)]
-    pub content: MessageContent,
-}
-
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Block {
