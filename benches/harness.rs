@@ -1,5 +1,5 @@
 //! How long the harness takes to say what there is, and to start one trial of many; the lint and the MCP server of many
-//! skills: `cargo bench --bench harness`. With `-- --check` fewer rounds, and only the largest.
+//! skills; the grade of a large trace: `cargo bench --bench harness`. With `-- --check` fewer rounds, and only the largest.
 //!
 //! Times whole processes of the program as it is shipped, over repositories made for it, beside the bare start of a
 //! process. Exits with a failure where a figure is three times what is wanted, so that a slow change shows and another
@@ -12,6 +12,8 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 /// Above this multiple of what is wanted, a figure is a failure.
 const FAILURE: u128 = 3;
 
@@ -23,6 +25,9 @@ const LIST: u128 = 4;
 
 /// How often one read of all skills their lint may take.
 const LINT: u128 = 12;
+
+/// Events of the large trace, of two kilobytes each on average.
+const EVENTS: usize = 50_000;
 
 /// A repository's size, and what is wanted of it.
 struct Size {
@@ -71,6 +76,7 @@ fn main() -> ExitCode {
         held &= enough;
     }
     held &= many_skills(&best);
+    held &= large_trace(&best);
     if held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -91,6 +97,49 @@ fn many_skills(best: &dyn Fn(&dyn Fn() -> Duration) -> Duration) -> bool {
     let held = line("MCP initialize", answered, Some(2 * read.as_millis().max(1)));
     let lint = best(&|| timed(program(folder.path(), &["lint"])).0);
     line("lint", lint, Some(LINT * read.as_millis().max(1))) && held
+}
+
+/// The grade of a large trace, next to what Python takes to decode its lines.
+fn large_trace(best: &dyn Fn(&dyn Fn() -> Duration) -> Duration) -> bool {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for name in ["skills", "evals"] {
+        let copied = Command::new("cp").arg("-r").arg(ours.join(name)).arg(folder.path()).status();
+        assert!(copied.expect("cp starts").success());
+    }
+    let trial = "template-generator/template-generator/cli-native/1";
+    let recording = ours.join("evals/recordings").join(trial);
+    let stored = folder.path().join("run/work").join(trial);
+    fs::create_dir_all(&stored).expect("a directory");
+    for name in ["meta.json", "final.txt"] {
+        fs::copy(recording.join(name), stored.join(name)).expect("a copy");
+    }
+    let recorded = fs::read_to_string(recording.join("trace.jsonl")).expect("a trace");
+    let (first, rest) = recorded.split_once('\n').expect("lines");
+    let outputs: Vec<&str> = include_str!("harness.rs").split("\n\n").collect();
+    let mut trace = format!("{first}\n");
+    for call in 0..EVENTS / 2 {
+        let output: String = outputs.iter().cycle().skip(call).take(8).copied().collect();
+        let input =
+            json!({ "type": "tool_use", "id": call.to_string(), "name": "Bash", "input": { "command": "make" } });
+        let answer = json!({ "type": "tool_result", "tool_use_id": call.to_string(), "content": output });
+        for (kind, block) in [("assistant", input), ("user", answer)] {
+            let _ = writeln!(trace, "{}", json!({ "type": kind, "message": { "role": kind, "content": [block] } }));
+        }
+    }
+    trace.push_str(rest);
+    fs::write(stored.join("trace.jsonl"), &trace).expect("a trace");
+    println!("a trace of {} MB, {EVENTS} events:", trace.len() / 1_000_000);
+    let decode = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)";
+    let python = || {
+        let mut command = Command::new("python3");
+        command.args(["-c", decode]).arg(stored.join("trace.jsonl"));
+        timed(command).0
+    };
+    let floor = best(&python);
+    line("json.loads", floor, None);
+    let grade = best(&|| timed(program(folder.path(), &["grade", "run/work"])).0);
+    line("grade", grade, Some(floor.as_millis()))
 }
 
 /// The time to read all files below `root`, and to take the tables of cases apart.

@@ -11,7 +11,9 @@
 //!
 //! [`harness`] turns trials into tests. A custom check sees a [`Trace`]. [`artifacts`] has the types of the files that a
 //! run writes. The rest belongs to the program `skill-evals`: it is hidden here and may change with any version. A crate
-//! that only has the harness does not need the program's dependencies: set `default-features = false`.
+//! that only has the harness does not need the program's dependencies: set `default-features = false`. Then the features
+//! `schemas` (cases with an `output_schema`, rubrics) and `mcp` (live trials over MCP) are off too, and a case that needs
+//! one is an error.
 //!
 //! # From a CSV row to a line of the summary
 //!
@@ -99,6 +101,7 @@ pub mod grade;
 #[doc(hidden)]
 pub mod lint;
 #[doc(hidden)]
+#[cfg_attr(not(feature = "mcp"), path = "mcp/off.rs")]
 pub mod mcp;
 #[doc(hidden)]
 pub mod process;

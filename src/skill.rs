@@ -1,4 +1,4 @@
-//! A skill: a folder with a SKILL.md, read by the rules of agentskills.io.
+//! A skill: a directory with a SKILL.md, read by the rules of agentskills.io.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,65 +12,64 @@ use serde_saphyr::Spanned;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name::LONGEST_ID;
 
-/// The file that makes a folder a skill.
+/// The file that makes a directory a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
 
-/// The front matter key that keeps models from calling a skill.
+/// The front matter key that stops models from calling a skill.
 pub const USER_ONLY: &str = "disable-model-invocation";
 
-/// The front matter key that keeps users from calling a skill.
+/// The front matter key that stops users from calling a skill.
 pub const USER_INVOCABLE: &str = "user-invocable";
 
-/// The slug of a skill of whose name and folder's name nothing is left: an empty one would name no folder.
+/// The slug of a skill if its name and the name of its directory leave nothing: a directory needs a name.
 const UNNAMED: &str = "unnamed";
 
 /// A skill as its SKILL.md describes it.
 #[derive(Clone, Debug)]
 pub struct Skill {
-    /// The front matter's `name`, or the folder's name where that is missing.
+    /// The front matter's `name`; without it the name of the directory.
     pub name: String,
-    /// The name made safe for folders and test names.
+    /// The name in a form that is safe for directories and test names.
     pub slug: String,
-    /// The front matter's `description`; empty where it is missing.
+    /// The front matter's `description`; empty if it is missing.
     pub description: String,
-    /// The skill's folder, relative to the repository's root.
+    /// The skill's directory, relative to the repository's root.
     pub folder: PathBuf,
-    /// Whether its front matter says `disable-model-invocation`: only a user may call it, no model, where the agent honours
-    /// that.
+    /// Whether the front matter has `disable-model-invocation: true`: agents that honor it let only users call the skill.
     pub user_only: bool,
-    /// Whether its front matter says `user-invocable: false`: only a model may call it, no user, where the agent honours
-    /// that.
+    /// Whether the front matter has `user-invocable: false`: agents that honor it let only models call the skill.
     pub model_only: bool,
 }
 
-/// A front matter entry with the bytes of SKILL.md that hold it.
+/// A field of the front matter, with its byte ranges in SKILL.md.
 #[derive(Clone, Debug)]
 pub struct FrontMatterField {
     /// The key.
     pub key: String,
-    /// Where the key stands.
+    /// The bytes of the key.
     pub key_range: Range<usize>,
     /// The value.
     pub value: Value,
-    /// Where the value stands.
+    /// The bytes of the value.
     pub value_range: Range<usize>,
 }
 
-/// A SKILL.md taken apart.
+/// A parsed SKILL.md.
 #[derive(Clone, Debug)]
 pub struct SkillFile {
     /// The skill it describes.
     pub skill: Skill,
-    /// The front matter in the order of the file; empty where it is not YAML.
+    /// The fields of the front matter in the order of the file.
     pub entries: Vec<FrontMatterField>,
-    /// Where the body stands in the file.
+    /// The bytes of the body.
     pub body: Range<usize>,
-    /// What is wrong with the file's form; what is wrong with its values is the lint's to say.
+    /// Problems of the file's form. `lint` finds those of its values.
     pub problems: Vec<Diagnostic>,
 }
 
-/// A name made safe: lower case, white space to `-`, `/ \ :` dropped, every other run of characters outside
-/// `[a-z0-9._-]` to `-`, `-` trimmed at the ends, full stops at the start; at most 100 bytes. Empty when nothing is left.
+/// A name in a form that is safe for directories: in lower case, without `/`, `\` and `:`. Runs of white space, and runs of
+/// other characters outside `[a-z0-9._-]`, become `-`. It does not begin with `-` or `.`, does not end with `-`, and has at
+/// most 100 bytes. It is empty if nothing is left.
 #[must_use]
 pub fn slug(name: &str) -> String {
     let mut slug = String::with_capacity(name.len());
@@ -78,7 +77,7 @@ pub fn slug(name: &str) -> String {
     for c in name.trim().to_lowercase().chars() {
         let run = match c {
             '/' | '\\' | ':' => {
-                // Dropped after white space was replaced and before the rest is: it parts runs of white space only.
+                // Such a character separates runs of white space, but not runs of other characters.
                 in_run = in_run.filter(|run| *run == CharacterRun::Other);
                 continue;
             }
@@ -93,7 +92,7 @@ pub fn slug(name: &str) -> String {
         }
         in_run = run;
     }
-    // A folder that begins with a full stop is hidden, and only so many bytes can name one.
+    // A directory whose name begins with a full stop is hidden.
     let slug = slug.trim_start_matches(['-', '.']);
     slug[..slug.len().min(LONGEST_ID)].trim_end_matches('-').to_owned()
 }
@@ -105,8 +104,7 @@ enum CharacterRun {
 }
 
 impl SkillFile {
-    /// Reads the bytes of `folder`'s SKILL.md. Never fails: what cannot be read is in `problems`, and the skill
-    /// is then named by its folder.
+    /// Parses the SKILL.md of `folder`. It never fails: what cannot be read is reported in `problems`.
     #[must_use]
     pub fn parse(folder: impl Into<PathBuf>, bytes: &[u8]) -> Self {
         let folder = folder.into();
@@ -136,25 +134,29 @@ impl SkillFile {
         }
         let (front, body) = split(&text);
         let entries = front_matter(&path, &text, front, &mut problems);
-        let string = |key: &str| {
-            entries.iter().find(|entry| entry.key == key).and_then(|entry| entry.value.as_str()).map(str::trim)
-        };
         let folder_name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let name = string("name").filter(|name| !slug(name).is_empty()).unwrap_or(&folder_name).to_owned();
+        let name =
+            string_field(&entries, "name").filter(|name| !slug(name).is_empty()).unwrap_or(&folder_name).to_owned();
         let slug = Some(slug(&name)).filter(|slug| !slug.is_empty()).unwrap_or_else(|| UNNAMED.to_owned());
-        // Claude Code takes it in quotes too.
-        let says = |key: &str, truth: bool| {
-            let is = |value: &Value| *value == Value::Bool(truth) || value.as_str() == Some(&truth.to_string());
-            entries.iter().any(|entry| entry.key == key && is(&entry.value))
-        };
-        let (user_only, model_only) = (says(USER_ONLY, true), says(USER_INVOCABLE, false));
-        let description = string("description").unwrap_or_default().to_owned();
+        let (user_only, model_only) = (is_bool(&entries, USER_ONLY, true), is_bool(&entries, USER_INVOCABLE, false));
+        let description = string_field(&entries, "description").unwrap_or_default().to_owned();
         let skill = Skill { name, slug, description, folder, user_only, model_only };
         Self { skill, entries, body, problems }
     }
 }
 
-/// The fields of the front matter at `front`.
+/// The text of a field, if it is a string.
+fn string_field<'a>(entries: &'a [FrontMatterField], key: &str) -> Option<&'a str> {
+    entries.iter().find(|entry| entry.key == key)?.value.as_str().map(str::trim)
+}
+
+/// Whether a field has this value. Claude Code accepts the value in quotes too.
+fn is_bool(entries: &[FrontMatterField], key: &str, value: bool) -> bool {
+    let mut values = entries.iter().filter(|entry| entry.key == key).map(|entry| &entry.value);
+    values.any(|found| *found == Value::Bool(value) || found.as_str() == Some(&value.to_string()))
+}
+
+/// The fields of the front matter in the bytes `front`.
 fn front_matter(
     path: &Path,
     text: &str,
@@ -203,8 +205,8 @@ fn split(text: &str) -> (Option<Range<usize>>, Range<usize>) {
     (None, start..text.len())
 }
 
-fn yaml_problem(path: &std::path::Path, text: &str, front: &Range<usize>, error: &serde_saphyr::Error) -> Diagnostic {
-    // The message's first line is "error: line L column C: what"; the place is drawn by us, in the whole file.
+fn yaml_problem(path: &Path, text: &str, front: &Range<usize>, error: &serde_saphyr::Error) -> Diagnostic {
+    // The first line of the error is "error: line L column C: what". The diagnostic itself shows the location.
     let whole = error.to_string();
     let first = whole.lines().next().unwrap_or_default();
     let what = first.splitn(3, ": ").nth(2).unwrap_or(first);
@@ -228,7 +230,7 @@ fn yaml_problem(path: &std::path::Path, text: &str, front: &Range<usize>, error:
     problem
 }
 
-/// The byte offset of a 1-based line and column (in characters).
+/// The byte offset of a line and a column in characters, both from 1.
 fn offset_of(text: &str, line: usize, column: usize) -> usize {
     let line_start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     text[line_start.min(text.len())..]
@@ -237,7 +239,7 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
         .map_or(text.len(), |(at, _)| line_start + at)
 }
 
-/// `key: value` lines, for front matter that is not YAML: other runners read it so, and the cases still run.
+/// The `key: value` lines of front matter that is not YAML. Other runners read it so, and its cases still run.
 fn loose_entries(text: &str, front: &Range<usize>) -> Vec<FrontMatterField> {
     let mut entries: Vec<FrontMatterField> = Vec::new();
     let mut at = front.start;
@@ -260,14 +262,14 @@ fn loose_entries(text: &str, front: &Range<usize>) -> Vec<FrontMatterField> {
     entries
 }
 
-/// A YAML mapping in its own order, with the place of every key and value.
+/// A YAML mapping in the order of the file, with the location of each key and value.
 struct Entries(Vec<(Spanned<String>, Spanned<Value>)>);
 
 impl Entries {
     fn entries(self, text: &str, front: &Range<usize>) -> Vec<FrontMatterField> {
         let range = |location: serde_saphyr::Location| {
             let number = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
-            // Lines end otherwise in YAML: bytes are surer, where they are known.
+            // YAML also ends lines elsewhere, so a byte offset is more reliable than a line.
             let known = number(location.span().byte_offset()).map(|offset| front.start + offset);
             let start = known.filter(|start| text.is_char_boundary(*start)).unwrap_or_else(|| {
                 let line = number(Some(location.line())).unwrap_or(1);

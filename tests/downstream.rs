@@ -50,10 +50,26 @@ fn a_rust_crate_gets_evals_that_cargo_runs() {
     assert_eq!(
         read(&fixture, "Cargo.toml"),
         "# A crate of somebody's.\n[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
-         [dev-dependencies]\nskill-evals = { version = \"0.1\", default-features = false }\n\n[[test]]\nname = \"skill_evals\"\nharness = false\n"
+         [dev-dependencies]\nskill-evals = { version = \"0.1\", default-features = false, features = [\"schemas\"] }\n\n[[test]]\nname = \"skill_evals\"\nharness = false\n"
     );
     let ran = cargo_test(fixture.root(), &["greeting", "repository"]);
     assert!(ran.status.success() && text(&ran).contains(" passed; 0 failed; 0 ignored"), "{}", text(&ran));
+}
+
+#[test]
+fn a_case_that_needs_a_feature_that_is_off_is_an_error_that_names_it() {
+    let fixture = crate_with_a_skill();
+    assert_eq!(fixture.run(&["init"]).code, 0);
+    let manifest = read(&fixture, "Cargo.toml").replace(", features = [\"schemas\"]", "");
+    let fixture = fixture.file("Cargo.toml", manifest);
+    let ran = cargo_test(fixture.root(), &["greeting::explicit"]);
+    let all = text(&ran);
+    assert!(!ran.status.success() && all.contains("test greeting::explicit::codex ... ok"), "{all}");
+    assert!(all.contains("test greeting::explicit_json::codex ... FAILED"), "{all}");
+    assert!(all.contains("add \"schemas\" to the `features` of skill-evals in Cargo.toml"), "{all}");
+    // A live trial asks the server before it starts an agent.
+    let ran = cargo_test(fixture.root(), &["mcp", "--skills", "skills"]);
+    assert!(!ran.status.success() && text(&ran).contains("add \"mcp\" to the `features`"), "{}", text(&ran));
 }
 
 #[test]
@@ -255,7 +271,8 @@ fn a_checkout_or_a_git_repository_is_where_cargo_gets_the_crate() {
     let fixture = Fixture::new().skill("tidy").file("tool/Cargo.toml", "[package]\nname = \"skill-evals\"\n");
     assert_eq!(fixture.run(&["init", "--yes", "--path", "tool"]).code, 0);
     assert!(
-        read(&fixture, "evals/Cargo.toml").contains("skill-evals = { path = \"../tool\", default-features = false }")
+        read(&fixture, "evals/Cargo.toml")
+            .contains("skill-evals = { path = \"../tool\", default-features = false, features = [\"schemas\"] }")
     );
     let wrong = Fixture::new().run(&["init", "--path", "skills"]);
     assert!(wrong.code == 2 && wrong.stderr.contains("holds no crate skill-evals"), "{}", wrong.stderr);

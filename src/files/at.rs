@@ -1,26 +1,26 @@
-//! What the system refused, and the path that it was about.
+//! I/O errors with the path that they are about.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// The system refused something at a path.
+/// An I/O error at a path.
 #[derive(Debug, Error)]
 #[error("{path}: {source}", path = path.display())]
 pub struct PathError {
     /// The path.
     pub path: PathBuf,
-    /// What the system said.
+    /// The error.
     pub source: io::Error,
 }
 
-/// Says at which path the system refused.
+/// Adds a path to an I/O error.
 pub trait At<T> {
-    /// The same with the path.
+    /// The result, its error with this path.
     ///
     /// # Errors
-    /// Where it was one before.
+    /// If it was an error before.
     fn at(self, path: &Path) -> Result<T, PathError>;
 }
 

@@ -1,5 +1,5 @@
-//! Files that anybody may have written. Opening a pipe waits for ever, a device has no end, and a sparse file of no
-//! blocks may fill the memory: only regular files are opened, and of those a bounded part is read.
+//! Reads files that anybody may have written. Opening a pipe can wait forever, a device has no end, and a sparse file can
+//! fill the memory. So only regular files are opened, and at most a limit is read.
 
 use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, Read};
@@ -8,17 +8,17 @@ use std::path::Path;
 
 use nix::fcntl::OFlag;
 
-/// The largest file that is read as a whole, in bytes: tables of cases, tasks, schemas, settings, SKILL.md, answers.
+/// The largest file that is read whole, in bytes: prompts.csv, task files, schemas, settings, SKILL.md, answers.
 pub const MAX_FILE: u64 = 64 << 20;
 
-/// Opens the regular file at `path`, through links, and says how many bytes it has.
+/// Opens the regular file at `path`, which may be a link to one. Returns its size in bytes too.
 ///
 /// # Errors
-/// As opening a file does; of kind `IsADirectory` for a folder and `InvalidInput` for whatever else is no file.
+/// As opening a file does; `IsADirectory` for a directory, `InvalidInput` for anything else that is not a file.
 pub fn open(path: &Path) -> io::Result<(File, u64)> {
-    // Opening a device can have effects: looked at before.
+    // Opening a device can have effects, so its type is checked first.
     check_kind(fs::metadata(path)?.file_type())?;
-    // Not to wait for ever, should a pipe stand there by now.
+    // If a pipe has taken its place since, opening must not wait forever.
     let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
     let metadata = file.metadata()?;
     check_kind(metadata.file_type())?;
@@ -28,7 +28,7 @@ pub fn open(path: &Path) -> io::Result<(File, u64)> {
 /// The content of the regular file at `path`, at most [`MAX_FILE`] bytes.
 ///
 /// # Errors
-/// As [`open`]; of kind `FileTooLarge` where it has more.
+/// As [`open`]; `FileTooLarge` if it has more.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_at_most(path, MAX_FILE)
 }
@@ -36,7 +36,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// The content of the regular file at `path`, at most `limit` bytes.
 ///
 /// # Errors
-/// As [`open`]; of kind `FileTooLarge` where it has more.
+/// As [`open`]; `FileTooLarge` if it has more.
 pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let (file, size) = open(path)?;
     read_sized(file, size, limit)
@@ -45,19 +45,19 @@ pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// The content of an open regular file, at most `limit` bytes.
 ///
 /// # Errors
-/// As reading does; of kind `FileTooLarge` where it has more.
+/// As reading does; `FileTooLarge` if it has more.
 pub fn read_file(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let size = file.metadata()?.len();
     read_sized(file, size, limit)
 }
 
-/// The same of a file that is known to have `size` bytes.
+/// The same, for a file of `size` bytes.
 pub(crate) fn read_sized(file: File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
     if size > limit {
         return Err(too_large(size, limit));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-    // It may have grown since.
+    // The file may have grown since.
     let size = file.take(limit + 1).read_to_end(&mut bytes)? as u64;
     if size > limit { Err(too_large(size, limit)) } else { Ok(bytes) }
 }
@@ -65,12 +65,12 @@ pub(crate) fn read_sized(file: File, size: u64, limit: u64) -> io::Result<Vec<u8
 /// The text of the regular file at `path`, at most [`MAX_FILE`] bytes.
 ///
 /// # Errors
-/// As [`read`]; of kind `InvalidData` where it is not UTF-8.
+/// As [`read`]; `InvalidData` if it is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
-/// The digest of the regular file at `path`, in bounded memory. Not more than it has now is read.
+/// The digest of the regular file at `path`, in bounded memory. Bytes that are appended meanwhile are not read.
 ///
 /// # Errors
 /// As [`open`].
@@ -89,7 +89,7 @@ pub fn digest_file(file: File) -> io::Result<blake3::Hash> {
     Ok(hasher.finalize())
 }
 
-/// Whether a file of this type can be read to an end.
+/// Checks that a file of this type is a regular file.
 pub(crate) fn check_kind(kind: FileType) -> io::Result<()> {
     let what = if kind.is_file() {
         return Ok(());
@@ -112,7 +112,7 @@ fn too_large(size: u64, limit: u64) -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, why)
 }
 
-/// A number of bytes in words: `64 MiB`, `300 bytes`.
+/// A number of bytes with its unit: `64 MiB`, `300 bytes`.
 #[must_use]
 pub fn bytes(number: u64) -> String {
     for (unit, name) in [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {

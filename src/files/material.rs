@@ -1,8 +1,8 @@
-//! A folder whose content is given to agents: a skill, a fixture. It is listed once, links resolved, and then copied
-//! and digested file by file, so that what is digested is what is given.
+//! A directory whose content agents get: a skill or a fixture. It is listed once, with links resolved. Then each file is
+//! copied and digested in one pass, so that the digest is that of the copy.
 //!
-//! A symbolic link that stays inside the folder counts as what it points to. One that leaves it, that is absolute or
-//! broken, is a problem: on another machine, or installed elsewhere, it would be something else.
+//! A symbolic link that stays inside the directory counts as its target. A link that is absolute, broken or leads out is
+//! a problem: on another machine it would lead elsewhere.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -15,23 +15,23 @@ use thiserror::Error;
 
 use crate::files::bounded;
 
-/// Most files and folders in one.
+/// The most files and directories in one.
 pub const MAX_ENTRIES: usize = 20_000;
 
-/// Most bytes of all its files together.
+/// The most bytes of all its files together.
 pub const MAX_BYTES: u64 = 1 << 30;
 
-/// How deep its folders may be nested.
+/// How deep its directories may be nested.
 pub const MAX_DEPTH: usize = 64;
 
-/// The files and folders that an agent is given, by their paths below the folder.
+/// The files and directories that an agent gets, by their relative paths.
 #[derive(Debug, Default)]
 pub struct Material {
-    /// The files, in the order of a walk that sorts names.
+    /// The files; each directory is sorted by name.
     pub files: Vec<MaterialFile>,
-    /// The folders, each before what is in it; the folder itself is not among them.
-    pub folders: Vec<PathBuf>,
-    /// What keeps it from being given to an agent.
+    /// The directories inside it, each before its content.
+    pub directories: Vec<PathBuf>,
+    /// Why it cannot be given to an agent.
     pub problems: Vec<MaterialProblem>,
     bytes: u64,
 }
@@ -39,30 +39,30 @@ pub struct Material {
 /// A file of a [`Material`].
 #[derive(Debug)]
 pub struct MaterialFile {
-    /// Below the folder, as an agent finds it.
+    /// Its relative path, as the agent gets it.
     pub path: PathBuf,
-    /// Where its content is, with no link on the way.
+    /// The path of its content, without links.
     source: PathBuf,
-    /// Whether anybody may run it.
+    /// Whether any user may execute it.
     pub executable: bool,
 }
 
-/// What was copied of a [`Material`].
+/// Digests of a copied [`Material`].
 #[derive(Debug)]
 pub struct CopiedMaterial {
-    /// The digest of all files with their paths: what [`Material::digest`] gives.
+    /// The digest of all files with their paths, as [`Material::digest`] returns it.
     pub digest: String,
     /// The digest of each file's content, in the order of [`Material::files`].
     pub files: Vec<blake3::Hash>,
 }
 
-/// What keeps a folder from being given to an agent.
+/// Why a directory cannot be given to an agent.
 #[derive(Debug, Error)]
 #[error("`{}` {why}", path.display())]
 pub struct MaterialProblem {
-    /// The file, below the folder.
+    /// The relative path of the file.
     pub path: PathBuf,
-    /// What is wrong with it; reads as the end of a sentence that starts with the path.
+    /// What is wrong with it, as the rest of a sentence that starts with the path.
     pub why: UnusableFile,
 }
 
@@ -72,13 +72,13 @@ pub enum UnusableFile {
     /// A link with an absolute path.
     #[error("is a symbolic link to the absolute path `{}`", .0.display())]
     Absolute(PathBuf),
-    /// A link to something outside the folder.
+    /// A link to something outside the directory.
     #[error("is a symbolic link to `{}`, which is outside the directory", .0.display())]
     Leaving(PathBuf),
     /// A link to nothing.
     #[error("is a symbolic link to `{}`, which does not exist", .0.display())]
     Broken(PathBuf),
-    /// A link to a folder that it lies in, or to itself.
+    /// A link to a directory that contains it, or to itself.
     #[error("is a symbolic link to `{}`, which leads back to itself", .0.display())]
     Loop(PathBuf),
     /// A pipe, a socket, a device.
@@ -87,35 +87,36 @@ pub enum UnusableFile {
     /// It cannot be read.
     #[error("cannot be read: {0}")]
     Unreadable(io::Error),
-    /// Too many files and folders.
+    /// Too many files and directories.
     #[error("is one too many: at most {MAX_ENTRIES} files and directories are copied")]
     TooMany,
     /// Too many bytes.
     #[error("is too large: {bytes} bytes with what comes before it; at most {limit} are copied", bytes = .0, limit = bounded::bytes(MAX_BYTES))]
     TooLarge(u64),
-    /// Folders too deep.
+    /// Nested too deep.
     #[error("lies too deep: at most {MAX_DEPTH} levels are copied")]
     TooDeep,
 }
 
 impl Material {
-    /// Lists the folder at `folder`, which may itself be reached through links.
+    /// Lists the directory `directory`, whose own path may go through links.
     #[must_use]
-    pub fn list(folder: &Path) -> Self {
+    pub fn list(directory: &Path) -> Self {
         let mut material = Self::default();
-        match folder.canonicalize() {
+        match directory.canonicalize() {
             Ok(root) => {
-                MaterialWalk { root: &root, open: vec![root.clone()], material: &mut material }.folder(Path::new(""));
+                MaterialWalk { root: &root, open: vec![root.clone()], material: &mut material }
+                    .directory(Path::new(""));
             }
             Err(error) => material.problem(Path::new(""), UnusableFile::Unreadable(error)),
         }
         material
     }
 
-    /// The first problem, if there is one.
+    /// The material if it has no problems.
     ///
     /// # Errors
-    /// That problem.
+    /// The first problem.
     pub fn whole(mut self) -> Result<Self, MaterialProblem> {
         if self.problems.is_empty() { Ok(self) } else { Err(self.problems.swap_remove(0)) }
     }
@@ -132,16 +133,16 @@ impl Material {
         Ok(digester.finish())
     }
 
-    /// Copies everything to below `to`, a folder that exists, and digests it on the way. `mode` gives a file's
-    /// permissions, by whether it is executable.
+    /// Copies everything into the existing directory `to`, and digests it. `mode` returns the permissions of a file that is
+    /// executable or not.
     ///
     /// # Errors
     /// The file that cannot be copied.
     pub fn copy(&self, to: &Path, mode: fn(bool) -> u32) -> Result<CopiedMaterial, MaterialProblem> {
         let failed =
             |path: &Path, error| MaterialProblem { path: path.to_path_buf(), why: UnusableFile::Unreadable(error) };
-        for folder in &self.folders {
-            fs::create_dir(to.join(folder)).map_err(|error| failed(folder, error))?;
+        for directory in &self.directories {
+            fs::create_dir(to.join(directory)).map_err(|error| failed(directory, error))?;
         }
         let mut digester = MaterialDigester::default();
         let mut files = Vec::with_capacity(self.files.len());
@@ -170,7 +171,7 @@ impl MaterialFile {
         Ok(content)
     }
 
-    /// Hands the content to the digest of the whole and to `copy`. Returns the content's own digest.
+    /// Writes the content to the digest of all files and to `copy`. Returns the digest of the content alone.
     fn pass(&self, digester: &mut MaterialDigester, copy: &mut dyn Write) -> io::Result<blake3::Hash> {
         let (file, size) = bounded::open(&self.source)?;
         digester.header(&self.path, size);
@@ -197,31 +198,31 @@ impl MaterialFile {
 struct MaterialDigester(blake3::Hasher);
 
 impl MaterialDigester {
-    /// Lengths keep a path from being taken for content.
+    /// With the size in it, no path can pass for content.
     fn header(&mut self, path: &Path, size: u64) {
         self.0.update(path.as_os_str().as_bytes()).update(format!("\0{size}\0").as_bytes());
     }
 
     fn finish(self) -> String {
-        // The digest of the digest: recordings hold it in this form.
+        // Recordings contain the digest of the digest.
         blake3::hash(self.0.finalize().as_bytes()).to_hex()[..32].to_owned()
     }
 }
 
 struct MaterialWalk<'a> {
-    /// Without links.
+    /// The directory, without links in its path.
     root: &'a Path,
-    /// The folders that are being listed, from the root down, without links: none is entered again below itself.
+    /// The directories from the root to the current one, without links: none is entered again inside itself.
     open: Vec<PathBuf>,
     material: &'a mut Material,
 }
 
 impl MaterialWalk<'_> {
-    /// Lists the innermost open folder, which an agent finds at `path`.
-    fn folder(&mut self, path: &Path) {
+    /// Lists the current directory, which the agent gets at `path`.
+    fn directory(&mut self, path: &Path) {
         let Some(real) = self.open.last().cloned() else { return };
         let names = fs::read_dir(&real).and_then(|entries| {
-            // Not more than can be wanted, in case somebody put a million there.
+            // More could not be copied anyway.
             entries.take(MAX_ENTRIES + 1).map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<OsString>>>()
         });
         let mut names = match names {
@@ -236,9 +237,9 @@ impl MaterialWalk<'_> {
         }
     }
 
-    /// Takes what stands at `real`, which an agent finds at `path`. Returns whether there is room for more.
+    /// Adds the file or directory at `real`, which the agent gets at `path`. Returns whether there is room for more.
     fn entry(&mut self, path: &Path, real: PathBuf) -> bool {
-        // Said once, however many are left.
+        // These problems are reported only once.
         if self
             .material
             .problems
@@ -247,7 +248,7 @@ impl MaterialWalk<'_> {
         {
             return false;
         }
-        if self.material.files.len() + self.material.folders.len() == MAX_ENTRIES {
+        if self.material.files.len() + self.material.directories.len() == MAX_ENTRIES {
             self.material.problem(path, UnusableFile::TooMany);
             return false;
         }
@@ -268,9 +269,9 @@ impl MaterialWalk<'_> {
                     self.material.problem(path, UnusableFile::TooDeep);
                     return true;
                 }
-                self.material.folders.push(path.to_path_buf());
+                self.material.directories.push(path.to_path_buf());
                 self.open.push(real);
-                self.folder(path);
+                self.directory(path);
                 self.open.pop();
             }
             Ok((source, found)) => {
@@ -299,7 +300,7 @@ impl MaterialWalk<'_> {
         }
         let target = match real.canonicalize() {
             Ok(target) => target,
-            // `ELOOP`: std has no stable name for it.
+            // The standard library has no stable name for `ELOOP`.
             Err(error) if error.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) => {
                 return Err(UnusableFile::Loop(written));
             }
@@ -309,7 +310,7 @@ impl MaterialWalk<'_> {
             }
             Err(error) => return Err(UnusableFile::Unreadable(error)),
         };
-        // A link on the way that is absolute, or leaves, is as bad as one that is so itself: it ends outside.
+        // Another link on the way may lead out too.
         if !target.starts_with(self.root) || self.leaves(real, &written) {
             return Err(UnusableFile::Leaving(written));
         }
@@ -319,8 +320,8 @@ impl MaterialWalk<'_> {
         Ok(target)
     }
 
-    /// Whether `written`, as the link at `real` says it, climbs out of the root on its way: installed elsewhere, such a
-    /// link leads elsewhere, even where it comes back here.
+    /// Whether `written`, the text of the link at `real`, leaves the root on its way, even if it comes back. In a copy of the
+    /// root such a link leads elsewhere.
     fn leaves(&self, real: &Path, written: &Path) -> bool {
         let mut at = real.parent().unwrap_or(self.root).to_path_buf();
         for part in written.components() {

@@ -1,5 +1,5 @@
-//! What others wrote, read with care: regular files only, never more than a limit, never out of the folder that was
-//! asked for. Everything that users and agents leave is read through here.
+//! Reads files that users and agents wrote: regular files only, never more than a limit, never outside the requested
+//! directory.
 
 pub mod at;
 pub mod below;

@@ -1,22 +1,22 @@
-//! Tells whether a file is the one that was seen before.
+//! Tells whether a file has changed, without reading it.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
 use nix::sys::stat::FileStat;
 
-/// What tells a file from the same file at another time, without reading it.
+/// Metadata that changes with the content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
     inode: u64,
     size: u64,
     modified: (i64, i64),
-    // Tools that keep the time of modification cannot keep this one.
+    // Tools can restore the time of modification, but not this time.
     changed: (i64, i64),
 }
 
 impl Stamp {
-    /// That of the file with this metadata.
+    /// The stamp of a file with this metadata.
     #[must_use]
     pub fn of(metadata: &Metadata) -> Self {
         Self {
@@ -27,7 +27,7 @@ impl Stamp {
         }
     }
 
-    /// That of the file that this was said of.
+    /// The same from what `fstatat` returns.
     pub(crate) fn of_stat(found: &FileStat) -> Self {
         Self {
             inode: found.st_ino,

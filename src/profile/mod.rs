@@ -1,13 +1,13 @@
-//! The registry of agents, and what the rest of the program has to know of each as data.
+//! The registry of agents, and the data about each that other modules need.
 //!
-//! An agent is a folder of `src/agent` and a line in the macro `agents`. The file `profile.rs` there belongs to this room, so that
-//! every other room can read it; the rest of the folder is code of the room `agent`.
+//! An agent is a directory in `src/agent` and a line in the macro `agents`. The file `profile.rs` in that directory belongs
+//! to this module, so that every other module can read it. The rest of the directory belongs to the module `agent`.
 
 use serde::{Deserialize, Serialize};
 
-/// Hands the registry to the macro `$each`. A line names the agent's folder, the types in it that implement
-/// [`Agent`](crate::agent::Agent), one for each way to start it, and their words in settings and artifacts. The first agent
-/// is meant where nothing names one.
+/// Calls the macro `$each` with the registry. A line names the agent's directory, the types in it that implement
+/// [`Agent`](crate::agent::Agent), one for each way to start it, and their names in settings and artifacts. The first agent
+/// is the default.
 macro_rules! agents {
     ($each:ident) => {
         $each! {
@@ -25,7 +25,7 @@ macro_rules! profiles {
             $(pub mod $family { pub mod profile; })+
         }
 
-        /// The program under which a case runs, by the way to start it.
+        /// An agent, and the way to start it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum AgentKind {
             $($(#[doc = concat!("`", $word, "` in settings and artifacts.")] #[serde(rename = $word)] $kind,)+)+
@@ -35,7 +35,7 @@ macro_rules! profiles {
             /// Every agent.
             pub const ALL: [AgentKind; [$($($word),+),+].len()] = [$($(AgentKind::$kind),+),+];
 
-            /// The word for it in settings and artifacts.
+            /// Its name in settings and artifacts.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -43,7 +43,7 @@ macro_rules! profiles {
                 }
             }
 
-            /// What is known of it.
+            /// Its profile.
             #[must_use]
             pub const fn profile(self) -> &'static Profile {
                 match self {
@@ -52,16 +52,16 @@ macro_rules! profiles {
             }
         }
 
-        /// What is known of each agent, the default one first.
+        /// The profiles of all agents, that of the default agent first.
         pub const PROFILES: [&Profile; [$(stringify!($family)),+].len()] = [$(&data::$family::profile::PROFILE),+];
     };
 }
 agents!(profiles);
 
-/// The agent that is meant where nothing names one.
+/// The default agent.
 pub const DEFAULT: &Profile = PROFILES[0];
 
-/// The mode of cases whose format was made for the default agent.
+/// The default mode of cases in the formats of the default agent.
 pub const DEFAULT_MODE: &str = DEFAULT.modes[0].0;
 
 impl Default for AgentKind {
@@ -74,109 +74,109 @@ impl Default for AgentKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Delivery {
-    /// In the folder where the agent looks for skills.
+    /// In the directory where the agent looks for skills.
     Native,
-    /// By the tools of an MCP server.
+    /// Through the tools of an MCP server.
     Mcp,
     /// Both ways at once.
     Both,
-    /// Not at all: the baseline.
+    /// Not at all: the control.
     None,
 }
 
-/// What an MCP client shows its model of a tool.
+/// What an MCP client shows its model about a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolDisplay {
-    /// The start of the description, and the descriptions of the arguments; of an unknown client too.
+    /// The start of the description, and the descriptions of the arguments. Also assumed for unknown clients.
     Arguments,
-    /// The whole description, and nothing that is said of the arguments.
+    /// The whole description, without those of the arguments.
     Description,
 }
 
-/// What is known of an agent.
+/// Data about an agent.
 #[derive(Debug)]
 pub struct Profile {
     /// Its name in messages.
     pub name: &'static str,
-    /// What its program is called on the PATH, where the settings name no other.
+    /// Its default program, found in the PATH.
     pub program: &'static str,
-    /// How to get the program, for a message behind a semicolon.
+    /// How to get the program, for the end of a message.
     pub how_to_get: &'static str,
-    /// Its built-in modes, in the order in which tables list them; the one without skills is its baseline.
+    /// Its built-in modes in the order of tables. The mode without skills is its control.
     pub modes: &'static [(&'static str, AgentKind, Delivery)],
-    /// Where it keeps what it knows of its user, in the user's home.
+    /// The directory of its own data, in the user's home.
     pub home: &'static str,
-    /// Where it keeps sessions, in that folder.
+    /// The directory of its sessions, in `home`.
     pub sessions: &'static str,
-    /// The file with its login, in that folder.
+    /// The file with its credentials, in `home`.
     pub credentials: &'static str,
-    /// What arguments speak of that choose another login.
+    /// Words in arguments that choose other credentials.
     pub login_arguments: &'static [&'static str],
-    /// The name of its session's file in a trial's folder.
+    /// The name of its session file in a trial's directory.
     pub session: &'static str,
-    /// Where it looks for skills in its working folder, today's folder first.
+    /// Where it looks for skills in its working directory, the current place first.
     pub skill_folders: &'static [&'static str],
-    /// The files that it takes for instructions wherever it finds them.
+    /// The names of files that it reads as instructions.
     pub instructions: &'static [&'static str],
-    /// What it follows from any depth below the folder that holds it.
+    /// Names that it reads in every parent of its working directory.
     pub follows: &'static [&'static str],
-    /// Variables that hold a folder's path where it runs a command.
+    /// Variables that it sets to the path of a directory for the commands that it runs.
     pub folder_variables: &'static [&'static str],
-    /// The keys of SKILL.md that it defines beside those of agentskills.io; their values are its own to judge.
+    /// The front matter keys that it defines in addition to those of agentskills.io. Their values are not checked.
     pub skill_keys: &'static [&'static str],
-    /// Whether it keeps skills that only users may call from its model.
+    /// Whether it hides skills from its model that only users may call.
     pub hides_user_only: bool,
-    /// How a prompt calls the skill `name`.
+    /// How a prompt calls a skill called `name`.
     pub calls_skill: &'static str,
-    /// Whether it says itself what a run cost.
+    /// Whether it reports the cost of a run.
     pub reports_cost: bool,
-    /// What it is called as a client of MCP servers.
+    /// Its name as a client of MCP servers.
     pub mcp_client: &'static str,
-    /// What it shows its model of their tools.
+    /// What it shows its model about their tools.
     pub shows: ToolDisplay,
-    /// Its own tools.
+    /// Its built-in tools.
     pub tools: AgentTools,
-    /// What it says of refusals.
+    /// Its phrases for refusals.
     pub refusals: RefusalPhrases,
 }
 
-/// The tools of an agent's own, as its model sees them, by what they do.
+/// The names of an agent's built-in tools, by what they do.
 #[derive(Debug)]
 pub struct AgentTools {
-    /// Read a resource of an MCP server by its URI.
+    /// Tools that read a resource of an MCP server by its URI.
     pub resources: &'static [&'static str],
-    /// Search for tools.
+    /// Tools that search for tools.
     pub searches: &'static [&'static str],
-    /// Show the file at `path`.
+    /// Tools that show the file at `path`.
     pub files: &'static [&'static str],
-    /// List what MCP servers have.
+    /// Tools that list what MCP servers have.
     pub lists: &'static [&'static str],
 }
 
-/// What an agent says of refusals where it sends no field.
+/// Phrases in the messages of an agent that show a refusal.
 #[derive(Debug)]
 pub struct RefusalPhrases {
-    /// What stands before an HTTP status in a message.
+    /// Text in front of an HTTP status.
     pub status: &'static [&'static str],
-    /// What it says, in lower case, of a refusal that passes by waiting.
+    /// Text, in lower case, of a temporary refusal.
     pub for_now: &'static [&'static str],
-    /// What it says, in lower case, of a login that is missing or not good.
+    /// Text, in lower case, about missing or invalid credentials.
     pub login: &'static [&'static str],
 }
 
 impl Profile {
-    /// Its folders in a repository, which hold skills and more.
+    /// Its directories in a repository, which contain skills and more.
     pub fn folders(&self) -> impl Iterator<Item = &'static str> {
         self.skill_folders.iter().filter_map(|folder| folder.split('/').next())
     }
 }
 
-/// What all agents have of something.
+/// The values of one part of all profiles.
 pub fn of_all<T, I: IntoIterator<Item = T>>(part: impl Fn(&'static Profile) -> I) -> impl Iterator<Item = T> {
     PROFILES.into_iter().flat_map(part)
 }
 
-/// Every agent in the order of tables and folders: the default one is the last.
+/// Every agent in the order of tables and directories: the default agent is the last.
 pub fn listed() -> impl Iterator<Item = &'static Profile> {
     PROFILES.into_iter().skip(1).chain([DEFAULT])
 }

@@ -1,6 +1,6 @@
-//! Cuts text that is too long to be shown or kept whole: the one place that decides where a cut falls.
+//! Cuts text that is too long to show or store.
 
-/// The first `most` characters of `text`, with `…` behind them where there are more.
+/// The first `most` characters of `text`, followed by `…` if there are more.
 #[must_use]
 pub fn start(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
@@ -9,7 +9,7 @@ pub fn start(text: &str, most: usize) -> String {
     }
 }
 
-/// `text` up to `most` bytes, or less where that would cut a character, and how many bytes are left out.
+/// At most the first `most` bytes of `text`, without a partial character, and the number of bytes left out.
 #[must_use]
 pub fn bytes(text: &str, most: usize) -> (&str, usize) {
     if text.len() <= most {

@@ -1,7 +1,7 @@
-//! A problem in a file that the user wrote: what, where, what was expected, what to do.
+//! A problem in a file that a user wrote: what, where, what was expected, what to do.
 //!
-//! Parsers return a value *and* diagnostics, so that one run shows every problem. A diagnostic carries the line it
-//! points into, so that drawing it never reads the disk again.
+//! Parsers return a value *and* diagnostics, so that one run shows every problem. A diagnostic contains the line that it
+//! points into, so that drawing it reads no file.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,27 +15,27 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The repository's settings allow it.
+    /// The settings allow it.
     Allowed,
-    /// The file works, but a measurement made with it is worth less.
+    /// The file works, but measurements with it are less reliable.
     Warning,
-    /// The case, skill or file cannot be used as it stands.
+    /// The case, skill or file cannot be used.
     Error,
 }
 
-/// How bad a kind of problem is by itself.
+/// The default severity of a kind of problem, and whether settings can change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// An error that no setting changes: what it is about cannot be read, or cannot be given to an agent.
+    /// An error that no setting changes: something cannot be read or given to an agent.
     Fixed,
-    /// An error, unless the settings say otherwise.
+    /// An error by default.
     Error,
-    /// A warning, unless the settings say otherwise.
+    /// A warning by default.
     Warning,
 }
 
 impl Level {
-    /// As a severity.
+    /// The default severity.
     #[must_use]
     pub fn severity(self) -> Severity {
         if self == Level::Warning { Severity::Warning } else { Severity::Error }
@@ -44,7 +44,7 @@ impl Level {
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $text:literal: $level:ident,)+) => {
-        /// The stable name of a kind of problem; what scripts match on.
+        /// A kind of problem. Its name is stable, so that scripts can match it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code { $($(#[doc = $doc])+ $name,)+ }
 
@@ -52,19 +52,19 @@ macro_rules! codes {
             /// Every code, in the order in which the docs list them.
             pub const ALL: &'static [Code] = &[$(Code::$name,)+];
 
-            /// The code as printed: kebab-case, never changed once released.
+            /// The printed name, in kebab case. It never changes after a release.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Code::$name => $text,)+ }
             }
 
-            /// How bad a problem of this kind is, where nobody says otherwise.
+            /// Its default level.
             #[must_use]
             pub fn level(self) -> Level {
                 match self { $(Code::$name => Level::$level,)+ }
             }
 
-            /// One line on what the code stands for.
+            /// Its meaning in one line.
             #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self { $(Code::$name => concat!($($doc),+).trim_ascii(),)+ }
@@ -212,46 +212,46 @@ impl Serialize for Code {
     }
 }
 
-/// A place in a text file.
+/// A location in a text file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct SourceLocation {
-    /// The file, relative to the repository's root where it lies below it.
+    /// The file, relative to the repository's root if it is inside it.
     pub path: PathBuf,
-    /// The line, from 1; 0 when the problem is the file as a whole.
+    /// The line, from 1; 0 for the whole file.
     pub line: usize,
-    /// The column in characters, from 1; 0 when the problem is the file as a whole.
+    /// The column in characters, from 1; 0 for the whole file.
     pub column: usize,
-    /// The line's text, for drawing.
+    /// The text of the line, to draw it.
     #[serde(skip)]
     pub excerpt: Option<Excerpt>,
 }
 
-/// The part of a line that a diagnostic points into, cut to what fits a screen.
+/// The part of a line that a diagnostic shows, short enough for a screen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Excerpt {
-    /// The text drawn.
+    /// The shown text.
     pub text: String,
     /// The bytes of `text` to mark.
     pub mark: Range<usize>,
 }
 
-/// Characters shown on either side of a mark in a very long line.
+/// The most characters shown on each side of the mark.
 const EXCERPT_REACH: usize = 60;
 
 impl SourceLocation {
-    /// The file as a whole.
+    /// The whole file.
     #[must_use]
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), line: 0, column: 0, excerpt: None }
     }
 
-    /// The bytes `range` of `text`, which need not be UTF-8.
+    /// The bytes `range` of `text`, which may not be UTF-8.
     #[must_use]
     pub fn in_text(path: impl Into<PathBuf>, text: &[u8], range: Range<usize>) -> Self {
         let start = range.start.min(text.len());
         let end = range.end.clamp(start, text.len());
         let line_start = (0..start).rev().find(|at| ends_line(text, *at)).map_or(0, |at| at + 1);
-        // A byte order mark is no character of the first line: editors do not count it.
+        // Editors do not count a byte order mark as a character of the first line.
         let mark = "\u{feff}".len();
         let line_start =
             if line_start == 0 && start >= mark && text.starts_with("\u{feff}".as_bytes()) { mark } else { line_start };
@@ -268,7 +268,7 @@ impl SourceLocation {
     }
 }
 
-/// Whether a line ends at the byte `at` of `text`: with LF, CR LF, or CR alone.
+/// Whether the byte `at` of `text` ends a line. Lines end with LF, CR LF or CR alone.
 #[must_use]
 pub fn ends_line(text: &[u8], at: usize) -> bool {
     text[at] == b'\n' || (text[at] == b'\r' && text.get(at + 1) != Some(&b'\n'))
@@ -285,7 +285,7 @@ impl Excerpt {
         let start = text.len();
         text.extend(marked.chars().take(EXCERPT_REACH).map(printable));
         let end = text.len();
-        // What follows a mark that was itself cut would read as if it followed directly.
+        // After a mark that is cut, text would seem to follow directly.
         let marked_whole = marked.chars().count() <= EXCERPT_REACH;
         text.extend(after.chars().take(if marked_whole { EXCERPT_REACH } else { 0 }).map(printable));
         if !marked_whole || after.chars().count() > EXCERPT_REACH {
@@ -295,7 +295,7 @@ impl Excerpt {
     }
 }
 
-/// Control characters as the pictures Unicode has for them, tabs aside.
+/// Control characters as their Unicode pictures, except tabs.
 fn printable(c: char) -> char {
     match c {
         '\t' => c,
@@ -305,54 +305,54 @@ fn printable(c: char) -> char {
     }
 }
 
-/// One problem, at its place.
+/// One problem and its location.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Diagnostic {
     /// The kind of problem.
     pub code: Code,
     /// How bad it is.
     pub severity: Severity,
-    /// Where it is.
+    /// Its location.
     pub place: SourceLocation,
     /// What is wrong, and what was expected.
     pub message: String,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// Why the repository's settings give it this severity.
+    /// The reason that the settings give for its severity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl Diagnostic {
-    /// A problem of this kind, as bad as its kind is by itself.
+    /// A problem of this kind with its default severity.
     pub fn new(code: Code, place: SourceLocation, message: impl Into<String>) -> Self {
         let severity = code.level().severity();
         Self { code, severity, place, message: message.into(), help: None, reason: None }
     }
 
-    /// Says what to do about it.
+    /// Adds what to do about it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Whether the thing it is about cannot be used.
+    /// Whether its subject cannot be used.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// Each of these once, where it first stands: what is wrong with a skill or a mode is the same for all its cases.
+/// These problems without duplicates: all cases of a skill or mode share its problems.
 #[must_use]
 pub fn once(problems: impl IntoIterator<Item = Diagnostic>) -> Vec<Diagnostic> {
-    let mut told = HashSet::new();
-    problems.into_iter().filter(|problem| told.insert(problem.clone())).collect()
+    let mut reported = HashSet::new();
+    problems.into_iter().filter(|problem| reported.insert(problem.clone())).collect()
 }
 
-/// The known word nearest to `word`, when it is near enough to be a slip.
+/// The known word nearest to `word`, if it is near enough for a typo.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
@@ -363,7 +363,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// The known words that are nearest, those first that share most with `word`.
+/// The `most` nearest known words, those that share most with `word` first.
 #[must_use]
 pub fn nearest_few<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let mut known: Vec<(f64, &str)> =
@@ -372,7 +372,7 @@ pub fn nearest_few<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, mos
     known.into_iter().take(most).map(|(_, known)| known).collect()
 }
 
-/// "did you mean `x`?" where a known word is near, else the list of known words.
+/// "did you mean `x`?" if a known word is near, otherwise the known words.
 #[must_use]
 pub fn suggest(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
@@ -382,13 +382,13 @@ pub fn suggest(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// The start of `text`, as messages quote it.
+/// The start of `text`, for messages that quote it.
 #[must_use]
 pub fn shorten(text: &str) -> String {
     cut::start(text, 60)
 }
 
-/// A place of `path` as `file:line:column`, the form that terminals and editors link.
+/// `file:line:column`, the form that terminals and editors link.
 impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path.display())?;
@@ -399,14 +399,14 @@ impl fmt::Display for SourceLocation {
     }
 }
 
-/// One line without the drawing: for logs, trial names and tests.
+/// One line without the drawing, for logs.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: [{}] {}", self.place, self.code, self.message)
     }
 }
 
-/// The path a user should see for `path`: relative to `root` where it lies below it.
+/// `path` as messages show it: relative to `root` if it is inside `root`.
 #[must_use]
 pub fn shown_path(root: &Path, path: &Path) -> PathBuf {
     path.strip_prefix(root).unwrap_or(path).to_path_buf()

@@ -1,5 +1,5 @@
-//! Text as users write it and read it: messages that point into a file, relative paths, lines of files of any size,
-//! the masking of secrets, and text from outside made safe to show.
+//! Text that users write and read: diagnostics that point into a file, names, relative paths, lines of files of any size,
+//! masking of secrets, and text from outside made safe to show.
 
 pub mod cut;
 pub mod diagnostic;

@@ -1,15 +1,15 @@
-//! What things may be called: ids that name a folder, and names as segments of a Rust path.
+//! Rules for names: ids that name a directory, segments of a Rust path, and filters of test names.
 
 use unicode_ident::{is_xid_continue, is_xid_start};
 
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shorten};
 use crate::text::safe;
 
-/// A name as a segment of a Rust path: everything but letters and digits, of any script, and `_` becomes `_`, and what Rust
-/// would not take as an identifier gets a `_` in front.
+/// A name as a segment of a Rust path: everything except letters and digits of any script becomes `_`. If the result is
+/// not an identifier of Rust, it gets a `_` in front.
 #[must_use]
 pub fn segment(name: &str) -> String {
-    // In the order of their bytes.
+    // Sorted by their bytes.
     const KEYWORDS: [&str; 52] = [
         "Self", "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do",
         "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
@@ -17,7 +17,7 @@ pub fn segment(name: &str) -> String {
         "super", "trait", "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while",
         "yield",
     ];
-    // Names of many thousand tests are made at each start: byte by byte where each is a character.
+    // Fast path for ASCII: each start makes the names of many thousand tests.
     let of_byte = |byte: u8| if byte.is_ascii_alphanumeric() { byte } else { b'_' };
     let bytes = name.is_ascii().then(|| name.bytes().map(of_byte).collect());
     let mut segment: String = match bytes.map(String::from_utf8) {
@@ -28,7 +28,7 @@ pub fn segment(name: &str) -> String {
     if segment.is_empty() {
         segment.push('_');
     }
-    // The longest keyword has eight letters, and none has a digit or a line.
+    // No keyword is longer than eight letters or has anything else in it.
     let may_be_keyword = segment.len() <= 8 && segment.bytes().all(|byte| byte.is_ascii_alphabetic());
     if starts_badly || segment == "_" || may_be_keyword && KEYWORDS.binary_search(&segment.as_str()).is_ok() {
         segment.insert(0, '_');
@@ -40,13 +40,13 @@ fn in_segment(c: char) -> char {
     if c.is_ascii_alphanumeric() || is_xid_continue(c) { c } else { '_' }
 }
 
-/// The longest name of a folder that is made of an id, in bytes: several of them make a path.
+/// The longest id in bytes: several ids make a path.
 pub const LONGEST_ID: usize = 100;
 
-/// Checks that `id` can name a folder, and a test, a run or a mode on a command line.
+/// Checks that `id` can name a directory, and a test, run or mode on a command line.
 ///
 /// # Errors
-/// Says, as the end of a sentence that starts with the id, what is wrong with it.
+/// What is wrong with it, as the rest of a sentence that starts with the id.
 pub fn check_id(id: &str) -> Result<(), &'static str> {
     if id.is_empty() {
         return Err("is empty");
@@ -69,11 +69,11 @@ pub fn check_id(id: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Checks that `id` can name a case: what a folder may be called on every system, with a letter or digit for its test's
-/// name. Other runners of prompts.csv take spaces, letters of any script and `-` in front.
+/// Checks that `id` can name a case: a directory on every system, and a test, which needs a letter or digit. Other runners
+/// of prompts.csv accept spaces, letters of any script and a `-` in front, so this does too.
 ///
 /// # Errors
-/// Says, as the end of a sentence that starts with the id, what is wrong with it.
+/// What is wrong with it, as the rest of a sentence that starts with the id.
 pub fn check_case_id(id: &str) -> Result<(), String> {
     if id.is_empty() {
         return Err("is empty".to_owned());
@@ -84,7 +84,7 @@ pub fn check_case_id(id: &str) -> Result<(), String> {
     if id.len() > LONGEST_ID {
         return Err(format!("is longer than {LONGEST_ID} bytes"));
     }
-    if let Some(c) = id.chars().find(|c| !may_be_in_a_case_id(*c)) {
+    if let Some(c) = id.chars().find(|c| !is_allowed_in_case_id(*c)) {
         return Err(match c {
             c if c.is_control() => "holds a line break or another control character".to_owned(),
             '/' | '\\' => format!("holds `{c}`, which separates directories"),
@@ -98,22 +98,22 @@ pub fn check_case_id(id: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn may_be_in_a_case_id(c: char) -> bool {
+fn is_allowed_in_case_id(c: char) -> bool {
     let separates = matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
     let unseen = matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
     let unseen = unseen || safe::is_live(c) || (c.is_whitespace() && c != ' ');
     !separates && !unseen
 }
 
-/// The problem for an `id` that [`check_case_id`] refuses.
+/// The diagnostic for an `id` that [`check_case_id`] rejects.
 pub(crate) fn id_problem(id: &str, why: &str, place: SourceLocation) -> Diagnostic {
     let shown = shorten(id);
     Diagnostic::new(Code::CaseId, place, format!("the case id {shown:?} {why}"))
         .help("use letters, digits, spaces, `-`, `_` and `.`: the id names a test and a directory")
 }
 
-/// Filters as `cargo test` takes them: a test is wanted whose name holds one of them, or is one of them where names
-/// must be `exact`. `-`, `+` and `_` count as one, and `/` as `::`.
+/// Filters of `cargo test`: they select a test whose name contains one of them or, if `exact`, equals one of them. `-`, `+`
+/// and `_` are the same, and so are `/` and `::`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filters {
     wanted: Vec<String>,
@@ -121,13 +121,13 @@ pub struct Filters {
 }
 
 impl Filters {
-    /// These filters; none want everything.
+    /// These filters; an empty list selects every test.
     #[must_use]
     pub fn new(wanted: &[String], exact: bool) -> Self {
         Self { wanted: wanted.iter().map(|filter| as_test_name(filter, exact)).collect(), exact }
     }
 
-    /// Whether the test of this name is wanted; the name is only made where it matters.
+    /// Whether the filters select the test of this name, which is made only if there are filters.
     #[must_use]
     pub fn want(&self, name: impl FnOnce() -> String) -> bool {
         if self.wanted.is_empty() {
@@ -138,14 +138,14 @@ impl Filters {
         self.wanted.iter().any(matches)
     }
 
-    /// The filters as names are written.
+    /// The filters in the form of test names.
     #[must_use]
     pub fn wanted(&self) -> &[String] {
         &self.wanted
     }
 }
 
-/// A filter as names are written: `xlsx/verify-it` finds `xlsx::verify_it::codex`.
+/// A filter in the form of test names: `xlsx/verify-it` finds `xlsx::verify_it::codex`.
 #[must_use]
 pub fn as_test_name(filter: &str, whole: bool) -> String {
     let path = filter.replace('/', "::");

@@ -1,17 +1,17 @@
-//! A path that a user wrote and that must stay below some folder.
+//! A path from a user that must stay inside some directory.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-/// A path without `..`, root, drive or NUL: joined to a folder it stays below it, symbolic links aside.
+/// A path without `..`, root, drive or NUL. Joined to a directory, it stays inside it, except through symbolic links.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelativePath(PathBuf);
 
 impl RelativePath {
-    /// Reads `text`, with `/` between the parts on every system.
+    /// Parses `text`, which has `/` between the parts on every system.
     ///
     /// # Errors
-    /// Says, as the end of a sentence that starts with the path, why it is not allowed.
+    /// Why it is not allowed, as the rest of a sentence that starts with the path.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.is_empty() {
             return Err("is empty");
@@ -28,7 +28,7 @@ impl RelativePath {
         let mut path = PathBuf::new();
         for part in Path::new(text).components() {
             match part {
-                // Behind `./` a drive is a plain name to the parser, and a drive again once that is dropped.
+                // In `./C:` the drive is a plain name, but without `./` it is a drive again.
                 Component::Normal(name)
                     if path.as_os_str().is_empty() && name.as_encoded_bytes().get(1) == Some(&b':') =>
                 {
@@ -46,7 +46,7 @@ impl RelativePath {
         Ok(Self(path))
     }
 
-    /// The path below the folder it is meant for.
+    /// The path.
     #[must_use]
     pub fn as_path(&self) -> &Path {
         &self.0

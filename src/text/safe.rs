@@ -1,10 +1,10 @@
-//! Text from outside (agents, providers, file names, skills), made safe to show: on a terminal it moves nothing and
-//! hides nothing, and in Markdown it is text and no structure.
+//! Makes text from outside (agents, providers, file names, skills) safe to show: it cannot move or hide anything on a
+//! terminal, and adds no structure to Markdown.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether a terminal may do something for this character, or draw what follows in another order.
+/// Whether a terminal may act on this character, or draw what follows in another order.
 #[must_use]
 pub fn is_live(c: char) -> bool {
     c.is_control()
@@ -27,22 +27,22 @@ fn escaped(text: &str, live: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// `text` on one line: breaks and tabs become spaces; escape sequences, other control characters and marks that
-/// reorder text are spelled out (`\u{1b}`).
+/// `text` on one line: line breaks and tabs become spaces; other control characters and marks that reorder text are
+/// spelled out (`\u{1b}`).
 #[must_use]
 pub fn line(text: &str) -> String {
     let breaks = |c: char| matches!(c, '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}');
     escaped(&text.replace("\r\n", " ").replace(breaks, " "), is_live).into_owned()
 }
 
-/// `text` with its line breaks and tabs, everything else as in [`line`].
+/// The same as [`line`], except that line breaks and tabs stay.
 #[must_use]
 pub fn block(text: &str) -> String {
     let live = |c: char| !matches!(c, '\n' | '\t') && (is_live(c) || matches!(c, '\u{2028}' | '\u{2029}'));
     escaped(&text.replace("\r\n", "\n"), live).into_owned()
 }
 
-/// `text` as one word of a POSIX shell's command, on one line.
+/// `text` as one word of a POSIX shell command, on one line.
 #[must_use]
 pub fn word(text: &str) -> String {
     let text = line(text);
@@ -50,7 +50,7 @@ pub fn word(text: &str) -> String {
     if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// `text` as plain text on one line of Markdown: no heading, link, HTML or cell of a table comes from it.
+/// `text` as plain text on one line of Markdown, without headings, links, HTML or table cells.
 #[must_use]
 pub fn markdown(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 8);
@@ -69,7 +69,7 @@ pub fn code(text: &str) -> String {
     let text = line(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let ticks = "`".repeat(longest + 1);
-    // A span that begins or ends with a tick, or is empty, needs a space.
+    // A span that is empty, or begins or ends with a backtick, needs a space.
     let space = if text.is_empty() || text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{ticks}{space}{text}{space}{ticks}")
 }

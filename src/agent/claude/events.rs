@@ -8,7 +8,8 @@ use super::listing::AttachmentFacts;
 use super::session::{BODY, SessionFacts};
 use super::sub_agents::{self, FinishedTask, SubAgents};
 use super::wire::{
-    Assistant, Block, ControlRequest, InitLine, LineHead, RateLimit, ResultLine, Retry, ToolInput, UserLine, parse,
+    Assistant, Block, ControlRequest, InitLine, LineHead, MessageContent, MessageLine, RateLimit, ResultLine, Retry,
+    ToolInput, parse,
 };
 use crate::agent::recorder::{EndedCall, ToolUse, TraceRecorder, texts};
 use crate::agent::refusal::Refusal;
@@ -60,9 +61,13 @@ impl<'a, 's> StreamDecoder<'a, 's> {
     }
 
     pub(super) fn line(&mut self, line: &[u8]) {
-        let Some(head) = parse::<LineHead>(line) else {
-            self.recorder.trace.damaged_lines += 1;
-            return;
+        let (head, message) = match parse::<MessageLine>(line) {
+            Some(line) => line.split(),
+            // The message has another shape than messages have.
+            None => match parse(line) {
+                Some(head) => (head, None),
+                None => return self.recorder.trace.damaged_lines += 1,
+            },
         };
         let by = head.parent_tool_use_id.0.unwrap_or_default();
         let time = head.timestamp.0.or_else(|| self.times.get(head.uuid.0.as_deref()?).cloned());
@@ -79,8 +84,8 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             }),
             ("system", "task_started") => parse(line).map(|task| self.sub_agents.task_started(task)),
             ("system", "task_notification") => parse(line).map(|task| self.task_ended(&task)),
-            ("assistant", _) => parse(line).map(|message| self.assistant(message, &by)),
-            ("user", _) => parse(line).map(|message| self.user(message, &by)),
+            ("assistant", _) => message.map(|line| self.assistant(line, &by)),
+            ("user", _) => message.map(|line| self.user(line.message.content, &by)),
             ("result", _) => parse(line).map(|result| self.result(result)),
             ("control_request", _) => parse(line).map(|ControlRequest { request }| {
                 let tool = request.tool_name.0.unwrap_or_default();
@@ -133,7 +138,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         let waiting = self.recorder.trace.waiting.clone();
         let read = match head.kind.as_str() {
             "assistant" => parse(line).map(|message| self.assistant(message, &by)),
-            "user" => parse(line).map(|message| self.user(message, &by)),
+            "user" => parse(line).map(|line: Assistant| self.user(line.message.content, &by)),
             // claude's own notes.
             _ => Some(()),
         };
@@ -278,8 +283,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         self.open.made(&mut self.recorder.trace, call);
     }
 
-    fn user(&mut self, line: UserLine, by: &str) {
-        let content = line.message.content;
+    fn user(&mut self, content: MessageContent, by: &str) {
         if content.is_full() {
             self.recorder.trace.lose("a message of more parts than are read");
         }

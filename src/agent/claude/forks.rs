@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Deserialize;
 
 use super::session::BODY;
-use super::wire::{UserLine, parse};
+use super::wire::{Assistant, parse};
 use crate::agent::lenient::Lenient;
 use crate::skill::slug;
 
@@ -73,7 +73,7 @@ pub(super) fn slug_without_plugin(name: &str) -> String {
 }
 
 /// The skill whose body a line is, by the name of its directory.
-fn skill_of_body(line: &UserLine) -> Option<String> {
+fn skill_of_body(line: &Assistant) -> Option<String> {
     let text = line.message.content.0.iter().find_map(|block| block.text.as_deref())?;
     let directory = text.strip_prefix(BODY)?.lines().next()?.trim();
     Some(directory.rsplit(['/', '\\']).next()?.to_owned()).filter(|name| !name.is_empty())

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::wire::{Assistant, LineHead, ResultLine, UserLine, parse};
+use super::wire::{Assistant, LineHead, ResultLine, parse};
 
 /// The keys that each kind of line keeps. Other kinds keep all keys.
 const KEYS: [(&str, &[&str]); 4] = [
@@ -54,8 +54,7 @@ const KEYS: [(&str, &[&str]); 4] = [
 /// Whether the decoder can read the line. One that it cannot read (with a duplicate key, say) must not become readable.
 fn is_readable(line: &[u8]) -> bool {
     parse::<LineHead>(line).is_some_and(|head| match head.kind.as_str() {
-        "assistant" => parse::<Assistant>(line).is_some(),
-        "user" => parse::<UserLine>(line).is_some(),
+        "assistant" | "user" => parse::<Assistant>(line).is_some(),
         "result" => parse::<ResultLine>(line).is_some(),
         _ => true,
     })

@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::agent::lenient::Lenient;
@@ -42,6 +43,28 @@ pub(super) struct LineHead {
     pub parent_tool_use_id: Lenient<String>,
 }
 
+/// A line and its message, decoded in one pass: almost all lines of a long trace have one.
+#[derive(Deserialize)]
+pub(super) struct MessageLine {
+    #[serde(rename = "type")]
+    kind: String,
+    subtype: Lenient<String>,
+    timestamp: Lenient<String>,
+    uuid: Lenient<String>,
+    parent_tool_use_id: Lenient<String>,
+    message: Option<ModelMessage>,
+    error: Lenient<String>,
+}
+
+impl MessageLine {
+    /// What every line has, and the message.
+    pub(super) fn split(self) -> (LineHead, Option<Assistant>) {
+        let Self { kind, subtype, timestamp, uuid, parent_tool_use_id, message, error } = self;
+        let head = LineHead { kind, subtype, timestamp, uuid, parent_tool_use_id };
+        (head, message.map(|message| Assistant { message, error }))
+    }
+}
+
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct InitLine {
@@ -58,6 +81,7 @@ pub(super) struct McpServerStatus {
     pub status: String,
 }
 
+/// A message of a user or a model.
 #[derive(Deserialize)]
 pub(super) struct Assistant {
     pub message: ModelMessage,
@@ -81,17 +105,6 @@ impl ModelMessage {
     pub(super) fn is_synthetic(&self) -> bool {
         self.model.0.as_deref() == Some("<synthetic>")
     }
-}
-
-#[derive(Deserialize)]
-pub(super) struct UserLine {
-    pub message: User,
-}
-
-#[derive(Deserialize)]
-pub(super) struct User {
-    #[serde(default)]
-    pub content: MessageContent,
 }
 
 #[derive(Default, Deserialize)]
@@ -354,13 +367,29 @@ impl MessageContent {
 
 impl<'de> Deserialize<'de> for MessageContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = <&RawValue>::deserialize(deserializer)?.get();
-        if raw.starts_with('"') {
-            let text = Some(serde_json::from_str(raw).map_err(D::Error::custom)?);
-            return Ok(Self(vec![Block { kind: "text".to_owned(), text, ..Block::default() }]));
+        // A visitor, not a `RawValue`, which would read the content twice.
+        struct Blocks;
+        impl<'de> Visitor<'de> for Blocks {
+            type Value = MessageContent;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of blocks")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<MessageContent, E> {
+                let text = Some(text.to_owned());
+                Ok(MessageContent(vec![Block { kind: "text".to_owned(), text, ..Block::default() }]))
+            }
+
+            fn visit_unit<E>(self) -> Result<MessageContent, E> {
+                Ok(MessageContent::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<MessageContent, A::Error> {
+                FirstItems::deserialize(SeqAccessDeserializer::new(items)).map(|blocks| MessageContent(blocks.0))
+            }
         }
-        let blocks: Option<FirstItems<Block>> = serde_json::from_str(raw).map_err(D::Error::custom)?;
-        Ok(Self(blocks.unwrap_or_default().0))
+        deserializer.deserialize_any(Blocks)
     }
 }
 
@@ -370,8 +399,9 @@ pub(super) struct ToolTexts(pub String);
 impl<'de> Deserialize<'de> for ToolTexts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let content = MessageContent::deserialize(deserializer)?;
-        let texts: Vec<String> = content.0.into_iter().filter_map(|block| block.text.or(block.tool_name.0)).collect();
-        let mut text = texts.join("\n");
+        let mut texts = content.0.into_iter().filter_map(|block| block.text.or(block.tool_name.0));
+        let mut text = texts.next().unwrap_or_default();
+        texts.for_each(|next| text.extend(["\n", &next]));
         // One byte more than the limit shows that the answer is longer.
         shorten(&mut text, MAX_ANSWER + 1);
         Ok(Self(text))

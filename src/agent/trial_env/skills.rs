@@ -199,7 +199,7 @@ impl SkillContents {
         let copied = material.copy(to, file_mode)?;
         let slug = Path::new(slug);
         self.directories.push(slug.to_path_buf());
-        self.directories.extend(material.folders.iter().map(|path| slug.join(path)));
+        self.directories.extend(material.directories.iter().map(|path| slug.join(path)));
         for (file, digest) in material.files.iter().zip(copied.files) {
             let metadata = fs::symlink_metadata(to.join(&file.path))
                 .map_err(|error| MaterialProblem { path: file.path.clone(), why: UnusableFile::Unreadable(error) })?;

@@ -1,16 +1,14 @@
 //! A JSON schema that a user wrote, and whether an answer follows it. A short schema whose subschemas refer to each other can
 //! take forever, so its work is counted first.
 
+#[cfg_attr(not(feature = "schemas"), path = "validator_off.rs")]
+mod validator;
 mod work;
 
-use std::fmt;
-
-use jsonschema::Validator;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::text::cut;
-
+use validator::Validator;
 pub use work::{MOST_WORK, TooMuchWork};
 
 /// A schema that can be used.
@@ -34,6 +32,9 @@ pub enum SchemaError {
         /// Why, in short.
         why: String,
     },
+    /// The feature is off.
+    #[error("needs a feature that is off; add \"schemas\" to the `features` of skill-evals in Cargo.toml")]
+    FeatureOff,
     /// It takes too much work, whatever the answer.
     #[error(transparent)]
     TooMuch(#[from] TooMuchWork),
@@ -49,22 +50,13 @@ impl Schema {
     pub fn new(value: Value) -> Result<Self, SchemaError> {
         // Checked first: nested `unevaluatedProperties` make compiling slow too.
         work::check(&value)?;
-        let validator = jsonschema::validator_for(&value).map_err(|error| {
-            let at = error.instance_path().to_string();
-            let at = if at.is_empty() { at } else { format!(" at {at}") };
-            SchemaError::Invalid { at, why: short(&error) }
-        })?;
+        let validator = validator::compile(&value)?;
         Ok(Self { value, validator })
     }
 
     /// The first `most` problems of `answer`. An error if to find them takes too much work.
     pub fn problems(&self, answer: &Value, most: usize) -> Result<Vec<String>, TooMuchWork> {
         work::check_with(&self.value, answer)?;
-        let found = self.validator.iter_errors(answer).take(most);
-        Ok(found.map(|error| format!("{} at `{}`", short(&error), error.instance_path())).collect())
+        Ok(validator::problems(&self.validator, answer, most))
     }
-}
-
-fn short(error: &impl fmt::Display) -> String {
-    cut::start(&error.to_string(), 200).replace(char::is_control, " ")
 }

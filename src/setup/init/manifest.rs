@@ -58,8 +58,9 @@ impl CrateSource {
                 }
             }
         }
-        // The tests do not need the program's dependencies.
+        // The tests do not need the program's dependencies. The first cases have an `output_schema`.
         dependency.insert("default-features", false.into());
+        dependency.insert("features", Value::Array(["schemas"].into_iter().collect()));
         dependency
     }
 }

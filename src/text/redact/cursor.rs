@@ -1,23 +1,23 @@
-//! A place in a stream of which some bytes may still be to come.
+//! A position in a stream whose next bytes may not have arrived yet.
 
-/// Most backslashes that one escape has: seven in a string in a string in a string, and as many for each of the value's own.
+/// The most backslashes of one escape: seven in a string in a string in a string, and as many for each in the value.
 pub(super) const MAX_BACKSLASHES: usize = 64;
 
-/// More bytes are needed to tell.
+/// The answer depends on bytes that have not arrived yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NeedsMoreBytes;
 
-/// A place in the bytes that are there.
+/// A position in the bytes that have arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ByteCursor<'a> {
     pub bytes: &'a [u8],
     pub at: usize,
-    /// Whether the stream ends with `bytes`.
+    /// Whether `bytes` ends the stream.
     pub last: bool,
 }
 
 impl ByteCursor<'_> {
-    /// The byte here; `None` behind the stream's end.
+    /// The next byte; `None` at the end of the stream.
     pub fn peek(&self) -> Result<Option<u8>, NeedsMoreBytes> {
         match self.bytes.get(self.at) {
             None if !self.last => Err(NeedsMoreBytes),
@@ -29,7 +29,7 @@ impl ByteCursor<'_> {
         self.at += bytes;
     }
 
-    /// Goes behind the backslashes here, and counts them.
+    /// Skips the backslashes here, and counts them.
     pub fn backslashes(&mut self) -> Result<usize, NeedsMoreBytes> {
         let mut count = 0;
         while count < MAX_BACKSLASHES && self.peek()? == Some(b'\\') {
@@ -39,13 +39,13 @@ impl ByteCursor<'_> {
         Ok(count)
     }
 
-    /// Goes behind `u00e9`, if it is that unit of UTF-16.
+    /// Skips the escape `u00e9` of this UTF-16 unit, if it is here.
     pub fn unicode(&mut self, unit: u16) -> Result<bool, NeedsMoreBytes> {
         let [high, low] = unit.to_be_bytes().map(digits);
         Ok(self.literal(b"u")? && self.literal(&high)? && self.literal(&low)?)
     }
 
-    /// Goes behind `%e9`, or `%25e9` as it is escaped once more, if it is that byte.
+    /// Skips the escape `%e9` of this byte, or the doubly escaped `%25e9`, if it is here.
     pub fn percent(&mut self, byte: u8) -> Result<bool, NeedsMoreBytes> {
         let digits = digits(byte);
         let start = self.at;
@@ -56,7 +56,7 @@ impl ByteCursor<'_> {
         Ok(self.literal(b"%")? && self.literal(&digits)?)
     }
 
-    /// Goes behind these bytes in either case, if they stand here.
+    /// Skips these bytes in either case, if they are here.
     pub fn literal(&mut self, expected: &[u8]) -> Result<bool, NeedsMoreBytes> {
         for byte in expected {
             if self.peek()?.is_none_or(|found| !found.eq_ignore_ascii_case(byte)) {

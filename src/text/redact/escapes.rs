@@ -1,10 +1,10 @@
-//! The escapes of JSON around a secret: a mask covers them whole, so that valid JSON stays valid.
+//! JSON escapes around a secret. A mask covers whole escapes, so that valid JSON stays valid.
 
 use super::cursor::{ByteCursor, MAX_BACKSLASHES, NeedsMoreBytes};
 
-/// Where a mask begins so that a secret at `at` takes no part of an escape: in front of the backslashes there, of the
-/// `\uXXXX` that it begins in, and of that one's first half. Nothing in front of `from` counts; `before` backslashes
-/// stand there.
+/// Where the mask of a secret at `at` begins so that it splits no escape: before the backslashes there, before the `\uXXXX`
+/// that the secret begins in, and before the first half of that pair. It is not before `from`, which follows `before`
+/// backslashes.
 pub(super) fn start(bytes: &[u8], from: usize, at: usize, before: usize) -> usize {
     let bytes = &bytes[..at];
     let inside = (0..4).find_map(|digits| unicode(&bytes[from..], digits).then(|| at - digits - 1));
@@ -15,28 +15,25 @@ pub(super) fn start(bytes: &[u8], from: usize, at: usize, before: usize) -> usiz
     start
 }
 
-/// Whether these digits are of the first half of a pair, which the second half follows.
+/// Whether these digits are the first half of a surrogate pair.
 fn is_first_half(digits: &[u8]) -> bool {
     matches!(digits, [b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B', ..])
 }
 
-/// Whether `bytes` end with `\u` and so many hexadecimal digits.
+/// Whether `bytes` ends with `\u` and this many hexadecimal digits.
 fn unicode(bytes: &[u8], digits: usize) -> bool {
     let Some(end) = bytes.len().checked_sub(digits) else { return false };
     bytes[..end].ends_with(b"\\u") && bytes[end..].iter().all(u8::is_ascii_hexdigit)
 }
 
-/// The first of the backslashes in front of `at`. Of more than any escape has only an odd one counts.
+/// The first of the backslashes before `at`. If there are more than any escape has, only an odd one counts.
 fn backslashes(bytes: &[u8], from: usize, at: usize, before: usize) -> usize {
     let here = bytes[from..at].iter().rev().take_while(|byte| **byte == b'\\').count();
     let all = here + if at - here == from { before } else { 0 };
     at - if all > MAX_BACKSLASHES { all % 2 } else { here }
 }
 
-/// Where the escape ends that `end` is in, if the escapes begin at the cursor.
-///
-/// # Errors
-/// When more bytes are needed to tell.
+/// The end of the escape that contains `end`, if escapes begin at the cursor.
 pub(super) fn end(mut cursor: ByteCursor<'_>, end: usize) -> Result<usize, NeedsMoreBytes> {
     while cursor.at < end {
         let high = escape(&mut cursor)?;
@@ -49,7 +46,7 @@ pub(super) fn end(mut cursor: ByteCursor<'_>, end: usize) -> Result<usize, Needs
     Ok(cursor.at)
 }
 
-/// Goes behind an escape, or else a byte. Says whether it is the first half of a pair.
+/// Skips an escape or a byte. Returns whether it is the first half of a surrogate pair.
 fn escape(cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMoreBytes> {
     let backslash = cursor.peek()? == Some(b'\\');
     cursor.skip(1);

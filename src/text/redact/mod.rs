@@ -1,8 +1,8 @@
-//! Masks secrets in what is kept: the values of known secret variables in every form in which text carries them, and
-//! the shapes of well-known keys.
+//! Masks secrets in stored text: the values of known secret variables in every form that text may have, and well-known
+//! kinds of keys.
 //!
-//! One search finds the places where a secret may begin, by its first bytes; a look at each such place tells whether it
-//! does. A look that needs more bytes than have come waits for them, so that a stream in pieces is masked as a whole.
+//! One search finds where a secret may begin, by its first bytes. A second check at each such place decides. If the check
+//! needs bytes that have not arrived yet, it waits for them. So a stream in pieces is masked like the whole.
 
 mod cursor;
 mod escapes;
@@ -22,49 +22,49 @@ use search::TextSearch;
 use shapes::{KeyReader, KeyTail, LOOK_BEHIND};
 use value::SecretForm;
 
-/// What stands in place of a secret.
+/// Replaces a secret.
 pub const MASK: &str = "[masked]";
 
-/// What stands in place of a secret that is a number: JSON may have it without quotes, and stays JSON.
+/// Replaces a secret that is a number. JSON may contain it without quotes, and must stay JSON.
 const NUMBER_MASK: &str = "99999999";
 
-/// Whether something in a text may be masked: what it was cannot be seen.
+/// Whether a text may contain a mask.
 #[must_use]
 pub fn is_masked(text: &str) -> bool {
     [MASK, NUMBER_MASK].iter().any(|mask| text.contains(mask))
 }
 
-/// Knows what to mask.
+/// Masks secrets.
 #[derive(Clone, Debug)]
 pub struct Redactor {
-    /// Finds the beginnings of secrets.
+    /// Finds where secrets may begin.
     search: TextSearch<SecretKind>,
-    /// Forms of known values, longer ones first: of two that start alike the whole one goes.
+    /// The forms of known values, longer ones first: if one begins with another, the longer one is masked.
     forms: Vec<SecretForm>,
 }
 
-/// What may begin somewhere.
+/// The kinds of secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SecretKind {
-    /// The form of this number.
+    /// A form of a known value, by its index.
     Form(usize),
     /// A well-known key.
     Shape,
 }
 
-/// A secret that begins somewhere.
+/// A secret in a text.
 struct Secret {
-    /// Where it ends, or where `tail` goes on.
+    /// Where it ends, or where `tail` begins.
     end: usize,
-    /// How it goes on there.
+    /// The rest of a key whose end is not known yet.
     tail: Option<KeyTail>,
-    /// What stands in its place.
+    /// Replaces it.
     mask: &'static str,
 }
 
 impl Redactor {
-    /// Masks these values, plain, escaped and in base64, and the shapes of well-known keys. Values of fewer than eight
-    /// bytes are words, and stay.
+    /// Masks these values, plain, escaped and in base64, and well-known kinds of keys. Values of fewer than eight bytes are
+    /// not masked: they may be ordinary words.
     #[must_use]
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let forms: BTreeSet<SecretForm> = values.into_iter().flat_map(value::forms).collect();
@@ -97,10 +97,10 @@ impl Redactor {
         String::from_utf8_lossy(&self.mask(text.as_bytes())).into_owned()
     }
 
-    /// Masks a stream that comes in pieces, as [`mask`](Self::mask) masks the whole.
+    /// Masks a stream in pieces, with the same result as [`mask`](Self::mask) for the whole.
     #[must_use]
     pub fn stream(&self) -> Masker<'_> {
-        Masker { redactor: self, held: Vec::new(), seen: 0, eater: None, masked: false, backslashes: 0 }
+        Masker { redactor: self, held: Vec::new(), returned: 0, key: None, masked: false, backslashes: 0 }
     }
 
     /// The secret that begins at the cursor.
@@ -124,54 +124,54 @@ impl Redactor {
     }
 }
 
-/// Masks a stream piece by piece. It keeps back what may be the start of a secret.
+/// Masks a stream piece by piece. It holds back what may be the start of a secret.
 #[derive(Debug)]
 pub struct Masker<'a> {
     redactor: &'a Redactor,
-    /// The stream's last bytes.
+    /// The last bytes of the stream.
     held: Vec<u8>,
-    /// How many of `held` were given out; some stay, since what is a key depends on what stands in front of it.
-    seen: usize,
-    /// Eats a key that has begun.
-    eater: Option<KeyReader>,
-    /// Whether what was given out last was a mask.
+    /// How many of `held` were returned already. Some stay, since they decide whether a key begins after them.
+    returned: usize,
+    /// Reads a key that has begun.
+    key: Option<KeyReader>,
+    /// Whether the output ends with a mask.
     masked: bool,
-    /// How many backslashes were given out last.
+    /// How many backslashes the output ends with.
     backslashes: usize,
 }
 
 impl Masker<'_> {
-    /// Takes a piece; returns what can be written now.
+    /// Takes a piece. Returns the masked text that is final.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
-        self.go_on(false)
+        self.masked_so_far(false)
     }
 
-    /// What is still held, at the stream's end.
+    /// The rest, at the end of the stream.
     pub fn finish(&mut self) -> Vec<u8> {
-        self.go_on(true)
+        self.masked_so_far(true)
     }
 
-    /// Gives out what is decided.
-    fn go_on(&mut self, last: bool) -> Vec<u8> {
+    /// Returns the masked text that is final.
+    fn masked_so_far(&mut self, last: bool) -> Vec<u8> {
         let held = std::mem::take(&mut self.held);
         let mut out = Vec::with_capacity(held.len());
-        // What is given out next, and where to search on.
-        let (mut from, mut at) = (self.seen, self.seen);
-        // A beginning that is cut off here begins behind this.
+        // What is returned next, and where the search goes on.
+        let (mut from, mut at) = (self.returned, self.returned);
+        // A secret whose first bytes are not all here yet begins after this.
         let decided = if last { held.len() } else { held.len().saturating_sub(search::LONGEST - 1) };
         loop {
-            if let Some(eater) = &mut self.eater {
-                let (eaten, over) = eater.eat(&held[at..], last);
-                at += eaten;
+            if let Some(key) = &mut self.key {
+                let (read, is_over) = key.read(&held[at..], last);
+                at += read;
                 from = at;
-                if !over {
+                if !is_over {
                     break;
                 }
-                self.eater = None;
+                self.key = None;
             }
             let found = self.redactor.search.find(&held, at).filter(|start| *start < decided);
-            // A mask takes escapes whole: it may begin in front of the secret.
+            // A mask covers whole escapes, so it may begin before the secret.
             let undecided = found.unwrap_or(decided.max(from));
             let start = if last && found.is_none() {
                 undecided
@@ -193,7 +193,7 @@ impl Masker<'_> {
                         out.extend_from_slice(mask.as_bytes());
                     }
                     (self.masked, self.backslashes) = (true, 0);
-                    self.eater = tail.map(KeyReader::new);
+                    self.key = tail.map(KeyReader::new);
                     (from, at) = (end, end);
                 }
                 Err(NeedsMoreBytes) => {
@@ -204,7 +204,7 @@ impl Masker<'_> {
             }
         }
         let keep = from.saturating_sub(LOOK_BEHIND);
-        self.seen = from - keep;
+        self.returned = from - keep;
         self.held = held[keep..].to_vec();
         out
     }

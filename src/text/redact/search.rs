@@ -1,27 +1,27 @@
-//! Finds the places where one of many short texts stands, about as fast as bytes can be read.
+//! Finds where one of many short texts may begin, about as fast as bytes can be read.
 
 use std::collections::HashMap;
 
-/// Longest text that is searched for; the rest of a longer one is left to who looks there.
+/// The longest text that is searched for. Of a longer text only the start is compared.
 pub(super) const LONGEST: usize = 6;
 
-/// What is known of each pair of bytes.
+/// Flags for each pair of bytes.
 #[derive(Clone)]
 struct BytePairs(Box<[u8; 1 << 16]>);
 
 /// The first and second byte of a text.
 const FIRST: u8 = 1;
 
-/// Its third and fourth byte: what comes two bytes behind a [`FIRST`] pair.
+/// Its third and fourth byte, two bytes after a [`FIRST`] pair.
 const THIRD: u8 = FIRST << 1;
 
 /// Its second and third byte.
 const SECOND: u8 = 4;
 
-/// Its fourth and fifth byte: what comes two bytes behind a [`SECOND`] pair.
+/// Its fourth and fifth byte, two bytes after a [`SECOND`] pair.
 const FOURTH: u8 = SECOND << 1;
 
-/// Pairs that are looked at in one go.
+/// Pairs that are checked at once.
 const BLOCK: usize = 8;
 
 impl BytePairs {
@@ -30,7 +30,7 @@ impl BytePairs {
         Self(Box::new([0; 1 << 16]))
     }
 
-    /// Notes the pair of these bytes; where a text has ended any byte may stand.
+    /// Adds a flag to the pair of these bytes. After the end of a text any byte may follow.
     fn add(&mut self, first: Option<&u8>, second: Option<&u8>, what: u8) {
         let any = |byte: Option<&u8>| byte.map_or(0..=u8::MAX, |byte| *byte..=*byte);
         for first in any(first) {
@@ -51,42 +51,42 @@ impl std::fmt::Debug for BytePairs {
     }
 }
 
-/// Texts of two bytes or more, each with what it stands for.
+/// Texts of at least two bytes, each with its meaning.
 #[derive(Clone, Debug)]
 pub(super) struct TextSearch<T> {
-    /// The pairs of bytes with which texts begin.
+    /// The pairs of bytes that texts begin with.
     pairs: BytePairs,
     /// The texts, by their first two bytes.
     texts: HashMap<[u8; 2], Vec<(Vec<u8>, T)>>,
 }
 
 impl<T: Copy + Ord> TextSearch<T> {
-    /// Searches for the first [`LONGEST`] bytes of each of these texts. Shorter ones than two bytes are never found.
+    /// Searches for the first [`LONGEST`] bytes of each text. A text of fewer than two bytes is never found.
     pub fn new(texts: impl IntoIterator<Item = (Vec<u8>, T)>) -> Self {
         let mut search = Self { pairs: BytePairs::new(), texts: HashMap::new() };
-        for (mut text, stands_for) in texts {
+        for (mut text, meaning) in texts {
             text.truncate(LONGEST);
             let Some(start) = text.first_chunk::<2>().copied() else { continue };
             for (first, what) in [FIRST, SECOND, THIRD, FOURTH].into_iter().enumerate() {
                 search.pairs.add(text.get(first), text.get(first + 1), what);
             }
-            search.texts.entry(start).or_default().push((text, stands_for));
+            search.texts.entry(start).or_default().push((text, meaning));
         }
-        // In the order in which they are to be tried, whichever text was found.
+        // Sorted in the order in which they are tried.
         for texts in search.texts.values_mut() {
-            texts.sort_by_key(|(_, stands_for)| *stands_for);
+            texts.sort_by_key(|(_, meaning)| *meaning);
         }
         search
     }
 
-    /// The first place from `from` on where a text may stand.
+    /// The first position, at or after `from`, where a text may begin.
     pub fn find(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let begins = |at: usize| match bytes.get(at..) {
             Some([a, b, c, ..]) => self.pairs.get(*a, *b) & FIRST != 0 && self.pairs.get(*b, *c) & SECOND != 0,
             Some([a, b]) => self.pairs.get(*a, *b) & FIRST != 0,
             _ => false,
         };
-        // Every second pair is enough: a text shows its first and third there, or its second and fourth.
+        // Every second pair is enough: it is the first and third pair of a text, or the second and fourth.
         let mut at = from;
         while let Some(block) = bytes.get(at + 1..at + 3 + 2 * BLOCK) {
             let (pairs, _) = block.as_chunks::<2>();
@@ -103,9 +103,9 @@ impl<T: Copy + Ord> TextSearch<T> {
         (at..bytes.len()).find(|&at| begins(at))
     }
 
-    /// What the texts that `bytes` begin with stand for.
+    /// The meanings of the texts that `bytes` begins with.
     pub fn at<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = T> + 'a {
         let texts = bytes.first_chunk().and_then(|pair| self.texts.get(pair)).map_or(&[][..], Vec::as_slice);
-        texts.iter().filter(|(text, _)| bytes.starts_with(text)).map(|(_, stands_for)| *stands_for)
+        texts.iter().filter(|(text, _)| bytes.starts_with(text)).map(|(_, meaning)| *meaning)
     }
 }

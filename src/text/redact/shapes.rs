@@ -1,19 +1,19 @@
-//! The shapes of well-known keys.
+//! Well-known kinds of keys.
 
 use super::cursor::{ByteCursor, MAX_BACKSLASHES, NeedsMoreBytes};
 
-/// How far a key goes on behind its beginning.
+/// How a key goes on after its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyTail {
     /// Letters, digits, `_` and `-`.
     Word,
-    /// Those and `.`: the parts of a JSON web token.
+    /// The same and `.`: the parts of a JSON web token.
     Dotted,
-    /// To the end marker of a private key, or to what none has in it.
+    /// Up to the end marker of a private key, or a byte that no private key contains.
     Pem,
 }
 
-/// A key of one word: how it begins, of what bytes it is, and how many there are at least.
+/// A key of one word: its start, the bytes that may follow, and their least number.
 struct KeyShape {
     start: &'static str,
     of: fn(u8) -> bool,
@@ -33,10 +33,10 @@ fn is_capital(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit()
 }
 
-/// `OpenAI`, Anthropic and their like; this one is looked at for what stands in front: `task-…` is a word.
+/// Keys of `OpenAI`, Anthropic and others. The byte before decides, since `task-…` is an ordinary word.
 const SK: &str = "sk-";
 
-/// Keys that begin in a way that no word does.
+/// Keys that begin like no ordinary word.
 const WORDS: [KeyShape; 28] = {
     const fn word(start: &'static str, of: fn(u8) -> bool, least: usize) -> KeyShape {
         KeyShape { start, of, least }
@@ -79,27 +79,24 @@ const WORDS: [KeyShape; 28] = {
 /// A JSON web token: two objects in base64.
 const TOKEN: &str = "eyJ";
 
-/// Most bytes of a token's first part.
+/// The most bytes of a token's first part.
 const LONGEST_HEADER: usize = 1_000;
 
-/// A private key block, and what it may say of itself.
+/// The start of a private key block.
 const PEM: &str = "-----BEGIN ";
 
-/// Longest that a marker of a block is behind its first word.
+/// The most bytes of a block marker after its first word.
 const LONGEST_MARKER: usize = 60;
 
-/// The beginnings of all shapes.
+/// The beginnings of all kinds.
 pub(super) fn beginnings() -> impl Iterator<Item = &'static str> {
     WORDS.iter().map(|word| word.start).chain([SK, TOKEN, PEM])
 }
 
-/// How many bytes in front of a key are looked at.
+/// How many bytes before a key are checked.
 pub(super) const LOOK_BEHIND: usize = 6;
 
-/// The end of the beginning of a key at the cursor, and how it goes on. `None` where none begins.
-///
-/// # Errors
-/// When more bytes are needed to tell.
+/// The end of the beginning of the key at the cursor, and how the key goes on. `None` if no key begins there.
 pub(super) fn begins(cursor: ByteCursor<'_>) -> Result<Option<(usize, KeyTail)>, NeedsMoreBytes> {
     for KeyShape { start, of, least } in &WORDS {
         if let Some(end) = word(cursor, start, *of, *least)? {
@@ -117,7 +114,7 @@ pub(super) fn begins(cursor: ByteCursor<'_>) -> Result<Option<(usize, KeyTail)>,
     Ok(pem(cursor)?.map(|end| (end, KeyTail::Pem)))
 }
 
-/// Goes behind `expected`, in this case.
+/// Skips `expected` if it is at the cursor.
 fn exactly(cursor: &mut ByteCursor<'_>, expected: &str) -> Result<bool, NeedsMoreBytes> {
     for byte in expected.bytes() {
         if cursor.peek()? != Some(byte) {
@@ -146,7 +143,7 @@ fn word(
     Ok(Some(cursor.at))
 }
 
-/// Whether a word can begin behind these bytes: no letter stands there, but for those of an escape.
+/// Whether a word can begin after these bytes: they end without a letter, or with an escape.
 fn stands_alone(before: &[u8]) -> bool {
     let hex = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_hexdigit);
     match before {
@@ -193,13 +190,13 @@ fn pem(mut cursor: ByteCursor<'_>) -> Result<Option<usize>, NeedsMoreBytes> {
     Ok(None)
 }
 
-/// Eats the rest of a key byte by byte.
+/// Reads the rest of a key byte by byte.
 #[derive(Clone, Debug)]
 pub(super) struct KeyReader {
     tail: KeyTail,
-    /// The last bytes eaten.
+    /// The last bytes read.
     recent: Vec<u8>,
-    /// Bytes eaten since the end marker of a private key began.
+    /// Bytes read since the end marker of a private key began.
     ending: Option<usize>,
 }
 
@@ -208,9 +205,9 @@ impl KeyReader {
         Self { tail, recent: Vec::new(), ending: None }
     }
 
-    /// How many of `bytes` are the key's, and whether it is over with them. Backslashes are a private key's if a byte of
-    /// it follows: else they escape what does.
-    pub fn eat(&mut self, bytes: &[u8], last: bool) -> (usize, bool) {
+    /// How many of `bytes` belong to the key, and whether it ends with them. Backslashes belong to a private key only if
+    /// another byte of it follows. Otherwise they escape what follows.
+    pub fn read(&mut self, bytes: &[u8], last: bool) -> (usize, bool) {
         let mut backslashes = 0;
         for (at, &byte) in bytes.iter().enumerate() {
             match self.tail {
@@ -231,7 +228,7 @@ impl KeyReader {
         (bytes.len() - backslashes, last)
     }
 
-    /// Takes a byte of a private key; says whether its end marker ends with it.
+    /// Takes a byte of a private key. Returns whether its end marker is complete.
     fn pem(&mut self, byte: u8) -> bool {
         if self.recent.len() == 8 {
             self.recent.remove(0);
@@ -240,9 +237,9 @@ impl KeyReader {
         match &mut self.ending {
             None if self.recent == *b"-----END" => self.ending = Some(0),
             None => {}
-            Some(eaten) => {
-                *eaten += 1;
-                return (*eaten > 5 && self.recent.ends_with(b"-----")) || *eaten > LONGEST_MARKER;
+            Some(read) => {
+                *read += 1;
+                return (*read > 5 && self.recent.ends_with(b"-----")) || *read > LONGEST_MARKER;
             }
         }
         false

@@ -1,5 +1,5 @@
-//! A known secret value, and the forms in which it may stand in a text: plain, escaped for JSON (also in JSON in JSON),
-//! escaped for a URL, and as part of something in base64.
+//! The forms of a known secret value in a text: plain, escaped for JSON (also for JSON in JSON), escaped for a URL, and as
+//! part of something in base64.
 
 use std::collections::BTreeSet;
 
@@ -9,28 +9,28 @@ use serde_json::Value;
 
 use super::cursor::{ByteCursor, NeedsMoreBytes};
 
-/// Shorter values are words, not secrets: masking them would tear the evidence apart.
+/// Shorter values may be ordinary words. Masking them would damage the evidence.
 const SHORTEST: usize = 8;
 
-/// Shorter strings in a login are names and the like.
+/// Shorter strings in credentials are names and the like.
 const LOGIN_SHORTEST: usize = 16;
 
-/// Most characters of one piece; a longer value is masked in pieces.
+/// The most characters of one piece. A longer value is masked in pieces.
 const PIECE: usize = 128;
 
-/// How many plain bytes a form is searched for by.
+/// The number of plain bytes that a form is searched by.
 const PLAIN: usize = 4;
 
-/// One thing to look for.
+/// A form of a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SecretForm {
-    /// These characters, each plain or escaped in some way.
+    /// These characters, each plain or escaped.
     Text(Vec<char>),
-    /// These digits, with a line break between any two; whether the bits of the last byte go on into one more digit.
+    /// These base64 digits, possibly with line breaks between them. If `open`, the last byte continues in one more digit.
     Base64 { digits: Vec<u8>, open: bool },
 }
 
-/// The values in a login that are keys and tokens: its longer strings, wherever they stand in it.
+/// The keys and tokens in credentials: all longer strings.
 #[must_use]
 pub fn strings(login: &Value) -> Vec<String> {
     match login {
@@ -41,10 +41,10 @@ pub fn strings(login: &Value) -> Vec<String> {
     }
 }
 
-/// The forms of a value: its lines, since texts break lines in their own ways, and long lines in pieces.
+/// The forms of a value. Each line has its own forms, since texts break lines differently, and so has each piece of a line.
 pub(super) fn forms(value: &str) -> Vec<SecretForm> {
     let mut forms = Vec::new();
-    // Quotes and backslashes around it are not secret, and may be those of a string of JSON.
+    // Quotes and backslashes around it are not secret. They may belong to a JSON string.
     let lines = value.lines().map(|line| line.trim_matches(|c: char| c == '"' || c == '\\' || c.is_whitespace()));
     for line in lines.filter(|line| line.len() >= SHORTEST) {
         let chars: Vec<char> = line.chars().collect();
@@ -53,7 +53,7 @@ pub(super) fn forms(value: &str) -> Vec<SecretForm> {
             let text: String = piece.iter().collect();
             forms.push(SecretForm::Text(piece.to_vec()));
             for form in (0..3).map(|skipped| base64_form(text.as_bytes(), skipped)) {
-                // A line break among the first digits hides the beginning that is searched for; what is behind it not.
+                // A line break among the first digits hides this beginning, but not a later one.
                 if let SecretForm::Base64 { digits, open } = &form
                     && digits.len() > 2 * PLAIN
                 {
@@ -66,7 +66,7 @@ pub(super) fn forms(value: &str) -> Vec<SecretForm> {
     forms
 }
 
-/// The digits that `bytes` alone decide when `skipped` other bytes stand in front of them in their group of three.
+/// The digits that depend on `bytes` alone if `skipped` other bytes precede them in their group of three.
 fn base64_form(bytes: &[u8], skipped: usize) -> SecretForm {
     let mut group = vec![0; skipped];
     group.extend_from_slice(bytes);
@@ -76,7 +76,7 @@ fn base64_form(bytes: &[u8], skipped: usize) -> SecretForm {
 }
 
 impl SecretForm {
-    /// How long it is at least, in bytes.
+    /// Its least length in bytes.
     pub fn len(&self) -> usize {
         match self {
             SecretForm::Text(chars) => chars.len(),
@@ -84,7 +84,7 @@ impl SecretForm {
         }
     }
 
-    /// Whether JSON may have it without quotes.
+    /// Whether JSON may contain it without quotes.
     pub fn is_number(&self) -> bool {
         let SecretForm::Text(chars) = self else { return false };
         let chars = chars.strip_prefix(&['-']).unwrap_or(chars);
@@ -92,10 +92,7 @@ impl SecretForm {
         ends_are_digits && chars.iter().all(|c| c.is_ascii_digit() || ".eE+-".contains(*c))
     }
 
-    /// Where the form ends that begins at the cursor; `None` where none does.
-    ///
-    /// # Errors
-    /// When more bytes are needed to tell.
+    /// Where the form ends, if it begins at the cursor.
     pub fn end(&self, mut cursor: ByteCursor<'_>) -> Result<Option<usize>, NeedsMoreBytes> {
         let fits = match self {
             SecretForm::Text(chars) => text(chars, &mut cursor)?,
@@ -121,14 +118,14 @@ impl SecretForm {
         Ok(fits.then_some(cursor.at))
     }
 
-    /// Texts with which the form begins: each place where it is found begins with one of them.
+    /// The texts that the form can begin with.
     pub fn beginnings(&self, found: &mut Vec<Vec<u8>>) {
         match self {
             SecretForm::Text(chars) => {
                 let mut plain = String::new();
                 for &c in chars.iter().take(PLAIN) {
-                    // Plain so far, and then an escape. In a string inside a string each backslash is one more; those
-                    // in front of the first character's last one are found from there.
+                    // Plain so far, then an escape. A string inside a string has more backslashes. Those before the last
+                    // one of the first character are found from there.
                     escapes(c, |escape| found.push([plain.as_bytes(), escape].concat()));
                     found.extend((!plain.is_empty()).then(|| [plain.as_bytes(), b"\\\\"].concat()));
                     plain.push(c);
@@ -156,7 +153,7 @@ impl SecretForm {
     }
 }
 
-/// Whether each of `parts` fits, one behind the other.
+/// Whether all `parts` fit, one after the other.
 fn all<'a, 'b, T>(
     parts: &'a [T],
     cursor: &mut ByteCursor<'b>,
@@ -170,7 +167,7 @@ fn all<'a, 'b, T>(
     Ok(true)
 }
 
-/// Hands `take` how the escapes of a character begin.
+/// Calls `take` with the start of each escape of a character.
 fn escapes(c: char, mut take: impl FnMut(&[u8])) {
     let unit = c.encode_utf16(&mut [0; 2])[0];
     either_case("\\u", &format!("{unit:04x}"), &mut take);
@@ -185,7 +182,7 @@ fn escapes(c: char, mut take: impl FnMut(&[u8])) {
     either_case("%25", &first, &mut take);
 }
 
-/// Hands `take` the hexadecimal `digits` behind `start`, each letter in either case.
+/// Calls `take` with `start` and the hexadecimal `digits`, for each combination of upper and lower case.
 fn either_case(start: &str, digits: &str, take: &mut impl FnMut(&[u8])) {
     let mut found = vec![start.to_owned()];
     for digit in digits.chars() {
@@ -197,7 +194,7 @@ fn either_case(start: &str, digits: &str, take: &mut impl FnMut(&[u8])) {
     }
 }
 
-/// What stands behind a backslash for this character, where one byte does.
+/// The byte after a backslash that escapes this character, if one byte does.
 fn short_escape(c: char) -> Option<u8> {
     match c {
         '\t' => Some(b't'),
@@ -208,7 +205,7 @@ fn short_escape(c: char) -> Option<u8> {
     }
 }
 
-/// Whether these characters stand at the cursor, each plain or escaped; if so the cursor goes behind them.
+/// Skips these characters, each plain or escaped, if they are at the cursor.
 fn text(chars: &[char], cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMoreBytes> {
     let mut rest = chars;
     while let Some(&c) = rest.first() {
@@ -225,8 +222,8 @@ fn text(chars: &[char], cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMoreBy
     Ok(true)
 }
 
-/// How many of the `count` backslashes that a value has here stand at the cursor, which goes behind them. A string in a
-/// string doubles each; those that are left over are of the escape behind them.
+/// Skips the backslashes at the cursor, and returns how many of the value's `count` backslashes they are. A string in a
+/// string doubles each. Those that are left over belong to the next escape.
 fn backslashes(count: usize, cursor: &mut ByteCursor<'_>) -> Result<usize, NeedsMoreBytes> {
     let start = cursor.at;
     let there = cursor.backslashes()?;
@@ -241,7 +238,7 @@ fn backslashes(count: usize, cursor: &mut ByteCursor<'_>) -> Result<usize, Needs
     Ok(count)
 }
 
-/// Whether `c` stands at the cursor, plain or escaped; if so the cursor goes behind it.
+/// Skips `c`, plain or escaped, if it is at the cursor.
 fn character(c: char, cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMoreBytes> {
     let start = cursor.at;
     if cursor.backslashes()? > 0 {
@@ -281,7 +278,7 @@ fn character(c: char, cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMoreByte
     Ok(true)
 }
 
-/// Goes behind a line break, plain or escaped, where there is one.
+/// Skips a line break, plain or escaped, if there is one.
 fn line_break(cursor: &mut ByteCursor<'_>) -> Result<(), NeedsMoreBytes> {
     let start = cursor.at;
     let mut broken = false;

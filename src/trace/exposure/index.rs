@@ -19,6 +19,7 @@ const MIN_PER_FILE: usize = 512;
 pub struct TextIndexBuilder {
     texts: TextIndex,
     shingles: Vec<(u64, u32)>,
+    grams: Vec<u64>,
 }
 
 /// An index of skills' files by their shingles.
@@ -34,8 +35,8 @@ pub struct TextIndex {
     pub(super) owners: Vec<u32>,
     /// Where those begin that begin with the same bits.
     starts: Vec<u32>,
-    /// A bit for the last bits of each.
-    known: Vec<u64>,
+    /// A bit for each gram in a shingle.
+    grams: Vec<u64>,
     /// The change in mid-session that they come with.
     pub(super) change: Option<usize>,
 }
@@ -89,15 +90,23 @@ impl TextIndexBuilder {
         while text.len() >> sample > most {
             sample += 1;
         }
-        // Neither the first nor the last bits: by those it is looked up.
-        let is_kept = |hash: &u64| (hash >> 24) & ((1 << sample) - 1) == 0;
+        // Not the first bits: a shingle is looked up by those.
+        let is_kept = |hash: u64| (hash >> 24) & ((1 << sample) - 1) == 0;
+        let letters = shingles::letters(text);
         let mut all = Vec::new();
-        let letters = shingles::each(text, |hash| all.extend(Some(hash).filter(is_kept)));
+        let mut next_gram = 0;
+        for (at, hash) in shingles::hashes(&letters).enumerate().filter(|(_, hash)| is_kept(*hash)) {
+            all.push(hash);
+            for end in next_gram.max(at + shingles::GRAM)..=at + shingles::LENGTH {
+                self.grams.push(shingles::last_gram(&letters[..end]));
+            }
+            next_gram = at + shingles::LENGTH + 1;
+        }
         all.sort_unstable();
         all.dedup();
         let file = u32::try_from(self.texts.files.len()).unwrap_or(u32::MAX);
         self.shingles.extend(all.iter().map(|hash| (*hash, file)));
-        let short = ((1..shingles::LENGTH).contains(&letters) && !is_head).then(|| text.trim().to_owned());
+        let short = ((1..shingles::LENGTH).contains(&letters.len()) && !is_head).then(|| text.trim().to_owned());
         let shingles = u32::try_from(all.len()).unwrap_or(u32::MAX);
         self.texts.by_slug.entry(slug.to_owned()).or_default().push(file);
         let (skill, path) = (slug.to_owned(), path.to_owned());
@@ -107,14 +116,15 @@ impl TextIndexBuilder {
     /// Returns the index.
     #[must_use]
     pub fn build(self) -> Arc<TextIndex> {
-        let Self { mut texts, mut shingles } = self;
+        let Self { mut texts, mut shingles, grams } = self;
         shingles.sort_unstable();
         (texts.hashes, texts.owners) = shingles.into_iter().unzip();
         let count = texts.hashes.len();
-        texts.known = vec![0; (count / 4).next_power_of_two().clamp(1 << 7, 1 << 18)];
-        for hash in &texts.hashes {
-            let (word, bit) = texts.bit(*hash);
-            texts.known[word] |= bit;
+        // So many that few other grams share a bit with a known one.
+        texts.grams = vec![0; grams.len().next_power_of_two().clamp(1 << 7, 1 << 18)];
+        for gram in grams {
+            let (word, bit) = texts.bit(gram);
+            texts.grams[word] |= bit;
         }
         let buckets = count.next_power_of_two().max(2);
         texts.starts = vec![0; buckets + 1];
@@ -130,17 +140,32 @@ impl TextIndexBuilder {
 }
 
 impl TextIndex {
-    fn bit(&self, hash: u64) -> (usize, u64) {
-        ((hash >> 6) as usize & (self.known.len() - 1), 1 << (hash & 63))
+    fn bit(&self, gram: u64) -> (usize, u64) {
+        ((gram >> 32) as usize & (self.grams.len() - 1), 1 << (gram >> 58))
+    }
+
+    /// Calls `take` for every known shingle of `letters`, with its hash and its first index in [`owners`](Self::owners).
+    pub(super) fn each_known(&self, letters: &[u8], mut take: impl FnMut(u64, u32)) {
+        if self.hashes.is_empty() {
+            return;
+        }
+        let mut rest = letters;
+        while let Some(start) = rest.get(..shingles::LENGTH) {
+            let (word, bit) = self.bit(shingles::last_gram(start));
+            if self.grams[word] & bit != 0 {
+                for hash in shingles::hashes(&rest[..rest.len().min(shingles::LENGTH + shingles::STRIDE - 1)]) {
+                    if let Some(first) = self.find(hash) {
+                        take(hash, first);
+                    }
+                }
+            }
+            rest = rest.get(shingles::STRIDE..).unwrap_or_default();
+        }
     }
 
     /// Where a shingle stands first in [`owners`](Self::owners).
     pub(super) fn find(&self, hash: u64) -> Option<u32> {
         if self.hashes.is_empty() {
-            return None;
-        }
-        let (word, bit) = self.bit(hash);
-        if self.known[word] & bit == 0 {
             return None;
         }
         let bucket = bucket(hash, self.starts.len() - 1);

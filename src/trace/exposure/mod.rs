@@ -289,24 +289,24 @@ impl<'a> Exposure<'a> {
         if parts.is_empty() {
             return hits;
         }
-        let tidy = |hits: &mut Vec<Hit>| {
-            hits.sort_unstable();
-            hits.dedup();
-        };
-        shingles::each(within(text, MAX_ANSWER), |hash| {
-            for (part, texts) in &parts {
-                if let Some(first) = texts.find(hash) {
-                    hits.push(Hit { hash, part: *part, first });
+        let letters = shingles::letters(within(text, MAX_ANSWER));
+        for (part, texts) in parts {
+            texts.each_known(&letters, |hash, first| {
+                hits.push(Hit { hash, part, first });
+                if hits.len() >= limit {
+                    sort_unique(&mut hits);
+                    limit = 2 * hits.len().max(MANY_HITS);
                 }
-            }
-            if hits.len() >= limit {
-                tidy(&mut hits);
-                limit = 2 * hits.len().max(MANY_HITS);
-            }
-        });
-        tidy(&mut hits);
+            });
+        }
+        sort_unique(&mut hits);
         hits
     }
+}
+
+fn sort_unique(hits: &mut Vec<Hit>) {
+    hits.sort_unstable();
+    hits.dedup();
 }
 
 impl Coverage {

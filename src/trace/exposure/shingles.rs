@@ -30,98 +30,30 @@ const KINDS: [u8; 256] = {
     }
 };
 
-/// Letters that are kept until there are so many of them. Half of a trace of many megabytes is read by the two loops over
-/// them, neither of which has to guess what comes next.
-const ROOM: usize = 1024;
+/// Bytes that are looked up in place of each shingle that they are part of.
+pub(super) const GRAM: usize = LENGTH / 2;
 
-/// The last letters and digits of a text, in bytes.
-struct Window<F> {
-    kept: [u8; ROOM],
-    /// How many of those wait to be part of a shingle.
-    count: usize,
-    /// The last before them.
-    bytes: u128,
-    filled: usize,
-    each: F,
-}
+/// A known shingle has a known gram at every one of so many places in a row, so that one of them is enough to look at.
+pub(super) const STRIDE: usize = LENGTH - GRAM + 1;
 
-impl<F: FnMut(u64)> Window<F> {
-    fn new(each: F) -> Self {
-        Self { kept: [0; ROOM], count: 0, bytes: 0, filled: 0, each }
-    }
-
-    fn push(&mut self, byte: u8) {
-        self.kept[self.count] = byte;
-        self.count += 1;
-        if self.count == ROOM {
-            self.flush();
-        }
-    }
-
-    /// Takes plain bytes, up to the first that is something else. Returns how many.
-    fn push_plain(&mut self, bytes: &[u8]) -> usize {
-        let room = ROOM - self.count;
-        let mut taken = 0;
-        for byte in bytes.iter().take(room) {
-            let kind = KINDS[usize::from(*byte)];
-            if matches!(kind, LINE | ESCAPE | WIDE) {
-                break;
-            }
-            self.kept[self.count % ROOM] = kind;
-            self.count += usize::from(kind != SKIP);
-            taken += 1;
-        }
-        if self.count == ROOM {
-            self.flush();
-        }
-        taken
-    }
-
-    fn flush(&mut self) {
-        for byte in &self.kept[..self.count] {
-            self.bytes = self.bytes << 8 | u128::from(*byte);
-            self.filled += 1;
-            if self.filled >= LENGTH {
-                (self.each)(hash(self.bytes));
-            }
-        }
-        self.count = 0;
-    }
-
-    fn push_wide(&mut self, letter: char) {
-        for small in Some(letter).filter(|letter| letter.is_alphanumeric()).into_iter().flat_map(char::to_lowercase) {
-            small.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| self.push(byte));
-        }
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the halves of the bytes and of the product")]
-fn hash(bytes: u128) -> u64 {
-    let (low, high) = (bytes as u64 ^ 0x9e37_79b9_7f4a_7c15, (bytes >> 64) as u64 ^ 0xd1b5_4a32_d192_ed03);
-    let product = u128::from(low).wrapping_mul(u128::from(high));
-    (product as u64) ^ (product >> 64) as u64
-}
-
-/// Calls `each` with the hash of every shingle of `text`. Returns how many letters and digits it has, in bytes.
-pub(super) fn each(text: &str, each: impl FnMut(u64)) -> usize {
+/// The letters and digits of `text` in lower case, without what a program may have put around them.
+pub(super) fn letters(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
-    let mut window = Window::new(each);
+    let mut letters = Vec::with_capacity(bytes.len());
     let mut at = decoration(bytes);
     loop {
-        at += window.push_plain(&bytes[at..]);
-        let Some(byte) = bytes.get(at) else { break };
+        at += push_plain(&mut letters, &bytes[at..]);
+        let Some(byte) = bytes.get(at) else { return letters };
         at += 1;
         match KINDS[usize::from(*byte)] {
-            SKIP => {}
             LINE => at += decoration(&bytes[at..]),
             WIDE => {
-                let letter = text.get(at - 1..).and_then(|rest| rest.chars().next());
-                at += letter.map_or(0, |letter| letter.len_utf8() - 1);
-                if let Some(letter) = letter {
-                    window.push_wide(letter);
+                if let Some(letter) = text.get(at - 1..).and_then(|rest| rest.chars().next()) {
+                    at += letter.len_utf8() - 1;
+                    push_wide(&mut letters, letter);
                 }
             }
-            // As JSON and programming languages write a text.
+            // Text as JSON and programming languages write it.
             ESCAPE => match bytes.get(at) {
                 Some(b'n') => at += 1 + decoration(&bytes[at + 1..]),
                 Some(b't' | b'r' | b'"') => at += 1,
@@ -129,17 +61,60 @@ pub(super) fn each(text: &str, each: impl FnMut(u64)) -> usize {
                     let digits = text.get(at + 1..at + 5);
                     let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
                     if let Some(letter) = code.and_then(char::from_u32) {
-                        window.push_wide(letter);
+                        push_wide(&mut letters, letter);
                         at += 5;
                     }
                 }
                 _ => {}
             },
-            letter => window.push(letter),
+            SKIP => {}
+            letter => letters.push(letter),
         }
     }
-    window.flush();
-    window.filled
+}
+
+/// Adds the letters of plain bytes, up to the first that is something else or for as long as there is room. Returns how many
+/// bytes those are.
+fn push_plain(letters: &mut Vec<u8>, bytes: &[u8]) -> usize {
+    const ROOM: usize = 64;
+    let mut plain = [0; ROOM];
+    let (mut count, mut read) = (0, 0);
+    for byte in bytes.iter().take(ROOM) {
+        let kind = KINDS[usize::from(*byte)];
+        if matches!(kind, LINE | ESCAPE | WIDE) {
+            break;
+        }
+        // Overwritten by the next byte unless it is a letter: no branch to predict.
+        plain[count % ROOM] = kind;
+        count += usize::from(kind != SKIP);
+        read += 1;
+    }
+    letters.extend_from_slice(&plain[..count]);
+    read
+}
+
+fn push_wide(letters: &mut Vec<u8>, letter: char) {
+    for lower in Some(letter).filter(|letter| letter.is_alphanumeric()).into_iter().flat_map(char::to_lowercase) {
+        letters.extend_from_slice(lower.encode_utf8(&mut [0; 4]).as_bytes());
+    }
+}
+
+/// The shingles of `letters`, each as its hash.
+pub(super) fn hashes(letters: &[u8]) -> impl Iterator<Item = u64> {
+    letters.windows(LENGTH).filter_map(|shingle| shingle.try_into().ok()).map(hash)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the halves of the bytes and of the product")]
+fn hash(shingle: &[u8; LENGTH]) -> u64 {
+    let bytes = u128::from_be_bytes(*shingle);
+    let (low, high) = (bytes as u64 ^ 0x9e37_79b9_7f4a_7c15, (bytes >> 64) as u64 ^ 0xd1b5_4a32_d192_ed03);
+    let product = u128::from(low).wrapping_mul(u128::from(high));
+    (product as u64) ^ (product >> 64) as u64
+}
+
+/// A hash of the gram that `letters` end with, in its upper bits.
+pub(super) fn last_gram(letters: &[u8]) -> u64 {
+    letters.last_chunk().map_or(0, |gram| u64::from_le_bytes(*gram).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// How many bytes at the start of a line a program may have put there: a number (`cat -n`, `nl`), or a file's name and one
@@ -154,23 +129,27 @@ fn decoration(line: &[u8]) -> usize {
             || ["→", "│"].iter().any(|mark| rest.starts_with(mark.as_bytes()));
         return if is_apart { blank + number } else { 0 };
     }
-    let ends = |byte: &u8| matches!(byte, b':' | b' ' | b'\t' | b'\n');
-    let Some(name) = line[blank..].iter().take(LONGEST_NAME).position(ends).map(|length| blank + length) else {
-        return 0;
-    };
-    let is_name = line[name] == b':' && line[blank..name].iter().any(|byte| b"/-_.".contains(byte));
-    let number = if is_name { digits(name + 1) } else { 0 };
-    if number > 0 && line.get(name + 1 + number) == Some(&b':') { name + 1 + number } else { 0 }
+    let mut is_name = false;
+    for (at, byte) in line.iter().enumerate().skip(blank).take(LONGEST_NAME) {
+        match byte {
+            b':' => {
+                let number = if is_name { digits(at + 1) } else { 0 };
+                return if number > 0 && line.get(at + 1 + number) == Some(&b':') { at + 1 + number } else { 0 };
+            }
+            b' ' | b'\t' | b'\n' => return 0,
+            b'/' | b'-' | b'_' | b'.' => is_name = true,
+            _ => {}
+        }
+    }
+    0
 }
 
 #[cfg(test)]
 mod tests {
-    use super::each;
+    use super::{hashes, letters};
 
     fn all(text: &str) -> Vec<u64> {
-        let mut all = Vec::new();
-        each(text, |hash| all.push(hash));
-        all
+        hashes(&letters(text)).collect()
     }
 
     #[test]
@@ -209,14 +188,14 @@ mod tests {
             (all("123456789012345").len(), all("a23456789012345").len(), all("1234567890123456").len()),
             (0, 0, 1)
         );
-        assert_eq!(each("Go. 42", |_| ()), 4);
-        assert_eq!(each("42\n17\n3 apples", |_| ()), 10, "a number alone is text, one before a text is not");
+        assert_eq!(letters("Go. 42"), b"go42");
+        assert_eq!(letters("42\n17\n3 apples"), b"4217apples", "a number alone is text, one before a text is not");
     }
 
     #[test]
     fn damaged_escapes_are_letters() {
         for text in ["\\", "\\u", "\\u12", "\\uzzzz", "\\ud83d", "é\\", "\\é", "\\u00é"] {
-            each(text, |_| ());
+            letters(text);
         }
     }
 }
