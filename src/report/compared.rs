@@ -170,7 +170,10 @@ pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
     if compared.unchanged {
         return text;
     }
-    let shown = [("A", &compared.baseline, &comparison.baseline), ("B", &compared.candidate, &comparison.candidate)];
+    let shown = [
+        ("baseline ", &compared.baseline, &comparison.baseline),
+        ("candidate", &compared.candidate, &comparison.candidate),
+    ];
     for (side, label, shown) in shown {
         let _ = writeln!(text, "  {side}  {}: {}", safe::line(label), side_line(shown));
     }
@@ -291,17 +294,17 @@ fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
         lines.push("cases were tried unequally often: points and shares weigh every case the same".to_owned());
     }
     let lost = [
-        ("A", comparison.baseline.not_measured, comparison.candidate.not_measured),
-        ("B", comparison.candidate.not_measured, comparison.baseline.not_measured),
+        ("baseline", comparison.baseline.not_measured, comparison.candidate.not_measured),
+        ("candidate", comparison.candidate.not_measured, comparison.baseline.not_measured),
     ];
     for (side, lost, other) in lost.into_iter().filter(|(_, lost, other)| lost > other) {
         lines.push(format!(
-            "more trials of side {side} were not measured ({lost}, the other {other}): they are not counted"
+            "more trials of the {side} were not measured ({lost}, the other side {other}): they are not counted"
         ));
     }
-    for (cases, side) in [(&comparison.only_baseline, "A"), (&comparison.only_candidate, "B")] {
+    for (cases, side) in [(&comparison.only_baseline, "baseline"), (&comparison.only_candidate, "candidate")] {
         if !cases.is_empty() {
-            lines.push(format!("not counted, measured in {side} only: {}", list(cases)));
+            lines.push(format!("not counted, measured only for the {side}: {}", list(cases)));
         }
     }
     if !comparison.neither.is_empty() {

@@ -150,7 +150,7 @@ fn two_git_references_are_compared_as_they_are_whatever_the_working_tree_has() {
         .expect("a skill");
     let ran = stub.run(&["compare", "HEAD~1", "HEAD", "--jobs", "4", "--run-id", "r"]);
     assert!(ran.code == 1 && ran.stdout.contains("\nbroke: "), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("  B  the skills of HEAD ("), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  candidate  the skills of HEAD ("), "{}", ran.stdout);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn two_modes_are_compared_each_with_its_own_model() {
         "12",
     ];
     let ran = stub.run(&[&args[..], &["--run-id", "r"]].concat());
-    assert!(ran.stdout.contains("  A  the mode codex, model=x: "), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("  baseline   the mode codex, model=x: "), "{}{}", ran.stdout, ran.stderr);
     assert_eq!(stub.json("r", "work/tidy/c0/codex.x/1/meta.json")["mode"], "codex.x");
 }
 

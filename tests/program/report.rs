@@ -157,8 +157,8 @@ fn all_that_compare_says_is_on_the_page() {
     let said = fixture.run(&["compare", "before", "after"]).stdout;
     for note in [
         "unequally often",
-        "more trials of side B were not measured",
-        "not counted, measured in A only",
+        "more trials of the candidate were not measured",
+        "not counted, measured only for the baseline",
         "lost to errors",
         "tokens ",
     ] {
