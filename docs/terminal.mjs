@@ -1,8 +1,8 @@
-// A picture of a command's coloured output, as the README has them: COMMAND --color always | node docs/terminal.mjs COMMAND.
+// A picture of a command's colored output, as the README has them: COMMAND --color always | node docs/terminal.mjs COMMAND.
 import { readFileSync } from "node:fs";
 
 const [command] = process.argv.slice(2);
-const colours = { 31: "#f7768e", 32: "#9ece6a", 33: "#e0af68", 34: "#7aa2f7", 35: "#bb9af7", 36: "#7dcfff" };
+const colors = { 31: "#f7768e", 32: "#9ece6a", 33: "#e0af68", 34: "#7aa2f7", 35: "#bb9af7", 36: "#7dcfff" };
 // Browsers fold spaces, whatever xml:space says.
 const escape = (text) => text.replace(/ /g, "\u00a0").replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 
@@ -10,8 +10,8 @@ const escape = (text) => text.replace(/ /g, "\u00a0").replace(/[&<>"]/g, (c) => 
 const drawn = (line) =>
   line.split(/(?=\x1b\[)/).map((piece) => {
     const [, codes = "", text] = piece.match(/^(?:\x1b\[([\d;]*)m)?(.*)$/);
-    const colour = codes.split(";").map((code) => colours[code]).find(Boolean);
-    return colour && text ? `<tspan fill="${colour}">${escape(text)}</tspan>` : escape(text);
+    const color = codes.split(";").map((code) => colors[code]).find(Boolean);
+    return color && text ? `<tspan fill="${color}">${escape(text)}</tspan>` : escape(text);
   }).join("");
 
 const output = readFileSync(0, "utf8").trimEnd().split("\n");

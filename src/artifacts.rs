@@ -9,12 +9,12 @@
 //! | `progress.jsonl` | a [`ProgressLine`] a line |
 //! | `work/<skill>/<case>/<mode>/<trial>/meta.json` | [`Meta`] |
 //! | `work/<skill>/<case>/<mode>/<trial>/grade.json` | [`Grade`] |
-//! | `work/<skill>/<case>/<mode>/<trial>/judge.json` | [`Judgement`] |
+//! | `work/<skill>/<case>/<mode>/<trial>/judge.json` | [`Judgment`] |
 
 #[doc(inline)]
 #[doc(inline)]
 pub use crate::decide::plan::ComparePlan;
-pub use crate::grade::rubric::Judgement;
+pub use crate::grade::rubric::Judgment;
 pub use crate::trace::description::DescriptionVisibility;
 pub use crate::trace::trouble::{Trouble, TroubleKind};
 pub use crate::trace::{Activation, Mechanism, Resource, Step, Usage};

@@ -70,7 +70,6 @@ pub struct SkillFile {
 /// A name in a form that is safe for directories: in lower case, without `/`, `\` and `:`. Runs of white space, and runs of
 /// other characters outside `[a-z0-9._-]`, become `-`. It does not begin with `-` or `.`, does not end with `-`, and has at
 /// most 100 bytes. It is empty if nothing is left.
-#[must_use]
 pub fn slug(name: &str) -> String {
     let mut slug = String::with_capacity(name.len());
     let mut in_run = None;
@@ -105,7 +104,6 @@ enum CharacterRun {
 
 impl SkillFile {
     /// Parses the SKILL.md of `folder`. It never fails: what cannot be read is reported in `problems`.
-    #[must_use]
     pub fn parse(folder: impl Into<PathBuf>, bytes: &[u8]) -> Self {
         let folder = folder.into();
         let path = folder.join(SKILL_FILE);

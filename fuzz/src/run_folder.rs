@@ -69,7 +69,7 @@ pub fn run(bytes: &[u8]) {
             );
             summary.add(&row);
         }
-        let _ = (folder.judgement(), folder.final_text());
+        let _ = (folder.judgment(), folder.final_text());
     }
     let _ = markdown::summary(&summary);
 }

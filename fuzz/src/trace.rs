@@ -16,7 +16,7 @@ static REFERENCE: LazyLock<Reference> = LazyLock::new(|| {
     let mut texts = TextIndexBuilder::default();
     let skill = "---\nname: greeting\ndescription: Greets.\n---\n\nGreet as a sailor would, with a loud Ahoy.\n";
     texts.add("greeting", "SKILL.md", skill.as_bytes());
-    texts.add("greeting", "templates/letter.md", b"Dear sailor, the ship leaves the harbour at dawn.\n");
+    texts.add("greeting", "templates/letter.md", b"Dear sailor, the ship leaves the harbor at dawn.\n");
     Reference { texts: SkillTexts::new(vec![texts.build()]), ..Reference::default() }
 });
 

@@ -45,29 +45,17 @@ pub trait Agent: Sync {
     fn login(&self, around: &LoginSources<'_>) -> Login;
 
     /// How to start it for a trial. Writes what it needs into its home.
-    ///
-    /// # Errors
-    /// The program is missing, or its home cannot be prepared.
     fn command(&self, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble>;
 
     /// Copies the evidence in its home into the trial's directory. All content passes through `mask`.
-    ///
-    /// # Errors
-    /// The evidence cannot be copied.
     fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()>;
 
     /// The evidence in a trial's directory as a recording stores it: smaller, and without paths of this machine. Lists of
     /// skills have only the descriptions of skills with these slugs.
-    ///
-    /// # Errors
-    /// The evidence cannot be read.
     fn recorded_evidence(&self, directory: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>>;
 
     /// Reads the evidence in a trial's directory. `reference` has the names of the skills' MCP server, and the texts of the
     /// skills.
-    ///
-    /// # Errors
-    /// The files cannot be read. Their content is never an error.
     fn decode(&self, reference: &Reference, directory: &Path) -> io::Result<Trace>;
 
     /// Whose work a line of its output shows.
@@ -88,9 +76,6 @@ pub trait Agent: Sync {
     }
 
     /// Its program.
-    ///
-    /// # Errors
-    /// The program is missing; says how to get it.
     fn find(&self, settings: &Settings) -> Result<PathBuf, Trouble> {
         program(settings, self.kind())
     }

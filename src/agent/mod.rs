@@ -43,7 +43,6 @@ macro_rules! programs {
         $(mod $family;)+
 
         /// The agent of this kind.
-        #[must_use]
         pub fn of(kind: AgentKind) -> &'static dyn Agent {
             match kind {
                 $($(AgentKind::$kind => &$family::$kind,)+)+

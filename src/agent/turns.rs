@@ -52,7 +52,6 @@ impl TurnCounter {
     }
 
     /// How many turns have ended.
-    #[must_use]
     pub fn ended(&self) -> u64 {
         self.ended
     }

@@ -105,11 +105,12 @@ pub fn gate(mut args: GateArgs) -> CliResult {
         ended_early: None,
     };
     // What fails for free is not paid for.
-    if !cases.is_empty() && results.answer() != GateAnswer::Failed {
-        if let LiveOutcome::Compared(live) = run_comparison(args, &commit, &base, cases)? {
-            results.ended_early = live.ended_early;
-            results.compared = Some(live.compared);
-        }
+    if !cases.is_empty()
+        && results.answer() != GateAnswer::Failed
+        && let LiveOutcome::Compared(live) = run_comparison(args, &commit, &base, cases)?
+    {
+        results.ended_early = live.ended_early;
+        results.compared = Some(live.compared);
     }
     let page = report::markdown(&results);
     if markdown {
@@ -132,13 +133,12 @@ pub fn gate(mut args: GateArgs) -> CliResult {
 /// The commit to compare with, and its name for people.
 fn base(repository: &Repository, reference: Option<&str>) -> CliResultOf<(String, String)> {
     let root = &repository.root;
-    let (commit, name) = match reference {
-        Some(reference) => (git::commit(root, reference)?, reference.to_owned()),
-        None => {
-            let branch = git::default_branch(root)
-                .ok_or("no default branch found: name the base, as in `skill-evals gate main`")?;
-            (git::merge_base(root, &branch)?, branch)
-        }
+    let (commit, name) = if let Some(reference) = reference {
+        (git::commit(root, reference)?, reference.to_owned())
+    } else {
+        let branch =
+            git::default_branch(root).ok_or("no default branch found: name the base, as in `skill-evals gate main`")?;
+        (git::merge_base(root, &branch)?, branch)
     };
     let short = commit.get(..12).unwrap_or(&commit);
     let label = format!("{name} ({short})");

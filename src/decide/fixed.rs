@@ -10,7 +10,6 @@ use crate::stats::stratified;
 /// - `better`, `worse`: the exact test over all cases has a two-sided p of at most `rule.alpha`.
 /// - `no worse`: the interval of the difference at a confidence of 1 − α is above the margin. It excludes `worse`, since a
 ///   loss that small is tolerated.
-#[must_use]
 pub fn compare(baseline: &SideCounts, candidate: &SideCounts, rule: &Rule) -> Comparison {
     let joined = JoinedCases::new(baseline, candidate);
     let strata = joined.strata();

@@ -96,7 +96,6 @@ pub struct Comparison {
 
 impl Comparison {
     /// Whether the trials show anything.
-    #[must_use]
     pub fn is_decided(&self) -> bool {
         self.results.iter().any(|result| result.is_shown())
     }
@@ -146,7 +145,6 @@ pub struct CaseChange {
 
 impl CaseChange {
     /// The candidate's pass rate minus the baseline's.
-    #[must_use]
     pub fn difference(&self) -> f64 {
         self.candidate.rate.share().unwrap_or_default() - self.baseline.rate.share().unwrap_or_default()
     }

@@ -31,7 +31,6 @@ pub enum PairPurpose {
 /// `Dirichlet(1/16 + losses, 1/16 + wins, ½ + ties)`.
 ///
 /// The rate of discordance alone would lead to cases that pass now and then on both sides, whose pairs are no evidence.
-#[must_use]
 pub fn next(seen: &[CaseTally], open: &[usize], purpose: PairPurpose, rng: &mut fastrand::Rng) -> Option<usize> {
     let least = open.iter().copied().min_by_key(|case| seen[*case].tried)?;
     if purpose == PairPurpose::Mean || seen[least].tried == 0 {

@@ -31,7 +31,6 @@ impl ComparePlan {
     pub const ALL: [Self; 3] = [Self::Quick, Self::Standard, Self::UntilDecided];
 
     /// Its name.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Quick => "quick",
@@ -41,7 +40,6 @@ impl ComparePlan {
     }
 
     /// The most trials of both sides together, if no limit is set.
-    #[must_use]
     pub fn default_limit(self, cases: usize) -> u64 {
         let pair_of_each = 2 * cases as u64;
         match self {
@@ -82,7 +80,6 @@ const MOST_PLANNED: u64 = 4_000;
 /// The smallest drop in pass rate, the same in all cases, that `design` shows as `broke` with the probability `power`; none
 /// if it finds none. Exact, over every course that the pairs can take. A drop of few cases is found sooner, since trials go
 /// there. Not smaller than the margin, since `no worse` may come first then. For more than 4,000 pairs, what 4,000 find.
-#[must_use]
 pub fn detectable(plan: &PairDesign, rule: &Rule, power: f64) -> Option<f64> {
     // More pairs find smaller drops, of a point or two; to say how much smaller would take minutes.
     let pairs = plan.pairs.min(MOST_PLANNED);
@@ -93,7 +90,6 @@ pub fn detectable(plan: &PairDesign, rule: &Rule, power: f64) -> Option<f64> {
 }
 
 /// The same for stored runs of `pairs` trials on each side: by the exact test, which looks once.
-#[must_use]
 pub fn detectable_fixed(pairs: u64, before: f64, rule: &Rule, power: f64) -> Option<f64> {
     let pairs = pairs.min(MOST_PLANNED);
     let found = |drop: f64| power::fixed(pairs, Discordance::of(before, before - drop), rule.alpha / 2.0) >= power;
@@ -130,7 +126,6 @@ pub struct PlanPromise {
 
 impl PlanPromise {
     /// Of `plan` for so many cases, with at most `max_trials` trials.
-    #[must_use]
     pub fn of(plan: ComparePlan, cases: usize, max_trials: u64, rule: &Rule) -> Self {
         let quick = plan == ComparePlan::Quick;
         // A case that failed is tried until the candidate passes.
@@ -148,7 +143,6 @@ impl PlanPromise {
     }
 
     /// One pair of every case, six losses of the dead one, and some for the cases that fail now and then.
-    #[must_use]
     pub fn pairs_for_dead_case(cases: usize) -> u64 {
         cases as u64 + cases as u64 / 3 + 12
     }

@@ -30,7 +30,6 @@ impl CompareResult {
         [Self::Broke, Self::Worse, Self::Better, Self::NoWorse, Self::NoHarmSeen, Self::Undecided];
 
     /// The result as words of a sentence.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Broke => "broke",
@@ -44,7 +43,6 @@ impl CompareResult {
     }
 
     /// Whether the trials show it; the other results say that the trials do not tell.
-    #[must_use]
     pub fn is_shown(self) -> bool {
         matches!(self, Self::Broke | Self::Worse | Self::Better | Self::NoWorse)
     }

@@ -95,7 +95,6 @@ impl Tally {
 
 impl SequentialTest {
     /// A comparison of `cases` before its first pair. `seed` chooses among cases that seem to tell the same.
-    #[must_use]
     pub fn new(cases: Vec<String>, rule: Rule, plan: ComparePlan, max_pairs: u64, seed: u64) -> Self {
         let (tallies, rounds) = (vec![Tally::default(); cases.len()], Rounds::new(cases.len()));
         let evidence = SequentialEvidence { broke: 1.0, worse: 1.0, better: 1.0, no_worse: rule.margin.map(|_| 1.0) };
@@ -156,14 +155,12 @@ impl SequentialTest {
     }
 
     /// The pairs fed so far, in their order.
-    #[must_use]
     pub fn pairs(&self) -> &[Pair] {
         &self.pairs
     }
 
     /// The case of the next pair; none if the plan wants no further pair. `in_flight` are the cases of pairs that started and
     /// were not fed yet. The answer depends on the seed, the pairs fed and `in_flight` alone.
-    #[must_use]
     pub fn next_case(&self, in_flight: &[usize]) -> Option<usize> {
         let mut cases = self.cases.clone();
         for case in in_flight {
@@ -203,7 +200,6 @@ impl SequentialTest {
     }
 
     /// Whether the plan wants no further pair, whatever the limit is.
-    #[must_use]
     pub fn is_decided(&self) -> bool {
         let SequentialEvidence { broke, worse, better, no_worse } = self.evidence;
         // Halfway to `better`, it goes on for that.
@@ -224,7 +220,6 @@ impl SequentialTest {
     }
 
     /// The results of the pairs so far: never empty.
-    #[must_use]
     pub fn results(&self) -> Vec<CompareResult> {
         let SequentialEvidence { broke, worse, better, no_worse } = self.evidence;
         if self.cases.iter().all(|tally| tally.baseline.rate.trials == 0) {
@@ -252,7 +247,6 @@ impl SequentialTest {
     }
 
     /// Everything there is to show.
-    #[must_use]
     pub fn comparison(&self) -> Comparison {
         let strata: Vec<Stratum> = self
             .cases

@@ -19,7 +19,6 @@ pub enum ThresholdSide {
 /// Whether the rate behind `rate` reaches `threshold`. May be asked after every trial: a wrong answer comes with
 /// probability `1 − level` at most, over all of them together. A threshold of 1 is missed by the first failure, and is
 /// never shown.
-#[must_use]
 pub fn standing(rate: Rate, threshold: f64, level: f64) -> ThresholdSide {
     if threshold >= 1.0 && rate.failed() > 0 {
         return ThresholdSide::Below;
@@ -37,7 +36,6 @@ pub fn standing(rate: Rate, threshold: f64, level: f64) -> ThresholdSide {
 /// How many more trials are sure to be needed where `waiting` are under way, up to `most` of them and those measured: so
 /// many that all but the last decide nothing, whatever they come to. Whoever starts these and no others, and asks again when
 /// one has ended, runs as many at once as can be and none that a decision would have spared.
-#[must_use]
 pub fn sure(rate: Rate, waiting: u64, threshold: f64, most: u64) -> u64 {
     let undecided = |rate| standing(rate, threshold, LEVEL) == ThresholdSide::Undecided;
     let open = |more: u64| {
@@ -49,7 +47,6 @@ pub fn sure(rate: Rate, waiting: u64, threshold: f64, most: u64) -> u64 {
 }
 
 /// How many trials show the threshold where all pass; none where `most` do not.
-#[must_use]
 pub fn shown_by(threshold: f64, most: u64) -> Option<u64> {
     let shown = |trials| standing(Rate::new(trials, trials), threshold, LEVEL) == ThresholdSide::Above;
     // The more pass, the higher they lie.

@@ -18,9 +18,6 @@ pub struct PathError {
 /// Adds a path to an I/O error.
 pub trait At<T> {
     /// The result, its error with this path.
-    ///
-    /// # Errors
-    /// If it was an error before.
     fn at(self, path: &Path) -> Result<T, PathError>;
 }
 

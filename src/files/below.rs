@@ -37,9 +37,6 @@ pub struct WalkedFile<'a> {
 
 impl WalkedFile<'_> {
     /// Opens the file.
-    ///
-    /// # Errors
-    /// As opening a file does, or if it is no longer a regular file.
     pub fn open(&self) -> io::Result<File> {
         open_file(self.directory, self.name)
     }
@@ -55,9 +52,6 @@ pub enum WalkControl {
 }
 
 /// Opens the regular file at `path` in the directory `root`. Only the path of `root` itself may go through links.
-///
-/// # Errors
-/// As opening a file does; `InvalidInput` for a link or anything else that is not a regular file.
 pub fn open(root: &Path, path: &Path) -> io::Result<File> {
     let mut at = open_directory(root)?;
     let mut names = path.iter().peekable();
@@ -71,18 +65,12 @@ pub fn open(root: &Path, path: &Path) -> io::Result<File> {
 }
 
 /// The content of the regular file at `path` in the directory `root`, at most `limit` bytes.
-///
-/// # Errors
-/// As [`open`]; `FileTooLarge` if it has more.
 pub fn read(root: &Path, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     bounded::read_file(open(root, path)?, limit)
 }
 
 /// Calls `take` for each regular file under the directory `path` of `root`, sorted by name, except in directories that
 /// `skip` matches. Returns whether it found all: there may be too many, they may be too deep, or `take` may stop the walk.
-///
-/// # Errors
-/// If that directory cannot be opened. A directory inside it that cannot be opened is ignored.
 pub fn walk(
     root: &Path,
     path: &Path,
@@ -99,7 +87,6 @@ pub fn walk(
 }
 
 /// Opens the first file of a [`walk`] for whose path `is_it` holds.
-#[must_use]
 pub fn first(root: &Path, path: &Path, is_it: impl Fn(&Path) -> bool) -> Option<File> {
     let mut found = None;
     // Without the directory there is no file.

@@ -12,9 +12,6 @@ use nix::fcntl::OFlag;
 pub const MAX_FILE: u64 = 64 << 20;
 
 /// Opens the regular file at `path`, which may be a link to one. Returns its size in bytes too.
-///
-/// # Errors
-/// As opening a file does; `IsADirectory` for a directory, `InvalidInput` for anything else that is not a file.
 pub fn open(path: &Path) -> io::Result<(File, u64)> {
     // Opening a device can have effects, so its type is checked first.
     check_kind(fs::metadata(path)?.file_type())?;
@@ -26,26 +23,17 @@ pub fn open(path: &Path) -> io::Result<(File, u64)> {
 }
 
 /// The content of the regular file at `path`, at most [`MAX_FILE`] bytes.
-///
-/// # Errors
-/// As [`open`]; `FileTooLarge` if it has more.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_at_most(path, MAX_FILE)
 }
 
 /// The content of the regular file at `path`, at most `limit` bytes.
-///
-/// # Errors
-/// As [`open`]; `FileTooLarge` if it has more.
 pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let (file, size) = open(path)?;
     read_sized(file, size, limit)
 }
 
 /// The content of an open regular file, at most `limit` bytes.
-///
-/// # Errors
-/// As reading does; `FileTooLarge` if it has more.
 pub fn read_file(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let size = file.metadata()?.len();
     read_sized(file, size, limit)
@@ -63,25 +51,16 @@ pub(crate) fn read_sized(file: File, size: u64, limit: u64) -> io::Result<Vec<u8
 }
 
 /// The text of the regular file at `path`, at most [`MAX_FILE`] bytes.
-///
-/// # Errors
-/// As [`read`]; `InvalidData` if it is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
 /// The digest of the regular file at `path`, in bounded memory. Bytes that are appended meanwhile are not read.
-///
-/// # Errors
-/// As [`open`].
 pub fn digest(path: &Path) -> io::Result<blake3::Hash> {
     digest_file(open(path)?.0)
 }
 
 /// The digest of an open regular file.
-///
-/// # Errors
-/// As reading does.
 pub fn digest_file(file: File) -> io::Result<blake3::Hash> {
     let size = file.metadata()?.len();
     let mut hasher = blake3::Hasher::new();
@@ -113,7 +92,6 @@ fn too_large(size: u64, limit: u64) -> io::Error {
 }
 
 /// A number of bytes with its unit: `64 MiB`, `300 bytes`.
-#[must_use]
 pub fn bytes(number: u64) -> String {
     for (unit, name) in [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
         if number >= unit && number.is_multiple_of(unit) {

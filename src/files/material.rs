@@ -100,7 +100,6 @@ pub enum UnusableFile {
 
 impl Material {
     /// Lists the directory `directory`, whose own path may go through links.
-    #[must_use]
     pub fn list(directory: &Path) -> Self {
         let mut material = Self::default();
         match directory.canonicalize() {
@@ -114,17 +113,11 @@ impl Material {
     }
 
     /// The material if it has no problems.
-    ///
-    /// # Errors
-    /// The first problem.
     pub fn whole(mut self) -> Result<Self, MaterialProblem> {
         if self.problems.is_empty() { Ok(self) } else { Err(self.problems.swap_remove(0)) }
     }
 
     /// The digest of the files with their paths.
-    ///
-    /// # Errors
-    /// The file that cannot be read.
     pub fn digest(&self) -> Result<String, MaterialProblem> {
         let mut digester = MaterialDigester::default();
         for file in &self.files {
@@ -135,9 +128,6 @@ impl Material {
 
     /// Copies everything into the existing directory `to`, and digests it. `mode` returns the permissions of a file that is
     /// executable or not.
-    ///
-    /// # Errors
-    /// The file that cannot be copied.
     pub fn copy(&self, to: &Path, mode: fn(bool) -> u32) -> Result<CopiedMaterial, MaterialProblem> {
         let failed =
             |path: &Path, error| MaterialProblem { path: path.to_path_buf(), why: UnusableFile::Unreadable(error) };

@@ -17,7 +17,6 @@ pub struct Stamp {
 
 impl Stamp {
     /// The stamp of a file with this metadata.
-    #[must_use]
     pub fn of(metadata: &Metadata) -> Self {
         Self {
             inode: metadata.ino(),

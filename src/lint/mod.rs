@@ -36,13 +36,11 @@ pub struct LintOptions {
 }
 
 /// The problems of `case`, read from `found`: it cannot run, or its result would mean nothing.
-#[must_use]
 pub fn case(found: &FoundCase, case: &Case, catalog: &Catalog, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     case::check(found, case, catalog, tree, &mut schema::Schemas::default())
 }
 
 /// The errors that keep a case from running: its own, and those that keep every agent from loading its skill.
-#[must_use]
 pub fn case_errors(
     found: &FoundCase,
     catalog: &Catalog,
@@ -60,7 +58,6 @@ pub fn case_errors(
 }
 
 /// The problems of the settings for repeats: unknown skills, and cases that can never be decided.
-#[must_use]
 pub fn repetition(catalog: &Catalog, settings: &RepetitionSettings, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let mut problems = settings.unknown_skills(&catalog.slugs());
     for found in &catalog.cases {
@@ -70,7 +67,6 @@ pub fn repetition(catalog: &Catalog, settings: &RepetitionSettings, tree: &dyn R
 }
 
 /// The problems of a skill: the rules of agentskills.io, and similar descriptions of `siblings`.
-#[must_use]
 pub fn skill(found: &FoundSkill, siblings: &Catalog, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     skill_among(found, &similar::Descriptions::of(siblings), tree)
 }
@@ -85,7 +81,6 @@ fn skill_among(found: &FoundSkill, descriptions: &similar::Descriptions<'_>, tre
 }
 
 /// All problems of the repository, by path, line, column and code.
-#[must_use]
 pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec<Diagnostic> {
     let descriptions = similar::Descriptions::of(catalog);
     let mut problems = catalog.problems.clone();
@@ -108,7 +103,6 @@ pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec
 
 /// The problems that the lint test of a skill reports: of the skill and of whole files. The test of a case reports the problems of its
 /// row or task, and [`all`] those of the skill list.
-#[must_use]
 pub fn skill_trial(catalog: &Catalog, slug: &str, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let Some(found) = catalog.skill(slug) else { return Vec::new() };
     let mut problems = skill(found, catalog, tree);
@@ -136,7 +130,6 @@ fn in_order(mut problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
 }
 
 /// How many of `problems` have this severity.
-#[must_use]
 pub fn count(problems: &[Diagnostic], severity: Severity) -> usize {
     problems.iter().filter(|problem| problem.severity == severity).count()
 }

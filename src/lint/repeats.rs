@@ -8,7 +8,6 @@ use crate::settings::trials::MOST_TRIALS;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
 /// The problem of a case if even the maximum number of trials, all passed, would not show its threshold.
-#[must_use]
 pub fn never_decided(found: &FoundCase, repetition: EffectiveRepetition, tree: &dyn RepoFiles) -> Option<Diagnostic> {
     let max_trials = repetition.at_most().map(u64::from)?;
     let threshold = repetition.threshold;

@@ -74,7 +74,6 @@ impl<'a> Descriptions<'a> {
 /// The place of a skill's description.
 /// The skills whose descriptions share the most words with that of `slug`, the nearest first. Skills that share none are
 /// left out.
-#[must_use]
 pub fn nearest_skills<'a>(catalog: &'a Catalog, slug: &str, count: usize) -> Vec<&'a str> {
     let Some(found) = catalog.skill(slug) else { return Vec::new() };
     let words = content_words(&found.skill().description);

@@ -61,17 +61,11 @@ pub enum McpError {
 }
 
 /// Serves the skills in the directories `skills` until standard input ends.
-///
-/// # Errors
-/// When none of `skills` is a directory, or the connection fails.
 pub fn serve(skills: &[PathBuf], settings: BuiltIn) -> Result<(), McpError> {
     serve_on(skills, settings, BufReader::new(io::stdin()), tokio::io::stdout())
 }
 
 /// [`serve`] on any input and output.
-///
-/// # Errors
-/// See [`serve`].
 pub fn serve_on(
     skills: &[PathBuf],
     settings: BuiltIn,
@@ -86,7 +80,6 @@ pub fn serve_on(
 }
 
 /// The directories in a list with commas, as in `SKILLS_DIR`. A directory may have commas in its own name.
-#[must_use]
 pub fn directories_in(list: &str) -> Vec<PathBuf> {
     if Path::new(list).is_dir() {
         return vec![list.into()];
@@ -96,9 +89,6 @@ pub fn directories_in(list: &str) -> Vec<PathBuf> {
 
 /// Serves the skills in the default skill roots of the client's roots until standard input ends. If the client has no
 /// roots, serves the skills of the repository around the working directory.
-///
-/// # Errors
-/// When the connection fails.
 pub fn serve_roots(settings: BuiltIn) -> Result<(), McpError> {
     let directory = std::path::absolute(Path::new("."))?;
     let root = Repository::around(&directory).map_or(directory, |repository| repository.root);

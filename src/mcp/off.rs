@@ -16,9 +16,6 @@ pub use request_log::{ASKED_VARIABLE, lists_requested_since};
 pub struct McpMissing;
 
 /// Fails: the server is not part of this build.
-///
-/// # Errors
-/// Always.
 pub fn serve(_: &[PathBuf], _: BuiltIn) -> Result<(), McpMissing> {
     Err(McpMissing)
 }

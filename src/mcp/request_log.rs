@@ -39,7 +39,6 @@ impl RequestLog {
 
 /// The lists that the client requested after its first notification since `since`, each once. `None` if it got no
 /// notification. `log` is the text of the log file.
-#[must_use]
 pub fn lists_requested_since(log: &str, since: SystemTime) -> Option<Vec<String>> {
     let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let entries = log.lines().filter_map(|line| line.split_once(' '));

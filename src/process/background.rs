@@ -17,9 +17,6 @@ use crate::trial::run_record::Runner;
 const POLL: Duration = Duration::from_millis(25);
 
 /// Starts this program again with its own arguments and `more` arguments. Appends its output to `log`.
-///
-/// # Errors
-/// When it cannot be started.
 pub fn start(more: &[&str], log: &Path) -> io::Result<Child> {
     let output = OpenOptions::new().create(true).append(true).open(log)?;
     Command::new(std::env::current_exe()?)
@@ -33,7 +30,6 @@ pub fn start(more: &[&str], log: &Path) -> io::Result<Child> {
 }
 
 /// Whether this process is a run in the background. If it is, detaches it from the terminal.
-#[must_use]
 pub fn is_background() -> bool {
     if std::env::var_os(BACKGROUND_VARIABLE).is_none() {
         return false;
@@ -44,13 +40,11 @@ pub fn is_background() -> bool {
 }
 
 /// This process.
-#[must_use]
 pub fn this_process() -> Runner {
     runner(getpid())
 }
 
 /// The parent of this process.
-#[must_use]
 pub fn parent_process() -> Runner {
     runner(getppid())
 }
@@ -60,7 +54,6 @@ fn runner(pid: Pid) -> Runner {
 }
 
 /// Whether this process, not a later one with its id, is alive.
-#[must_use]
 pub fn lives(runner: Runner) -> bool {
     match runner.started {
         Some(started) => start_time_of(runner.pid) == Some(started),
@@ -69,9 +62,6 @@ pub fn lives(runner: Runner) -> bool {
 }
 
 /// Asks a runner to end, and kills it after `patience`. Returns whether it was killed.
-///
-/// # Errors
-/// When the system does not allow the signal.
 pub fn stop(runner: Runner, patience: Duration) -> io::Result<bool> {
     if end(runner, Signal::SIGTERM, patience)? {
         return Ok(false);

@@ -9,18 +9,12 @@ use std::process::{Command, Output, Stdio};
 const NOT_STARTED: [i32; 3] = [2, 126, 127];
 
 /// Runs a program with an empty input and no variable but the PATH.
-///
-/// # Errors
-/// When it cannot be started.
 pub fn output(program: &Path, args: &[OsString]) -> io::Result<Output> {
     let path = std::env::var_os("PATH").map(|path| ("PATH", path));
     Command::new(program).args(args).env_clear().envs(path).current_dir("/").stdin(Stdio::null()).output()
 }
 
 /// Runs `program` in `directory` and returns its standard output. It inherits standard error.
-///
-/// # Errors
-/// When it does not start, or its exit status is not 0.
 pub fn stdout_of(program: &str, args: &[&str], directory: &Path) -> io::Result<Vec<u8>> {
     let mut command = Command::new(program);
     let output = command.args(args).current_dir(directory).stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
@@ -32,9 +26,6 @@ pub fn stdout_of(program: &str, args: &[&str], directory: &Path) -> io::Result<V
 }
 
 /// Opens a file in the user's default program.
-///
-/// # Errors
-/// When there is no such program, or it fails.
 pub fn open(file: &Path) -> io::Result<()> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = Command::new(program);
@@ -45,9 +36,6 @@ pub fn open(file: &Path) -> io::Result<()> {
 
 /// Shows `text` with the shell command `pager`. `less` shows colors, and ends by itself if the text fits on the screen.
 /// Returns whether the pager exists.
-///
-/// # Errors
-/// When no shell can be started.
 pub fn page(pager: &str, text: &str) -> io::Result<bool> {
     let mut command = Command::new("sh");
     command.args(["-c", pager]).stdin(Stdio::piped());

@@ -28,9 +28,6 @@ const CONTENT_SETTINGS: &str =
     r"^(core\.(autocrlf|eol|attributesfile)|filter\..*\.(smudge|process)|remote\..*\.promisor)$";
 
 /// The full hash of the commit that `reference` names in the repository around `directory`.
-///
-/// # Errors
-/// When git fails: no repository, no such reference, no git.
 pub fn commit(directory: &Path, reference: &str) -> io::Result<String> {
     if reference.starts_with('-') {
         return Err(io::Error::other(format!("invalid git reference {reference:?}")));
@@ -50,16 +47,12 @@ pub fn commit(directory: &Path, reference: &str) -> io::Result<String> {
 }
 
 /// The names of the branches and tags of the repository around `directory`. Empty if git fails.
-#[must_use]
 pub fn references(directory: &Path) -> Vec<String> {
     let names = stdout(git(directory).args(["for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags"]));
     String::from_utf8_lossy(&names.unwrap_or_default()).lines().map(str::to_owned).collect()
 }
 
 /// The full hash of the last commit that `HEAD` and `reference` have in common.
-///
-/// # Errors
-/// When git fails, or they have no commit in common, as in a shallow clone.
 pub fn merge_base(directory: &Path, reference: &str) -> io::Result<String> {
     let commit = commit(directory, reference)?;
     let output = output(git(directory).args(["merge-base", "HEAD", &commit]))?;
@@ -72,16 +65,12 @@ pub fn merge_base(directory: &Path, reference: &str) -> io::Result<String> {
 }
 
 /// The default branch of `origin`, or of this repository: the first of these names that is a commit.
-#[must_use]
 pub fn default_branch(directory: &Path) -> Option<String> {
     let names = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
     names.into_iter().find(|name| commit(directory, name).is_ok()).map(str::to_owned)
 }
 
 /// The path of `directory` relative to the root of its work tree.
-///
-/// # Errors
-/// When git fails.
 pub fn place(directory: &Path) -> io::Result<PathBuf> {
     rev_parse(directory, &["--show-prefix"])
 }
@@ -97,9 +86,6 @@ pub struct CommitFiles {
 
 /// Writes the commit's version of `parts` of `directory` to the existing directory `to`, as in a work tree but without filter
 /// programs. Without `parts`, writes all of `directory`.
-///
-/// # Errors
-/// When git fails.
 pub fn export(directory: &Path, commit: &str, parts: &[PathBuf], to: &Path) -> io::Result<CommitFiles> {
     let target = to.join(place(directory)?);
     fs::create_dir_all(&target)?;

@@ -16,22 +16,17 @@ static RUNNING: Mutex<Vec<ProcessTree>> = Mutex::new(Vec::new());
 static NOTICE: Notify = Notify::const_new();
 
 /// Whether the run is to end.
-#[must_use]
 pub fn raised() -> bool {
     RAISED.load(Ordering::SeqCst)
 }
 
 /// Time since the user ended the run.
-#[must_use]
 pub fn raised_for() -> Option<Duration> {
     RAISED_AT.get().map(Instant::elapsed)
 }
 
 /// Handles SIGINT, SIGTERM and SIGHUP. The first signal asks the running trees to end. The second kills them and ends this
 /// process. A run in the `background` ignores SIGHUP.
-///
-/// # Errors
-/// When the system does not allow signal handlers.
 pub fn listen(background: bool) -> std::io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     if background {

@@ -113,7 +113,6 @@ pub struct Reply {
 }
 
 /// Finds a program on the PATH. A name with `/` is a path.
-#[must_use]
 pub fn find_program(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         let path = PathBuf::from(name);
@@ -128,9 +127,6 @@ fn is_executable(path: &Path) -> bool {
 }
 
 /// Runs `job` to its end. If it does not run, the ending's `trouble` says why.
-///
-/// # Errors
-/// When the output files cannot be written.
 pub fn run(job: &Job<'_>, listener: &mut dyn OutputListener) -> io::Result<Ending> {
     let stdout = File::create(&job.stdout)?;
     let stderr = File::create(&job.stderr)?;

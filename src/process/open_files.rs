@@ -9,9 +9,6 @@ const BASE: u64 = 100;
 const PER_TRIAL: u64 = 20;
 
 /// Raises the limit if it is too low for this many trials at once, and no further: agents inherit it.
-///
-/// # Errors
-/// When the limit cannot be raised. The message says how many trials can run.
 pub fn allow(trials: usize) -> Result<(), String> {
     let needed = BASE.saturating_add(PER_TRIAL.saturating_mul(trials as u64));
     let Ok((limit, maximum)) = getrlimit(Resource::RLIMIT_NOFILE) else { return Ok(()) };

@@ -30,9 +30,6 @@ pub struct Service {
 
 impl Service {
     /// Starts `program` in `directory`, with these variables set or removed. It inherits standard error.
-    ///
-    /// # Errors
-    /// When it does not start.
     pub fn start(
         program: &Path,
         args: &[&str],
@@ -65,9 +62,6 @@ impl Service {
     }
 
     /// Sends a line, if there is one, and waits for the next line of the program.
-    ///
-    /// # Errors
-    /// When the program has ended, a pipe fails, the answer takes too long, or the user ends the run.
     pub fn exchange(&mut self, line: Option<&str>) -> io::Result<String> {
         if let (Some(line), Some(input)) = (line, &mut self.input) {
             input.write_all(format!("{line}\n").as_bytes())?;
@@ -103,9 +97,6 @@ impl Service {
 
 /// The file for a service's answers: the standard output of this process. From now on everything else that this process
 /// prints goes to standard error.
-///
-/// # Errors
-/// When descriptors cannot be copied.
 pub fn answers() -> io::Result<File> {
     let answers = nix::unistd::dup(io::stdout())?;
     nix::unistd::dup2_stdout(io::stderr())?;

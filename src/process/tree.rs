@@ -66,7 +66,6 @@ pub struct Member {
 impl ProcessTree {
     /// Asks every process of the tree to end. Returns them: after its parent has ended, a process without the mark is no
     /// longer found by descent.
-    #[must_use]
     pub fn terminate(&self) -> Vec<Member> {
         if self.holder == TreeHolder::Supervisor {
             // The supervisor asks its descendants, and kills them after the grace period.

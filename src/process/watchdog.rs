@@ -56,7 +56,6 @@ enum WatchdogMessage {
 
 /// To be called first by a program that runs agents. If this process was started as a watchdog or a supervisor, does that
 /// work and returns true: the program must then end. Otherwise allows this process to start a watchdog.
-#[must_use]
 pub fn take_over() -> bool {
     if let Some(runner) = std::env::var_os(SUPERVISOR_VARIABLE) {
         supervisor::supervise(&runner);

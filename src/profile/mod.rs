@@ -36,7 +36,6 @@ macro_rules! profiles {
             pub const ALL: [AgentKind; [$($($word),+),+].len()] = [$($(AgentKind::$kind),+),+];
 
             /// Its name in settings and artifacts.
-            #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $($(AgentKind::$kind => $word,)+)+
@@ -44,7 +43,6 @@ macro_rules! profiles {
             }
 
             /// Its profile.
-            #[must_use]
             pub const fn profile(self) -> &'static Profile {
                 match self {
                     $($(AgentKind::$kind)|+ => &data::$family::profile::PROFILE,)+

@@ -22,7 +22,6 @@ const MOST_NAMED: usize = 3;
 
 /// The answer in a sentence: the results, both rates, the difference with its interval, how sure that is, what it took, and
 /// which cases broke.
-#[must_use]
 pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
     if compared.unchanged {
         let sides = format!("{} and {}", safe::line(&compared.baseline), safe::line(&compared.candidate));
@@ -163,7 +162,6 @@ fn by_trials(a: &SideSummary, b: &SideSummary) -> String {
 }
 
 /// The sentence, and under it the sides, the cases that changed, and notes.
-#[must_use]
 pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
     let comparison = &compared.comparison;
     let mut text = format!("{}\n", sentence(compared, paint));
@@ -185,7 +183,6 @@ pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
 }
 
 /// The result of a side.
-#[must_use]
 pub fn side_line(shown: &SideSummary) -> String {
     let mut text = fraction(shown.rate);
     if let (Some(share), Some(interval)) = (shown.share, shown.interval) {
@@ -198,7 +195,6 @@ pub fn side_line(shown: &SideSummary) -> String {
 }
 
 /// The cases whose shares differ, the surest first, then those that differ most.
-#[must_use]
 pub fn moved_cases(comparison: &Comparison) -> Vec<&CaseChange> {
     let mut cases: Vec<&CaseChange> =
         comparison.cases.iter().filter(|case| case.difference().abs() > f64::EPSILON).collect();
@@ -207,13 +203,11 @@ pub fn moved_cases(comparison: &Comparison) -> Vec<&CaseChange> {
 }
 
 /// That a case changed, and how sure that is; `None` where its trials do not show it.
-#[must_use]
 pub fn changed(case: &CaseChange) -> Option<String> {
     case.changed.then(|| format!("changed (p = {})", probability(case.adjusted)))
 }
 
 /// How many cases have the same result on both sides.
-#[must_use]
 pub fn the_same(count: usize) -> String {
     format!("{} the same in both", counted(count, "case"))
 }
@@ -236,7 +230,6 @@ fn cases(text: &mut String, comparison: &Comparison) {
 
 /// What else there is to say, in lines: the skills that became active more or less often, what the sides took, and what the
 /// figures do not hold. Names in it are as they were given.
-#[must_use]
 pub fn told(compared: &ComparisonResults) -> Vec<String> {
     let mut lines = Vec::new();
     triggering(&mut lines, compared);

@@ -16,7 +16,6 @@ const NOTHING: &str = "-";
 /// `first request` is what the model read before it said anything: system prompt, tools, catalogues and prompt. Between
 /// two modes of one case its difference is the price of their catalogues and tools, every turn anew; what `mcp+native`
 /// has more than `native` is the second catalogue.
-#[must_use]
 pub fn comparison(outcomes: &[&Outcome], modes: &[Mode], paint: Paint) -> String {
     let mut rows: Vec<&Outcome> = outcomes.to_vec();
     let place = |outcome: &Outcome| modes.iter().position(|mode| mode.name == outcome.id.mode).unwrap_or(usize::MAX);
@@ -41,7 +40,7 @@ pub fn comparison(outcomes: &[&Outcome], modes: &[Mode], paint: Paint) -> String
 const TITLES: [&str; 9] =
     ["case", "mode", "verdict", "skill by", "first request", "tokens in", "tokens out", "cost", "seconds"];
 
-/// The column that is coloured.
+/// The column that is colored.
 const VERDICT: usize = 2;
 
 /// How many of the columns, from the left, are words; the others are numbers.

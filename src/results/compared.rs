@@ -101,7 +101,6 @@ pub struct SpentTrials {
 }
 
 /// Compares stored trials.
-#[must_use]
 pub fn stored(labels: (String, String), a: &SideResults, b: &SideResults, rule: Rule) -> ComparisonResults {
     // Other modes ask otherwise on purpose.
     let asked_otherwise = if a.modes == b.modes { SideResults::asked_otherwise(a, b) } else { Vec::new() };
@@ -113,14 +112,12 @@ pub fn stored(labels: (String, String), a: &SideResults, b: &SideResults, rule: 
 }
 
 /// A comparison of sides that have the same skills and differ in nothing else.
-#[must_use]
 pub fn unchanged(labels: (String, String), rule: Rule) -> ComparisonResults {
     let none = SideResults::default();
     ComparisonResults { unchanged: true, ..stored(labels, &none, &none, rule) }
 }
 
 /// Everything there is to show of a comparison of these sides.
-#[must_use]
 pub fn of(
     labels: (String, String),
     comparison: Comparison,

@@ -58,18 +58,14 @@ pub struct Calibration {
 pub fn read(run: &RunFolder) -> Result<Vec<JudgedTrial>, StoreError> {
     let mut trials = Vec::new();
     for folder in run.trials() {
-        let Some(judgement) = folder.judgement()? else { continue };
-        let passed = match judgement.verdict {
+        let Some(judgment) = folder.judgment()? else { continue };
+        let passed = match judgment.verdict {
             Verdict::Pass => Some(true),
             Verdict::Fail => Some(false),
             Verdict::Error | Verdict::Unscored => None,
         };
         let mut votes = Rate::default();
-        judgement
-            .votes
-            .iter()
-            .filter_map(|vote| vote.answer.as_ref())
-            .for_each(|answer| votes.add(answer.overall_pass));
+        judgment.votes.iter().filter_map(|vote| vote.answer.as_ref()).for_each(|answer| votes.add(answer.overall_pass));
         let trial = folder.meta()?.id().to_string();
         trials.push(JudgedTrial { trial, passed, pass_votes: votes.passed, fail_votes: votes.failed() });
     }

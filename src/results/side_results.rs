@@ -126,9 +126,6 @@ pub struct SideReader {
 
 impl SideReader {
     /// The trials that a progress file tells of.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn of(path: &Path) -> Result<Self, StoreError> {
         let mut reader = Self::default();
         reader.run(path)?;
@@ -137,9 +134,6 @@ impl SideReader {
 
     /// Reads the progress file of one more run, whose trials are others than those of the same names before; returns how
     /// many of its lines were damaged and how many told of trials.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn run(&mut self, path: &Path) -> Result<(usize, usize), StoreError> {
         self.next_run();
         let (damaged, trials) = (self.damaged, self.trials.len());
@@ -203,7 +197,6 @@ impl SideReader {
     }
 
     /// The names of the modes that were read.
-    #[must_use]
     pub fn modes(&self) -> BTreeSet<&str> {
         self.names.iter().map(|case| case.mode.as_str()).collect()
     }

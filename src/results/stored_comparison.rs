@@ -14,7 +14,6 @@ use crate::trial::outcome::Verdict;
 use crate::trial::run_record::{ComparedSides, PairRecord, TrialRecord};
 
 /// Whether a trial passed, in a comparison that may leave out what asks for the skill; none where it measured nothing.
-#[must_use]
 pub fn passed(record: &TrialRecord, outcome_only: bool) -> Option<bool> {
     let verdict = if outcome_only { without_the_skill(record.verdict, &record.checks) } else { record.verdict };
     match verdict {
@@ -25,13 +24,11 @@ pub fn passed(record: &TrialRecord, outcome_only: bool) -> Option<bool> {
 }
 
 /// How sure a run with these sides had to be.
-#[must_use]
 pub fn rule(sides: &ComparedSides) -> Rule {
     Rule { alpha: sides.alpha, margin: sides.margin, ..Rule::default() }
 }
 
 /// The comparison of a run with these sides before its first pair.
-#[must_use]
 pub fn sequential_test(sides: &ComparedSides) -> SequentialTest {
     SequentialTest::new(sides.cases.clone(), rule(sides), sides.plan, sides.max_trials / 2, sides.seed)
 }
@@ -53,9 +50,6 @@ impl<'a> ComparedCases<'a> {
 
 /// The course that a run with these sides has taken, up to its decision: the pairs that it began, with what their trials
 /// came to.
-///
-/// # Errors
-/// When its files cannot be read.
 pub fn course(run: &RunFolder, sides: &ComparedSides) -> Result<SequentialTest, StoreError> {
     let progress = run.progress()?;
     let mut course = sequential_test(sides);
@@ -74,9 +68,6 @@ pub fn course(run: &RunFolder, sides: &ComparedSides) -> Result<SequentialTest, 
 }
 
 /// Everything there is to show of a run with these sides, once its pairs have taken this course.
-///
-/// # Errors
-/// When its files cannot be read.
 pub fn compared(
     run: &RunFolder,
     sides: &ComparedSides,

@@ -15,7 +15,7 @@ use crate::cases::case::Case;
 use crate::files::at::At;
 use crate::files::below::{self, WalkControl, WalkedFile};
 use crate::files::bounded;
-use crate::grade::rubric::{self, Attempt, JUDGES_PROMPT, JudgeAnswer, JudgeSubject, Judgement, Rubric, Vote};
+use crate::grade::rubric::{self, Attempt, JUDGES_PROMPT, JudgeAnswer, JudgeSubject, Judgment, Rubric, Vote};
 use crate::grade::session::session_trouble;
 use crate::profile;
 use crate::run::agent_run::{self, AgentRun, disk, unstored};
@@ -39,7 +39,7 @@ use crate::trial::sandbox::Sandbox;
 const ANSWERS: usize = 2;
 
 /// Has a graded trial judged, if that is wanted, and adds the judge's answer to its grade. A trial that measured nothing
-/// is not judged. Fails if the judgement cannot be stored.
+/// is not judged. Fails if the judgment cannot be stored.
 pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialExhibit<'_>, grade: Grade) -> Result<Grade, Trouble> {
     if grade.verdict == Verdict::Error || !is_judged(exhibit.case, &run.settings) {
         return Ok(grade);
@@ -50,15 +50,15 @@ pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialExhibit<'_>, grade
             return Ok(rubric::not_judged(grade, Trouble::new(TroubleKind::NotJudged, problem.to_string())));
         }
     };
-    let judgement = Judge { run, live, rubric, exhibit }.judgement();
+    let judgment = Judge { run, live, rubric, exhibit }.judgment();
     // A judge whose answer could not be stored is asked again, once there is space.
     let mut troubles =
-        judgement.votes.iter().flat_map(|vote| &vote.attempts).filter_map(|attempt| attempt.trouble.as_ref());
+        judgment.votes.iter().flat_map(|vote| &vote.attempts).filter_map(|attempt| attempt.trouble.as_ref());
     if let Some(trouble) = troubles.find(|trouble| trouble.kind == TroubleKind::NotStored) {
         return Err(trouble.clone());
     }
-    exhibit.folder.write_judgement(&judgement).map_err(|error| unstored(&error))?;
-    Ok(rubric::join(grade, &judgement))
+    exhibit.folder.write_judgment(&judgment).map_err(|error| unstored(&error))?;
+    Ok(rubric::join(grade, &judgment))
 }
 
 /// Adds the stored answer of a judge to the grade of a stored trial, if it was given about the same evidence. A stored
@@ -67,7 +67,7 @@ pub fn rejoin(run: &RunContext, exhibit: &TrialExhibit<'_>, grade: Grade) -> Res
     if grade.verdict == Verdict::Error || run.settings.judge.wanted == Some(false) {
         return Ok(grade);
     }
-    let Some(judgement) = exhibit.folder.judgement()? else {
+    let Some(judgment) = exhibit.folder.judgment()? else {
         let missing = is_judged(exhibit.case, &run.settings);
         return Ok(if missing { rubric::not_recorded(grade) } else { grade });
     };
@@ -76,10 +76,10 @@ pub fn rejoin(run: &RunContext, exhibit: &TrialExhibit<'_>, grade: Grade) -> Res
         Err(problem) => return Ok(rubric::stale(grade, &[problem.to_string()])),
     };
     let now = inputs(rubric, exhibit).at(exhibit.folder.path())?;
-    let mut changed = judgement.inputs.differences(&now);
+    let mut changed = judgment.inputs.differences(&now);
     // An imported answer has only the digest of its evidence.
-    changed.retain(|part| exhibit.evidence.meta.imported.is_none() || judgement.inputs.0.contains_key(part));
-    if changed.is_empty() { Ok(rubric::join(grade, &judgement)) } else { Ok(rubric::stale(grade, &changed)) }
+    changed.retain(|part| exhibit.evidence.meta.imported.is_none() || judgment.inputs.0.contains_key(part));
+    if changed.is_empty() { Ok(rubric::join(grade, &judgment)) } else { Ok(rubric::stale(grade, &changed)) }
 }
 
 /// Stores the answer of a judge that another runner asked, or why it is unknown. Only the digest of the evidence is
@@ -100,14 +100,14 @@ pub(super) fn store_imported(
     inputs.0.retain(|part, _| part == rubric::EVIDENCE);
     let agent = AgentMeta { kind: exhibit.evidence.meta.agent.kind, version: None, model: None };
     let vote = Vote { answer: usable.ok(), attempts: vec![attempt] };
-    let judgement = Judgement::new(agent, None, String::new(), inputs, vec![vote]);
-    exhibit.folder.write_judgement(&judgement).map_err(|error| error.to_string())
+    let judgment = Judgment::new(agent, None, String::new(), inputs, vec![vote]);
+    exhibit.folder.write_judgment(&judgment).map_err(|error| error.to_string())
 }
 
 /// The prompt of the judge that gave this answer; `None` if today's prompt is a different one.
-pub(super) fn question(run: &RunContext, exhibit: &TrialExhibit<'_>, judgement: &Judgement) -> Option<String> {
+pub(super) fn question(run: &RunContext, exhibit: &TrialExhibit<'_>, judgment: &Judgment) -> Option<String> {
     let prompt = prompt(run.rubric().ok()?, exhibit);
-    (judgement.inputs.0.get(JUDGES_PROMPT) == Some(&digest(prompt.as_bytes()))).then_some(prompt)
+    (judgment.inputs.0.get(JUDGES_PROMPT) == Some(&digest(prompt.as_bytes()))).then_some(prompt)
 }
 
 /// The judge's prompt: the same for a run and for a recording of it.
@@ -172,14 +172,14 @@ impl JudgeAttempt {
 }
 
 impl Judge<'_> {
-    fn judgement(&self) -> Judgement {
+    fn judgment(&self) -> Judgment {
         let settings = &self.run.settings.judge;
         let started = jiff::Timestamp::now().to_string();
         let mut agent = AgentMeta { kind: settings.agent, version: None, model: settings.model.clone() };
         let votes = (1..=settings.votes).map(|number| self.vote(number, &mut agent)).collect();
         // If the evidence cannot be read, the attempts say so.
         let inputs = inputs(self.rubric, self.exhibit).unwrap_or_default();
-        Judgement::new(agent, self.run.settings.scripted.clone(), started, inputs, votes)
+        Judgment::new(agent, self.run.settings.scripted.clone(), started, inputs, votes)
     }
 
     /// Asks for a vote until an answer can be used: [`ANSWERS`] times at most, not counting refusals by the provider,

@@ -32,7 +32,6 @@ pub enum Finding {
 
 impl Finding {
     /// `Pass` if `passed`, otherwise `Fail`.
-    #[must_use]
     pub fn of(passed: bool, evidence: impl Into<String>) -> Self {
         if passed { Self::Pass(evidence.into()) } else { Self::Fail(evidence.into()) }
     }
@@ -47,40 +46,31 @@ pub struct Workspace<'a> {
 
 impl<'a> Workspace<'a> {
     /// The slug of the skill under test.
-    #[must_use]
     pub fn skill(&self) -> &'a str {
         &self.evidence.meta.skill.slug
     }
 
     /// The case's id.
-    #[must_use]
     pub fn case(&self) -> &'a str {
         &self.evidence.meta.case.id
     }
 
     /// The mode's name.
-    #[must_use]
     pub fn mode(&self) -> &'a str {
         &self.evidence.meta.mode
     }
 
     /// The agent's final message.
-    #[must_use]
     pub fn final_text(&self) -> Option<&'a str> {
         self.evidence.final_text
     }
 
     /// The files at the end, by path. Also known in replay.
-    #[must_use]
     pub fn files(&self) -> &'a [WorkspaceFile] {
         &self.evidence.meta.files
     }
 
     /// The content of a file that the agent made or changed. A recording has only small contents.
-    ///
-    /// # Errors
-    /// [`io::ErrorKind::NotFound`] if the content was not stored: return [`Finding::Unknown`] then if
-    /// [`files`](Self::files) has the file. [`io::ErrorKind::InvalidInput`] if `path` leaves the workspace or is not a file.
     pub fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         let path = RelativePath::parse(path).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
         let path = self.folder.workspace().join(path.as_path());
@@ -92,7 +82,6 @@ impl<'a> Workspace<'a> {
     }
 
     /// Whether this file exists at the end.
-    #[must_use]
     pub fn has(&self, path: &str) -> bool {
         self.files().iter().any(|file| file.path == Path::new(path))
     }
@@ -150,7 +139,6 @@ impl OwnChecks {
     }
 
     /// The custom checks in `grade` that are not among these: grading would drop them.
-    #[must_use]
     pub fn lacking(&self, grade: &Grade) -> Vec<String> {
         let custom = grade.checks.iter().filter(|check| check.custom);
         custom.filter(|check| !self.names().any(|name| name == check.id)).map(|check| check.id.clone()).collect()
@@ -167,7 +155,6 @@ impl OwnChecks {
     }
 
     /// The results of the checks that are closures in this process.
-    #[must_use]
     pub fn made_here(&self, evidence: &Evidence<'_>, folder: &TrialFolder) -> Vec<CheckResult> {
         let workspace = Workspace { evidence, folder };
         self.checks.iter().filter_map(|check| check.result(evidence.trace, &workspace)).collect()

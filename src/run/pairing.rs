@@ -41,9 +41,6 @@ pub struct Pairing {
 
 impl ComparedSide {
     /// The mode that this side makes of `base`. Its name is that of the mode it starts from, and what is different.
-    ///
-    /// # Errors
-    /// When it names a mode that is not there.
     pub fn mode(&self, base: &Arc<Mode>, settings: &Settings) -> Result<Arc<Mode>, String> {
         let base = match &self.mode {
             None => base,
@@ -88,9 +85,6 @@ fn free_name(name: &str, settings: &Settings) -> String {
 }
 
 /// The versions of the skills that the sides ask for.
-///
-/// # Errors
-/// When git does not give one.
 pub fn versions(run: &RunContext, sides: &ComparedSides) -> Result<Vec<SkillVersion>, String> {
     let commits: BTreeSet<&String> =
         [&sides.baseline, &sides.candidate].into_iter().filter_map(|side| side.commit.as_ref()).collect();
@@ -98,7 +92,6 @@ pub fn versions(run: &RunContext, sides: &ComparedSides) -> Result<Vec<SkillVers
 }
 
 /// Whether the sides can differ in nothing but their skills, and have the same ones, file by file. What cannot be read differs.
-#[must_use]
 pub fn unchanged(run: &RunContext, sides: &ComparedSides) -> bool {
     let but_skills = |side: &ComparedSide| ComparedSide { label: String::new(), commit: None, ..side.clone() };
     if but_skills(&sides.baseline) != but_skills(&sides.candidate) || sides.baseline.commit == sides.candidate.commit {
@@ -118,9 +111,6 @@ pub fn unchanged(run: &RunContext, sides: &ComparedSides) -> bool {
 }
 
 /// The planned cases on both sides. A case in several modes counts as several.
-///
-/// # Errors
-/// When a side names a mode that is not there, or both sides come to the same.
 pub fn pair(run: &RunContext, sides: &ComparedSides) -> Result<Pairing, String> {
     let mut pairing = Pairing::default();
     let mut both = Vec::new();
@@ -162,14 +152,12 @@ pub fn pair(run: &RunContext, sides: &ComparedSides) -> Result<Pairing, String> 
 
 impl Pairing {
     /// The place among the cases of the one that a pair is of; none where it is not among them any more.
-    #[must_use]
     pub fn case_of(&self, pair: &PairRecord) -> Option<usize> {
         let place = *self.places.get(&CaseInMode::of(&pair.baseline))?;
         (self.cases[place].candidate.trial(pair.candidate.number) == pair.candidate).then_some(place)
     }
 
     /// Both sides of every case, each as often as it has been begun, and once at least.
-    #[must_use]
     pub fn plan(&self, begun: &HashMap<CaseInMode, u32>) -> RunPlan {
         let both = self.cases.iter().flat_map(|case| [&case.baseline, &case.candidate]);
         let repeats = |planned: &TestCase| begun.get(&planned.case_in_mode()).map_or(1, |begun| *begun.max(&1));

@@ -64,9 +64,6 @@ struct NextPair<'a> {
 }
 
 /// Runs pairs, as many at once as `jobs` allows, and returns their results.
-///
-/// # Errors
-/// When the run's directory cannot be read.
 pub fn run(
     run: &RunContext,
     live: &LiveRun,
@@ -194,9 +191,6 @@ impl PairQueue {
 }
 
 /// Runs a pair. The sides take turns at being first, so that neither has the quieter time.
-///
-/// # Errors
-/// Why a trial was not run.
 fn both(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<PairOutcome, NoOutcome> {
     let one = |planned: &TestCase| {
         let outcome = trial(run, planned, next.number)?;
@@ -221,7 +215,6 @@ fn both(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<Pai
 }
 
 /// How often the trials of each case have begun, in each mode, by the run's pairs.
-#[must_use]
 pub fn begun(pairs: &[PairRecord]) -> HashMap<CaseInMode, u32> {
     let mut begun = HashMap::new();
     for id in pairs.iter().flat_map(|pair| [&pair.baseline, &pair.candidate]) {

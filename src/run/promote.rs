@@ -168,8 +168,8 @@ fn write(trial: &TrialFolder, recording: &TrialFolder, number: u32) -> Result<()
     if let Some(text) = trial.final_text()? {
         recording.write_final(&String::from_utf8_lossy(&without_trial_paths(text.as_bytes())))?;
     }
-    if let Some(judgement) = trial.judgement()? {
-        recording.write_judgement(&judgement)?;
+    if let Some(judgment) = trial.judgment()? {
+        recording.write_judgment(&judgment)?;
     }
     write_workspace(trial, recording)?;
     recording.write_meta(&meta)

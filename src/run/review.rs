@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::cases::case::Case;
 use crate::cases::catalog::evals_folder;
 use crate::files::{below, bounded};
-use crate::grade::rubric::Judgement;
+use crate::grade::rubric::Judgment;
 use crate::results::timeline::Timeline;
 use crate::run::context::RunContext;
 use crate::run::judge;
@@ -83,9 +83,9 @@ impl TrialReview {
     }
 
     /// The judge's prompt, if today's prompt is the same. The prompt is not stored, but its digest is.
-    pub fn question(&self, run: &RunContext, folder: &TrialFolder, judgement: &Judgement) -> Option<String> {
+    pub fn question(&self, run: &RunContext, folder: &TrialFolder, judgment: &Judgment) -> Option<String> {
         let (case, skill) = (case(run, &self.meta)?, run.catalog.skill(&self.meta.skill.slug)?);
-        judge::question(run, &TrialExhibit { case, skill, evidence: self.evidence(), folder }, judgement)
+        judge::question(run, &TrialExhibit { case, skill, evidence: self.evidence(), folder }, judgment)
     }
 
     /// The events, and where each check looked.

@@ -23,7 +23,7 @@ pub struct JudgeSettings {
     pub agent: AgentKind,
     /// The model that judges; `None` for the agent's default, whatever model is under test.
     pub model: Option<String>,
-    /// The timeout of one judgement.
+    /// The timeout of one judgment.
     pub timeout: Duration,
     /// How often each trial is judged; more than half have to agree.
     pub votes: u32,

@@ -8,7 +8,6 @@ use super::special::{len, real};
 /// the table is empty or not square, and where both gave one category to everything.
 ///
 /// `(p_o − p_e) / (1 − p_e)`, `p_e = Σ row_i · column_i / n²`: Educational and Psychological Measurement 20 (1960) 37.
-#[must_use]
 pub fn cohen(table: &[Vec<u64>]) -> Option<f64> {
     let n = real(table.iter().flatten().sum());
     if n == 0.0 || table.iter().any(|row| row.len() != table.len()) {
@@ -36,7 +35,6 @@ pub struct Agreement {
 }
 
 /// The agreement of votes: `items[i][k]` votes for category k on item i. None where no item has two votes.
-#[must_use]
 pub fn of_votes(items: &[Vec<u64>]) -> Option<Agreement> {
     let votes = |item: &Vec<u64>| item.iter().sum::<u64>();
     let items: Vec<&Vec<u64>> = items.iter().filter(|item| votes(item) > 1).collect();

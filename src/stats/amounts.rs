@@ -42,7 +42,6 @@ pub struct Ratio {
 /// is `Σ (s²_A/n_A + s²_B/n_B) / C²`, the degrees of freedom are Satterthwaite's (Biometrics Bulletin 2 (1946) 110). Else
 /// it is Student's over the cases' own differences, and up to 16 cases p is exact: of all ways to exchange the sides within
 /// cases, the share that comes as far (Fisher, The Design of Experiments (1935), section 21).
-#[must_use]
 pub fn ratio(cases: &[Amounts], plus: f64, level: f64) -> Option<Ratio> {
     let usable = |amount: &&f64| amount.is_finite() && **amount + plus > 0.0;
     let logarithms = |amounts: &[f64]| Sample::of(amounts.iter().filter(usable).map(|amount| (amount + plus).ln()));

@@ -33,7 +33,6 @@ impl JudgeAccuracy {
     /// `θ = (q + sp − 1) / (se + sp − 1)`: Rogan and Gladen, American Journal of Epidemiology 107 (1978) 71; the variance
     /// is `(q(1−q)/n + θ² se(1−se)/n_se + (1−θ)² sp(1−sp)/n_sp) / (se + sp − 1)²`. Where a rate is 0 or 1, its variance is
     /// that of one more trial that ended either way, so that a few labels are not taken for certainty.
-    #[must_use]
     pub fn correct(self, raw: Rate, level: f64) -> Option<CorrectedRate> {
         let (q, se, sp) = (raw.share()?, self.passed_right.share()?, self.failed_right.share()?);
         let better = se + sp - 1.0;

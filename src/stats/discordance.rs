@@ -10,7 +10,6 @@
 use super::special::{beta_share, len, ln_beta, real};
 
 /// Against "both alike": `2^(b+c) · B(½+b, ½+c) / B(½, ½)`, a bet on every probability of a loss with Jeffreys' prior.
-#[must_use]
 pub fn e_two_sided(losses: u64, wins: u64) -> f64 {
     let (b, c) = (real(losses), real(wins));
     let ln = (b + c) * std::f64::consts::LN_2 + ln_beta(b + 0.5, c + 0.5) - std::f64::consts::PI.ln();
@@ -20,7 +19,6 @@ pub fn e_two_sided(losses: u64, wins: u64) -> f64 {
 /// Against "in no case worse": a bet on every probability θ of a loss above ½, with a density that rises with θ,
 /// `2^(b+c) · ∫ θ^b (1−θ)^c 8θ/3 dθ` from ½ to 1, which is `2^(b+c) · 8/3 · B(b+2, c+1) · I_½(c+1, b+2)`. Of the densities
 /// tried it is decided soonest, for small changes and large ones; Jeffreys' takes 5 % more pairs.
-#[must_use]
 pub fn e_worse(losses: u64, wins: u64) -> f64 {
     let (b, c) = (real(losses), real(wins));
     let above_half = beta_share(c + 1.0, b + 2.0, 0.5);
@@ -33,7 +31,6 @@ pub const TOGETHER: f64 = 0.95;
 
 /// Against "no case got worse", by the losses and wins of each case: `e_worse` of all pairs together, and the mean of the
 /// cases' own. A case that broke shows in the mean even if many others got better. Averages of bets are bets.
-#[must_use]
 pub fn e_broke(cases: &[(u64, u64)]) -> f64 {
     let (losses, wins) = cases.iter().fold((0, 0), |sum, case| (sum.0 + case.0, sum.1 + case.1));
     let own = cases.iter().map(|(losses, wins)| e_worse(*losses, *wins) / len(cases.len())).sum::<f64>();

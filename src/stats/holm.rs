@@ -6,7 +6,6 @@ use super::special::len;
 /// at most, however the questions hang together.
 ///
 /// The i-th smallest of m becomes `max over j ≤ i of min(1, (m − j + 1) p_j)`: Holm, Scand. J. Statistics 6 (1979) 65.
-#[must_use]
 pub fn adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

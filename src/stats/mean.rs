@@ -17,7 +17,6 @@ pub(super) struct CaseMean {
 
 /// The mean of the rates of `cases` that were tried, and where it may lie; none where none was. The limits are those of
 /// [`difference`](super::difference::of), of one side; one case alone has Wilson's.
-#[must_use]
 pub fn of(cases: &[Rate], level: f64) -> Option<(f64, Interval)> {
     let tried = cases.iter().copied().filter(|rate| rate.trials > 0);
     let cases: Vec<CaseMean> = tried.map(|rate| CaseMean { own: rate, known: rate }).collect();

@@ -35,7 +35,6 @@ pub struct Interval {
 
 impl Interval {
     /// Whether `value` lies in it.
-    #[must_use]
     pub fn contains(self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }

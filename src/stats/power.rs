@@ -18,13 +18,11 @@ pub struct Discordance {
 
 impl Discordance {
     /// Of a case that passes with probability `before` in A and `after` in B.
-    #[must_use]
     pub fn of(before: f64, after: f64) -> Self {
         Self { loss: before * (1.0 - after), win: after * (1.0 - before) }
     }
 
     /// The probability that a pair is discordant.
-    #[must_use]
     pub fn any(self) -> f64 {
         self.loss + self.win
     }
@@ -36,7 +34,6 @@ impl Discordance {
 }
 
 /// The probability that McNemar's exact test finds B worse after `pairs`, one-sided at `alpha`.
-#[must_use]
 pub fn fixed(pairs: u64, truth: Discordance, alpha: f64) -> f64 {
     over_discordant(pairs, truth.any(), |discordant| {
         losses_needed(discordant, alpha).map_or(0.0, |needed| at_least(discordant, needed, truth.direction()))
@@ -44,7 +41,6 @@ pub fn fixed(pairs: u64, truth: Discordance, alpha: f64) -> f64 {
 }
 
 /// The probability that evidence for `worse` reaches `1/alpha` at one of the looks after each of `pairs`.
-#[must_use]
 pub fn sequential(pairs: u64, truth: Discordance, alpha: f64) -> f64 {
     let (_, most) = likely(pairs, truth.any());
     let crossed = crossings(most, truth.direction(), alpha);
@@ -55,7 +51,6 @@ pub fn sequential(pairs: u64, truth: Discordance, alpha: f64) -> f64 {
 /// The number of pairs from which on [`fixed`] finds B worse with the probability `power`; none above `most`. Up to 400
 /// by counting outcomes, near to what the normal formula says; beyond, where that is right to a hundredth, by the
 /// formula: `((z_α √ψ + z_β √(ψ − δ²)) / δ)² + 1/δ`, where ψ is the probability of a discordant pair and δ the difference.
-#[must_use]
 pub fn pairs_needed(truth: Discordance, alpha: f64, power: f64, most: u64) -> Option<u64> {
     let apart = truth.loss - truth.win;
     if apart <= 0.0 {

@@ -16,19 +16,16 @@ pub struct Rate {
 
 impl Rate {
     /// `passed` of `trials`; what passed beyond them is not counted.
-    #[must_use]
     pub fn new(passed: u64, trials: u64) -> Self {
         Self { passed: passed.min(trials), trials }
     }
 
     /// The share that passed; none where nothing was measured.
-    #[must_use]
     pub fn share(self) -> Option<f64> {
         (self.trials > 0).then(|| real(self.passed) / real(self.trials))
     }
 
     /// Trials that did not pass.
-    #[must_use]
     pub fn failed(self) -> u64 {
         self.trials - self.passed
     }
@@ -50,7 +47,6 @@ impl Rate {
 /// and at 0 and 1; 0 to 1 without trials.
 ///
 /// `(p̂ + z²/2n ± z √(p̂(1−p̂)/n + z²/4n²)) / (1 + z²/n)`: Wilson, JASA 22 (1927) 209.
-#[must_use]
 pub fn wilson(rate: Rate, level: f64) -> Interval {
     let Some(share) = rate.share() else { return EVERYTHING };
     let (trials, z) = (real(rate.trials), two_sided_z(level));

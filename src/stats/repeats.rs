@@ -6,7 +6,6 @@ use super::special::{count_up, ln_choose, real};
 /// The probability that at least one of `k` trials passes, without bias; none where `k` is 0 or more than were measured.
 ///
 /// `1 − C(n−c, k) / C(n, k)`: Chen et al., arXiv 2107.03374, section 2.1.
-#[must_use]
 pub fn pass_at_k(rate: Rate, k: u64) -> Option<f64> {
     all_k(Rate { passed: rate.failed(), trials: rate.trials }, k).map(|all_fail| 1.0 - all_fail)
 }
@@ -14,7 +13,6 @@ pub fn pass_at_k(rate: Rate, k: u64) -> Option<f64> {
 /// The probability that all of `k` trials pass, without bias; none where `k` is 0 or more than were measured.
 ///
 /// `C(c, k) / C(n, k)`: Yao et al., arXiv 2406.12045 (pass^k). The plain `(c/n)^k` is too high.
-#[must_use]
 pub fn pass_hat_k(rate: Rate, k: u64) -> Option<f64> {
     all_k(rate, k)
 }
@@ -29,14 +27,12 @@ fn all_k(rate: Rate, k: u64) -> Option<f64> {
 /// The rate that `n` passes of `n` trials show at least, with `confidence` to one side: 0.55 for 5 and 0.95.
 ///
 /// `(1 − confidence)^(1/n)`, the lower limit of Clopper and Pearson; 0 without trials.
-#[must_use]
 pub fn shown_by_all_passing(n: u64, confidence: f64) -> f64 {
     if n == 0 { 0.0 } else { (1.0 - confidence).powf(1.0 / real(n)) }
 }
 
 /// How many trials must pass, all of them, to show a rate of at least `threshold`: 14 for 0.8 and a confidence of 0.95.
 /// None for a threshold of 1, which no number of trials shows.
-#[must_use]
 pub fn needed_all_passing(threshold: f64, confidence: f64) -> Option<u64> {
     if threshold <= 0.0 {
         return Some(0);

@@ -18,13 +18,11 @@ pub struct Triggering {
 
 impl Triggering {
     /// Of the trials in which it triggered, those in which it should.
-    #[must_use]
     pub fn precision(self) -> Rate {
         Rate::new(self.hits, self.hits + self.false_alarms)
     }
 
     /// Of the trials in which it should trigger, those in which it did.
-    #[must_use]
     pub fn recall(self) -> Rate {
         Rate::new(self.hits, self.hits + self.misses)
     }
@@ -32,7 +30,6 @@ impl Triggering {
     /// The harmonic mean of both, `2 hits / (2 hits + false alarms + misses)`; none where it neither should trigger nor
     /// did. The interval is Wilson's of `q = hits / (hits + false alarms + misses)`, of which F1 is `2q / (1 + q)`, ever
     /// larger with it.
-    #[must_use]
     pub fn f1(self, level: f64) -> Option<(f64, Interval)> {
         let all = Rate::new(self.hits, self.hits + self.false_alarms + self.misses);
         let of = |q: f64| 2.0 * q / (1.0 + q);

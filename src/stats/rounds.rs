@@ -32,7 +32,6 @@ impl RoundPairs {
     ///
     /// The bets are the shares `u/(1 + m)` for `u` from 0 to 1, weighted by `1 + u`. At `m = 0` this is the bet of
     /// [`e_worse`](super::discordance::e_worse).
-    #[must_use]
     pub fn above(self, m: f64) -> f64 {
         let (losses, wins, ties) = (real(self.losses), real(self.wins), real(self.ties));
         let power = |count: f64, pays: f64| if count == 0.0 { 0.0 } else { count * pays.ln() };
@@ -46,13 +45,11 @@ impl RoundPairs {
     }
 
     /// The evidence against "the mean difference is `m` or more".
-    #[must_use]
     pub fn below(self, m: f64) -> f64 {
         Self { losses: self.wins, wins: self.losses, ties: self.ties }.above(-m)
     }
 
     /// The mean differences that no bet has ruled out. The truth is in it after every round with probability `level`.
-    #[must_use]
     pub fn interval(self, level: f64) -> Interval {
         let enough = 2.0 / (1.0 - level);
         Interval { low: -edge(|m| self.above(-m) >= enough), high: edge(|m| self.below(m) >= enough) }
@@ -79,7 +76,6 @@ pub struct Rounds {
 
 impl Rounds {
     /// Before the first pair of `cases` cases.
-    #[must_use]
     pub fn new(cases: usize) -> Self {
         Self { waiting: vec![Some(VecDeque::new()); cases], complete: RoundPairs::default() }
     }
@@ -118,7 +114,6 @@ impl Rounds {
     }
 
     /// The pairs of all complete rounds.
-    #[must_use]
     pub fn complete(&self) -> RoundPairs {
         self.complete
     }

@@ -9,7 +9,6 @@ use super::special::{ln_beta, real};
 /// where Wilson's interval, looked at 50 times, misses it in a third of the runs.
 ///
 /// Robbins, AMS 41 (1970) 1397; Howard et al., Annals of Statistics 49 (2021) 1055.
-#[must_use]
 pub fn beta_binomial(rate: Rate, level: f64) -> Interval {
     with_prior(rate, level, 0.5, 0.5)
 }

@@ -7,75 +7,63 @@ use statrs::function::factorial::ln_binomial;
 
 /// A count as a real number: exact below 2⁵³.
 #[expect(clippy::cast_precision_loss, reason = "nobody counts 2^53 trials")]
-#[must_use]
 pub fn real(count: u64) -> f64 {
     count as f64
 }
 
 /// How many there are, as a real number.
-#[must_use]
 pub fn len(of: usize) -> f64 {
     real(of as u64)
 }
 
 /// The smallest count that is not below `value`; 0 for what is negative or no number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast stops at the ends of u64")]
-#[must_use]
 pub fn count_up(value: f64) -> u64 {
     value.ceil() as u64
 }
 
 /// The point of the standard normal distribution below which the share `p` lies: `Φ⁻¹(p)`, 1.96 for 0.975.
-#[must_use]
 pub fn normal_quantile(p: f64) -> f64 {
     -std::f64::consts::SQRT_2 * erfc_inv(2.0 * p.clamp(0.0, 1.0))
 }
 
 /// How many standard errors an interval of confidence `level` reaches to either side: 1.96 for 0.95.
-#[must_use]
 pub fn two_sided_z(level: f64) -> f64 {
     normal_quantile(0.5 + level / 2.0)
 }
 
 /// The point of Student's t with `freedom` degrees of freedom below which the share `p` lies.
-#[must_use]
 pub fn t_quantile(p: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |t| t.inverse_cdf(p.clamp(0.0, 1.0)))
 }
 
 /// The probability that Student's t with `freedom` degrees of freedom is at least as far from 0 as `t`, either side.
-#[must_use]
 pub fn t_two_sided(t: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |of| (2.0 * of.sf(t.abs())).min(1.0))
 }
 
-/// The regularised incomplete beta function `I_x(a, b)`: the share of Beta(a, b) below `x`; `a` and `b` above 0.
-#[must_use]
+/// The regularized incomplete beta function `I_x(a, b)`: the share of Beta(a, b) below `x`; `a` and `b` above 0.
 pub fn beta_share(a: f64, b: f64, x: f64) -> f64 {
     beta_reg(a, b, x.clamp(0.0, 1.0))
 }
 
 /// `ln B(a, b)`; `a` and `b` above 0.
-#[must_use]
 pub fn ln_beta(a: f64, b: f64) -> f64 {
     statrs_ln_beta(a, b)
 }
 
 /// `ln C(n, k)`; −∞ where `k` is more than `n`.
-#[must_use]
 pub fn ln_choose(n: u64, k: u64) -> f64 {
     if k > n { f64::NEG_INFINITY } else { ln_binomial(n, k) }
 }
 
 /// The probability of `k` successes in `n` trials that succeed with probability `p`.
-#[must_use]
 pub fn binomial_mass(n: u64, k: u64, p: f64) -> f64 {
     let power = |base: f64, times: u64| if times == 0 { 0.0 } else { real(times) * base.ln() };
     (ln_choose(n, k) + power(p, k) + power(1.0 - p, n.saturating_sub(k))).exp()
 }
 
 /// The probabilities of 0 to `n` successes.
-#[must_use]
 pub fn binomial(n: u64, p: f64) -> Vec<f64> {
     (0..=n).map(|k| binomial_mass(n, k, p)).collect()
 }

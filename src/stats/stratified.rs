@@ -35,26 +35,22 @@ pub struct Tails {
 
 impl Tails {
     /// The exact p of a difference to either side: twice the smaller tail.
-    #[must_use]
     pub fn two_sided(&self) -> f64 {
         (2.0 * self.less.min(self.greater)).min(1.0)
     }
 
     /// `less` with half of what happened: right on average, where the exact one is careful.
-    #[must_use]
     pub fn mid_less(&self) -> f64 {
         (self.less - self.equal / 2.0).max(0.0)
     }
 
     /// `greater` with half of what happened.
-    #[must_use]
     pub fn mid_greater(&self) -> f64 {
         (self.greater - self.equal / 2.0).max(0.0)
     }
 
     /// The mid-p of a difference to either side: the exact one less the probability of what happened. Where both sides
     /// are alike, that is less half of it; 1 where nothing else could have happened.
-    #[must_use]
     pub fn mid_two_sided(&self) -> f64 {
         if self.less >= 1.0 && self.greater >= 1.0 {
             return 1.0;
@@ -68,7 +64,6 @@ impl Tails {
 
 /// The tails of the candidate's passes over `strata`; a case that was not tried on both sides says nothing. Memory follows
 /// the width of the distribution, not the trials: 10,000 cases of 100 trials a side take less than a second.
-#[must_use]
 pub fn exact(strata: &[Stratum]) -> Tails {
     let mut seen = 0;
     // As a merge sort does it: pairs of equally many cases, so that both sides of a convolution stay narrow.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{FINAL, GRADE, JUDGEMENT, META, RUN, SNAPSHOT, WORK, sub_folders};
+use super::{FINAL, GRADE, JUDGMENT, META, RUN, SNAPSHOT, WORK, sub_folders};
 use crate::files::below::{self, WalkControl};
 use crate::files::bounded;
 use crate::profile::{self, Profile};
@@ -23,7 +23,7 @@ const NORMALIZED: &str = "judge.normalized.json";
 
 /// Entries of a case's directory that are not part of its workspace: evidence, the skills, the agent's home.
 const NOT_WORKSPACE: [&str; 9] =
-    ["trace.jsonl", "stderr.txt", FINAL, META, GRADE, JUDGEMENT, NORMALIZED, AGENT.home, ".eval_home"];
+    ["trace.jsonl", "stderr.txt", FINAL, META, GRADE, JUDGMENT, NORMALIZED, AGENT.home, ".eval_home"];
 
 /// The agent that the runner starts.
 const AGENT: &Profile = profile::DEFAULT;
@@ -157,7 +157,7 @@ impl PkbllmRun {
         let timed_out = exit_code == TIMED_OUT;
         let mut progress = ended.iter().rev();
         let end = progress.find(|line| line.skill_slug == facts.skill.slug && line.case_id == facts.case.id);
-        let answer = self.text(&at.join(JUDGEMENT))?.map(Ok);
+        let answer = self.text(&at.join(JUDGMENT))?.map(Ok);
         Ok(Some(PkbllmTrial {
             folder: at.to_path_buf(),
             ended: end.map(|line| line.ts.clone()),

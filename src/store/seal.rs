@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use walkdir::{DirEntry, WalkDir};
 
-use super::{At, JUDGEMENT, StoreError, read_json, sub_folders, write_json};
+use super::{At, JUDGMENT, StoreError, read_json, sub_folders, write_json};
 use crate::files::bounded;
 use crate::trial::evidence::digest;
 
@@ -60,8 +60,8 @@ pub(super) fn verify(folder: &Path) -> Result<(), StoreError> {
     }
     let found = files(folder)?;
     // A judge's answer may be removed: every report of a trial shows whether it has one.
-    if !found.contains_key(JUDGEMENT) {
-        digests.files.remove(JUDGEMENT);
+    if !found.contains_key(JUDGMENT) {
+        digests.files.remove(JUDGMENT);
     }
     let names = digests.files.keys().chain(found.keys());
     let changed = names.filter(|name| digests.files.get(*name) != found.get(*name)).min();

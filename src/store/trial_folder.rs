@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{
-    At, DEPTH, FINAL, GRADE, JUDGEMENT, JUDGING, META, SESSION, StoreError, WORK, WORKSPACE, check_format, read_json,
+    At, DEPTH, FINAL, GRADE, JUDGING, JUDGMENT, META, SESSION, StoreError, WORK, WORKSPACE, check_format, read_json,
     seal, snapshot_name, write_json, write_whole,
 };
 use crate::files::bounded;
-use crate::grade::rubric::{JUDGEMENT_FORMAT, Judgement};
+use crate::grade::rubric::{JUDGMENT_FORMAT, Judgment};
 use crate::text::name::{check_case_id, check_id};
 use crate::trial::evidence::{META_FORMAT, Meta};
 use crate::trial::id::TrialId;
@@ -119,9 +119,9 @@ impl TrialFolder {
         write_json(&self.path.join(GRADE), grade)
     }
 
-    /// Writes the judgement.
-    pub fn write_judgement(&self, judgement: &Judgement) -> Result<(), StoreError> {
-        write_json(&self.path.join(JUDGEMENT), judgement)
+    /// Writes the judgment.
+    pub fn write_judgment(&self, judgment: &Judgment) -> Result<(), StoreError> {
+        write_json(&self.path.join(JUDGMENT), judgment)
     }
 
     /// The directory of one attempt at one vote of the judge, both from 1, which may not exist yet.
@@ -188,15 +188,15 @@ impl TrialFolder {
         Ok(grade)
     }
 
-    /// The judgement, if there is one.
-    pub fn judgement(&self) -> Result<Option<Judgement>, StoreError> {
-        let path = self.path.join(JUDGEMENT);
+    /// The judgment, if there is one.
+    pub fn judgment(&self) -> Result<Option<Judgment>, StoreError> {
+        let path = self.path.join(JUDGMENT);
         if !path.exists() {
             return Ok(None);
         }
-        let judgement: Judgement = read_json(&path)?;
-        check_format(&path, judgement.format, JUDGEMENT_FORMAT)?;
-        Ok(Some(judgement))
+        let judgment: Judgment = read_json(&path)?;
+        check_format(&path, judgment.format, JUDGMENT_FORMAT)?;
+        Ok(Some(judgment))
     }
 
     /// The final message, if there is one.

@@ -1,7 +1,6 @@
 //! Cuts text that is too long to show or store.
 
 /// The first `most` characters of `text`, followed by `…` if there are more.
-#[must_use]
 pub fn start(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -10,7 +9,6 @@ pub fn start(text: &str, most: usize) -> String {
 }
 
 /// At most the first `most` bytes of `text`, without a partial character, and the number of bytes left out.
-#[must_use]
 pub fn bytes(text: &str, most: usize) -> (&str, usize) {
     if text.len() <= most {
         return (text, 0);

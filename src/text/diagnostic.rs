@@ -36,7 +36,6 @@ pub enum Level {
 
 impl Level {
     /// The default severity.
-    #[must_use]
     pub fn severity(self) -> Severity {
         if self == Level::Warning { Severity::Warning } else { Severity::Error }
     }
@@ -53,19 +52,16 @@ macro_rules! codes {
             pub const ALL: &'static [Code] = &[$(Code::$name,)+];
 
             /// The printed name, in kebab case. It never changes after a release.
-            #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Code::$name => $text,)+ }
             }
 
             /// Its default level.
-            #[must_use]
             pub fn level(self) -> Level {
                 match self { $(Code::$name => Level::$level,)+ }
             }
 
             /// Its meaning in one line.
-            #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self { $(Code::$name => concat!($($doc),+).trim_ascii(),)+ }
             }
@@ -92,7 +88,7 @@ codes! {
     FrontMatterUnknownKey = "front-matter-unknown-key": Warning,
     /// The skill's name is missing or breaks the naming rules.
     SkillName = "skill-name": Error,
-    /// The skill's name is not its folder's name.
+    /// The skill's name differs from the name of its directory.
     SkillNameFolder = "skill-name-folder": Error,
     /// The description is missing, empty or too long.
     SkillDescription = "skill-description": Error,
@@ -102,7 +98,7 @@ codes! {
     UserOnly = "user-only": Warning,
     /// A skill whose own files keep it from the agent of a mode.
     Withheld = "withheld": Fixed,
-    /// A link beside the skills that is not followed, or leads to nothing.
+    /// A link next to the skills that is not followed, or leads to nothing.
     LinkedFolder = "linked-folder": Warning,
     /// A skill that lies in no skill root.
     SkillRoot = "skill-root": Warning,
@@ -116,7 +112,7 @@ codes! {
     SimilarDescription = "similar-description": Warning,
     /// All descriptions together are longer than an agent shows its model.
     LargeCatalogue = "large-catalogue": Warning,
-    /// A CSV quote is opened and never closed.
+    /// A CSV quote is not closed.
     CsvOpenQuote = "csv-open-quote": Fixed,
     /// A prompts.csv has no header, or lacks a required column.
     CsvMissingColumn = "csv-missing-column": Fixed,
@@ -144,9 +140,9 @@ codes! {
     BadRegex = "bad-regex": Fixed,
     /// A regular expression that means something else to other runners.
     RegexDialect = "regex-dialect": Warning,
-    /// A path leaves its folder, or is no path.
+    /// A path leaves its directory, or is not a path.
     BadPath = "bad-path": Fixed,
-    /// A case id with characters that a test name or a folder cannot carry.
+    /// A case id with characters that a test name or a directory cannot have.
     CaseId = "case-id": Fixed,
     /// Two cases of a skill have one id, or one test name.
     DuplicateCase = "duplicate-case": Fixed,
@@ -156,17 +152,17 @@ codes! {
     JsonType = "json-type": Fixed,
     /// An unknown JSON key.
     JsonUnknownKey = "json-unknown-key": Fixed,
-    /// A JSON key that must be there is not.
+    /// A required JSON key is missing.
     JsonMissingKey = "json-missing-key": Fixed,
     /// A case names a skill that is not in the repository.
     UnknownSkill = "unknown-skill": Fixed,
-    /// A change in mid-session that cannot be made.
+    /// A change during a session that cannot be made.
     BadChange = "bad-change": Fixed,
-    /// A fixture folder is missing.
+    /// A fixture directory is missing.
     MissingFixture = "missing-fixture": Fixed,
     /// A schema file is missing.
     MissingSchema = "missing-schema": Fixed,
-    /// A schema is no valid JSON Schema.
+    /// A schema is not a valid JSON Schema.
     BadSchema = "bad-schema": Fixed,
     /// A template of the judge's prompt that cannot be used.
     BadTemplate = "bad-template": Fixed,
@@ -174,13 +170,13 @@ codes! {
     Symlink = "symlink": Fixed,
     /// A file of a skill or a fixture that cannot be given to an agent.
     NotCopied = "not-copied": Fixed,
-    /// A skill has no case in which it should trigger.
+    /// A skill has no case in which it should activate.
     NoPositive = "no-positive": Error,
-    /// A skill has no case in which it should stay quiet.
+    /// A skill has no case in which it should not activate.
     NoNegative = "no-negative": Error,
     /// A skill has no curated cases.
     NoCases = "no-cases": Warning,
-    /// A folder of cases whose skill does not exist.
+    /// A directory of cases whose skill does not exist.
     OrphanCases = "orphan-cases": Fixed,
     /// A file that looks like cases, in a place or of a name that is not read.
     UnreadCases = "unread-cases": Error,
@@ -190,11 +186,11 @@ codes! {
     StaleStubs = "stale-stubs": Warning,
     /// A recording is not as it was made.
     DamagedRecording = "damaged-recording": Fixed,
-    /// A case that goes on until it is decided, and never could be.
+    /// A case that runs until it is decided, and never could be.
     NeverDecided = "never-decided": Fixed,
-    /// A negative case names the skill that must stay quiet.
+    /// A negative case names the skill that must not activate.
     NegativeNamesSkill = "negative-names-skill": Warning,
-    /// What a positive case looks for stands in its own prompt.
+    /// The prompt of a positive case contains the text that the case looks for.
     MarkerInPrompt = "marker-in-prompt": Warning,
     /// A setting in evals.toml or the environment is unknown or not allowed.
     Config = "config": Fixed,
@@ -240,13 +236,11 @@ const EXCERPT_REACH: usize = 60;
 
 impl SourceLocation {
     /// The whole file.
-    #[must_use]
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), line: 0, column: 0, excerpt: None }
     }
 
     /// The bytes `range` of `text`, which may not be UTF-8.
-    #[must_use]
     pub fn in_text(path: impl Into<PathBuf>, text: &[u8], range: Range<usize>) -> Self {
         let start = range.start.min(text.len());
         let end = range.end.clamp(start, text.len());
@@ -269,7 +263,6 @@ impl SourceLocation {
 }
 
 /// Whether the byte `at` of `text` ends a line. Lines end with LF, CR LF or CR alone.
-#[must_use]
 pub fn ends_line(text: &[u8], at: usize) -> bool {
     text[at] == b'\n' || (text[at] == b'\r' && text.get(at + 1) != Some(&b'\n'))
 }
@@ -339,21 +332,18 @@ impl Diagnostic {
     }
 
     /// Whether its subject cannot be used.
-    #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
 /// These problems without duplicates: all cases of a skill or mode share its problems.
-#[must_use]
 pub fn once(problems: impl IntoIterator<Item = Diagnostic>) -> Vec<Diagnostic> {
     let mut reported = HashSet::new();
     problems.into_iter().filter(|problem| reported.insert(problem.clone())).collect()
 }
 
 /// The known word nearest to `word`, if it is near enough for a typo.
-#[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
@@ -364,7 +354,6 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 }
 
 /// The `most` nearest known words, those that share most with `word` first.
-#[must_use]
 pub fn nearest_few<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let mut known: Vec<(f64, &str)> =
         known.into_iter().map(|known| (strsim::sorensen_dice(word, known), known)).collect();
@@ -373,7 +362,6 @@ pub fn nearest_few<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, mos
 }
 
 /// "did you mean `x`?" if a known word is near, otherwise the known words.
-#[must_use]
 pub fn suggest(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -383,7 +371,6 @@ pub fn suggest(word: &str, known: &[&str]) -> String {
 }
 
 /// The start of `text`, for messages that quote it.
-#[must_use]
 pub fn shorten(text: &str) -> String {
     cut::start(text, 60)
 }
@@ -407,7 +394,6 @@ impl fmt::Display for Diagnostic {
 }
 
 /// `path` as messages show it: relative to `root` if it is inside `root`.
-#[must_use]
 pub fn shown_path(root: &Path, path: &Path) -> PathBuf {
     path.strip_prefix(root).unwrap_or(path).to_path_buf()
 }

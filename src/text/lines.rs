@@ -18,9 +18,6 @@ pub enum TraceLine<'a> {
 }
 
 /// Calls `take` for every line of the file at `path` that is not empty. A missing file has no lines.
-///
-/// # Errors
-/// As reading a file does.
 pub fn for_each(path: &Path, mut take: impl FnMut(TraceLine<'_>)) -> io::Result<()> {
     let file = match bounded::open(path) {
         Ok((file, _)) => file,
@@ -31,9 +28,6 @@ pub fn for_each(path: &Path, mut take: impl FnMut(TraceLine<'_>)) -> io::Result<
 }
 
 /// Calls `take` for every line of an open file that is not empty.
-///
-/// # Errors
-/// As reading a file does.
 pub fn for_each_of(file: impl Read, take: &mut impl FnMut(TraceLine<'_>)) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(64 << 10, file);
     let mut line = Vec::new();

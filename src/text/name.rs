@@ -7,7 +7,6 @@ use crate::text::safe;
 
 /// A name as a segment of a Rust path: everything except letters and digits of any script becomes `_`. If the result is
 /// not an identifier of Rust, it gets a `_` in front.
-#[must_use]
 pub fn segment(name: &str) -> String {
     // Sorted by their bytes.
     const KEYWORDS: [&str; 52] = [
@@ -44,9 +43,6 @@ fn in_segment(c: char) -> char {
 pub const LONGEST_ID: usize = 100;
 
 /// Checks that `id` can name a directory, and a test, run or mode on a command line.
-///
-/// # Errors
-/// What is wrong with it, as the rest of a sentence that starts with the id.
 pub fn check_id(id: &str) -> Result<(), &'static str> {
     if id.is_empty() {
         return Err("is empty");
@@ -71,9 +67,6 @@ pub fn check_id(id: &str) -> Result<(), &'static str> {
 
 /// Checks that `id` can name a case: a directory on every system, and a test, which needs a letter or digit. Other runners
 /// of prompts.csv accept spaces, letters of any script and a `-` in front, so this does too.
-///
-/// # Errors
-/// What is wrong with it, as the rest of a sentence that starts with the id.
 pub fn check_case_id(id: &str) -> Result<(), String> {
     if id.is_empty() {
         return Err("is empty".to_owned());
@@ -122,13 +115,11 @@ pub struct Filters {
 
 impl Filters {
     /// These filters; an empty list selects every test.
-    #[must_use]
     pub fn new(wanted: &[String], exact: bool) -> Self {
         Self { wanted: wanted.iter().map(|filter| as_test_name(filter, exact)).collect(), exact }
     }
 
     /// Whether the filters select the test of this name, which is made only if there are filters.
-    #[must_use]
     pub fn want(&self, name: impl FnOnce() -> String) -> bool {
         if self.wanted.is_empty() {
             return true;
@@ -139,14 +130,12 @@ impl Filters {
     }
 
     /// The filters in the form of test names.
-    #[must_use]
     pub fn wanted(&self) -> &[String] {
         &self.wanted
     }
 }
 
 /// A filter in the form of test names: `xlsx/verify-it` finds `xlsx::verify_it::codex`.
-#[must_use]
 pub fn as_test_name(filter: &str, whole: bool) -> String {
     let path = filter.replace('/', "::");
     if whole {

@@ -9,9 +9,6 @@ pub struct RelativePath(PathBuf);
 
 impl RelativePath {
     /// Parses `text`, which has `/` between the parts on every system.
-    ///
-    /// # Errors
-    /// Why it is not allowed, as the rest of a sentence that starts with the path.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.is_empty() {
             return Err("is empty");
@@ -47,7 +44,6 @@ impl RelativePath {
     }
 
     /// The path.
-    #[must_use]
     pub fn as_path(&self) -> &Path {
         &self.0
     }

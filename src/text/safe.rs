@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Whether a terminal may act on this character, or draw what follows in another order.
-#[must_use]
 pub fn is_live(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -29,21 +28,18 @@ fn escaped(text: &str, live: impl Fn(char) -> bool) -> Cow<'_, str> {
 
 /// `text` on one line: line breaks and tabs become spaces; other control characters and marks that reorder text are
 /// spelled out (`\u{1b}`).
-#[must_use]
 pub fn line(text: &str) -> String {
     let breaks = |c: char| matches!(c, '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}');
     escaped(&text.replace("\r\n", " ").replace(breaks, " "), is_live).into_owned()
 }
 
 /// The same as [`line`], except that line breaks and tabs stay.
-#[must_use]
 pub fn block(text: &str) -> String {
     let live = |c: char| !matches!(c, '\n' | '\t') && (is_live(c) || matches!(c, '\u{2028}' | '\u{2029}'));
     escaped(&text.replace("\r\n", "\n"), live).into_owned()
 }
 
 /// `text` as one word of a POSIX shell command, on one line.
-#[must_use]
 pub fn word(text: &str) -> String {
     let text = line(text);
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:+@%=,".contains(c);
@@ -51,7 +47,6 @@ pub fn word(text: &str) -> String {
 }
 
 /// `text` as plain text on one line of Markdown, without headings, links, HTML or table cells.
-#[must_use]
 pub fn markdown(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 8);
     for c in line(text).chars() {
@@ -64,7 +59,6 @@ pub fn markdown(text: &str) -> String {
 }
 
 /// `text` as a code span of Markdown on one line.
-#[must_use]
 pub fn code(text: &str) -> String {
     let text = line(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);

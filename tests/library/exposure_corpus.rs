@@ -164,7 +164,7 @@ const PRINTS: [&str; 27] = [
     "sed 's/^/  /' {P}",
 ];
 
-/// The same, set anew.
+/// The same, reformatted.
 const ANEW: [&str; 7] = [
     "tr a-z A-Z < {P}",
     "paste -s {P}",
@@ -203,7 +203,7 @@ fn over_files() -> Vec<Scenario> {
         };
         let mut add = |kind, command: &str, truth: &[&str]| all.push(scenario(kind, &[&fill(command)], truth));
         for (kind, commands, truth) in
-            [("printed", &PRINTS[..], &[file][..]), ("set anew", &ANEW, &[file]), ("named, not shown", &LOOKS, &[])]
+            [("printed", &PRINTS[..], &[file][..]), ("reformatted", &ANEW, &[file]), ("named, not shown", &LOOKS, &[])]
         {
             for command in commands {
                 add(kind, command, truth);
@@ -223,7 +223,7 @@ fn over_files() -> Vec<Scenario> {
             "import json; print(json.dumps({'a': {'b': json.dumps(open(p).read())}}))",
         ] {
             let command = format!("python3 -c \"p='{{W}}/.agents/skills/{file}'; {program}\"");
-            all.push(scenario("set anew", &[&command], &[file]));
+            all.push(scenario("reformatted", &[&command], &[file]));
         }
     }
     all

@@ -23,7 +23,7 @@ use skill_evals::trial::evidence::{Ending, Evidence, Inputs, META_FORMAT, Meta};
 use skill_evals::trial::outcome::{Grade, Status, TroubleKind, Verdict};
 use skill_evals::trial::sandbox::Sandbox;
 
-/// A trial in which all went well, to be spoilt.
+/// A trial in which all went well, to be spoiled.
 struct Trial {
     case: Case,
     meta: Meta,
@@ -448,7 +448,7 @@ fn what_may_be_missing_from_a_trace_is_no_proof_that_it_did_not_happen() {
             asks("expect_resource_load", "true"),
         ]
     };
-    let spoilt = |spoil: fn(&mut TraceBuilder)| {
+    let spoiled = |spoil: fn(&mut TraceBuilder)| {
         trial(absences()).with(|trial| {
             trial.trace.activations.clear();
             tell(&mut trial.trace, spoil);
@@ -459,13 +459,13 @@ fn what_may_be_missing_from_a_trace_is_no_proof_that_it_did_not_happen() {
         |trace| trace.lose("an event `teapot`"),
         |trace| trace.unknown_event("teapot", b"{\"type\":\"teapot\",\"Skill\":1}"),
     ] {
-        let trial = spoilt(spoil);
+        let trial = spoiled(spoil);
         assert_eq!((trial.verdict(), trial.trouble()), (Verdict::Error, Some(TroubleKind::Unobservable)));
         for check in ["not-triggered", "max-commands", "max-total-tokens", "resource-loaded"] {
             assert_eq!(trial.status(check), Status::Unknown, "{check}");
         }
     }
-    let harmless = spoilt(|trace| trace.unknown_event("moon.phase", b"{\"type\":\"moon.phase\"}"));
+    let harmless = spoiled(|trace| trace.unknown_event("moon.phase", b"{\"type\":\"moon.phase\"}"));
     assert_eq!(harmless.status("not-triggered"), Status::Pass);
     // What is there is certain, whatever else may be missing.
     let seen = |should| {
@@ -756,9 +756,9 @@ fn by_mcp_a_change_is_not_seen_where_the_server_told_of_it_and_was_asked_for_not
 }
 
 /// What spoils a trial with a change, and what the check says of it then.
-type Spoilt = (fn(&mut Trial), Status, &'static str);
+type Spoiled = (fn(&mut Trial), Status, &'static str);
 
-fn expect_of_a_change(cases: &[Spoilt]) {
+fn expect_of_a_change(cases: &[Spoiled]) {
     for (spoil, status, evidence) in cases {
         let grade = with_a_change().with(spoil).grade();
         let check = grade.checks.iter().find(|check| check.id == "changes-seen").expect("the check");

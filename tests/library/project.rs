@@ -142,7 +142,7 @@ fn imports_point_to_rooms_further_up_only() {
 }
 
 #[test]
-fn no_two_neighbours_in_a_folder_import_each_other_in_a_circle() {
+fn no_two_neighbors_in_a_folder_import_each_other_in_a_circle() {
     let sources = sources();
     let is_module = |path: &[String]| sources.iter().any(|source| source.module.starts_with(path));
     // Edges between the children of one folder, by the folder.
@@ -340,7 +340,7 @@ fn shipped(metadata: &serde_json::Value) -> Vec<&serde_json::Value> {
 }
 
 #[test]
-fn every_dependency_has_a_licence_that_users_can_live_with() {
+fn every_dependency_has_a_license_that_users_can_live_with() {
     const ALLOWED: [&str; 11] = [
         "MIT",
         "MIT-0",
@@ -355,8 +355,8 @@ fn every_dependency_has_a_licence_that_users_can_live_with() {
         "Unicode-3.0",
     ];
     // `A OR B` needs one of them, `A AND B` and `(A OR B) AND C` every part.
-    let fine = |licence: &str| {
-        licence
+    let fine = |license: &str| {
+        license
             .replace(['(', ')'], "")
             .replace('/', " OR ")
             .split(" AND ")

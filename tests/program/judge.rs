@@ -5,7 +5,7 @@ use std::fs;
 use crate::support::fake_codex::{BAD, Fake, GOOD, Says, files_below};
 use crate::support::stub::{Stub, on_a_small_disk};
 use serde_json::Value;
-use skill_evals::grade::rubric::Judgement;
+use skill_evals::grade::rubric::Judgment;
 use skill_evals::trace::trouble::TroubleKind;
 use skill_evals::trial::outcome::{Grade, Judged, Status, Verdict};
 
@@ -20,8 +20,8 @@ fn grade(fake: &Fake) -> Grade {
     serde_json::from_slice(&fs::read(fake.trial().join("grade.json")).expect("a grade")).expect("a grade")
 }
 
-fn judgement(fake: &Fake) -> Judgement {
-    serde_json::from_slice(&fs::read(fake.trial().join("judge.json")).expect("a judgement")).expect("a judgement")
+fn judgment(fake: &Fake) -> Judgment {
+    serde_json::from_slice(&fs::read(fake.trial().join("judge.json")).expect("a judgment")).expect("a judgment")
 }
 
 fn trouble(grade: &Grade) -> Option<TroubleKind> {
@@ -44,11 +44,11 @@ fn the_judges_word_joins_the_checks_and_its_answer_is_kept() {
     let grade = grade(&fake);
     assert_eq!(check(&grade, "rubric-outcome"), (Status::Pass, "says Ahoy"));
     assert_eq!(check(&grade, "rubric-overall"), (Status::Pass, "1 for, 0 against; score 90 of 100"));
-    let judgement = judgement(&fake);
-    assert_eq!((judgement.verdict, judgement.agreement, judgement.score), (Verdict::Pass, Some(1.0), Some(90.0)));
-    assert_eq!(judgement.votes[0].attempts.len(), 1);
-    assert!(judgement.usage.is_some_and(|usage| usage.input_tokens > 0));
-    let inputs: Vec<&String> = judgement.inputs.0.keys().collect();
+    let judgment = judgment(&fake);
+    assert_eq!((judgment.verdict, judgment.agreement, judgment.score), (Verdict::Pass, Some(1.0), Some(90.0)));
+    assert_eq!(judgment.votes[0].attempts.len(), 1);
+    assert!(judgment.usage.is_some_and(|usage| usage.input_tokens > 0));
+    let inputs: Vec<&String> = judgment.inputs.0.keys().collect();
     assert_eq!(inputs, ["evidence", "judge's prompt", "judge's schema", "judge's template", "skill"]);
 }
 
@@ -67,7 +67,7 @@ fn a_failure_by_the_evidence_stays_one_whatever_the_judge_says() {
         let fake = Fake::new(COLUMNS, CELLS, "Hello.", &[Says::Text(answer), Says::Text(answer)]);
         assert_eq!(fake.run(&[]).code, 1);
         let grade = grade(&fake);
-        assert_eq!((grade.verdict, judgement(&fake).verdict), (Verdict::Fail, judged));
+        assert_eq!((grade.verdict, judgment(&fake).verdict), (Verdict::Fail, judged));
         assert_eq!(check(&grade, "must-include").0, Status::Fail);
     }
 }
@@ -112,9 +112,9 @@ fn nonsense_twice_leaves_the_trial_unscored() {
     let grade = grade(&fake);
     assert_eq!((grade.verdict, trouble(&grade)), (Verdict::Unscored, Some(TroubleKind::NotJudged)));
     assert_eq!(check(&grade, "rubric-overall").0, Status::Unknown);
-    let judgement = judgement(&fake);
-    assert_eq!((judgement.verdict, judgement.score, judgement.agreement), (Verdict::Unscored, None, None));
-    let said: Vec<Option<&str>> = judgement.votes[0].attempts.iter().map(|attempt| attempt.said.as_deref()).collect();
+    let judgment = judgment(&fake);
+    assert_eq!((judgment.verdict, judgment.score, judgment.agreement), (Verdict::Unscored, None, None));
+    let said: Vec<Option<&str>> = judgment.votes[0].attempts.iter().map(|attempt| attempt.said.as_deref()).collect();
     assert_eq!(said, [Some("Looks good to me!"), Some(r#"{"overall_pass": "yes"}"#)]);
     assert_eq!(fake.asked(), 2);
 }
@@ -123,9 +123,9 @@ fn nonsense_twice_leaves_the_trial_unscored() {
 fn nonsense_once_is_asked_for_again() {
     let fake = fake(&[Says::Text(""), Says::Text(GOOD)]);
     assert_eq!(fake.run(&[]).code, 0);
-    let judgement = judgement(&fake);
-    assert_eq!((judgement.verdict, judgement.votes.len(), judgement.votes[0].attempts.len()), (Verdict::Pass, 1, 2));
-    assert_eq!(judgement.votes[0].attempts[0].unusable.as_deref(), Some("is missing"));
+    let judgment = judgment(&fake);
+    assert_eq!((judgment.verdict, judgment.votes.len(), judgment.votes[0].attempts.len()), (Verdict::Pass, 1, 2));
+    assert_eq!(judgment.votes[0].attempts[0].unusable.as_deref(), Some("is missing"));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn the_majority_of_the_votes_counts_and_the_agreement_is_told() {
     let grade = grade(&fake);
     assert_eq!(check(&grade, "rubric-overall"), (Status::Pass, "2 for, 1 against; score 73 of 100"));
     assert_eq!(check(&grade, "rubric-outcome"), (Status::Pass, "2 of 3: says Ahoy"));
-    let agreement = judgement(&fake).agreement.expect("an agreement");
+    let agreement = judgment(&fake).agreement.expect("an agreement");
     assert!((agreement - 2.0 / 3.0).abs() < 1e-9);
     assert!(matches!(grade.judged, Some(Judged::Asked { votes: 3, .. })));
 }
@@ -162,7 +162,7 @@ fn a_judge_that_the_provider_refuses_is_asked_again_as_often_as_a_trial_is_tried
     let once = fake(&[Says::RateLimited, Says::Text(GOOD)]);
     let ran = once.run(&[]);
     assert_eq!((ran.code, once.asked()), (0, 2), "{}{}", ran.stdout, ran.stderr);
-    let attempts = &judgement(&once).votes[0].attempts;
+    let attempts = &judgment(&once).votes[0].attempts;
     let kinds: Vec<_> = attempts.iter().map(|attempt| attempt.trouble.as_ref().map(|trouble| trouble.kind)).collect();
     assert_eq!(kinds, [Some(TroubleKind::RateLimit), None]);
 
@@ -341,7 +341,7 @@ fn a_repository_has_a_template_and_a_schema_of_its_own() {
     let ran = fake.run(&[]);
     assert_eq!((ran.code, fake.asked()), (0, 2), "{}", ran.stdout);
     assert!(fake.prompt(1).ends_with("it should trigger: true. Checks:\n- `tone`: kind\n"), "{}", fake.prompt(1));
-    assert!(judgement(&fake).votes[0].attempts[0].unusable.as_ref().expect("a reason").contains("schema"));
+    assert!(judgment(&fake).votes[0].attempts[0].unusable.as_ref().expect("a reason").contains("schema"));
     assert_eq!(check(&grade(&fake), "rubric-tone").0, Status::Pass);
 }
 
@@ -370,7 +370,7 @@ fn the_judge_has_a_model_and_an_agent_of_its_own() {
     fake.run(&["--model", "tested-one"]);
     let args = fs::read_to_string(fake.own("args-1")).expect("arguments");
     assert!(args.contains("-m strict-one") && !args.contains("tested-one"), "{args}");
-    assert_eq!(judgement(&fake).agent.model.as_deref(), Some("strict-one"));
+    assert_eq!(judgment(&fake).agent.model.as_deref(), Some("strict-one"));
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn a_trials_document_has_its_checks_with_what_they_looked_at_its_files_and_its_j
     );
     assert!(kept["files"][1].get("before").is_none(), "{}", kept["files"][1]);
     assert!(kept["entries"].as_array().expect("entries").iter().any(|entry| entry["depth"] == 1));
-    assert_eq!(of("negative")["judge"]["judgement"]["votes"].as_array().map(Vec::len), Some(2));
+    assert_eq!(of("negative")["judge"]["judgment"]["votes"].as_array().map(Vec::len), Some(2));
     let command = |at: usize| kept["commands"][at][1].as_str().expect("a command").to_owned();
     assert_eq!(command(0), "skill-evals show greeting/kept/codex/1 --run r");
     assert_eq!(command(1), "skill-evals run --case greeting/kept --mode codex");

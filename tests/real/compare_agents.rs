@@ -22,7 +22,7 @@ pub fn trials() -> Vec<Trial> {
             codex_with_an_edit_that_makes_it_worse_is_worse_than_the_commit_before,
             claude_with_an_edit_that_makes_it_worse_is_worse_than_the_commit_before,
             an_edit_that_the_model_does_not_mind_is_no_worse,
-            codex_loses_to_the_neighbour_that_its_model_prefers,
+            codex_loses_to_the_neighbor_that_its_model_prefers,
         ],
     )
 }
@@ -106,7 +106,7 @@ fn an_edit_that_the_model_does_not_mind_is_no_worse() {
     assert_eq!((code, found["comparison"]["results"][0].as_str()), (0, Some("no-worse")), "{found:#}");
 }
 
-fn codex_loses_to_the_neighbour_that_its_model_prefers() {
+fn codex_loses_to_the_neighbor_that_its_model_prefers() {
     let draw = Mutex::new(fastrand::Rng::with_seed(7));
     let script = move |request: &Request| {
         let crowded = request.system.contains("Welcomes people");

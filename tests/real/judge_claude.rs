@@ -7,7 +7,7 @@ use crate::support::live::{Live, Trial};
 use crate::support::stand_in::{Request, Turn};
 use crate::tests;
 use serde_json::Value;
-use skill_evals::grade::rubric::Judgement;
+use skill_evals::grade::rubric::Judgment;
 use skill_evals::trace::trouble::TroubleKind;
 use skill_evals::trial::outcome::{Status, Verdict};
 
@@ -44,8 +44,8 @@ fn judged(agent: &str, judge: impl Fn(&Request) -> Turn + Send + Sync + 'static)
     (live, trial)
 }
 
-fn judgement(trial: &Trial) -> Judgement {
-    serde_json::from_str(&trial.text("judge.json")).expect("a judgement")
+fn judgment(trial: &Trial) -> Judgment {
+    serde_json::from_str(&trial.text("judge.json")).expect("a judgment")
 }
 
 fn claude_reads_the_evidence_and_its_answer_counts() {
@@ -60,9 +60,9 @@ fn claude_reads_the_evidence_and_its_answer_counts() {
         let read = asked.iter().find_map(|request| request.tool_results.first()).expect("a command's result");
         assert!(read.contains("Hello, Ada!") && read.contains("name: greeting"), "{read}");
         assert!(asked[0].tools.iter().all(|tool| tool != "Write" && tool != "Edit"), "{:?}", asked[0].tools);
-        let judgement = judgement(&trial);
-        assert_eq!(judgement.agent.kind.as_str(), agent);
-        assert!(judgement.usage.is_some_and(|usage| usage.cost_usd.is_some()), "{judgement:#?}");
+        let judgment = judgment(&trial);
+        assert_eq!(judgment.agent.kind.as_str(), agent);
+        assert!(judgment.usage.is_some_and(|usage| usage.cost_usd.is_some()), "{judgment:#?}");
     }
 }
 
@@ -70,7 +70,7 @@ fn an_answer_that_is_no_rubric_is_asked_for_again() {
     // Without its answering tool claude is reminded of it by its own program; an answer without the checks is ours to refuse.
     let (_live, trial) = judged("claude-cli", |_| answers(r#"{"overall_pass":true,"score":1,"checks":[]}"#));
     trial.expect(Verdict::Unscored);
-    assert_eq!(judgement(&trial).votes[0].attempts.len(), 2);
+    assert_eq!(judgment(&trial).votes[0].attempts.len(), 2);
     let (_live, trial) = judged("claude-cli", |_| answers(GOOD));
     trial.expect(Verdict::Pass);
 }

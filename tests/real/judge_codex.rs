@@ -6,7 +6,7 @@ use crate::support::fake_codex::{BAD, GOOD};
 use crate::support::live::{Live, OPEN_GREETING, Trial, request_text};
 use crate::support::stand_in::{Request, Turn};
 use crate::tests;
-use skill_evals::grade::rubric::Judgement;
+use skill_evals::grade::rubric::Judgment;
 use skill_evals::trace::trouble::TroubleKind;
 use skill_evals::trial::outcome::{Status, Verdict};
 
@@ -39,8 +39,8 @@ fn judged(judge: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> (Live, Tr
     (live, trial)
 }
 
-fn judgement(trial: &Trial) -> Judgement {
-    serde_json::from_str(&trial.text("judge.json")).expect("a judgement")
+fn judgment(trial: &Trial) -> Judgment {
+    serde_json::from_str(&trial.text("judge.json")).expect("a judgment")
 }
 
 fn codex_reads_the_evidence_and_its_answer_counts() {
@@ -58,10 +58,10 @@ fn codex_reads_the_evidence_and_its_answer_counts() {
     for words in ["final.txt", "AHOY_MARKER", "\"skill\": {", "Ahoy, Ada!", "thread.started", "name: greeting"] {
         assert!(read.contains(words), "{words} in {read}");
     }
-    let judgement = judgement(&trial);
-    assert_eq!(judgement.agent.version.as_deref().map(|version| version.split('.').count()), Some(3));
-    assert_eq!(judgement.scripted.as_deref(), Some("stand-in model"));
-    assert!(judgement.usage.is_some_and(|usage| usage.output_tokens > 0));
+    let judgment = judgment(&trial);
+    assert_eq!(judgment.agent.version.as_deref().map(|version| version.split('.').count()), Some(3));
+    assert_eq!(judgment.scripted.as_deref(), Some("stand-in model"));
+    assert!(judgment.usage.is_some_and(|usage| usage.output_tokens > 0));
     assert!(trial.text("judge/1-1/trace.jsonl").contains("thread.started"), "what the judge did is kept");
 }
 

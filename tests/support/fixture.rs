@@ -106,7 +106,7 @@ impl Fixture {
         self.problems().iter().flat_map(|problem| [problem.to_string(), "\n".to_owned()]).collect()
     }
 
-    /// All problems as a terminal shows them, without colour.
+    /// All problems as a terminal shows them, without color.
     pub fn drawn(&self) -> String {
         skill_evals::report::diagnostics::render(&self.problems(), skill_evals::report::paint::Paint::Plain)
     }

@@ -136,7 +136,7 @@ pub fn graded(fixture: &Fixture, run: &str, sessions: &[([&str; 4], Session)]) {
                 json!({ "id": "rubric-tone", "goal": "style", "status": "pass", "expected": "as the rubric says", "found": notes }),
             );
             grade["judged"] = json!({ "state": "asked", "verdict": "pass", "score": 88.0, "votes": 2, "agreement": 1.0, "agent": "codex" });
-            fs::write(folder.join("judge.json"), judgement(notes).to_string()).expect("a judgement");
+            fs::write(folder.join("judge.json"), judgment(notes).to_string()).expect("a judgment");
         }
         fs::write(folder.join("grade.json"), grade.to_string()).expect("a grade");
     }
@@ -218,7 +218,7 @@ fn events(session: &Session) -> Vec<Value> {
     lines
 }
 
-fn judgement(notes: &str) -> Value {
+fn judgment(notes: &str) -> Value {
     let answer =
         json!({ "overall_pass": true, "score": 88.0, "checks": [{ "id": "tone", "pass": true, "notes": notes }] });
     let vote = json!({ "answer": answer, "attempts": [{ "duration_ms": 900 }] });

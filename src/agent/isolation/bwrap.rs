@@ -25,9 +25,6 @@ const SECRET: [&str; 8] = [
 ];
 
 /// bubblewrap, if it works. A process tries it once.
-///
-/// # Errors
-/// Why it does not work, and what to do.
 pub fn working() -> Result<PathBuf, String> {
     static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     FOUND.get_or_init(find).clone()

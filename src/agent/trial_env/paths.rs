@@ -17,7 +17,6 @@ static TRIAL_PATH: LazyLock<Regex> = LazyLock::new(|| {
 
 /// `content` with `/skills` or `/trial` in place of the paths of trial environments: those no longer exist, and name
 /// somebody's machine. A second call changes nothing.
-#[must_use]
 pub fn without_trial_paths(content: &[u8]) -> Cow<'_, [u8]> {
     TRIAL_PATH.replace_all(content, |path: &Captures<'_>| {
         if path.get(1).or(path.get(2)).is_some() { b"/skills".to_vec() } else { b"/trial".to_vec() }
@@ -25,7 +24,6 @@ pub fn without_trial_paths(content: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// The same for a call. The names of a trial's directories say nothing about skills.
-#[must_use]
 pub fn relative(call: &str) -> Cow<'_, str> {
     // The pattern is slow.
     if !call.contains("/run-") {
@@ -38,7 +36,6 @@ pub fn relative(call: &str) -> Cow<'_, str> {
 }
 
 /// A path with the secrets in its names masked: an agent may name a file after one.
-#[must_use]
 pub fn masked(path: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> PathBuf {
     PathBuf::from(OsString::from_vec(mask(path.as_os_str().as_bytes())))
 }

@@ -35,9 +35,6 @@ fn is_sign(path: &Path) -> bool {
 
 impl ScratchDir {
     /// Creates this process's directory in `base`, or in the default place, and removes what dead processes left.
-    ///
-    /// # Errors
-    /// The directory cannot be created, or is inside a repository.
     pub fn open(base: Option<&Path>) -> Result<Self, WorkspaceError> {
         let base = match base {
             Some(base) => std::path::absolute(base).at(base)?,
@@ -65,16 +62,12 @@ impl ScratchDir {
     }
 
     /// The directory.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
     /// A trial environment. Those of one `kind` are prepared alike; one that an earlier trial left in order is used again,
     /// since file systems are slow at creating what was just removed.
-    ///
-    /// # Errors
-    /// A directory cannot be created.
     pub fn trial_env(&self, kind: &str) -> Result<TrialEnv, WorkspaceError> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).get_mut(kind).and_then(Vec::pop);
         let directory = if let Some(free) = free {

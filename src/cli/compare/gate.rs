@@ -24,9 +24,6 @@ pub fn exit(results: &[CompareResult], gate: &[CompareResult]) -> Exit {
 
 /// Refuses a gate that can never fail, or never pass. `reach` says whether a result can be reached with the `numbers` of
 /// trials, and `remedy` how to get more of them.
-///
-/// # Errors
-/// Why no result can be reached, and the numbers that would do.
 pub fn check(
     gate: &[CompareResult],
     rule: &Rule,

@@ -152,11 +152,11 @@ fn execute(
     let written = live.folder.write_comparison(&compared).map_err(|error| error.to_string());
     let warnings = [kept.err(), written.err(), run.ledger_trouble()].into_iter().flatten().collect();
     let folder = Some(live.folder.path().to_path_buf());
-    Ok(LiveComparison { compared, folder, ended_early: ended_early(stopped, run, live.folder.id()), warnings })
+    Ok(LiveComparison { compared, folder, ended_early: ended_early(&stopped, run, live.folder.id()), warnings })
 }
 
 /// Why a comparison ended before its plan was done, and what to do; `None` if its plan is done.
-fn ended_early(stopped: PairsStopped, run: &RunContext, id: &str) -> Option<String> {
+fn ended_early(stopped: &PairsStopped, run: &RunContext, id: &str) -> Option<String> {
     let resume = format!("skill-evals compare --resume --run-id {id}");
     match stopped {
         PairsStopped::Decided | PairsStopped::Trials => None,

@@ -154,9 +154,9 @@ impl<'a> ReportReader<'a> {
             };
             WrittenFile { path, size: file.size, before: file.before, after, why }
         });
-        let judgement = folder.judgement().map_err(io::Error::other)?;
-        let judge = judgement
-            .map(|judgement| JudgeDialogue { question: review.question(self.run, folder, &judgement), judgement });
+        let judgment = folder.judgment().map_err(io::Error::other)?;
+        let judge =
+            judgment.map(|judgment| JudgeDialogue { question: review.question(self.run, folder, &judgment), judgment });
         let place = shown_path(&self.run.root, folder.path()).display().to_string();
         let evidence = review.evidence();
         let id = review.meta.id();

@@ -4,7 +4,7 @@
 //! Without a usable answer, a trial that passed is unscored.
 
 mod answer;
-mod judgement;
+mod judgment;
 mod template;
 
 use std::cmp::Ordering;
@@ -17,7 +17,7 @@ use crate::trial::evidence::{Inputs, digest};
 use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, Status, Verdict};
 
 pub use answer::{JudgeAnswer, RubricPoint};
-pub use judgement::{Attempt, JUDGEMENT_FORMAT, Judgement, Vote};
+pub use judgment::{Attempt, JUDGMENT_FORMAT, Judgment, Vote};
 pub use template::{JudgeSubject, PLACEHOLDERS};
 
 /// A repository's own template, from its root, unless the settings name another.
@@ -30,10 +30,10 @@ pub const BUILT_IN_TEMPLATE: &str = include_str!("judge.md");
 
 pub const BUILT_IN_SCHEMA: &str = include_str!("style_rubric.schema.json");
 
-/// The part of a judgement's inputs for its prompt.
+/// The part of a judgment's inputs for its prompt.
 pub const JUDGES_PROMPT: &str = "judge's prompt";
 
-/// The part of a judgement's inputs for the evidence.
+/// The part of a judgment's inputs for the evidence.
 pub const EVIDENCE: &str = "evidence";
 
 /// The template of the judge's prompt, and the schema of its answer.
@@ -83,26 +83,26 @@ impl Rubric {
     }
 }
 
-/// Adds a judgement to a grade. A failure or an error by the evidence stays one.
-pub fn join(mut grade: Grade, judgement: &Judgement) -> Grade {
+/// Adds a judgment to a grade. A failure or an error by the evidence stays one.
+pub fn join(mut grade: Grade, judgment: &Judgment) -> Grade {
     if grade.verdict == Verdict::Error {
         return grade;
     }
     grade.judged = Some(Judged::Asked {
-        verdict: judgement.verdict,
-        score: judgement.score,
-        votes: u32::try_from(judgement.votes.len()).unwrap_or(u32::MAX),
-        agreement: judgement.agreement,
-        agent: judgement.agent.kind,
-        model: judgement.agent.model.clone(),
-        usage: judgement.usage,
+        verdict: judgment.verdict,
+        score: judgment.score,
+        votes: u32::try_from(judgment.votes.len()).unwrap_or(u32::MAX),
+        agreement: judgment.agreement,
+        agent: judgment.agent.kind,
+        model: judgment.agent.model.clone(),
+        usage: judgment.usage,
     });
-    grade.checks.extend(checks(judgement));
-    match (grade.verdict, judgement.verdict) {
+    grade.checks.extend(checks(judgment));
+    match (grade.verdict, judgment.verdict) {
         (Verdict::Pass, Verdict::Fail) => grade.verdict = Verdict::Fail,
         (Verdict::Pass, Verdict::Unscored | Verdict::Error) => {
             grade.verdict = Verdict::Unscored;
-            grade.trouble.clone_from(&judgement.trouble);
+            grade.trouble.clone_from(&judgment.trouble);
         }
         _ => {}
     }
@@ -118,21 +118,21 @@ pub fn not_judged(mut grade: Grade, trouble: Trouble) -> Grade {
     grade
 }
 
-/// The grade of a trial whose stored judgement is stale.
+/// The grade of a trial whose stored judgment is stale.
 pub fn stale(grade: Grade, changed: &[String]) -> Grade {
     let detail = format!("the judge's answer is stale; changed since: {}", changed.join(", "));
     let grade = not_judged(grade, Trouble::new(TroubleKind::NotJudged, detail));
     Grade { judged: Some(Judged::Stale), ..grade }
 }
 
-/// The grade of a recording without a judgement: the verdict by the evidence stays.
+/// The grade of a recording without a judgment: the verdict by the evidence stays.
 pub fn not_recorded(grade: Grade) -> Grade {
     Grade { judged: Some(Judged::NotRecorded), ..grade }
 }
 
-fn checks(judgement: &Judgement) -> Vec<CheckResult> {
+fn checks(judgment: &Judgment) -> Vec<CheckResult> {
     let mut checks = Vec::new();
-    for points in judgement.points() {
+    for points in judgment.points() {
         let id = &points[0].id;
         let passing = points.iter().filter(|point| point.pass).count();
         let status = match (passing * 2).cmp(&points.len()) {
@@ -141,19 +141,19 @@ fn checks(judgement: &Judgement) -> Vec<CheckResult> {
             Ordering::Equal => Status::Unknown,
         };
         let mut evidence = points[0].notes.trim().to_owned();
-        if judgement.votes.len() > 1 {
+        if judgment.votes.len() > 1 {
             evidence = format!("{passing} of {}: {evidence}", points.len());
         }
         checks.push(check(format!("rubric-{id}"), status, format!("the judge passes `{id}`"), evidence));
     }
-    let status = match judgement.verdict {
+    let status = match judgment.verdict {
         Verdict::Pass => Status::Pass,
         Verdict::Fail => Status::Fail,
         Verdict::Unscored | Verdict::Error => Status::Unknown,
     };
-    let score = judgement.score.map_or_else(String::new, |score| format!("; score {score:.0} of 100"));
-    let trouble = judgement.trouble.as_ref().map_or_else(String::new, |trouble| format!("; {trouble}"));
-    let evidence = format!("{}{score}{trouble}", judgement.tally());
+    let score = judgment.score.map_or_else(String::new, |score| format!("; score {score:.0} of 100"));
+    let trouble = judgment.trouble.as_ref().map_or_else(String::new, |trouble| format!("; {trouble}"));
+    let evidence = format!("{}{score}{trouble}", judgment.tally());
     checks.push(check("rubric-overall".to_owned(), status, "the judge passes the trial".to_owned(), evidence));
     checks
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::grade::rubric::Judgement;
+use crate::grade::rubric::Judgment;
 use crate::report::trial::{self, goal, scripted};
 use crate::results::timeline::{CheckFinding, EventPart, Timeline, TimelineEvent};
 use crate::trial::evidence::Evidence;
@@ -33,7 +33,7 @@ pub struct JudgeDialogue {
     /// Absent if the template, the case or the skill changed since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    pub judgement: Judgement,
+    pub judgment: Judgment,
 }
 
 /// A trial.

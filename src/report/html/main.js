@@ -135,9 +135,9 @@ function viewOf(row, traces, route) {
   const { other } = row;
   const twin = other && (other.run === row.run ? "mode " + other.mode : "run " + other.run);
   const compare = other && (traces.length > 1 ? { link: linkTo(row, { w: "" }), label: "This trial only" } : { link: linkTo(row), label: "Compare with " + twin });
-  const neighbours = { before: around(-1), after: around(1), compare };
-  if (traces.length < 2) return trialView(row, traces[0], route, neighbours);
-  return pairPage(row, { [row.side]: traces[0], [other.side]: traces[1] }, route, neighbours);
+  const neighbors = { before: around(-1), after: around(1), compare };
+  if (traces.length < 2) return trialView(row, traces[0], route, neighbors);
+  return pairPage(row, { [row.side]: traces[0], [other.side]: traces[1] }, route, neighbors);
 }
 
 /** Scrolls to the event of a route. */

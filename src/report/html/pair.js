@@ -1,10 +1,10 @@
 // Two trials next to each other, event by event, with their texts compared by words.
 
 /** The page of a trial next to its partner. `traces` has the sessions of the `baseline` and the `candidate`. */
-function pairPage(row, traces, route, neighbours) {
+function pairPage(row, traces, route, neighbors) {
   const { baseline, candidate } = traces;
   const rows = { [row.side]: row, [row.other.side]: row.other };
-  const bar = trialBar(row, traces[row.side], route, neighbours);
+  const bar = trialBar(row, traces[row.side], route, neighbors);
   const title = el("h1", { tabindex: "-1" }, shown(row.skill + "/" + row.case), el("small", {}, " repeat " + row.n));
   const heads = el("div", { class: "pair heads" }, sideHead(rows.baseline, "before"), sideHead(rows.candidate, "after"));
   if (!baseline || !candidate) {

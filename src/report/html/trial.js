@@ -1,7 +1,7 @@
 // A trial: its checks, session, files and judge.
 
 /** The page of a trial. `route` is its address. */
-function trialView(row, trace, route, neighbours) {
+function trialView(row, trace, route, neighbors) {
   // Events are numbered from 1, as in the terminal.
   const here = (place) => writeRoute({ ...route, e: String(place + 1) });
   const pieces = new Map();
@@ -11,7 +11,7 @@ function trialView(row, trace, route, neighbours) {
       pieces.get(piece.entry).push(piece);
     }
   }
-  const head = [trialBar(row, trace, route, neighbours), trialHead(row, trace)];
+  const head = [trialBar(row, trace, route, neighbors), trialHead(row, trace)];
   if (!trace) return [...head, row.verdict === NOT_RUN ? notRun(row) : leftOut(row)];
   const event = (at) => entryView(trace.entries[at], at + 1, pieces.get(at) || [], here(at));
   return [
@@ -166,7 +166,7 @@ function lineView({ kind, text }) {
 
 function judgeView(judge) {
   if (!judge) return null;
-  const { judgement, question } = judge;
+  const { judgment, question } = judge;
   const vote = (vote, at) =>
     el(
       "section",
@@ -178,10 +178,10 @@ function judgeView(judge) {
   return el(
     "section",
     { class: "judge" },
-    el("h2", {}, "Judge ", badge(judgement.verdict)),
-    judgement.scripted && el("p", { class: "note scripted" }, el("b", {}, "Mock model: "), shown(judgement.scripted)),
+    el("h2", {}, "Judge ", badge(judgment.verdict)),
+    judgment.scripted && el("p", { class: "note scripted" }, el("b", {}, "Mock model: "), shown(judgment.scripted)),
     el("details", {}, el("summary", {}, "The judge's prompt"), question ? block(question, [], "input") : el("p", {}, "Not available: the template, the case or the skill has changed since.")),
-    judgement.votes.map(vote),
+    judgment.votes.map(vote),
   );
 }
 

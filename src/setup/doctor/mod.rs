@@ -61,7 +61,6 @@ pub struct DoctorReport {
 }
 
 /// Checks everything. `own_program` is `skill-evals` itself.
-#[must_use]
 pub fn examine(repository: Option<&Repository>, own_program: &Path) -> DoctorReport {
     let mut doctor = Doctor { findings: Vec::new() };
     let settings = doctor.settings(repository);
@@ -93,9 +92,6 @@ pub fn examine(repository: Option<&Repository>, own_program: &Path) -> DoctorRep
 const MAX_ROUNDS: usize = 8;
 
 /// Starts an agent in the sandbox of trials.
-///
-/// # Errors
-/// The agent's last words and the advice: if the agent starts with more readable paths, these paths.
 fn start_in_sandbox(
     kind: AgentKind,
     program: &Path,

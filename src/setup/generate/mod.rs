@@ -38,7 +38,6 @@ const SCRIPT_EXTENSIONS: [&str; 9] = ["py", "sh", "bash", "js", "mjs", "cjs", "t
 const REPORT: &str = "end-to-end.md";
 
 /// The script for the end-to-end case, relative to the skill's directory: the first one that SKILL.md names, else the first by name.
-#[must_use]
 pub fn script(found: &FoundSkill, tree: &dyn RepoFiles) -> Option<String> {
     let names = tree.names(&found.skill().folder.join(SCRIPTS)).ok()?;
     let scripts = names.into_iter().filter_map(|name| name.into_string().ok()).filter(|name| is_script(name));
@@ -56,7 +55,6 @@ fn is_script(name: &str) -> bool {
 }
 
 /// The prompts.csv of a skill. `script` is for the end-to-end row.
-#[must_use]
 pub fn prompts_csv(skill: &Skill, script: Option<&str>) -> String {
     let about = about(skill);
     let form = FORMS[0];

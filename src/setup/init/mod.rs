@@ -103,9 +103,6 @@ pub enum InitMode {
 }
 
 /// Adds evals to the crate or repository in `folder`, an absolute path. Skills and cases are those of the repository around it.
-///
-/// # Errors
-/// If a file cannot be read or written. Earlier files stay written.
 pub fn init(folder: &Path, source: &CrateSource, mode: InitMode) -> Result<InitSummary, InitError> {
     if let CrateSource::Path { folder, .. } = source
         && !manifest::is_checkout(&bounded::read_text(&folder.join("Cargo.toml")).unwrap_or_default())

@@ -29,7 +29,6 @@ pub const MASK: &str = "[masked]";
 const NUMBER_MASK: &str = "99999999";
 
 /// Whether a text may contain a mask.
-#[must_use]
 pub fn is_masked(text: &str) -> bool {
     [MASK, NUMBER_MASK].iter().any(|mask| text.contains(mask))
 }
@@ -65,7 +64,6 @@ struct Secret {
 impl Redactor {
     /// Masks these values, plain, escaped and in base64, and well-known kinds of keys. Values of fewer than eight bytes are
     /// not masked: they may be ordinary words.
-    #[must_use]
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let forms: BTreeSet<SecretForm> = values.into_iter().flat_map(value::forms).collect();
         let mut forms: Vec<SecretForm> = forms.into_iter().collect();
@@ -80,7 +78,6 @@ impl Redactor {
     }
 
     /// `bytes` with every secret masked.
-    #[must_use]
     pub fn mask<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         if self.search.find(bytes, 0).is_none() {
             return Cow::Borrowed(bytes);
@@ -92,13 +89,11 @@ impl Redactor {
     }
 
     /// `text` with every secret masked.
-    #[must_use]
     pub fn mask_text(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.mask(text.as_bytes())).into_owned()
     }
 
     /// Masks a stream in pieces, with the same result as [`mask`](Self::mask) for the whole.
-    #[must_use]
     pub fn stream(&self) -> Masker<'_> {
         Masker { redactor: self, held: Vec::new(), returned: 0, key: None, masked: false, backslashes: 0 }
     }

@@ -35,7 +35,6 @@ const ABOUT: [&str; 20] = [
 
 /// Whether a variable of this name and value looks like a secret: `GH_PAT`, `DB_PASS`, `API_TOKEN_2`, `OPENAI_API_KEY`,
 /// `MY_PASSPHRASE_OLD`.
-#[must_use]
 pub fn looks_secret(name: &str, value: &str) -> bool {
     let name = name.to_ascii_uppercase();
     // `TOKEN2` is a token, and so is `TOKEN_2`.

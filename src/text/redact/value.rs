@@ -31,7 +31,6 @@ pub(super) enum SecretForm {
 }
 
 /// The keys and tokens in credentials: all longer strings.
-#[must_use]
 pub fn strings(login: &Value) -> Vec<String> {
     match login {
         Value::String(text) => Vec::from_iter(Some(text.clone()).filter(|text| text.len() >= LOGIN_SHORTEST)),

@@ -1,4 +1,4 @@
-//! The judgement of a trial: the judge's votes, and their result.
+//! The judgment of a trial: the judge's votes, and their result.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,12 +10,12 @@ use crate::trial::evidence::{AgentMeta, Inputs};
 use crate::trial::outcome::Verdict;
 
 /// The number of the `judge.json` format.
-pub const JUDGEMENT_FORMAT: u32 = 1;
+pub const JUDGMENT_FORMAT: u32 = 1;
 
 /// A judged trial: the content of `judge.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Judgement {
+pub struct Judgment {
     pub format: u32,
     /// Pass or fail if more than half of the votes say so; otherwise unscored.
     pub verdict: Verdict,
@@ -69,7 +69,7 @@ pub struct Attempt {
     pub usage: Option<Usage>,
 }
 
-impl Judgement {
+impl Judgment {
     /// Counts the votes. More than half of them must agree: a vote without a usable answer counts for neither side.
     pub fn new(agent: AgentMeta, scripted: Option<String>, started: String, inputs: Inputs, votes: Vec<Vote>) -> Self {
         let answers: Vec<&JudgeAnswer> = votes.iter().filter_map(|vote| vote.answer.as_ref()).collect();
@@ -88,7 +88,7 @@ impl Judgement {
         let share = Rate::new(passing.max(failing) as u64, votes.len() as u64).share();
         let agreement = if trouble.is_none() { share } else { None };
         let usage = votes.iter().flat_map(|vote| &vote.attempts).filter_map(|attempt| attempt.usage).reduce(sum);
-        let format = JUDGEMENT_FORMAT;
+        let format = JUDGMENT_FORMAT;
         Self { format, verdict, trouble, agreement, score, agent, scripted, started, inputs, usage, votes }
     }
 
