@@ -42,7 +42,7 @@ Exit codes:
   0    passed
   1    failed: an error of lint, a recorded case that fails, or `broke` or `worse` in the comparison
   2    could not run
-  3    not measured: the comparison ended early or measured nothing, or a required recording is missing
+  3    not measured: the comparison ended early or could not be measured, or a required recording is missing
   130  interrupted";
 
 #[derive(Args)]
