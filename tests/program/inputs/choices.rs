@@ -86,11 +86,11 @@ fn skills_that_lie_beside_their_cases_and_nowhere_else_are_found_without_setting
     let fixture = beside_its_cases(beside_its_cases(Fixture::new(), "lost"), "found");
     let listed = fixture.run(&["list"]);
     let names: Vec<&str> = listed.stdout.lines().filter_map(|line| line.split('\t').next()).collect();
-    assert_eq!(names, ["found::of_found::mcp", "lost::of_lost::mcp"], "{}", listed.stderr);
+    assert_eq!(names, ["found/of-found/mcp", "lost/of-lost/mcp"], "{}", listed.stderr);
     assert_eq!(listed.stderr, "");
     let one = fixture.run(&["list", "--task=of-lost", "--mode=native", "--mode=codex"]).stdout;
     let names: Vec<&str> = one.lines().filter_map(|line| line.split('\t').next()).collect();
-    assert_eq!(names, ["lost::of_lost::native", "lost::of_lost::codex"]);
+    assert_eq!(names, ["lost/of-lost/native", "lost/of-lost/codex"]);
     for (wrong, why) in [("--task=gone", "unknown task `gone`"), ("--mode=gone", "unknown mode `gone`")] {
         let ran = fixture.run(&["list", wrong]);
         assert!(ran.code == 2 && ran.stderr.contains(why), "{}", ran.stderr);
@@ -118,7 +118,7 @@ fn a_skill_beside_its_cases_is_not_passed_over_in_silence() {
         assert!(line.contains("\"evals/skills\"") && line.contains(&format!("\"{root}\"")), "{line}");
         let found = fixture.file("evals/evals.toml", line);
         let listed = found.run(&["list"]);
-        let both = listed.stdout.contains("lost::of_lost") && listed.stdout.contains("tidy::");
+        let both = listed.stdout.contains("lost/of-lost/") && listed.stdout.contains("tidy/");
         assert!(both, "{skill}: {}{}", listed.stdout, listed.stderr);
         let checked = found.run(&["lint", "--check-evals"]);
         assert!(checked.code == 0 && !checked.stdout.contains("skill-root"), "{}", checked.stdout);
