@@ -42,7 +42,7 @@ pub struct Terminal {
     remaining: HashMap<CaseInMode, u32>,
     /// Trials that did not pass, until all repeats have ended: equal failures are printed together.
     pending: HashMap<CaseInMode, Vec<Outcome>>,
-    /// What was printed of trials without an outcome, and why other trials measured nothing.
+    /// What was printed of trials without an outcome, and why other trials could not be measured.
     printed: HashSet<String>,
     /// Whether results are printed.
     prints: bool,

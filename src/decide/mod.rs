@@ -1,4 +1,4 @@
-//! Compares the trials of two sides. [`fixed`] is for trials that exist, [`sequential`] for trials that go on until something
+//! Compares the trials of two sides. [`fixed`] is for trials that exist, [`sequential`] for trials that run until something
 //! is decided.
 //!
 //! The candidate is compared with the baseline. All numbers are about the given cases, weighted equally. Trials that were not
@@ -165,7 +165,7 @@ pub enum ResultBasis {
         /// Exact, one-sided: that the candidate passes as much, or more.
         p_better: f64,
     },
-    /// Pairs that went on until something was decided.
+    /// Pairs that ran until something was decided.
     Sequential(SequentialEvidence),
 }
 

@@ -1,4 +1,4 @@
-//! Whether a case passes often enough, by trials that go on until that is decided.
+//! Whether a case passes often enough, by trials that run until that is decided.
 
 use crate::stats::LEVEL;
 use crate::stats::proportion::Rate;

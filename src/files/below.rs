@@ -42,10 +42,10 @@ impl WalkedFile<'_> {
     }
 }
 
-/// Whether a walk goes on.
+/// Whether a walk continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WalkControl {
-    /// Go on with the next file.
+    /// Continue with the next file.
     On,
     /// End the walk.
     Stop,

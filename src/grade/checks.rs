@@ -84,7 +84,7 @@ pub fn settle(mut grade: Grade) -> Grade {
     grade
 }
 
-/// Why the trial measured nothing, if so.
+/// Why the trial could not be measured, if so.
 fn infrastructure(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
     let meta = evidence.meta;
     let mut trouble = session_trouble(&meta.ending, evidence.trace, meta.case.timeout_s)

@@ -1,4 +1,4 @@
-//! Why a session of a trial or of a judge measured nothing.
+//! Why a session of a trial or of a judge could not be measured.
 
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{AgentProgress, Trace, WaitingFor};

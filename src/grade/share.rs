@@ -8,7 +8,7 @@ use crate::trial::outcome::Verdict;
 pub struct TrialTally {
     pub passed: usize,
     pub failed: usize,
-    /// Trials that measured nothing.
+    /// Trials that could not be measured.
     pub errors: usize,
     /// Trials whose judge gave no usable answer.
     pub unscored: usize,
@@ -29,7 +29,7 @@ impl TrialTally {
     }
 
     /// The verdict if the share `threshold` of all trials must pass: pass if enough passed, fail if too many failed for that.
-    /// In between, the trials that measured nothing decide.
+    /// In between, the trials that could not be measured decide.
     pub fn verdict(self, threshold: f64) -> Verdict {
         let needed = needed(self.all(), threshold);
         if self.all() > 0 && self.passed >= needed {

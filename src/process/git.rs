@@ -245,7 +245,7 @@ mod tests {
         let to = tempfile::tempdir().expect("a directory");
         let hash = commit(&folder, "main").expect("a commit");
         let at = export(&folder, &hash, &["skills".into(), "nothing".into()], to.path()).expect("an export").folder;
-        // As in the work tree, by what a folder above says of it.
+        // As in the work tree, by what a parent directory says of it.
         assert_eq!(fs::read_to_string(at.join("skills/a/SKILL.md")).expect("a file"), "old\r\n");
         assert_eq!(fs::read_link(at.join("skills/a/link")).expect("a link"), Path::new("SKILL.md"));
         let names = |folder: &Path| -> Vec<_> {

@@ -1,4 +1,4 @@
-//! The same cases in several modes, side by side: what each came to, how the skill was reached, and what it cost.
+//! The same cases in several modes, side by side: its result, how the skill was reached, and what it cost.
 
 use std::fmt::Write;
 

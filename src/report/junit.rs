@@ -1,5 +1,5 @@
 //! A summary as JUnit XML, which CI servers show: a suite for each skill, a test for each case in each mode. Trials that
-//! measured nothing are an `error`, never a `failure`; a case that was not run is `skipped`. The XML is valid for the schema
+//! could not be measured are an `error`, never a `failure`; a case that was not run is `skipped`. The XML is valid for the schema
 //! junit-10.xsd of Jenkins' xUnit plugin.
 
 use std::collections::BTreeMap;

@@ -102,7 +102,7 @@ fn resume(text: &mut String, run: &RunStatus) {
     }
 }
 
-/// Of the cases that go on until they are decided, the number of decided ones, and a line for each other.
+/// Of the cases that run until they are decided, the number of decided ones, and a line for each other.
 fn undecided(text: &mut String, run: &RunStatus) {
     if run.undecided.is_empty() {
         return;

@@ -203,7 +203,7 @@ fn sides(text: &mut String, summary: &Summary) {
 fn chance(summary: &Summary) -> String {
     let mut fewest: Vec<(f64, u64)> = Vec::new();
     for row in summary.cases.values() {
-        // Cases that go on until they are decided have a rule of their own.
+        // Cases that run until they are decided have a rule of their own.
         if row.max_trials.is_none() && row.counts.failed == 0 && row.counts.passed > 1 {
             fewest.extend(row.threshold.map(|threshold| (threshold, row.counts.passed as u64)));
         }
@@ -271,7 +271,7 @@ pub fn why(counts: &CaseCounts) -> String {
     parts.join(", ")
 }
 
-/// Whether a case was decided; `None` if it does not go on until it is.
+/// Whether a case was decided; `None` if it does not run until it is.
 pub fn decided(counts: &CaseCounts) -> Option<String> {
     let (trials, most) = (counts.counts.ended(), counts.max_trials?);
     // Other runs of the case may have had a fixed number of trials.

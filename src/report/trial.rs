@@ -31,7 +31,7 @@ pub fn failed(outcome: &Outcome, paint: Paint) -> String {
     format!("{}  {}\n", headline(outcome, paint), safe::line(&checks.join(", ")))
 }
 
-/// A trial that measured nothing for a reason that was printed for another trial, on a line.
+/// A trial that could not be measured for a reason that was printed for another trial, on a line.
 pub fn as_above(outcome: &Outcome, paint: Paint) -> String {
     format!("{} (as above)\n", headline(outcome, paint))
 }

@@ -51,10 +51,10 @@ pub struct ComparisonResults {
     /// Cases that were asked or checked otherwise on the two sides, where both are in the same mode.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed_cases: Vec<String>,
-    /// Cases whose trials went on until they decided something, in a side: their number depends on what they came to.
+    /// Cases whose trials ran until they decided something, in a side: their number depends on their results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub until_decided: Vec<String>,
-    /// How many trials of both sides it took, where they went on until something was decided.
+    /// How many trials of both sides it took, where they ran until something was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<SpentTrials>,
     /// Why answers are not a model's own.
@@ -85,7 +85,7 @@ pub struct CheckShares {
     pub candidate: Rate,
 }
 
-/// Trials of a comparison that goes on until something is decided.
+/// Trials of a comparison that runs until something is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SpentTrials {
     /// Those that the answer rests on, lost ones included.

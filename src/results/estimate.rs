@@ -31,7 +31,7 @@ impl KnownCost {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Estimate {
     pub trials: Vec<String>,
-    /// The number of trials that run in any case, if cases go on until they are decided.
+    /// The number of trials that run in any case, if cases run until they are decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<usize>,
     /// The smallest drop that a comparison with a similar run finds with 80 % probability, if the cases pass nine times

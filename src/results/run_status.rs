@@ -41,7 +41,7 @@ pub struct RunStatus {
     /// The number of planned trials that did not end, running ones included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remaining: Option<usize>,
-    /// The cases that go on until they are decided.
+    /// The cases that run until they are decided.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub undecided: Vec<UndecidedCase>,
     /// Unreadable lines of the progress file.
@@ -58,12 +58,12 @@ pub struct RunStatus {
     /// The number of undecided cases that may have further trials.
     #[serde(skip)]
     pub open: usize,
-    /// The number of trials that would run again because they measured nothing.
+    /// The number of trials that would run again because they could not be measured.
     #[serde(skip)]
     pub again: usize,
 }
 
-/// A case that goes on until it is decided.
+/// A case that runs until it is decided.
 #[derive(Clone, Debug, Serialize)]
 pub struct UndecidedCase {
     #[serde(flatten)]

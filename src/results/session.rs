@@ -10,7 +10,7 @@ use crate::trial::evidence::Meta;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Verdict};
 
-/// The prefix of the ids of sessions that failed or measured nothing.
+/// The prefix of the ids of sessions that failed or could not be measured.
 pub const FAILED: &str = "FAILED__";
 
 /// A session. What the agent does not report is `None`.

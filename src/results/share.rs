@@ -27,12 +27,12 @@ impl From<Rate> for Share {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaseShare {
     pub rate: Rate,
-    /// Whether the trials went on until they decided something. Otherwise their number was fixed before they began.
+    /// Whether the trials ran until they decided something. Otherwise their number was fixed before they began.
     pub until_decided: bool,
 }
 
 impl CaseShare {
-    /// The 95 % confidence interval. If trials go on until they decide something, the interval holds after each of them.
+    /// The 95 % confidence interval. If trials run until they decide something, the interval holds after each of them.
     pub fn interval(self) -> Interval {
         let interval = if self.until_decided { beta_binomial } else { wilson };
         interval(self.rate, LEVEL)

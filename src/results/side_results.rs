@@ -1,4 +1,4 @@
-//! A side of a comparison: what trials came to and took, by case. Read from progress files line by line, since runs may
+//! A side of a comparison: the results and costs of trials, by case. Read from progress files line by line, since runs may
 //! have a million trials.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,7 +19,7 @@ use crate::trial::id::CaseInMode;
 use crate::trial::outcome::{Status, Verdict};
 use crate::trial::run_record::TrialRecord;
 
-/// What trials of one side came to and took, by case.
+/// The results and costs of the trials of one side, by case.
 #[derive(Clone, Debug, Default)]
 pub struct SideResults {
     /// Whether trials are judged by what is asked without the skill too.
@@ -34,7 +34,7 @@ pub struct SideResults {
     pub triggered: TriggeredTrials,
     /// Why answers are not a model's own, where they are not.
     pub scripted: BTreeSet<String>,
-    /// Cases whose trials went on until they decided something.
+    /// Cases whose trials ran until they decided something.
     pub until_decided: BTreeSet<String>,
     /// The modes of its trials, by name.
     pub modes: BTreeSet<String>,
@@ -116,7 +116,7 @@ pub struct SideReader {
     /// Lists of skills that became active, of which there are few as well.
     activated: HashMap<Vec<String>, u32>,
     scripted: BTreeSet<String>,
-    /// Cases with a trial that says that they went on until they decided something.
+    /// Cases with a trial that says that they ran until they decided something.
     until_decided: BTreeSet<u32>,
     /// By case, the digests of what was asked and checked.
     inputs: BTreeMap<u32, BTreeSet<String>>,

@@ -1,4 +1,4 @@
-//! A run that compares two sides, read back: its pairs taken in again as while it ran, and what they came to.
+//! A run that compares two sides, read back: its pairs taken in again as while it ran, and their results.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::{ComparedSides, PairRecord, TrialRecord};
 
-/// Whether a trial passed, in a comparison that may leave out what asks for the skill; none where it measured nothing.
+/// Whether a trial passed, in a comparison that may leave out what asks for the skill; none where it could not be measured.
 pub fn passed(record: &TrialRecord, outcome_only: bool) -> Option<bool> {
     let verdict = if outcome_only { without_the_skill(record.verdict, &record.checks) } else { record.verdict };
     match verdict {

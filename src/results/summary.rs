@@ -102,7 +102,7 @@ pub struct TrialCounts {
     pub passed: usize,
     /// Trials with a failed check.
     pub failed: usize,
-    /// Trials that measured nothing.
+    /// Trials that could not be measured.
     pub errors: usize,
     /// Trials whose judge gave no usable answer.
     pub unscored: usize,
@@ -123,7 +123,7 @@ pub struct CaseCounts {
     /// The share of its trials that must pass: the highest with which a trial was graded. Absent if no trial was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
-    /// The most trials in all runs together, if the case goes on until it is decided.
+    /// The most trials in all runs together, if the case runs until it is decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_trials: Option<u32>,
     /// The most trials in each run, by the run's id.
@@ -188,13 +188,13 @@ impl CaseCounts {
             Some(ThresholdSide::Below) => Verdict::Fail,
             // Further trials may decide the case.
             Some(ThresholdSide::Undecided) if not_run > 0 => Verdict::Error,
-            // Trials that measured nothing decide nothing.
+            // Trials that could not be measured decide nothing.
             Some(ThresholdSide::Undecided) if measured.all() > 0 => measured.verdict(threshold),
             _ => TrialTally { errors: errors + not_run, ..tally }.verdict(threshold),
         })
     }
 
-    /// Notes that the case goes on until it is decided in this run, up to this many trials.
+    /// Notes that the case runs until it is decided in this run, up to this many trials.
     fn until_decided(&mut self, run: &str, max_trials: Option<u32>) {
         let Some(max_trials) = max_trials else { return };
         let of_run = self.max_trials_by_run.entry(run.to_owned()).or_default();
@@ -202,13 +202,13 @@ impl CaseCounts {
         self.max_trials = Some(self.max_trials_by_run.values().sum());
     }
 
-    /// Whether the case goes on until it is decided, is undecided, and may have further trials.
+    /// Whether the case runs until it is decided, is undecided, and may have further trials.
     pub fn is_open(&self) -> bool {
         self.side() == Some(ThresholdSide::Undecided)
             && self.max_trials.is_some_and(|most| self.counts.ended() < most as usize)
     }
 
-    /// The number of trials that measured nothing and may run again; 0 if the case is decided without them.
+    /// The number of trials that could not be measured and may run again; 0 if the case is decided without them.
     pub fn not_measured(&self) -> usize {
         match self.side() {
             Some(ThresholdSide::Above | ThresholdSide::Below) => 0,
@@ -216,7 +216,7 @@ impl CaseCounts {
         }
     }
 
-    /// The side of its threshold on which the case is; `None` if it does not go on until it is decided.
+    /// The side of its threshold on which the case is; `None` if it does not run until it is decided.
     pub fn side(&self) -> Option<ThresholdSide> {
         self.max_trials.and(self.threshold).map(|threshold| standing(self.counts.rate(), threshold, LEVEL))
     }
@@ -287,7 +287,7 @@ impl Summary {
         }
     }
 
-    /// Counts the cost of an attempt that measured nothing.
+    /// Counts the cost of an attempt that could not be measured.
     pub fn add_refused(&mut self, id: &TrialId, spent: AttemptCost) {
         self.total.spent = self.total.spent.and(spent);
         // Its trial may not have a row yet.

@@ -58,7 +58,7 @@ impl TrendFilter {
     }
 }
 
-/// The point of a run; `None` if it measured nothing that matches, or if it is a comparison, which has two points.
+/// The point of a run; `None` if it could not be measured that matches, or if it is a comparison, which has two points.
 pub fn point(run: &RunFolder, filter: &TrendFilter) -> Result<Option<TrendPoint>, StoreError> {
     let record = run.run_record().ok().flatten();
     if record.as_ref().is_some_and(|record| record.sides.is_some()) {

@@ -22,7 +22,7 @@ pub fn known_costs(root: &Path, prices: &Prices, ids: &[TrialId]) -> BTreeMap<Ca
         // Runs with unreadable progress are ignored.
         for record in run.progress().map(|progress| progress.records).unwrap_or_default().into_values() {
             if let Some(known) = known.get_mut(&CaseInMode::of(&record.id)) {
-                // An incomplete sum is no maximum.
+                // An incomplete sum is not a maximum.
                 let spent = record.spent;
                 let cost_usd = spent.cost_usd.filter(|_| !spent.cost_incomplete);
                 known.at_least(cost_usd, spent.tokens.filter(|_| !spent.tokens_incomplete));

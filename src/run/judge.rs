@@ -38,7 +38,7 @@ use crate::trial::sandbox::Sandbox;
 /// How often a judge may answer for one vote: after an unusable answer it is asked again.
 const ANSWERS: usize = 2;
 
-/// Has a graded trial judged, if that is wanted, and adds the judge's answer to its grade. A trial that measured nothing
+/// Has a graded trial judged, if that is wanted, and adds the judge's answer to its grade. A trial that could not be measured
 /// is not judged. Fails if the judgment cannot be stored.
 pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialExhibit<'_>, grade: Grade) -> Result<Grade, Trouble> {
     if grade.verdict == Verdict::Error || !is_judged(exhibit.case, &run.settings) {

@@ -24,7 +24,7 @@ pub enum Finding {
     Pass(String),
     /// The check fails; with its evidence.
     Fail(String),
-    /// There is not enough evidence to decide: the trial measured nothing, unless something else failed.
+    /// There is not enough evidence to decide: the trial could not be measured, unless something else failed.
     Unknown(String),
     /// The check is not about this trial.
     NotAsked,

@@ -52,7 +52,7 @@ struct PairQueue {
     stopped: Option<PairsStopped>,
 }
 
-/// Whether the trials of both sides passed; none for one that measured nothing.
+/// Whether the trials of both sides passed; none for one that could not be measured.
 type PairOutcome = (Option<bool>, Option<bool>);
 
 /// A pair to be run.

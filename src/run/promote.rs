@@ -73,7 +73,7 @@ pub enum RecordingResult {
     Kept(ReplayResult, PathBuf),
     /// Not written, because its replay does not pass; see [`FailedTrials::LeaveOut`].
     Failing(ReplayResult),
-    /// Nothing to record: these trials measured nothing, or did not run.
+    /// Nothing to record: these trials could not be measured, or did not run.
     NotMeasured,
 }
 

@@ -61,7 +61,7 @@ pub fn repeats(run: &RunContext, entry: &PlannedCase) -> Vec<Result<Outcome, NoO
     })
 }
 
-/// Runs a trial of a queue. If earlier trials decide its case and it measured nothing before, it does not run again.
+/// Runs a trial of a queue. If earlier trials decide its case and it could not be measured before, it does not run again.
 fn run_queued(run: &RunContext, queued: QueuedTrial<'_>) -> Result<Outcome, NoOutcome> {
     let (planned, number) = (queued.planned(), queued.number);
     let earlier = if queued.decided { earlier(run, &planned.trial(number)) } else { None };

@@ -59,7 +59,7 @@ pub fn replay_from(
 
 /// Runs repeat `number` of a planned trial with its agent, and stores everything. `tell` gets an event for each thing
 /// that the agent does. `measured` is called when the agent has measured something, before a judge is asked. A trial that
-/// measured nothing is an outcome, too; there is none if the run cannot be opened or was interrupted.
+/// could not be measured is an outcome, too; there is none if the run cannot be opened or was interrupted.
 pub fn run_live(
     run: &RunContext,
     ready: &ReadyCase<'_>,
@@ -135,7 +135,7 @@ pub fn kept(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Opti
     Ok(Some((table::outcome(id.clone(), grade, &trial.meta, &folder, &run.settings.prices), news)))
 }
 
-/// The outcome of a trial that measured nothing in an earlier part of the run; `None` if it measured something.
+/// The outcome of a trial that could not be measured in an earlier part of the run; `None` if it measured something.
 pub fn lost(run: &RunContext, planned: &TestCase, record: &TrialRecord) -> Option<Outcome> {
     if let Verdict::Pass | Verdict::Fail = record.verdict {
         return None;

@@ -13,7 +13,7 @@ use crate::stats::proportion::Rate;
 use crate::trial::event::RunEvent;
 use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
 
-/// A case gets no more trials after this many that measured nothing, if none measured something: further ones would fail
+/// A case gets no more trials after this many that could not be measured, if none measured something: further ones would fail
 /// in the same way.
 const MOST_LOST: u64 = 5;
 
@@ -35,12 +35,12 @@ struct QueueState {
 
 struct CaseProgress {
     goal: DecisionGoal,
-    /// Whether trials of an earlier part of the run decide it: its trials that measured nothing do not run again.
+    /// Whether trials of an earlier part of the run decide it: its trials that could not be measured do not run again.
     decided: bool,
     /// Trials so far, running ones included.
     planned: u64,
     rate: Rate,
-    /// Ended trials that measured nothing.
+    /// Ended trials that could not be measured.
     not_measured: u64,
     /// Whether a trial could not run at all: the others could not either.
     stuck: bool,

@@ -1,5 +1,5 @@
 //! The mean rate over the cases at hand, each weighing the same: in parts of cases that were tried about equally often, and
-//! how far the truth may be from what all parts came to.
+//! how far the truth may be from the results of all parts.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::Interval;
 use super::proportion::{Rate, score_high, score_low, wilson};
 use super::special::{len, real, two_sided_z};
 
-/// A case: what a side came to in it, and what is known of it by all sides.
+/// A case: the result of a side in it, and what is known of it by all sides.
 #[derive(Clone, Copy)]
 pub(super) struct CaseMean {
     pub own: Rate,

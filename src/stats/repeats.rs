@@ -1,4 +1,4 @@
-//! Repeats of one case: what k of them would come to, and what a run of passes shows.
+//! Repeats of one case: the result of k of them, and what a run of passes shows.
 
 use super::proportion::Rate;
 use super::special::{count_up, ln_choose, real};

@@ -1,4 +1,4 @@
-//! An interval of one rate that holds at every look, for trials that go on until something is decided.
+//! An interval of one rate that holds at every look, for trials that run until something is decided.
 
 use super::Interval;
 use super::proportion::Rate;

@@ -220,7 +220,7 @@ impl RunFolder {
         self.path.join(PROGRESS)
     }
 
-    /// The content of the progress file. Damaged lines are no error.
+    /// The content of the progress file. Damaged lines are not an error.
     pub fn progress(&self) -> Result<LedgerContents, StoreError> {
         ledger::read(&self.path.join(PROGRESS))
     }

@@ -181,7 +181,7 @@ fn modes_to_run(args: &CompareArgs, sides: Option<&ComparedSides>) -> Vec<String
     }
 }
 
-/// What the run to go on with was to do, and the pairs that it has begun.
+/// What the run to resume was to do, and the pairs that it has begun.
 fn earlier(
     root: &Path,
     settings: &Settings,

@@ -15,11 +15,11 @@ use skill_evals::trial::run_record::{ComparedSide, ComparedSides};
 pub enum CompareTarget {
     /// Compare these stored trials.
     Stored(StoredSide, StoredSide),
-    /// Show what a run that compared came to.
+    /// Show the result of a comparison.
     Again(RunFolder),
     /// Run trials of both sides.
     Run(Box<ComparedSides>),
-    /// Go on with a run.
+    /// Resume a run.
     Resume,
 }
 

@@ -151,7 +151,7 @@ impl Masker<'_> {
     fn masked_so_far(&mut self, last: bool) -> Vec<u8> {
         let held = std::mem::take(&mut self.held);
         let mut out = Vec::with_capacity(held.len());
-        // What is returned next, and where the search goes on.
+        // What is returned next, and where the search continues.
         let (mut from, mut at) = (self.returned, self.returned);
         // A secret whose first bytes are not all here yet begins after this.
         let decided = if last { held.len() } else { held.len().saturating_sub(search::LONGEST - 1) };

@@ -2,7 +2,7 @@
 
 use super::cursor::{ByteCursor, MAX_BACKSLASHES, NeedsMoreBytes};
 
-/// How a key goes on after its beginning.
+/// How a key continues after its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyTail {
     /// Letters, digits, `_` and `-`.
@@ -96,7 +96,7 @@ pub(super) fn beginnings() -> impl Iterator<Item = &'static str> {
 /// How many bytes before a key are checked.
 pub(super) const LOOK_BEHIND: usize = 6;
 
-/// The end of the beginning of the key at the cursor, and how the key goes on. `None` if no key begins there.
+/// The end of the beginning of the key at the cursor, and how the key continues. `None` if no key begins there.
 pub(super) fn begins(cursor: ByteCursor<'_>) -> Result<Option<(usize, KeyTail)>, NeedsMoreBytes> {
     for KeyShape { start, of, least } in &WORDS {
         if let Some(end) = word(cursor, start, *of, *least)? {

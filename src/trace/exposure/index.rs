@@ -37,7 +37,7 @@ pub struct TextIndex {
     starts: Vec<u32>,
     /// A bit for each gram in a shingle.
     grams: Vec<u64>,
-    /// The change in mid-session that they come with.
+    /// The change during the session that they come with.
     pub(super) change: Option<usize>,
 }
 

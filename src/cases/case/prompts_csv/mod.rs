@@ -127,7 +127,7 @@ fn rows(sheet: &Arc<CsvSheet>, header_end: usize) -> Vec<CsvRow> {
     }
 }
 
-/// The first byte from `start` on that is no line break.
+/// The first byte from `start` on that is not a line break.
 fn skip_line_breaks(bytes: &[u8], start: usize) -> usize {
     start + bytes[start..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count()
 }
