@@ -20,7 +20,7 @@ use skill_evals::decide::plan::ComparePlan;
 use skill_evals::lint;
 use skill_evals::process::{git, interrupt};
 use skill_evals::report::{gate as report, junit};
-use skill_evals::results::gate::{ChangedSkill, GateAnswer, GateResults, SkillEdit};
+use skill_evals::results::gate::{GateAnswer, GateResults, SkillDifference, SkillEdit};
 use skill_evals::results::summary::Summary;
 use skill_evals::run::changed_skills::changed_skills;
 use skill_evals::run::scheduler;
@@ -29,9 +29,6 @@ use skill_evals::settings::Settings;
 use skill_evals::store;
 use skill_evals::text::diagnostic::Diagnostic;
 use skill_evals::trial::run_record::RunChoices;
-
-/// Where the gate writes what it found, from the repository's root.
-const OUT: &str = "artifacts/skill-evals/gate";
 
 const HELP: &str =
     "The gate lints, replays recordings, finds the skills that differ from the base, and compares their cases
@@ -59,7 +56,7 @@ pub struct GateArgs {
     /// Number of similar skills whose positive cases run too if a description changed
     #[arg(long, value_name = "N", default_value_t = 2)]
     neighbors: usize,
-    /// Directory for gate.md and junit.xml [default: artifacts/skill-evals/gate]
+    /// Directory for gate.md and junit.xml [default: `gate` next to the runs]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the comment, gate.md, instead of the answer
@@ -90,7 +87,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
         return Ok(if let LiveOutcome::Exit(exit) = outcome { exit } else { Exit::Clean });
     }
     let markdown = args.markdown;
-    let out = args.out.clone().unwrap_or_else(|| root.join(OUT));
+    let out = args.out.clone().unwrap_or_else(|| store::gate_folder(&root));
     let problems = lint_errors(&repository, &settings, &catalog);
     let needs_recordings = settings.needs_recordings();
     let replayed = replay(repository, settings, catalog)?;
@@ -147,7 +144,7 @@ fn base(repository: &Repository, reference: Option<&str>) -> CliResultOf<(String
 
 /// The cases that a change touches, as `skill/id`: all of each changed skill, and the positive ones of the skills most like
 /// one whose description changed. A skill without a version on both sides has nothing to compare.
-fn cases_to_compare(changed: &[ChangedSkill], before: &Catalog, now: &Catalog, neighbors: usize) -> Vec<String> {
+fn cases_to_compare(changed: &[SkillDifference], before: &Catalog, now: &Catalog, neighbors: usize) -> Vec<String> {
     let is_changed = |slug: &str| changed.iter().any(|skill| skill.slug == slug);
     let mut cases = Vec::new();
     for skill in changed.iter().filter(|skill| matches!(skill.edit, SkillEdit::Description | SkillEdit::Body)) {

@@ -8,7 +8,7 @@ use crate::report::paint::{Paint, Tone};
 use crate::report::rate::fraction;
 use crate::report::table;
 use crate::results::compared::ComparisonResults;
-use crate::results::gate::{ChangedSkill, GateAnswer, GateResults};
+use crate::results::gate::{GateAnswer, GateResults, SkillDifference};
 use crate::text::safe;
 
 /// How a comment is found again, to be updated in place.
@@ -18,7 +18,7 @@ const MARKER: &str = "<!-- skill-evals -->";
 const MAX_ROWS: usize = 20;
 
 /// The skills that differ from the base, and the cases that this compares.
-pub fn changes(base: &str, skills: usize, changed: &[ChangedSkill], cases: &[String]) -> String {
+pub fn changes(base: &str, skills: usize, changed: &[SkillDifference], cases: &[String]) -> String {
     let mut text = format!("{}\n", changed_line(base, skills, changed));
     if cases.is_empty() {
         text.push_str("nothing to compare\n");
@@ -28,7 +28,7 @@ pub fn changes(base: &str, skills: usize, changed: &[ChangedSkill], cases: &[Str
     text
 }
 
-fn changed_line(base: &str, skills: usize, changed: &[ChangedSkill]) -> String {
+fn changed_line(base: &str, skills: usize, changed: &[SkillDifference]) -> String {
     let base = safe::line(base);
     if changed.is_empty() {
         return format!("none of {} differs from {base}", counted(skills, "skill"));

@@ -34,7 +34,7 @@ impl SkillEdit {
 
 /// A skill that differs from the base.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChangedSkill {
+pub struct SkillDifference {
     /// Its slug.
     pub slug: String,
     /// The difference.
@@ -49,7 +49,7 @@ pub struct GateResults {
     /// Number of skills in the working tree.
     pub skills: usize,
     /// The skills that differ from the base.
-    pub changed: Vec<ChangedSkill>,
+    pub changed: Vec<SkillDifference>,
     /// Errors of `lint`.
     pub problems: Vec<Diagnostic>,
     /// The replayed recordings.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::cases::catalog::Catalog;
 use crate::files::material::Material;
-use crate::results::gate::{ChangedSkill, SkillEdit};
+use crate::results::gate::{SkillDifference, SkillEdit};
 use crate::run::skill_version::SkillVersion;
 
 /// A skill as agents see it: in their list of skills, and all of its files.
@@ -17,7 +17,7 @@ struct SkillFacts {
 }
 
 /// The skills that differ between a commit and the working tree at `root`, by slug. A skill that cannot be read differs.
-pub fn changed_skills(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec<ChangedSkill> {
+pub fn changed_skills(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec<SkillDifference> {
     let (before, now) = (facts(base.root(), &base.catalog), facts(root, catalog));
     let mut changed = Vec::new();
     for (slug, skill) in &now {
@@ -27,10 +27,10 @@ pub fn changed_skills(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Ve
             Some(old) if old.files != skill.files || skill.files.is_none() => SkillEdit::Body,
             Some(_) => continue,
         };
-        changed.push(ChangedSkill { slug: slug.clone(), edit });
+        changed.push(SkillDifference { slug: slug.clone(), edit });
     }
     let removed = before.into_keys().filter(|slug| !now.contains_key(slug));
-    changed.extend(removed.map(|slug| ChangedSkill { slug, edit: SkillEdit::Removed }));
+    changed.extend(removed.map(|slug| SkillDifference { slug, edit: SkillEdit::Removed }));
     changed
 }
 

@@ -35,6 +35,11 @@ pub use trial_folder::TrialFolder;
 /// The directories of runs, from the repository's root.
 pub const RUNS: &str = "artifacts/skill-evals";
 
+/// Where a gate writes what it found.
+pub fn gate_folder(root: &Path) -> PathBuf {
+    root.join(RUNS).join("gate")
+}
+
 /// Recordings, from the repository's root.
 pub const RECORDINGS: &str = "evals/recordings";
 

@@ -395,7 +395,7 @@ fn runs_that_share_a_mode_are_compared_in_it_and_what_only_one_has_is_named() {
     }
     let ran = stub.run(&["compare", "one", "both"]);
     assert!(ran.stdout.contains(": 2/2 → 2/2 passed"), "{}{}", ran.stdout, ran.stderr);
-    let only = "not counted, measured in B only: tidy/c0/mine, tidy/c1/mine";
+    let only = "not counted, measured only for the candidate: tidy/c0/mine, tidy/c1/mine";
     assert!(ran.stdout.contains(only), "{}", ran.stdout);
     let path = stub.run_folder("one").join("progress.jsonl");
     let other = fs::read_to_string(path).expect("progress").replace("\"mode\":\"codex\"", "\"mode\":\"other\"");
