@@ -412,7 +412,7 @@ fn a_description_comes_whole_from_a_small_catalogue_and_is_missing_in_a_large_on
         let args = ["run", "--replay", "--mode", mode, "--model", model, "--json"];
         let replayed = live.program().args(args).current_dir(live.fixture.root()).output().expect("the program starts");
         let replayed: Value = serde_json::from_slice(&replayed.stdout).expect("JSON");
-        let cut = json!([{ "mode": mode, "skill": "skill-099", "trials": 1, "least": { "shown": "name-only" } }]);
+        let cut = json!([{ "mode": mode, "skill": "skill-099", "trials": 1, "shown": { "shown": "name-only" } }]);
         assert_eq!(replayed["cut_descriptions"], cut, "{}", ran.stdout);
     }
 }
@@ -873,7 +873,7 @@ fn a_run_becomes_a_recording_that_replays() {
     let ran = live.run(&modes);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert_eq!(live.fixture.run(&["record", "t"]).code, 0);
-    let replayed = live.run(&["--replay"]);
+    let replayed = live.run(&["--replay", "-v"]);
     assert_eq!(replayed.code, 0, "{}{}", replayed.stdout, replayed.stderr);
     for mode in CLAUDE_MODES {
         assert!(replayed.stdout.contains(&format!("greeting/it/{mode}")), "{}", replayed.stdout);

@@ -430,7 +430,7 @@ fn a_run_becomes_a_recording_that_replays_and_goes_stale() {
     fs::write(&prompts, table("Greet Ada.", "ANOTHER_MARKER")).expect("a table");
     let ran = replay(&live);
     assert_eq!(ran.code, 1);
-    assert!(ran.stdout.contains("must-include") && ran.stdout.contains("scripted"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("must-include") && ran.stdout.contains("mock model"), "{}", ran.stdout);
     // A changed prompt is another question.
     fs::write(&prompts, table("Greet Bob.", "AHOY_MARKER")).expect("a table");
     let ran = replay(&live);
