@@ -1,7 +1,7 @@
 //! `skill-evals gate`: one answer about a change, before the push and on a pull request.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -12,7 +12,7 @@ use super::{CliResult, CliResultOf, lint as lint_command, select};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::github::add_to_page;
-use crate::cli::output::{stdout, text_stdout};
+use crate::cli::output::{stderr, stdout, text_stdout};
 use skill_evals::agent;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
@@ -28,7 +28,12 @@ use skill_evals::run::skill_version::SkillVersion;
 use skill_evals::settings::Settings;
 use skill_evals::store;
 use skill_evals::text::diagnostic::Diagnostic;
+use skill_evals::text::safe;
 use skill_evals::trial::run_record::RunChoices;
+
+/// The comment, and the results of the recordings.
+const PAGE: &str = "gate.md";
+const JUNIT: &str = "junit.xml";
 
 const HELP: &str =
     "The gate lints, replays recordings, finds the skills that differ from the base, and compares their cases
@@ -39,7 +44,8 @@ Exit codes:
   0    passed
   1    failed: an error of lint, a recorded case that fails, or `broke` or `worse` in the comparison
   2    could not run
-  3    not measured: the comparison ended early or could not be measured, or a required recording is missing
+  3    not measured: a case was not measured on both sides, the comparison ended early, or a required recording is missing or stale
+  4    undecided: with `--plan until-decided`, the trials do not tell
   130  interrupted";
 
 #[derive(Args)]
@@ -73,6 +79,11 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     args.start.quiet |= args.markdown;
     let (repository, settings, catalog) = args.start.read()?;
     let root = repository.root.clone();
+    let out = args.out.clone().unwrap_or_else(|| store::gate_folder(&root));
+    if !args.start.dry_run {
+        store::check_out(&out.join(JUNIT))?;
+        store::write_whole(&out.join(PAGE), report::unfinished().as_bytes())?;
+    }
     let (commit, base) = base(&repository, args.base.as_deref())?;
     let version = SkillVersion::of(&root, &commit, &settings)?;
     let changed = changed_skills(&version, &root, &catalog);
@@ -87,7 +98,6 @@ pub fn gate(mut args: GateArgs) -> CliResult {
         return Ok(if let LiveOutcome::Exit(exit) = outcome { exit } else { Exit::Clean });
     }
     let markdown = args.markdown;
-    let out = args.out.clone().unwrap_or_else(|| store::gate_folder(&root));
     let problems = lint_errors(&repository, &settings, &catalog);
     let needs_recordings = settings.needs_recordings();
     let replayed = replay(repository, settings, catalog)?;
@@ -109,22 +119,31 @@ pub fn gate(mut args: GateArgs) -> CliResult {
         results.ended_early = live.ended_early;
         results.compared = Some(live.compared);
     }
-    let page = report::markdown(&results);
-    if markdown {
-        write!(stdout(), "{page}")?;
-    } else {
-        write!(text_stdout(), "{}", report::render(&results, paint(&io::stdout())))?;
-    }
-    let junit = junit::junit(&results.replayed).map_err(|error| error.to_string())?;
-    store::write_whole(&out.join("gate.md"), page.as_bytes())?;
-    store::write_whole(&out.join("junit.xml"), junit.as_bytes())?;
-    start::warn_of(add_to_page(&page))?;
+    print(&results, markdown, &out)?;
     Ok(match results.answer() {
         _ if interrupt::raised() => Exit::Interrupted,
         GateAnswer::Passed => Exit::Clean,
         GateAnswer::Failed => Exit::Problems,
         GateAnswer::NotMeasured => Exit::Infrastructure,
+        GateAnswer::Undecided => Exit::Undecided,
     })
+}
+
+/// Writes the files of the gate, and prints its answer or its comment.
+fn print(results: &GateResults, markdown: bool, out: &Path) -> CliResultOf<()> {
+    let page = report::markdown(results);
+    let junit = junit::junit(&results.replayed).map_err(|error| error.to_string())?;
+    store::write_whole(&out.join(PAGE), page.as_bytes())?;
+    store::write_whole(&out.join(JUNIT), junit.as_bytes())?;
+    if markdown {
+        write!(stdout(), "{page}")?;
+    } else {
+        write!(text_stdout(), "{}", report::render(results, paint(&io::stdout())))?;
+    }
+    if let Some(why) = add_to_page(&page) {
+        writeln!(stderr(), "warning: {}", safe::line(&why))?;
+    }
+    Ok(())
 }
 
 /// The commit to compare with, and its name for people.
@@ -134,7 +153,7 @@ fn base(repository: &Repository, reference: Option<&str>) -> CliResultOf<(String
         (git::commit(root, reference)?, reference.to_owned())
     } else {
         let branch =
-            git::default_branch(root).ok_or("no default branch found: name the base, as in `skill-evals gate main`")?;
+            git::default_branch(root).ok_or("no default branch found: name the base, as in `skill-evals gate main`; a shallow checkout has to fetch it first")?;
         (git::merge_base(root, &branch)?, branch)
     };
     let short = commit.get(..12).unwrap_or(&commit);

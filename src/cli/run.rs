@@ -126,6 +126,11 @@ pub fn run(args: &RunArgs) -> CliResult {
     }
     select::apply(&chosen, &mut settings)?;
     let mut run = args.with_chosen_plan(start::planned(repository, settings, catalog, chosen)?)?;
+    if run.plan.is_empty() {
+        let which = if args.stale { "stale" } else { "aged" };
+        writeln!(text_stdout(), "no recording is {which}: nothing to run")?;
+        return Ok(Exit::Clean);
+    }
     let is_stored = run.settings.live || args.write_progress;
     match args.start.begin(&mut run, is_stored, |run| dry_run(args, run))? {
         Some(exit) => Ok(exit),
@@ -184,10 +189,6 @@ impl RunArgs {
                     entries.push(PlannedCase::of(planned, &run.settings));
                 }
             }
-        }
-        if entries.is_empty() {
-            let which = if self.stale { "stale" } else { "aged" };
-            return Err(format!("no recording is {which}").into());
         }
         Ok(RunPlan { entries })
     }

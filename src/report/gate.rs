@@ -31,16 +31,12 @@ pub fn changes(base: &str, skills: usize, changed: &[SkillDifference], cases: &[
 fn changed_line(base: &str, skills: usize, changed: &[SkillDifference]) -> String {
     let base = safe::line(base);
     if changed.is_empty() {
-        return format!("none of {} differs from {base}", counted(skills, "skill"));
+        return format!("no skill of {skills} differs from {base}");
     }
     let names: Vec<String> = changed.iter().map(|skill| format!("{} ({})", skill.slug, skill.edit.as_str())).collect();
     let differ = if changed.len() == 1 { "differs" } else { "differ" };
-    format!(
-        "{} of {} {differ} from {base}: {}",
-        changed.len(),
-        counted(skills, "skill"),
-        listed(names.iter().map(String::as_str))
-    )
+    let count = counted(changed.len(), "skill");
+    format!("{count} {differ} from {base}: {}", listed(names.iter().map(String::as_str)))
 }
 
 fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
@@ -61,6 +57,7 @@ pub fn render(results: &GateResults, paint: Paint) -> String {
         GateAnswer::Passed => Tone::Good,
         GateAnswer::Failed => Tone::Bad,
         GateAnswer::NotMeasured => Tone::Broken,
+        GateAnswer::Undecided => Tone::Open,
     };
     let _ = writeln!(text, "gate: {}", paint.on(tone, answer.as_str()));
     text
@@ -86,7 +83,7 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
         None if results.changed.is_empty() => {}
         None => lines.push("not compared with the base".to_owned()),
     }
-    lines.extend(results.ended_early.iter().map(|why| safe::line(why)));
+    lines.extend(results.not_measured().iter().map(|why| safe::line(why)));
     lines
 }
 
@@ -136,7 +133,13 @@ fn moved(page: &mut String, found: &ComparisonResults) {
     }
 }
 
-/// Text that stays in its line, and is at most a thousand characters.
+/// The page of a gate that has not finished: what an earlier gate found says nothing about this change.
+pub fn unfinished() -> String {
+    format!("{MARKER}\n## skill-evals: not measured\n\nThe gate did not finish. See the output of the job.\n")
+}
+
+/// Text that stays in its line, notifies nobody, links nowhere, and has at most a thousand characters.
 fn cell(text: &str) -> String {
-    safe::markdown(&text.chars().take(1000).collect::<String>())
+    let text: String = text.chars().take(1000).collect();
+    safe::markdown(&text).replace('@', "@\u{200b}").replace("://", ":\u{200b}//")
 }

@@ -2,7 +2,7 @@
 
 use crate::decide::result::CompareResult;
 use crate::results::compared::ComparisonResults;
-use crate::results::summary::{CaseCounts, Summary};
+use crate::results::summary::{CaseCounts, NOT_RECORDED, STALE, Summary, UNREADABLE};
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
@@ -71,6 +71,8 @@ pub enum GateAnswer {
     Failed,
     /// Nothing failed, and something could not be measured.
     NotMeasured,
+    /// Everything was measured, and the trials of the comparison do not tell.
+    Undecided,
 }
 
 impl GateAnswer {
@@ -80,6 +82,7 @@ impl GateAnswer {
             Self::Passed => "passed",
             Self::Failed => "failed",
             Self::NotMeasured => "not measured",
+            Self::Undecided => "undecided",
         }
     }
 }
@@ -95,13 +98,42 @@ impl GateResults {
         {
             return GateAnswer::Failed;
         }
-        let unchanged = self.compared.as_ref().is_none_or(|compared| compared.unchanged);
-        let unmeasured = !unchanged && (self.ended_early.is_some() || has(&[CompareResult::NothingMeasured]));
-        if unmeasured || self.unreadable() || (self.needs_recordings && self.unrecorded() > 0) {
+        if !self.not_measured().is_empty() {
             GateAnswer::NotMeasured
+        } else if has(&[CompareResult::Undecided]) {
+            GateAnswer::Undecided
         } else {
             GateAnswer::Passed
         }
+    }
+
+    /// What could not be measured, in lines.
+    pub fn not_measured(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.ended_early.iter().cloned().collect();
+        if let Some(ComparisonResults { comparison, unchanged: false, .. }) = &self.compared {
+            let both = [&comparison.neither, &comparison.only_baseline, &comparison.only_candidate];
+            let cases: Vec<&str> = both.into_iter().flatten().map(String::as_str).collect();
+            if !cases.is_empty() {
+                lines.push(format!("not measured on both sides: {}", cases.join(", ")));
+            }
+            if comparison.results.contains(&CompareResult::NothingMeasured) && cases.is_empty() {
+                lines.push("no case was measured on both sides".to_owned());
+            }
+        }
+        if self.unreadable() {
+            lines.push(
+                "a recording is damaged or of a trial that ended in an error: `skill-evals run --replay` names it"
+                    .to_owned(),
+            );
+        }
+        if self.needs_recordings && self.unrecorded() > 0 {
+            lines.push(format!("{} without a recording: `skill-evals run --record` records them", self.unrecorded()));
+        }
+        let stale = self.stale_and_not_compared();
+        if self.needs_recordings && stale > 0 {
+            lines.push(format!("{stale} stale and not compared: `skill-evals run --stale --record` measures them"));
+        }
+        lines
     }
 
     /// The recorded cases that fail.
@@ -111,18 +143,29 @@ impl GateResults {
 
     /// Cases without a recording.
     pub fn unrecorded(&self) -> usize {
-        self.not_run(crate::results::summary::NOT_RECORDED)
+        self.not_run(NOT_RECORDED)
     }
 
     /// Cases whose recordings are stale: the comparison measures them, or they have to be recorded again.
     pub fn stale(&self) -> usize {
-        self.not_run(crate::results::summary::STALE)
+        self.not_run(STALE)
+    }
+
+    /// Stale cases that no comparison measures, because something else than their skill changed.
+    fn stale_and_not_compared(&self) -> usize {
+        let is_compared = |skill: &str| {
+            let edits = [SkillEdit::Description, SkillEdit::Body];
+            self.compared.is_some()
+                && self.changed.iter().any(|found| found.slug == skill && edits.contains(&found.edit))
+        };
+        let stale = self.replayed.cases.iter().filter(|(_, counts)| counts.not_run.contains_key(STALE));
+        stale.filter(|(case, _)| !is_compared(&case.skill)).count()
     }
 
     /// Whether a recorded case could not be measured: a damaged recording, or one of a trial that ended in an error.
     fn unreadable(&self) -> bool {
         let is_error = |counts: &CaseCounts| matches!(counts.verdict(), Some(Verdict::Error | Verdict::Unscored));
-        self.not_run(crate::results::summary::UNREADABLE) > 0 || self.replayed.cases.values().any(is_error)
+        self.not_run(UNREADABLE) > 0 || self.replayed.cases.values().any(is_error)
     }
 
     fn not_run(&self, why: &str) -> usize {

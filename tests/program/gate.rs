@@ -34,7 +34,7 @@ fn a_change_without_skills_starts_no_agent_and_passes() {
     let starts = stub.starts().len();
     let ran = stub.run(&["gate"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("none of 1 skill differs from main ("), "{}", ran.stdout);
+    assert!(ran.stdout.contains("no skill of 1 differs from main ("), "{}", ran.stdout);
     assert!(ran.stdout.contains("recordings: 3 passed, 0 failed\ngate: passed\n"), "{}", ran.stdout);
     assert_eq!(stub.starts().len(), starts);
     let page = page(&stub);
@@ -53,7 +53,7 @@ fn a_harmless_edit_takes_a_pair_of_each_case_of_its_skill_and_passes() {
     assert!(dry.stdout.contains("a case that went from always to never is found with 95 %"), "{}", dry.stdout);
     let ran = stub.run(&["gate"]);
     assert_eq!((ran.code, stub.starts().len()), (0, starts + 6), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("1 of 1 skill differs from main ("), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 skill differs from main ("), "{}", ran.stdout);
     assert!(ran.stdout.contains("recordings: 0 passed, 0 failed, 3 stale\nno harm seen: "), "{}", ran.stdout);
     assert!(page(&stub).contains("- no harm seen: "), "{}", page(&stub));
 }
@@ -119,4 +119,52 @@ fn a_base_that_git_does_not_know_is_an_error_that_names_it() {
     assert!(ran.code == 2 && ran.stderr.contains("unknown git commit \"mian\""), "{}", ran.stderr);
     let ran = stub.run(&["gate", "--background"]);
     assert!(ran.code == 2 && ran.stderr.contains("--background"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_case_that_the_changed_skill_makes_unmeasurable_is_not_measured_and_never_passed() {
+    let stub = recorded(3);
+    edit(&stub, "Be brief.");
+    let crash = r#"if grep -q "Be brief" .agents/skills/tidy/SKILL.md; then case "$prompt" in *0*) exit 3;; esac; fi"#;
+    stub.body(&format!("{crash}\n{BY_SKILL}"));
+    let ran = stub.run(&["gate"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("not measured on both sides: tidy/c0\ngate: not measured\n"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_gate_that_does_not_finish_leaves_no_page_of_an_earlier_one() {
+    let stub = recorded(1);
+    assert_eq!(stub.run(&["gate"]).code, 0);
+    assert!(page(&stub).contains("passed"));
+    assert_eq!(stub.run(&["gate", "mian"]).code, 2);
+    assert!(page(&stub).contains("## skill-evals: not measured\n\nThe gate did not finish."), "{}", page(&stub));
+}
+
+#[test]
+fn a_stale_recording_that_no_comparison_measures_is_not_measured_where_recordings_are_required() {
+    let stub = recorded(1);
+    fs::write(
+        stub.root().join("evals/skills/tidy/prompts.csv"),
+        "id,should_trigger,prompt,must_include\nc0,false,Another prompt,Fine\n",
+    )
+    .expect("cases");
+    let ran = stub.run(&["gate"]);
+    assert!(ran.code == 0 && ran.stdout.contains("recordings: 0 passed, 0 failed, 1 stale"), "{}", ran.stdout);
+    stub.settings(&format!("require_recordings = true\n{ALLOWED}"));
+    let ran = stub.run(&["gate"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.contains("1 stale and not compared: `skill-evals run --stale --record` measures them"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn trials_that_do_not_tell_are_undecided() {
+    let stub = recorded(3);
+    edit(&stub, "Be brief.");
+    let ran = stub.run(&["gate", "--plan", "until-decided", "--max-trials", "20"]);
+    assert!(ran.code == 4 && ran.stdout.ends_with("gate: undecided\n"), "{}{}", ran.stdout, ran.stderr);
 }

@@ -166,7 +166,9 @@ fn all_that_compare_says_is_on_the_page() {
     }
     let section = between(&page, "<h2>Compared</h2>", "</section>");
     // Cells and lines, without the names of the arms.
-    for part in said.lines().skip(1).flat_map(|line| line.trim().split("  ")).map(str::trim).filter(|part| !part.is_empty()) {
+    for part in
+        said.lines().skip(1).flat_map(|line| line.trim().split("  ")).map(str::trim).filter(|part| !part.is_empty())
+    {
         let part = ["before: ", "after: "].iter().find_map(|arm| part.strip_prefix(arm)).unwrap_or(part).trim();
         assert!(section.contains(part), "{part}\n{section}\n{said}");
     }

@@ -27,7 +27,7 @@ const ROWS: [(&str, &str); 6] = [
 ];
 
 const HEAD: &str =
-    "| | added: told | added: can be loaded | edited: told | removed: no longer told | asked the server anew for | `changes-seen` |
+    "| | added: told | added: can be loaded | edited: told | removed: no longer told | asked the server again for | `changes-seen` |
 | --- | --- | --- | --- | --- | --- | --- |
 ";
 
