@@ -64,7 +64,7 @@ fn a_broken_skill_fails_and_the_comment_names_its_cases() {
     break_skill(&stub);
     let ran = stub.run(&["gate"]);
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.ends_with("gate: failed\n") && ran.stdout.contains("broke: "), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("gate: failed\n") && ran.stdout.contains("\nbroke"), "{}", ran.stdout);
     let page = page(&stub);
     assert!(page.contains("## skill-evals: failed\n") && page.contains("| case | base | this | evidence |"), "{page}");
     assert!(page.contains("| tidy/c0 |") && page.len() < 60_000, "{page}");
