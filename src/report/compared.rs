@@ -52,7 +52,7 @@ pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
         fraction(a.rate),
         fraction(b.rate),
         signed(difference.difference),
-        if by_trials(a, b) == signed(difference.difference) { "" } else { ", every case weighing the same" },
+        if by_trials(a, b) == signed(difference.difference) { "" } else { ", cases weighted equally" },
         p_of_mean(comparison),
     );
     if let Some(SpentTrials { counted: used, limit: most, .. }) = compared.trials {
@@ -250,7 +250,7 @@ fn triggering(lines: &mut Vec<String>, compared: &ComparisonResults) {
         let places: Vec<String> = instead.iter().map(in_its_place).collect();
         let places = if places.is_empty() { String::new() } else { format!("; in its place {}", places.join(", ")) };
         lines.push(format!(
-            "`{skill}` became active in {} → {} of its trials, {} points ({low} … {high}){places}",
+            "`{skill}` activated in {} → {} of its trials, {} points ({low} … {high}){places}",
             fraction(*a),
             fraction(*b),
             signed(difference.difference),
@@ -284,7 +284,7 @@ fn amounts(compared: &ComparisonResults) -> Option<String> {
 fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
     let comparison = &compared.comparison;
     if comparison.unequal_trials {
-        lines.push("cases were tried unequally often: points and shares weigh every case the same".to_owned());
+        lines.push("cases were tried unequally often: points and pass rates weigh cases equally".to_owned());
     }
     let lost = [
         ("baseline", comparison.baseline.not_measured, comparison.candidate.not_measured),

@@ -30,7 +30,7 @@ pub fn status(run: &RunStatus, paint: Paint) -> String {
         && done.rate().trials > 1
     {
         let is_rate = done.rate().share().is_some_and(|rate| rate::points(rate) == rate::points(share));
-        let weighted = if is_rate { "" } else { ", every case weighing the same" };
+        let weighted = if is_rate { "" } else { ", cases weighted equally" };
         let _ =
             writeln!(text, "  passed   {}, {}{weighted}", rate::fraction(done.rate()), rate::share(share, interval));
     }

@@ -173,7 +173,7 @@ pub fn shown(summary: &Summary) -> String {
     }
     sides(&mut text, summary);
     let Some((share, interval)) = summary.share().filter(|_| summary.total.rate().trials > 1) else { return text };
-    let _ = write!(text, "{} passed, every case weighing the same", rate::share(share, interval));
+    let _ = write!(text, "{} passed, cases weighted equally", rate::share(share, interval));
     if let Some(RepeatFigures { k, pass_at_k, pass_hat_k }) = summary.repeats() {
         let (at, hat) = (rate::points(pass_at_k), rate::points(pass_hat_k));
         let _ = write!(text, "; pass@{k} {at} %, pass^{k} {hat} %");
@@ -190,7 +190,7 @@ fn sides(text: &mut String, summary: &Summary) {
     }
     for (mode, (share, interval)) in summary.shares(|key| &key.mode) {
         let share = rate::share(share, interval);
-        let _ = writeln!(text, "{}: {share} passed, every case weighing the same", safe::line(mode));
+        let _ = writeln!(text, "{}: {share} passed, cases weighted equally", safe::line(mode));
     }
     let commands: Vec<String> =
         summary.comparisons.iter().map(|run| format!("skill-evals compare {}", safe::line(run))).collect();

@@ -572,7 +572,7 @@ case \"$prompt\" in *c0) activate other;; *c1) ;; *c2) activate tidy; activate o
         ["compare", "--baseline", "offer=alone", "--candidate", "offer=all", "--skill", "tidy", "--suite", "positive"];
     let more = ["--max-trials", "12", "--run-id", "r", "--jobs", "2"];
     let ran = stub.run(&[&args[..], &more].concat());
-    let line = "  `tidy` became active in 6/6 → 4/6 of its trials, −33 points (−";
+    let line = "  `tidy` activated in 6/6 → 4/6 of its trials, −33 points (−";
     assert!(ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("); in its place `other` 0 → 1, none 0 → 1\n"), "{}", ran.stdout);
     // The same from the stored run, with both matrices.
@@ -846,7 +846,7 @@ fn points_that_the_trials_alone_would_not_give_are_explained_in_the_sentence() {
     write("a.jsonl", "pass");
     write("b.jsonl", "fail");
     let ran = stub.run(&["compare", "a.jsonl", "b.jsonl", "--quiet"]);
-    let words = "undecided: 11/11 → 10/11 passed, −50 points, every case weighing the same (95 %: ";
+    let words = "undecided: 11/11 → 10/11 passed, −50 points, cases weighted equally (95 %: ";
     assert!(ran.stdout.starts_with(words), "{}{}", ran.stdout, ran.stderr);
     write("c.jsonl", "pass");
     let same = stub.run(&["compare", "a.jsonl", "c.jsonl", "--quiet"]);

@@ -25,7 +25,7 @@ fn a_share_has_its_interval_and_repeats_what_they_show() {
     let ran = stub.run(&["run", "--trials", "5", "--jobs", "1", "--run-id", "r"]);
     assert!(ran.stdout.contains("4/5  80 % (38–96)"), "{}", ran.stdout);
     assert!(
-        ran.stdout.contains("\n80 % (38–96) passed, every case weighing the same; pass@5 100 %, pass^5 0 %\n"),
+        ran.stdout.contains("\n80 % (38–96) passed, cases weighted equally; pass@5 100 %, pass^5 0 %\n"),
         "{}",
         ran.stdout
     );
@@ -166,7 +166,7 @@ fn every_share_weighs_cases_alike_however_often_each_was_tried() {
     fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), rows).expect("cases");
     let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
     assert!(
-        ran.stdout.contains("\n56 % (") && ran.stdout.contains(" passed, every case weighing the same"),
+        ran.stdout.contains("\n56 % (") && ran.stdout.contains(" passed, cases weighted equally"),
         "{}",
         ran.stdout
     );
@@ -208,7 +208,7 @@ fn the_arms_of_a_comparison_are_shown_apart_and_run_in_pairs_only() {
     assert!(compared.code != 2, "{}", compared.stderr);
     let ran = stub.run(&["summary", "r"]);
     let line =
-        |start: &str| ran.stdout.lines().any(|line| line.starts_with(start) && line.ends_with("weighing the same"));
+        |start: &str| ran.stdout.lines().any(|line| line.starts_with(start) && line.ends_with("cases weighted equally"));
     assert!(line("codex: ") && line("codex.again: "), "{}", ran.stdout);
     assert!(ran.stdout.contains("have no share together; how they differ: skill-evals compare r\n"), "{}", ran.stdout);
     let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
