@@ -207,8 +207,9 @@ fn the_arms_of_a_comparison_are_shown_apart_and_run_in_pairs_only() {
     let compared = stub.run(&["compare", "--aa", "--max-trials", "12", "--jobs", "1", "--run-id", "r"]);
     assert!(compared.code != 2, "{}", compared.stderr);
     let ran = stub.run(&["summary", "r"]);
-    let line =
-        |start: &str| ran.stdout.lines().any(|line| line.starts_with(start) && line.ends_with("cases weighted equally"));
+    let line = |start: &str| {
+        ran.stdout.lines().any(|line| line.starts_with(start) && line.ends_with("cases weighted equally"))
+    };
     assert!(line("codex: ") && line("codex.again: "), "{}", ran.stdout);
     assert!(ran.stdout.contains("have no share together; how they differ: skill-evals compare r\n"), "{}", ran.stdout);
     let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
