@@ -142,7 +142,9 @@ fn not_shown(compared: &ComparisonResults) -> String {
     if !has(CompareResult::NoHarmSeen) {
         return String::new();
     }
-    let quick = compared.trials.is_some_and(|spent| spent.plan == ComparePlan::Quick);
+    // A case that never passed in the baseline cannot go from always to never.
+    let any_passed = comparison.baseline.rate.passed > 0;
+    let quick = any_passed && compared.trials.is_some_and(|spent| spent.plan == ComparePlan::Quick);
     let dead = if quick { "; a case that went from always to never would have been found with 95 %" } else { "" };
     let (before, power) = (comparison.difference.map_or(0.0, |difference| difference.baseline), USUAL_POWER * 100.0);
     let drop = match comparison.detectable_drop {
