@@ -156,8 +156,10 @@ pub(super) fn orphans(catalog: &Catalog, cases: &HashMap<Arc<str>, Vec<FoundCase
     let mut orphans = Vec::new();
     for (slug, cases) in cases {
         let mut problems = cases.iter().flat_map(|case| case.source.file_problems());
-        let problem = problems.find(|problem| problem.code == Code::OrphanCases);
-        if let (Some(problem), Some(near)) = (problem, nearest(slug, catalog.slugs())) {
+        // First, because the search for a name compares it with all skills.
+        if let Some(problem) = problems.find(|problem| problem.code == Code::OrphanCases)
+            && let Some(near) = nearest(slug, catalog.slugs())
+        {
             orphans.push(UnreadFile { skill: Some(near.to_owned()), problem: problem.clone() });
         }
     }
