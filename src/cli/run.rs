@@ -30,9 +30,9 @@ use skill_evals::run::context::RunContext;
 use skill_evals::run::plan::{self, PlannedCase, RunPlan};
 use skill_evals::run::promote::{self, FailedTrials};
 use skill_evals::run::{history, ready, scheduler, trial};
-use skill_evals::settings::Settings;
 use skill_evals::settings::mode::Mode;
 use skill_evals::settings::trials::Trials;
+use skill_evals::settings::{Settings, Stop};
 use skill_evals::store::{self, RunFolder};
 use skill_evals::text::diagnostic::once;
 use skill_evals::text::name::Filters;
@@ -125,6 +125,9 @@ pub fn run(args: &RunArgs) -> CliResult {
         chosen = chosen.or(earlier);
     }
     select::apply(&chosen, &mut settings)?;
+    if settings.record && chosen.stop == Some(Stop::Settled) {
+        return Err("a recording needs whole trials: leave out --stop settled or --record".into());
+    }
     let mut run = args.with_chosen_plan(start::planned(repository, settings, catalog, chosen)?)?;
     if run.plan.is_empty() {
         let which = if args.stale { "stale" } else { "aged" };

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::run::plan;
 use skill_evals::settings::trials::{self, A_SHARE, Repetition};
-use skill_evals::settings::{MOST_VOTES, Settings, Suite, TestSelection, VARIABLES, Variable};
+use skill_evals::settings::{MOST_VOTES, Settings, Stop, Suite, TestSelection, VARIABLES, Variable};
 use skill_evals::store::RunFolder;
 use skill_evals::text::diagnostic::nearest_few;
 use skill_evals::trial::run_record::RunChoices;
@@ -55,6 +56,9 @@ pub struct SelectArgs {
     /// Timeout in seconds for cases that set none
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout_s: Option<u64>,
+    /// When a trial ends: `settled` as soon as nothing that follows can change its verdict [default: end]
+    #[arg(long, value_name = "WHEN", value_parser = PossibleValuesParser::new(Stop::WORDS))]
+    stop: Option<String>,
     /// Judge every trial by the rubric, whatever its case says
     #[arg(long, conflicts_with = "no_judge")]
     judge: bool,
@@ -162,6 +166,7 @@ impl SelectArgs {
             ("--max-cases", self.max_cases.is_some()),
             ("--model", self.model.is_some()),
             ("--timeout-s", self.timeout_s.is_some()),
+            ("--stop", self.stop.is_some()),
             ("--judge", self.judge),
             ("--no-judge", self.no_judge),
             ("--judge-votes", self.judge_votes.is_some()),
@@ -189,6 +194,7 @@ impl SelectArgs {
         chosen.max_cases = self.max_cases;
         chosen.model.clone_from(&self.model);
         chosen.timeout_s = self.timeout_s;
+        chosen.stop = self.stop.as_deref().and_then(Stop::named);
         chosen.judge = (self.judge || self.no_judge).then_some(self.judge);
         chosen.judge_votes = self.judge_votes;
         chosen
@@ -205,6 +211,7 @@ pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), String>
     let repetition = &mut settings.repetition.asked;
     *repetition = Repetition { trials: chosen.trials, threshold: chosen.threshold }.or(*repetition);
     settings.timeout = chosen.timeout_s.map_or(settings.timeout, Duration::from_secs);
+    settings.stop = chosen.stop.or(settings.stop);
     settings.judge.wanted = chosen.judge.or(settings.judge.wanted);
     settings.judge.votes = chosen.judge_votes.unwrap_or(settings.judge.votes);
     if chosen.selects() {

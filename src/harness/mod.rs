@@ -234,6 +234,8 @@ fn run(harness: Harness, mut parsed: ParsedArgs) -> ExitCode {
         Ok(roots) => settings.skill_roots = roots.or(settings.skill_roots),
         Err(why) => setup_problem = Some(why),
     }
+    // A test runs its trial to the end.
+    settings.stop = None;
     let catalog = read_catalog(&root, &settings, &parsed);
     let no_filters = Filters::default();
     let plan = plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_else(|problems| {

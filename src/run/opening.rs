@@ -153,6 +153,7 @@ fn choices(run: &RunContext) -> RunChoices {
         trials: settings.repetition.asked.trials,
         threshold: settings.repetition.asked.threshold,
         timeout_s: Some(settings.timeout.as_secs()),
+        stop: settings.stop,
         judge: settings.judge.wanted,
         judge_votes: Some(settings.judge.votes),
         replay: !settings.live,

@@ -12,6 +12,7 @@ mod problems;
 mod repetition;
 mod selection;
 mod server;
+mod stop;
 pub mod trials;
 mod variables;
 
@@ -38,6 +39,7 @@ pub use prices::{Price, Prices};
 pub use repetition::{EffectiveRepetition, RepetitionSettings};
 pub use selection::{Suite, TestSelection};
 pub use server::{BuiltIn, McpSettings, OwnServer, SkillResult, ToolNames, Wording};
+pub use stop::Stop;
 pub use variables::{
     BACKGROUND_VARIABLE, PREFIX, SUPERVISOR_VARIABLE, TREE_VARIABLE, VARIABLES, Variable, WATCHDOG_VARIABLE,
 };
@@ -79,6 +81,8 @@ pub struct Settings {
     pub jobs: usize,
     /// The timeout of cases that set none.
     pub timeout: Duration,
+    /// When a live trial ends, if set.
+    pub stop: Option<Stop>,
     /// Maximum number of turns for cases that set none; `None` for no limit.
     pub max_turns: Option<u64>,
     /// The repository's root, if known.
@@ -155,6 +159,7 @@ impl Default for Settings {
             // Agents wait more than they work.
             jobs: 8,
             timeout: DEFAULT_TIMEOUT,
+            stop: None,
             max_turns: None,
             env: BTreeMap::new(),
             pass_env: Vec::new(),
@@ -198,6 +203,7 @@ struct SettingsFile {
     skills: BTreeMap<toml::Spanned<String>, repetition::SkillTable>,
     jobs: WrittenNumber,
     timeout_s: WrittenNumber,
+    stop: Option<Stop>,
     max_turns: Option<toml::Spanned<i64>>,
     retries: WrittenNumber,
     retry_wait_s: WrittenNumber,
@@ -269,6 +275,7 @@ impl Settings {
                 problems.add(number.span(), why);
             }
         }
+        self.stop = file.stop.or(self.stop);
         if let Some(turns) = file.max_turns {
             self.max_turns = u64::try_from(*turns.get_ref()).ok().filter(|most| (1..=MOST_TURNS).contains(most));
             if self.max_turns.is_none() {

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decide::plan::ComparePlan;
-use crate::settings::Isolation;
 use crate::settings::mode::SkillSelection;
 use crate::settings::trials::Trials;
+use crate::settings::{Isolation, Stop};
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::trouble::Trouble;
 use crate::trial::evidence::Imported;
@@ -230,6 +230,9 @@ pub struct RunChoices {
     pub threshold: Option<f64>,
     /// Timeout in seconds of cases that set none.
     pub timeout_s: Option<u64>,
+    /// When a live trial ends; absent if not chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
     /// Whether every trial is judged, or none; absent if not chosen.
     pub judge: Option<bool>,
     /// Votes of the judge on each trial; absent if not chosen.
@@ -265,6 +268,7 @@ impl RunChoices {
             trials: self.trials.or(earlier.trials),
             threshold: self.threshold.or(earlier.threshold),
             timeout_s: self.timeout_s.or(earlier.timeout_s),
+            stop: self.stop.or(earlier.stop),
             judge: self.judge.or(earlier.judge),
             judge_votes: self.judge_votes.or(earlier.judge_votes),
             replay: self.replay || earlier.replay,

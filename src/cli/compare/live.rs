@@ -24,8 +24,8 @@ use skill_evals::run::context::RunContext;
 use skill_evals::run::pairing::{self, Pairing};
 use skill_evals::run::pairs::{self, PairsStopped};
 use skill_evals::run::{history, opening};
-use skill_evals::settings::Settings;
 use skill_evals::settings::trials::Trials;
+use skill_evals::settings::{Settings, Stop};
 use skill_evals::text::safe;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::run_record::{ComparedSides, PairRecord, RunChoices};
@@ -51,7 +51,7 @@ pub struct LiveComparison {
 
 /// Compares by running trials: `sides`, or those of the run to resume.
 pub fn compare(args: &CompareArgs, sides: Option<ComparedSides>) -> CliResult {
-    match measure(args, sides)? {
+    match measure(args, sides, Stop::End)? {
         LiveOutcome::Exit(exit) => Ok(exit),
         LiveOutcome::Compared(live) => live.tell(args),
     }
@@ -80,19 +80,21 @@ impl LiveComparison {
     }
 }
 
-/// Compares by running trials, and prints only their progress.
-pub fn measure(args: &CompareArgs, sides: Option<ComparedSides>) -> CliResultOf<LiveOutcome> {
+/// Compares by running trials, and prints only their progress. Trials end at `stop`, unless the user says otherwise.
+pub fn measure(args: &CompareArgs, sides: Option<ComparedSides>, stop: Stop) -> CliResultOf<LiveOutcome> {
     let (repository, mut settings, catalog) = args.start.read()?;
     settings.resume = args.start.resume;
     settings.record = false;
     settings.repetition.asked.trials = Some(Trials::Times(1));
     let mut chosen = args.select.chosen();
     chosen.modes = modes_to_run(args, sides.as_ref());
-    let (chosen, mut sides, begun) = match sides {
+    let (mut chosen, mut sides, begun) = match sides {
         Some(sides) => (chosen, sides, Vec::new()),
         None => earlier(&repository.root, &settings, chosen)?,
     };
     select::apply(&chosen, &mut settings)?;
+    // Kept, so that all pairs of a resumed comparison end in the same way.
+    chosen.stop = Some(*settings.stop.get_or_insert(stop));
     // A side's model rules over the model of both.
     if let Some(model) = settings.model.take() {
         settings.modes.iter_mut().for_each(|mode| Arc::make_mut(mode).model = Some(model.clone()));

@@ -25,7 +25,7 @@ use skill_evals::decide::result::CompareResult;
 use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::report::{compared as words, github, markdown};
 use skill_evals::results::compared::ComparisonResults;
-use skill_evals::settings::TestSelection;
+use skill_evals::settings::{Stop, TestSelection};
 use skill_evals::text::safe;
 use target::CompareTarget;
 
@@ -131,7 +131,7 @@ pub fn with_commit(
         json: false,
     };
     let sides = args.against_commit(commit, label);
-    live::measure(&args, Some(sides))
+    live::measure(&args, Some(sides), Stop::Settled)
 }
 
 pub fn compare(args: &CompareArgs) -> CliResult {
