@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::Args;
 
-use super::select::{NameArgs, no_match};
+use super::select::{NameArgs, ShardArgs, no_match, shard_is_empty};
 use super::{CliResult, RepositoryArgs, file_problems, print_list, problem_line};
 use crate::cli::exit_code::Exit;
 use crate::cli::next::after_built_in;
@@ -27,6 +27,8 @@ pub struct ListArgs {
     /// Mode to use (repeatable)
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
+    #[command(flatten)]
+    shard: ShardArgs,
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
@@ -42,9 +44,16 @@ pub fn list(args: &ListArgs) -> CliResult {
         settings.select_modes(&modes)?;
     }
     let plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&args.filters, false));
-    let plan = plan.map_err(|problems| problems.join("\n"))?;
+    let mut plan = plan.map_err(|problems| problems.join("\n"))?;
     if plan.is_empty() && !args.filters.is_empty() {
         return Err(no_match(&args.filters, &catalog, &settings).into());
+    }
+    if let Some(shard) = args.shard.shard {
+        let all = plan.entries.len();
+        plan = plan.part(shard);
+        if plan.is_empty() {
+            writeln!(stderr(), "{}", shard_is_empty(shard, all))?;
+        }
     }
     let planned: Vec<TestCase> = plan.entries.into_iter().map(|entry| entry.planned).collect();
     let mut listed = listing::listed(&planned, &catalog, &repository, &settings);

@@ -18,6 +18,7 @@ mod lint;
 mod list;
 mod mcp;
 mod meant;
+mod merge;
 mod named_runs;
 mod next;
 mod output;
@@ -90,6 +91,8 @@ enum Command {
     History(history::HistoryArgs),
     /// Remove old runs.
     Clean(stop::CleanArgs),
+    /// Merge the shards of a run into one stored run
+    Merge(merge::MergeArgs),
     /// Summarize stored runs
     Summary(summary::SummaryArgs),
     /// Show one trial: failed checks and their evidence, then the session
@@ -154,6 +157,7 @@ pub fn main() -> ExitCode {
         Command::Judge(args) => judge::judge(&args),
         Command::History(args) => history::history(&args),
         Command::Clean(args) => stop::clean(&args),
+        Command::Merge(args) => merge::merge(&args),
         Command::Summary(args) => summary::summary(&args),
         Command::Report(args) => report::report(&args),
         Command::Grade(args) => grade::grade(&args),

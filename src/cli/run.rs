@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::select::{self, SelectArgs};
+use super::select::{self, SelectArgs, ShardArgs};
 use super::start::{self, StartArgs};
 use super::{CliResult, CliResultOf, print_json};
 use crate::cli::color::paint;
@@ -98,6 +98,8 @@ struct ChoiceArgs {
     /// Replay recordings; start no agent.
     #[arg(long)]
     replay: bool,
+    #[command(flatten)]
+    shard: ShardArgs,
 }
 
 impl ChoiceArgs {
@@ -108,6 +110,7 @@ impl ChoiceArgs {
         chosen.threshold = self.threshold;
         chosen.replay = self.replay;
         chosen.filters.clone_from(&self.filters);
+        chosen.shard = self.shard.shard;
         chosen
     }
 }
@@ -121,6 +124,15 @@ pub fn run(args: &RunArgs) -> CliResult {
     settings.record |= args.record;
     settings.require_recordings = Some(true).filter(|_| args.require_recordings).or(settings.require_recordings);
     let mut chosen = args.choice.chosen();
+    if let Some(shard) = chosen.shard {
+        let is_stored = !chosen.replay || args.write_progress;
+        settings.run_id = settings.run_id.map(|id| shard.run_id(&id)).transpose()?;
+        if is_stored && settings.run_id.is_none() {
+            return Err(
+                format!("shard {shard} needs the id of the whole run: give every shard the same --run-id").into()
+            );
+        }
+    }
     if let Some(earlier) = earlier_choices(&repository.root, &settings, args.failed.as_deref())? {
         chosen = chosen.or(earlier);
     }
@@ -133,6 +145,13 @@ pub fn run(args: &RunArgs) -> CliResult {
         let which = if args.stale { "stale" } else { "aged" };
         writeln!(text_stdout(), "no recording is {which}: nothing to run")?;
         return Ok(Exit::Clean);
+    }
+    if let Some(shard) = run.chosen.shard {
+        let all = run.plan.entries.len();
+        run = run.of_shard(shard);
+        if run.plan.is_empty() {
+            writeln!(stderr(), "{}: nothing to run", select::shard_is_empty(shard, all))?;
+        }
     }
     let is_stored = run.settings.live || args.write_progress;
     match args.start.begin(&mut run, is_stored, |run| dry_run(args, run))? {
@@ -212,6 +231,7 @@ fn earlier_choices(root: &Path, settings: &Settings, failed: Option<&str>) -> Cl
         let mut chosen = record.map(|record| record.chosen);
         if let Some(chosen) = &mut chosen {
             chosen.replay = false;
+            chosen.shard = None;
             chosen.trials_by_name.clear();
         }
         return Ok(chosen);
@@ -310,7 +330,7 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
     terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
     let close_error = run.close().err().map(|error| error.to_string());
     let summary = &run.figures().summary;
-    let mut exit = Exit::of_summary(summary);
+    let mut exit = if run.plan.is_empty() { Exit::Clean } else { Exit::of_summary(summary) };
     let results = Results { summary, places: &|| export::places(&run.root, &run.catalog) };
     // An error of one output leaves the others, and the recordings, to be written.
     let export_error = args.exports.write_files(&results).err().map(|error| error.to_string());

@@ -27,6 +27,7 @@ use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::evidence::Inputs;
 use crate::trial::outcome::NotRun;
 use crate::trial::run_record::{ComparedSides, RunChoices, RunEndKind};
+use crate::trial::shard::Shard;
 
 /// What the trials of a run share.
 pub struct RunContext {
@@ -36,6 +37,8 @@ pub struct RunContext {
     /// Other versions of the skills than those of the catalog, for modes that ask for them.
     pub versions: Vec<SkillVersion>,
     pub plan: RunPlan,
+    /// The plan of all shards, if this run is one of them.
+    pub whole_plan: Option<RunPlan>,
     /// The user's choices, as the run's record stores them.
     pub chosen: RunChoices,
     pub own_checks: OwnChecks,
@@ -82,6 +85,7 @@ impl RunContext {
             catalog,
             versions: Vec::new(),
             plan: RunPlan::default(),
+            whole_plan: None,
             chosen: RunChoices::default(),
             own_checks: OwnChecks::default(),
             door: RerunCommand::default(),
@@ -104,6 +108,16 @@ impl RunContext {
         self.figures().summary.planned = Some(plan.len());
         self.plan = plan;
         self
+    }
+
+    /// The same with the shard's part of its plan, and of its limits: as much of them as the part has of all trials.
+    #[must_use]
+    pub fn of_shard(mut self, shard: Shard) -> Self {
+        let whole = std::mem::take(&mut self.plan);
+        let part = whole.part(shard);
+        self.settings.limit_to_part(part.most() as u64, whole.most() as u64);
+        self.whole_plan = Some(whole);
+        self.with_plan(part)
     }
 
     pub fn figures(&self) -> MutexGuard<'_, ProgressFiles> {

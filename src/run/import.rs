@@ -134,6 +134,8 @@ impl Importer<'_> {
             grows: false,
             chosen: RunChoices { suite, modes: vec![MODE.to_owned()], ..RunChoices::default() },
             sides: None,
+            all_cases: None,
+            merged: Vec::new(),
             imported: Some(self.imported(Vec::new())),
             ended: Some(RunEnd { at, how: RunEndKind::Finished, why: None }),
         }

@@ -132,6 +132,8 @@ fn record(run: &RunContext, id: &str) -> RunRecord {
         grows: run.shared_id.is_none() && run.plan.grows(),
         chosen: choices(run),
         sides: run.sides.clone(),
+        all_cases: None,
+        merged: Vec::new(),
         imported: None,
         ended: None,
     }
@@ -159,6 +161,7 @@ fn choices(run: &RunContext) -> RunChoices {
         replay: !settings.live,
         filters: chosen.filters.clone(),
         trials_by_name: chosen.trials_by_name.clone(),
+        shard: chosen.shard,
     }
 }
 

@@ -16,6 +16,7 @@ use crate::store::{self, Recordings, RunFolder, StoreError};
 use crate::text::name::Filters;
 use crate::trial::id::TrialId;
 use crate::trial::run_record::PlanLine;
+use crate::trial::shard::Shard;
 
 /// The trials of a run, in order.
 #[derive(Clone, Debug, Default)]
@@ -87,6 +88,13 @@ impl RunPlan {
     /// The trials, with all that may follow.
     pub fn ids_at_most(&self) -> impl Iterator<Item = TrialId> {
         self.entries.iter().flat_map(|entry| (1..=entry.most()).map(|number| entry.planned.trial(number)))
+    }
+
+    /// The cases of a shard.
+    #[must_use]
+    pub fn part(&self, shard: Shard) -> Self {
+        let entries = self.entries.iter().filter(|entry| shard.has(&entry.planned.case_in_mode()));
+        Self { entries: entries.cloned().collect() }
     }
 
     pub fn len(&self) -> usize {

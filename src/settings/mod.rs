@@ -28,6 +28,7 @@ use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
 use crate::settings::problems::Problems;
 use crate::settings::repetition::WrittenNumber;
 use crate::skill::slug;
+use crate::stats::special::real;
 use crate::text::diagnostic::{Diagnostic, nearest};
 use crate::text::relative_path::RelativePath;
 
@@ -386,6 +387,16 @@ impl Settings {
     /// Whether a case without a recording is an error. It never is if agents run.
     pub fn needs_recordings(&self) -> bool {
         !self.live && self.require_recordings == Some(true)
+    }
+
+    /// Reduces the limits of a run to those of a part that has this many of its `whole` trials.
+    pub fn limit_to_part(&mut self, part: u64, whole: u64) {
+        let whole = whole.max(1);
+        let tokens = |limit: u64| u128::from(limit) * u128::from(part) / u128::from(whole);
+        self.max_tokens = self.max_tokens.map(|limit| u64::try_from(tokens(limit)).unwrap_or(limit));
+        // Rounded down, so that all parts together keep to the limit.
+        let dollars = |limit: f64| (limit * real(part) / real(whole) * 1e6).floor() / 1e6;
+        self.max_cost_usd = self.max_cost_usd.map(dollars);
     }
 
     /// The model that the agent uses in `mode`.

@@ -6,5 +6,6 @@ pub mod id;
 pub mod outcome;
 pub mod run_record;
 pub mod sandbox;
+pub mod shard;
 pub mod span;
 pub mod spent;

@@ -9,8 +9,9 @@ use crate::settings::{Isolation, Stop};
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::trouble::Trouble;
 use crate::trial::evidence::Imported;
-use crate::trial::id::TrialId;
+use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::outcome::{Outcome, Status, Verdict, numbered};
+use crate::trial::shard::Shard;
 use crate::trial::spent::AttemptCost;
 
 /// The format number of these files.
@@ -41,6 +42,12 @@ pub struct RunRecord {
     /// The sides that the run compares; absent if it is not a comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sides: Option<ComparedSides>,
+    /// A digest of `all-cases.jsonl`, if the run is a shard. It is the same in all shards of the same cases and skills.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_cases: Option<String>,
+    /// The ids of the shards that were merged into this run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<String>,
     /// The source of a run that another runner ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
@@ -163,6 +170,25 @@ impl From<TrialId> for PlanLine {
     }
 }
 
+/// A line of `all-cases.jsonl`: a case in a mode of the run of all shards.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShardedCase {
+    /// Which.
+    #[serde(flatten)]
+    pub case: CaseInMode,
+    /// Number of trials at the start of the run.
+    pub trials: u32,
+    /// The share of its trials that must pass.
+    pub threshold: f64,
+    /// Maximum number of trials, if it runs until it is decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_trials: Option<u32>,
+    /// A digest of what its agent sees.
+    pub inputs: String,
+    /// A digest of what is expected of its trials.
+    pub checks: String,
+}
+
 /// A line of `pairs.jsonl`: a pair of trials of one case, one on each side. Lines are in the order in which pairs started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -245,6 +271,9 @@ pub struct RunChoices {
     /// The trials as `skill/case/mode`, if the other choices do not determine them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trials_by_name: Vec<String>,
+    /// The part of these cases that the run has; absent if it has all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
 }
 
 impl RunChoices {
@@ -272,6 +301,7 @@ impl RunChoices {
             judge: self.judge.or(earlier.judge),
             judge_votes: self.judge_votes.or(earlier.judge_votes),
             replay: self.replay || earlier.replay,
+            shard: self.shard.or(earlier.shard),
             ..cases
         }
     }
