@@ -5,11 +5,27 @@ use std::io::Write;
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs, named_runs};
-use crate::cli::exit_code::{self, Exit};
+use crate::cli::exit_code::Exit;
 use crate::cli::output::text_stdout;
+use skill_evals::report::diagnostics::counted;
+use skill_evals::run::merge;
+use skill_evals::settings::load;
+use skill_evals::text::diagnostic::shown_path;
+use skill_evals::text::safe;
+
+/// Maximum number of missing trials to name.
+const MAX_MISSING: usize = 20;
+
+const HELP: &str =
+    "The merged run is a stored run like any other. Merging again makes it again, with what the shards have then.
+
+Exit codes:
+  0    merged; every planned trial has a result, whatever it is
+  2    could not merge: not shards of one run, a shard twice, different skills, cases, checks or options
+  3    merged, but planned trials have no result";
 
 #[derive(Args)]
-#[command(after_help = exit_code::HELP)]
+#[command(after_help = HELP)]
 pub struct MergeArgs {
     /// Shards of one run, by id or directory; the id of the whole run names all its shards
     #[arg(value_name = "RUN-ID|DIR", required = true)]
@@ -23,7 +39,19 @@ pub struct MergeArgs {
 
 pub fn merge(args: &MergeArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    let runs = named_runs::open_all(&root, &args.what)?;
-    writeln!(text_stdout(), "{} into {}", runs.len(), args.into)?;
-    Ok(Exit::Clean)
+    let settings = load::read(&root)?;
+    let runs = named_runs::open_shards(&root, &args.what)?;
+    let merged = merge::merge(&root, &settings, &runs, &args.into)?;
+    let mut out = text_stdout();
+    let shown = safe::line(&shown_path(&root, merged.run.path()).display().to_string());
+    let (shards, trials) = (counted(runs.len(), "shard"), counted(merged.summary.total.ended(), "trial"));
+    writeln!(out, "{shown}: {trials} of {shards}")?;
+    for (id, why) in merged.missing.iter().take(MAX_MISSING) {
+        writeln!(out, "missing: {}", safe::line(&format!("{id} ({why})")))?;
+    }
+    let more = merged.missing.len().saturating_sub(MAX_MISSING);
+    if more > 0 {
+        writeln!(out, "missing: {more} more; `skill-evals summary {}` counts them", args.into)?;
+    }
+    Ok(if merged.missing.is_empty() { Exit::Clean } else { Exit::Infrastructure })
 }

@@ -15,8 +15,29 @@ pub fn open(root: &Path, name: &str) -> CliResultOf<RunFolder> {
     Ok(if is_directory(name) { RunFolder::at(Path::new(name)) } else { RunFolder::open(root, name)? })
 }
 
+/// The same for several names. The id of a run that has only shards here stands for all of them.
 pub fn open_all(root: &Path, names: &[String]) -> CliResultOf<Vec<RunFolder>> {
-    names.iter().map(|name| open(root, name)).collect()
+    let mut runs = Vec::new();
+    for name in names {
+        match (open(root, name), RunFolder::shards(root, name)) {
+            (Ok(run), _) => runs.push(run),
+            (Err(unknown), shards) if shards.is_empty() => return Err(unknown),
+            (Err(_), shards) => runs.extend(shards),
+        }
+    }
+    Ok(runs)
+}
+
+/// The shards with these names. The id of a run stands for its shards, whether they are merged or not.
+pub fn open_shards(root: &Path, names: &[String]) -> CliResultOf<Vec<RunFolder>> {
+    let mut runs = Vec::new();
+    for name in names {
+        match RunFolder::shards(root, name) {
+            shards if shards.is_empty() => runs.push(open(root, name)?),
+            shards => runs.extend(shards),
+        }
+    }
+    Ok(runs)
 }
 
 pub fn latest(root: &Path) -> CliResultOf<RunFolder> {

@@ -15,7 +15,7 @@ use skill_evals::text::safe;
 
 #[derive(Args)]
 pub struct StatusArgs {
-    /// The run [default: the latest].
+    /// The run; the id of a run with shards shows each shard [default: the latest]
     #[arg(long, value_name = "ID")]
     run_id: Option<String>,
     /// Print a JSON object.
@@ -36,11 +36,12 @@ pub struct RunsArgs {
 
 pub fn status(args: &StatusArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    let run = match &args.run_id {
-        Some(id) => RunFolder::open(&root, id)?,
-        None => named_runs::latest(&root)?,
+    let named = match &args.run_id {
+        Some(id) => named_runs::open_all(&root, std::slice::from_ref(id))?,
+        None => vec![named_runs::latest(&root)?],
     };
-    let status = run_status::standing(&run)?;
+    let [run] = named.as_slice() else { return print_runs(named, args.json) };
+    let status = run_status::standing(run)?;
     if args.json {
         print_json(&mut stdout(), &status)?;
     } else {
@@ -50,15 +51,18 @@ pub fn status(args: &StatusArgs) -> CliResult {
 }
 
 pub fn runs(args: &RunsArgs) -> CliResult {
-    let root = args.repository.open()?.root;
+    print_runs(store::runs(&args.repository.open()?.root), args.json)
+}
+
+fn print_runs(runs: Vec<RunFolder>, as_json: bool) -> CliResult {
     let mut statuses = Vec::new();
-    for run in store::runs(&root) {
+    for run in runs {
         match run_status::standing(&run) {
             Ok(status) => statuses.push(status),
             Err(error) => writeln!(stderr(), "warning: {}: {}", run.id(), safe::line(&error.to_string()))?,
         }
     }
-    if args.json {
+    if as_json {
         print_list("runs", &statuses)?;
     } else if statuses.is_empty() {
         writeln!(stdout(), "no runs found")?;

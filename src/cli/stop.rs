@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs};
+use super::{CliResult, CliResultOf, RepositoryArgs, named_runs};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::text_stdout;
 use skill_evals::process::background;
@@ -35,10 +35,15 @@ pub struct CleanArgs {
 
 pub fn stop(args: &StopArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    let run = RunFolder::open(&root, &args.run_id)?;
-    let Some(runner) = run.runner().filter(|_| run_status::is_live(&run)) else {
-        writeln!(text_stdout(), "{} is not running", run.id())?;
-        return Ok(Exit::Clean);
+    for run in named_runs::open_all(&root, std::slice::from_ref(&args.run_id))? {
+        stop_run(&run)?;
+    }
+    Ok(Exit::Clean)
+}
+
+fn stop_run(run: &RunFolder) -> CliResultOf<()> {
+    let Some(runner) = run.runner().filter(|_| run_status::is_live(run)) else {
+        return Ok(writeln!(text_stdout(), "{} is not running", run.id())?);
     };
     run.note_stopping()?;
     let killed = background::stop(runner, PATIENCE)?;
@@ -47,8 +52,7 @@ pub fn stop(args: &StopArgs) -> CliResult {
     let ended = if killed { "killed" } else { "stopped" };
     let compares = run.run_record().ok().flatten().is_some_and(|record| record.sides.is_some());
     let (id, command) = (run.id(), if compares { "compare" } else { "run" });
-    writeln!(text_stdout(), "{id} {ended}; `skill-evals {command} --resume --run-id {id}` resumes it")?;
-    Ok(Exit::Clean)
+    Ok(writeln!(text_stdout(), "{id} {ended}; `skill-evals {command} --resume --run-id {id}` resumes it")?)
 }
 
 pub fn clean(args: &CleanArgs) -> CliResult {

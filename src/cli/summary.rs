@@ -52,9 +52,9 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     let runs = named_runs::open_all(&root, &names)?;
     named_runs::check_distinct(runs.iter())?;
     let mut unreadable = Vec::new();
-    for (name, run) in names.iter().zip(&runs) {
+    for run in &runs {
         summary.runs.push(run.id().to_owned());
-        unreadable.extend(add_run(&mut summary, run, named_runs::is_directory(name), &settings.prices)?);
+        unreadable.extend(add_run(&mut summary, run, &settings.prices)?);
     }
     if summary.total.ended() == 0 && unreadable.is_empty() {
         return Err(super::no_trials(&names.join(", "), &runs).into());
@@ -89,7 +89,7 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
 pub fn of_run(run: &RunFolder, settings: &Settings) -> CliResultOf<Summary> {
     let mut summary = Summary::new(vec![run.id().to_owned()], settings.repetition.threshold());
     summary.isolation_wanted = settings.isolation.kind;
-    add_run(&mut summary, run, false, &settings.prices)?;
+    add_run(&mut summary, run, &settings.prices)?;
     Ok(summary)
 }
 
@@ -101,8 +101,8 @@ pub fn write(run: &RunFolder, settings: &Settings) -> CliResultOf<()> {
 
 /// Adds the trials of a run, or of a part of one, from their directories, and the rest of its plan. Returns the errors of those
 /// that cannot be read.
-fn add_run(summary: &mut Summary, run: &RunFolder, is_part: bool, prices: &Prices) -> CliResultOf<Vec<StoreError>> {
-    let folders = if is_part { store::trials_below(run.path()) } else { run.trials() };
+fn add_run(summary: &mut Summary, run: &RunFolder, prices: &Prices) -> CliResultOf<Vec<StoreError>> {
+    let folders = if run.is_run() { run.trials() } else { store::trials_below(run.path()) };
     let (mut unreadable, mut counted) = (Vec::new(), BTreeSet::new());
     let progress = run.progress()?;
     // A trial without a grade was cut short, and counts as not run.

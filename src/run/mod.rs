@@ -10,12 +10,14 @@
 //! at a time until [`decide`](crate::decide) has an answer.
 //!
 //! Everything that happens is an event. The progress file, `progress_files` (the summary) and the terminal read the same
-//! events. [`promote`] makes recordings of results, and [`import`] makes runs of what other runners left.
+//! events. [`promote`] makes recordings of results, [`import`] makes runs of what other runners left,
+//! and [`merge`] makes one run of shards.
 
 #![allow(clippy::must_use_candidate, reason = "hidden from users")]
 
 mod agent_run;
 mod budget;
+pub mod case_digests;
 pub mod changed_skills;
 mod changes;
 pub mod check_program;
@@ -27,6 +29,7 @@ pub mod import;
 mod judge;
 mod live;
 mod measure;
+pub mod merge;
 pub mod opening;
 pub mod own_check;
 mod pace;

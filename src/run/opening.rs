@@ -12,6 +12,7 @@ use crate::cases::catalog::Catalog;
 use crate::process::{background, watchdog};
 use crate::results::table;
 use crate::run::agent_run::files;
+use crate::run::case_digests;
 use crate::run::context::RunContext;
 use crate::run::digests::{SkillFolders, opened_skills};
 use crate::run::live::{LiveRun, Redactors, Snapshots};
@@ -20,7 +21,7 @@ use crate::settings::TestSelection;
 use crate::store::{Ledger, RunFolder, StoreError};
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
-use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunRecord, TrialRecord};
+use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunRecord, ShardedCase, TrialRecord};
 
 /// Opens the run at the first call. If that fails, every later call fails in the same way.
 pub fn live(run: &RunContext) -> Result<&LiveRun, &String> {
@@ -54,15 +55,16 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), String> {
     }
     // The record is written before anything that takes long: if the run is killed meanwhile, it must not resume with more
     // than it was to do.
-    let record = (!is_shared).then(|| {
+    let mut record = (!is_shared).then(|| {
         let earlier = if resumes { folder.run_record().ok().flatten() } else { None };
-        earlier.map_or_else(|| record(run, folder.id()), |earlier| resumed(run, earlier))
+        let record = earlier.map_or_else(|| record(run, folder.id()), |earlier| resumed(run, earlier));
+        RunRecord { ended: None, ..record }
     });
-    let write_record = |planned: usize| match &record {
-        Some(record) => folder.write_run(&RunRecord { planned, ended: None, ..record.clone() }),
+    let write_record = |record: &Option<RunRecord>| match record {
+        Some(record) => folder.write_run(record),
         None => Ok(()),
     };
-    write_record(record.as_ref().map_or(0, |record| record.planned)).map_err(trouble)?;
+    write_record(&record).map_err(trouble)?;
     if resumes && is_shared {
         table::complete_progress(&folder, run.plan.ids(), &run.settings.prices).map_err(trouble)?;
     } else if resumes {
@@ -74,7 +76,15 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), String> {
     watchdog::remove_afterwards(scratch.path());
     let snapshots = snapshots(run, &folder, &scratch).map_err(trouble)?;
     let kept_although_changed = if resumes { changed(run, &folder, &snapshots)? } else { Vec::new() };
-    write_record(folder.add_to_plan(run.plan.lines()).map_err(trouble)?).map_err(trouble)?;
+    let planned = folder.add_to_plan(run.plan.lines()).map_err(trouble)?;
+    if let Some(record) = &mut record {
+        record.planned = planned;
+        if let Some(whole) = &run.whole_plan {
+            let cases: Vec<ShardedCase> = whole.entries.iter().map(|entry| case_digests::sharded(run, entry)).collect();
+            record.all_cases = Some(folder.write_all_cases(&cases).map_err(trouble)?);
+        }
+    }
+    write_record(&record).map_err(trouble)?;
     let redactors = Redactors::new(&run.settings);
     let ledger_trouble = Arc::<Mutex<Option<String>>>::default();
     let progress = ProgressWriter { ledger, folder: folder.clone(), trouble: Arc::clone(&ledger_trouble) };
@@ -91,7 +101,9 @@ fn resumed(run: &RunContext, earlier: RunRecord) -> RunRecord {
         ..earlier.chosen
     };
     let grows = earlier.grows || run.plan.grows();
-    RunRecord { chosen, grows, sides: run.sides.clone().or(earlier.sides), ..earlier }
+    let sides = run.sides.clone().or(earlier.sides);
+    // A merged run gets trials of its own, which must not be merged away.
+    RunRecord { chosen, grows, sides, merged: Vec::new(), ..earlier }
 }
 
 /// Copies every version of the skills, for the agents and into the run's directory.
@@ -216,7 +228,7 @@ impl ProgressWriter {
 impl EventListener for ProgressWriter {
     fn on_event(&mut self, event: &RunEvent) {
         let line = match event {
-            RunEvent::Planned(id) => return self.stored(self.folder.plan_further(id)),
+            RunEvent::Planned(id) => return self.stored(self.folder.plan_further(&[id.clone().into()])),
             RunEvent::Finished { result, attempts, .. } => {
                 let Ok(outcome) = result.as_ref() else { return };
                 let mut record = TrialRecord::new(outcome, *attempts);

@@ -20,7 +20,7 @@ use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::ready;
 use crate::run::trial;
 use crate::stats::proportion::Rate;
-use crate::store::{self, RunFolder, StagedRecordings, StoreError, TrialFolder};
+use crate::store::{self, RunFolder, Staging, StoreError, TrialFolder};
 use crate::text::diagnostic::shown_path;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, Verdict};
@@ -113,7 +113,7 @@ fn record_case(
         return Ok(RecordedTrials { id: first, before, now: RecordingResult::NotMeasured });
     }
     // Written next to the recordings and replayed before they replace them.
-    let staged = StagedRecordings::new(&run.root)?;
+    let staged = Staging::of_recordings(&run.root)?;
     let repeats = u32::try_from(measured.len()).unwrap_or(u32::MAX);
     let recording = |number| store::recording_in(staged.path(), &planned.trial(number));
     for (number, trial) in (1..).zip(&measured) {
@@ -125,7 +125,7 @@ fn record_case(
     if !passes && failing == FailedTrials::LeaveOut {
         return Ok(RecordedTrials { id: first, before, now: RecordingResult::Failing(now) });
     }
-    let place = staged.put(&run.root, &first)?;
+    let place = staged.put_recordings(&first)?;
     Ok(RecordedTrials { id: first, before, now: RecordingResult::Kept(now, place) })
 }
 

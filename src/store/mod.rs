@@ -6,6 +6,7 @@ mod recordings;
 mod run_files;
 mod seal;
 mod shared;
+mod staging;
 mod trial_folder;
 
 use std::collections::BTreeMap;
@@ -25,11 +26,13 @@ use crate::files::{below, bounded};
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::suggest;
 use crate::trial::id::TrialId;
+use crate::trial::shard::Shard;
 
-pub use recordings::{Recordings, StagedRecordings, damaged_recordings, is_recorded, recording_in};
+pub use recordings::{Recordings, damaged_recordings, is_recorded, recording_in};
 
 pub use ledger::{Follower, Ledger, LedgerContents};
 pub use run_files::{RunLock, each_line, runs};
+pub use staging::Staging;
 pub use trial_folder::TrialFolder;
 
 /// The directories of runs, from the repository's root.
@@ -320,6 +323,30 @@ impl RunFolder {
         TrialFolder::of(trial_path(&self.path.join(WORK), id), id)
     }
 
+    /// Adds a copy of a trial of another run.
+    pub fn add_trial(&self, trial: &TrialFolder, id: &TrialId) -> Result<(), StoreError> {
+        staging::copy_tree(trial.path(), self.trial(id).path())
+    }
+
+    /// Adds the other run's copy of the working tree's skills, if it has one.
+    pub fn add_snapshot(&self, other: &RunFolder) -> Result<(), StoreError> {
+        let from = other.snapshot(None);
+        if from.is_dir() { staging::copy_tree(&from, &self.snapshot(None)) } else { Ok(()) }
+    }
+
+    /// The runs of the shards of the run `id`, in order.
+    pub fn shards(root: &Path, id: &str) -> Vec<Self> {
+        let runs = root.join(RUNS);
+        let mut shards = Vec::new();
+        for name in sub_folders(&runs) {
+            if let Some((_, shard)) = Shard::of_run(&name).filter(|(run, _)| *run == id) {
+                shards.push((shard.of, shard.number, Self { path: runs.join(&name), id: name.clone() }));
+            }
+        }
+        shards.sort_by_key(|(of, number, _)| (*of, *number));
+        shards.into_iter().map(|(.., run)| run).collect()
+    }
+
     /// The directories of all trials that have a `meta.json` or a grade, in order.
     pub fn trials(&self) -> Vec<TrialFolder> {
         trials_in(&self.path.join(WORK))
@@ -381,7 +408,7 @@ fn trials_in(path: &Path) -> Vec<TrialFolder> {
             continue;
         }
         // Recordings that are being replaced.
-        if entry.file_name().as_encoded_bytes().starts_with(recordings::NEW.as_bytes()) {
+        if entry.file_name().as_encoded_bytes().starts_with(staging::NEW.as_bytes()) {
             walk.skip_current_dir();
             continue;
         }

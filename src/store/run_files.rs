@@ -16,12 +16,14 @@ use super::pkbllm;
 use super::{At, RUN, RUNS, RunFolder, StoreError, check_format, read_json, sub_folders, write_json};
 use crate::files::at::PathError;
 use crate::text::lines::{self, TraceLine};
+use crate::trial::evidence::digest;
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{
-    CurrentTrials, PairRecord, PlanLine, ProgressLine, RUN_FORMAT, RunEnd, RunEndKind, RunRecord, Runner,
+    CurrentTrials, PairRecord, PlanLine, ProgressLine, RUN_FORMAT, RunEnd, RunEndKind, RunRecord, Runner, ShardedCase,
 };
 
 const PLAN: &str = "plan.jsonl";
+const ALL_CASES: &str = "all-cases.jsonl";
 const PAIRS: &str = "pairs.jsonl";
 const COMPARISON: &str = "comparison.json";
 const PROGRESS: &str = "progress.jsonl";
@@ -106,10 +108,10 @@ impl RunFolder {
         Ok(known.len())
     }
 
-    /// Adds a new trial to the plan.
-    pub fn plan_further(&self, id: &TrialId) -> Result<(), StoreError> {
+    /// Adds new trials to the plan.
+    pub fn plan_further(&self, trials: &[PlanLine]) -> Result<(), StoreError> {
         let path = self.path.join(PLAN);
-        Ok(append(&path, &[id]).at(&path)?)
+        Ok(append(&path, trials).at(&path)?)
     }
 
     /// The trials of all parts of the run and all processes that share it. Damaged lines are ignored.
@@ -120,6 +122,24 @@ impl RunFolder {
     /// The same as lines, in the order in which they were planned.
     pub fn plan_lines(&self) -> Result<Vec<PlanLine>, StoreError> {
         let path = self.path.join(PLAN);
+        Ok(read_lines(&path).at(&path)?)
+    }
+
+    /// Writes the cases of the run of all shards. Returns a digest of the file.
+    pub fn write_all_cases(&self, cases: &[ShardedCase]) -> Result<String, StoreError> {
+        let path = self.path.join(ALL_CASES);
+        let text = as_lines(cases).at(&path)?;
+        super::write_whole(&path, &text)?;
+        Ok(digest(&text))
+    }
+
+    /// The cases of the run of all shards. The file must have this digest.
+    pub fn all_cases(&self, expected: &str) -> Result<Vec<ShardedCase>, StoreError> {
+        let path = self.path.join(ALL_CASES);
+        if digest(&fs::read(&path).at(&path)?) != expected {
+            let why = "it is not as the run wrote it, by its digest in run.json".to_owned();
+            return Err(StoreError::Damaged { path, why });
+        }
         Ok(read_lines(&path).at(&path)?)
     }
 
@@ -228,12 +248,7 @@ impl RunFolder {
     /// Replaces the progress file by these lines.
     pub fn write_progress(&self, lines: &[ProgressLine]) -> Result<(), StoreError> {
         let path = self.path.join(PROGRESS);
-        let mut text = Vec::new();
-        for line in lines {
-            serde_json::to_writer(&mut text, line).map_err(io::Error::from).at(&path)?;
-            text.push(b'\n');
-        }
-        super::write_whole(&path, &text)
+        super::write_whole(&path, &as_lines(lines).at(&path)?)
     }
 
     /// Writes which trials are running.
@@ -296,15 +311,22 @@ fn read_lines<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
     Ok(found)
 }
 
+/// Lines with a JSON value each.
+fn as_lines<T: Serialize>(values: &[T]) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    for value in values {
+        serde_json::to_writer(&mut text, value)?;
+        text.push(b'\n');
+    }
+    Ok(text)
+}
+
 /// Appends lines to a file, a JSON value each.
 fn append<T: Serialize>(path: &Path, values: &[T]) -> io::Result<()> {
     let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
     // A line cut short by a crash is closed, so that the next one is not lost with it.
     let mut text = if ledger::ends_within_a_line(&mut file) { vec![b'\n'] } else { Vec::new() };
-    for value in values {
-        serde_json::to_writer(&mut text, value)?;
-        text.push(b'\n');
-    }
+    text.append(&mut as_lines(values)?);
     // In one piece: the system appends it after lines of other processes.
     file.write_all(&text)
 }

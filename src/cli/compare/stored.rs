@@ -56,28 +56,35 @@ fn design(a: &SideCounts, b: &SideCounts) -> Vec<(u64, u64)> {
 fn sources(root: &Path, side: &StoredSide) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut paths = Vec::new();
     for source in &side.sources {
-        let path = progress_of(root, source)?.canonicalize()?;
-        if paths.contains(&path) {
-            return Err(format!("{source} is named twice on one side: its trials would count twice").into());
+        for path in progress_of(root, source)? {
+            let path = path.canonicalize()?;
+            if paths.contains(&path) {
+                return Err(format!("{source} is named twice on one side: its trials would count twice").into());
+            }
+            paths.push(path);
         }
-        paths.push(path);
     }
     Ok(paths)
 }
 
-/// The file with the trials of a run, or the baseline file.
-fn progress_of(root: &Path, source: &str) -> Result<PathBuf, Box<dyn Error>> {
-    let path = match RunFolder::open(root, source) {
-        _ if source.contains('/') => PathBuf::from(source),
-        Ok(run) => run.progress_path(),
-        Err(_) if is_path(source) => PathBuf::from(source),
-        Err(error) => return Err(error.into()),
+/// The files with the trials of a run or of its shards, or the baseline file.
+fn progress_of(root: &Path, source: &str) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    let paths = match (RunFolder::open(root, source), RunFolder::shards(root, source)) {
+        _ if source.contains('/') => vec![PathBuf::from(source)],
+        (Ok(run), _) => vec![run.progress_path()],
+        (Err(_), _) if is_path(source) => vec![PathBuf::from(source)],
+        (Err(unknown), shards) if shards.is_empty() => return Err(unknown.into()),
+        (Err(_), shards) => shards.iter().map(RunFolder::progress_path).collect(),
     };
-    let path = if path.is_dir() { RunFolder::at(&path).progress_path() } else { path };
-    if !path.is_file() {
-        return Err(format!("{}: no such file; a baseline is the progress.jsonl of a run", path.display()).into());
+    let mut files = Vec::new();
+    for path in paths {
+        let path = if path.is_dir() { RunFolder::at(&path).progress_path() } else { path };
+        if !path.is_file() {
+            return Err(format!("{}: no such file; a baseline is the progress.jsonl of a run", path.display()).into());
+        }
+        files.push(path);
     }
-    Ok(path)
+    Ok(files)
 }
 
 /// The trials that these progress files tell of.

@@ -58,7 +58,7 @@ fn stored(sources: &str, side: &ComparedSide) -> StoredSide {
 enum NamedSide {
     /// A run.
     Run(RunFolder),
-    /// Runs and files, as a side has them.
+    /// Runs, shards and files, as a side has them.
     Sources,
     /// A commit, by its full hash.
     Commit(String),
@@ -74,7 +74,7 @@ fn named(root: &Path, name: &str) -> Result<NamedSide, Box<dyn Error>> {
             "`{name}` is a path here and a git reference: write ./{name} for the stored trials, or {name}^0 for the reference"
         )
         .into()),
-        (None, Err(_)) if is_path(name) => Ok(NamedSide::Sources),
+        (None, Err(_)) if is_path(name) || !RunFolder::shards(root, name).is_empty() => Ok(NamedSide::Sources),
         (Some(_), Ok(_)) => Err(format!(
             "`{name}` is a run and a git reference: write refs/heads/{name} or {name}^0 for the reference, or the run's \
              progress.jsonl by its path"

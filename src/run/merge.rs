@@ -1,0 +1,256 @@
+//! Merges the shards of a run into one stored run, as if one process had run all cases.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::process::background;
+use crate::report::markdown;
+use crate::results::not_run::NotRunReasons;
+use crate::results::run_status::is_live;
+use crate::results::summary::Summary;
+use crate::results::table;
+use crate::settings::Settings;
+use crate::store::{Ledger, RunFolder, RunLock, Staging, StoreError};
+use crate::trial::id::{CaseInMode, TrialId};
+use crate::trial::run_record::{PlanLine, ProgressLine, RunChoices, RunEndKind, RunRecord, ShardedCase, TrialRecord};
+use crate::trial::shard::Shard;
+
+/// Why a trial was not run, if its shard is not there.
+const NO_SHARD: &str = "its shard has no run here";
+
+/// Maximum number of differing cases that an error names.
+const MAX_NAMED: usize = 5;
+
+/// A run that was made of shards.
+#[derive(Debug)]
+pub struct MergedRun {
+    pub run: RunFolder,
+    pub summary: Summary,
+    /// The planned trials without a result, with the reason of each.
+    pub missing: Vec<(TrialId, String)>,
+}
+
+/// The cases of all shards.
+type AllCases = BTreeMap<CaseInMode, ShardedCase>;
+
+/// Merges shards of one run into the run `id`. A merged run of this id is made again; any other run stays. A trial belongs to one
+/// shard, so only one shard at a time is in memory.
+pub fn merge(root: &Path, settings: &Settings, runs: &[RunFolder], id: &str) -> Result<MergedRun, String> {
+    let mut shards = runs.iter().map(ShardRun::open).collect::<Result<Vec<_>, _>>()?;
+    shards.sort_by_key(|run| run.shard);
+    let Some(first) = shards.first() else { return Err("no shard to merge".to_owned()) };
+    let cases = first.cases()?;
+    shards.windows(2).try_for_each(|pair| check_alike(&pair[0], &pair[1]))?;
+    let _lock = replaceable(root, id)?;
+    write(root, settings, &shards, &cases, id).map_err(|error| error.to_string())
+}
+
+/// A shard to merge.
+struct ShardRun<'a> {
+    folder: &'a RunFolder,
+    record: RunRecord,
+    shard: Shard,
+    /// The digest of the cases of all shards.
+    all_cases: String,
+}
+
+impl<'a> ShardRun<'a> {
+    fn open(folder: &'a RunFolder) -> Result<Self, String> {
+        let id = folder.id();
+        let record = folder.run_record().map_err(|error| error.to_string())?;
+        let Some((record, shard)) = record.and_then(|record| record.chosen.shard.map(|shard| (record, shard))) else {
+            return Err(format!(
+                "{id} is not a shard, which `skill-evals run --shard M/N` makes; `skill-evals summary A B` summarizes other runs"
+            ));
+        };
+        if is_live(folder) {
+            return Err(format!("{id} is running: merge it when it has ended"));
+        }
+        let Some(all_cases) = record.all_cases.clone() else {
+            return Err(format!("{id} ended before it began; to resume: skill-evals run --resume --run-id {id}"));
+        };
+        Ok(Self { folder, record, shard, all_cases })
+    }
+
+    fn cases(&self) -> Result<AllCases, String> {
+        let cases = self.folder.all_cases(&self.all_cases).map_err(|error| error.to_string())?;
+        Ok(cases.into_iter().map(|case| (case.case.clone(), case)).collect())
+    }
+}
+
+/// Refuses two shards that are not different parts of one run.
+fn check_alike(one: &ShardRun<'_>, other: &ShardRun<'_>) -> Result<(), String> {
+    let both = format!("{} and {}", one.folder.path().display(), other.folder.path().display());
+    let chosen = |run: &ShardRun<'_>| RunChoices { shard: None, ..run.record.chosen.clone() };
+    if one.shard == other.shard {
+        Err(format!("{both} are both shard {}: name one of them", one.shard))
+    } else if one.shard.of != other.shard.of {
+        Err(format!("{both} are shards {} and {}: all shards of a run have the same N", one.shard, other.shard))
+    } else if one.all_cases != other.all_cases {
+        let differences = differences(&one.cases()?, &other.cases()?);
+        Err(format!("{both} had different inputs, so they are not merged: {differences}"))
+    } else if chosen(one) != chosen(other) {
+        Err(format!("{both} were started with different options: see `chosen` in the run.json of each"))
+    } else {
+        Ok(())
+    }
+}
+
+/// The cases that differ, each with what differs.
+fn differences(one: &AllCases, other: &AllCases) -> String {
+    let names: BTreeSet<&CaseInMode> = one.keys().chain(other.keys()).collect();
+    let mut found = Vec::new();
+    for name in names {
+        let what = match (one.get(name), other.get(name)) {
+            (Some(one), Some(other)) if one == other => continue,
+            (Some(one), Some(other)) if one.inputs != other.inputs => "its skill, prompt or settings",
+            (Some(one), Some(other)) if one.checks != other.checks => "its checks",
+            (Some(_), Some(_)) => "its number of trials",
+            _ => "in one of them only",
+        };
+        found.push(format!("{} ({what})", name.compared_as(true)));
+    }
+    let more = found.len().saturating_sub(MAX_NAMED);
+    found.truncate(MAX_NAMED);
+    found.extend((more > 0).then(|| format!("and {more} more")));
+    found.join(", ")
+}
+
+/// Locks the old run `id`, if there is one. Only a merged run is replaced: it has nothing of its own.
+fn replaceable(root: &Path, id: &str) -> Result<Option<RunLock>, String> {
+    let text = |error: StoreError| error.to_string();
+    match RunFolder::check_new(root, id) {
+        Ok(()) => Ok(None),
+        Err(exists @ StoreError::Exists(_)) => {
+            let old = RunFolder::open(root, id).map_err(text)?;
+            let record = old.run_record().map_err(text)?;
+            if record.is_none_or(|record| record.merged.is_empty()) {
+                return Err(format!("{exists}; only a merged run is merged again"));
+            }
+            old.lock(background::this_process()).map(Some).map_err(text)
+        }
+        Err(other) => Err(text(other)),
+    }
+}
+
+/// Writes the merged run next to the others, then puts it in its place.
+fn write(
+    root: &Path,
+    settings: &Settings,
+    shards: &[ShardRun<'_>],
+    cases: &AllCases,
+    id: &str,
+) -> Result<MergedRun, StoreError> {
+    let staging = Staging::of_runs(root)?;
+    let run = staging.new_run(id)?;
+    let mut summary = Summary::new(vec![id.to_owned()], settings.repetition.threshold());
+    summary.isolation_wanted = settings.isolation.kind;
+    let mut merger = Merger { settings, cases, ledger: run.ledger()?, run, summary, planned: 0, missing: Vec::new() };
+    let of = shards[0].shard.of;
+    for shard in (1..=of).map(|number| Shard { number, of }) {
+        merger.add(shard, shards.iter().find(|run| run.shard == shard).map(|run| run.folder))?;
+    }
+    let Merger { run, mut summary, planned, missing, .. } = merger;
+    run.add_snapshot(shards[0].folder)?;
+    summary.planned = Some(planned);
+    run.write_run(&record(shards, id, planned))?;
+    run.write_summary(&summary, &markdown::summary(&summary))?;
+    let path = staging.put(Path::new(id))?;
+    Ok(MergedRun { run: RunFolder::at(&path), summary, missing })
+}
+
+/// The record of the run `id` of these shards.
+fn record(shards: &[ShardRun<'_>], id: &str, planned: usize) -> RunRecord {
+    let records = || shards.iter().map(|run| &run.record);
+    let finished = |record: &&RunRecord| record.ended.as_ref().is_some_and(|end| end.how == RunEndKind::Finished);
+    // A shard that was killed has no end.
+    let ended = match records().find(|record| !finished(record)) {
+        Some(unfinished) => unfinished.ended.clone(),
+        None => records().filter_map(|record| record.ended.clone()).max_by(|a, b| a.at.cmp(&b.at)),
+    };
+    let first = shards[0].record.clone();
+    RunRecord {
+        id: id.to_owned(),
+        created: records().map(|record| record.created.clone()).min().unwrap_or_default(),
+        planned,
+        grows: records().any(|record| record.grows),
+        chosen: RunChoices { shard: None, ..first.chosen },
+        all_cases: None,
+        merged: shards.iter().map(|run| run.folder.id().to_owned()).collect(),
+        ended,
+        ..first
+    }
+}
+
+struct Merger<'a> {
+    settings: &'a Settings,
+    cases: &'a AllCases,
+    run: RunFolder,
+    ledger: Ledger,
+    summary: Summary,
+    planned: usize,
+    missing: Vec<(TrialId, String)>,
+}
+
+impl Merger<'_> {
+    /// Adds the trials of a shard, and those that its run should have.
+    fn add(&mut self, shard: Shard, from: Option<&RunFolder>) -> Result<(), StoreError> {
+        let mut plan = self.plan(shard);
+        let mut ended = BTreeSet::new();
+        let mut reasons = None;
+        if let Some(from) = from {
+            plan.extend(from.plan_lines()?.into_iter().map(|line| (line.id.clone(), line)));
+            ended = self.add_results(shard, from)?;
+            reasons = Some(NotRunReasons::of(from));
+        }
+        let lines: Vec<PlanLine> = plan.into_values().collect();
+        self.run.plan_further(&lines)?;
+        self.planned += lines.len();
+        for PlanLine { id, .. } in lines.into_iter().filter(|line| !ended.contains(&line.id)) {
+            let why = reasons.as_ref().map_or(NO_SHARD, |reasons| reasons.why(&id)).to_owned();
+            self.summary.add_not_run(&id, &why);
+            self.missing.push((id, why));
+        }
+        Ok(())
+    }
+
+    /// The trials of a shard by the cases of all shards.
+    fn plan(&self, shard: Shard) -> BTreeMap<TrialId, PlanLine> {
+        let mut plan = BTreeMap::new();
+        for case in self.cases.values().filter(|case| shard.has(&case.case)) {
+            let threshold = case.max_trials.map(|_| case.threshold);
+            for number in 1..=case.trials {
+                let CaseInMode { skill, case: name, mode } = case.case.clone();
+                let id = TrialId { skill, case: name, mode, number };
+                plan.insert(id.clone(), PlanLine { id, threshold, max_trials: case.max_trials });
+            }
+        }
+        plan
+    }
+
+    /// Adds what a shard measured. Returns its trials.
+    fn add_results(&mut self, shard: Shard, from: &RunFolder) -> Result<BTreeSet<TrialId>, StoreError> {
+        let mut progress = from.progress()?;
+        for trial in from.trials() {
+            let Some(id) = trial.id() else { continue };
+            self.run.add_trial(&trial, &id)?;
+            // A shard that was killed may not have noted its last trials.
+            if trial.has_grade() && !progress.records.contains_key(&id) {
+                let row = table::row(&trial, &self.settings.prices)?;
+                progress.records.insert(id, TrialRecord { run: String::new(), ..row });
+            }
+        }
+        let foreign = |id: &&TrialId| !shard.has(&CaseInMode::of(id)) || !self.cases.contains_key(&CaseInMode::of(id));
+        if let Some(id) = progress.records.keys().find(foreign) {
+            let why = format!("it has the trial {id}, which is not in the plan of shard {shard}");
+            return Err(StoreError::Damaged { path: from.progress_path(), why });
+        }
+        for (id, spent) in &progress.refused {
+            self.summary.add_refused(id, *spent);
+        }
+        progress.records.values().for_each(|record| self.summary.add(record));
+        let ended = progress.records.keys().cloned().collect();
+        progress.into_lines().iter().try_for_each(|line: &ProgressLine| self.ledger.append(line))?;
+        Ok(ended)
+    }
+}

@@ -1,0 +1,133 @@
+//! Directories that replace others in one step: new recordings, and merged runs.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use walkdir::WalkDir;
+
+use super::{At, RECORDINGS, RUNS, RunFolder, StoreError, make_runs, sub_folders, trial_path};
+use crate::trial::id::TrialId;
+
+/// The prefix of directories for what is new. No skill and no run has such a name: ids do not begin with a dot.
+pub(super) const NEW: &str = ".new-";
+
+/// The directory in it for what is being replaced, by its path.
+const OLD: &str = "old";
+
+/// A directory for what is new until it replaces what is old, on the same file system. It is removed when dropped.
+#[derive(Debug)]
+pub struct Staging {
+    /// The directory that holds the old and the new.
+    base: PathBuf,
+    folder: tempfile::TempDir,
+    /// Locked while this process lives. The directory of a killed process is not locked.
+    _lock: File,
+}
+
+impl Staging {
+    /// For new recordings of the repository at `root`: each put replaces those of a case in a mode.
+    pub fn of_recordings(root: &Path) -> Result<Self, StoreError> {
+        let recordings = root.join(RECORDINGS);
+        fs::create_dir_all(&recordings).at(&recordings)?;
+        Self::new(recordings, 3)
+    }
+
+    /// For a new run of the repository at `root`.
+    pub fn of_runs(root: &Path) -> Result<Self, StoreError> {
+        let runs = root.join(RUNS);
+        make_runs(&runs)?;
+        Self::new(runs, 1)
+    }
+
+    /// Creates it, and removes the directories of killed processes. What such a process had not replaced yet, `depth` names
+    /// under `base`, is moved back.
+    fn new(base: PathBuf, depth: usize) -> Result<Self, StoreError> {
+        // Another process must not remove this directory before it is locked.
+        let gate = File::open(&base).at(&base)?;
+        gate.lock().at(&base)?;
+        for name in sub_folders(&base).into_iter().filter(|name| name.starts_with(NEW)) {
+            remove_left_over(&base, &base.join(name), depth)?;
+        }
+        let folder = tempfile::Builder::new().prefix(NEW).tempdir_in(&base).at(&base)?;
+        let lock = File::open(folder.path()).at(folder.path())?;
+        lock.try_lock().map_err(io::Error::from).at(folder.path())?;
+        Ok(Self { base, folder, _lock: lock })
+    }
+
+    /// The path of the directory, which has the layout of what it replaces.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The directory for the new run `id`.
+    pub fn new_run(&self, id: &str) -> Result<RunFolder, StoreError> {
+        let run = RunFolder::at(&self.path().join(id));
+        fs::create_dir(run.path()).at(run.path())?;
+        Ok(run)
+    }
+
+    /// Replaces the recordings of the case and mode of `id` by the new ones, with all repeats. Returns their directory.
+    pub fn put_recordings(&self, id: &TrialId) -> Result<PathBuf, StoreError> {
+        let first = trial_path(Path::new(""), id);
+        self.put(first.parent().unwrap_or(&first))
+    }
+
+    /// Puts the new directory `name` in the place of the old one. Returns its path.
+    pub fn put(&self, name: &Path) -> Result<PathBuf, StoreError> {
+        let (new, place) = (self.path().join(name), self.base.join(name));
+        // The old one is moved before it is removed, so it is never incomplete.
+        let old = self.path().join(OLD).join(name);
+        for folder in [&place, &old].into_iter().filter_map(|folder| folder.parent()) {
+            fs::create_dir_all(folder).at(folder)?;
+        }
+        match fs::rename(&place, &old) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Ok(Err(error).at(&place)?),
+            _ => {}
+        }
+        fs::rename(&new, &place).at(&place)?;
+        Ok(place)
+    }
+}
+
+/// Removes a directory whose process is gone, and moves what was old back. Ignores a link.
+fn remove_left_over(base: &Path, folder: &Path, depth: usize) -> Result<(), StoreError> {
+    let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    if !is_folder(folder) {
+        return Ok(());
+    }
+    let Ok(lock) = File::open(folder) else { return Ok(()) };
+    if lock.try_lock().is_err() {
+        return Ok(());
+    }
+    let old = folder.join(OLD);
+    let aside = WalkDir::new(&old).min_depth(depth).max_depth(depth).into_iter().flatten();
+    for entry in aside.filter(|_| is_folder(&old)) {
+        let place = base.join(entry.path().strip_prefix(&old).unwrap_or(entry.path()));
+        if !place.exists() {
+            fs::rename(entry.path(), &place).at(&place)?;
+        }
+    }
+    Ok(fs::remove_dir_all(folder).at(folder)?)
+}
+
+/// Copies a directory. Files are linked if the file system can, because no stored file is changed in place.
+pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), StoreError> {
+    for entry in WalkDir::new(from) {
+        let entry = entry.map_err(io::Error::from).at(from)?;
+        let (path, kind) = (entry.path(), entry.file_type());
+        let place = to.join(path.strip_prefix(from).unwrap_or(path));
+        let copied = match fs::hard_link(path, &place) {
+            _ if kind.is_dir() => fs::create_dir_all(&place),
+            Ok(()) => Ok(()),
+            // A copy would overwrite what is linked to another run.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            Err(_) if kind.is_symlink() => fs::read_link(path).and_then(|target| symlink(target, &place)),
+            Err(_) if kind.is_file() => fs::copy(path, &place).map(drop),
+            Err(_) => Ok(()),
+        };
+        copied.at(&place)?;
+    }
+    Ok(())
+}
