@@ -28,7 +28,8 @@ pub use crate::trial::id::TrialId;
 pub use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, Metrics, Status, Verdict};
 #[doc(inline)]
 pub use crate::trial::run_record::{
-    ComparedSide, ComparedSides, PairRecord, ProgressLine, RunChoices, RunEnd, RunEndKind, RunRecord, TrialRecord,
+    ComparedSide, ComparedSides, FailedCheck, PairRecord, ProgressLine, RunChoices, RunEnd, RunEndKind, RunRecord,
+    TrialRecord,
 };
 #[doc(inline)]
 pub use crate::trial::spent::AttemptCost;

@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches};
 
 use super::github::add_to_page;
-use skill_evals::cases::catalog::Catalog;
-use skill_evals::process::git;
 use skill_evals::report::EXPORTS;
-use skill_evals::report::export::{CaseLocations, Export, ExportTarget, Results};
+use skill_evals::report::export::{Export, ExportTarget, Results};
 use skill_evals::store;
 
 /// The group of the options that replace the table on standard output. At most one is allowed.
@@ -116,11 +114,4 @@ impl ExportArgs {
             ExportTarget::File | ExportTarget::Output => None,
         })
     }
-}
-
-/// The files and lines of the cases, from the root of the git repository: CI servers know them so.
-pub fn places(root: &Path, catalog: &Catalog) -> CaseLocations {
-    let prefix = git::place(root).unwrap_or_default();
-    let cases = catalog.cases.iter();
-    cases.map(|found| (format!("{}/{}", found.skill, found.id), (prefix.join(&found.file), found.line))).collect()
 }

@@ -14,7 +14,7 @@ use super::start::{self, StartArgs};
 use super::{CliResult, CliResultOf, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::export::{self, ExportArgs};
+use crate::cli::export::ExportArgs;
 use crate::cli::next::after_built_in;
 use crate::cli::output::{stderr, stdout, text_stdout};
 use crate::cli::terminal::Terminal;
@@ -26,6 +26,7 @@ use skill_evals::report::trial::scripted;
 use skill_evals::report::{comparison, diagnostics, estimate as report, table, triggering};
 use skill_evals::results::estimate::{self, Estimate};
 use skill_evals::results::summary::{CaseCounts, Summary};
+use skill_evals::run::change_locations::change_locations;
 use skill_evals::run::context::RunContext;
 use skill_evals::run::plan::{self, PlannedCase, RunPlan};
 use skill_evals::run::promote::{self, FailedTrials};
@@ -331,7 +332,9 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
     let close_error = run.close().err().map(|error| error.to_string());
     let summary = &run.figures().summary;
     let mut exit = if run.plan.is_empty() { Exit::Clean } else { Exit::of_summary(summary) };
-    let results = Results { summary, places: &|| export::places(&run.root, &run.catalog) };
+    let required = run.settings.needs_recordings();
+    let locations = || change_locations(&run.root, &run.catalog, None);
+    let results = Results { summary, needs_recordings: required, locations: &locations };
     // An error of one output leaves the others, and the recordings, to be written.
     let export_error = args.exports.write_files(&results).err().map(|error| error.to_string());
     let printed = args.exports.print(&results, &mut stdout());
@@ -354,7 +357,6 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
         let recorded = promote::record(run, &run.plan, failing)?;
         exit = exit.worse(super::record::print(run, &recorded, !args.prints_details())?);
     }
-    let required = run.settings.needs_recordings();
     let unrecorded = table::unrecorded(summary, required).filter(|_| !run.settings.live);
     if unrecorded.is_some() && required {
         exit = exit.worse(Exit::Infrastructure);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::export::{self, ExportArgs};
+use super::export::ExportArgs;
 use super::{CliResult, CliResultOf, RepositoryArgs, named_runs};
 use crate::cli::color::paint;
 use crate::cli::exit_code::{self, Exit};
@@ -17,6 +17,7 @@ use skill_evals::results::not_run::NotRunReasons;
 use skill_evals::results::run_status;
 use skill_evals::results::summary::Summary;
 use skill_evals::results::table as results;
+use skill_evals::run::change_locations::change_locations;
 use skill_evals::settings::{Prices, Settings, load};
 use skill_evals::store::{self, LedgerContents, RunFolder, StoreError, TrialFolder};
 use skill_evals::text::safe;
@@ -63,9 +64,11 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
         let [run] = runs.as_slice() else { return Err("--write needs exactly one run, by its id".into()) };
         run.write_summary(&summary, &markdown::summary(&summary))?;
     }
-    let places =
-        || args.repository.read_quietly().map(|(_, _, catalog)| export::places(&root, &catalog)).unwrap_or_default();
-    let results = Results { summary: &summary, places: &places };
+    let locations = || {
+        let read = args.repository.read_quietly();
+        read.map(|(_, _, catalog)| change_locations(&root, &catalog, None)).unwrap_or_default()
+    };
+    let results = Results { summary: &summary, needs_recordings: false, locations: &locations };
     args.exports.write_files(&results)?;
     args.exports.print(&results, &mut stdout())?;
     if !args.exports.in_place() && args.exports.file_is_output().is_none() {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -73,6 +74,55 @@ pub fn default_branch(directory: &Path) -> Option<String> {
 /// The path of `directory` relative to the root of its work tree.
 pub fn place(directory: &Path) -> io::Result<PathBuf> {
     rev_parse(directory, &["--show-prefix"])
+}
+
+/// The lines of `parts` of `directory` that `HEAD` adds or changes, by file relative to the root of the work tree. The place of
+/// deleted lines counts too. Names that git has to quote are left out.
+pub fn changed_lines(
+    directory: &Path,
+    commit: &str,
+    parts: &[PathBuf],
+) -> io::Result<BTreeMap<PathBuf, Vec<RangeInclusive<usize>>>> {
+    let args =
+        ["--literal-pathspecs", "-c", "core.quotePath=false", "diff-tree", "-r", "-p", "--unified=0", "--no-color"];
+    let plain = ["--no-ext-diff", "--no-textconv", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/"];
+    let diff = stdout(git(directory).args(args).args(plain).args([commit, "HEAD", "--"]).args(parts))?;
+    let mut changed: BTreeMap<PathBuf, Vec<RangeInclusive<usize>>> = BTreeMap::new();
+    let mut lines = diff.split(|byte| *byte == b'\n');
+    let mut file = None;
+    while let Some(line) = lines.next() {
+        if let Some(name) = line.strip_prefix(b"+++ ") {
+            // git ends a name with spaces by a tab.
+            let name = name.strip_suffix(b"\t").unwrap_or(name);
+            file = name.strip_prefix(b"b/").map(path);
+        } else if let Some((removed, added)) = hunk(line) {
+            let from = added.0.max(1);
+            let range = from..=(added.0 + added.1).saturating_sub(1).max(from);
+            if let Some(file) = &file {
+                changed.entry(file.clone()).or_default().push(range);
+            }
+            // What the lines say must not be taken for a header. A backslash says that the last line does not end.
+            let mut left = removed.1 + added.1;
+            while left > 0
+                && let Some(line) = lines.next()
+            {
+                left -= usize::from(!line.starts_with(b"\\"));
+            }
+        }
+    }
+    Ok(changed)
+}
+
+/// The first line and the number of lines, before and after, of a hunk's header: `@@ -1,2 +3 @@`.
+fn hunk(line: &[u8]) -> Option<((usize, usize), (usize, usize))> {
+    let line = String::from_utf8_lossy(line.strip_prefix(b"@@ ")?);
+    let mut words = line.split(' ');
+    let mut range = |sign| {
+        let range = words.next()?.strip_prefix(sign)?;
+        let (first, count) = range.split_once(',').unwrap_or((range, "1"));
+        Some((first.parse().ok()?, count.parse().ok()?))
+    };
+    Some((range('-')?, range('+')?))
 }
 
 /// Exported files of a commit.

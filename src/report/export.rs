@@ -5,14 +5,45 @@ use std::path::PathBuf;
 
 use crate::results::summary::Summary;
 
-/// By `skill/case`, the file of the case (relative to the git repository) and its line, from 1.
-pub type CaseLocations = BTreeMap<String, (PathBuf, usize)>;
+/// A file, relative to the git repository, and a line from 1: CI servers know files so.
+pub type FileLine = (PathBuf, usize);
+
+/// Where annotations point: at what a change touched, where that is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChangeLocations {
+    /// The directory with the skills, relative to the git repository.
+    pub prefix: PathBuf,
+    /// By `skill/case`: its row if the change touched it, else what it touched of the skill, else the row.
+    pub cases: BTreeMap<String, FileLine>,
+    /// By slug, the skills whose files the change touched.
+    pub skills: BTreeMap<String, FileLine>,
+}
+
+impl ChangeLocations {
+    /// Where a recorded case can be repaired.
+    pub fn of_case(&self, case: &str) -> Option<&FileLine> {
+        self.cases.get(case)
+    }
+
+    /// What a change of skills did to a case: in its own skill, else in the only skill that changed.
+    pub fn of_change(&self, case: &str) -> Option<&FileLine> {
+        let own = case.split_once('/').and_then(|(skill, _)| self.skills.get(skill));
+        own.or_else(|| self.only_skill()).or_else(|| self.of_case(case))
+    }
+
+    /// The skill that changed, if it is one.
+    pub fn only_skill(&self) -> Option<&FileLine> {
+        self.skills.values().next().filter(|_| self.skills.len() == 1)
+    }
+}
 
 /// The results to export.
 pub struct Results<'a> {
     pub summary: &'a Summary,
-    /// Looks up the places of cases.
-    pub places: &'a dyn Fn() -> CaseLocations,
+    /// Whether a case without a recording is an error.
+    pub needs_recordings: bool,
+    /// Looks up the locations of cases.
+    pub locations: &'a dyn Fn() -> ChangeLocations,
 }
 
 /// A format. Its name is the option that chooses it.

@@ -1,14 +1,17 @@
-//! Results as workflow commands of GitHub Actions: an annotation at the line of each case that did not pass, or with the
-//! result of a comparison. <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>
+//! Results as workflow commands of GitHub Actions: annotations of what a change touched, or of the row of the case. What makes
+//! a job fail is an error. <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>
 
-use std::fmt::Write;
-
-use crate::report::export::{CaseLocations, Export, ExportTarget};
+use crate::decide::result::CompareResult;
+use crate::report::compared;
+use crate::report::export::{ChangeLocations, Export, ExportTarget, FileLine, Results};
 use crate::report::paint::Paint;
-use crate::report::table::why;
-use crate::report::{compared, markdown};
+use crate::report::rate::fraction;
+use crate::report::{markdown, table};
 use crate::results::compared::ComparisonResults;
-use crate::results::summary::Summary;
+use crate::results::gate::{GateAnswer, GateResults};
+use crate::results::summary::{CaseCounts, NOT_RECORDED};
+use crate::text::safe;
+use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 
 /// `--github`.
@@ -16,30 +19,100 @@ pub static EXPORT: Export = Export {
     name: "github",
     about: "In GitHub Actions: annotate each case that did not pass, and add the summary to the job",
     target: ExportTarget::Job { page: markdown::summary },
-    render: |results| Ok(annotations(results.summary, &(results.places)())),
+    render: |results| Ok(annotations(results)),
 };
 
-/// A line for each case that did not pass: an error if it failed, a warning if it was not measured or not run.
-pub fn annotations(summary: &Summary, places: &CaseLocations) -> String {
+/// How GitHub shows an annotation.
+#[derive(Clone, Copy)]
+enum AnnotationLevel {
+    /// A reason why the job fails.
+    Error,
+    /// The job does not fail by it.
+    Warning,
+    Notice,
+}
+
+impl AnnotationLevel {
+    /// The level of the result of a job.
+    fn of_job(fails: bool) -> Self {
+        if fails { Self::Error } else { Self::Notice }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Notice => "notice",
+        }
+    }
+}
+
+/// An annotation of each case that did not pass.
+fn annotations(results: &Results<'_>) -> String {
+    let (summary, locations) = (results.summary, (results.locations)());
+    // Without any trial, a command fails for want of recordings.
+    let needs_recordings = results.needs_recordings || summary.total.ended() == 0;
     let mut text = String::new();
-    for (key, row) in &summary.cases {
-        let level = match row.verdict() {
-            Some(Verdict::Pass) => continue,
-            Some(Verdict::Fail) => "error",
-            Some(Verdict::Error | Verdict::Unscored) | None => "warning",
-        };
-        let place = places.get(&format!("{}/{}", key.skill, key.case));
-        let place = place.map(|(file, line)| format!(" file={},line={line}", property(&file.to_string_lossy())));
-        let message = message(&format!("{}/{} in the mode {}: {}", key.skill, key.case, key.mode, why(row)));
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "::{level}{}::{message}", place.unwrap_or_default());
+    for (case, counts) in summary.cases.iter().filter(|(_, counts)| counts.verdict() != Some(Verdict::Pass)) {
+        let is_unrecorded = counts.verdict().is_none() && counts.not_run.keys().all(|why| why == NOT_RECORDED);
+        let level = if is_unrecorded && !needs_recordings { AnnotationLevel::Warning } else { AnnotationLevel::Error };
+        text.push_str(&annotation(level, locations.of_case(&name(case)), &case_message(case, counts)));
     }
     text
 }
 
-/// The result of a comparison on a line; `level` is `error`, `warning` or `notice`.
-pub fn answer(compared: &ComparisonResults, level: &str) -> String {
-    format!("::{level}::{}\n", message(&compared::sentence(compared, Paint::Plain)))
+/// The result of a comparison, and a line for each case that broke. `fails` says whether the job fails by it.
+pub fn comparison(compared: &ComparisonResults, fails: bool, locations: &ChangeLocations) -> String {
+    let level = AnnotationLevel::of_job(fails);
+    let mut text = annotation(level, locations.only_skill(), &compared::sentence(compared, Paint::Plain));
+    for case in compared.comparison.cases.iter().filter(|case| compared.comparison.broken.contains(&case.case)) {
+        let (before, after) = (fraction(case.baseline.rate), fraction(case.candidate.rate));
+        let location = locations.of_change(&case.case);
+        text.push_str(&annotation(level, location, &format!("{} broke: {before} → {after} passed", case.case)));
+    }
+    text
+}
+
+/// The reasons of a gate, the comparison first: GitHub shows ten annotations of a level for each step.
+pub fn gate(results: &GateResults, locations: &ChangeLocations) -> String {
+    let mut text = String::new();
+    if let Some(compared) = &results.compared {
+        let is_bad = compared
+            .comparison
+            .results
+            .iter()
+            .any(|result| matches!(result, CompareResult::Broke | CompareResult::Worse));
+        let fails = is_bad || results.answer() == GateAnswer::Undecided;
+        text.push_str(&comparison(compared, fails, locations));
+    }
+    for problem in &results.problems {
+        let location = (locations.prefix.join(&problem.place.path), problem.place.line.max(1));
+        let message = format!("lint: [{}] {}", problem.code, problem.message);
+        text.push_str(&annotation(AnnotationLevel::Error, Some(&location), &message));
+    }
+    for (case, counts) in results.failing() {
+        let message = format!("recording: {}", case_message(case, counts));
+        text.push_str(&annotation(AnnotationLevel::Error, locations.of_case(&name(case)), &message));
+    }
+    for why in results.not_measured() {
+        let message = format!("not measured: {why}");
+        text.push_str(&annotation(AnnotationLevel::Error, locations.only_skill(), &message));
+    }
+    text
+}
+
+fn name(case: &CaseInMode) -> String {
+    format!("{}/{}", case.skill, case.case)
+}
+
+/// A case that did not pass: its failed check, what was expected and found.
+fn case_message(case: &CaseInMode, counts: &CaseCounts) -> String {
+    format!("{} in the mode {}: {}", name(case), case.mode, table::reason(counts))
+}
+
+fn annotation(level: AnnotationLevel, location: Option<&FileLine>, text: &str) -> String {
+    let location = location.map(|(file, line)| format!(" file={},line={line}", property(&file.to_string_lossy())));
+    format!("::{}{}::{}\n", level.as_str(), location.unwrap_or_default(), message(&safe::block(text)))
 }
 
 /// Text that neither ends a command nor begins one.
@@ -54,7 +127,36 @@ fn property(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
+    use crate::results::summary::Summary;
+    use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
+
     use super::*;
+
+    #[test]
+    fn what_fails_a_gate_is_an_error_at_its_place_in_the_git_repository() {
+        let place = SourceLocation::file("skills/a/SKILL.md");
+        let results = GateResults {
+            base: "main (131dc1a3b2c4)".to_owned(),
+            skills: 1,
+            changed: Vec::new(),
+            problems: vec![Diagnostic::new(Code::SkillDescription, place, "there is none:\n100 %")],
+            replayed: Summary::new(Vec::new(), 1.0),
+            needs_recordings: false,
+            compared: None,
+            ended_early: Some("interrupted".to_owned()),
+        };
+        let skills = [("a".to_owned(), (PathBuf::from("part/skills/a/SKILL.md"), 3))].into();
+        let locations = ChangeLocations { prefix: "part".into(), skills, ..ChangeLocations::default() };
+        assert_eq!(
+            gate(&results, &locations).lines().collect::<Vec<_>>(),
+            [
+                "::error file=part/skills/a/SKILL.md,line=1::lint: [skill-description] there is none:%0A100 %25",
+                "::error file=part/skills/a/SKILL.md,line=3::not measured: interrupted"
+            ]
+        );
+    }
 
     #[test]
     fn nothing_that_others_wrote_ends_a_command_or_adds_a_property() {

@@ -3,18 +3,20 @@
 //! junit-10.xsd of Jenkins' xUnit plugin.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 use crate::report::export::{Export, ExportTarget};
 use crate::report::paint::Paint;
-use crate::report::table::{self, why};
+use crate::report::table::{self, reason, why};
 use crate::report::trial::scripted;
 use crate::results::summary::{CaseCounts, Summary};
 use crate::text::safe;
 use crate::trial::id::{CaseInMode, test_name};
 use crate::trial::outcome::Verdict;
+use crate::trial::run_record::FailedCheck;
 
 /// `--junit FILE`.
 pub static EXPORT: Export = Export {
@@ -51,19 +53,31 @@ pub fn junit(summary: &Summary) -> Result<String, SerializeError> {
     Ok(text.replacen(&format!(" skipped=\"{}\"", report.skipped), "", 1))
 }
 
-/// What GitLab and Jenkins show of a test that did not pass: the reason, and the command that shows the trial.
-fn description(key: &CaseInMode, why: &str, runs: &[String]) -> String {
+/// What GitLab and Jenkins show of a test that did not pass: each failed check with what it expected and found, and the
+/// command that shows the trial.
+fn description(key: &CaseInMode, row: &CaseCounts, runs: &[String]) -> String {
+    let mut text = why(row);
+    for FailedCheck { check, expected, found, .. } in &row.findings {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "\n{}\n  expected {}\n  found    {}",
+            safe::line(check),
+            safe::line(expected),
+            safe::line(found)
+        );
+    }
     let source = match runs {
         [] => "--recording".to_owned(),
         [run] => format!("--run {run}"),
-        _ => return why.to_owned(),
+        _ => return text,
     };
     let trial = safe::word(&format!("{}/{}/{}", key.skill, key.case, key.mode));
-    format!("{why}\nskill-evals show {trial} {source}")
+    let _ = write!(text, "\nskill-evals show {trial} {source}");
+    text
 }
 
 fn test_case(key: &CaseInMode, row: &CaseCounts, runs: &[String]) -> TestCase {
-    let why = why(row);
     let mut status = match row.verdict() {
         Some(Verdict::Pass) => TestCaseStatus::success(),
         Some(Verdict::Fail) => TestCaseStatus::non_success(NonSuccessKind::Failure),
@@ -71,10 +85,10 @@ fn test_case(key: &CaseInMode, row: &CaseCounts, runs: &[String]) -> TestCase {
         None => TestCaseStatus::skipped(),
     };
     if row.verdict() != Some(Verdict::Pass) {
-        status.set_message(why.as_str());
+        status.set_message(reason(row));
     }
     if matches!(status, TestCaseStatus::NonSuccess { .. }) {
-        status.set_description(description(key, &why, runs));
+        status.set_description(description(key, row, runs));
     }
     let mut case = TestCase::new(test_name(&key.skill, &key.case, &key.mode), status);
     case.set_classname(key.skill.as_str()).set_time(Duration::from_millis(row.counts.duration_ms));

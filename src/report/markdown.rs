@@ -6,9 +6,10 @@ use crate::report::export::{Export, ExportTarget};
 use crate::report::paint::Paint;
 use crate::report::{compared, rate, table, trial, triggering};
 use crate::results::compared::ComparisonResults;
-use crate::results::summary::{Summary, TrialCounts};
+use crate::results::summary::{NOT_RECORDED, Summary, TrialCounts};
 use crate::text::safe;
 use crate::trial::id::CaseInMode;
+use crate::trial::outcome::Verdict;
 
 /// `--markdown`.
 pub static EXPORT: Export = Export {
@@ -19,17 +20,21 @@ pub static EXPORT: Export = Export {
 };
 
 /// A comparison as part of a page: its result, then the figures as code.
-pub fn comparison(results: &ComparisonResults) -> String {
-    let text = compared::render(results, Paint::Plain);
+pub fn comparison(compared: &ComparisonResults) -> String {
+    let text = compared::render(compared, Paint::Plain);
     let (answer, figures) = text.split_once('\n').unwrap_or((&text, ""));
-    format!("# Compared\n\n{}\n\n{}", safe::markdown(answer), code(figures))
+    let results: Vec<&str> = compared.comparison.results.iter().map(|result| result.as_str()).collect();
+    let title = if compared.unchanged { "unchanged".to_owned() } else { results.join(", ") };
+    format!("# {title}\n\n{}\n\n{}", safe::markdown(answer), code(figures))
 }
 
 /// The summary as a page.
 pub fn summary(summary: &Summary) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "# {}\n\n{}\n", summary.runs.join(", "), table::closing(summary, Paint::Plain));
+    let closing = table::closing(summary, Paint::Plain);
+    let (cases, trials) = closing.split_once('\n').unwrap_or((&closing, ""));
+    let _ = writeln!(text, "# {}: {cases}\n\n{}; {trials}\n", answer(summary), summary.runs.join(", "));
     for by in &summary.scripted {
         let _ = writeln!(text, "> Note: {}.\n", safe::markdown(&trial::scripted(by)));
     }
@@ -50,6 +55,19 @@ pub fn summary(summary: &Summary) -> String {
         let _ = write!(text, "\n## Triggering\n\n{}", code(&triggering));
     }
     text
+}
+
+/// The answer of a summary in a word.
+fn answer(summary: &Summary) -> &'static str {
+    let not_run = summary.not_run.keys().any(|why| why != NOT_RECORDED);
+    let lost = summary.cases_with(Verdict::Error) + summary.cases_with(Verdict::Unscored);
+    if summary.cases_with(Verdict::Fail) > 0 {
+        "failed"
+    } else if not_run || lost > 0 || summary.total.ended() == 0 {
+        "not measured"
+    } else {
+        "passed"
+    }
 }
 
 /// A table of the groups of this kind.

@@ -14,6 +14,7 @@ use crate::stats::repeats;
 use crate::text::safe;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
+use crate::trial::run_record::FailedCheck;
 use crate::trial::spent::AttemptCost;
 
 /// A line for each case in each mode, the worst last: next to the cursor. Without `verbose`, cases whose trials all passed
@@ -269,6 +270,16 @@ pub fn why(counts: &CaseCounts) -> String {
     }
     parts.extend(decided(counts));
     parts.join(", ")
+}
+
+/// The first failed check with what it expected and found, and the names of the others. What [`why`] says, if none failed.
+pub fn reason(counts: &CaseCounts) -> String {
+    let Some(first) = counts.findings.first() else { return why(counts) };
+    let FailedCheck { check, expected, found, .. } = first;
+    let text = format!("{check}: expected {expected}; found {found}");
+    let others: Vec<&str> = counts.failed_checks.keys().map(String::as_str).filter(|name| name != check).collect();
+    let others = if others.is_empty() { String::new() } else { format!("; also failed: {}", others.join(", ")) };
+    safe::line(&format!("{text}{others}"))
 }
 
 /// Whether a case was decided; `None` if it does not run until it is.

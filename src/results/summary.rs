@@ -16,7 +16,7 @@ use crate::stats::{Interval, LEVEL, repeats};
 use crate::trace::description::DescriptionVisibility;
 use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::outcome::Verdict;
-use crate::trial::run_record::{PlanLine, TrialRecord};
+use crate::trial::run_record::{FailedCheck, PlanLine, TrialRecord};
 use crate::trial::spent::AttemptCost;
 
 /// The number of the `summary.json` format.
@@ -132,6 +132,9 @@ pub struct CaseCounts {
     /// How often each check failed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_checks: BTreeMap<String, usize>,
+    /// What each of them expected and found, in the first trial where it failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<FailedCheck>,
     /// How often each kind of trouble occurred.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub troubles: BTreeMap<&'static str, usize>,
@@ -274,6 +277,11 @@ impl Summary {
         }
         for check in record.failed() {
             *row.failed_checks.entry(check).or_default() += 1;
+        }
+        for finding in &record.findings {
+            if row.findings.iter().all(|known| known.check != finding.check) {
+                row.findings.push(finding.clone());
+            }
         }
         if let Some(trouble) = &record.trouble {
             *row.troubles.entry(trouble.kind.as_str()).or_default() += 1;

@@ -18,6 +18,7 @@
 mod agent_run;
 mod budget;
 pub mod case_digests;
+pub mod change_locations;
 pub mod changed_skills;
 mod changes;
 pub mod check_program;

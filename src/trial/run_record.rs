@@ -6,11 +6,12 @@ use crate::decide::plan::ComparePlan;
 use crate::settings::mode::SkillSelection;
 use crate::settings::trials::Trials;
 use crate::settings::{Isolation, Stop};
+use crate::text::cut;
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::trouble::Trouble;
 use crate::trial::evidence::Imported;
 use crate::trial::id::{CaseInMode, TrialId};
-use crate::trial::outcome::{Outcome, Status, Verdict, numbered};
+use crate::trial::outcome::{Grade, Outcome, Status, Verdict, numbered};
 use crate::trial::shard::Shard;
 use crate::trial::spent::AttemptCost;
 
@@ -342,6 +343,9 @@ pub struct TrialRecord {
     /// Every check, by id in the order of the grade, with its status.
     #[serde(default)]
     pub checks: Vec<(String, Status)>,
+    /// What its failed checks expected and found; empty if it could not be measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<FailedCheck>,
     /// Wall time of the agent in milliseconds.
     pub duration_ms: u64,
     /// Shell commands that did more than read a SKILL.md or inspect files.
@@ -399,6 +403,7 @@ impl TrialRecord {
             verdict: grade.verdict,
             trouble: grade.trouble.clone(),
             checks: grade.checks.iter().map(|check| (check.id.clone(), check.status)).collect(),
+            findings: FailedCheck::all(grade),
             duration_ms: grade.metrics.duration_ms,
             effective_commands: grade.metrics.effective_commands,
             turns: grade.metrics.turns,
@@ -422,6 +427,36 @@ impl TrialRecord {
         let checks = numbered(&ids).into_iter().zip(&self.checks).filter(|_| self.verdict == Verdict::Fail);
         checks.filter(|(_, (_, status))| *status == Status::Fail).map(|(name, _)| name)
     }
+}
+
+/// The most characters of an expectation or of what was found: a line of a report.
+const MAX_FINDING: usize = 300;
+
+/// A failed check: what it expected and what it found, cut to a line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FailedCheck {
+    /// Its name, [`numbered`] if several have the same id.
+    pub check: String,
+    /// What was expected.
+    pub expected: String,
+    /// What was found.
+    pub found: String,
+}
+
+impl FailedCheck {
+    /// The failed checks of a trial that failed.
+    fn all(grade: &Grade) -> Vec<Self> {
+        let named = grade.named_checks().into_iter().filter(|_| grade.verdict == Verdict::Fail);
+        let failed = named.filter(|(_, check)| check.status == Status::Fail);
+        failed
+            .map(|(name, check)| Self { check: name, expected: line(&check.expected), found: line(&check.found) })
+            .collect()
+    }
+}
+
+fn line(text: &str) -> String {
+    cut::start(&text.split_whitespace().collect::<Vec<_>>().join(" "), MAX_FINDING)
 }
 
 /// The trials that are running: the content of `current.json`.

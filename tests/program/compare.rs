@@ -307,7 +307,7 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     assert!(marked.stdout.contains("::error::worse: 18/18 → 0/18 passed, −100 points (95 %25: "), "{}", marked.stdout);
     let text = fs::read_to_string(&page).expect("a page");
     assert!(
-        text.starts_with("# Compared\n\nworse: 18/18 → 0/18") && text.contains("\n      tidy/c0  3/3 → 0/3\n"),
+        text.starts_with("# worse\n\nworse: 18/18 → 0/18") && text.contains("\n      tidy/c0  3/3 → 0/3\n"),
         "{text}"
     );
     let path = stub.run_folder("before");

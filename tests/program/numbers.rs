@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::compare::git;
 use crate::support::fake_codex::{BAD, Fake, GOOD, Says};
 use crate::support::stub::{ACTIVATES, ANSWER, Stub};
 use serde_json::{Value, json};
@@ -282,7 +283,9 @@ fn junit_tells_failures_from_errors_and_from_what_was_not_run() {
         r#"<testsuite name="tidy" tests="3" skipped="0" errors="1" failures="1""#,
         r#"<testcase name="tidy::good::codex" classname="tidy""#,
         r#"<property name="repeats of tidy::bad::codex" value="0 passed, 2 failed, 0 errors, 0 unscored"/>"#,
-        "<failure message=\"must-include\">must-include\nskill-evals show tidy/bad/codex --run r</failure>",
+        "<failure message=\"must-include: expected the final message matches &quot;Done&quot;; found it does not: &lt;No&gt;",
+        "\">must-include\nmust-include\n  expected the final message matches &quot;Done&quot;\n  found    it does not: ",
+        "\nskill-evals show tidy/bad/codex --run r</failure>",
         "<error message=\"the agent crashed\">the agent crashed\nskill-evals show tidy/crash/codex --run r</error>",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
@@ -354,6 +357,49 @@ fn github_knows_files_by_their_place_in_the_whole_repository() {
     assert!(ran.stdout.contains(place), "{}{}", ran.stdout, ran.stderr);
 }
 
+/// Only an error makes a job fail, so that is what its reason has to be.
+#[test]
+fn github_is_shown_a_case_without_a_recording_as_an_error_only_if_recordings_are_required() {
+    let stub = stub(&["good,false,fine,Done", "new,false,new,Done"], ANSWER);
+    assert_eq!(stub.run(&["run", "--case", "tidy/good", "--record"]).code, 0);
+    let place = "file=evals/skills/tidy/prompts.csv,line=3::tidy/new in the mode codex: no recording\n";
+    for (option, code, level) in [("--quiet", 0, "warning"), ("--require-recordings", 3, "error")] {
+        let ran = stub.run(&["run", "--github", "--replay", option]);
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        assert!(ran.stdout.contains(&format!("::{level} {place}")), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn github_is_shown_what_the_change_touched_the_case_else_its_skill_else_the_case() {
+    let stub =
+        stub(&["a,false,bad one,Done", "b,false,bad two,Done"], &format!("{} exit 0", ANSWER.replace("Done", "No")));
+    let (skill, cases) = (stub.root().join("skills/tidy/SKILL.md"), stub.root().join("evals/skills/tidy/prompts.csv"));
+    git(&stub, &["init", "--quiet", "--initial-branch", "main"]);
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "base"]);
+    let places = |edit: &dyn Fn()| {
+        git(&stub, &["checkout", "--quiet", "-B", "change", "main"]);
+        edit();
+        git(&stub, &["commit", "--quiet", "--all", "--allow-empty", "--message", "change"]);
+        let ran = stub.run(&["run", "--github", "--quiet"]);
+        let lines = ran.stdout.lines().filter_map(|line| line.strip_prefix("::error file=")?.split_once("::"));
+        lines.map(|(place, _)| place.to_owned()).collect::<Vec<_>>()
+    };
+    let (first, second) = ("evals/skills/tidy/prompts.csv,line=2", "evals/skills/tidy/prompts.csv,line=3");
+    assert_eq!(places(&|| ()), [first, second], "nothing changed");
+    let text = fs::read_to_string(&skill).expect("a skill");
+    let longer = format!("{text}\nBe brief.\n");
+    let line = format!("skills/tidy/SKILL.md,line={}", text.lines().count() + 1);
+    assert_eq!(places(&|| fs::write(&skill, &longer).expect("a skill")), [line.as_str(), &line], "the skill changed");
+    let both = || {
+        fs::write(&skill, &longer).expect("a skill");
+        let rows = fs::read_to_string(&cases).expect("cases").replace("bad two", "bad too");
+        fs::write(&cases, rows).expect("cases");
+    };
+    assert_eq!(places(&both), [line.as_str(), second], "the skill and a case changed");
+}
+
 #[test]
 fn github_is_shown_each_case_at_its_own_line_and_the_summary_on_its_page() {
     let body = format!("case \"$prompt\" in *crash*) exit 7;; *bad*) {} exit 0;; esac", ANSWER.replace("Done", "No"));
@@ -364,8 +410,8 @@ fn github_is_shown_each_case_at_its_own_line_and_the_summary_on_its_page() {
     let ran = crate::support::stub::ran(command.env("GITHUB_STEP_SUMMARY", &page));
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     for line in [
-        "::error file=evals/skills/tidy/prompts.csv,line=3::tidy/bad in the mode codex: must-include\n",
-        "::warning file=evals/skills/tidy/prompts.csv,line=4::tidy/crash in the mode codex: the agent crashed\n",
+        "::error file=evals/skills/tidy/prompts.csv,line=3::tidy/bad in the mode codex: must-include: expected ",
+        "::error file=evals/skills/tidy/prompts.csv,line=4::tidy/crash in the mode codex: the agent crashed\n",
     ] {
         assert!(ran.stdout.contains(line), "{line}{}", ran.stdout);
     }
@@ -380,8 +426,12 @@ fn github_is_shown_each_case_at_its_own_line_and_the_summary_on_its_page() {
     let cases = stub.root().join("evals/skills/tidy/prompts.csv");
     fs::write(&cases, "id,should_trigger,prompt\nno:id,false,fine\n").expect("cases");
     let ran = stub.run(&["run", "--github", "--quiet"]);
-    let line = "::warning file=evals/skills/tidy/prompts.csv,line=2::tidy/row-2 in the mode codex: the case is wrong\n";
+    let line = "::error file=evals/skills/tidy/prompts.csv,line=2::tidy/row-2 in the mode codex: the case is wrong\n";
     assert!(ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
     let text = fs::read_to_string(&page).expect("a page");
-    assert!(text.starts_with("before\n# ") && text.contains("| tidy/bad | codex | 0/1 |"), "{text}");
+    assert!(
+        text.starts_with("before\n# failed: 1 of 3 cases passed, 1 failed, 1 error\n")
+            && text.contains("| tidy/bad | codex | 0/1 |"),
+        "{text}"
+    );
 }

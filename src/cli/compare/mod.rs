@@ -25,6 +25,7 @@ use skill_evals::decide::result::CompareResult;
 use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::report::{compared as words, github, markdown};
 use skill_evals::results::compared::ComparisonResults;
+use skill_evals::run::change_locations::change_locations;
 use skill_evals::settings::{Stop, TestSelection};
 use skill_evals::text::safe;
 use target::CompareTarget;
@@ -205,12 +206,10 @@ impl CompareArgs {
         }
         let exit = if compared.unchanged { Exit::Clean } else { gate::exit(&compared.comparison.results, &self.gate) };
         if self.github {
-            let level = match exit {
-                Exit::Clean => "notice",
-                Exit::Problems => "error",
-                _ => "warning",
-            };
-            out.write_all(github::answer(compared, level).as_bytes())?;
+            let catalog = self.start.repository.read_quietly();
+            let locations = catalog.map(|(repository, _, catalog)| change_locations(&repository.root, &catalog, None));
+            let text = github::comparison(compared, exit != Exit::Clean, &locations.unwrap_or_default());
+            out.write_all(text.as_bytes())?;
             if let Some(trouble) = add_to_page(&markdown::comparison(compared)) {
                 writeln!(stderr(), "warning: {}", safe::line(&trouble))?;
             }
