@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 
-use super::compare::{self, LiveOutcome};
+use super::compare::{self, LiveOutcome, LiveRequest};
 use super::export::IN_PLACE;
 use super::start::{self, StartArgs};
 use super::{CliResult, CliResultOf, lint as lint_command, select};
@@ -17,6 +18,7 @@ use skill_evals::agent;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
 use skill_evals::decide::plan::ComparePlan;
+use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::lint;
 use skill_evals::process::{git, interrupt};
 use skill_evals::report::{gate as report, junit};
@@ -25,7 +27,7 @@ use skill_evals::results::summary::Summary;
 use skill_evals::run::changed_skills::changed_skills;
 use skill_evals::run::scheduler;
 use skill_evals::run::skill_version::SkillVersion;
-use skill_evals::settings::Settings;
+use skill_evals::settings::{Settings, Stop};
 use skill_evals::store;
 use skill_evals::text::diagnostic::Diagnostic;
 use skill_evals::text::safe;
@@ -185,8 +187,24 @@ fn cases_to_compare(changed: &[SkillDifference], before: &Catalog, now: &Catalog
 }
 
 fn run_comparison(args: GateArgs, commit: &str, base: &str, cases: Vec<String>) -> CliResultOf<LiveOutcome> {
-    let plan = args.plan.unwrap_or(ComparePlan::Quick);
-    compare::with_commit(commit, &format!("the skills of {base}"), cases, (plan, args.max_trials), args.start)
+    let (rule, plan) = (Rule { margin: Some(MARGIN), ..Rule::default() }, args.plan.unwrap_or(ComparePlan::Quick));
+    let sides = compare::against_commit(commit, format!("the skills of {base}"), &rule, plan, args.max_trials);
+    let mut chosen = RunChoices::default();
+    chosen.cases = cases;
+    let says_more = !args.start.quiet;
+    compare::measure(LiveRequest {
+        start: &args.start,
+        chosen,
+        sides: Some(sides),
+        rule,
+        fails: &[],
+        max_trials: args.max_trials,
+        max_age: Some(Duration::from_secs(7 * 24 * 3600)),
+        stop: Stop::Settled,
+        remedy: "raise --max-trials, which counts both trials of a pair",
+        says_more,
+        json: false,
+    })
 }
 
 fn lint_errors(repository: &Repository, settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {

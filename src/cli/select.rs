@@ -169,11 +169,6 @@ fn split_mode(name: &str) -> (&str, Option<&str>) {
 }
 
 impl SelectArgs {
-    /// The choice of these cases, as `skill/id`.
-    pub fn of_cases(case: Vec<String>) -> Self {
-        Self { names: NameArgs { case, ..NameArgs::default() }, ..Self::default() }
-    }
-
     /// The first option on the command line that says nothing about stored trials. Skills, tasks and cases can be chosen of those.
     pub fn first_of_a_run(&self) -> Option<&'static str> {
         let options = [

@@ -282,12 +282,24 @@ fn amounts(compared: &ComparisonResults) -> Option<String> {
     (!told.is_empty()).then(|| told.join(", "))
 }
 
+/// Which trials were measured earlier.
+pub fn kept(compared: &ComparisonResults) -> Option<String> {
+    let kept = compared.kept.as_ref()?;
+    let days = if kept.first == kept.last { kept.first.clone() } else { format!("{} … {}", kept.first, kept.last) };
+    Some(format!(
+        "{} of the baseline {} measured earlier, on {days}: a change of the provider since then is in the difference",
+        trials(kept.trials),
+        if kept.trials == 1 { "was" } else { "were" },
+    ))
+}
+
 /// How the figures are to be read, and what is in none of them.
 fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
     let comparison = &compared.comparison;
     if comparison.unequal_trials {
         lines.push("cases were tried unequally often: points and pass rates weigh cases equally".to_owned());
     }
+    lines.extend(kept(compared));
     let lost = [
         ("baseline", comparison.baseline.not_measured, comparison.candidate.not_measured),
         ("candidate", comparison.candidate.not_measured, comparison.baseline.not_measured),

@@ -79,7 +79,10 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
     }
     lines.push(recordings(results));
     match &results.compared {
-        Some(found) => lines.push(compared::sentence(found, paint)),
+        Some(found) => {
+            lines.push(compared::sentence(found, paint));
+            lines.extend(compared::kept(found));
+        }
         None if results.changed.is_empty() => {}
         None => lines.push("not compared with the base".to_owned()),
     }

@@ -57,6 +57,9 @@ pub struct ComparisonResults {
     /// How many trials of both sides it took, where they ran until something was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<SpentTrials>,
+    /// Trials of the baseline that were kept of earlier comparisons.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<ReusedTrials>,
     /// Why answers are not a model's own.
     pub scripted: Vec<String>,
 }
@@ -98,6 +101,27 @@ pub struct SpentTrials {
     pub plan: ComparePlan,
     /// Pairs whose trials came to different verdicts, of those that were measured: between equal sides, the noise.
     pub flipped: Rate,
+}
+
+/// Trials that were kept of earlier comparisons.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReusedTrials {
+    /// How many.
+    pub trials: u64,
+    /// The day on which the first was measured, UTC.
+    pub first: String,
+    /// The day on which the last was.
+    pub last: String,
+}
+
+impl ReusedTrials {
+    /// Those among the trials that were kept and measured at these times, RFC 3339; `None` if there are none.
+    pub fn of<'a>(times: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let mut days: Vec<&str> = times.map(|time| time.get(..10).unwrap_or(time)).collect();
+        days.sort_unstable();
+        let (first, last) = ((*days.first()?).to_owned(), (*days.last()?).to_owned());
+        Some(Self { trials: days.len() as u64, first, last })
+    }
 }
 
 /// Compares stored trials.
@@ -150,6 +174,7 @@ pub fn of(
         changed_cases: Vec::new(),
         until_decided: Vec::new(),
         trials: None,
+        kept: None,
         scripted: a.scripted.union(&b.scripted).cloned().collect(),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::decide::Rule;
 use crate::decide::sequential::{Pair, SequentialTest};
 use crate::grade::checks::without_the_skill;
-use crate::results::compared::{self, ComparisonResults, SpentTrials};
+use crate::results::compared::{self, ComparisonResults, ReusedTrials, SpentTrials};
 use crate::results::side_results::{SideReader, SideResults};
 use crate::stats::proportion::Rate;
 use crate::store::{RunFolder, StoreError};
@@ -104,9 +104,12 @@ pub fn compared(
         plan: sides.plan,
         flipped,
     };
+    let used = compared.iter().take(course.pairs().len()).filter_map(|(pair, _)| records.get(&pair.baseline));
+    let kept = ReusedTrials::of(used.filter_map(|record| record.kept.as_deref()));
     let labels = (sides.baseline.label.clone(), sides.candidate.label.clone());
     Ok(ComparisonResults {
         trials: Some(spent),
+        kept,
         with_without: sides.baseline.without && !sides.candidate.without,
         aa: sides.baseline.again || sides.candidate.again,
         left_out: sides.left_out.clone(),

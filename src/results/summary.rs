@@ -153,7 +153,7 @@ impl TrialCounts {
         };
         *count += 1;
         self.duration_ms += record.duration_ms;
-        self.spent = self.spent.and(record.spent);
+        self.spent = self.spent.and(record.cost());
         self.retries += u64::from(record.attempts.saturating_sub(1));
     }
 

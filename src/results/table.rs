@@ -20,7 +20,8 @@ pub fn outcome(id: TrialId, grade: Grade, meta: &Meta, folder: &TrialFolder, pri
     let spent = spent(meta, &grade, prices);
     let (folder, scripted) = (folder.path().to_path_buf(), meta.scripted.clone());
     let inputs = Some(inputs(meta, &grade));
-    Outcome { id, grade, folder, scripted, spent, isolation: meta.isolation, inputs, aged: false }
+    let kept = meta.kept_from.as_ref().map(|_| meta.started.clone());
+    Outcome { id, grade, folder, scripted, spent, isolation: meta.isolation, inputs, aged: false, kept }
 }
 
 /// A digest of everything that the trial depends on, except the skills.

@@ -21,7 +21,7 @@ use crate::run::skill_version::SkillVersion;
 use crate::run::slots::Slots;
 use crate::settings::mode::Mode;
 use crate::settings::{EffectiveRepetition, Settings};
-use crate::store::StoreError;
+use crate::store::{KeptTrials, StoreError};
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::evidence::Inputs;
@@ -46,6 +46,8 @@ pub struct RunContext {
     pub door: RerunCommand,
     /// Both sides, if the run compares.
     pub sides: Option<ComparedSides>,
+    /// Trials of earlier comparisons that stand for trials of the baseline, if that is wanted.
+    pub kept: Option<KeptTrials>,
     /// The same in every process that shares this run; `None` for a process of its own.
     pub shared_id: Option<String>,
     pub inputs: InputReader,
@@ -90,6 +92,7 @@ impl RunContext {
             own_checks: OwnChecks::default(),
             door: RerunCommand::default(),
             sides: None,
+            kept: None,
             shared_id: None,
             inputs: InputReader::default(),
             texts: TextReader::default(),

@@ -200,7 +200,6 @@ impl Importer<'_> {
         let mut inputs = Inputs::default();
         // The old prompt, except for white space around it.
         inputs.add("prompt", case.prompt.as_bytes());
-        let timeout = case.timeout.unwrap_or(self.run.settings.timeout);
         Ok(Meta {
             format: META_FORMAT,
             run_id: self.folder.id().to_owned(),
@@ -213,7 +212,7 @@ impl Importer<'_> {
                 system_prompt: None,
                 // As in the case today.
                 sandbox: case.sandbox,
-                timeout_s: timeout.as_secs(),
+                timeout_s: case.timeout.unwrap_or(self.run.settings.timeout).as_secs(),
                 max_turns: None,
             },
             mode: MODE.to_owned(),
@@ -226,6 +225,7 @@ impl Importer<'_> {
             server: None,
             scripted: None,
             imported: Some(self.imported(unknown)),
+            kept_from: None,
             started: String::new(),
             refused_before: RefusedAttempts::default(),
             ending: Ending {

@@ -180,6 +180,7 @@ impl LiveTrial<'_> {
             server,
             scripted: settings.scripted.clone(),
             imported: None,
+            kept_from: None,
             started: started.to_string(),
             refused_before,
             ending,

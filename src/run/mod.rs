@@ -7,7 +7,7 @@
 //! [`regrade`].
 //!
 //! A comparison has a [`pairing`] of cases, and perhaps a [`skill_version`] for a side. [`pairs`] runs a trial of each side
-//! at a time until [`decide`](crate::decide) has an answer.
+//! at a time until [`decide`](crate::decide) has an answer. [`kept`] are trials of earlier comparisons.
 //!
 //! Everything that happens is an event. The progress file, `progress_files` (the summary) and the terminal read the same
 //! events. [`promote`] makes recordings of results, [`import`] makes runs of what other runners left,
@@ -28,6 +28,7 @@ pub mod digests;
 pub mod history;
 pub mod import;
 mod judge;
+pub mod kept;
 mod live;
 mod measure;
 pub mod merge;

@@ -10,6 +10,7 @@ use crate::cases::test_case::TestCase;
 use crate::decide::sequential::{Pair, SequentialTest};
 use crate::results::stored_comparison;
 use crate::run::context::RunContext;
+use crate::run::kept;
 use crate::run::live::LiveRun;
 use crate::run::pairing::{PairedCase, Pairing};
 use crate::run::scheduler::{QUIET, trial};
@@ -197,6 +198,17 @@ fn both(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<Pai
         Ok(stored_comparison::passed(&TrialRecord::new(&outcome, 1), outcome_only))
     };
     let (a, b) = (&next.paired.baseline, &next.paired.candidate);
+    if kept::may_have(run, a) {
+        // First, because its agent and model must be those of the kept trial.
+        let candidate = one(b)?;
+        let meta = run.opened().and_then(|live| live.folder.trial(&b.trial(next.number)).meta().ok());
+        let taken = candidate.and(meta).and_then(|meta| kept::take(run, a, next.number, &meta));
+        let baseline = match taken {
+            Some(outcome) => stored_comparison::passed(&TrialRecord::new(&outcome, 1), outcome_only),
+            None => one(a)?,
+        };
+        return Ok((baseline, candidate));
+    }
     let a_first = next.place.is_multiple_of(2);
     if run.settings.jobs == 1 {
         let (first, second) = if a_first { (a, b) } else { (b, a) };

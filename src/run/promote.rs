@@ -155,7 +155,7 @@ fn replay(run: &RunContext, planned: &TestCase, recording: &dyn Fn(u32) -> Trial
 }
 
 /// Writes what a replay needs of a trial to `recording`, as repeat `number`.
-fn write(trial: &TrialFolder, recording: &TrialFolder, number: u32) -> Result<(), StoreError> {
+pub(super) fn write(trial: &TrialFolder, recording: &TrialFolder, number: u32) -> Result<(), StoreError> {
     let mut meta = trial.meta()?;
     meta.trial = number;
     let changed = meta.changes.iter().map(|change| change.skill.as_str());

@@ -97,6 +97,7 @@ pub fn run_live(
             isolation: None,
             inputs: None,
             aged: false,
+            kept: None,
         }),
     }
 }
@@ -153,6 +154,7 @@ pub fn lost(run: &RunContext, planned: &TestCase, record: &TrialRecord) -> Optio
         isolation: record.isolation,
         inputs: record.inputs.clone(),
         aged: false,
+        kept: None,
     })
 }
 

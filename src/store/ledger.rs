@@ -102,7 +102,7 @@ impl LedgerContents {
     /// The cost of all attempts, including refused ones.
     pub fn spent(&self) -> AttemptCost {
         let refused = self.refused.iter().map(|(_, spent)| *spent);
-        self.records.values().map(|record| record.spent).chain(refused).fold(AttemptCost::default(), AttemptCost::and)
+        self.records.values().map(TrialRecord::cost).chain(refused).fold(AttemptCost::default(), AttemptCost::and)
     }
 
     /// The content as lines.

@@ -89,6 +89,9 @@ pub struct Meta {
     /// The source of a trial that another runner ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
+    /// The run of which this trial was kept, to stand for a trial of a later comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_from: Option<String>,
     /// When the agent was started, RFC 3339, UTC; empty if not known.
     pub started: String,
     /// The attempts before this one, which the provider refused.

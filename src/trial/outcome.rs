@@ -245,6 +245,8 @@ pub struct Outcome {
     pub inputs: Option<String>,
     /// Whether the recording is aged: the names or descriptions of other skills changed since. The outcome counts.
     pub aged: bool,
+    /// When it was measured, if it was kept of an earlier comparison.
+    pub kept: Option<String>,
 }
 
 /// Why there is no outcome.

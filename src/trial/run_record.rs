@@ -387,6 +387,9 @@ pub struct TrialRecord {
     /// Whether its recording is aged: the names or descriptions of other skills changed since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aged: bool,
+    /// When it was measured, if it was kept of an earlier comparison. Its cost belongs to that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
 }
 
 fn once() -> u32 {
@@ -416,9 +419,15 @@ impl TrialRecord {
             scripted: outcome.scripted.clone(),
             inputs: outcome.inputs.clone(),
             aged: outcome.aged,
+            kept: outcome.kept.clone(),
             isolation: outcome.isolation,
             ended: None,
         }
+    }
+
+    /// What it cost this run.
+    pub fn cost(&self) -> AttemptCost {
+        if self.kept.is_some() { AttemptCost::default() } else { self.spent }
     }
 
     /// The failed checks; none of a trial that could not be measured.

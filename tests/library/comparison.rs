@@ -41,6 +41,7 @@ fn outcome(fixture: &Fixture, mode: &str) -> Outcome {
         isolation: None,
         inputs: None,
         aged: false,
+        kept: None,
     }
 }
 

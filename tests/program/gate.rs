@@ -168,3 +168,73 @@ fn trials_that_do_not_tell_are_undecided() {
     let ran = stub.run(&["gate", "--plan", "until-decided", "--max-trials", "20"]);
     assert!(ran.code == 4 && ran.stdout.ends_with("gate: undecided\n"), "{}{}", ran.stdout, ran.stderr);
 }
+
+/// The answer of a gate that has kept trials, as its comparison says it.
+fn kept_line(stdout: &str) -> Option<&str> {
+    stdout.lines().find(|line| line.contains(" of the baseline w"))
+}
+
+/// The directories of kept trials.
+fn kept(stub: &Stub) -> Vec<std::path::PathBuf> {
+    let files = walkdir::WalkDir::new(stub.root().join("artifacts/skill-evals/kept")).sort_by_file_name();
+    let metas = files.into_iter().flatten().filter(|entry| entry.file_name() == "meta.json");
+    metas.filter_map(|entry| Some(entry.path().parent()?.to_path_buf())).collect()
+}
+
+#[test]
+fn trials_of_the_base_are_kept_and_the_next_gate_starts_only_those_of_the_change() {
+    let stub = recorded(3);
+    edit(&stub, "Be brief.");
+    let starts = stub.starts().len();
+    let first = stub.run(&["gate"]);
+    assert_eq!((first.code, stub.starts().len()), (0, starts + 6), "{}{}", first.stdout, first.stderr);
+    assert_eq!((kept(&stub).len(), kept_line(&first.stdout)), (6, None), "{}", first.stdout);
+    edit(&stub, "Be exact.");
+    let second = stub.run(&["gate"]);
+    assert_eq!((second.code, stub.starts().len()), (0, starts + 9), "{}{}", second.stdout, second.stderr);
+    let line = kept_line(&second.stdout).unwrap_or_else(|| panic!("{}", second.stdout));
+    assert!(line.contains("3 trials of the baseline were measured earlier, on 20"), "{line}");
+    assert!(page(&stub).contains("3 trials of the baseline were measured earlier, on 20"), "{}", page(&stub));
+    // The cost of a kept trial belongs to the gate that measured it.
+    let run = stub.run(&["runs", "--json"]);
+    assert!(run.code == 0 && run.stdout.contains("\"tokens\": 45"), "{}", run.stdout);
+    // After a merge the candidate is the base.
+    git(&stub, &["commit", "--quiet", "--all", "--message", "merged"]);
+    edit(&stub, "Be kind.");
+    let third = stub.run(&["gate", "HEAD"]);
+    assert_eq!((third.code, stub.starts().len()), (0, starts + 12), "{}{}", third.stdout, third.stderr);
+    // How much equal trials differ between two days is seen once they were measured on both.
+    let aa = stub.run(&["compare", "--aa", "--kept"]);
+    assert!(aa.code == 2 && aa.stderr.contains("no case has kept trials of two gates"), "{}", aa.stderr);
+    assert_eq!(stub.run(&["gate", "HEAD"]).code, 0);
+    let aa = stub.run(&["compare", "--aa", "--kept"]);
+    assert!(aa.code == 4 && aa.stdout.contains("undecided: 3/3 → 3/3 passed"), "{}{}", aa.stdout, aa.stderr);
+    assert!(aa.stdout.contains("  baseline   kept trials of 20"), "{}", aa.stdout);
+}
+
+#[test]
+fn a_kept_trial_that_is_damaged_or_graded_by_other_checks_is_measured_again() {
+    let stub = recorded(2);
+    edit(&stub, "Be brief.");
+    assert_eq!(stub.run(&["gate"]).code, 0);
+    let starts = stub.starts().len();
+    for (number, folder) in kept(&stub).iter().enumerate() {
+        if number % 2 == 0 {
+            fs::write(folder.join("final.txt"), "Another answer.").expect("a file");
+        }
+    }
+    let foreign = stub.root().join("artifacts/skill-evals/kept/0123/foreign");
+    fs::create_dir_all(&foreign).expect("a directory");
+    fs::write(foreign.join("meta.json"), "{}").expect("a file");
+    let ran = stub.run(&["gate"]);
+    let used = 4 - (stub.starts().len() - starts);
+    assert!(ran.code == 0 && used < 2, "{used} {}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("final.txt") && ran.stderr.contains("this kept trial is not used"), "{}", ran.stderr);
+    let table = stub.root().join("evals/skills/tidy/prompts.csv");
+    let text = fs::read_to_string(&table).expect("cases");
+    fs::write(&table, text.replace(",Fine", ",Fin")).expect("cases");
+    let starts = stub.starts().len();
+    let ran = stub.run(&["gate"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 4), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(kept_line(&ran.stdout), None, "{}", ran.stdout);
+}

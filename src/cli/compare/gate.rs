@@ -47,7 +47,7 @@ pub fn check(
             None => format!("no number of {numbers} does"),
         };
         return Err(format!(
-            "this gate can never {verb} at these numbers: {needed} (α {}, margin {}); {remedy}, or choose other results",
+            "this gate can never {verb} at these numbers: {needed} (α {}, margin {}); {remedy}",
             rule.alpha,
             rule.margin.unwrap_or_default()
         ));

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{CompareArgs, gate, stored};
+use super::{CompareArgs, LiveRequest, gate, stored};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, stdout};
 use crate::cli::terminal::Terminal;
@@ -21,11 +21,13 @@ use skill_evals::results::compared::{self, ComparisonResults};
 use skill_evals::results::estimate::{self, Estimate};
 use skill_evals::results::stored_comparison;
 use skill_evals::run::context::RunContext;
+use skill_evals::run::kept;
 use skill_evals::run::pairing::{self, Pairing};
 use skill_evals::run::pairs::{self, PairsStopped};
 use skill_evals::run::{history, opening};
+use skill_evals::settings::Settings;
 use skill_evals::settings::trials::Trials;
-use skill_evals::settings::{Settings, Stop};
+use skill_evals::store::KeptTrials;
 use skill_evals::text::safe;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::run_record::{ComparedSides, PairRecord, RunChoices};
@@ -51,7 +53,7 @@ pub struct LiveComparison {
 
 /// Compares by running trials: `sides`, or those of the run to resume.
 pub fn compare(args: &CompareArgs, sides: Option<ComparedSides>) -> CliResult {
-    match measure(args, sides, Stop::End)? {
+    match measure(args.request(sides))? {
         LiveOutcome::Exit(exit) => Ok(exit),
         LiveOutcome::Compared(live) => live.tell(args),
     }
@@ -80,21 +82,21 @@ impl LiveComparison {
     }
 }
 
-/// Compares by running trials, and prints only their progress. Trials end at `stop`, unless the user says otherwise.
-pub fn measure(args: &CompareArgs, sides: Option<ComparedSides>, stop: Stop) -> CliResultOf<LiveOutcome> {
-    let (repository, mut settings, catalog) = args.start.read()?;
-    settings.resume = args.start.resume;
+/// Compares by running trials, and prints only their progress.
+pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<LiveOutcome> {
+    let start = request.start;
+    let (repository, mut settings, catalog) = start.read()?;
+    settings.resume = start.resume;
     settings.record = false;
     settings.repetition.asked.trials = Some(Trials::Times(1));
-    let mut chosen = args.select.chosen();
-    chosen.modes = modes_to_run(args, sides.as_ref());
-    let (mut chosen, mut sides, begun) = match sides {
+    let chosen = std::mem::take(&mut request.chosen);
+    let (mut chosen, mut sides, begun) = match request.sides.take() {
         Some(sides) => (chosen, sides, Vec::new()),
         None => earlier(&repository.root, &settings, chosen)?,
     };
     select::apply(&chosen, &mut settings)?;
     // Kept, so that all pairs of a resumed comparison end in the same way.
-    chosen.stop = Some(*settings.stop.get_or_insert(stop));
+    chosen.stop = Some(*settings.stop.get_or_insert(request.stop));
     // A side's model rules over the model of both.
     if let Some(model) = settings.model.take() {
         settings.modes.iter_mut().for_each(|mode| Arc::make_mut(mode).model = Some(model.clone()));
@@ -103,56 +105,72 @@ pub fn measure(args: &CompareArgs, sides: Option<ComparedSides>, stop: Stop) -> 
     run.versions = pairing::versions(&run, &sides)?;
     let pairing = pairing::pair(&run, &sides)?;
     check(&pairing)?;
-    if !args.start.resume && pairing::unchanged(&run, &sides) {
-        if args.start.dry_run && args.json {
-            let nothing = estimate::estimate(&[], &BTreeMap::new(), run.settings.max_cost_usd);
-            return print_plan(&pairing, sides.plan, None, &args.rule(), &nothing).map(LiveOutcome::Exit);
-        }
-        let compared = compared::unchanged((sides.baseline.label, sides.candidate.label), args.rule());
-        let nothing_ran = LiveComparison { compared, folder: None, ended_early: None, warnings: Vec::new() };
-        return Ok(LiveOutcome::Compared(Box::new(nothing_ran)));
+    if !start.resume && pairing::unchanged(&run, &sides) {
+        return unchanged(&request, &run, sides, &pairing);
     }
     sides.cases = pairing.cases.iter().map(|case| case.name.clone()).collect();
     sides.left_out.clone_from(&pairing.left_out);
     sides.outcome_only = pairing.outcome_only;
     tell_of_gone(&begun, &pairing, run.settings.force)?;
     let earlier = Some(sides.max_trials).filter(|most| *most > 0);
-    let most = args.max_trials.or(earlier).unwrap_or_else(|| sides.plan.default_limit(pairing.cases.len()));
+    let most = request.max_trials.or(earlier).unwrap_or_else(|| sides.plan.default_limit(pairing.cases.len()));
     // Pairs that started count, whatever the limit is now.
     sides.max_trials = most.max(2 * begun.len() as u64);
-    let rule = Rule { alpha: sides.alpha, margin: sides.margin, ..args.rule() };
+    let rule = Rule { alpha: sides.alpha, margin: sides.margin, ..request.rule };
     let numbers = PairDesign { cases: pairing.cases.len(), pairs: sides.max_trials / 2, before: power::USUAL_RATE };
-    let remedy = "raise --max-trials, which counts both trials of a pair";
-    gate::check(&args.gate, &rule, ("pairs of trials", remedy), |result| {
+    gate::check(request.fails, &rule, ("pairs of trials", request.remedy), |result| {
         power::reach(sides.plan, &numbers, &rule, result)
     })?;
     run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
     run.sides = Some(sides.clone());
-    let foresee = |run: &RunContext| dry_run(args, run, &pairing, sides.plan, &numbers, &rule);
-    match args.start.begin(&mut run, true, foresee)? {
+    run.kept = request.max_age.map(|max_age| KeptTrials::new(&run.root, max_age));
+    let foresee = |run: &RunContext| dry_run(&request, run, &pairing, sides.plan, &numbers, &rule);
+    match start.begin(&mut run, true, foresee)? {
         Some(exit) => Ok(LiveOutcome::Exit(exit)),
-        None => Ok(LiveOutcome::Compared(Box::new(execute(args, &run, &sides, &pairing)?))),
+        None => Ok(LiveOutcome::Compared(Box::new(execute(&request, &run, &sides, &pairing)?))),
     }
+}
+
+/// The answer if both sides have the same skills, so that nothing runs.
+fn unchanged(
+    request: &LiveRequest<'_>,
+    run: &RunContext,
+    sides: ComparedSides,
+    pairing: &Pairing,
+) -> CliResultOf<LiveOutcome> {
+    if request.start.dry_run && request.json {
+        let nothing = estimate::estimate(&[], &BTreeMap::new(), run.settings.max_cost_usd);
+        return print_plan(pairing, sides.plan, None, &request.rule, &nothing).map(LiveOutcome::Exit);
+    }
+    let compared = compared::unchanged((sides.baseline.label, sides.candidate.label), request.rule);
+    let nothing_ran = LiveComparison { compared, folder: None, ended_early: None, warnings: Vec::new() };
+    Ok(LiveOutcome::Compared(Box::new(nothing_ran)))
 }
 
 /// Runs pairs until the plan is done.
 fn execute(
-    args: &CompareArgs,
+    request: &LiveRequest<'_>,
     run: &RunContext,
     sides: &ComparedSides,
     pairing: &Pairing,
 ) -> CliResultOf<LiveComparison> {
     let live = opening::live(run).map_err(ToString::to_string)?;
     let most = usize::try_from(sides.max_trials).unwrap_or(usize::MAX);
-    let terminal = Arc::new(Mutex::new(Terminal::new(run, most, args.says_more()).in_brief()));
+    let terminal = Arc::new(Mutex::new(Terminal::new(run, most, request.says_more).in_brief()));
     run.read_by(Arc::clone(&terminal));
     let state = stored_comparison::sequential_test(sides);
     let (state, stopped) = pairs::run(run, live, pairing, state, sides.max_trials)?;
     terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
-    let kept = run.close().map_err(|error| error.to_string());
+    let closed = run.close().map_err(|error| error.to_string());
     let compared = stored_comparison::compared(&live.folder, sides, &state)?;
     let written = live.folder.write_comparison(&compared).map_err(|error| error.to_string());
-    let warnings = [kept.err(), written.err(), run.ledger_trouble()].into_iter().flatten().collect();
+    let warnings = [closed.err(), written.err(), run.ledger_trouble()].into_iter().flatten().collect();
+    if let Err(error) = kept::keep(run) {
+        writeln!(stderr(), "warning: {}; these trials are not kept", safe::line(&error.to_string()))?;
+    }
+    for warning in kept::warnings(run) {
+        writeln!(stderr(), "warning: {}", safe::line(&warning))?;
+    }
     let folder = Some(live.folder.path().to_path_buf());
     Ok(LiveComparison { compared, folder, ended_early: ended_early(&stopped, run, live.folder.id()), warnings })
 }
@@ -172,14 +190,6 @@ fn ended_early(stopped: &PairsStopped, run: &RunContext, id: &str) -> Option<Str
         PairsStopped::Unreadable => Some(format!(
             "it ended early: what an earlier part of it measured cannot be graded, see above; once that is mended: {resume}"
         )),
-    }
-}
-
-/// The modes that both sides start from, if they do not name their own.
-fn modes_to_run(args: &CompareArgs, sides: Option<&ComparedSides>) -> Vec<String> {
-    match sides {
-        Some(sides) if sides.baseline.mode.is_none() || sides.candidate.mode.is_none() => args.mode.clone(),
-        _ => Vec::new(),
     }
 }
 
@@ -237,7 +247,7 @@ fn of_case(pair: &PairRecord) -> String {
 }
 
 fn dry_run(
-    args: &CompareArgs,
+    request: &LiveRequest<'_>,
     run: &RunContext,
     pairing: &Pairing,
     plan: ComparePlan,
@@ -256,7 +266,7 @@ fn dry_run(
         }
     }
     let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);
-    if args.json {
+    if request.json {
         return print_plan(pairing, plan, Some(design), rule, &estimate);
     }
     let mut out = stdout();

@@ -1,11 +1,13 @@
 //! `skill-evals compare`.
 
+mod drift;
 mod gate;
 mod live;
 mod stored;
 mod target;
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -16,10 +18,10 @@ use super::export::IN_PLACE;
 use super::github::add_to_page;
 use super::select::SelectArgs;
 use super::start::StartArgs;
-use super::{CliResult, CliResultOf, print_json};
+use super::{CliResult, print_json};
 use crate::cli::output::{stderr, stdout};
 
-pub use live::LiveOutcome;
+pub use live::{LiveOutcome, measure};
 use skill_evals::decide::plan::ComparePlan;
 use skill_evals::decide::result::CompareResult;
 use skill_evals::decide::{MARGIN, Rule};
@@ -28,7 +30,9 @@ use skill_evals::results::compared::ComparisonResults;
 use skill_evals::run::change_locations::change_locations;
 use skill_evals::settings::{Stop, TestSelection};
 use skill_evals::text::safe;
+use skill_evals::trial::run_record::{ComparedSides, RunChoices};
 use target::CompareTarget;
+pub use target::against_commit;
 
 /// What is compared, as `--help` tells it.
 const EXAMPLES: &str = "Examples:
@@ -40,6 +44,7 @@ const EXAMPLES: &str = "Examples:
   skill-evals compare --baseline model=X --candidate model=Y
                                                also mode=, offer=all|alone|SKILL+SKILL, skills=GIT-REF
   skill-evals compare --aa                     one version against itself: how much changes by chance
+  skill-evals compare --aa --kept              what changes over days: the trials that gates kept, earlier against later
   skill-evals compare RUN                      the result of a run that compared
 
 A baseline file is the progress.jsonl of a run, kept anywhere.
@@ -78,6 +83,9 @@ pub struct CompareArgs {
     /// Compare one version with itself (an A/A test)
     #[arg(long, conflicts_with_all = ["what", "baseline", "candidate", "resume"])]
     aa: bool,
+    /// With --aa: how much results drift over days, by the trials that `gate` kept; starts no agent
+    #[arg(long, requires = "aa", conflicts_with_all = ["mode", "plan", "max_trials"])]
+    kept: bool,
     /// Loss in pass rate that counts as no worse: 0.05 is five points of a hundred [default: 0.05]
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
     margin: Option<f64>,
@@ -105,34 +113,24 @@ pub struct CompareArgs {
     json: bool,
 }
 
-/// Compares the skills of a commit with those of the working tree by running these cases, each as `skill/id`.
-pub fn with_commit(
-    commit: &str,
-    label: &str,
-    cases: Vec<String>,
-    (plan, max_trials): (ComparePlan, Option<u64>),
-    start: StartArgs,
-) -> CliResultOf<LiveOutcome> {
-    let args = CompareArgs {
-        what: Vec::new(),
-        with: None,
-        without: false,
-        mode: Vec::new(),
-        baseline: None,
-        candidate: None,
-        aa: false,
-        margin: None,
-        alpha: None,
-        gate: Vec::new(),
-        plan: Some(plan),
-        max_trials,
-        select: SelectArgs::of_cases(cases),
-        start,
-        github: false,
-        json: false,
-    };
-    let sides = args.against_commit(commit, label);
-    live::measure(&args, Some(sides), Stop::Settled)
+/// A comparison that is to run, whichever command asks for it.
+pub struct LiveRequest<'a> {
+    pub start: &'a StartArgs,
+    pub chosen: RunChoices,
+    /// The sides; `None` if a run is resumed, which knows them.
+    pub sides: Option<ComparedSides>,
+    pub rule: Rule,
+    /// The results that fail; none for the usual ones.
+    pub fails: &'a [CompareResult],
+    pub max_trials: Option<u64>,
+    /// How long kept trials may stand for trials of the baseline; `None` if none do.
+    pub max_age: Option<Duration>,
+    /// When trials end, unless the user says otherwise.
+    pub stop: Stop,
+    /// What to do about results that cannot be reached.
+    pub remedy: &'static str,
+    pub says_more: bool,
+    pub json: bool,
 }
 
 pub fn compare(args: &CompareArgs) -> CliResult {
@@ -142,6 +140,7 @@ pub fn compare(args: &CompareArgs) -> CliResult {
             let compared = stored::compare(args, &root, &a, &b)?;
             args.tell(&compared)
         }
+        CompareTarget::Kept => args.tell(&drift::of_kept(args, &root)?),
         CompareTarget::Again(run) => args.tell(&stored::again(args, &run)?),
         CompareTarget::Run(sides) => live::compare(args, Some(*sides)),
         CompareTarget::Resume => live::compare(args, None),
@@ -149,6 +148,27 @@ pub fn compare(args: &CompareArgs) -> CliResult {
 }
 
 impl CompareArgs {
+    fn request(&self, sides: Option<ComparedSides>) -> LiveRequest<'_> {
+        let mut chosen = self.select.chosen();
+        // The modes that both sides start from, if they do not name their own.
+        if sides.as_ref().is_some_and(|sides| sides.baseline.mode.is_none() || sides.candidate.mode.is_none()) {
+            chosen.modes.clone_from(&self.mode);
+        }
+        LiveRequest {
+            start: &self.start,
+            chosen,
+            sides,
+            rule: self.rule(),
+            fails: &self.gate,
+            max_trials: self.max_trials,
+            max_age: None,
+            stop: Stop::End,
+            remedy: "raise --max-trials, which counts both trials of a pair, or choose other results",
+            says_more: self.says_more(),
+            json: self.json,
+        }
+    }
+
     fn rule(&self) -> Rule {
         let rule = Rule::default();
         Rule { alpha: self.alpha.unwrap_or(rule.alpha), margin: Some(self.margin.unwrap_or(MARGIN)), ..rule }
@@ -218,7 +238,7 @@ impl CompareArgs {
     }
 }
 
-fn result_parser() -> impl TypedValueParser<Value = CompareResult> {
+pub fn result_parser() -> impl TypedValueParser<Value = CompareResult> {
     PossibleValuesParser::new(["broke", "worse", "better", "no-worse", "no-harm-seen", "undecided"])
         .try_map(|name| name.parse::<CompareResult>())
 }

@@ -40,7 +40,7 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredSide, b: &StoredSide) 
     let rule = args.rule();
     if !args.gate.is_empty() {
         let design = design(&in_a.counts, &in_b.counts);
-        let numbers = ("trials of each case on each side", "measure more with run --trials");
+        let numbers = ("trials of each case on each side", "measure more with run --trials, or choose other results");
         gate::check(&args.gate, &rule, numbers, |claim| plan::reach_fixed(&design, &rule, claim))?;
     }
     Ok(compared::stored((a.label.clone(), b.label.clone()), &in_a, &in_b, rule))

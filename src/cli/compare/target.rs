@@ -5,6 +5,8 @@ use std::error::Error;
 use std::path::Path;
 
 use super::CompareArgs;
+use skill_evals::decide::Rule;
+use skill_evals::decide::plan::ComparePlan;
 use skill_evals::process::git;
 use skill_evals::settings::mode::SkillSelection;
 use skill_evals::store::{self, RunFolder};
@@ -17,6 +19,8 @@ pub enum CompareTarget {
     Stored(StoredSide, StoredSide),
     /// Show the result of a comparison.
     Again(RunFolder),
+    /// Compare kept trials of earlier gates with those of later ones.
+    Kept,
     /// Run trials of both sides.
     Run(Box<ComparedSides>),
     /// Resume a run.
@@ -37,6 +41,9 @@ pub struct StoredSide {
 pub fn asked(args: &CompareArgs, root: &Path) -> Result<CompareTarget, Box<dyn Error>> {
     if args.start.resume {
         return Ok(CompareTarget::Resume);
+    }
+    if args.kept {
+        return Ok(CompareTarget::Kept);
     }
     let (a, b) = (side(args.baseline.as_deref(), root)?, side(args.candidate.as_deref(), root)?);
     match args.what.as_slice() {
@@ -217,21 +224,36 @@ fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(Com
 }
 
 impl CompareArgs {
-    /// The skills of a commit against those of the working tree.
-    pub(super) fn against_commit(&self, commit: &str, label: &str) -> ComparedSides {
-        let mut baseline = ComparedSide::default().called(label.to_owned());
-        baseline.commit = Some(commit.to_owned());
-        self.sides((baseline, working_tree()))
+    fn sides(&self, sides: (ComparedSide, ComparedSide)) -> ComparedSides {
+        compared(sides, &self.rule(), self.plan.unwrap_or_default(), self.max_trials)
     }
+}
 
-    fn sides(&self, (a, b): (ComparedSide, ComparedSide)) -> ComparedSides {
-        let mut sides = ComparedSides::of(a, b, self.rule().alpha);
-        sides.margin = self.rule().margin;
-        sides.plan = self.plan.unwrap_or_default();
-        sides.max_trials = self.max_trials.unwrap_or_default();
-        sides.seed = fastrand::u64(..);
-        sides
-    }
+/// The skills of a commit against those of the working tree.
+pub fn against_commit(
+    commit: &str,
+    label: String,
+    rule: &Rule,
+    plan: ComparePlan,
+    max_trials: Option<u64>,
+) -> ComparedSides {
+    let mut baseline = ComparedSide::default().called(label);
+    baseline.commit = Some(commit.to_owned());
+    compared((baseline, working_tree()), rule, plan, max_trials)
+}
+
+fn compared(
+    (a, b): (ComparedSide, ComparedSide),
+    rule: &Rule,
+    plan: ComparePlan,
+    max_trials: Option<u64>,
+) -> ComparedSides {
+    let mut sides = ComparedSides::of(a, b, rule.alpha);
+    sides.margin = rule.margin;
+    sides.plan = plan;
+    sides.max_trials = max_trials.unwrap_or_default();
+    sides.seed = fastrand::u64(..);
+    sides
 }
 
 fn working_tree() -> ComparedSide {

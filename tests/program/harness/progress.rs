@@ -36,6 +36,7 @@ fn ended(case: &str, verdict: Verdict) -> Result<Outcome, NoOutcome> {
         isolation: None,
         inputs: None,
         aged: false,
+        kept: None,
     })
 }
 

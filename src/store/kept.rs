@@ -1,0 +1,156 @@
+//! Trials that are kept for later comparisons, in `artifacts/skill-evals/kept/<key>/<digest>/`: each sealed as a recording is.
+//! CI can cache the directory.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use walkdir::WalkDir;
+
+use super::{At, RUNS, StoreError, TrialFolder, make_runs, sub_folders, trial_at};
+use crate::trial::evidence::Meta;
+
+/// Most bytes of all kept trials together.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// How long a trial is kept. Longer than it is used, so that the results of some weeks can be compared.
+const MOST_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// The prefix of a directory that is being written.
+const NEW: &str = ".new-";
+
+/// How long a directory may be being written. After that its process is gone.
+const WRITING: Duration = Duration::from_secs(3600);
+
+/// The kept trials, each of which a comparison may use once.
+#[derive(Debug)]
+pub struct KeptTrials {
+    folder: PathBuf,
+    max_age: Duration,
+    used: Mutex<BTreeSet<PathBuf>>,
+    warnings: Mutex<Vec<String>>,
+}
+
+/// A kept trial.
+#[derive(Debug)]
+pub struct KeptTrial {
+    pub folder: TrialFolder,
+    pub meta: Meta,
+}
+
+impl KeptTrials {
+    /// Those of the repository at `root` that are at most this old.
+    pub fn new(root: &Path, max_age: Duration) -> Self {
+        let folder = root.join(RUNS).join("kept");
+        Self { folder, max_age, used: Mutex::default(), warnings: Mutex::default() }
+    }
+
+    /// Keeps a trial under `key`: `write` writes it to a directory, which is sealed.
+    pub fn add(&self, key: &str, write: impl FnOnce(&TrialFolder) -> Result<(), StoreError>) -> Result<(), StoreError> {
+        if let Some(runs) = self.folder.parent() {
+            make_runs(runs)?;
+        }
+        let of_key = self.folder.join(key);
+        fs::create_dir_all(&of_key).at(&of_key)?;
+        let staged = tempfile::Builder::new().prefix(NEW).tempdir_in(&of_key).at(&of_key)?;
+        let new = trial_at(&staged.path().join("trial"));
+        write(&new)?;
+        new.seal(1)?;
+        // The same trial has the same name, whoever adds it.
+        let name = blake3::hash(serde_json::to_string(&new.meta()?).unwrap_or_default().as_bytes()).to_hex();
+        let place = of_key.join(&name[..32]);
+        match fs::rename(new.path(), &place) {
+            Err(_) if place.exists() => Ok(()),
+            renamed => Ok(renamed.at(&place)?),
+        }
+    }
+
+    /// The trials under `key` that are not used yet and young enough, the first to start first: the trials of a case end with
+    /// one that decided something, so a later one first would be a choice by result.
+    pub fn unused(&self, key: &str) -> Vec<KeptTrial> {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut found = self.read(key);
+        found.retain(|kept| {
+            !used.contains(kept.folder.path()) && age(&kept.meta).is_some_and(|age| age <= self.max_age)
+        });
+        found
+    }
+
+    /// Marks a trial as used. Returns whether it was unused.
+    pub fn take(&self, kept: &KeptTrial) -> bool {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(kept.folder.path().to_path_buf())
+    }
+
+    /// All trials that can be read, by key.
+    pub fn all(&self) -> Vec<(String, Vec<KeptTrial>)> {
+        sub_folders(&self.folder).into_iter().map(|key| (key.clone(), self.read(&key))).collect()
+    }
+
+    /// The trials under `key` in the order in which they started. Passes over what is damaged or no kept trial.
+    fn read(&self, key: &str) -> Vec<KeptTrial> {
+        let of_key = self.folder.join(key);
+        let names = sub_folders(&of_key).into_iter().filter(|name| !name.starts_with(NEW));
+        let mut found = Vec::new();
+        for folder in names.map(|name| trial_at(&of_key.join(name))) {
+            match folder.meta() {
+                Ok(meta) => found.push(KeptTrial { folder, meta }),
+                Err(error) => self.warn(format!("{error}; this kept trial is not used")),
+            }
+        }
+        found.sort_by_key(|kept| (started(&kept.meta), kept.folder.path().to_path_buf()));
+        found
+    }
+
+    /// Removes trials that are too old, then the oldest until the rest has the allowed size.
+    pub fn remove_old(&self) -> Result<(), StoreError> {
+        let (mut bytes, mut all) = (0, Vec::new());
+        for key in sub_folders(&self.folder) {
+            let of_key = self.folder.join(&key);
+            for name in sub_folders(&of_key).into_iter().filter(|name| name.starts_with(NEW)) {
+                let left = of_key.join(name);
+                let written = fs::metadata(&left).and_then(|found| found.modified()).ok();
+                if written.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > WRITING) {
+                    fs::remove_dir_all(&left).at(&left)?;
+                }
+            }
+            all.extend(self.read(&key));
+        }
+        all.sort_by_key(|kept| std::cmp::Reverse(started(&kept.meta)));
+        for kept in all {
+            let files = WalkDir::new(kept.folder.path()).into_iter().flatten();
+            bytes += files.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum::<u64>();
+            if bytes > MOST_BYTES || age(&kept.meta).is_none_or(|age| age > MOST_AGE) {
+                kept.folder.remove()?;
+                // It stays if another trial has the same key.
+                let _ = kept.folder.path().parent().map(fs::remove_dir);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a warning, once.
+    pub fn warn(&self, warning: String) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+
+    /// The warnings so far.
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// When the trial started.
+fn started(meta: &Meta) -> Option<Timestamp> {
+    meta.started.parse().ok()
+}
+
+/// How long ago it started. A start in the future, by another machine's clock, is as far away as one in the past.
+fn age(meta: &Meta) -> Option<Duration> {
+    Some(Timestamp::now().duration_since(started(meta)?).unsigned_abs())
+}
