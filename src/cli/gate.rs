@@ -18,6 +18,7 @@ use skill_evals::agent;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
 use skill_evals::decide::plan::ComparePlan;
+use skill_evals::decide::result::CompareResult;
 use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::lint;
 use skill_evals::process::{git, interrupt};
@@ -27,7 +28,7 @@ use skill_evals::results::summary::Summary;
 use skill_evals::run::changed_skills::changed_skills;
 use skill_evals::run::scheduler;
 use skill_evals::run::skill_version::SkillVersion;
-use skill_evals::settings::{Settings, Stop};
+use skill_evals::settings::{GateSettings, Settings, Stop};
 use skill_evals::store;
 use skill_evals::text::diagnostic::Diagnostic;
 use skill_evals::text::safe;
@@ -40,11 +41,12 @@ const JUNIT: &str = "junit.xml";
 const HELP: &str =
     "The gate lints, replays recordings, finds the skills that differ from the base, and compares their cases
 with the base by running them. If a description changed, it also compares the positive cases of the skills with the most
-similar descriptions. It writes gate.md (a comment for a pull request) and junit.xml.
+similar descriptions. It writes gate.md (a comment for a pull request) and junit.xml. [gate] in evals/evals.toml has the same
+options, and `max_cost_usd` and `require_recordings` of its own.
 
 Exit codes:
   0    passed
-  1    failed: an error of lint, a recorded case that fails, or `broke` or `worse` in the comparison
+  1    failed: an error of lint, a recorded case that fails, or a result of --fail-on in the comparison
   2    could not run
   3    not measured: a case was not measured on both sides, the comparison ended early, or a required recording is missing or stale
   4    undecided: with `--plan until-decided`, the trials do not tell
@@ -55,15 +57,21 @@ Exit codes:
 pub struct GateArgs {
     /// Git reference to compare with [default: the last commit in common with the default branch]
     base: Option<String>,
+    /// Results of the comparison that fail the gate [default: broke,worse]
+    #[arg(long, value_name = "RESULT,…", value_delimiter = ',', value_parser = compare::result_parser())]
+    fail_on: Vec<CompareResult>,
     /// When the comparison stops [default: quick]
     #[arg(long, value_name = "PLAN", value_parser = compare::plan_parser())]
     plan: Option<ComparePlan>,
     /// Maximum number of trials of the comparison [default: by the plan and the number of cases]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
     max_trials: Option<u64>,
-    /// Number of similar skills whose positive cases run too if a description changed
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    neighbors: usize,
+    /// Days for which trials of earlier gates stand for trials of the base; 0 measures all [default: 7]
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(..=365))]
+    max_age_days: Option<u64>,
+    /// Number of similar skills whose positive cases run too if a description changed [default: 2]
+    #[arg(long, value_name = "N")]
+    neighbors: Option<usize>,
     /// Directory for gate.md and junit.xml [default: `gate` next to the runs]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -79,24 +87,26 @@ pub fn gate(mut args: GateArgs) -> CliResult {
         return Err("a gate takes neither --resume nor --background: run it again".into());
     }
     args.start.quiet |= args.markdown;
+    args.start.repository.for_gate = true;
     let (repository, settings, catalog) = args.start.read()?;
+    let asked = args.asked(&settings.gate);
     let root = repository.root.clone();
     let out = args.out.clone().unwrap_or_else(|| store::gate_folder(&root));
     if !args.start.dry_run {
         store::check_out(&out.join(JUNIT))?;
         store::write_whole(&out.join(PAGE), report::unfinished().as_bytes())?;
     }
-    let (commit, base) = base(&repository, args.base.as_deref())?;
+    let (commit, base) = base(&repository, asked.base.as_deref())?;
     let version = SkillVersion::of(&root, &commit, &settings)?;
     let changed = changed_skills(&version, &root, &catalog);
-    let cases = cases_to_compare(&changed, &version.catalog, &catalog, args.neighbors);
+    let cases = cases_to_compare(&changed, &version.catalog, &catalog, asked.neighbors);
     let skills = catalog.skills.len();
     if args.start.dry_run {
         write!(text_stdout(), "{}", report::changes(&base, skills, &changed, &cases))?;
         if cases.is_empty() {
             return Ok(Exit::Clean);
         }
-        let outcome = run_comparison(args, &commit, &base, cases)?;
+        let outcome = run_comparison(&args.start, &asked, &commit, &base, cases)?;
         return Ok(if let LiveOutcome::Exit(exit) = outcome { exit } else { Exit::Clean });
     }
     let markdown = args.markdown;
@@ -111,12 +121,13 @@ pub fn gate(mut args: GateArgs) -> CliResult {
         replayed,
         needs_recordings,
         compared: None,
+        fails: asked.fail_on.clone(),
         ended_early: None,
     };
     // What fails for free is not paid for.
     if !cases.is_empty()
         && results.answer() != GateAnswer::Failed
-        && let LiveOutcome::Compared(live) = run_comparison(args, &commit, &base, cases)?
+        && let LiveOutcome::Compared(live) = run_comparison(&args.start, &asked, &commit, &base, cases)?
     {
         results.ended_early = live.ended_early;
         results.compared = Some(live.compared);
@@ -186,23 +197,48 @@ fn cases_to_compare(changed: &[SkillDifference], before: &Catalog, now: &Catalog
     cases
 }
 
-fn run_comparison(args: GateArgs, commit: &str, base: &str, cases: Vec<String>) -> CliResultOf<LiveOutcome> {
-    let (rule, plan) = (Rule { margin: Some(MARGIN), ..Rule::default() }, args.plan.unwrap_or(ComparePlan::Quick));
-    let sides = compare::against_commit(commit, format!("the skills of {base}"), &rule, plan, args.max_trials);
+impl GateArgs {
+    /// What is asked for: by the command line, else by the settings.
+    fn asked(&self, settings: &GateSettings) -> GateSettings {
+        let mut asked = settings.clone();
+        asked.base = self.base.clone().or(asked.base);
+        if !self.fail_on.is_empty() {
+            asked.fail_on.clone_from(&self.fail_on);
+        }
+        if asked.fail_on.is_empty() {
+            asked.fail_on = CompareResult::HARM.to_vec();
+        }
+        asked.plan = self.plan.unwrap_or(asked.plan);
+        asked.max_trials = self.max_trials.or(asked.max_trials);
+        asked.max_age = self.max_age_days.map_or(asked.max_age, |days| Duration::from_secs(days * 24 * 3600));
+        asked.neighbors = self.neighbors.unwrap_or(asked.neighbors);
+        asked
+    }
+}
+
+fn run_comparison(
+    start: &StartArgs,
+    asked: &GateSettings,
+    commit: &str,
+    base: &str,
+    cases: Vec<String>,
+) -> CliResultOf<LiveOutcome> {
+    let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
+    let sides = compare::against_commit(commit, format!("the skills of {base}"), &rule, asked.plan, asked.max_trials);
     let mut chosen = RunChoices::default();
     chosen.cases = cases;
-    let says_more = !args.start.quiet;
     compare::measure(LiveRequest {
-        start: &args.start,
+        start,
         chosen,
         sides: Some(sides),
         rule,
-        fails: &[],
-        max_trials: args.max_trials,
-        max_age: Some(Duration::from_secs(7 * 24 * 3600)),
+        fails: &asked.fail_on,
+        max_trials: asked.max_trials,
+        max_age: Some(asked.max_age),
         stop: Stop::Settled,
-        remedy: "raise --max-trials, which counts both trials of a pair",
-        says_more,
+        remedy: "raise --max-trials, which counts both trials of a pair, choose another --plan, or fail on other results \
+                 with --fail-on",
+        says_more: !start.quiet,
         json: false,
     })
 }

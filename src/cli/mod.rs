@@ -210,6 +210,9 @@ struct RepositoryArgs {
     /// skills]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
+    /// Whether the settings are those of a gate.
+    #[arg(skip)]
+    for_gate: bool,
 }
 
 impl RepositoryArgs {
@@ -237,7 +240,8 @@ impl RepositoryArgs {
 
     fn read_quietly(&self) -> CliResultOf<(Repository, Settings, Catalog)> {
         let repository = self.open()?;
-        let settings = load::read(&repository.root)?;
+        let read = if self.for_gate { load::read_for_gate } else { load::read };
+        let settings = read(&repository.root)?;
         let catalog = repository.catalog(Layout::of(&settings), Scope::All);
         Ok((repository, settings, catalog))
     }

@@ -29,6 +29,9 @@ impl CompareResult {
     pub const GATED: [Self; 6] =
         [Self::Broke, Self::Worse, Self::Better, Self::NoWorse, Self::NoHarmSeen, Self::Undecided];
 
+    /// The results that speak against a change.
+    pub const HARM: [Self; 2] = [Self::Broke, Self::Worse];
+
     /// The result as words of a sentence.
     pub fn as_str(self) -> &'static str {
         match self {

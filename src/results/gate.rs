@@ -58,6 +58,8 @@ pub struct GateResults {
     pub needs_recordings: bool,
     /// The comparison with the base, if a skill changed that both have.
     pub compared: Option<ComparisonResults>,
+    /// The results of the comparison that fail.
+    pub fails: Vec<CompareResult>,
     /// Why the comparison ended early, if it did.
     pub ended_early: Option<String>,
 }
@@ -92,10 +94,7 @@ impl GateResults {
     pub fn answer(&self) -> GateAnswer {
         let results = self.compared.iter().flat_map(|compared| &compared.comparison.results);
         let has = |wanted: &[CompareResult]| results.clone().any(|result| wanted.contains(result));
-        if !self.problems.is_empty()
-            || self.failing().next().is_some()
-            || has(&[CompareResult::Broke, CompareResult::Worse])
-        {
+        if !self.problems.is_empty() || self.failing().next().is_some() || has(&self.fails) {
             return GateAnswer::Failed;
         }
         if !self.not_measured().is_empty() {

@@ -29,7 +29,15 @@ fn count(problems: usize) -> String {
 
 /// The settings for the repository at `root`: built in, file, environment.
 pub fn read(root: &Path) -> Result<Settings, ConfigError> {
-    let mut settings = read_file(root)?;
+    with_environment(read_file(root)?)
+}
+
+/// The same for a gate, whose table in the file overrides the rest of the file.
+pub fn read_for_gate(root: &Path) -> Result<Settings, ConfigError> {
+    with_environment(read_file(root)?.for_gate())
+}
+
+fn with_environment(mut settings: Settings) -> Result<Settings, ConfigError> {
     // All variables of this program are Unicode.
     let variables =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));

@@ -1,6 +1,7 @@
 //! Settings: built in, then `evals/evals.toml`, then the environment, then the command line.
 
 mod activation;
+mod gate;
 mod isolation;
 mod judge;
 pub mod limits;
@@ -33,6 +34,7 @@ use crate::text::diagnostic::{Diagnostic, nearest};
 use crate::text::relative_path::RelativePath;
 
 pub use activation::ActivationRule;
+pub use gate::GateSettings;
 pub use isolation::{Isolation, IsolationSettings};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
 pub use lint::LintSettings;
@@ -105,6 +107,8 @@ pub struct Settings {
     pub isolation: IsolationSettings,
     /// Which agent judges by the rubric, and when.
     pub judge: JudgeSettings,
+    /// What `gate` does.
+    pub gate: GateSettings,
     /// The severities of problems that `lint` finds.
     pub lint: LintSettings,
     /// The selected cases.
@@ -171,6 +175,7 @@ impl Default for Settings {
             root: None,
             create: Vec::new(),
             judge: JudgeSettings::default(),
+            gate: GateSettings::default(),
             lint: LintSettings::default(),
             selection: TestSelection::default(),
             run_id: None,
@@ -224,6 +229,7 @@ struct SettingsFile {
     mode: BTreeMap<toml::Spanned<String>, OwnMode>,
     #[serde(default)]
     judge: judge::JudgeTable,
+    gate: Option<gate::GateTable>,
     lint: Option<lint::LintTable>,
     mcp: Option<toml::Spanned<server::McpTable>>,
     isolation: Option<Isolation>,
@@ -294,6 +300,9 @@ impl Settings {
             self.prices.0.insert(name, table.price(&mut problems));
         }
         self.judge.apply(file.judge, &mut problems);
+        if let Some(table) = file.gate {
+            self.gate = table.settings(&mut problems);
+        }
         if let Some(table) = file.lint {
             self.lint.apply(table, &mut problems);
         }

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use walkdir::WalkDir;
 
 use super::{At, RUNS, StoreError, TrialFolder, make_runs, sub_folders, trial_at};
+use crate::files::at::PathError;
 use crate::trial::evidence::Meta;
 
 /// Most bytes of all kept trials together.
@@ -97,7 +98,17 @@ impl KeptTrials {
         for folder in names.map(|name| trial_at(&of_key.join(name))) {
             match folder.meta() {
                 Ok(meta) => found.push(KeptTrial { folder, meta }),
-                Err(error) => self.warn(format!("{error}; this kept trial is not used")),
+                Err(error) => {
+                    let at = match error {
+                        StoreError::Damaged { path, .. } | StoreError::Io(PathError { path, .. }) => path,
+                        _ => folder.path().to_path_buf(),
+                    };
+                    let kept = folder.path().display();
+                    self.warn(format!(
+                        "{} is missing or damaged: the kept trial is not used; remove {kept}",
+                        at.display()
+                    ));
+                }
             }
         }
         found.sort_by_key(|kept| (started(&kept.meta), kept.folder.path().to_path_buf()));

@@ -218,18 +218,20 @@ fn a_kept_trial_that_is_damaged_or_graded_by_other_checks_is_measured_again() {
     edit(&stub, "Be brief.");
     assert_eq!(stub.run(&["gate"]).code, 0);
     let starts = stub.starts().len();
-    for (number, folder) in kept(&stub).iter().enumerate() {
-        if number % 2 == 0 {
-            fs::write(folder.join("final.txt"), "Another answer.").expect("a file");
-        }
+    let damaged = kept(&stub);
+    for folder in &damaged {
+        fs::write(folder.join("final.txt"), "Another answer.").expect("a file");
     }
     let foreign = stub.root().join("artifacts/skill-evals/kept/0123/foreign");
     fs::create_dir_all(&foreign).expect("a directory");
     fs::write(foreign.join("meta.json"), "{}").expect("a file");
     let ran = stub.run(&["gate"]);
-    let used = 4 - (stub.starts().len() - starts);
-    assert!(ran.code == 0 && used < 2, "{used} {}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("final.txt") && ran.stderr.contains("this kept trial is not used"), "{}", ran.stderr);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 4), "{}{}", ran.stdout, ran.stderr);
+    for name in ["final.txt", "foreign/digests.json"] {
+        let words = format!("{name} is missing or damaged: the kept trial is not used; remove ");
+        assert!(ran.stderr.contains(&words), "{}", ran.stderr);
+    }
+    damaged.iter().for_each(|folder| fs::remove_dir_all(folder).expect("a directory"));
     let table = stub.root().join("evals/skills/tidy/prompts.csv");
     let text = fs::read_to_string(&table).expect("cases");
     fs::write(&table, text.replace(",Fine", ",Fin")).expect("cases");
@@ -237,4 +239,54 @@ fn a_kept_trial_that_is_damaged_or_graded_by_other_checks_is_measured_again() {
     let ran = stub.run(&["gate"]);
     assert_eq!((ran.code, stub.starts().len()), (0, starts + 4), "{}{}", ran.stdout, ran.stderr);
     assert_eq!(kept_line(&ran.stdout), None, "{}", ran.stdout);
+}
+
+#[test]
+fn the_settings_say_what_a_gate_does_and_the_command_line_overrides_them() {
+    let stub = recorded(3);
+    edit(&stub, "Be brief.");
+    let gate = |table: &str| {
+        let table = format!("{ALLOWED}[gate]\n{table}");
+        stub.settings(&table);
+    };
+    gate("base = \"mian\"");
+    let ran = stub.run(&["gate"]);
+    assert!(ran.code == 2 && ran.stderr.contains("unknown git commit \"mian\""), "{}", ran.stderr);
+    gate("base = \"mian\"\nfail_on = [\"no-harm-seen\"]\nmax_age_days = 0");
+    let ran = stub.run(&["gate", "main"]);
+    assert!(ran.code == 1 && ran.stdout.ends_with("gate: failed\n"), "{}{}", ran.stdout, ran.stderr);
+    let starts = stub.starts().len();
+    let ran = stub.run(&["gate", "main", "--fail-on", "broke"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 6), "{}{}", ran.stdout, ran.stderr);
+    let ran = stub.run(&["gate", "main", "--fail-on", "broke", "--max-age-days", "1"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 9), "{}{}", ran.stdout, ran.stderr);
+    gate("require_recordings = true");
+    fs::remove_dir_all(stub.root().join("evals/recordings/tidy/c0")).expect("a recording");
+    let ran = stub.run(&["gate"]);
+    assert!(ran.code == 3 && ran.stdout.contains("1 without a recording: "), "{}", ran.stdout);
+    gate("max_cost_usd = 0.5");
+    let ran = stub.run(&["gate"]);
+    assert!(ran.code == 2 && ran.stderr.contains("a limit in dollars cannot be enforced"), "{}", ran.stderr);
+    gate("fail_on = [\"brok\"]\nplan = \"slow\"\nmax_trials = 1\nmax_cost_usd = 0.0\nneighbors = -1");
+    let ran = stub.run(&["gate"]);
+    for words in [
+        "unknown result `brok`; known: broke, worse,",
+        "unknown plan `slow`; known: quick,",
+        "`max_trials` is 1; expected 2 to 1000000",
+        "`max_cost_usd` is 0; expected above 0",
+        "`neighbors` is -1; expected 0 to 1000",
+    ] {
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_gate_that_can_never_fail_is_refused_before_it_costs_anything() {
+    let stub = recorded(3);
+    edit(&stub, "Be brief.");
+    let starts = stub.starts().len();
+    let ran = stub.run(&["gate", "--max-trials", "2"]);
+    assert_eq!((ran.code, stub.starts().len()), (2, starts), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("this gate can never fail at these numbers: it takes "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("or fail on other results with --fail-on"), "{}", ran.stderr);
 }

@@ -5,12 +5,9 @@ use skill_evals::decide::Rule;
 use skill_evals::decide::plan::UnreachableResult;
 use skill_evals::decide::result::CompareResult;
 
-/// What fails if `--gate` is not given.
-const HARM: [CompareResult; 2] = [CompareResult::Broke, CompareResult::Worse];
-
 /// The exit code of a comparison with these results.
 pub fn exit(results: &[CompareResult], gate: &[CompareResult]) -> Exit {
-    let fails = if gate.is_empty() { &HARM } else { gate };
+    let fails = if gate.is_empty() { &CompareResult::HARM } else { gate };
     if results.contains(&CompareResult::NothingMeasured) {
         Exit::Infrastructure
     } else if results.iter().any(|result| fails.contains(result)) {
@@ -30,7 +27,7 @@ pub fn check(
     (numbers, remedy): (&str, &str),
     reach: impl Fn(CompareResult) -> Result<(), UnreachableResult>,
 ) -> Result<(), String> {
-    let fails = if gate.is_empty() { &HARM } else { gate };
+    let fails = if gate.is_empty() { &CompareResult::HARM } else { gate };
     let passes: Vec<CompareResult> =
         CompareResult::GATED.into_iter().filter(|result| !fails.contains(result)).collect();
     if passes.is_empty() {

@@ -204,7 +204,12 @@ impl Init<'_> {
     fn settings(&mut self) -> Result<(), InitError> {
         let folder = self.layout.package.strip_prefix(&self.layout.root).unwrap_or(Path::new(""));
         let line = stubs::line(folder, "skill_evals");
-        let text = format!("# Once the harness adds custom checks, this line makes every command ask it:\n# {line}\n");
+        let text = format!(
+            "# Once the harness adds custom checks, this line makes every command ask it:\n# {line}\n\n\
+             # What `skill-evals gate` compares a change with, what fails it, and what it may cost:\n\
+             # [gate]\n# base = \"origin/main\"\n# fail_on = [\"broke\", \"worse\"]\n# plan = \"quick\"\n\
+             # max_cost_usd = 5.0\n# require_recordings = true\n"
+        );
         self.new_file(&self.layout.root.join(FILE), &text, "")
     }
 

@@ -1,0 +1,124 @@
+//! `[gate]`: what `skill-evals gate` compares, what fails it, and what it may cost.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::decide::plan::ComparePlan;
+use crate::decide::result::CompareResult;
+use crate::settings::{Problems, Settings};
+
+/// How old a trial of an earlier gate may be that stands for one of the base.
+const MAX_AGE_DAYS: i64 = 7;
+
+/// How many similar skills run if a description changed.
+const NEIGHBORS: i64 = 2;
+
+/// What a gate does if its command line does not say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GateSettings {
+    /// The git reference to compare with; `None` for the last commit in common with the default branch.
+    pub base: Option<String>,
+    /// The results that fail it; none for `broke` and `worse`.
+    pub fail_on: Vec<CompareResult>,
+    /// When its comparison stops.
+    pub plan: ComparePlan,
+    /// Maximum number of trials; `None` for that of the plan.
+    pub max_trials: Option<u64>,
+    /// How old a trial of an earlier gate may be that stands for one of the base.
+    pub max_age: Duration,
+    /// Number of similar skills whose positive cases run too if a description changed.
+    pub neighbors: usize,
+    max_cost_usd: Option<f64>,
+    require_recordings: Option<bool>,
+}
+
+impl Default for GateSettings {
+    fn default() -> Self {
+        Self {
+            base: None,
+            fail_on: Vec::new(),
+            plan: ComparePlan::Quick,
+            max_trials: None,
+            max_age: days(MAX_AGE_DAYS),
+            neighbors: usize::try_from(NEIGHBORS).unwrap_or_default(),
+            max_cost_usd: None,
+            require_recordings: None,
+        }
+    }
+}
+
+/// `[gate]` as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GateTable {
+    base: Option<String>,
+    #[serde(default)]
+    fail_on: Vec<Spanned<String>>,
+    plan: Option<Spanned<String>>,
+    max_trials: Option<Spanned<i64>>,
+    max_cost_usd: Option<Spanned<f64>>,
+    max_age_days: Option<Spanned<i64>>,
+    require_recordings: Option<bool>,
+    neighbors: Option<Spanned<i64>>,
+}
+
+impl GateTable {
+    pub(super) fn settings(self, problems: &mut Problems<'_>) -> GateSettings {
+        let mut settings = GateSettings { base: self.base, ..GateSettings::default() };
+        settings.require_recordings = self.require_recordings;
+        for name in &self.fail_on {
+            match name.get_ref().parse() {
+                Ok(result) => settings.fail_on.push(result),
+                Err(_) => {
+                    let known = CompareResult::GATED.map(|known| known.as_str().replace(' ', "-")).join(", ");
+                    problems.add(name.span(), format!("unknown result `{}`; known: {known}", name.get_ref()));
+                }
+            }
+        }
+        if let Some(plan) = &self.plan {
+            match plan.get_ref().parse() {
+                Ok(plan) => settings.plan = plan,
+                Err(_) => {
+                    let known = ComparePlan::ALL.map(ComparePlan::as_str).join(", ");
+                    problems.add(plan.span(), format!("unknown plan `{}`; known: {known}", plan.get_ref()));
+                }
+            }
+        }
+        let mut number = |key: &str, written: Option<Spanned<i64>>, least: i64, most: i64| {
+            let written = written?;
+            let found = Some(*written.get_ref()).filter(|number| (least..=most).contains(number));
+            if found.is_none() {
+                problems.add(written.span(), format!("`{key}` is {}; expected {least} to {most}", written.get_ref()));
+            }
+            found
+        };
+        settings.max_trials = number("max_trials", self.max_trials, 2, 1_000_000).and_then(|n| u64::try_from(n).ok());
+        settings.max_age = number("max_age_days", self.max_age_days, 0, 365).map_or(settings.max_age, days);
+        if let Some(neighbors) = number("neighbors", self.neighbors, 0, 1000) {
+            settings.neighbors = usize::try_from(neighbors).unwrap_or_default();
+        }
+        if let Some(cost) = self.max_cost_usd {
+            settings.max_cost_usd = Some(*cost.get_ref()).filter(|cost| *cost > 0.0 && cost.is_finite());
+            if settings.max_cost_usd.is_none() {
+                problems.add(cost.span(), format!("`max_cost_usd` is {}; expected above 0", cost.get_ref()));
+            }
+        }
+        settings
+    }
+}
+
+impl Settings {
+    /// The settings of the file for a gate: its table overrides the rest.
+    #[must_use]
+    pub fn for_gate(mut self) -> Self {
+        self.max_cost_usd = self.gate.max_cost_usd.or(self.max_cost_usd);
+        self.require_recordings = self.gate.require_recordings.or(self.require_recordings);
+        self
+    }
+}
+
+fn days(days: i64) -> Duration {
+    Duration::from_secs(u64::try_from(days).unwrap_or_default() * 24 * 3600)
+}
