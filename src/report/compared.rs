@@ -209,6 +209,31 @@ pub fn changed(case: &CaseChange) -> Option<String> {
     case.changed.then(|| format!("changed (p = {})", probability(case.adjusted)))
 }
 
+/// How sure it is that a case moved; `None` if the results of the comparison already say that cases moved this way.
+pub fn certainty(case: &CaseChange, comparison: &Comparison) -> Option<String> {
+    let moved: &[CompareResult] =
+        if case.difference() < 0.0 { &[CompareResult::Broke, CompareResult::Worse] } else { &[CompareResult::Better] };
+    let is_said = moved.iter().any(|result| comparison.results.contains(result));
+    changed(case).or_else(|| (!is_said).then(|| "may be noise".to_owned()))
+}
+
+/// A side by name: `main (4a8abee36477)`, `working tree`.
+pub fn side_name(label: &str) -> &str {
+    ["the skills of ", "the "].into_iter().find_map(|prefix| label.strip_prefix(prefix)).unwrap_or(label)
+}
+
+/// Both sides by the shortest names that tell them apart: `main` and `working tree`.
+pub fn short_names((baseline, candidate): (&str, &str)) -> (String, String) {
+    let [long_baseline, long_candidate] = [baseline, candidate].map(side_name);
+    let [short_baseline, short_candidate] =
+        [long_baseline, long_candidate].map(|name| name.split_once(" (").map_or(name, |(short, _)| short));
+    if short_baseline == short_candidate {
+        (long_baseline.to_owned(), long_candidate.to_owned())
+    } else {
+        (short_baseline.to_owned(), short_candidate.to_owned())
+    }
+}
+
 /// How many cases have the same result on both sides.
 pub fn the_same(count: usize) -> String {
     format!("{} the same in both", counted(count, "case"))

@@ -1,6 +1,7 @@
 //! The results of runs as data: trials read from the store, and what is computed from them. `report` turns them into text.
 
 pub mod activation_shift;
+pub mod changed_texts;
 pub mod compared;
 pub mod estimate;
 pub mod gate;

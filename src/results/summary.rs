@@ -157,6 +157,20 @@ impl TrialCounts {
         self.retries += u64::from(record.attempts.saturating_sub(1));
     }
 
+    /// These trials and others.
+    #[must_use]
+    pub fn and(self, other: &Self) -> Self {
+        Self {
+            passed: self.passed + other.passed,
+            failed: self.failed + other.failed,
+            errors: self.errors + other.errors,
+            unscored: self.unscored + other.unscored,
+            duration_ms: self.duration_ms + other.duration_ms,
+            spent: self.spent.and(other.spent),
+            retries: self.retries + other.retries,
+        }
+    }
+
     /// All trials that ended.
     pub fn ended(&self) -> usize {
         self.passed + self.failed + self.errors + self.unscored

@@ -72,7 +72,7 @@ pub struct Redactors {
 }
 
 impl Redactors {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &Settings) -> Self {
         // A value that is not Unicode cannot be a key.
         let variables =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));

@@ -29,7 +29,7 @@ pub mod history;
 pub mod import;
 mod judge;
 pub mod kept;
-mod live;
+pub mod live;
 mod measure;
 pub mod merge;
 pub mod opening;

@@ -10,7 +10,6 @@ mod shared;
 mod staging;
 mod trial_folder;
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -23,8 +22,7 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::files::at::{At, PathError};
-use crate::files::{below, bounded};
-use crate::skill::SKILL_FILE;
+use crate::files::bounded;
 use crate::text::diagnostic::suggest;
 use crate::trial::id::TrialId;
 use crate::trial::shard::Shard;
@@ -300,19 +298,6 @@ impl RunFolder {
     /// The run's copy of the skills of a commit, or of the working tree.
     pub fn snapshot(&self, commit: Option<&str>) -> PathBuf {
         self.path.join(snapshot_name(commit))
-    }
-
-    /// The SKILL.md of each skill in the run's copy of the working tree's skills, by slug, if it is text.
-    pub fn skill_texts(&self) -> BTreeMap<String, String> {
-        let snapshot = self.snapshot(None);
-        let mut texts = BTreeMap::new();
-        for slug in sub_folders(&snapshot) {
-            let content = below::read(&snapshot, &Path::new(&slug).join(SKILL_FILE), bounded::MAX_FILE).ok();
-            if let Some(text) = content.and_then(|content| String::from_utf8(content).ok()) {
-                texts.insert(slug, text);
-            }
-        }
-        texts
     }
 
     /// The HTML report of this run alone.

@@ -3,6 +3,12 @@ import { assert, click, open, picture, text, texts, withPage } from "./page.mjs"
 await withPage(async (page) => {
   await open(page);
   assert.match(await text(page, "h1"), /points/);
+  // What differs in the skills is on the first screen, next to the cases that moved.
+  await page.waitForSelector("#edits ins");
+  assert.ok((await text(page, "#edits ins")).includes("one sentence") && (await text(page, "#edits del")).includes("two sentences"));
+  assert.match(await text(page, "#edits summary"), /^greeting\/SKILL\.md changed$/);
+  const [moved, edits] = await page.$$eval(".changes, #edits", (all) => all.map((one) => one.getBoundingClientRect().toJSON()));
+  assert.ok(edits.left >= moved.right && edits.top === moved.top && edits.top < 500);
   assert.ok((await text(page, ".changes")).includes("greeting/implicit"));
   const all = (await texts(page, ".rows .row")).length;
   await click(page, ".tick input");
@@ -20,10 +26,9 @@ await withPage(async (page) => {
   await click(page, "#changed-only");
   assert.ok((await visible()) > changed, "events that are the same come back");
   await picture(page, "light", true);
-  assert.ok((await texts(page, "#one section")).some((section) => section.includes("must-include")));
-  const skills = await page.$$("#one section");
-  assert.ok(skills.length >= 2);
-  assert.ok((await texts(page, "pre.words ins")).join("").includes("one") && (await texts(page, "pre.words del")).join("").includes("two"));
+  // What a check expects, and what it found on both sides.
+  const check = (await texts(page, "#one .checks > li")).find((one) => one.startsWith("must-include"));
+  assert.ok(check.includes("expected: ") && check.includes("AHOY") && check.includes("pass") && check.includes("fail"), check);
   // Events have addresses: those of the trial that is named, and those of the other one.
   const last = await page.$$eval(".side[id]", (all) => all.at(-1).id);
   await open(page, "#t=greeting/implicit/codex/3&w=1&e=" + last.slice(1));

@@ -1,15 +1,16 @@
-import { assert, choose, click, open, settled, text, texts, withPage } from "./page.mjs";
+import { assert, choose, click, isShown, open, settled, tab, text, texts, withPage } from "./page.mjs";
 
 await withPage(async (page) => {
   await open(page);
   const rows = () => texts(page, ".rows .row .case");
   const all = await rows();
-  await choose(page, "verdict", "error");
+  assert.equal(await isShown(page, '.filters [name="case"]'), false);
+  await tab(page, "error");
   assert.deepEqual((await texts(page, ".rows .dot")).length, 1);
-  await choose(page, "verdict", "");
+  await tab(page, "");
   await choose(page, "skill", "minutes");
   assert.ok((await rows()).every((row) => row.startsWith("minutes/")));
-  assert.ok(await page.$('.filters [name="case"]'), "the cases of a skill can be chosen once it is");
+  assert.ok(await isShown(page, '.filters [name="case"]'), "the cases of a skill can be chosen once it is");
   await choose(page, "case", "weekly");
   assert.equal((await rows()).length, 1);
   await click(page, ".clear");
@@ -34,11 +35,15 @@ await withPage(async (page) => {
   const figures = () => page.$$eval(".rows .row", (rows) => rows.map((row) => [".case", ".share", ".why", ".took", ".tokens"].map((part) => row.querySelector(part).textContent).join("|")));
   await click(page, ".clear");
   const whole = new Set(await figures());
+  const tabs = await texts(page, ".tabs a");
+  assert.deepEqual(tabs.map((one) => one.split(" ")[0]), ["all", "fail", "error", "pass"]);
+  assert.equal(tabs.slice(1).reduce((sum, one) => sum + Number(one.split(" ")[1]), 0), Number(tabs[0].split(" ")[1]), tabs.join());
   for (const [name, value] of [["verdict", "fail"], ["verdict", "pass"], ["verdict", "error"], ["skill", "greeting"], ["check", "deletes-nothing"]]) {
-    await choose(page, name, value);
+    await (name === "verdict" ? tab(page, value) : choose(page, name, value));
     const left = await figures();
+    assert.deepEqual(await texts(page, ".tabs a"), tabs, "a filter changes no number of a tab");
     assert.ok(left.length > 0 && left.every((row) => whole.has(row)), name + " " + value + ": " + left);
-    await choose(page, name, "");
+    await (name === "verdict" ? tab(page, "") : choose(page, name, ""));
   }
   await page.type('[name="q"]', "guest list");
   await page.waitForFunction(() => document.querySelectorAll(".rows .row").length === 1);

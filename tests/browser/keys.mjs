@@ -35,6 +35,17 @@ await withPage(async (page) => {
   await press("p", "Escape");
   assert.ok(await isShown(page, "#all"));
   assert.equal(await active("href"), first, "back where the list was left");
+  // The keys are listed under one of them, which the next Esc closes and nothing else.
+  for (const where of [trial, "#"]) {
+    await page.evaluate((hash) => (location.hash = hash), where);
+    await settled(page);
+    await press("?");
+    assert.ok(await isShown(page, "dialog"));
+    assert.ok((await page.$eval("dialog", (one) => one.textContent)).includes("next, previous trial"));
+    await press("n", "Escape");
+    assert.equal(await page.$eval("dialog", (one) => one.open), false);
+    assert.equal(await isShown(page, "#one"), where === trial);
+  }
   // Everything that can be clicked can be reached by Tab.
   const unreachable = await page.$$eval("a, button, select, input, summary", (all) => all.filter((one) => one.tabIndex < 0).length);
   assert.equal(unreachable, 0);

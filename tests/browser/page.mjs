@@ -76,6 +76,15 @@ export async function choose(page, name, value) {
   return settled(page);
 }
 
+/** Opens the tab of this verdict. */
+export async function tab(page, verdict) {
+  await page.$$eval(".tabs a", (tabs, verdict) => tabs.find((one) => one.className === verdict).click(), verdict);
+  return settled(page);
+}
+
+/** How far the page is wider than the window, in pixels. */
+export const tooWide = (page) => page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth));
+
 /** A picture beside the page, for people. */
 export async function picture(page, name, fullPage = false) {
   await page.screenshot({ path: file.replace(/\.html$/, "") + "-" + name + ".png", fullPage });

@@ -89,7 +89,7 @@ test("an address is read back as it was written, and a broken one breaks nothing
 
 const index = {
   runs: ["new", "old"],
-  compares: true,
+  sides: ["main", "working tree"],
   not_run: [],
   names: ["s", "c", "d", "m", "must-include"],
   rows: [
@@ -138,7 +138,7 @@ function rowsWith(runs, trials, notRun = []) {
   const names = ["s", "m", ...trials.map((trial) => trial[2]), ...notRun.map((trial) => trial[2])];
   const row = ([run, arm, id, n, verdict, answer]) => ({ run, ...(arm === "a" ? { before: 1 } : {}), skill: 0, case: names.indexOf(id), mode: 1, n, verdict, failed: [], unknown: [], ms: 1, answer, calls: "", kept: true });
   const missing = (trial) => ({ ...row(trial), ms: undefined, why: "the run was stopped" });
-  return page.rowsOf({ runs, compares: true, names, rows: trials.map(row), not_run: notRun.map(missing) });
+  return page.rowsOf({ runs, sides: ["main", "working tree"], names, rows: trials.map(row), not_run: notRun.map(missing) });
 }
 
 test("another number of repeats is no difference by itself", () => {

@@ -3,7 +3,7 @@
 mod reader;
 mod sessions;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -12,12 +12,13 @@ use clap::Args;
 use self::reader::ReportReader;
 use super::named_runs;
 use super::{CliResult, CliResultOf, RepositoryArgs, own_checks};
-use crate::cli::exit_code;
+use crate::cli::exit_code::{self, Exit};
 use crate::cli::output::text_stdout;
 use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::process::brief;
+use skill_evals::report::compared::short_names;
 use skill_evals::report::html::overview::{self, Overview};
-use skill_evals::report::html::page::ChangedSkill;
+use skill_evals::results::changed_texts::changed_texts;
 use skill_evals::results::compared::{self, ComparisonResults};
 use skill_evals::results::side_results::SideReader;
 use skill_evals::results::stored_comparison;
@@ -25,6 +26,7 @@ use skill_evals::results::stored_sides::{self, TrialSide};
 use skill_evals::results::summary::Summary;
 use skill_evals::results::trend::{self, TrendFilter, TrendPoint};
 use skill_evals::run::context::RunContext;
+use skill_evals::run::live::Redactors;
 use skill_evals::store::{self, RunFolder};
 use skill_evals::text::diagnostic::shown_path;
 use skill_evals::text::safe;
@@ -33,6 +35,9 @@ use skill_evals::trial::run_record::ComparedSides;
 
 /// The most runs in the history.
 const MAX_RUNS: usize = 20;
+
+/// The default of `--max-size`.
+const MAX_SIZE: u64 = 50_000_000;
 
 /// The most skills that have a history of their own.
 const MAX_SKILLS: usize = 30;
@@ -75,25 +80,59 @@ pub fn report(args: &ReportArgs) -> CliResult {
     if args.open && output == Path::new(store::STDOUT) {
         return Err("--open needs a file, and -o - writes none".into());
     }
-    let mut run = RunContext::new(repository.root, settings, catalog);
+    let run = RunContext::new(root.clone(), settings, catalog);
+    let (trials, exit) = write(run, &runs, &against, &output, args.max_size)?;
+    if output != Path::new(store::STDOUT) {
+        let size = std::fs::metadata(&output).map_or(0, |metadata| metadata.len());
+        let shown = safe::line(&shown_path(root, &output).display().to_string());
+        writeln!(text_stdout(), "{shown} ({trials} trials, {} KB)", size.div_ceil(1000))?;
+        if args.open {
+            brief::open(&output)?;
+        }
+    }
+    Ok(exit)
+}
+
+/// Writes the report of the run in the directory `run`, of the repository at `root`.
+#[expect(dead_code, reason = "for the gate")]
+pub fn write_run(root: &Path, run: &Path, output: &Path) -> CliResultOf<()> {
+    let (repository, settings, catalog) =
+        RepositoryArgs { root: Some(root.to_path_buf()), for_gate: false }.read_quietly()?;
+    let context = RunContext::new(repository.root, settings, catalog);
+    write(context, &[RunFolder::at(run)], &[], output, MAX_SIZE)?;
+    Ok(())
+}
+
+/// Writes the report of these runs, and returns the number of their trials and the exit code.
+fn write(
+    mut run: RunContext,
+    runs: &[RunFolder],
+    against: &[RunFolder],
+    output: &Path,
+    max_size: u64,
+) -> CliResultOf<(usize, Exit)> {
     // Recordings have no grades.
-    if runs.iter().chain(&against).any(|run| !named_runs::has_own_trials(run)) {
+    if runs.iter().chain(against).any(|run| !named_runs::has_own_trials(run)) {
         run.own_checks = own_checks(&run.root)?;
     }
-    let sides = if against.is_empty() { sides_of(&runs)? } else { None };
-    let ids = runs.iter().chain(&against).map(|run| run.id().to_owned()).collect();
-    let mut reader = ReportReader::new(&run, ids, sides.is_some() || !against.is_empty())?;
-    reader.pairs = sides.as_ref().map(|(_, pairs)| pairs.clone()).unwrap_or_default();
-    let (summary, trials) = reader.read(0, &runs)?;
-    reader.only_mode = only_mode(&against, &trials)?;
-    let candidate = TrialSide { label: label(&runs), trials, mode: None };
-    let (_, trials) = reader.read(runs.len(), &against)?;
-    let baseline = TrialSide { label: label(&against), trials, mode: None };
+    let of_run = if against.is_empty() { sides_of(runs)? } else { None };
+    let labels = match &of_run {
+        Some((sides, _)) => Some((sides.baseline.label.clone(), sides.candidate.label.clone())),
+        None => (!against.is_empty()).then(|| (label(against), label(runs))),
+    };
+    let ids = runs.iter().chain(against).map(|run| run.id().to_owned()).collect();
+    let mut reader = ReportReader::new(&run, ids, labels.as_ref().map(|(a, b)| short_names((a, b))))?;
+    reader.pairs = of_run.as_ref().map(|(_, pairs)| pairs.clone()).unwrap_or_default();
+    let (summary, trials) = reader.read(0, runs)?;
+    reader.only_mode = only_mode(against, &trials)?;
+    let candidate = TrialSide { label: label(runs), trials, mode: None };
+    let (summary_against, trials) = reader.read(runs.len(), against)?;
+    let baseline = TrialSide { label: label(against), trials, mode: None };
     if reader.index.rows.is_empty() && reader.unreadable == 0 {
-        return Err(super::no_trials(&candidate.label, &runs).into());
+        return Err(super::no_trials(&candidate.label, runs).into());
     }
-    reader.keep_within(args.max_size);
-    let compared = match (&sides, runs.as_slice()) {
+    reader.keep_within(max_size);
+    let compared = match (&of_run, runs) {
         (Some((sides, _)), [run]) => {
             Some(stored_comparison::compared(run, sides, &stored_comparison::course(run, sides)?)?)
         }
@@ -101,25 +140,29 @@ pub fn report(args: &ReportArgs) -> CliResult {
         _ => Some(compare(&baseline, &candidate)?),
     };
     let history = history(&run.root, &summary);
-    let overview = overview::overview(&Overview {
+    let overview = Overview {
         summary: &summary,
         compared: compared.as_ref(),
+        against: (!against.is_empty()).then_some(&summary_against),
+        baseline_modes: &reader.pairs.keys().map(|id| id.mode.clone()).collect(),
         created: &reader.created,
         agents: &reader.agents,
         history: &history,
         notes: &reader.notes,
-    });
-    let skills = changed_skills(&against, &runs);
-    store::write_out(&output, |file| reader.write(file, &overview::title(&summary), &overview, &skills))?;
-    if output != Path::new(store::STDOUT) {
-        let size = std::fs::metadata(&output).map_or(0, |metadata| metadata.len());
-        let shown = safe::line(&shown_path(&run.root, &output).display().to_string());
-        writeln!(text_stdout(), "{shown} ({} trials, {} KB)", reader.index.rows.len(), size.div_ceil(1000))?;
-        if args.open {
-            brief::open(&output)?;
+    };
+    let (title, overview) = (overview::title(&overview), overview::overview(&overview));
+    let redactor = Redactors::new(&run.settings).masking(Vec::new());
+    let edits = match (of_run.as_ref().map(|(sides, _)| sides), runs, against) {
+        // Without skills, and with the same ones again, there is nothing to compare.
+        (Some(sides), [run], _) if [&sides.baseline, &sides.candidate].iter().all(|side| !side.without) => {
+            let [before, after] = [&sides.baseline, &sides.candidate].map(|side| run.snapshot(side.commit.as_deref()));
+            changed_texts(&before, &after, &redactor)
         }
-    }
-    Ok(reader.exit(&summary))
+        (None, [after], [before]) => changed_texts(&before.snapshot(None), &after.snapshot(None), &redactor),
+        _ => Vec::new(),
+    };
+    store::write_out(output, |file| reader.write(file, &title, &overview, &edits))?;
+    Ok((reader.index.rows.len(), reader.exit(&summary)))
 }
 
 fn label(runs: &[RunFolder]) -> String {
@@ -153,22 +196,6 @@ fn only_mode(against: &[RunFolder], reported: &SideReader) -> CliResultOf<Option
     // `compare` reports sides that cannot be compared.
     let differs = !modes.is_empty() && stored_sides::by_mode(&modes, &reported) == Ok(false);
     Ok(reported.first().filter(|_| differs).map(|mode| (*mode).to_owned()))
-}
-
-/// The skills whose texts differ between the runs, if each side has one run.
-fn changed_skills(against: &[RunFolder], runs: &[RunFolder]) -> Vec<ChangedSkill> {
-    let ([before], [after]) = (against, runs) else { return Vec::new() };
-    let (before, after) = (before.skill_texts(), after.skill_texts());
-    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let mut changed = Vec::new();
-    for skill in names {
-        let before = before.get(skill).cloned().unwrap_or_default();
-        let after = after.get(skill).cloned().unwrap_or_default();
-        if before != after {
-            changed.push(ChangedSkill { skill: skill.clone(), before, after });
-        }
-    }
-    changed
 }
 
 /// The latest runs of this repository, for all skills together and for each alone.

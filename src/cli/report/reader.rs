@@ -11,8 +11,9 @@ use skill_evals::files::bounded;
 use skill_evals::report::html::document::{JudgeDialogue, TrialDocument, WrittenFile};
 use skill_evals::report::html::index::Index;
 use skill_evals::report::html::packing::{PackedDocument, Packer};
-use skill_evals::report::html::page::{self, ChangedSkill};
+use skill_evals::report::html::page;
 use skill_evals::report::trial::again;
+use skill_evals::results::changed_texts::ChangedText;
 use skill_evals::results::not_run::NotRunReasons;
 use skill_evals::results::side_results::SideReader;
 use skill_evals::results::summary::Summary;
@@ -48,10 +49,10 @@ pub struct ReportReader<'a> {
 }
 
 impl<'a> ReportReader<'a> {
-    pub fn new(run: &'a RunContext, runs: Vec<String>, compares: bool) -> CliResultOf<Self> {
+    pub fn new(run: &'a RunContext, runs: Vec<String>, sides: Option<(String, String)>) -> CliResultOf<Self> {
         Ok(Self {
             run,
-            index: Index::new(runs, compares),
+            index: Index::new(runs, sides),
             packer: Packer::default(),
             sessions: Sessions::new()?,
             created: BTreeSet::new(),
@@ -135,7 +136,9 @@ impl<'a> ReportReader<'a> {
         if is_baseline {
             Some(self.only_mode.clone().unwrap_or_else(|| id.mode.clone()))
         } else {
-            self.pairs.get(id).cloned()
+            // A trial that was not run may have no pair.
+            let same_mode = || self.pairs.iter().find(|(other, _)| other.mode == id.mode).map(|(_, mode)| mode);
+            self.pairs.get(id).or_else(same_mode).cloned()
         }
     }
 
@@ -189,9 +192,9 @@ impl<'a> ReportReader<'a> {
     }
 
     /// Writes the page.
-    pub fn write(&mut self, out: &mut File, title: &str, overview: &str, skills: &[ChangedSkill]) -> io::Result<()> {
+    pub fn write(&mut self, out: &mut File, title: &str, overview: &str, edits: &[ChangedText]) -> io::Result<()> {
         let mut out = BufWriter::new(out);
-        page::begin(&mut out, title, overview, &self.index, skills)?;
+        page::begin(&mut out, title, overview, &self.index, edits)?;
         let (rows, packer) = (&self.index.rows, &mut self.packer);
         self.sessions.each(|at| rows[at].kept, |at, packed| packer.write(&mut out, at, packed))?;
         page::end(&mut out)?;

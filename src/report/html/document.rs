@@ -1,10 +1,14 @@
 //! A trial's data as the page shows it when the trial is opened.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
 
+use serde::Serialize;
+use serde_json::Value;
+
+use super::prose;
 use crate::grade::rubric::Judgment;
 use crate::report::trial::{self, goal, scripted};
-use crate::results::timeline::{CheckFinding, EventPart, Timeline, TimelineEvent};
+use crate::results::timeline::{CheckFinding, EventKind, EventPart, Timeline, TimelineEvent};
 use crate::trial::evidence::Evidence;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{CheckResult, Grade, Metrics, Verdict};
@@ -50,6 +54,9 @@ pub struct TrialDocument<'a> {
     facts: Vec<(&'static str, String)>,
     checks: Vec<LocatedCheck<'a>>,
     entries: &'a [TimelineEvent],
+    /// The final messages that are Markdown, by the place of their event.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    answers: BTreeMap<usize, Vec<Value>>,
     dropped: u64,
     metrics: &'a Metrics,
     files: Vec<WrittenFile>,
@@ -103,6 +110,7 @@ impl<'a> TrialDocument<'a> {
             facts: facts(evidence),
             checks: checks.map(|(check, finding)| located(check, finding, timeline)).collect(),
             entries: &timeline.entries,
+            answers: answers(timeline),
             dropped: timeline.dropped,
             metrics: &grade.metrics,
             files,
@@ -120,6 +128,16 @@ fn facts(evidence: &Evidence<'_>) -> Vec<(&'static str, String)> {
     facts.extend(meta.changes.iter().map(|change| ("during the session", change.summary())));
     facts.extend(meta.not_enforced.iter().map(|open| ("not enforced", open.clone())));
     facts
+}
+
+fn answers(timeline: &Timeline) -> BTreeMap<usize, Vec<Value>> {
+    let mut answers = BTreeMap::new();
+    for (at, event) in timeline.entries.iter().enumerate() {
+        if let EventKind::Said { text, answer: true } = &event.what {
+            answers.extend(prose::tree(text).map(|nodes| (at, nodes)));
+        }
+    }
+    answers
 }
 
 fn located<'a>(check: &'a CheckResult, finding: &CheckFinding, timeline: &Timeline) -> LocatedCheck<'a> {

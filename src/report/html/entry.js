@@ -25,8 +25,11 @@ function nameOf(entry) {
   return entry.kind === "said" && entry.answer ? "Answer" : KINDS[entry.kind] || entry.kind;
 }
 
-/** An event with its number, its own address, and the pieces that decided checks: [{ part, from, to }]. */
-function entryView(entry, number, pieces, link) {
+/**
+ * An event with its number, its own address, and the pieces that decided checks: [{ part, from, to }]. `nodes` is a final
+ * message as prose.rs reads it.
+ */
+function entryView(entry, number, pieces, link, nodes) {
   const of = (part) => pieces.filter((piece) => piece.part === part);
   const depth = Math.min(entry.depth || 0, 4);
   const name = nameOf(entry);
@@ -47,12 +50,20 @@ function entryView(entry, number, pieces, link) {
     { id: "e" + number, class: classes.filter(Boolean).join(" "), tabindex: "-1", "aria-label": number + ": " + name },
     entry.gap_ms > 10000 && el("p", { class: "gap" }, duration(entry.gap_ms) + " later"),
     head,
-    bodyView(entry, of),
+    nodes ? [el("div", { class: "prose rich", dir: "auto" }, nodes.map((node) => proseView(node, of("text")))), fold("output", entry.text, [], "As written", false)] : bodyView(entry, of),
   );
 }
 
+/** A node of a message. The tags are those of prose.rs, never the agent's. */
+function proseView([tag, ...parts], pieces) {
+  if (typeof tag === "number") return shown(parts[0], pieces.map(({ from, to }) => ({ from: from - tag, to: to - tag })));
+  const start = tag === "ol" ? parts.shift() : undefined;
+  const element = el(tag, { start, tabindex: tag === "pre" && "0" }, parts.map((part) => proseView(part, pieces)));
+  return tag === "table" ? el("div", { class: "wide", tabindex: "0" }, element) : element;
+}
+
 function bodyView(entry, of) {
-  const paragraph = (text, pieces) => el("div", { class: "prose" }, shown(text, pieces));
+  const paragraph = (text, pieces) => el("div", { class: "prose", dir: "auto" }, shown(text, pieces));
   switch (entry.kind) {
     case "thought":
       return fold("thought", entry.text, of("text"), firstLine(entry.text, 90), false);

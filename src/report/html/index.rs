@@ -12,8 +12,9 @@ use crate::trial::run_record::TrialRecord;
 #[derive(Debug, Default, Serialize)]
 pub struct Index {
     runs: Vec<String>,
-    /// Whether some trials are the baseline of the others.
-    compares: bool,
+    /// The names of the baseline and the candidate, in a comparison.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sides: Option<(String, String)>,
     /// The names of skills, cases, modes and checks.
     names: Vec<String>,
     pub rows: Vec<IndexEntry>,
@@ -73,8 +74,8 @@ struct UnrunTrial {
 }
 
 impl Index {
-    pub fn new(runs: Vec<String>, compares: bool) -> Self {
-        Self { runs, compares, ..Self::default() }
+    pub fn new(runs: Vec<String>, sides: Option<(String, String)>) -> Self {
+        Self { runs, sides, ..Self::default() }
     }
 
     /// The place of a name.

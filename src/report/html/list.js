@@ -3,48 +3,64 @@
 /** Rows that are drawn above and below the visible ones. */
 const BEYOND = 8;
 
-/** The most repeats of a case that its row shows. */
-const MAX_REPEATS = 24;
+/** More repeats of a case are counted by verdict. */
+const MAX_REPEATS = 8;
+
+/** Links that leave the trials with one verdict, with their numbers, which no filter changes. */
+function verdictTabs(rows) {
+  const tabs = [["", rows], ...byVerdict(rows)].map(([verdict, some]) => ({
+    verdict,
+    link: el("a", { class: verdict }, verdict ? inWords(verdict) : "all", " ", el("b", {}, count(some.length))),
+  }));
+  return {
+    element: el("nav", { class: "tabs", "aria-label": "Verdict" }, tabs.map(({ link }) => link)),
+    show(filters) {
+      for (const { verdict, link } of tabs) {
+        link.href = writeRoute({ ...filters, verdict });
+        link.setAttribute("aria-current", String(verdict === (filters.verdict || "")));
+      }
+    },
+  };
+}
 
 /** The filters above the list. `current()` returns the active filters; `change(filters)` is called with the chosen ones. */
 function filterBar(rows, choices, current, compares, change) {
-  const filters = current();
+  const options = (names, of) => [el("option", { value: "" }, of), names.map((name) => el("option", { value: name }, inWords(name)))];
   const choose = (key, label, names, of) =>
-    el(
-      "label",
-      {},
-      el("span", {}, label),
-      el(
-        "select",
-        { name: key, onchange: (event) => change({ ...current(), [key]: event.target.value, ...(key === "skill" ? { case: "" } : {}) }) },
-        el("option", { value: "" }, of),
-        names.map((name) => el("option", { value: name, selected: filters[key] === name }, inWords(name))),
-      ),
-    );
-  const ofSkill = () => [...new Set(rows.filter((row) => row.skill === filters.skill).map((row) => row.case))].sort();
-  const sorts = ["worst", "name", "flaky", "slowest", "tokens", ...(compares ? ["change"] : [])];
-  return el(
+    el("label", {}, el("span", {}, label), el("select", { name: key, onchange: (event) => change({ ...current(), [key]: event.target.value, ...(key === "skill" ? { case: "" } : {}) }) }, options(names, of)));
+  const sorts = [...(compares ? ["change"] : []), "worst", "name", "flaky", "slowest", "tokens"];
+  // The choice of cases depends on the skill.
+  const cases = choose("case", "Case", [], "any");
+  let skill;
+  const element = el(
     "form",
     { class: "filters", role: "search", "aria-label": "Filter", onsubmit: (event) => event.preventDefault() },
-    el("label", { class: "text" }, el("span", {}, "Search names and sessions"), el("input", { type: "search", name: "q", value: filters.q || "", autocomplete: "off", spellcheck: "false", placeholder: "key: /", oninput: (event) => change({ ...current(), q: event.target.value }) })),
-    choose("verdict", "Verdict", WORST, "any"),
+    el("label", { class: "text" }, el("span", {}, "Search names and sessions"), el("input", { type: "search", name: "q", autocomplete: "off", spellcheck: "false", placeholder: "key: /", oninput: (event) => change({ ...current(), q: event.target.value }) })),
     choose("skill", "Skill", choices.skills, "any"),
-    filters.skill && choose("case", "Case", ofSkill(), "any"),
+    cases,
     choose("mode", "Mode", choices.modes, "any"),
     choose("check", "Check not passed", choices.checks, "any"),
     choices.runs.length > 1 && !compares && choose("run", "Run", choices.runs, "any"),
     choose("sort", "Sort", sorts.slice(1), sorts[0]),
-    compares && el("label", { class: "tick" }, el("input", { type: "checkbox", name: "differs", checked: Boolean(filters.differs), onchange: (event) => change({ ...current(), differs: event.target.checked ? "1" : "" }) }), el("span", {}, "only differences")),
+    compares && el("label", { class: "tick" }, el("input", { type: "checkbox", name: "differs", onchange: (event) => change({ ...current(), differs: event.target.checked ? "1" : "" }) }), el("span", {}, "only differences")),
   );
-}
-
-/** Sets the fields to the active filters. A field with the right value stays as it is, so that its caret stays too. */
-function setFilters(bar, filters) {
-  for (const field of bar.elements) {
-    const value = filters[field.name] || "";
-    if (field.type === "checkbox") field.checked = Boolean(value);
-    else if (field.value !== value) field.value = value;
-  }
+  return {
+    element,
+    /** Sets the fields to the active filters. A field with the right value stays as it is, so that its caret stays too. */
+    show(filters) {
+      if (filters.skill !== skill) {
+        skill = filters.skill;
+        const names = [...new Set(rows.filter((row) => row.skill === skill).map((row) => row.case))].sort();
+        cases.lastChild.replaceChildren(...options(names, "any").flat());
+      }
+      cases.hidden = !skill;
+      for (const field of element.elements) {
+        const value = filters[field.name] || "";
+        if (field.type === "checkbox") field.checked = Boolean(value);
+        else if (field.value !== value) field.value = value;
+      }
+    },
+  };
 }
 
 /** A list that draws `groups` as they become visible. */
@@ -90,16 +106,19 @@ function caseList(link) {
 }
 
 function rowView(group, at, all, link) {
-  const share = group.share === null ? "–" : Math.round(group.share * 100) + " %";
+  const percent = (share) => (share === null ? "–" : Math.round(share * 100) + " %");
+  const compares = group.all.before.length > 0;
+  const isMany = Math.max(group.all.rows.length, group.all.before.length) > MAX_REPEATS;
   const why = [...group.failed.map(([check, times]) => check + (times < group.measured ? " " + times + "×" : "")), ...group.troubles].join(", ");
-  const name = el("span", { class: "case" }, shown(group.skill + "/"), el("b", {}, shown(group.case)), el("small", {}, " ", shown(group.mode)));
-  const repeats = (rows) => [rows.slice(0, MAX_REPEATS).map((row) => repeatLink(row, link)), rows.length > MAX_REPEATS && el("small", {}, "+" + (rows.length - MAX_REPEATS))];
+  const title = group.skill + "/" + group.case;
+  const name = el("span", { class: "case", title }, shown(group.skill + "/"), el("b", {}, shown(group.case)), el("small", {}, " ", shown(group.mode)));
+  const repeats = (side) => (isMany ? byVerdict(group.all[side]).map((some) => verdictLink(title, some, link)) : group[side].map((row) => repeatLink(row, link)));
   return el(
     "div",
     { class: "row " + WORST[group.worst], role: "listitem", "aria-posinset": at + 1, "aria-setsize": all, "data-at": at },
     name,
-    el("span", { class: "repeats" }, group.before.length > 0 && [repeats(group.before), el("span", { class: "arrow" }, "→")], repeats(group.rows)),
-    el("span", { class: "share" }, share, el("small", {}, " " + group.passed + "/" + group.measured), group.flaky && el("small", { class: "flaky" }, " flaky")),
+    el("span", { class: "repeats" }, compares && [repeats("before"), el("span", { class: "arrow" }, "→")], repeats("rows")),
+    el("span", { class: "share" }, compares && percent(group.shareBefore) + " → ", percent(group.share), !compares && el("small", {}, " " + group.passed + "/" + group.measured), group.flaky && el("small", { class: "flaky" }, " flaky")),
     el("span", { class: "why", title: why }, shownLine(why)),
     el("span", { class: "took" }, group.ms === null ? "" : duration(group.ms)),
     el("span", { class: "tokens" }, group.tokens === null ? "" : count(Math.round(group.tokens))),
@@ -107,6 +126,12 @@ function rowView(group, at, all, link) {
 }
 
 function repeatLink(row, link) {
-  const what = "repeat " + row.n + (row.ofRun && " of run " + row.ofRun) + ": " + inWords(row.verdict) + (row.side === "baseline" ? ", before" : "");
+  const what = "repeat " + row.n + (row.ofRun && " of run " + row.ofRun) + ": " + inWords(row.verdict) + (index.sides ? ", " + sideOf(row) : "");
   return el("a", { class: "dot " + row.verdict, href: link(row), title: what, "aria-label": idOf(row) + ", " + what }, SIGNS[row.verdict]);
+}
+
+/** A number of trials; leads to the first of them. */
+function verdictLink(title, [verdict, rows], link) {
+  const what = count(rows.length) + " × " + inWords(verdict) + (index.sides ? ", " + sideOf(rows[0]) : "");
+  return el("a", { class: "dot many " + verdict, href: link(rows[0]), title: what, "aria-label": title + ", " + what }, SIGNS[verdict] + " " + count(rows.length));
 }

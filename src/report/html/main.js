@@ -1,17 +1,30 @@
 // The page: reads the index, follows the address, and listens to keys.
 
+const KEYS = [
+  ["/", "search in names and sessions"],
+  ["j  k", "next, previous case or event"],
+  ["n  p", "next, previous trial"],
+  ["c", "next check of a trial"],
+  ["b", "compare with the other side, or this trial only"],
+  ["Esc", "back to the list"],
+];
+
 /** Milliseconds without typing after which sessions are searched. */
 const PAUSE = 200;
 
 const index = JSON.parse(document.getElementById("index").textContent);
 const rows = rowsOf(index);
 const allGroups = groupsOf(rows);
-const choices = choicesOf(rows);
-const compares = index.compares;
+const compares = Boolean(index.sides);
 const [all, one] = ["all", "one"].map((id) => document.getElementById(id));
 const list = caseList((row) => linkTo(row));
+const tabs = verdictTabs(rows);
+const bar = filterBar(rows, choicesOf(rows), () => filters, compares, (chosen) => go(filtersOf(chosen)));
+const head = el("h2");
+const labels = ["case", compares ? index.sides.join(" → ") : "trials", "pass rate", "failed checks, errors", "time", "tokens"];
 const countRan = (rows) => rows.filter((row) => row.verdict !== NOT_RUN).length;
 const ran = countRan(rows);
+const help = el("dialog", { "aria-label": "Keys" }, el("h2", {}, "Keys"), el("dl", { class: "facts" }, KEYS.map(([key, what]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, what)])), el("button", { type: "button", onclick: () => help.close() }, "Close"));
 let filters = {};
 let found = new Set();
 let search = 0;
@@ -32,7 +45,7 @@ function rowAt(route) {
   return named.find((row) => row.side === "candidate") || named[0];
 }
 
-function showList(route) {
+function showList(route, isLink) {
   const next = filtersOf(route);
   const asked = next.q !== searched;
   filters = next;
@@ -45,31 +58,18 @@ function showList(route) {
   if (isBack) {
     scrollTo(0, scrolled);
     list.draw();
+  } else if (isLink && Object.keys(filters).length && list.element.getBoundingClientRect().top > innerHeight * 0.8) {
+    document.getElementById("trials").scrollIntoView();
   }
   const at = reading ? groups.findIndex((group) => group.rows.includes(reading) || group.before.includes(reading)) : -1;
   reading = null;
   if (at >= 0) list.focus(at);
 }
 
-/** The elements above the list, made once and then changed, so that little is laid out again. */
-let [head, bar, barOf] = [null, null, ""];
-
 function drawList() {
   groups = selected(allGroups, filters, found);
-  const nextHead = el("h2", {}, "Trials ", el("small", { id: "count" }, countText()), Object.keys(filters).length > 0 && el("a", { class: "clear", href: "#" }, "show all"));
-  // The choice of cases depends on the skill.
-  const nextBar = bar && barOf === filters.skill ? bar : filterBar(rows, choices, () => filters, compares, (chosen) => go(filtersOf(chosen)));
-  if (!bar) {
-    const labels = el("div", { class: "row labels", "aria-hidden": "true" }, ["case", "trials", "pass rate", "failed checks, errors", "time", "tokens"].map((name) => el("span", {}, name)));
-    document.getElementById("trials").replaceChildren(nextHead, nextBar, labels, list.element);
-  } else {
-    head.replaceWith(nextHead);
-    const focused = bar.contains(document.activeElement) && document.activeElement.name;
-    if (nextBar !== bar) bar.replaceWith(nextBar);
-    else setFilters(bar, filters);
-    if (focused && nextBar !== bar && nextBar.elements[focused]) nextBar.elements[focused].focus();
-  }
-  [head, bar, barOf] = [nextHead, nextBar, filters.skill];
+  head.replaceChildren("Trials ", el("small", { id: "count" }, countText()), Object.keys(filters).length > 0 ? el("a", { class: "clear", href: "#" }, "show all") : "", keysButton());
+  for (const part of [tabs, bar]) part.show(filters);
   list.show(groups);
 }
 
@@ -129,11 +129,11 @@ const keyOf = (route) => [route.t, route.r, route.w].join("\n");
 
 /** The page of a trial; with two traces, of a pair. */
 function viewOf(row, traces, route) {
-  const order = (groups.length ? groups : selected(allGroups, filters, found)).flatMap((group) => group.rows);
+  const order = (groups.length ? groups : selected(allGroups, filters, found)).flatMap((group) => (row.side === "baseline" ? group.before : group.rows));
   const at = order.indexOf(row);
-  const around = (step) => (at >= 0 && order[at + step] ? linkTo(order[at + step]) : null);
+  const around = (step) => (at >= 0 && order[at + step] ? linkTo(order[at + step], route.w ? {} : { w: "" }) : null);
   const { other } = row;
-  const twin = other && (other.run === row.run ? "mode " + other.mode : "run " + other.run);
+  const twin = other && sideName(other);
   const compare = other && (traces.length > 1 ? { link: linkTo(row, { w: "" }), label: "This trial only" } : { link: linkTo(row), label: "Compare with " + twin });
   const neighbors = { before: around(-1), after: around(1), compare };
   if (traces.length < 2) return trialView(row, traces[0], route, neighbors);
@@ -161,22 +161,37 @@ function go(route) {
   follow();
 }
 
-function follow() {
+function follow(event) {
   const route = readRoute(location.hash);
   if (route.t) return showTrial(route);
   document.title = title;
-  return showList(route);
+  return showList(route, Boolean(event));
+}
+
+/** The name of the side of a row. */
+function sideOf(row) {
+  return index.sides[row.side === "baseline" ? 0 : 1];
+}
+
+/** The name of the side of a row, by the run if each side has runs of its own. */
+function sideName(row) {
+  return row.other.run === row.run ? sideOf(row) : "run " + row.run;
+}
+
+function keysButton() {
+  return el("button", { type: "button", class: "keys", onclick: () => help.showModal() }, "Keys ", el("kbd", {}, "?"));
 }
 
 function keys(event) {
   const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
   if (event.key === "Escape") {
     if (typing) event.target.blur();
     else if (!one.hidden) one.querySelector("[rel=up]").click();
     return;
   }
   if (typing) return;
+  if (event.key === "?") return help.showModal();
   const done = one.hidden ? keyInList(event.key) : keyInTrial(event.key);
   if (done) event.preventDefault();
 }
@@ -217,5 +232,9 @@ const title = document.title;
 addEventListener("hashchange", follow);
 addEventListener("keydown", keys);
 addEventListener("beforeprint", () => one.hidden || drawAll());
+document.body.append(help);
+document.getElementById("trials").replaceChildren(head, tabs.element, bar.element, el("div", { class: "row labels", "aria-hidden": "true" }, labels.map((name) => el("span", {}, name))), list.element);
+document.body.classList.toggle("compares", compares);
+if (compares) showEdits(document.getElementById("edits"), JSON.parse(document.getElementById("texts").textContent), index.sides);
 follow();
 performance.mark("first-screen");

@@ -12,3 +12,4 @@ pub mod index;
 pub mod overview;
 pub mod packing;
 pub mod page;
+pub mod prose;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::{chart, escape};
-use crate::report::compared::{changed, moved_cases, sentence, side_line, the_same, told};
+use crate::decide::result::CompareResult;
+use crate::report::compared::{certainty, moved_cases, sentence, short_names, side_line, side_name, the_same, told};
 use crate::report::diagnostics::counted;
 use crate::report::paint::Paint;
 use crate::report::rate::{self, points};
@@ -25,6 +26,10 @@ pub struct Overview<'a> {
     pub summary: &'a Summary,
     /// The comparison with other runs, if requested.
     pub compared: Option<&'a ComparisonResults>,
+    /// The results of the runs that they are compared with.
+    pub against: Option<&'a Summary>,
+    /// In a run that compares, the modes of the baseline's trials.
+    pub baseline_modes: &'a BTreeSet<String>,
     /// When the runs began, as far as that is known.
     pub created: &'a BTreeSet<String>,
     /// The agents with their versions and models.
@@ -45,12 +50,19 @@ pub fn overview(overview: &Overview<'_>) -> String {
     let mut html = String::new();
     head(&mut html, overview);
     html.push_str("<main id=\"all\">\n<section id=\"first\" aria-label=\"Results\">\n");
-    figures(&mut html, overview.summary);
-    grid(&mut html, overview.summary);
+    figures(&mut html, overview);
+    match overview.compared {
+        Some(compared) => changes(&mut html, compared, overview.summary),
+        None => grid(&mut html, overview.summary),
+    }
     html.push_str(BEFORE_TRIALS);
-    changes(&mut html, overview.compared);
     for (mode, found) in &overview.summary.triggering {
-        confusion(&mut html, mode, found);
+        let mut name = mode.clone();
+        if let Some(compared) = overview.compared {
+            let (baseline, candidate) = short_names((&compared.baseline, &compared.candidate));
+            name = format!("{mode}, {}", if overview.baseline_modes.contains(mode) { baseline } else { candidate });
+        }
+        confusion(&mut html, &name, found);
     }
     history(&mut html, overview.history);
     html.push_str(END);
@@ -58,8 +70,16 @@ pub fn overview(overview: &Overview<'_>) -> String {
 }
 
 /// The title, in plain text.
-pub fn title(summary: &Summary) -> String {
-    format!("{}: {}", summary.runs.join(", "), headline(summary))
+pub fn title(overview: &Overview<'_>) -> String {
+    format!("{}: {}", overview.summary.runs.join(", "), answer(overview).0)
+}
+
+/// The answer, and what more its sentence says.
+fn answer(overview: &Overview<'_>) -> (String, String) {
+    let Some(compared) = overview.compared else { return (headline(overview.summary), String::new()) };
+    let sentence = sentence(compared, Paint::Plain);
+    let (answer, more) = sentence.split_once("; ").unwrap_or((&sentence, ""));
+    (capital(answer), capital(more))
 }
 
 fn headline(summary: &Summary) -> String {
@@ -79,16 +99,23 @@ fn head(html: &mut String, overview: &Overview<'_>) {
     }
     facts.extend(overview.agents.iter().cloned());
     let facts: Vec<String> = facts.iter().map(|fact| format!("<span>{}</span>", escape::text(fact))).collect();
-    let headline = match overview.compared {
-        Some(compared) => capital(&sentence(compared, Paint::Plain)),
-        None => headline(overview.summary),
+    let (answer, more) = answer(overview);
+    let has = |bad| overview.compared.is_some_and(|compared| compared.comparison.results.contains(&bad));
+    let class = match () {
+        () if has(CompareResult::Broke) || has(CompareResult::Worse) => "fail",
+        () if has(CompareResult::Better) || has(CompareResult::NoWorse) || has(CompareResult::NoHarmSeen) => "pass",
+        () => "open",
     };
     let _ = writeln!(
         html,
-        "<a class=\"skip\" href=\"#trials\">Skip to the trials</a>\n<header>\n<p class=\"facts\">{}</p>\n<h1>{}</h1>",
+        "<a class=\"skip\" href=\"#trials\">Skip to the trials</a>\n<header>\n<p class=\"facts\">{}</p>\n\
+         <h1 class=\"{class}\">{}</h1>",
         facts.join(" "),
-        escape::text(&headline)
+        escape::text(&answer)
     );
+    if !more.is_empty() {
+        let _ = writeln!(html, "<p class=\"answer\">{}</p>", escape::text(&more));
+    }
     for by in &overview.summary.scripted {
         let note = escape::text(&capital(&scripted(by)));
         let _ = writeln!(html, "<p class=\"note scripted\">{note}.</p>");
@@ -104,32 +131,28 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn figures(html: &mut String, summary: &Summary) {
-    let total = &summary.total;
+fn figures(html: &mut String, overview: &Overview<'_>) {
     html.push_str("<dl class=\"figures\">\n");
-    let (passed, all) = (summary.cases_with(Verdict::Pass), summary.cases.len());
-    figure(html, "", "cases passed", &format!("<b>{passed} of {all}</b>"));
-    if let Some((share, interval)) = summary.share() {
-        let (percent, range, drawn) = (points(share), rate::range(interval), chart::interval(share, interval));
-        let value = format!("<b>{percent} %</b> <small>95 % interval {range}</small>{drawn}");
-        figure(html, "", "pass rate (cases weighted equally)", &value);
+    let (summary, mut total) = (overview.summary, overview.summary.total);
+    let mut not_run: usize = summary.not_run.values().sum();
+    if let Some(against) = overview.against {
+        total = total.and(&against.total);
+        not_run += against.not_run.values().sum::<usize>();
     }
-    if let Some(repeats) = summary.repeats() {
-        let k = repeats.k;
-        figure(
-            html,
-            "",
-            &format!("all {k} trials of a case pass"),
-            &format!("<b>{} %</b>", points(repeats.pass_hat_k)),
-        );
-        let name = format!("at least 1 of {k} trials of a case passes");
-        figure(html, "", &name, &format!("<b>{} %</b>", points(repeats.pass_at_k)));
+    match overview.compared {
+        Some(compared) => {
+            let comparison = &compared.comparison;
+            let trials = comparison.baseline.rate.trials + comparison.candidate.rate.trials;
+            figure(html, "", "cases compared", &format!("<b>{}</b>", comparison.cases.len()));
+            figure(html, "", "measured trials of both sides", &format!("<b>{trials}</b>"));
+        }
+        None => rates(html, summary),
     }
     for (class, name, count) in [
         ("fail", "failed", total.failed),
         ("error", "errors (not measured)", total.errors),
         ("unscored", "unscored (no answer of the judge)", total.unscored),
-        ("unscored", "not run", summary.not_run.values().sum()),
+        ("unscored", "not run", not_run),
     ] {
         if count > 0 {
             figure(html, class, name, &format!("<b>{count}</b>"));
@@ -145,6 +168,21 @@ fn figures(html: &mut String, summary: &Summary) {
         figure(html, "", "cost", &format!("<b>{}</b>", escape::text(&table::cost(&total.spent))));
     }
     html.push_str("</dl>\n");
+}
+
+fn rates(html: &mut String, summary: &Summary) {
+    let (passed, all) = (summary.cases_with(Verdict::Pass), summary.cases.len());
+    figure(html, "", "cases passed", &format!("<b>{passed} of {all}</b>"));
+    if let Some((share, interval)) = summary.share() {
+        let (percent, range, drawn) = (points(share), rate::range(interval), chart::interval(share, interval));
+        let value = format!("<b>{percent} %</b> <small>95 % interval {range}</small>{drawn}");
+        figure(html, "", "pass rate (cases weighted equally)", &value);
+    }
+    let Some(repeats) = summary.repeats() else { return };
+    let k = repeats.k;
+    figure(html, "", &format!("all {k} trials of a case pass"), &format!("<b>{} %</b>", points(repeats.pass_hat_k)));
+    let name = format!("at least 1 of {k} trials of a case passes");
+    figure(html, "", &name, &format!("<b>{} %</b>", points(repeats.pass_at_k)));
 }
 
 /// A figure. `class` gives its color; `value` is markup.
@@ -233,40 +271,78 @@ fn cell(html: &mut String, cell: &SkillCell, link: &str) {
     html.push_str("</a></td>");
 }
 
-/// Both sides, the cases whose share differs, and everything else that `compare` says.
-fn changes(html: &mut String, compared: Option<&ComparisonResults>) {
-    let Some(compared) = compared else { return };
+/// The most cases that moved and are listed here. The list of trials has all.
+const MOST_MOVED: usize = 20;
+
+/// Both sides, the cases that moved, and everything else that `compare` says; next to it the texts that differ.
+fn changes(html: &mut String, compared: &ComparisonResults, summary: &Summary) {
     let comparison = &compared.comparison;
-    html.push_str("<section class=\"changes\"><h2>Compared</h2><table><tbody>\n");
+    html.push_str(
+        "<div class=\"answers\"><section class=\"changes\"><h2>Compared</h2><table class=\"sides\"><tbody>\n",
+    );
     for (side, label, summary) in [
         ("baseline", &compared.baseline, &comparison.baseline),
         ("candidate", &compared.candidate, &comparison.candidate),
     ] {
         let drawn = summary.share.zip(summary.interval).map(|(share, interval)| chart::interval(share, interval));
-        let (label, line, drawn) = (escape::text(label), side_line(summary), drawn.unwrap_or_default());
+        let (name, line, drawn) = (escape::text(side_name(label)), side_line(summary), drawn.unwrap_or_default());
         let _ = writeln!(
             html,
-            "<tr><th scope=\"row\">{side} <small>{label}</small></th><td>{line}</td><td>{drawn}</td></tr>"
+            "<tr><th scope=\"row\">{name} <small>{side}</small></th><td>{line}</td><td>{drawn}</td></tr>"
         );
     }
+    html.push_str("</tbody></table>\n");
     let moved = moved_cases(comparison);
-    for case in &moved {
+    if !moved.is_empty() {
+        let (baseline, candidate) = short_names((&compared.baseline, &compared.candidate));
+        let _ = writeln!(
+            html,
+            "<table class=\"moved\"><thead><tr><th scope=\"col\">case that moved</th><th scope=\"col\">{} → {}</th>\
+             <th scope=\"col\"></th></tr></thead><tbody>",
+            escape::text(&baseline),
+            escape::text(&candidate)
+        );
+    }
+    for case in moved.iter().take(MOST_MOVED) {
         let (before, after) = (case.baseline.rate, case.candidate.rate);
         let class = if after.share() < before.share() { "fail" } else { "pass" };
-        let certainty = changed(case).unwrap_or_else(|| "may be noise".to_owned());
+        let certainty = certainty(case, comparison).unwrap_or_default();
         let (name, before, after) = (escape::text(&case.case), rate::fraction(before), rate::fraction(after));
+        let name = case_address(summary, &case.case)
+            .map_or(name.clone(), |address| format!("<a href=\"#{address}\">{name}</a>"));
         let _ = writeln!(
             html,
             "<tr class=\"{class}\"><th scope=\"row\">{name}</th><td>{before} → {after}</td><td>{certainty}</td></tr>"
         );
     }
-    html.push_str("</tbody></table>\n<ul class=\"told\">\n");
+    if !moved.is_empty() {
+        html.push_str("</tbody></table>\n");
+    }
+    html.push_str("<ul class=\"told\">\n");
+    let more = moved.len().saturating_sub(MOST_MOVED);
+    if more > 0 {
+        let _ = writeln!(
+            html,
+            "<li><a href=\"#differs=1&amp;sort=change\">{} more that moved</a></li>",
+            counted(more, "case")
+        );
+    }
     let same = comparison.cases.len() - moved.len();
     let same = (same > 0).then(|| the_same(same));
     for line in same.into_iter().chain(told(compared)) {
         let _ = writeln!(html, "<li>{}</li>", escape::text(&line));
     }
-    html.push_str("</ul></section>\n");
+    html.push_str("</ul></section>\n<section id=\"edits\" hidden></section></div>\n");
+}
+
+/// The filters that leave a case of a comparison in the list.
+fn case_address(summary: &Summary, name: &str) -> Option<String> {
+    let of = |several| summary.cases.keys().find(|key| key.compared_as(several) == name);
+    let (key, mode) = match (of(true), of(false)) {
+        (Some(key), _) => (key, format!("&amp;mode={}", escape::fragment(&key.mode))),
+        (None, key) => (key?, String::new()),
+    };
+    Some(format!("skill={}&amp;case={}{mode}", escape::fragment(&key.skill), escape::fragment(&key.case)))
 }
 
 /// Trials by the expected and the activated skill.
@@ -276,6 +352,10 @@ fn confusion(html: &mut String, mode: &str, confusion: &Confusion) {
     }
     let rows: BTreeSet<&ExpectedSkill> = confusion.cells.keys().map(|(expected, _)| expected).collect();
     let columns: BTreeSet<&ActivatedSkill> = confusion.cells.keys().map(|(_, activated)| activated).collect();
+    // The list of trials says the same.
+    if rows.len() == 1 && columns.len() == 1 {
+        return;
+    }
     let _ = write!(
         html,
         "<section class=\"confusion\"><h2>Activated skills <small>{}, number of trials</small></h2>\

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::escape;
 use super::index::Index;
+use crate::results::changed_texts::ChangedText;
 
 /// The scripts in the order of the page: each uses those before it.
 const SCRIPTS: [(&str, &str); 13] = [
@@ -46,27 +46,16 @@ fn policy(script: &str) -> String {
     )
 }
 
-/// A skill whose text differs between two runs.
-#[derive(Debug, Serialize)]
-pub struct ChangedSkill {
-    /// The skill's slug.
-    pub skill: String,
-    /// Its SKILL.md in the baseline run; empty if that run had none.
-    pub before: String,
-    /// Its SKILL.md in the reported run; empty if that run had none.
-    pub after: String,
-}
-
 /// Writes everything before the trials. `overview` is markup.
 pub fn begin(
     out: &mut impl Write,
     title: &str,
     overview: &str,
     index: &Index,
-    skills: &[ChangedSkill],
+    edits: &[ChangedText],
 ) -> io::Result<()> {
     let script = script();
-    let (index, skills) = (serde_json::to_string(index)?, serde_json::to_string(skills)?);
+    let (index, edits) = (serde_json::to_string(index)?, serde_json::to_string(edits)?);
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -75,11 +64,11 @@ pub fn begin(
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{overview}\n\
          <script type=\"application/json\" id=\"index\">{}</script>\n\
-         <script type=\"application/json\" id=\"skills\">{}</script>\n<script>{script}</script>\n",
+         <script type=\"application/json\" id=\"texts\">{}</script>\n<script>{script}</script>\n",
         policy(&script),
         escape::text(title),
         escape::json(&index),
-        escape::json(&skills),
+        escape::json(&edits),
     )
 }
 

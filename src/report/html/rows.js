@@ -10,6 +10,7 @@ function rowsOf(index) {
   const missing = (row) => ({ ...row, verdict: NOT_RUN, failed: [], unknown: [], kept: false });
   const all = [...index.rows, ...index.not_run.map(missing)];
   const rows = all.map((row, place) => ({
+    ...row,
     place,
     run: runs[row.run],
     runAt: row.run,
@@ -17,28 +18,20 @@ function rowsOf(index) {
     skill: name(row.skill),
     case: name(row.case),
     mode: name(row.mode),
-    n: row.n,
-    verdict: row.verdict,
     failed: row.failed.map(name),
     unknown: row.unknown.map(name),
-    ms: row.ms,
-    tokens: row.tokens,
-    cost: row.cost,
-    answer: row.answer,
-    calls: row.calls,
-    kept: row.kept,
-    why: row.why,
   }));
-  const several = new Set(rows.filter((row) => row.side === "candidate").map((row) => row.runAt)).size > 1;
+  const candidates = new Set(rows.filter((row) => row.side === "candidate").map((row) => row.runAt));
   rows.forEach((row, at) => {
     const { before } = all[at];
-    row.key = [row.skill, row.case, before === undefined ? row.mode : name(before)].join("\n");
+    row.inMode = before === undefined ? row.mode : name(before);
+    row.key = [row.skill, row.case, row.inMode].join("\n");
     // The run, if the name alone does not identify the trial.
-    row.ofRun = several || row.side === "baseline" ? row.run : "";
+    row.ofRun = candidates.size > 1 || !candidates.has(row.runAt) ? row.run : "";
   });
   // By run and repeat, so that no group has to be sorted.
   rows.sort((a, b) => a.runAt - b.runAt || a.n - b.n);
-  if (index.compares) {
+  if (index.sides) {
     pairUp(rows);
     for (const group of groupsOf(rows)) {
       const is = differs(group);
@@ -77,7 +70,7 @@ function choicesOf(rows) {
   const values = (of) => [...new Set(rows.flatMap(of))].sort();
   return {
     skills: values((row) => row.skill),
-    modes: values((row) => row.mode),
+    modes: values((row) => row.inMode),
     runs: values((row) => row.run),
     checks: values((row) => [...row.failed, ...row.unknown]),
   };
@@ -92,9 +85,10 @@ const WORST = ["fail", "error", "unscored", NOT_RUN, "pass"];
 
 /** Whether a row matches the filters; `q` is searched in names, checks and reasons. */
 function matches(row, filters) {
-  for (const key of ["skill", "case", "mode", "run", "verdict"]) {
+  for (const key of ["skill", "case", "run", "verdict"]) {
     if (filters[key] && row[key] !== filters[key]) return false;
   }
+  if (filters.mode && row.inMode !== filters.mode) return false;
   if (filters.differs && !row.differs) return false;
   const check = filters.check;
   if (check && !row.failed.includes(check) && !row.unknown.includes(check)) return false;
@@ -113,7 +107,7 @@ function groupsOf(rows) {
   for (const row of rows) {
     let group = groups.get(row.key);
     if (!group) {
-      group = { skill: row.skill, case: row.case, mode: row.mode, rows: [], before: [] };
+      group = { skill: row.skill, case: row.case, mode: row.inMode, rows: [], before: [] };
       groups.set(row.key, group);
     }
     (row.side === "baseline" ? group.before : group.rows).push(row);
@@ -126,6 +120,8 @@ function finish(group) {
   const measured = (rows) => rows.filter((row) => row.verdict === "pass" || row.verdict === "fail");
   const passed = (rows) => rows.filter((row) => row.verdict === "pass").length;
   const share = (rows) => (measured(rows).length ? passed(rows) / measured(rows).length : null);
+  // Filters hide rows of `rows` and `before`.
+  group.all = { rows: group.rows, before: group.before };
   group.passed = passed(group.rows);
   group.measured = measured(group.rows).length;
   group.share = share(group.rows);
@@ -186,5 +182,11 @@ function selected(groups, filters, found = new Set()) {
   const is = (row) => matches(row, others) && (!q || found.has(row.place) || named(row, q.toLowerCase()));
   const left = groups.map((group) => ({ ...group, rows: group.rows.filter(is), before: group.before.filter(is) }));
   const some = left.filter((group) => group.rows.length || group.before.length);
-  return some.sort(Object.hasOwn(ORDERS, filters.sort || "") ? ORDERS[filters.sort] : ORDERS.worst);
+  const usual = groups.some((group) => group.before.length) ? "change" : "worst";
+  return some.sort(ORDERS[Object.hasOwn(ORDERS, filters.sort || "") ? filters.sort : usual]);
+}
+
+/** Rows by verdict, the worst first: [[verdict, rows]]. */
+function byVerdict(rows) {
+  return WORST.map((verdict) => [verdict, rows.filter((row) => row.verdict === verdict)]).filter(([, some]) => some.length);
 }

@@ -13,7 +13,7 @@ function trialView(row, trace, route, neighbors) {
   }
   const head = [trialBar(row, trace, route, neighbors), trialHead(row, trace)];
   if (!trace) return [...head, row.verdict === NOT_RUN ? notRun(row) : leftOut(row)];
-  const event = (at) => entryView(trace.entries[at], at + 1, pieces.get(at) || [], here(at));
+  const event = (at) => entryView(trace.entries[at], at + 1, pieces.get(at) || [], here(at), trace.answers && trace.answers[at]);
   return [
     ...head,
     el(
@@ -44,6 +44,7 @@ function trialBar(row, trace, route, { before, after, compare }) {
     link(after, "Next", "next"),
     compare && el("a", { href: compare.link, rel: "compare" }, compare.label),
     el("span", { class: "space" }),
+    keysButton(),
     trace && copyButton("Copy", () => trialText(row, trace), "the trial"),
     trace && el("button", { type: "button", class: "quiet", onclick: () => download(name + ".json", "application/json", JSON.stringify(trace, null, 2)) }, "Download"),
   );
@@ -53,10 +54,15 @@ function trialHead(row, trace) {
   return el(
     "header",
     { class: "trial-head" },
-    el("h1", { tabindex: "-1" }, badge(row.verdict), " ", shown(row.skill + "/" + row.case), el("small", {}, " ", shown(row.mode), " · repeat " + row.n, row.ofRun && [" · run ", shown(row.ofRun)])),
+    el("h1", { tabindex: "-1" }, badge(row.verdict), " ", shown(row.skill + "/" + row.case), el("small", {}, " ", shown(modeOf(row)), " · repeat " + row.n, row.other && row.other.run === row.run && [" · ", shown(sideOf(row))], row.ofRun && [" · run ", shown(row.ofRun)])),
     trace && trace.trouble && el("p", { class: "note" }, el("b", {}, row.verdict === "error" ? "Nothing was measured: " : "Not judged: "), shown(trace.trouble)),
     trace && trace.scripted && el("p", { class: "note scripted" }, el("b", {}, "Note: "), shown(trace.scripted)),
   );
+}
+
+/** The mode; without the commit that tells the sides of a comparison apart. */
+function modeOf(row) {
+  return row.mode.startsWith(row.inMode + ".") ? row.inMode : row.mode;
 }
 
 function notRun(row) {
@@ -150,18 +156,35 @@ function linesView(before, after) {
       skipped++;
       return;
     }
-    if (skipped) view.push(el("span", { class: "skipped" }, "  … " + skipped + " equal lines\n"));
+    if (skipped) view.push(skippedLines(skipped));
     skipped = 0;
     view.push(lineView(line));
   });
-  if (skipped) view.push(el("span", { class: "skipped" }, "  … " + skipped + " equal lines\n"));
+  if (skipped) view.push(skippedLines(skipped));
   return view;
+}
+
+function skippedLines(number) {
+  return el("span", { class: "skipped" }, "  … " + count(number) + " equal lines\n");
 }
 
 function lineView({ kind, text }) {
   const sign = { same: "  ", gone: "− ", new: "+ " }[kind];
   const tag = { same: "span", gone: "del", new: "ins" }[kind];
   return el(tag, { class: kind }, sign, shown(text), "\n");
+}
+
+/** The files in which the skills of two sides differ; the changes of the first one are open. */
+function showEdits(section, texts, sides) {
+  const one = ({ path, before, after, why }, at) => {
+    const change = why ? "changed, not shown: " + why : before === undefined ? "new" : after === undefined ? "deleted" : "changed";
+    const lines = el("pre", { class: "diff", tabindex: "0" });
+    const draw = (event) => event.target.open && !lines.firstChild && lines.append(...linesView(before || "", after || ""));
+    const summary = el("summary", {}, el("code", {}, shown(path)), " ", el("small", {}, change));
+    return why ? el("p", {}, summary.childNodes) : el("details", { open: at === 0, ontoggle: draw }, summary, lines);
+  };
+  section.append(el("h2", {}, "What differs in the skills ", el("small", {}, shown(sides.join(" → ")))), ...texts.map(one));
+  section.hidden = !texts.length;
 }
 
 function judgeView(judge) {
