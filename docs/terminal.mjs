@@ -1,4 +1,5 @@
-// A picture of a command's colored output, as the README has them: COMMAND --color always | node docs/terminal.mjs COMMAND.
+// A picture of a command's colored output in a terminal of 80 columns, as the README has them:
+// script -qec 'stty cols 80 rows 24; COMMAND' /dev/null | node docs/terminal.mjs 'COMMAND'.
 import { readFileSync } from "node:fs";
 
 const [command] = process.argv.slice(2);
@@ -14,7 +15,9 @@ const drawn = (line) =>
     return color && text ? `<tspan fill="${color}">${escape(text)}</tspan>` : escape(text);
   }).join("");
 
-const output = readFileSync(0, "utf8").trimEnd().split("\n");
+// What a terminal draws and erases again is not in the picture.
+const erased = /(?:\x1b\[\?7l[^\x1b]*\x1b\[\?7h)|\x1b\[\d*[AJ]/g;
+const output = readFileSync(0, "utf8").replace(/\r/g, "").replace(erased, "").trimEnd().split("\n");
 const lines = [escape(`$ ${command}`), ...output.map(drawn)];
 const plain = [`$ ${command}`, ...output.map((line) => line.replace(/\x1b\[[\d;]*m/g, ""))];
 const width = Math.ceil(Math.max(...plain.map((line) => [...line].length)) * 7.85 + 32);

@@ -13,7 +13,7 @@ use skill_evals::process::background;
 use skill_evals::settings::Settings;
 use skill_evals::store::RunFolder;
 
-/// How long the process may take until it owns its run folder.
+/// How long the process may take until it owns its run directory.
 const STARTUP: Duration = Duration::from_secs(20);
 
 /// Starts this same command again, detached, and waits until its run has begun.

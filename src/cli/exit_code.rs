@@ -9,9 +9,10 @@ use skill_evals::trial::outcome::Verdict;
 pub const HELP: &str = "Exit codes:
   0    every case passed; `threshold` sets the share of its trials that must pass
   1    a case failed
-  2    could not run: invalid arguments, settings, cases or recordings, an unknown run, a run that is running
-  3    nothing failed, but something was not measured: infrastructure, a limit, a judge without an answer, no recording
-  4    `compare` only: the trials do not decide
+  2    could not run: invalid arguments, settings, cases or recordings,
+       an unknown run, or a run that is running
+  3    nothing failed, but something was not measured: infrastructure, a limit,
+       a judge without an answer, no recording
   130  interrupted";
 
 /// How a command ended. The numbers never change.

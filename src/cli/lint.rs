@@ -74,6 +74,7 @@ pub fn problems(
     options: lint::LintOptions,
 ) -> Vec<Diagnostic> {
     let mut problems = lint::all(catalog, repository, options);
+    problems.extend(settings.repetition.unknown_skills(&catalog.slugs()));
     if options.check_evals {
         problems.extend(stubs::problems(&repository.root, catalog));
         problems.extend(store::damaged_recordings(&repository.root).into_iter().map(|(_, problem)| problem));

@@ -77,5 +77,6 @@ pub fn list(args: &ListArgs) -> CliResult {
     if !args.json {
         after_built_in(planned.iter().map(|planned| planned.found.as_ref()));
     }
-    Ok(if problems.iter().any(Diagnostic::is_error) { Exit::CouldNotRun } else { Exit::Clean })
+    let is_broken = listed.iter().any(|trial| !trial.problems.is_empty()) || problems.iter().any(Diagnostic::is_error);
+    Ok(if is_broken { Exit::CouldNotRun } else { Exit::Clean })
 }

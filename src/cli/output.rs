@@ -104,6 +104,9 @@ fn wrap(line: &str, width: usize) -> String {
     let mut column = margin;
     for word in line[margin..].split_inclusive(' ') {
         let length = columns(word.trim_end());
+        // A word that does not fit under the value may fit under the label.
+        let fits_under_label = indent + length > width && margin + 2 + length <= width;
+        let indent = if fits_under_label { indent.min(margin + 2) } else { indent };
         if column + length > width && column > indent {
             text.truncate(text.trim_end_matches(' ').len());
             text.push('\n');
@@ -138,5 +141,6 @@ mod tests {
         assert_eq!(wrap("one two three four\n", 9), "one two\n  three\n  four\n");
         assert_eq!(wrap("\u{1b}[31mone two\u{1b}[0m three\n", 13), "\u{1b}[31mone two\u{1b}[0m three\n");
         assert_eq!(wrap("a/long/path/of/a/file x\n", 8), "a/long/path/of/a/file\n  x\n");
+        assert_eq!(wrap("  look into   artifacts/a/long/path x\n", 30), "  look into\n    artifacts/a/long/path x\n");
     }
 }

@@ -153,7 +153,7 @@ impl TestContext {
         if unrecorded > 0 && !self.silent() {
             let cases = diagnostics::counted(unrecorded, "case");
             say(&format!(
-                "skill-evals: not run: {cases}, for want of a recording; SKILL_EVALS_REQUIRE_RECORDINGS=1 makes that a failure"
+                "skill-evals: not run: {cases} without a recording; SKILL_EVALS_REQUIRE_RECORDINGS=1 makes that a failure"
             ));
         }
     }

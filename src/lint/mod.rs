@@ -57,13 +57,10 @@ pub fn case_errors(
     }
 }
 
-/// The problems of the settings for repeats: unknown skills, and cases that can never be decided.
+/// The cases that can never be decided.
 pub fn repetition(catalog: &Catalog, settings: &RepetitionSettings, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
-    let mut problems = settings.unknown_skills(&catalog.slugs());
-    for found in &catalog.cases {
-        problems.extend(never_decided(found, settings.of(&found.skill, found.repetition()), tree));
-    }
-    problems
+    let cases = catalog.cases.iter();
+    cases.flat_map(|found| never_decided(found, settings.of(&found.skill, found.repetition()), tree)).collect()
 }
 
 /// The problems of a skill: the rules of agentskills.io, and similar descriptions of `siblings`.

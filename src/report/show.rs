@@ -66,9 +66,9 @@ fn head(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
     if let Some(imported) = &meta.imported {
         line("imported", &imported.told());
     }
-    let version = meta.agent.version.as_deref().unwrap_or_default();
+    let version = meta.agent.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     let model = meta.agent.model.as_deref().unwrap_or("unknown");
-    line("agent", &format!("{} {version}, model {model}, skills {}", meta.agent.kind.as_str(), meta.delivery.as_str()));
+    line("agent", &format!("{}{version}, model {model}, skills {}", meta.agent.kind.as_str(), meta.delivery.as_str()));
     let started = if meta.started.is_empty() { "unknown" } else { meta.started.as_str() };
     line("started", &format!("{started}, run {}", meta.run_id));
     for change in &meta.changes {
@@ -186,7 +186,7 @@ fn event(text: &mut String, trial: &ShownTrial<'_>, at: usize, paint: Paint) {
     }
 }
 
-/// How many of so many lines are folded, before the last ones.
+/// The number of lines that are folded, before the last ones.
 fn folded_lines(lines: usize) -> usize {
     if lines > MAX_LINES { lines - FIRST_LINES - LAST_LINES } else { 0 }
 }

@@ -75,27 +75,37 @@ fn share(row: &CaseCounts) -> usize {
     }
 }
 
-/// The verdicts of cases in a line. `flaky` cases both passed and failed; their verdict is counted too.
+/// The verdicts of cases. A case in two modes is one case: with several modes, each has a line.
 fn cases(summary: &Summary, paint: Paint) -> String {
-    let count = |verdict| summary.cases_with(verdict);
-    let (errors, not_run) =
-        (count(Verdict::Error), summary.cases.values().filter(|row| row.verdict().is_none()).count());
-    let flaky = summary.cases.values().filter(|row| row.counts.passed > 0 && row.counts.failed > 0).count();
+    let mut modes = summary.cases_by_mode();
+    if modes.len() < 2 {
+        return verdicts(&modes.pop_first().map(|(_, rows)| rows).unwrap_or_default(), paint);
+    }
+    let lines = modes.iter().map(|(mode, rows)| format!("{}: {}", safe::line(mode), verdicts(rows, paint)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The verdicts of the cases of a mode in a line. `flaky` cases both passed and failed; their verdict is counted too.
+fn verdicts(rows: &[&CaseCounts], paint: Paint) -> String {
+    let count = |verdict| rows.iter().filter(|row| row.verdict() == verdict).count();
+    let (errors, not_run) = (count(Some(Verdict::Error)), count(None));
+    let flaky = rows.iter().filter(|row| row.counts.passed > 0 && row.counts.failed > 0).count();
     let parts = [
-        (Tone::Bad, count(Verdict::Fail), "failed"),
+        (Tone::Bad, count(Some(Verdict::Fail)), "failed"),
         (Tone::Broken, errors, if errors == 1 { "error" } else { "errors" }),
-        (Tone::Open, count(Verdict::Unscored), "unscored"),
+        (Tone::Open, count(Some(Verdict::Unscored)), "unscored"),
         (Tone::Faint, not_run, "not run"),
         (Tone::Open, flaky, "flaky"),
     ];
-    let mut text = format!("{} of {} passed", count(Verdict::Pass), counted(summary.cases.len(), "case"));
+    let mut text = format!("{} of {} passed", count(Some(Verdict::Pass)), counted(rows.len(), "case"));
     for (tone, count, word) in parts.into_iter().filter(|(_, count, _)| *count > 0) {
+        // Writing to a string cannot fail.
         let _ = write!(text, ", {}", paint.count(tone, count, word));
     }
     text
 }
 
-/// The verdicts of cases in a line. Then a line on their trials: how they ended, how many were not run or not isolated, tokens, cost.
+/// The verdicts of cases. Then a line on their trials: how they ended, how many were not run or not isolated, tokens, cost.
 pub fn closing(summary: &Summary, paint: Paint) -> String {
     let total = &summary.total;
     let mut text = format!("{}\ntrials: {}", cases(summary, paint), endings(total, paint));
@@ -131,7 +141,7 @@ pub fn unrecorded(summary: &Summary, required: bool) -> Option<String> {
         "--require-recordings makes that an error"
     };
     let cases = counted(summary.cases.len(), "case");
-    Some(format!("not run: {count} of {cases}, for want of a recording; {what_to_do}"))
+    Some(format!("not run: {count} of {cases} without a recording; {what_to_do}"))
 }
 
 /// The number of trials by verdict.
@@ -195,8 +205,11 @@ fn sides(text: &mut String, summary: &Summary) {
     }
     let commands: Vec<String> =
         summary.comparisons.iter().map(|run| format!("skill-evals compare {}", safe::line(run))).collect();
-    let _ =
-        writeln!(text, "the sides of a comparison have no share together; how they differ: {}", commands.join(", "));
+    let _ = writeln!(
+        text,
+        "the sides of a comparison have no pass rate together; how they differ: {}",
+        commands.join(", ")
+    );
 }
 
 /// A line for each threshold, the lowest first, if even cases whose trials all passed have too few trials for it. Names

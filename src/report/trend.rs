@@ -6,8 +6,8 @@ use crate::report::rate::{self, fraction};
 use crate::results::trend::{TrendPoint, trends};
 use crate::text::safe;
 
-/// Columns of the chart: one for each 2.5 points, and one more.
-const WIDTH: usize = 41;
+/// Columns of the chart. With the figures before it, a line fits into 80 columns.
+const WIDTH: usize = 31;
 
 /// A line for each run, the oldest first, with its share and interval drawn on a scale from 0 to 100. A run is marked if
 /// its inputs differ from those of the run before it: the two show no trend.

@@ -110,7 +110,7 @@ fn findings(case: &FoundCase, outcome: &Outcome, paint: Paint) -> String {
             Status::Fail => ("failed", Tone::Bad),
             Status::Unknown => ("unknown", Tone::Broken),
             Status::Pass => {
-                // Checks of the same name are told apart by what they expect.
+                // What a check expects distinguishes it from others of the same name.
                 let which = if name == check.id { String::new() } else { format!(" ({})", check.expected) };
                 passed.push(format!("{name}{which}"));
                 continue;

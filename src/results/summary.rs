@@ -386,7 +386,16 @@ impl Summary {
         Some(RepeatFigures { k, pass_at_k: mean(any), pass_hat_k: mean(all) })
     }
 
-    /// The number of cases with this verdict.
+    /// The cases of each mode.
+    pub fn cases_by_mode(&self) -> BTreeMap<&String, Vec<&CaseCounts>> {
+        let mut modes: BTreeMap<&String, Vec<&CaseCounts>> = BTreeMap::new();
+        for (key, counts) in &self.cases {
+            modes.entry(&key.mode).or_default().push(counts);
+        }
+        modes
+    }
+
+    /// The number of cases with this verdict. A case in two modes counts twice.
     pub fn cases_with(&self, verdict: Verdict) -> usize {
         self.cases.values().filter(|row| row.verdict() == Some(verdict)).count()
     }

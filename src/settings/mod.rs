@@ -245,8 +245,8 @@ struct SettingsFile {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OwnMode {
-    agent: AgentKind,
-    delivery: Delivery,
+    agent: Option<AgentKind>,
+    delivery: Option<Delivery>,
     model: Option<String>,
     #[serde(default)]
     args: Vec<String>,
@@ -345,11 +345,18 @@ impl Settings {
         for (name, mode) in own {
             let (range, name) = (name.span(), name.into_inner());
             if self.mode(&name).is_some() {
-                problems.add(range, format!("the mode `{name}` exists already; give this one another name"));
+                let message =
+                    format!("`{name}` is a built-in mode and cannot be changed; give your own mode another name");
+                problems.add(range, message);
             } else if let Err(why) = crate::text::name::check_id(&name.replace('+', "-")) {
                 problems.add(range, format!("the mode name `{name}` {why}"));
             } else {
                 let OwnMode { agent, delivery, model, args, offer, activation } = mode;
+                let (Some(agent), Some(delivery)) = (agent, delivery) else {
+                    let missing = if agent.is_none() { "agent" } else { "delivery" };
+                    problems.add(range, format!("the mode `{name}` has no `{missing}`; add one"));
+                    continue;
+                };
                 self.modes.push(Arc::new(Mode { model, args, offer, activation, ..Mode::new(&name, agent, delivery) }));
             }
         }

@@ -51,7 +51,9 @@ fn one_case_in_four_modes_is_one_table() {
     let outcomes: Vec<Outcome> =
         ["cli-native", "mcp+native", "native", "mcp"].iter().map(|mode| outcome(&fixture, mode)).collect();
     let all: Vec<&Outcome> = outcomes.iter().collect();
-    insta::assert_snapshot!(comparison::comparison(&all, &Mode::built_in(), Paint::Plain));
+    let table = comparison::comparison(&all, &Mode::built_in(), Paint::Plain);
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    insta::assert_snapshot!(table);
     assert_eq!(comparison::comparison(&all[..1], &Mode::built_in(), Paint::Plain), "", "one mode is no comparison");
 }
 

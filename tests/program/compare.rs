@@ -18,7 +18,7 @@ printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started
 exit 0
 "#;
 
-/// A repository under git whose committed skill works, with so many cases that ask for a `Fine` answer.
+/// A repository under git whose committed skill works, with this many cases that ask for a `Fine` answer.
 pub fn repository(cases: usize, body: &str) -> Stub {
     let stub = Stub::new(cases, body);
     let rows = (0..cases).map(|case| format!("c{case},false,Prompt {case},Fine"));
@@ -66,7 +66,7 @@ fn an_edit_that_breaks_a_skill_is_found_in_few_trials_and_the_cases_that_broke_a
     assert!(sentence.contains("of at most 400 trials; what broke, p ≤ 0.0"), "{sentence}");
     assert!(sentence.contains(": tidy/c") && sentence.ends_with(" and 1 more"), "{sentence}");
     assert!(stub.starts().len() <= 30, "{} trials", stub.starts().len());
-    // Both arms had their own skills, and today's prompts.
+    // Both sides had their own skills, and today's prompts.
     let commit = git(&stub, &["rev-parse", "HEAD"]);
     let short = &commit[..12];
     let before = stub.json("r", &format!("work/tidy/c0/codex.{short}/1/meta.json"));
@@ -85,7 +85,7 @@ fn an_edit_that_breaks_a_skill_is_found_in_few_trials_and_the_cases_that_broke_a
     assert_eq!(json_of(&again.stdout)["comparison"], stored["comparison"]);
     let decided = stub.run(&["compare", "r", "--margin", "0.2"]);
     assert!(decided.code == 2 && decided.stderr.contains("leave out --margin"), "{}", decided.stderr);
-    // Each arm can be graded by itself, against its own skills; a run that compares is no plain run to go on with.
+    // Each side can be graded by itself, with its own skills. `run` cannot resume a comparison.
     let graded = stub.run(&["grade", "r"]);
     assert_eq!(graded.code, 1, "{}", graded.stderr);
     let skill = stub.root().join("skills/tidy/SKILL.md");
@@ -128,7 +128,7 @@ fn each_plan_stops_at_its_own_time_and_a_harmless_edit_needs_a_pair_of_each_case
     break_skill(&stub);
     let broke = stub.run(&["compare", "main", "--plan", "quick", "--run-id", "b"]);
     assert!(broke.code == 1 && broke.stdout.contains("\nbroke: 6/6 → 0/6 passed"), "{}", broke.stdout);
-    // It goes on until the mean of all cases is decided too.
+    // It continues until the mean of all cases is decided too.
     let both = stub.run(&["compare", "main", "--plan", "until-decided", "--run-id", "both"]);
     assert!(both.code == 1 && both.stdout.contains("\nbroke, worse: "), "{}", both.stdout);
     let dry = stub.run(&["compare", "main", "--dry-run", "--plan", "quick"]).stdout;
@@ -184,7 +184,7 @@ fn a_comparison_that_was_interrupted_goes_on_where_it_stood() {
     assert_eq!(ran.stdout.matches("(kept)").count(), measured, "{}", ran.stdout);
     let pairs = fs::read_to_string(stub.run_folder("r").join("pairs.jsonl")).expect("pairs");
     assert_eq!(pairs.lines().collect::<std::collections::BTreeSet<_>>().len(), pairs.lines().count(), "no pair twice");
-    // A case that was compared and is gone is no silent loss.
+    // A compared case that no longer exists is reported.
     let table = stub.root().join("evals/skills/tidy/prompts.csv");
     let rows = fs::read_to_string(&table).expect("cases");
     fs::write(&table, rows.replace("c1,false,Prompt 1,Fine\n", "")).expect("cases");
@@ -192,7 +192,7 @@ fn a_comparison_that_was_interrupted_goes_on_where_it_stood() {
     let words = "tidy/c1 no longer exists on either side; --force leaves those pairs out";
     assert!(refused.code == 2 && refused.stderr.contains(words), "{}", refused.stderr);
     fs::write(&table, rows).expect("cases");
-    // What was asked for cannot change under way.
+    // The options of a running comparison cannot change.
     break_skill(&stub);
     let refused = stub.run(&["compare", "--resume", "--run-id", "r"]);
     assert!(refused.code == 2 && refused.stderr.contains("cannot resume"), "{}", refused.stderr);
@@ -412,12 +412,20 @@ fn of_stored_trials_some_are_chosen_and_what_needs_an_agent_is_refused() {
     assert_eq!(stub.run(&["run", "--run-id", "before", "--trials", "3"]).code, 0);
     break_skill(&stub);
     assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "3"]).code, 1);
-    let chosen = stub.run(&["compare", "before", "after", "--case", "c1", "--case", "tidy/c2", "--mode", "codex"]);
-    assert!(chosen.stdout.starts_with("worse: 6/6 → 0/6 passed"), "{}{}", chosen.stdout, chosen.stderr);
+    for cases in
+        [&["--case", "c1", "--case", "tidy/c2", "--mode", "codex"][..], &["--case", "tidy/c1/codex", "--case", "c2"]]
+    {
+        let chosen = stub.run(&[&["compare", "before", "after"], cases].concat());
+        assert!(chosen.stdout.starts_with("worse: 6/6 → 0/6 passed"), "{}{}", chosen.stdout, chosen.stderr);
+    }
+    let apart = stub.run(&["compare", "--with", "codex", "--without", "--case", "tidy/c1/mcp"]);
+    assert!(apart.stderr.contains("--case names the mode mcp, --with the mode codex: name one"), "{}", apart.stderr);
     for (args, words) in [
         (&["--case", "c99"][..], "no trial is of the case `c99`"),
         (&["--skill", "tydi"], "no trial is of the skill `tydi`; did you mean `tidy`?"),
         (&["--mode", "mcp"], "in the mode mcp holds no trials"),
+        (&["--case", "tidy/c1/mcp"], "in the mode mcp holds no trials"),
+        (&["--baseline", "mode=codex", "--case", "tidy/c1/codex"], "leave out --mode, and the modes in --case"),
         (&["--max-trials", "8"], "--max-trials: these trials are stored"),
         (&["--model", "x"], "--model: these trials are stored"),
         (&["--jobs", "2"], "--jobs: these trials are stored"),
@@ -555,7 +563,7 @@ fn what_a_skill_is_offered_beside_is_a_part_of_the_mode() {
 
 #[test]
 fn what_a_skill_loses_to_its_neighbours_is_told_with_the_one_it_loses_to() {
-    // Beside another skill, one case goes to it and one to none; a third still goes to both.
+    // Next to another skill, one case activates that, one activates none, and a third still activates both.
     let body = format!(
         "{ACTIVATES}if [ ! -e .agents/skills/other ]; then activate tidy; else
 case \"$prompt\" in *c0) activate other;; *c1) ;; *c2) activate tidy; activate other;; *) activate tidy;; esac; fi"
@@ -654,7 +662,7 @@ fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
 
 #[test]
 fn a_comparison_that_ended_before_it_tried_every_case_says_so_and_says_the_same_again() {
-    // As many pairs that are alike as would show `no worse by 20 points`, if there were no other case.
+    // As many equal pairs as would show `no worse by 20 points` without other cases.
     let stub = repository(22, BY_SKILL);
     let ran = stub.run(&["compare", "HEAD", "--run-id", "r", "--jobs", "4", "--margin", "0.2", "--max-trials", "42"]);
     assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);

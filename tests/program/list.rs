@@ -12,7 +12,7 @@ fn fixture() -> Fixture {
 #[test]
 fn every_trial_has_a_line_and_broken_ones_say_why() {
     let ran = fixture().run(&["list"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
     insta::assert_snapshot!(ran.stdout);
 }
 
@@ -39,7 +39,7 @@ fn columns_line_up_for_people() {
 fn the_repository_is_found_from_a_folder_below_it() {
     let fixture = fixture();
     let ran = crate::support::fixture::run_in(&fixture.root().join("skills/tidy"), &["list"]);
-    assert_eq!((ran.code, ran.stdout.lines().count()), (0, 6));
+    assert_eq!((ran.code, ran.stdout.lines().count()), (2, 6));
 }
 
 #[test]

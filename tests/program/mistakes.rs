@@ -1,4 +1,4 @@
-//! What users type by mistake, and what they are told: the problem, then what to do.
+//! Typical mistakes of users, each with its answer: the problem, then what to do.
 
 use crate::support::fixture::Fixture;
 
@@ -17,7 +17,7 @@ fn settings(line: &str) -> Fixture {
 /// What is typed, the exit code, and the words of the answer.
 type Mistake = (&'static [&'static str], i32, &'static [&'static str]);
 
-const MISTAKES: [Mistake; 64] = [
+const MISTAKES: [Mistake; 65] = [
     // Commands.
     (&["test"], 2, &["unrecognized subcommand 'test'", "'run'"]),
     (&["eval"], 2, &["'run'"]),
@@ -91,6 +91,7 @@ const MISTAKES: [Mistake; 64] = [
     (&["show"], 2, &["no trials found in the recordings"]),
     (&["report"], 2, &["no runs found"]),
     (&["stop"], 2, &["<RUN_ID>"]),
+    (&["init"], 2, &["not a git repository and no Cargo.toml; init would write:", "or write here with --yes"]),
     (&["compare"], 2, &["name what to compare"]),
     // What is meant is done.
     (&["lint", "skills/pdf"], 0, &["1 skill: no problems"]),
@@ -124,6 +125,9 @@ fn mistakes_in_the_settings_are_answered_with_what_to_write() {
         ("isolation = \"docker\"\n", "bwrap"),
         ("skill_roots = [\"skill\"]\n", "this skill root is not a directory; fix `skill_roots`"),
         ("jobs = \"four\"\n", "`jobs` is \"four\"; expected 1 to 1000"),
+        ("[mode.codex]\nactivation = \"tool\"\n", "`codex` is a built-in mode and cannot be changed; give your own"),
+        ("[mode.mine]\ndelivery = \"native\"\n", "the mode `mine` has no `agent`; add one"),
+        ("[skills.pfd]\ntrials = 3\n", "unknown skill `pfd`"),
     ] {
         let ran = settings(line).run(&["run", "--replay"]);
         assert!(ran.code == 2 && ran.stderr.contains(words), "{line}{}{}", ran.stdout, ran.stderr);
@@ -139,4 +143,19 @@ fn a_skill_that_no_agent_can_load_is_refused_before_an_agent_starts() {
         "{}",
         ran.stdout
     );
+}
+
+#[test]
+fn a_table_of_an_unknown_skill_is_found_without_looking_at_cases() {
+    let ran = settings("[skills.pfd]\ntrials = 3\n").run(&["lint"]);
+    assert!(ran.code == 1 && ran.stdout.contains("unknown skill `pfd`"), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("did you mean `pdf`?"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_misspelled_git_reference_is_answered_with_the_nearest_one() {
+    let stub = super::compare::repository(1, super::compare::BY_SKILL);
+    let ran = stub.run(&["compare", "mian"]);
+    let words = "`mian` is neither a run nor a git reference; did you mean `main`?";
+    assert!(ran.code == 2 && ran.stderr.contains(words), "{}{}", ran.stdout, ran.stderr);
 }

@@ -114,7 +114,7 @@ fn history_draws_a_line_for_each_run_and_marks_those_of_other_inputs() {
     let lines: Vec<&str> = chart.lines().collect();
     assert!(lines[1].starts_with("  one ") && lines[3].starts_with("≠ three "), "{chart}");
     assert!(lines[1].contains("2/2") && lines[1].ends_with('●'), "{chart}");
-    // So is a prompt, and a comparison of two versions is no point between the others.
+    // So is a prompt. A comparison of two versions is not a point of the trend.
     let table = stub.root().join("evals/skills/tidy/prompts.csv");
     let rows = fs::read_to_string(&table).expect("cases");
     fs::write(&table, rows.replace("Prompt b", "Prompt c")).expect("cases");
@@ -141,7 +141,7 @@ fn history_draws_a_line_for_each_run_and_marks_those_of_other_inputs() {
     assert!(!stub.run(&["compare", "one", "three"]).stdout.contains("asked or checked otherwise"));
     fs::remove_dir_all(stub.run_folder("four")).expect("a run");
     let chart = stub.run(&["history", "--skill", "tidy"]).stdout;
-    // A skill may be named as it is written, and a line that is lost is told.
+    // A skill may be named as it is written, and a lost line is reported.
     assert_eq!(stub.run(&["history", "--skill", "Tidy"]).stdout, chart);
     let path = stub.run_folder("two").join("progress.jsonl");
     let text = fs::read_to_string(&path).expect("progress");
@@ -203,7 +203,7 @@ fn history_shows_the_interval_that_summary_shows() {
 }
 
 #[test]
-fn the_arms_of_a_comparison_are_shown_apart_and_run_in_pairs_only() {
+fn the_sides_of_a_comparison_are_counted_apart_and_run_in_pairs_only() {
     let stub = stub(&["a,false,Prompt a,Done", "b,false,Prompt b,Done"], &once());
     let compared = stub.run(&["compare", "--aa", "--max-trials", "12", "--jobs", "1", "--run-id", "r"]);
     assert!(compared.code != 2, "{}", compared.stderr);
@@ -212,7 +212,15 @@ fn the_arms_of_a_comparison_are_shown_apart_and_run_in_pairs_only() {
         ran.stdout.lines().any(|line| line.starts_with(start) && line.ends_with("cases weighted equally"))
     };
     assert!(line("codex: ") && line("codex.again: "), "{}", ran.stdout);
-    assert!(ran.stdout.contains("have no share together; how they differ: skill-evals compare r\n"), "{}", ran.stdout);
+    let counts = |start: &str| {
+        ran.stdout.lines().any(|line| line.starts_with(start) && line.contains(" of 2 cases passed"))
+    };
+    assert!(counts("codex: ") && counts("codex.again: "), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("have no pass rate together; how they differ: skill-evals compare r\n"),
+        "{}",
+        ran.stdout
+    );
     let summary: Value = serde_json::from_str(&stub.run(&["summary", "r", "--json"]).stdout).expect("JSON");
     assert_eq!(
         (&summary["share"], &summary["repeats"], &summary["comparisons"]),
@@ -308,7 +316,7 @@ fn junit_tells_failures_from_errors_and_from_what_was_not_run() {
 
 #[test]
 fn junit_goes_where_a_link_points_and_one_that_cannot_be_written_hides_no_result() {
-    // A file is where the folder of a report would be made.
+    // A file is where the directory of a report would be created.
     let stub = stub(&["good,false,fine,Done"], ": > \"$folder/late\"");
     let at = |name: &str| stub.root().join(name);
     fs::write(at("real.xml"), "").expect("a file");

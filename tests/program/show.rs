@@ -154,13 +154,7 @@ fn a_terminal_gets_the_pager_and_a_pipe_does_not() {
     stub.run(&["run", "--run-id", "r"]);
     let piped = ran(stub.command(&["show", "welcome"]).env("PAGER", "sed s/^/paged:/"));
     assert!(piped.stdout.starts_with("tidy/welcome/codex: pass\n"), "{}", piped.stdout);
-    // `script` gives a program a terminal.
-    let line = format!("{} show welcome", env!("CARGO_BIN_EXE_skill-evals"));
-    let on_terminal = |pager: &str| {
-        let mut script = std::process::Command::new("script");
-        script.args(["-qec", &line, "/dev/null"]).current_dir(stub.root()).stdin(std::process::Stdio::null());
-        ran(script.env("PAGER", pager).env("TERM", "xterm").env_remove("NO_COLOR").env("HOME", stub.scratch())).stdout
-    };
+    let on_terminal = |pager| stub.on_terminal(&["show", "welcome"], pager);
     let paged = on_terminal("sed s/^/paged:/");
     assert!(paged.starts_with("paged:\u{1b}[1mtidy/welcome/codex\u{1b}[0m: \u{1b}[32mpass\u{1b}[0m"), "{paged:?}");
     let plain = on_terminal("");
@@ -196,7 +190,7 @@ fn a_replayed_run_is_shown_and_reported_from_its_recordings() {
     assert!(ran.code == 0 && ran.stdout.contains("I begin."), "{}", ran.stderr);
     let report = stub.run(&["report", "again", "--output", "page.html"]);
     assert!(
-        report.code == 0 && report.stdout.starts_with("page.html (1 trials, "),
+        report.code == 0 && report.stdout.starts_with("page.html (1 trial, "),
         "{}{}",
         report.stdout,
         report.stderr

@@ -81,7 +81,7 @@ fn a_pipe_gets_colours_only_where_they_are_asked_for() {
     }
     assert!(!std::fs::read(stub.root().join("junit.xml")).expect("a document").contains(&0x1b));
     assert_eq!(with(&stub, &["runs", "--color", "sometimes"], &[]).code, 2);
-    // What is printed before the arguments are all read is coloured as asked too.
+    // Output before all arguments are read is colored as requested too.
     for (args, code) in [(["runs", "--help"], 0), (["runs", "--unknown"], 2), (["help", "runs"], 0)] {
         let colored = |when: &[&str], variables: &[(&str, &str)]| {
             let ran = with(&stub, &[args.as_slice(), when].concat(), variables);
@@ -202,4 +202,42 @@ fn checks_of_one_name_are_numbered_and_say_which_they_are() {
     let summary = stub.json("r", "summary.json");
     let failed = &summary["cases"][0]["failed_checks"];
     assert_eq!(failed, &serde_json::json!({"must-include 2 of 3": 1, "must-include 3 of 3": 1}), "{summary}");
+}
+
+#[test]
+fn no_line_is_longer_than_a_terminal_of_80_columns() {
+    let stub = one_of_each();
+    let settings = "[mode.second]\nagent = \"codex\"\ndelivery = \"native\"\n";
+    let path = stub.root().join("evals/evals.toml");
+    let text = std::fs::read_to_string(&path).expect("settings");
+    std::fs::write(&path, format!("{text}{settings}")).expect("settings");
+    let code = regex::Regex::new(r"\x1b\[[?\d;]*[A-Za-z]").expect("a pattern");
+    for args in [
+        &["run", "-v", "--mode", "codex", "--mode", "second", "--trials", "2", "--run-id", "a-run-with-a-long-name"][..],
+        &["run", "--mode", "codex", "--run-id", "b"],
+        &["compare", "a-run-with-a-long-name", "b", "--mode", "codex"],
+        &["compare", "b", "a-run-with-a-long-name", "--mode", "codex", "--quiet"],
+        &["compare", "--mode", "codex", "--mode", "second", "--dry-run"],
+        &["list"],
+        &["lint", "--check-evals"],
+        &["summary", "a-run-with-a-long-name", "-v"],
+        &["show", "bad/codex", "--run", "a-run-with-a-long-name"],
+        &["doctor"],
+        &["status"],
+        &["runs"],
+        &["history"],
+        &["grade", "b"],
+        &["run", "--dry-run"],
+        &["--help"],
+        &["run", "--help"],
+        &["compare", "--help"],
+        &["lint", "--help"],
+    ] {
+        let shown = stub.on_terminal(args, "");
+        assert!(shown.lines().count() > 1 || args.contains(&"lint"), "{args:?}: {shown}");
+        let plain = code.replace_all(&shown, "");
+        let long: Vec<&str> =
+            plain.lines().filter(|line| line.chars().count() > 80 && line.trim().contains(' ')).collect();
+        assert!(long.is_empty(), "{args:?}:\n{}\n{shown}", long.join("\n"));
+    }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::fixture::{Fixture, Ran};
 
-/// The repository and the folder for scratch files; both outside every other repository.
+/// The repository and the directory for scratch files, both outside every other repository.
 pub struct Stub {
     pub fixture: Fixture,
     scratch: tempfile::TempDir,
@@ -40,7 +40,7 @@ exit 1
 "#;
 
 impl Stub {
-    /// A skill `tidy` with so many negative cases `c0`, `c1`, …, and an agent that runs `body` and then answers.
+    /// A skill `tidy` with this many negative cases `c0`, `c1`, …, and an agent that runs `body` and then answers.
     pub fn new(cases: usize, body: &str) -> Self {
         let rows = (0..cases).map(|index| format!("c{index},false,Prompt {index}"));
         let table: Vec<String> = std::iter::once("id,should_trigger,prompt".to_owned()).chain(rows).collect();
@@ -80,7 +80,7 @@ impl Stub {
         self.scratch.path()
     }
 
-    /// The folder of the run `id`.
+    /// The directory of the run `id`.
     pub fn run_folder(&self, id: &str) -> PathBuf {
         self.root().join("artifacts/skill-evals").join(id)
     }
@@ -92,9 +92,13 @@ impl Stub {
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_skill-evals"));
+        let mut command = self.with_variables(Command::new(env!("CARGO_BIN_EXE_skill-evals")));
+        command.args(args);
         command
-            .args(args)
+    }
+
+    fn with_variables(&self, mut command: Command) -> Command {
+        command
             .current_dir(self.root())
             .env("HOME", self.scratch())
             .env_remove("CODEX_HOME")
@@ -108,6 +112,14 @@ impl Stub {
 
     pub fn run(&self, args: &[&str]) -> Ran {
         ran(&mut self.command(args))
+    }
+
+    /// The output in a terminal of 80 columns, which `script` provides. `PAGER` is `pager`.
+    pub fn on_terminal(&self, args: &[&str], pager: &str) -> String {
+        let line = format!("stty cols 80 rows 24; {} {}", env!("CARGO_BIN_EXE_skill-evals"), args.join(" "));
+        let mut script = self.with_variables(Command::new("script"));
+        script.args(["-qec", &line, "/dev/null"]).env("PAGER", pager).env("TERM", "xterm").env_remove("NO_COLOR");
+        ran(&mut script).stdout.replace('\r', "")
     }
 
     /// Starts it in a group of its own, as a shell does, and comes back at once.
@@ -162,9 +174,9 @@ pub fn ran(command: &mut Command) -> Ran {
     }
 }
 
-/// Runs a shell script with a small disk in place of the folder `artifacts`, in which `fill` leaves 400 KiB; `$0` is the program
-/// of `command`, and the folder and the variables are its own. False where this system lets no user mount a disk, in a namespace
-/// of their own.
+/// Runs a shell script with a small disk as the directory `artifacts`, on which `fill` leaves 400 KiB. `$0` is the
+/// program of `command`; its directory and variables are used. Returns false if this system does not let users mount a
+/// disk in a namespace of their own.
 pub fn on_a_small_disk(command: &Command, script: &str) -> bool {
     let disk = r"mkdir -p artifacts; mount -t tmpfs -o size=20m tmpfs artifacts || exit 77
         fill() { head -c 20480k /dev/zero > artifacts/full 2> /dev/null; truncate -s 20080k artifacts/full; }

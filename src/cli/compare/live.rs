@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{CompareArgs, LiveRequest, gate, stored};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, stdout};
+use crate::cli::output::{stderr, stdout, text_stdout};
 use crate::cli::terminal::Terminal;
 use crate::cli::{CliResult, CliResultOf, select, start};
 use skill_evals::cases::test_case::TestCase;
@@ -269,7 +269,7 @@ fn dry_run(
     if request.json {
         return print_plan(pairing, plan, Some(design), rule, &estimate);
     }
-    let mut out = stdout();
+    let mut out = text_stdout();
     writeln!(
         out,
         "{}, at most {} trials in pairs, {} of them for a first look at every case",
@@ -297,7 +297,7 @@ fn promises(chosen: ComparePlan, design: &PairDesign, rule: &Rule) -> Vec<PlanPr
     std::iter::once(PlanPromise::of(chosen, design.cases, design.pairs * 2, rule)).chain(others).collect()
 }
 
-/// Prints what would run as one document. There is no `design` if both sides are the same, so that nothing runs.
+/// Prints what would run as one document. `design` is `None` if both sides are the same, so that nothing runs.
 fn print_plan(
     pairing: &Pairing,
     plan: ComparePlan,

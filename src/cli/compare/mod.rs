@@ -19,7 +19,7 @@ use super::github::add_to_page;
 use super::select::SelectArgs;
 use super::start::StartArgs;
 use super::{CliResult, print_json};
-use crate::cli::output::{stderr, stdout};
+use crate::cli::output::{stderr, stdout, text_stdout};
 
 pub use live::{LiveOutcome, measure};
 use skill_evals::decide::plan::ComparePlan;
@@ -34,29 +34,33 @@ use skill_evals::trial::run_record::{ComparedSides, RunChoices};
 use target::CompareTarget;
 pub use target::against_commit;
 
-/// What is compared, as `--help` tells it.
+/// The end of `--help`, for 80 columns.
 const EXAMPLES: &str = "Examples:
-  skill-evals compare main                     the skills of the git reference `main` against those of the working tree
-  skill-evals compare v1 v2                    the skills of two git references
-  skill-evals compare RUN-A RUN-B              two stored runs; RUN-A,RUN-B are one side, a path is a baseline file
-  skill-evals compare --with native --without  the same cases with the skills and without any
+  skill-evals compare main             git's `main` against the working tree
+  skill-evals compare v1 v2            two git references
+  skill-evals compare RUN-A RUN-B      two stored runs; RUN-A,RUN-B are one side
+  skill-evals compare old.jsonl RUN    the progress.jsonl of a run against a run
+  skill-evals compare RUN              the result of a run that compared
+  skill-evals compare --aa             one version with itself: the noise
+  skill-evals compare --aa --kept      what changed in the trials gates kept
+  skill-evals compare --with native --without
+                                       with the skills against without skills
   skill-evals compare --mode mcp --mode native
+                                       two modes
   skill-evals compare --baseline model=X --candidate model=Y
-                                               also mode=, offer=all|alone|SKILL+SKILL, skills=GIT-REF
-  skill-evals compare --aa                     one version against itself: how much changes by chance
-  skill-evals compare --aa --kept              what changes over days: the trials that gates kept, earlier against later
-  skill-evals compare RUN                      the result of a run that compared
-
-A baseline file is the progress.jsonl of a run, kept anywhere.
+                                       also mode=, skills=GIT-REF, without, and
+                                       offer=all, offer=alone, offer=SKILL+SKILL
 
 Exit codes:
   0    better, no worse, no harm seen, or unchanged
   1    broke or worse, whatever else holds
-  2    could not run: invalid arguments, settings or cases, an unknown run, a gate that these numbers cannot decide
+  2    could not run: invalid arguments, settings or cases, an unknown run,
+       or a gate that these numbers cannot decide
   3    not measured: no case on both sides, or it ended early
   4    undecided
   130  interrupted
-With --gate the results it names exit with 1, what was not measured with 3, any other with 0.";
+With --gate, the results that it names exit with 1, what was not measured
+with 3, and all others with 0.";
 
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
@@ -152,7 +156,7 @@ impl CompareArgs {
         let mut chosen = self.select.chosen();
         // The modes that both sides start from, if they do not name their own.
         if sides.as_ref().is_some_and(|sides| sides.baseline.mode.is_none() || sides.candidate.mode.is_none()) {
-            chosen.modes.clone_from(&self.mode);
+            chosen.modes = self.modes();
         }
         LiveRequest {
             start: &self.start,
@@ -172,6 +176,12 @@ impl CompareArgs {
     fn rule(&self) -> Rule {
         let rule = Rule::default();
         Rule { alpha: self.alpha.unwrap_or(rule.alpha), margin: Some(self.margin.unwrap_or(MARGIN)), ..rule }
+    }
+
+    /// The modes that `--mode` and the values of `--case` name.
+    fn modes(&self) -> Vec<String> {
+        let of_cases = self.select.with_modes(&[]).into_iter().filter(|mode| !self.mode.contains(mode));
+        self.mode.iter().cloned().chain(of_cases).collect()
     }
 
     /// Whether more is printed than the answer.
@@ -215,21 +225,20 @@ impl CompareArgs {
 
     /// Prints the comparison.
     fn tell(&self, compared: &ComparisonResults) -> CliResult {
-        let mut out = stdout();
+        let paint = paint(&io::stdout());
         if self.json {
-            print_json(&mut out, compared)?;
+            print_json(&mut stdout(), compared)?;
         } else if self.start.quiet {
-            writeln!(out, "{}", words::sentence(compared, paint(&io::stdout())))?;
+            writeln!(text_stdout(), "{}", words::sentence(compared, paint))?;
         } else {
-            let paint = paint(&io::stdout());
-            out.write_all(words::render(compared, paint).as_bytes())?;
+            text_stdout().write_all(words::render(compared, paint).as_bytes())?;
         }
         let exit = if compared.unchanged { Exit::Clean } else { gate::exit(&compared.comparison.results, &self.gate) };
         if self.github {
             let catalog = self.start.repository.read_quietly();
             let locations = catalog.map(|(repository, _, catalog)| change_locations(&repository.root, &catalog, None));
             let text = github::comparison(compared, exit != Exit::Clean, &locations.unwrap_or_default());
-            out.write_all(text.as_bytes())?;
+            stdout().write_all(text.as_bytes())?;
             if let Some(trouble) = add_to_page(&markdown::comparison(compared)) {
                 writeln!(stderr(), "warning: {}", safe::line(&trouble))?;
             }

@@ -13,6 +13,9 @@ use skill_evals::store::{self, RunFolder};
 use skill_evals::text::diagnostic::nearest;
 use skill_evals::trial::run_record::{ComparedSide, ComparedSides};
 
+const MODES_TWICE: &str =
+    "--baseline and --candidate name the mode of each side: leave out --mode, and the modes in --case";
+
 /// What is to be done.
 pub enum CompareTarget {
     /// Compare these stored trials.
@@ -105,7 +108,7 @@ fn named(root: &Path, name: &str) -> Result<NamedSide, Box<dyn Error>> {
     }
 }
 
-/// Whether a name is the path of stored trials: of a file, or of a run's folder.
+/// Whether a name is the path of stored trials: of a file or of a run's directory.
 pub fn is_path(name: &str) -> bool {
     let path = Path::new(name);
     path.extension().is_some_and(|end| end == "jsonl")
@@ -132,8 +135,9 @@ fn of_two(
         )
         .into()),
         _ => {
-            let [in_a, in_b] = match args.mode.as_slice() {
+            let [in_a, in_b] = match args.modes().as_slice() {
                 [] => [a, b].map(|side| side.mode.clone()),
+                [_, ..] if a.mode.is_some() || b.mode.is_some() => return Err(MODES_TWICE.into()),
                 [both] => [Some(both.clone()), Some(both.clone())],
                 [in_a, in_b] => [Some(in_a.clone()), Some(in_b.clone())],
                 _ => return Err("two runs are compared in one mode, or in one each".into()),
@@ -175,7 +179,7 @@ fn of_one(
         }
         NamedSide::Run(run) => run,
     };
-    match (run.run_record()?.and_then(|record| record.sides), args.mode.as_slice(), (&a.mode, &b.mode)) {
+    match (run.run_record()?.and_then(|record| record.sides), args.modes().as_slice(), (&a.mode, &b.mode)) {
         (Some(_), ..) => Ok(CompareTarget::Again(run)),
         (None, [first, second], _) => {
             let in_mode = |mode: &String| stored(one, &ComparedSide::default().in_mode(Some(mode.clone())));
@@ -191,6 +195,9 @@ fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(Com
     let in_mode =
         |mode: &str| ComparedSide::default().called(format!("the mode {mode}")).in_mode(Some(mode.to_owned()));
     if let Some(with) = &args.with {
+        if let Some(other) = args.modes().into_iter().find(|mode| mode != with) {
+            return Err(format!("--case names the mode {other}, --with the mode {with}: name one"));
+        }
         let mut without = in_mode(with).called(format!("the mode {with} without skills"));
         without.without = true;
         return Ok((without, in_mode(with)));
@@ -208,9 +215,9 @@ fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(Com
         let label = format!("the mode {mode}, {}", side.label);
         side.called(label).in_mode(Some(mode.to_owned()))
     };
-    match (args.mode.as_slice(), named) {
+    match (args.modes().as_slice(), named) {
         ([first, second], 0) => Ok((besides(first, a), besides(second, b))),
-        ([_, ..], 2) => Err("--baseline and --candidate name the mode of each side: leave out --mode".to_owned()),
+        ([_, ..], 2) => Err(MODES_TWICE.to_owned()),
         ([_, _], _) => {
             Err("say the mode of each side once: by --mode twice, or by mode= in --baseline and --candidate".to_owned())
         }

@@ -17,6 +17,7 @@ use crate::cli::output::text_stdout;
 use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::process::brief;
 use skill_evals::report::compared::short_names;
+use skill_evals::report::diagnostics::counted;
 use skill_evals::report::html::overview::{self, Overview};
 use skill_evals::results::changed_texts::changed_texts;
 use skill_evals::results::compared::{self, ComparisonResults};
@@ -85,7 +86,7 @@ pub fn report(args: &ReportArgs) -> CliResult {
     if output != Path::new(store::STDOUT) {
         let size = std::fs::metadata(&output).map_or(0, |metadata| metadata.len());
         let shown = safe::line(&shown_path(root, &output).display().to_string());
-        writeln!(text_stdout(), "{shown} ({trials} trials, {} KB)", size.div_ceil(1000))?;
+        writeln!(text_stdout(), "{shown} ({}, {} KB)", counted(trials, "trial"), size.div_ceil(1000))?;
         if args.open {
             brief::open(&output)?;
         }

@@ -172,7 +172,8 @@ fn figures(html: &mut String, overview: &Overview<'_>) {
 
 fn rates(html: &mut String, summary: &Summary) {
     let (passed, all) = (summary.cases_with(Verdict::Pass), summary.cases.len());
-    figure(html, "", "cases passed", &format!("<b>{passed} of {all}</b>"));
+    let name = if summary.modes.len() > 1 { "cases passed, each mode by itself" } else { "cases passed" };
+    figure(html, "", name, &format!("<b>{passed} of {all}</b>"));
     if let Some((share, interval)) = summary.share() {
         let (percent, range, drawn) = (points(share), rate::range(interval), chart::interval(share, interval));
         let value = format!("<b>{percent} %</b> <small>95 % interval {range}</small>{drawn}");
