@@ -1,9 +1,9 @@
 //! How long the harness takes to say what there is, and to start one trial of many; the lint and the MCP server of many
 //! skills; the grade of a large trace: `cargo bench --bench harness`. With `-- --check` fewer rounds, and only the largest.
 //!
-//! Times whole processes of the program as it is shipped, over repositories made for it, beside the bare start of a
-//! process. Exits with a failure where a figure is three times what is wanted, so that a slow change shows and another
-//! program on the machine does not.
+//! Times whole processes of the program as it is shipped, on repositories made for it, next to the bare start of a
+//! process. Fails if a figure is three times its target, so that a slow change shows and another program on the machine
+//! does not.
 
 use std::fmt::Write;
 use std::fs;

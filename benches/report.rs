@@ -1,8 +1,8 @@
-//! How large HTML reports get and how fast they are in a browser: `cargo bench --bench report`; `-- 2000` measures only the
-//! page of so many trials.
+//! How large HTML reports get and how fast they are in a browser: `cargo bench --bench report`; `-- 2000` measures only
+//! the page of 2000 trials.
 //!
-//! Writes runs of many trials, has the program report them, and measures the pages in the Chromium of `target/browser` beside
-//! pages that hold the same sessions as they are. The sessions are of the size that the table says once unpacked.
+//! Writes runs of many trials, has the program report them, and measures the pages in the Chromium of `target/browser`,
+//! next to pages with the same sessions unpacked. The sessions are of the size that the table says once unpacked.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

@@ -1,12 +1,12 @@
-//! What the runner adds to the agents' own time: 200 trials, 16 at a time, with a C program in the agent's place, against
-//! starting the same program as often with `xargs -P 16`. `cargo bench --bench runner`; with `-- --check` fewer rounds, and
-//! a failure where a figure is three times what is wanted.
+//! What the runner adds to the agents' own time: 200 trials, 16 at a time, with a C program in the agent's place,
+//! against starting the same program as often with `xargs -P 16`. `cargo bench --bench runner`; with `-- --check` fewer
+//! rounds, and it fails if a figure is three times its target.
 //!
-//! The program prints what codex prints for a turn of one message, and exits; a second one takes 200 ms for it. Floor and
-//! runner take turns, and medians are compared: other work on the machine then disturbs both or neither. The runner is
-//! measured as a whole, from its start to its end, in memory where there is `/dev/shm`: what a disk takes for a new file depends on
-//! what was removed before, by a factor of four. What bubblewrap takes by itself, with nothing but the namespaces that a
-//! sandbox needs, is printed beside it.
+//! The program prints what codex prints for a turn of one message, and exits; a second one takes 200 ms for it. Floor
+//! and runner take turns, and medians are compared: other work on the machine then disturbs both or neither. The runner
+//! is measured as a whole, from its start to its end, in memory where there is `/dev/shm`: what a disk takes for a new
+//! file depends on what was removed before, by a factor of four. The time of bubblewrap alone, with only the namespaces
+//! that a sandbox needs, is printed next to it.
 
 use std::fs;
 use std::io::Write;
@@ -39,8 +39,8 @@ int main(void) {
 const SANDBOX: [&str; 10] =
     ["bwrap", "--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"];
 
-/// A figure: how long the agent takes, what keeps it to its own folders, and what is wanted of the runner beside the floor: bare
-/// spawning, in bubblewrap where that is what keeps the agent.
+/// A figure: how long the agent takes, its isolation, and the target of the runner as a factor of the floor. The floor
+/// is bare spawning, in bubblewrap if that isolates the agent.
 const FIGURES: [(u32, &str, f64); 4] =
     [(0, "agent", 2.5), (0, "bwrap", 2.0), (200, "agent", 1.03), (200, "bwrap", 1.05)];
 

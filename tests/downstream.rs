@@ -261,7 +261,7 @@ fn a_checkout_or_a_git_repository_is_where_cargo_gets_the_crate() {
     assert!(read(&fixture, "Cargo.toml").contains(&format!("skill-evals = {{ git = {url:?}, rev = ")));
     if commit.status.success() {
         let mut test = clean(Command::new("cargo"));
-        // Not offline: cargo takes fetching from a folder of this machine for a use of the network.
+        // Not offline: to cargo, fetching from a local directory is a use of the network.
         test.args(["--config", PROFILES, "test", "--test", "skill_evals", "--", "greeting", "repository"]);
         test.current_dir(fixture.root());
         test.env("CARGO_TARGET_DIR", target()).env("CARGO_INCREMENTAL", "0");
@@ -317,14 +317,14 @@ fn a_builder_chooses_roots_and_adds_checks() {
     let ran = cargo_test(&sample.root().join("inner"), &["repository::lint"]);
     assert!(text(&ran).contains("add to evals/evals.toml: harness = \"inner/skill_evals\""), "{}", text(&ran));
 
-    // The program asks the harness, wherever in the repository its crate is, and comes to the same verdicts.
+    // The program asks the harness, wherever its crate is in the repository, and gets the same verdicts.
     let settings = "skill_roots = [\"plugins/skills\"]\nharness = \"inner/skill_evals\"\n";
     let sample = patched(sample).file("evals/evals.toml", settings);
     let ran = sample.run(&["run", "--replay", "-v", "--mode", "codex", "greeting::explicit"]);
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("greeting/explicit/codex: fail") && ran.stdout.contains("says-ahoy"), "{}", ran.stdout);
     assert!(ran.stdout.contains("greeting/explicit-json/codex: pass"), "{}", ran.stdout);
-    // One that cannot be built is told; nothing is graded without it.
+    // A harness that cannot be built is reported; nothing is graded without it.
     let sample = sample.file("inner/tests/skill_evals.rs", "use skill_evals::harness::Harness; fn main() { no }");
     let ran = sample.run(&["run", "--replay", "-v", "--mode", "codex", "greeting::explicit"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);

@@ -45,14 +45,14 @@ pub fn parts<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
     std::array::from_fn(|_| parts.next().unwrap_or_default())
 }
 
-/// A folder in memory, where the system has such.
+/// A directory in memory, if the system has one.
 pub fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     made.expect("a folder")
 }
 
-/// Writes a file, its folders with it.
+/// Writes a file, with its directories.
 pub fn write(path: &Path, bytes: &[u8]) {
     if fs::write(path, bytes).is_err() {
         fs::create_dir_all(path.parent().expect("a folder above")).expect("a folder");

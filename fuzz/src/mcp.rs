@@ -10,7 +10,7 @@ use super::{folder, parts, write};
 use serde_json::{Value, json};
 use tokio::io::AsyncWrite;
 
-/// What lies beside the skills.
+/// What is next to the skills.
 const OUTSIDE: &str = "what nobody may read";
 
 static SKILLS: LazyLock<tempfile::TempDir> = LazyLock::new(|| {

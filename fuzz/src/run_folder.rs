@@ -1,5 +1,5 @@
-//! A run folder one of whose files holds any bytes is read all the same: what is wrong is said, and no trial is another
-//! than the one that its place says.
+//! A run directory is read whatever bytes one of its files holds: problems are reported, and every trial is the one
+//! that its path names.
 
 use std::fs;
 use std::sync::LazyLock;

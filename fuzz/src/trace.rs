@@ -43,7 +43,7 @@ pub fn decode<const N: usize>(kind: AgentKind, names: [&str; N], bytes: &[u8]) {
     };
     assert_eq!(trace.damaged_lines > 0, again.damaged_lines > 0);
     assert_eq!(trace.gap().is_some(), again.gap().is_some(), "{:?} {:?}", trace.gap(), again.gap());
-    // A line of another shape that is no part of the conversation may be one that reads in a recording.
+    // A line of an unknown shape outside the conversation may be readable in a recording.
     if trace.gap().is_none() && trace.unknown_events.is_empty() {
         assert_eq!(activations(&trace), activations(&again));
         assert_eq!(trace.progress, again.progress);

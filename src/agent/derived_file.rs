@@ -72,7 +72,7 @@ pub(super) fn for_each_line(path: &Path, mut decode: impl FnMut(&[u8])) -> io::R
     })
 }
 
-/// The lines of the file at `path` as a recording stores them; none if there is no file.
+/// The lines of the file at `path` as a recording stores them; empty without a file.
 pub(super) fn slimmed(path: &Path, slim: impl Fn(&[u8]) -> Option<Vec<u8>>) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     lines::for_each(path, |line| match line {

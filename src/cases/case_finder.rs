@@ -71,7 +71,7 @@ impl CaseFinder<'_> {
         }
     }
 
-    /// The names in a directory, sorted; none if there is no such directory.
+    /// The names in a directory, sorted; empty if the directory does not exist.
     fn names_in(&mut self, folder: &Path) -> Vec<String> {
         let path = self.repository.root.join(folder);
         let entries = match fs::read_dir(&path) {

@@ -9,7 +9,7 @@ use crate::files::material::MaterialProblem;
 /// The kind of file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// There is no file.
+    /// The file does not exist.
     Missing,
     /// A regular file.
     File,

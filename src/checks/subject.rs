@@ -67,7 +67,7 @@ impl Subject<'_> {
         self.evidence.final_text.filter(|text| !text.trim().is_empty())
     }
 
-    /// The event of the final message; the end of the process if there is no message.
+    /// The event of the final message; without a message, the end of the process.
     pub fn final_event(&self) -> EventRef {
         if self.final_text().is_some() { EventRef::Answer } else { EventRef::End }
     }
@@ -77,7 +77,7 @@ impl Subject<'_> {
         if self.evidence.trace.ended() { Status::Fail } else { Status::Unknown }
     }
 
-    /// The status if there is no final message: unknown if a part of the trace could not be read.
+    /// The status without a final message: unknown if a part of the trace could not be read.
     pub fn silent(&self) -> Status {
         if self.evidence.trace.gap().is_some() { Status::Unknown } else { self.missing() }
     }

@@ -72,7 +72,8 @@ pub struct Comparison {
     /// If it is undecided: how many more trials of both sides would find a difference of the size seen with a probability of
     /// 80 %. None if no difference was seen, or more than a million would be needed.
     pub trials_needed: Option<u64>,
-    /// If no harm was seen: the drop of all cases that so many trials find with a probability of 80 %. None if they find none.
+    /// If no harm was seen: the drop of all cases that this number of trials finds with a probability of 80 %. None if
+    /// they find none.
     pub detectable_drop: Option<f64>,
     /// The baseline.
     pub baseline: SideSummary,

@@ -30,7 +30,8 @@ pub enum PairPurpose {
 /// from what it may be (Thompson, Biometrika 25 (1933) 285): losses, wins and ties of a case from
 /// `Dirichlet(1/16 + losses, 1/16 + wins, ½ + ties)`.
 ///
-/// The rate of discordance alone would lead to cases that pass now and then on both sides, whose pairs are no evidence.
+/// The rate of discordance alone would lead to cases that pass now and then on both sides, whose pairs are not
+/// evidence.
 pub fn next(seen: &[CaseTally], open: &[usize], purpose: PairPurpose, rng: &mut fastrand::Rng) -> Option<usize> {
     let least = open.iter().copied().min_by_key(|case| seen[*case].tried)?;
     if purpose == PairPurpose::Mean || seen[least].tried == 0 {

@@ -125,7 +125,7 @@ pub struct PlanPromise {
 }
 
 impl PlanPromise {
-    /// Of `plan` for so many cases, with at most `max_trials` trials.
+    /// What `plan` finds for this number of cases, with at most `max_trials` trials.
     pub fn of(plan: ComparePlan, cases: usize, max_trials: u64, rule: &Rule) -> Self {
         let quick = plan == ComparePlan::Quick;
         // A case that failed is tried until the candidate passes.

@@ -16,7 +16,7 @@ use crate::stats::discordance::{e_broke, e_two_sided, e_worse};
 use crate::stats::rounds::{RoundPairs, Rounds};
 use crate::stats::stratified::Stratum;
 
-/// After so many pairs that were not measured, the rounds go on without a case.
+/// After this many pairs that were not measured, a case is left out of the rounds.
 const HOPELESS: u64 = 5;
 
 /// A pair: the place of its case in the list of cases, and whether each trial passed; none for a trial that was not measured
@@ -31,7 +31,7 @@ pub struct Pair {
     pub candidate: Option<bool>,
 }
 
-/// A comparison that goes on. It follows from its cases, rule, plan, limit, seed and pairs alone: to resume, feed the same
+/// A running comparison. It follows from its cases, rule, plan, limit, seed and pairs alone: to resume, feed the same
 /// pairs again.
 #[derive(Clone, Debug)]
 pub struct SequentialTest {
@@ -202,7 +202,7 @@ impl SequentialTest {
     /// Whether the plan wants no further pair, whatever the limit is.
     pub fn is_decided(&self) -> bool {
         let SequentialEvidence { broke, worse, better, no_worse } = self.evidence;
-        // Halfway to `better`, it goes on for that.
+        // Halfway to `better`, it continues until that is decided.
         let no_worse = no_worse.is_some_and(|no_worse| self.shows(no_worse))
             && !self.shows(self.rounds.complete().above(0.0).powi(2));
         let none_suspect = self.suspects(&self.cases).is_empty();
@@ -229,7 +229,7 @@ impl SequentialTest {
         if self.shows(broke) {
             results.push(CompareResult::Broke);
         }
-        // A loss within the margin is no `worse`.
+        // A loss within the margin is not `worse`.
         if self.shows(better) {
             results.push(CompareResult::Better);
         } else if no_worse.is_some_and(|no_worse| self.shows(no_worse)) {

@@ -1,10 +1,10 @@
-//! Whether a case passes often enough, by trials that run until that is decided.
+//! Decides whether a case passes often enough, by trials that run until it is decided.
 
 use crate::stats::LEVEL;
 use crate::stats::proportion::Rate;
 use crate::stats::sequence::beta_binomial;
 
-/// Where the true rate of a case lies.
+/// Where the true rate of a case is, compared with its threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThresholdSide {
@@ -33,9 +33,9 @@ pub fn standing(rate: Rate, threshold: f64, level: f64) -> ThresholdSide {
     }
 }
 
-/// How many more trials are sure to be needed where `waiting` are under way, up to `most` of them and those measured: so
-/// many that all but the last decide nothing, whatever they come to. Whoever starts these and no others, and asks again when
-/// one has ended, runs as many at once as can be and none that a decision would have spared.
+/// The number of further trials that are needed whatever their results, while `waiting` trials are running. At most
+/// `most` trials are measured or running together. Starting this many, and asking again when one has ended, runs as
+/// many trials at once as possible without one that an earlier decision would make unnecessary.
 pub fn sure(rate: Rate, waiting: u64, threshold: f64, most: u64) -> u64 {
     let undecided = |rate| standing(rate, threshold, LEVEL) == ThresholdSide::Undecided;
     let open = |more: u64| {
@@ -46,7 +46,7 @@ pub fn sure(rate: Rate, waiting: u64, threshold: f64, most: u64) -> u64 {
     (0..last).take_while(|more| open(*more)).map(|more| more + 1).last().unwrap_or_default().saturating_sub(waiting)
 }
 
-/// How many trials show the threshold where all pass; none where `most` do not.
+/// The number of trials that shows the threshold if all pass. `None` if `most` are not enough.
 pub fn shown_by(threshold: f64, most: u64) -> Option<u64> {
     let shown = |trials| standing(Rate::new(trials, trials), threshold, LEVEL) == ThresholdSide::Above;
     // The more pass, the higher they lie.

@@ -89,7 +89,7 @@ pub fn walk(
 /// Opens the first file of a [`walk`] for whose path `is_it` holds.
 pub fn first(root: &Path, path: &Path, is_it: impl Fn(&Path) -> bool) -> Option<File> {
     let mut found = None;
-    // Without the directory there is no file.
+    // Without the directory, the file does not exist.
     let _ = walk(root, path, |_| false, &mut |entry| {
         if is_it(entry.path) {
             found = entry.open().ok();

@@ -7,8 +7,8 @@ use crate::trial::evidence::Ending;
 /// After this many answers a model counts as working, not as stuck.
 const WORKING: u64 = 3;
 
-/// Why an agent with a timeout of `timeout_s` seconds did not work, or did not finish. There is no trouble if it worked until
-/// its timeout, if its model stopped early by itself, or if it was done and only did not exit.
+/// Why an agent with a timeout of `timeout_s` seconds did not work, or did not finish. `None` if it worked until its
+/// timeout, if its model stopped early by itself, or if it was done and only did not exit.
 pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> {
     if let Some(trouble) = ending.trouble.as_ref().or(trace.trouble.as_ref()) {
         return Some(trouble.clone());

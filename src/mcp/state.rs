@@ -95,7 +95,7 @@ impl ServerState {
         let library = Arc::new(library);
         self.library.send_replace(library.clone());
         if let Some(change) = change {
-            // Fails only if there are no receivers.
+            // Fails only without receivers.
             let _ = self.changes.send(Arc::new(change));
         }
         library

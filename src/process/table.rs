@@ -5,7 +5,8 @@ pub(super) fn latest_pid() -> Option<i32> {
     std::fs::read_to_string("/proc/loadavg").ok()?.trim_end().rsplit(' ').next()?.parse().ok()
 }
 
-/// The start time of a process in clock ticks after boot. `None` if there is no such process, or no `/proc`.
+/// The start time of a process in clock ticks after boot. `None` if the process does not exist, or if the system has no
+/// `/proc`.
 pub(super) fn start_time_of(pid: i32) -> Option<u64> {
     Process::read(pid).filter(|process| !process.is_zombie).map(|process| process.start_time)
 }

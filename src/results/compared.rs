@@ -99,7 +99,7 @@ pub struct SpentTrials {
     pub limit: u64,
     /// When it was to stop.
     pub plan: ComparePlan,
-    /// Pairs whose trials came to different verdicts, of those that were measured: between equal sides, the noise.
+    /// Pairs whose trials have different verdicts, of the measured pairs. Between equal sides, this is the noise.
     pub flipped: Rate,
 }
 

@@ -48,7 +48,7 @@ pub struct Calibration {
     pub specificity: Share,
     /// Cohen's κ of the judge and the people; absent if both gave one answer to everything.
     pub kappa: Option<f64>,
-    /// The estimated rate that people would give to all judged trials; absent if the judge is no better than a coin.
+    /// The estimated rate that people would give to all judged trials; absent if the judge is not better than a coin.
     pub corrected: Option<CorrectedRate>,
     /// Labeled trials that no judge scored in these runs.
     pub unmatched: Vec<String>,

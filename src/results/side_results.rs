@@ -1,5 +1,5 @@
-//! A side of a comparison: the results and costs of trials, by case. Read from progress files line by line, since runs may
-//! have a million trials.
+//! One side of a comparison: the results and costs of its trials, by case. Progress files are read line by line,
+//! because runs may have a million trials.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -19,30 +19,30 @@ use crate::trial::id::CaseInMode;
 use crate::trial::outcome::{Status, Verdict};
 use crate::trial::run_record::TrialRecord;
 
-/// The results and costs of the trials of one side, by case.
+/// The results and costs of a side's trials, by case.
 #[derive(Clone, Debug, Default)]
 pub struct SideResults {
-    /// Whether trials are judged by what is asked without the skill too.
+    /// Whether only the checks count that also apply without the skill.
     pub outcome_only: bool,
-    /// How often each case passed.
+    /// Passed and measured trials of each case.
     pub counts: decide::SideCounts,
-    /// What its trials took.
+    /// The costs of each case.
     pub took: BTreeMap<String, CaseUsage>,
-    /// How often each check passed, of the trials where it was asked and answered, over all cases.
+    /// The pass rate of each check, over the trials of all cases in which its status is known.
     pub checks: BTreeMap<String, Rate>,
-    /// What became active.
+    /// The skills that were activated.
     pub triggered: TriggeredTrials,
-    /// Why answers are not a model's own, where they are not.
+    /// The mock models that wrote answers, if any did.
     pub scripted: BTreeSet<String>,
-    /// Cases whose trials ran until they decided something.
+    /// The cases that ran until they were decided.
     pub until_decided: BTreeSet<String>,
-    /// The modes of its trials, by name.
+    /// The names of the modes.
     pub modes: BTreeSet<String>,
-    /// By case, the digests of what was asked and checked, and how, but for the skills.
+    /// By case, the digests of its prompts, checks and settings. Skills are not in a digest.
     pub inputs: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// What the measured trials of a case took, a number for each that told it.
+/// The costs of the measured trials of a case: in each list, one number for each trial that reported it.
 #[derive(Clone, Debug, Default)]
 pub struct CaseUsage {
     /// Tokens read and written.
@@ -55,8 +55,8 @@ pub struct CaseUsage {
     pub commands: Vec<f64>,
 }
 
-/// A line of a progress file that tells of a trial that ended, as far as it is compared. What a
-/// [`TrialRecord`](crate::trial::run_record::TrialRecord) writes, read in a third of the time.
+/// A finished trial in a progress file: the fields of a [`TrialRecord`](crate::trial::run_record::TrialRecord) that are
+/// compared. Reading only these takes a third of the time.
 #[derive(Debug, Deserialize)]
 struct ProgressResult {
     skill: String,
@@ -89,7 +89,7 @@ struct ProgressResult {
     inputs: Option<String>,
 }
 
-/// A trial, as small as can be.
+/// A trial in little memory. An unknown amount is NaN.
 struct TrialFacts {
     case: u32,
     verdict: Verdict,
@@ -101,39 +101,39 @@ struct TrialFacts {
     commands: f32,
 }
 
-/// Reads the lines of a progress file into sides. A later line of the same trial takes the earlier one's place.
+/// Reads the lines of progress files. A later line of a trial replaces the earlier one.
 #[derive(Default)]
 pub struct SideReader {
     hasher: RandomState,
     run: u32,
     places: HashMap<u64, u32>,
     trials: Vec<TrialFacts>,
-    /// Cases in modes, in the order of their first trials.
+    /// The index of each case in a mode, in the order of first trials.
     cases: HashMap<CaseInMode, u32>,
     names: Vec<CaseInMode>,
-    /// Lists of checks, of which a run has few different ones.
+    /// The index of each list of checks. A run has few different ones.
     checks: HashMap<Vec<(String, Status)>, u32>,
-    /// Lists of skills that became active, of which there are few as well.
+    /// The index of each list of activated skills. There are few different ones too.
     activated: HashMap<Vec<String>, u32>,
     scripted: BTreeSet<String>,
-    /// Cases with a trial that says that they ran until they decided something.
+    /// The cases that ran until they were decided.
     until_decided: BTreeSet<u32>,
-    /// By case, the digests of what was asked and checked.
+    /// By case, the digests of its inputs.
     inputs: BTreeMap<u32, BTreeSet<String>>,
-    /// Lines that say nothing.
+    /// The number of lines that cannot be read.
     pub damaged: usize,
 }
 
 impl SideReader {
-    /// The trials that a progress file tells of.
+    /// Reads a single progress file.
     pub fn of(path: &Path) -> Result<Self, StoreError> {
         let mut reader = Self::default();
         reader.run(path)?;
         Ok(reader)
     }
 
-    /// Reads the progress file of one more run, whose trials are others than those of the same names before; returns how
-    /// many of its lines were damaged and how many told of trials.
+    /// Reads the progress file of a further run. Its trials are not the earlier ones of the same names. Returns the
+    /// number of damaged lines and the number of trials.
     pub fn run(&mut self, path: &Path) -> Result<(usize, usize), StoreError> {
         self.next_run();
         let (damaged, trials) = (self.damaged, self.trials.len());
@@ -145,7 +145,7 @@ impl SideReader {
         Ok((self.damaged - damaged, self.trials.len() - trials))
     }
 
-    /// Takes a trial.
+    /// Adds a trial.
     pub fn record(&mut self, record: &TrialRecord) {
         match serde_json::to_vec(record) {
             Ok(line) => self.line(&line),
@@ -153,7 +153,7 @@ impl SideReader {
         }
     }
 
-    /// Takes a line; one that tells of a refused attempt is no trial that ended.
+    /// Adds the trial of a line. A line about a refused attempt is not a trial.
     pub fn line(&mut self, line: &[u8]) {
         let Ok(row) = serde_json::from_slice::<ProgressResult>(line) else {
             let refused =
@@ -184,7 +184,7 @@ impl SideReader {
             checks,
             activated,
             seconds: seconds(row.duration_ms),
-            // What is known in part is no amount to compare.
+            // An incomplete amount is not compared.
             tokens: row.tokens.filter(|_| !row.tokens_incomplete).map_or(f64::NAN, float),
             cost_usd: row.cost_usd.filter(|_| !row.cost_incomplete).unwrap_or(f64::NAN),
             commands: small(row.effective_commands),
@@ -196,12 +196,12 @@ impl SideReader {
         }
     }
 
-    /// The names of the modes that were read.
+    /// The names of the modes of all trials.
     pub fn modes(&self) -> BTreeSet<&str> {
         self.names.iter().map(|case| case.mode.as_str()).collect()
     }
 
-    /// Whether any trial in a mode that `is` wanted was asked for the skill.
+    /// Whether any trial in a mode that `is` accepts has a check of the skill.
     pub fn asks_for_the_skill(&self, is: impl Fn(&str) -> bool) -> bool {
         let asks = |list: &[(String, Status)]| list.iter().any(|(check, _)| checks::asks_for_skill(check));
         let of: BTreeSet<u32> = self.checks.iter().filter(|(list, _)| asks(list)).map(|(_, at)| *at).collect();
@@ -209,17 +209,17 @@ impl SideReader {
         trials.any(|trial| of.contains(&trial.checks) && is(&self.names[trial.case as usize].mode))
     }
 
-    /// From now on lines are of another run: trials of the same name are others.
+    /// Starts a further run: trials of the same name are different ones from here on.
     pub fn next_run(&mut self) {
         self.run += 1;
     }
 
-    /// The cases that were read, by skill and id.
+    /// The cases of all trials, by skill and id.
     pub fn cases(&self) -> impl Iterator<Item = (&str, &str)> {
         self.names.iter().map(|case| (case.skill.as_str(), case.case.as_str()))
     }
 
-    /// Adds the trials whose case `name` gives a name to a side.
+    /// Adds trials to a side, each under the `name` of its case. A case without a name is left out.
     pub fn add_to(&self, side: &mut SideResults, name: impl Fn(&CaseInMode) -> Option<String>) {
         let names: Vec<Option<String>> = self.names.iter().map(name).collect();
         let of_arm = self.names.iter().zip(&names).filter(|(_, name)| name.is_some());
@@ -275,22 +275,22 @@ impl SideReader {
 }
 
 impl SideResults {
-    /// The cases that were asked or checked otherwise on the two sides.
+    /// The cases with different prompts, checks or settings on the two sides.
     pub(super) fn asked_otherwise(a: &Self, b: &Self) -> Vec<String> {
         let both = a.inputs.iter().filter_map(|(case, a)| Some((case, a, b.inputs.get(case)?)));
-        // Rows of old runs have no digests.
+        // Lines of old runs have no digests.
         let known = both.filter(|(_, a, b)| !a.is_empty() && !b.is_empty());
         known.filter(|(_, a, b)| a != b).map(|(case, ..)| case.clone()).collect()
     }
 
-    /// What trials of both sides took, by case; of cases that both have.
+    /// One kind of cost on both sides, for each case that both sides have.
     pub(super) fn amounts(a: &Self, b: &Self, of: impl Fn(&CaseUsage) -> &Vec<f64>) -> Vec<Amounts> {
         let both = a.took.iter().filter_map(|(case, a)| Some((a, b.took.get(case)?)));
         both.map(|(a, b)| Amounts { baseline: of(a).clone(), candidate: of(b).clone() }).collect()
     }
 }
 
-/// How many there are: nobody has four billion trials.
+/// A length as an index. Nobody has four billion trials.
 fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

@@ -48,15 +48,15 @@ impl<'a> ComparedCases<'a> {
     }
 }
 
-/// The course that a run with these sides has taken, up to its decision: the pairs that it began, with what their trials
-/// came to.
+/// The course of a run with these sides, up to its decision: the pairs that it started, with the results of their
+/// trials.
 pub fn course(run: &RunFolder, sides: &ComparedSides) -> Result<SequentialTest, StoreError> {
     let progress = run.progress()?;
     let mut course = sequential_test(sides);
     let cases = ComparedCases::of(sides);
     let verdict = |id: &TrialId| progress.records.get(id).map(|record| passed(record, sides.outcome_only));
     for pair in &run.pairs()? {
-        // A case that no side had any more when the run went on is not compared.
+        // A case that no side had any more when the run was resumed is not compared.
         let Some(case) = cases.place(pair) else { continue };
         // As while it runs: what began after a pair that is not there waits for it.
         let (Some(a), Some(b)) = (verdict(&pair.baseline), verdict(&pair.candidate)) else { break };

@@ -150,7 +150,7 @@ impl LiveTrial<'_> {
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
         let AgentRun { ending, not_enforced, isolation, redactor, server, changes, trace, final_text } =
             agent_run::run(&assignment, timeout, folder, &live.redactors, self.texts(), &on_progress)?;
-        // If there is no space left, the agent may have failed to write: its evidence proves nothing.
+        // On a full disk the agent may have failed to write: its evidence proves nothing.
         store::take_room(trial_env.path()).map_err(|error| unstored(&error))?;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
         let skills_changed = trial_env.changed_skills(&changes).iter().map(|path| masked(path, &mask)).collect();

@@ -74,7 +74,8 @@ impl ComparedSide {
     }
 }
 
-/// The name with what no folder and no test may contain replaced, and not that of a mode that exists.
+/// The name without characters that directories and tests may not contain, and different from the name of every other
+/// mode.
 fn free_name(name: &str, settings: &Settings) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
     let mut name: String = name.chars().map(|c| if allowed(c) { c } else { '-' }).take(90).collect();

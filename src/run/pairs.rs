@@ -135,7 +135,7 @@ fn next<'a>(
             return None;
         }
         None => {
-            // If there is none, a pair that is running may bring one, and goes on by itself.
+            // If there is none, a running pair may bring one, and continues by itself.
             let case = course.state.next_case(&course.in_flight)?;
             let (paired, number) = (&pairing.cases[case], course.of_case[case] + 1);
             let pair =

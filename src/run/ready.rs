@@ -176,8 +176,8 @@ pub fn wrong(run: &RunContext, entry: &PlannedCase) -> Vec<Diagnostic> {
     errors.chain(undecidable(run, entry)).chain(withheld).collect()
 }
 
-/// As [`check`], for a run that does not begin: what it would meet before its first agent. Missing [`agents`] are no reason
-/// not to show what would run. `keeps` is whether the run would have a directory of its own.
+/// As [`check`], for a run that does not begin: what it would meet before its first agent. Even without its [`agents`],
+/// a run shows what it would do. `keeps` is whether the run would have a directory of its own.
 pub fn foresee(run: &RunContext, keeps: bool) -> Result<(), String> {
     check_choices(run)?;
     if keeps {

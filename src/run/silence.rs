@@ -57,7 +57,8 @@ impl SilenceTimer {
 mod tests {
     use super::*;
 
-    /// The last and the longest silence, in seconds, of an agent with a timeout of 30 s and lines after so many seconds.
+    /// The last and the longest silence, in seconds, of an agent with a timeout of 30 s and lines after these numbers
+    /// of seconds.
     fn ending(lines: &[(u64, WorkOwner)]) -> (Option<u64>, Option<u64>) {
         let mut silence = SilenceTimer::new(Duration::from_secs(30));
         for (after, by) in lines {

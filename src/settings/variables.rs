@@ -40,7 +40,7 @@ const MOST_TOKENS: u64 = 1_000_000_000_000;
 pub struct Variable {
     /// Its name. Without [`PREFIX`], it is the name of the key in evals.toml that sets the same, if there is one.
     pub name: &'static str,
-    /// The option of commands that start agents, and the placeholder for its value in help. Empty if there is no option, or
+    /// The option of commands that start agents, and the placeholder for its value in help. Empty without an option, or
     /// if the record of a run keeps its value.
     pub option: &'static [(&'static str, &'static str)],
     /// What it sets.

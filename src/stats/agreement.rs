@@ -1,11 +1,11 @@
 //! Do judges agree beyond chance? Cohen's κ for two judges, and Gwet's AC1 and Fleiss's κ for any number of votes.
 //!
-//! κ falls to 0 where nearly everything is one category, however much judges agree; AC1 does not. Show both.
+//! If nearly all items are in one category, κ falls to 0 although the judges agree. AC1 does not. Show both.
 
 use super::special::{len, real};
 
-/// Cohen's κ of two judges: `table[i][j]` items got category i from the first one and j from the second one. None where
-/// the table is empty or not square, and where both gave one category to everything.
+/// Cohen's κ of two judges: `table[i][j]` is the number of items with category i by the first judge and j by the
+/// second. `None` if the table is empty or not square, or if both judges gave all items the same category.
 ///
 /// `(p_o − p_e) / (1 − p_e)`, `p_e = Σ row_i · column_i / n²`: Educational and Psychological Measurement 20 (1960) 37.
 pub fn cohen(table: &[Vec<u64>]) -> Option<f64> {
@@ -20,21 +20,22 @@ pub fn cohen(table: &[Vec<u64>]) -> Option<f64> {
     beyond_chance(real(same) / n, by_chance)
 }
 
-/// How votes on the same items agree.
+/// Agreement of votes on the same items.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Agreement {
-    /// The share of pairs of votes on one item that are alike.
+    /// The share of pairs of votes on the same item that are equal.
     pub observed: f64,
     /// Gwet's AC1: `p_e = Σ π_k (1 − π_k) / (K − 1)`, British Journal of Mathematical and Statistical Psychology 61 (2008)
-    /// 29. None with fewer than two categories.
+    /// 29. `None` with fewer than two categories.
     pub ac1: Option<f64>,
-    /// Fleiss's κ: `p_e = Σ π_k²`, Psychological Bulletin 76 (1971) 378. None where all votes are alike.
+    /// Fleiss's κ: `p_e = Σ π_k²`, Psychological Bulletin 76 (1971) 378. `None` if all votes are equal.
     pub fleiss: Option<f64>,
-    /// Items with two votes or more, on which all of this rests.
+    /// The number of items with at least two votes. Other items are not counted.
     pub items: usize,
 }
 
-/// The agreement of votes: `items[i][k]` votes for category k on item i. None where no item has two votes.
+/// The agreement of votes: `items[i][k]` is the number of votes for category k on item i. `None` if no item has two
+/// votes.
 pub fn of_votes(items: &[Vec<u64>]) -> Option<Agreement> {
     let votes = |item: &Vec<u64>| item.iter().sum::<u64>();
     let items: Vec<&Vec<u64>> = items.iter().filter(|item| votes(item) > 1).collect();

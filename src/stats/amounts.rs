@@ -1,47 +1,48 @@
-//! How much more one side takes than another: tokens, cost, seconds, commands.
+//! How much more the candidate takes than the baseline: tokens, cost, seconds, commands.
 //!
-//! Amounts of agents differ by factors from case to case, so that they are compared as ratios within a case: what is
-//! estimated is the mean over the cases at hand of `mean ln B − mean ln A`, and shown is `exp` of it.
+//! Amounts differ by factors from case to case, so they are compared as ratios within a case. The estimate is the mean
+//! over the given cases of `mean ln candidate − mean ln baseline`; its `exp` is shown.
 
 use serde::Serialize;
 
 use super::Interval;
 use super::special::{len, t_quantile, t_two_sided};
 
-/// What the trials of a case took on both sides.
+/// The amounts of a case on both sides, one for each trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Amounts {
-    /// In the first side, a number for each trial.
+    /// The baseline's.
     pub baseline: Vec<f64>,
-    /// In the second side.
+    /// The candidate's.
     pub candidate: Vec<f64>,
 }
 
-/// B's amount by A's.
+/// The candidate's amount divided by the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratio {
-    /// The ratio of geometric means, paired by case: 1.12 is 12 % more.
+    /// The ratio of geometric means, paired by case: 1.12 means 12 % more.
     pub ratio: f64,
-    /// Where the true ratio may lie; none for a single case that was not tried twice on both sides, and where all cases
-    /// changed by the same factor to the last digit.
+    /// The interval of the true ratio. `None` for a single case without two trials on each side, or if all cases
+    /// changed by exactly the same factor.
     pub interval: Option<Interval>,
-    /// How likely a ratio as far from 1 is where nothing changed; none where there is no interval.
+    /// The probability of a ratio at least as far from 1 if nothing changed. `None` without an interval.
     pub p: Option<f64>,
-    /// Cases with amounts on both sides.
+    /// The number of cases with amounts on both sides.
     pub cases: usize,
-    /// Cases with amounts on one side only; in no figure.
+    /// The number of cases with amounts on one side only. They are not counted.
     pub one_side_only: usize,
-    /// Amounts that are no positive numbers, with `plus`; in no figure.
+    /// The number of amounts that are not positive after `plus` is added. They are not counted.
     pub unusable: usize,
 }
 
-/// The ratio over `cases`; none where no case has amounts on both sides. `plus` is added to every amount before its
-/// logarithm: 0 for what is never 0 (tokens, cost, seconds), 1 for counts that may be (commands).
+/// The ratio over `cases`. `None` if no case has amounts on both sides. `plus` is added to every amount before its
+/// logarithm: 0 for amounts that are never 0 (tokens, cost, seconds), 1 for counts that may be 0 (commands).
 ///
-/// Where every case was tried twice on both sides, the interval is Welch's on logarithms, stratified by case: the variance
-/// is `Σ (s²_A/n_A + s²_B/n_B) / C²`, the degrees of freedom are Satterthwaite's (Biometrics Bulletin 2 (1946) 110). Else
-/// it is Student's over the cases' own differences, and up to 16 cases p is exact: of all ways to exchange the sides within
-/// cases, the share that comes as far (Fisher, The Design of Experiments (1935), section 21).
+/// If every case has two trials on each side, the interval is Welch's on logarithms, stratified by case. The variance
+/// is `Σ (s²_A/n_A + s²_B/n_B) / C²`, the degrees of freedom are Satterthwaite's (Biometrics Bulletin 2 (1946) 110).
+/// Otherwise the interval is Student's over the differences of the cases. Up to 16 cases, p is then exact: the share of
+/// all ways to exchange the sides within cases whose mean is at least as far from 0 (Fisher, The Design of Experiments
+/// (1935), section 21).
 pub fn ratio(cases: &[Amounts], plus: f64, level: f64) -> Option<Ratio> {
     let usable = |amount: &&f64| amount.is_finite() && **amount + plus > 0.0;
     let logarithms = |amounts: &[f64]| Sample::of(amounts.iter().filter(usable).map(|amount| (amount + plus).ln()));
@@ -74,14 +75,14 @@ pub fn ratio(cases: &[Amounts], plus: f64, level: f64) -> Option<Ratio> {
     Some(Ratio { ratio: all.mean.exp(), interval, p, cases, one_side_only: one_sided, unusable: given - used })
 }
 
-/// Up to this many cases, all ways to exchange the sides are tried: 65,536.
+/// Up to this many cases, all ways to exchange the sides are tried: at most 65,536.
 const EXACT: usize = 16;
 
-/// Some numbers.
+/// The mean and variance of some numbers.
 struct Sample {
     count: usize,
     mean: f64,
-    /// Their variance, with `count − 1`; 0 for a single one.
+    /// The variance, divided by `count − 1`; 0 for a single number.
     variance: f64,
 }
 
@@ -95,17 +96,17 @@ impl Sample {
     }
 }
 
-/// How sure a mean is.
+/// The precision of a mean.
 #[derive(Clone, Copy)]
 struct StandardError {
     /// Its standard error.
     deviation: f64,
-    /// The degrees of freedom of that.
+    /// The degrees of freedom of the standard error.
     freedom: f64,
 }
 
 impl StandardError {
-    /// Of the mean of the pairs' differences, by how much trials of one case vary on one side.
+    /// The precision of the mean difference, by the variance of trials within each case and side.
     fn within(pairs: &[(Sample, Sample)]) -> Option<Self> {
         let samples = pairs.iter().flat_map(|(a, b)| [a, b]);
         let parts: Vec<(f64, f64)> =
@@ -115,13 +116,13 @@ impl StandardError {
         (variance > 0.0).then(|| Self { deviation: variance.sqrt() / len(pairs.len()), freedom })
     }
 
-    /// By how much the cases' differences vary.
+    /// The precision of the mean difference, by the variance of the differences of the cases.
     fn between(all: &Sample) -> Option<Self> {
         (all.count > 1).then(|| Self { deviation: (all.variance / len(all.count)).sqrt(), freedom: len(all.count - 1) })
     }
 }
 
-/// The share of all ways to turn the signs of `differences` whose sum is as far from 0.
+/// The share of all ways to choose the signs of `differences` whose sum is at least as far from 0.
 fn sign_flip(differences: &[f64]) -> f64 {
     let seen = differences.iter().sum::<f64>().abs() * (1.0 - 1e-12);
     let mut sums = vec![0.0];

@@ -1,4 +1,4 @@
-//! What a rate given by a judge is worth, once it is known how often the judge is right.
+//! Corrects a judge's pass rate by how often the judge is right.
 
 use serde::Serialize;
 
@@ -6,33 +6,33 @@ use super::Interval;
 use super::proportion::Rate;
 use super::special::{real, two_sided_z};
 
-/// A judge held against human labels.
+/// A judge compared with human labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JudgeAccuracy {
-    /// Of what people passed, what the judge passed: its sensitivity.
+    /// The judge's passes, of the trials that people passed: its sensitivity.
     pub passed_right: Rate,
-    /// Of what people failed, what the judge failed: its specificity.
+    /// The judge's failures, of the trials that people failed: its specificity.
     pub failed_right: Rate,
 }
 
-/// A judge's rate, corrected.
+/// A judge's corrected pass rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CorrectedRate {
-    /// The rate that people would have given, within 0 and 1.
+    /// The estimated pass rate by people, from 0 to 1.
     pub rate: f64,
     /// Its standard error.
     pub error: f64,
-    /// Where it may lie, within 0 and 1.
+    /// Its interval, from 0 to 1.
     pub interval: Interval,
 }
 
 impl JudgeAccuracy {
-    /// The rate that people would have given, where this judge passed `raw`; none where anything was not tried, and where
-    /// the judge is no better than a coin, whose rate says nothing.
+    /// The estimated pass rate by people if this judge passed `raw`. `None` if a rate has no trials, or if the judge is
+    /// not better than a coin.
     ///
-    /// `θ = (q + sp − 1) / (se + sp − 1)`: Rogan and Gladen, American Journal of Epidemiology 107 (1978) 71; the variance
-    /// is `(q(1−q)/n + θ² se(1−se)/n_se + (1−θ)² sp(1−sp)/n_sp) / (se + sp − 1)²`. Where a rate is 0 or 1, its variance is
-    /// that of one more trial that ended either way, so that a few labels are not taken for certainty.
+    /// `θ = (q + sp − 1) / (se + sp − 1)`: Rogan and Gladen, American Journal of Epidemiology 107 (1978) 71; the
+    /// variance is `(q(1−q)/n + θ² se(1−se)/n_se + (1−θ)² sp(1−sp)/n_sp) / (se + sp − 1)²`. For a rate of 0 or 1, the
+    /// variance is computed with one more trial of each outcome, because a few labels are not certain.
     pub fn correct(self, raw: Rate, level: f64) -> Option<CorrectedRate> {
         let (q, se, sp) = (raw.share()?, self.passed_right.share()?, self.failed_right.share()?);
         let better = se + sp - 1.0;

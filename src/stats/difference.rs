@@ -1,8 +1,8 @@
-//! How far two sides are apart, over the cases at hand.
+//! The difference between the pass rates of two sides, over the given cases.
 //!
-//! What is estimated is `Δ = mean over cases of (rate in B − rate in A)`: of these cases, each weighing the same, not of
-//! cases that somebody might write. Cases may be as different as they like, and sampled unequally often; trials of a case
-//! are independent of each other.
+//! The estimate is `Δ = mean over cases of (candidate's rate − baseline's rate)`. It is about the given cases, weighted
+//! equally, not about cases that somebody might write. Cases may be as different as they like and have different
+//! numbers of trials. Trials of a case are independent.
 
 use serde::Serialize;
 
@@ -12,35 +12,36 @@ use super::proportion::Rate;
 use super::special::two_sided_z;
 use super::stratified::Stratum;
 
-/// B − A.
+/// The candidate's rate minus the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// The mean of the cases' rates in A.
+    /// The mean rate of the cases on the baseline's side.
     pub baseline: f64,
-    /// The mean of the cases' rates in B.
+    /// The mean rate of the cases on the candidate's side.
     pub candidate: f64,
-    /// B less A.
+    /// `candidate − baseline`.
     pub difference: f64,
-    /// Where the true difference may lie.
+    /// The interval of the true difference.
     pub interval: Interval,
-    /// How many cases were tried on both sides.
+    /// The number of cases with trials on both sides.
     pub cases: usize,
 }
 
-/// The difference over all strata that were tried on both sides; none where there are none.
+/// The difference over all strata with trials on both sides. `None` if there are none.
 ///
-/// The interval adds up score limits with a continuity correction, as Newcombe's method 11 does (Statistics in Medicine 17
-/// (1998) 873), of the cases of each side that were tried about equally often, on their effective number of trials. Where
-/// Newcombe takes the root of the sum of squares of all limits at `z`, each limit is taken at its share of `z` and they
-/// are added: the same for many trials, and still wide enough for one. In `tests/statistics.rs` it covers at least 94 % of
-/// nominal 95 over rates from 0 to 1, 1 to 50 cases and 1 to 20 trials.
+/// The interval adds up score limits with a continuity correction, like Newcombe's method 11 (Statistics in Medicine 17
+/// (1998) 873). On each side, cases with about equally many trials form a group with an effective number of trials.
+/// Newcombe takes the root of the sum of squares of all limits at `z`. Here, each limit is taken at its share of `z`,
+/// and the limits are added: this is the same for many trials, and still wide enough for one. In
+/// `tests/library/statistics.rs` it covers at least 94 % of nominal 95 % over rates from 0 to 1, 1 to 50 cases and 1 to
+/// 20 trials.
 pub fn of(strata: &[Stratum], level: f64) -> Option<Difference> {
     let strata: Vec<Stratum> =
         strata.iter().copied().filter(|stratum| stratum.baseline.trials > 0 && stratum.candidate.trials > 0).collect();
     if strata.is_empty() {
         return None;
     }
-    // By both sides: a case that passes always or never in both varies little.
+    // By the rates of both sides together: a case that always or never passes on both varies little.
     let case = |own: Rate, stratum: &Stratum| CaseMean { own, known: stratum.baseline.plus(stratum.candidate) };
     let side = |side: fn(&Stratum) -> Rate| strata.iter().map(|of| case(side(of), of)).collect::<Vec<CaseMean>>();
     let (in_a, in_b) = (parts(&side(|stratum| stratum.baseline)), parts(&side(|stratum| stratum.candidate)));
@@ -76,7 +77,7 @@ mod tests {
 
     #[test]
     fn many_trials_come_to_newcombes_interval() {
-        // The continuity correction is half a trial, a side.
+        // The continuity correction is half a trial on each side.
         let wilson = |x: f64, n: f64| {
             let z = two_sided_z(0.95);
             (score_low(x / n, n, z), score_high(x / n, n, z))

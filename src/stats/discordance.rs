@@ -1,15 +1,17 @@
-//! Evidence from pairs of trials of one case, one on each side, that may be looked at after every pair.
+//! Evidence from pairs of trials of one case, one on each side. You may look at it after every pair.
 //!
-//! Only discordant pairs tell the sides apart: a loss (only the baseline passed) or a win (only the candidate passed). If no
-//! case got worse, a discordant pair is a loss with probability ½ at most, whatever the cases and in whatever order they are chosen, as long
-//! as the choice looks only back. An e-value is a bet against that whose expected payout is at most 1, so that it reaches
-//! `1/α` at any time with probability `α` at most (Ville's inequality): stop there. Unlike a p it needs no plan.
+//! Only discordant pairs tell the sides apart: a loss (only the baseline passed) or a win (only the candidate passed).
+//! If no case got worse, a discordant pair is a loss with probability ½ at most. This holds for any cases in any order,
+//! as long as the choice of the next case depends on past pairs only. An e-value is a bet against it with an expected
+//! payout of at most 1. It ever reaches `1/α` with probability `α` at most (Ville's inequality), so you can stop then.
+//! Unlike a p-value, it needs no plan.
 //!
 //! Ramdas, Grünwald, Vovk and Shafer, Statistical Science 38 (2023) 576; the mixtures are of Robbins, AMS 41 (1970) 1397.
 
 use super::special::{beta_share, len, ln_beta, real};
 
-/// Against "both alike": `2^(b+c) · B(½+b, ½+c) / B(½, ½)`, a bet on every probability of a loss with Jeffreys' prior.
+/// Against "both sides are equal": `2^(b+c) · B(½+b, ½+c) / B(½, ½)`, a bet on every probability of a loss with
+/// Jeffreys' prior.
 pub fn e_two_sided(losses: u64, wins: u64) -> f64 {
     let (b, c) = (real(losses), real(wins));
     let ln = (b + c) * std::f64::consts::LN_2 + ln_beta(b + 0.5, c + 0.5) - std::f64::consts::PI.ln();
@@ -17,8 +19,8 @@ pub fn e_two_sided(losses: u64, wins: u64) -> f64 {
 }
 
 /// Against "in no case worse": a bet on every probability θ of a loss above ½, with a density that rises with θ,
-/// `2^(b+c) · ∫ θ^b (1−θ)^c 8θ/3 dθ` from ½ to 1, which is `2^(b+c) · 8/3 · B(b+2, c+1) · I_½(c+1, b+2)`. Of the densities
-/// tried it is decided soonest, for small changes and large ones; Jeffreys' takes 5 % more pairs.
+/// `2^(b+c) · ∫ θ^b (1−θ)^c 8θ/3 dθ` from ½ to 1, which is `2^(b+c) · 8/3 · B(b+2, c+1) · I_½(c+1, b+2)`. Of the
+/// densities that were tried, this one decides soonest, for small and large changes. Jeffreys' takes 5 % more pairs.
 pub fn e_worse(losses: u64, wins: u64) -> f64 {
     let (b, c) = (real(losses), real(wins));
     let above_half = beta_share(c + 1.0, b + 2.0, 0.5);
@@ -26,7 +28,7 @@ pub fn e_worse(losses: u64, wins: u64) -> f64 {
     ln.exp().min(f64::MAX)
 }
 
-/// The weight of all discordant pairs together in [`e_broke`]. Six losses in a row stay enough for α = 0.05.
+/// The weight of all discordant pairs together in [`e_broke`]. With it, six losses in a row are enough for α = 0.05.
 pub const TOGETHER: f64 = 0.95;
 
 /// Against "no case got worse", by the losses and wins of each case: `e_worse` of all pairs together, and the mean of the

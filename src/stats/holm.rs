@@ -1,9 +1,9 @@
-//! Many questions at once: which of them are answered, where one false answer among all is to be seldom.
+//! Adjusts p-values for many questions, so that even one false answer among all is rare.
 
 use super::special::len;
 
-/// Holm's adjusted p-values, in the order of `p`: calling everything at most α is wrong about anything with probability α
-/// at most, however the questions hang together.
+/// Holm's adjusted p-values, in the order of `p`: if everything at most α is called a change, any call is false with
+/// probability α at most, however the questions depend on each other.
 ///
 /// The i-th smallest of m becomes `max over j ≤ i of min(1, (m − j + 1) p_j)`: Holm, Scand. J. Statistics 6 (1979) 65.
 pub fn adjusted(p: &[f64]) -> Vec<f64> {

@@ -1,5 +1,5 @@
-//! The mean rate over the cases at hand, each weighing the same: in parts of cases that were tried about equally often, and
-//! how far the truth may be from the results of all parts.
+//! The mean rate over the given cases, weighted equally, and its interval. Cases with about equally many trials form a
+//! part.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use super::Interval;
 use super::proportion::{Rate, score_high, score_low, wilson};
 use super::special::{len, real, two_sided_z};
 
-/// A case: the result of a side in it, and what is known of it by all sides.
+/// A case: its result on one side, and its result on all sides together.
 #[derive(Clone, Copy)]
 pub(super) struct CaseMean {
     pub own: Rate,
-    /// Holds `own`.
+    /// The result on all sides, `own` included.
     pub known: Rate,
 }
 
-/// The mean of the rates of `cases` that were tried, and where it may lie; none where none was. The limits are those of
-/// [`difference`](super::difference::of), of one side; one case alone has Wilson's.
+/// The mean rate of the `cases` with trials, and its interval. `None` if no case has trials. The limits are those of
+/// [`difference`](super::difference::of) for one side. A single case has Wilson's interval.
 pub fn of(cases: &[Rate], level: f64) -> Option<(f64, Interval)> {
     let tried = cases.iter().copied().filter(|rate| rate.trials > 0);
     let cases: Vec<CaseMean> = tried.map(|rate| CaseMean { own: rate, known: rate }).collect();
@@ -33,30 +33,30 @@ pub fn of(cases: &[Rate], level: f64) -> Option<(f64, Interval)> {
     Some((mean, interval))
 }
 
-/// The cases of a side that were tried about equally often.
+/// The cases of a side with about equally many trials.
 pub(super) struct TrialGroup {
-    /// The share of all cases.
+    /// Their share of all cases.
     weight: f64,
     /// The mean of their rates.
     share: f64,
-    /// How many trials of one rate would tell as much about that mean.
+    /// The effective number of trials: how many trials of a single rate tell as much about the mean.
     trials: f64,
 }
 
 impl TrialGroup {
-    /// How far up its weighted mean may be above what was seen, `z` standard errors off.
+    /// The distance from the weighted mean to its upper limit, at `z` standard errors.
     fn up(&self, z: f64) -> f64 {
         self.weight * (score_high(self.share + 0.5 / self.trials, self.trials, z) - self.share).max(0.0)
     }
 
-    /// How far down.
+    /// The distance to the lower limit.
     fn down(&self, z: f64) -> f64 {
         self.weight * (self.share - score_low(self.share - 0.5 / self.trials, self.trials, z)).max(0.0)
     }
 }
 
-/// How far the truth may be from what was seen where the parts of `falling` are lower than seen and those of `rising`
-/// higher.
+/// The distance to the limit if the true rates of the parts in `falling` are lower and those in `rising` are higher
+/// than seen.
 pub(super) fn reach(falling: &[TrialGroup], rising: &[TrialGroup], z: f64) -> f64 {
     let all = |by: &dyn Fn(usize) -> f64| -> Vec<f64> {
         let down = falling.iter().enumerate().map(|(at, part)| part.down(by(at)));
@@ -67,13 +67,13 @@ pub(super) fn reach(falling: &[TrialGroup], rising: &[TrialGroup], z: f64) -> f6
     if root == 0.0 { 0.0 } else { all(&|at| z * full[at] / root).iter().sum() }
 }
 
-/// The mean that `parts` come to together.
+/// The mean of all `parts` together.
 pub(super) fn mean(parts: &[TrialGroup]) -> f64 {
     parts.iter().map(|part| part.weight * part.share).sum()
 }
 
-/// The parts of a side: its cases by the power of two of their trials, so that a case that was tried once is not taken to
-/// be like one that was tried often. Every case was tried.
+/// The parts of a side: its cases, grouped by the power of two of their number of trials, so that a case with one trial
+/// is not in the same part as one with many. Every case has trials.
 pub(super) fn parts(cases: &[CaseMean]) -> Vec<TrialGroup> {
     let mut by_size: BTreeMap<u32, Vec<CaseMean>> = BTreeMap::new();
     for case in cases {
@@ -90,13 +90,13 @@ fn part(cases: &[CaseMean], all: f64) -> TrialGroup {
     let per_trial = |case: &CaseMean| 1.0 / real(case.own.trials);
     let even: f64 = cases.iter().map(per_trial).sum();
     let own: f64 = cases.iter().map(|case| within(case.known, middle) * per_trial(case)).sum();
-    // One case has no other to be unlike to.
+    // A single case differs from no other.
     let ratio = if cases.len() > 1 && spread > 0.0 { own / (spread * even) } else { 1.0 };
     TrialGroup { weight: count / all, share: mean(|case| case.own), trials: count * count / even / ratio }
 }
 
-/// The variance of one trial of a case, by its trials and one more at the rate of all cases: without bias where all cases
-/// are alike, and too large rather than too small where they are not.
+/// The variance of a trial of a case, from its trials and one more at the rate of all cases. It is unbiased if all
+/// cases are equal, and otherwise too large rather than too small.
 fn within(known: Rate, middle: f64) -> f64 {
     let trials = real(known.trials);
     let product = (real(known.passed) + middle) * (real(known.failed()) + 1.0 - middle);

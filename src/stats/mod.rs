@@ -1,7 +1,7 @@
 //! Statistics of trials that pass or fail, and of what they cost: pure functions, each with its formula and source.
 //!
-//! Shares are from 0 to 1, differences are B − A from −1 to 1, and a level of 0.95 is a confidence of 95 %. What a number
-//! means for a skill, and which word follows from it, is [`decide`](crate::decide)'s.
+//! Shares are from 0 to 1, differences are candidate − baseline from −1 to 1, and a level of 0.95 is a confidence of 95
+//! %. [`decide`](crate::decide) derives results for a skill from these numbers.
 
 pub mod agreement;
 pub mod amounts;
@@ -21,7 +21,7 @@ pub mod stratified;
 
 use serde::Serialize;
 
-/// The confidence of every interval that is shown, where nothing else was asked for.
+/// The confidence of every interval that is shown, unless another one is set.
 pub const LEVEL: f64 = 0.95;
 
 /// From `low` to `high`, both included.
@@ -34,7 +34,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether `value` lies in it.
+    /// Whether `value` is in it.
     pub fn contains(self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -68,13 +68,13 @@ mod reference {
         value.as_u64().expect("a count")
     }
 
-    /// Holds `found` against `expected` to 1e-9.
+    /// Compares `found` with `expected` to 1e-9.
     #[track_caller]
     pub fn close(found: f64, expected: f64, what: &dyn std::fmt::Display) {
         assert!((found - expected).abs() < 1e-9, "{what}: {found} instead of {expected}");
     }
 
-    /// Holds an interval against `[low, high]` to 1e-9.
+    /// Compares an interval with `[low, high]` to 1e-9.
     #[track_caller]
     pub fn ends(found: super::Interval, expected: &serde_json::Value, what: &dyn std::fmt::Display) {
         close(found.low, number(&expected[0]), what);

@@ -1,8 +1,8 @@
-//! How often a plan finds what is there: by counting every outcome, not by a normal approximation, which promises 80 % and
-//! holds 76 (Connor, Biometrics 43 (1987) 207, against exact tests).
+//! The power of a plan: how often it finds a change. Computed from every outcome, because a normal approximation
+//! promises 80 % when it is 76 % (Connor, Biometrics 43 (1987) 207, for exact tests).
 //!
-//! Plans are of pairs, one trial on each side of the same case, that are a loss (A alone passes) with probability `loss` and
-//! a win (B alone passes) with probability `win`.
+//! A plan is a number of pairs of trials of the same case, one on each side. A pair is a loss (only the baseline
+//! passes) with probability `loss` and a win (only the candidate passes) with probability `win`.
 
 use super::discordance::e_worse;
 use super::special::{beta_share, binomial_mass, count_up, normal_quantile, real};
@@ -10,14 +10,14 @@ use super::special::{beta_share, binomial_mass, count_up, normal_quantile, real}
 /// How often a pair is discordant, and in which direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Discordance {
-    /// The probability that A alone passes.
+    /// The probability that only the baseline passes.
     pub loss: f64,
-    /// The probability that B alone passes.
+    /// The probability that only the candidate passes.
     pub win: f64,
 }
 
 impl Discordance {
-    /// Of a case that passes with probability `before` in A and `after` in B.
+    /// For a case that passes with probability `before` in the baseline and `after` in the candidate.
     pub fn of(before: f64, after: f64) -> Self {
         Self { loss: before * (1.0 - after), win: after * (1.0 - before) }
     }
@@ -33,7 +33,7 @@ impl Discordance {
     }
 }
 
-/// The probability that McNemar's exact test finds B worse after `pairs`, one-sided at `alpha`.
+/// The probability that McNemar's exact test, one-sided at `alpha`, finds the candidate worse after `pairs`.
 pub fn fixed(pairs: u64, truth: Discordance, alpha: f64) -> f64 {
     over_discordant(pairs, truth.any(), |discordant| {
         losses_needed(discordant, alpha).map_or(0.0, |needed| at_least(discordant, needed, truth.direction()))
@@ -48,9 +48,10 @@ pub fn sequential(pairs: u64, truth: Discordance, alpha: f64) -> f64 {
     over_discordant(pairs, truth.any(), |discordant| by(discordant).unwrap_or(1.0))
 }
 
-/// The number of pairs from which on [`fixed`] finds B worse with the probability `power`; none above `most`. Up to 400
-/// by counting outcomes, near to what the normal formula says; beyond, where that is right to a hundredth, by the
-/// formula: `((z_α √ψ + z_β √(ψ − δ²)) / δ)² + 1/δ`, where ψ is the probability of a discordant pair and δ the difference.
+/// The number of pairs with which [`fixed`] finds the candidate worse with probability `power`. `None` if it is above
+/// `most`. Up to 400 pairs, it is computed from all outcomes near the value of the normal formula. Above that, the
+/// formula is right to a hundredth and used alone: `((z_α √ψ + z_β √(ψ − δ²)) / δ)² + 1/δ`, where ψ is the probability
+/// of a discordant pair and δ the difference.
 pub fn pairs_needed(truth: Discordance, alpha: f64, power: f64, most: u64) -> Option<u64> {
     let apart = truth.loss - truth.win;
     if apart <= 0.0 {
@@ -69,7 +70,8 @@ pub fn pairs_needed(truth: Discordance, alpha: f64, power: f64, most: u64) -> Op
     while !enough(high) {
         (low, high) = (high, high + high / 4 + 1);
     }
-    // Power does not quite grow with every pair, since losses are whole numbers: close by is good enough.
+    // Power may fall by a little with a further pair, since losses are whole numbers, so the exact minimum is not
+    // searched.
     while high - low > 1 {
         let middle = u64::midpoint(low, high);
         *(if enough(middle) { &mut high } else { &mut low }) = middle;
@@ -77,24 +79,25 @@ pub fn pairs_needed(truth: Discordance, alpha: f64, power: f64, most: u64) -> Op
     (high <= most).then_some(high)
 }
 
-/// Above this many pairs the normal formula will do.
+/// Above this number of pairs, the normal formula is used.
 const COUNTED: f64 = 400.0;
 
-/// The mean of `of` over the number of discordant pairs among `pairs`.
+/// The expected value of `of` over the number of discordant pairs among `pairs`.
 fn over_discordant(pairs: u64, any: f64, of: impl Fn(u64) -> f64) -> f64 {
     let (fewest, most) = likely(pairs, any);
     (fewest..=most).map(|k| binomial_mass(pairs, k, any) * of(k)).sum()
 }
 
-/// Between which numbers of discordant pairs all but nothing of the probability lies: eight standard deviations to both
-/// sides, and some more for the small.
+/// The range of the number of discordant pairs that holds nearly all of the probability: eight standard deviations to
+/// both sides, and a little more for small numbers.
 fn likely(pairs: u64, any: f64) -> (u64, u64) {
     let mean = real(pairs) * any;
     let reach = 8.0 * (mean * (1.0 - any)).sqrt() + 20.0;
     (count_up(mean - reach), count_up(mean + reach).min(pairs))
 }
 
-/// How many of `discordant` pairs must be losses for an exact p of at most `alpha`; none where not even all do.
+/// The number of losses among `discordant` pairs that makes the exact p at most `alpha`. `None` if even all are not
+/// enough.
 fn losses_needed(discordant: u64, alpha: f64) -> Option<u64> {
     let (mut low, mut high) = (discordant / 2, discordant);
     if at_least(discordant, discordant, 0.5) > alpha {
@@ -112,10 +115,10 @@ fn at_least(n: u64, k: u64, p: f64) -> f64 {
     if k == 0 { 1.0 } else { beta_share(real(k), real(n - k) + 1.0, p) }
 }
 
-/// The probability that the evidence was enough at some of the first 0, 1, … `most` discordant pairs.
+/// The probabilities that the evidence was enough at or before the discordant pair 0, 1, … `most`.
 fn crossings(most: u64, direction: f64, alpha: f64) -> Vec<f64> {
     let mut crossed = vec![0.0];
-    // The probability of every number of losses on paths that have not crossed.
+    // The probability of every number of losses on paths that have not reached the limit.
     let mut alive = vec![1.0];
     let mut gone = 0.0;
     let mut needed: u64 = 1;
@@ -125,7 +128,7 @@ fn crossings(most: u64, direction: f64, alpha: f64) -> Vec<f64> {
             next[losses] += mass * (1.0 - direction);
             next[losses + 1] += mass * direction;
         }
-        // The more pairs, the more losses it takes.
+        // More pairs take more losses.
         while needed <= discordant && e_worse(needed, discordant - needed) < 1.0 / alpha {
             needed += 1;
         }

@@ -1,4 +1,4 @@
-//! One rate: how many of some trials passed, and between which rates the truth may lie.
+//! A pass rate and its interval.
 
 use serde::Serialize;
 
@@ -15,12 +15,12 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// `passed` of `trials`; what passed beyond them is not counted.
+    /// `passed` of `trials`; at most `trials` passes are counted.
     pub fn new(passed: u64, trials: u64) -> Self {
         Self { passed: passed.min(trials), trials }
     }
 
-    /// The share that passed; none where nothing was measured.
+    /// The share that passed. `None` without trials.
     pub fn share(self) -> Option<f64> {
         (self.trials > 0).then(|| real(self.passed) / real(self.trials))
     }
@@ -30,7 +30,7 @@ impl Rate {
         self.trials - self.passed
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self { passed: self.passed + other.passed, trials: self.trials + other.trials }
@@ -43,8 +43,8 @@ impl Rate {
     }
 }
 
-/// Wilson's score interval: what to show beside one rate. Its coverage is near `level` on average, also for few trials
-/// and at 0 and 1; 0 to 1 without trials.
+/// Wilson's score interval, which is shown next to a single rate. Its coverage is near `level` on average, also for few
+/// trials and at 0 and 1. Without trials it is 0 to 1.
 ///
 /// `(p̂ + z²/2n ± z √(p̂(1−p̂)/n + z²/4n²)) / (1 + z²/n)`: Wilson, JASA 22 (1927) 209.
 pub fn wilson(rate: Rate, level: f64) -> Interval {
@@ -53,7 +53,8 @@ pub fn wilson(rate: Rate, level: f64) -> Interval {
     Interval { low: score_low(share, trials, z), high: score_high(share, trials, z) }
 }
 
-/// Wilson's upper limit `z` standard errors above the share `share` of `trials`, which need not be whole.
+/// Wilson's upper limit, `z` standard errors above the share `share` of `trials`. `trials` does not have to be a whole
+/// number.
 pub(super) fn score_high(share: f64, trials: f64, z: f64) -> f64 {
     if share >= 1.0 {
         return 1.0;
@@ -63,7 +64,7 @@ pub(super) fn score_high(share: f64, trials: f64, z: f64) -> f64 {
     (z.mul_add(root, share + square / 2.0) / (1.0 + square)).clamp(0.0, 1.0)
 }
 
-/// Wilson's lower limit: the upper one of the failures.
+/// Wilson's lower limit: 1 minus the upper limit of the failures.
 pub(super) fn score_low(share: f64, trials: f64, z: f64) -> f64 {
     1.0 - score_high(1.0 - share, trials, z)
 }

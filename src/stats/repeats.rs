@@ -1,16 +1,18 @@
-//! Repeats of one case: the result of k of them, and what a run of passes shows.
+//! Repeats of one case: the result of k trials, and the rate that trials show if all pass.
 
 use super::proportion::Rate;
 use super::special::{count_up, ln_choose, real};
 
-/// The probability that at least one of `k` trials passes, without bias; none where `k` is 0 or more than were measured.
+/// The probability that at least one of `k` trials passes, without bias. `None` if `k` is 0 or larger than the number
+/// of measured trials.
 ///
 /// `1 − C(n−c, k) / C(n, k)`: Chen et al., arXiv 2107.03374, section 2.1.
 pub fn pass_at_k(rate: Rate, k: u64) -> Option<f64> {
     all_k(Rate { passed: rate.failed(), trials: rate.trials }, k).map(|all_fail| 1.0 - all_fail)
 }
 
-/// The probability that all of `k` trials pass, without bias; none where `k` is 0 or more than were measured.
+/// The probability that all of `k` trials pass, without bias. `None` if `k` is 0 or larger than the number of measured
+/// trials.
 ///
 /// `C(c, k) / C(n, k)`: Yao et al., arXiv 2406.12045 (pass^k). The plain `(c/n)^k` is too high.
 pub fn pass_hat_k(rate: Rate, k: u64) -> Option<f64> {
@@ -24,15 +26,15 @@ fn all_k(rate: Rate, k: u64) -> Option<f64> {
     Some((ln_choose(rate.passed, k) - ln_choose(rate.trials, k)).exp().min(1.0))
 }
 
-/// The rate that `n` passes of `n` trials show at least, with `confidence` to one side: 0.55 for 5 and 0.95.
+/// The smallest rate that `n` passes of `n` trials show with a one-sided `confidence`: 0.55 for 5 trials and 0.95.
 ///
 /// `(1 − confidence)^(1/n)`, the lower limit of Clopper and Pearson; 0 without trials.
 pub fn shown_by_all_passing(n: u64, confidence: f64) -> f64 {
     if n == 0 { 0.0 } else { (1.0 - confidence).powf(1.0 / real(n)) }
 }
 
-/// How many trials must pass, all of them, to show a rate of at least `threshold`: 14 for 0.8 and a confidence of 0.95.
-/// None for a threshold of 1, which no number of trials shows.
+/// The number of trials that shows a rate of at least `threshold` if all pass: 14 for 0.8 and a confidence of 0.95.
+/// `None` for a threshold of 1, which no number of trials shows.
 pub fn needed_all_passing(threshold: f64, confidence: f64) -> Option<u64> {
     if threshold <= 0.0 {
         return Some(0);

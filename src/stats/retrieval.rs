@@ -1,35 +1,35 @@
-//! Does a skill trigger when it should, and only then? Precision, recall and F1, with intervals.
+//! Does a skill activate when it should, and only then? Precision, recall and F1, with intervals.
 
 use serde::Serialize;
 
 use super::Interval;
 use super::proportion::{Rate, wilson};
 
-/// How trials of one skill ended.
+/// Trials of a skill, by whether it should activate and did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Triggering {
-    /// It should trigger, and did.
+    /// It should activate and did.
     pub hits: u64,
-    /// It should not, and did.
+    /// It should not activate but did.
     pub false_alarms: u64,
-    /// It should, and did not.
+    /// It should activate but did not.
     pub misses: u64,
 }
 
 impl Triggering {
-    /// Of the trials in which it triggered, those in which it should.
+    /// Precision: of the trials in which it activated, those in which it should.
     pub fn precision(self) -> Rate {
         Rate::new(self.hits, self.hits + self.false_alarms)
     }
 
-    /// Of the trials in which it should trigger, those in which it did.
+    /// Recall: of the trials in which it should activate, those in which it did.
     pub fn recall(self) -> Rate {
         Rate::new(self.hits, self.hits + self.misses)
     }
 
-    /// The harmonic mean of both, `2 hits / (2 hits + false alarms + misses)`; none where it neither should trigger nor
-    /// did. The interval is Wilson's of `q = hits / (hits + false alarms + misses)`, of which F1 is `2q / (1 + q)`, ever
-    /// larger with it.
+    /// The harmonic mean of precision and recall, `2 hits / (2 hits + false alarms + misses)`. `None` if the skill
+    /// neither should activate nor did. The interval comes from Wilson's of `q = hits / (hits + false alarms +
+    /// misses)`: F1 is `2q / (1 + q)`, which grows with `q`.
     pub fn f1(self, level: f64) -> Option<(f64, Interval)> {
         let all = Rate::new(self.hits, self.hits + self.false_alarms + self.misses);
         let of = |q: f64| 2.0 * q / (1.0 + q);

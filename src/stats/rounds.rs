@@ -1,4 +1,4 @@
-//! Evidence about the mean difference of all cases, however unlike they are, that may be looked at after every round.
+//! Evidence about the mean difference of all cases, however different they are. You may look at it after every round.
 //!
 //! A round is one pair of trials of every case. The difference `D` of a pair is 1 (only the candidate passed), 0 or −1. A
 //! bet of the share λ against "the mean difference is `m` or less" pays `1 + λ(D − m)`. If that is true, the product of a
@@ -24,7 +24,7 @@ pub struct RoundPairs {
     pub ties: u64,
 }
 
-/// How many bets are averaged.
+/// The number of bets that are averaged.
 const BETS: u32 = 32;
 
 impl RoundPairs {
@@ -66,7 +66,7 @@ fn edge(ruled_out: impl Fn(f64) -> bool) -> f64 {
     high
 }
 
-/// Sorts pairs into rounds, in whatever order they come.
+/// Sorts pairs into rounds. Pairs may come in any order.
 #[derive(Clone, Debug)]
 pub struct Rounds {
     /// The differences of each case that wait for their round; none for a case that is left out.
@@ -75,7 +75,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Before the first pair of `cases` cases.
+    /// The state before the first pair, for `cases` cases.
     pub fn new(cases: usize) -> Self {
         Self { waiting: vec![Some(VecDeque::new()); cases], complete: RoundPairs::default() }
     }

@@ -1,12 +1,12 @@
-//! An interval of one rate that holds at every look, for trials that run until something is decided.
+//! An interval of one rate that is valid at every look, for trials that run until a case is decided.
 
 use super::Interval;
 use super::proportion::Rate;
 use super::special::{ln_beta, real};
 
-/// The rates `p` that a bet with Jeffreys' prior has not ruled out: `{p: M_n(p) < 1/α}` with
-/// `M_n(p) = B(½+x, ½+n−x) / (B(½, ½) p^x (1−p)^(n−x))`. With probability `level` the truth is in it after every trial,
-/// where Wilson's interval, looked at 50 times, misses it in a third of the runs.
+/// The rates `p` that a bet with Jeffreys' prior has not ruled out: `{p: M_n(p) < 1/α}` with `M_n(p) = B(½+x, ½+n−x) /
+/// (B(½, ½) p^x (1−p)^(n−x))`. With probability `level`, the truth is in it after every trial. Wilson's interval,
+/// looked at 50 times, misses it in a third of the runs.
 ///
 /// Robbins, AMS 41 (1970) 1397; Howard et al., Annals of Statistics 49 (2021) 1055.
 pub fn beta_binomial(rate: Rate, level: f64) -> Interval {
@@ -19,7 +19,7 @@ fn with_prior(rate: Rate, level: f64, a: f64, b: f64) -> Interval {
     let bet = ln_beta(a + passed, b + failed) - ln_beta(a, b);
     let power = |count: f64, p: f64| if count == 0.0 { 0.0 } else { count * p.ln() };
     let inside = |p: f64| bet - power(passed, p) - power(failed, 1.0 - p) < -(1.0 - level).ln();
-    // The bet pays least at the share seen and more to either side, so that halving finds both ends.
+    // The bet pays least at the measured share and more on either side, so bisection finds both ends.
     let end = |mut outside: f64| {
         if inside(outside) {
             return outside;
@@ -34,7 +34,7 @@ fn with_prior(rate: Rate, level: f64, a: f64, b: f64) -> Interval {
     Interval { low: end(0.0), high: end(1.0) }
 }
 
-/// Enough for every digit that a number between 0 and 1 has.
+/// Enough steps for every digit of a number between 0 and 1.
 const HALVINGS: u32 = 60;
 
 #[cfg(test)]

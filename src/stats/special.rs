@@ -1,4 +1,4 @@
-//! The special functions that the others are made of, all of them `statrs`'s, and counts as real numbers.
+//! The special functions that the other modules use, all from `statrs`, and counts as real numbers.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::function::beta::{beta_reg, ln_beta as statrs_ln_beta};
@@ -11,33 +11,33 @@ pub fn real(count: u64) -> f64 {
     count as f64
 }
 
-/// How many there are, as a real number.
+/// A length as a real number.
 pub fn len(of: usize) -> f64 {
     real(of as u64)
 }
 
-/// The smallest count that is not below `value`; 0 for what is negative or no number.
+/// The smallest count that is at least `value`; 0 if `value` is negative or not a number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast stops at the ends of u64")]
 pub fn count_up(value: f64) -> u64 {
     value.ceil() as u64
 }
 
-/// The point of the standard normal distribution below which the share `p` lies: `Φ⁻¹(p)`, 1.96 for 0.975.
+/// The quantile `p` of the standard normal distribution: `Φ⁻¹(p)`, 1.96 for 0.975.
 pub fn normal_quantile(p: f64) -> f64 {
     -std::f64::consts::SQRT_2 * erfc_inv(2.0 * p.clamp(0.0, 1.0))
 }
 
-/// How many standard errors an interval of confidence `level` reaches to either side: 1.96 for 0.95.
+/// The number of standard errors from the middle of an interval of confidence `level` to either end: 1.96 for 0.95.
 pub fn two_sided_z(level: f64) -> f64 {
     normal_quantile(0.5 + level / 2.0)
 }
 
-/// The point of Student's t with `freedom` degrees of freedom below which the share `p` lies.
+/// The quantile `p` of Student's t with `freedom` degrees of freedom.
 pub fn t_quantile(p: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |t| t.inverse_cdf(p.clamp(0.0, 1.0)))
 }
 
-/// The probability that Student's t with `freedom` degrees of freedom is at least as far from 0 as `t`, either side.
+/// The probability that Student's t with `freedom` degrees of freedom is at least as far from 0 as `t`, on either side.
 pub fn t_two_sided(t: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |of| (2.0 * of.sf(t.abs())).min(1.0))
 }
@@ -52,7 +52,7 @@ pub fn ln_beta(a: f64, b: f64) -> f64 {
     statrs_ln_beta(a, b)
 }
 
-/// `ln C(n, k)`; −∞ where `k` is more than `n`.
+/// `ln C(n, k)`; −∞ if `k` is larger than `n`.
 pub fn ln_choose(n: u64, k: u64) -> f64 {
     if k > n { f64::NEG_INFINITY } else { ln_binomial(n, k) }
 }

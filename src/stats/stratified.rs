@@ -1,8 +1,8 @@
-//! Do two sides differ, over cases that are hard and easy? One exact test for all shapes.
+//! Do two sides differ, over cases of different difficulty? One exact test for any numbers of cases and trials.
 //!
 //! If the sides of a case do not differ, the candidate's passes are hypergeometric, given how many trials of both sides
-//! passed. Cases are independent, so the distribution of the candidate's passes over all cases is the convolution. With one
-//! trial per case and side this is McNemar's exact test, with one case it is Fisher's.
+//! passed. Cases are independent, so the distribution of their number in all cases together is the convolution. With
+//! one trial per case and side this is McNemar's exact test, with one case it is Fisher's.
 //!
 //! Cox, Analysis of Binary Data (1970), section 4.3 (exact conditional inference for several 2×2 tables); mid-p: Lancaster,
 //! JASA 56 (1961) 223.
@@ -21,36 +21,36 @@ pub struct Stratum {
     pub candidate: Rate,
 }
 
-/// How likely the candidate's passes are if the sides do not differ. Exact to 1e-12 of the probability or 1e-30, whichever is
-/// more.
+/// The probabilities of the candidate's number of passes if the sides do not differ. Exact to 1e-12 of the probability
+/// or 1e-30, whichever is more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Tails {
-    /// The probability that the candidate passes as little as it did, or less.
+    /// The probability that the candidate passes as rarely as it did, or more rarely.
     pub less: f64,
-    /// The probability that the candidate passes as much as it did, or more.
+    /// The probability that the candidate passes as often as it did, or more often.
     pub greater: f64,
-    /// The probability of just what happened.
+    /// The probability of exactly what happened.
     pub equal: f64,
 }
 
 impl Tails {
-    /// The exact p of a difference to either side: twice the smaller tail.
+    /// The exact two-sided p: twice the smaller tail.
     pub fn two_sided(&self) -> f64 {
         (2.0 * self.less.min(self.greater)).min(1.0)
     }
 
-    /// `less` with half of what happened: right on average, where the exact one is careful.
+    /// `less` with half of the probability of what happened: right on average, whereas the exact one is conservative.
     pub fn mid_less(&self) -> f64 {
         (self.less - self.equal / 2.0).max(0.0)
     }
 
-    /// `greater` with half of what happened.
+    /// `greater` with half of the probability of what happened.
     pub fn mid_greater(&self) -> f64 {
         (self.greater - self.equal / 2.0).max(0.0)
     }
 
-    /// The mid-p of a difference to either side: the exact one less the probability of what happened. Where both sides
-    /// are alike, that is less half of it; 1 where nothing else could have happened.
+    /// The two-sided mid-p: the exact p minus the probability of what happened, or minus half of it if both tails are
+    /// equal. It is 1 if nothing else could have happened.
     pub fn mid_two_sided(&self) -> f64 {
         if self.less >= 1.0 && self.greater >= 1.0 {
             return 1.0;
@@ -62,11 +62,12 @@ impl Tails {
     }
 }
 
-/// The tails of the candidate's passes over `strata`; a case that was not tried on both sides says nothing. Memory follows
-/// the width of the distribution, not the trials: 10,000 cases of 100 trials a side take less than a second.
+/// The tails of the number of the candidate's passes in all `strata`. A case without trials on both sides does not
+/// count. Memory grows with the width of the distribution, not with the trials: 10,000 cases with 100 trials on each
+/// side take less than a second.
 pub fn exact(strata: &[Stratum]) -> Tails {
     let mut seen = 0;
-    // As a merge sort does it: pairs of equally many cases, so that both sides of a convolution stay narrow.
+    // Like a merge sort: the convolutions are of equally many cases, so that both distributions stay narrow.
     let mut stack: Vec<(u32, Distribution)> = Vec::new();
     for stratum in strata {
         seen += stratum.candidate.passed;
@@ -86,21 +87,21 @@ pub fn exact(strata: &[Stratum]) -> Tails {
 struct Distribution {
     start: u64,
     probability: Vec<f64>,
-    /// What was cut from the ends, at most.
+    /// An upper bound of the probability that was cut from the ends.
     cut: f64,
 }
 
-/// Ends below this share of the most likely value are cut: far below every p, and the width stays that of the bulk.
+/// Ends below this share of the most likely value are cut. This is far below every p and keeps the distribution narrow.
 const CUT: f64 = 1e-40;
 
 impl Distribution {
-    /// The distribution of the candidate's passes in one case. It is one number if one side was not tried, or all trials
-    /// ended alike.
+    /// The distribution of the candidate's passes in one case. It is one number if a side has no trials, or if all
+    /// trials ended the same way.
     fn of(stratum: Stratum) -> Self {
         let Stratum { baseline: a, candidate: b } = stratum;
         let passed = a.passed + b.passed;
         let (low, high) = (passed.saturating_sub(a.trials), passed.min(b.trials));
-        // From one number to the next by the ratio of their probabilities, outwards from the most likely one.
+        // Goes from one number to the next by the ratio of their probabilities, outwards from the most likely one.
         let up = |x: u64| real(passed - x) * real(b.trials - x) / (real(x + 1) * real(a.trials + x + 1 - passed));
         let mode = (passed + 1).saturating_mul(b.trials + 1) / (a.trials + b.trials + 2);
         let mode = mode.clamp(low, high);
@@ -122,7 +123,7 @@ impl Distribution {
         Self { start, probability, cut: CUT * real(high - low) }
     }
 
-    /// The distribution of the sum of both.
+    /// The distribution of the sum of two.
     fn with(&self, other: &Self) -> Self {
         let (long, short) =
             if self.probability.len() < other.probability.len() { (other, self) } else { (self, other) };
@@ -145,11 +146,11 @@ impl Distribution {
         }
     }
 
-    /// The tails at `seen`. What was cut counts to both: no p is smaller than the truth.
+    /// The tails at `seen`. What was cut is added to both, so no p is smaller than the truth.
     fn tails(&self, seen: u64) -> Tails {
         let len = self.probability.len();
         let at = usize::try_from(seen.saturating_sub(self.start)).unwrap_or(len).min(len);
-        // Small ones first, so that none is lost.
+        // Small ones first, so that none is lost to rounding.
         let below: f64 = self.probability[..at].iter().sum();
         let inside = seen >= self.start && at < len;
         let equal = if inside { self.probability[at] } else { 0.0 };
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn tails_stay_right_far_out_and_no_p_is_zero() {
-        // C(20, 10)^-3: all of three cases lost.
+        // C(20, 10)^-3: all trials of three cases were lost.
         let all = exact(&[stratum((10, 10), (0, 10)); 3]);
         let expected = 1.0 / 184_756.0_f64.powi(3);
         assert!((all.less / expected - 1.0).abs() < 1e-9, "{}", all.less);

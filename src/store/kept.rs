@@ -90,7 +90,7 @@ impl KeptTrials {
         sub_folders(&self.folder).into_iter().map(|key| (key.clone(), self.read(&key))).collect()
     }
 
-    /// The trials under `key` in the order in which they started. Passes over what is damaged or no kept trial.
+    /// The trials under `key` in the order in which they started. Ignores damaged lines and lines that are not kept trials.
     fn read(&self, key: &str) -> Vec<KeptTrial> {
         let of_key = self.folder.join(key);
         let names = sub_folders(&of_key).into_iter().filter(|name| !name.starts_with(NEW));

@@ -34,7 +34,7 @@ const TIMED_OUT: i32 = 124;
 /// A run of pkbllm's runner.
 #[derive(Debug)]
 pub struct PkbllmRun {
-    /// Its folder.
+    /// Its directory.
     pub folder: PathBuf,
     /// Its cases that have a grade.
     pub trials: Vec<PkbllmTrial>,
@@ -45,7 +45,7 @@ pub struct PkbllmRun {
 /// A case of such a run.
 #[derive(Debug)]
 pub struct PkbllmTrial {
-    /// Its folder, from the run's.
+    /// Its directory, relative to the run's.
     pub folder: PathBuf,
     /// The skill's name.
     pub skill: String,

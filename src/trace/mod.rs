@@ -115,7 +115,7 @@ pub struct Trace {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum AgentProgress {
-    /// There is no event.
+    /// The trace has no event.
     #[default]
     Silent,
     /// It started. The model has not answered.

@@ -134,7 +134,7 @@ pub enum Judged {
         score: Option<f64>,
         /// How many votes were requested.
         votes: u32,
-        /// The share of the votes that agree with the majority; absent if there is no majority.
+        /// The share of the votes that agree with the majority; absent without a majority.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agreement: Option<f64>,
         /// The program that judged.
@@ -249,12 +249,12 @@ pub struct Outcome {
     pub kept: Option<String>,
 }
 
-/// Why there is no outcome.
+/// Why a trial has no outcome.
 #[derive(Clone, Debug)]
 pub enum NoOutcome {
     /// The case, or something that it needs, is invalid.
     BadCase(Vec<Diagnostic>),
-    /// There is no recording.
+    /// No recording was found.
     NotRecorded,
     /// The case or the skills have changed since the recording.
     Stale {

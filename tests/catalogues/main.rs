@@ -1,5 +1,6 @@
-//! What the real programs show their models of catalogues of 10, 100 and 500 skills: the table of docs/reference/skill-lists.md.
-//! `cargo test --test catalogues` prints it, with names of rows behind `--` only those. A stand-in plays the model, and every cell is read from the request that it got.
+//! What the real programs show their models of 10, 100 and 500 skills: the table of docs/reference/skill-lists.md.
+//! `cargo test --test catalogues` prints it, with names of rows behind `--` only those. A stand-in plays the model, and
+//! every cell is read from the request that it got.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,5 +1,4 @@
-//! Event streams that the real claude wrote, read again: what each scenario comes to; and streams that nobody should
-//! write.
+//! Event streams of the real claude, decoded: the result of each scenario. And broken streams.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -189,7 +188,7 @@ fn a_sub_agent_that_was_refused_measured_nothing_whatever_the_agent_made_of_it()
     let answer = json!({ "type": "assistant", "uuid": "z", "agentId": "one", "message": { "content": [{ "type": "text", "text": "Hi" }] } });
     assert_eq!(kind(&[limit, answer]), None, "it got through in the end");
     assert_eq!(kind(&[refused("max_output_tokens", "max_tokens", "x")]), None, "the model's own end");
-    // On standard output, behind which the agent goes on.
+    // On standard output, after which the agent continues.
     let mut shown = login;
     shown["parent_tool_use_id"] = json!("t1");
     let mut lines = trace.clone();

@@ -1,4 +1,4 @@
-//! Event streams and rollout files that the real codex wrote, read again: what each scenario comes to.
+//! Event streams and rollout files of the real codex, decoded: the result of each scenario.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ fn a_part_of_the_conversation_that_cannot_be_read_stays_a_gap_in_a_recording() {
     let left = tempfile::tempdir().expect("a directory");
     fs::copy(folder("triggers").join("trace.jsonl"), left.path().join("trace.jsonl")).expect("a file");
     let mut rollout = fs::read(folder("triggers").join("rollout.jsonl")).expect("a file");
-    // Written anew it would have the key once, and read.
+    // Rewritten, it would have the key once and could be read.
     rollout.extend(
         br#"{"type":"response_item","payload":{"type":"message","role":"user","content":[{"text":"a","text":"b"}]}}"#,
     );
@@ -252,7 +252,7 @@ fn usage_of_another_type_is_unknown_and_the_turn_counts_all_the_same() {
     }
 }
 
-/// The trace of a run with these rollouts beside its events.
+/// The trace of a run with these rollouts next to its events.
 fn with_rollouts(events: &[&str], own: &[&str], sub_agents: &[&str]) -> Trace {
     let folder = tempfile::tempdir().expect("a directory");
     for (name, lines) in [("trace.jsonl", events), ("rollout.jsonl", own), ("subagents.jsonl", sub_agents)] {
@@ -301,7 +301,7 @@ fn a_sub_agent_that_was_refused_measured_nothing_whatever_the_agent_made_of_it()
     }
     assert_eq!(trouble(&ended("null")), None);
     assert_eq!(trouble(&ended(r#""context_window_exceeded""#)), None, "the model's own end");
-    // An error behind which it goes on is none: `SUB` has one.
+    // An error after which it continues is not a trouble: `SUB` has one.
     assert!(with_rollouts(&[SPAWN, DONE], &[], &SUB[..4]).trouble.is_some());
 }
 

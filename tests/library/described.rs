@@ -1,5 +1,5 @@
-//! How much of a skill's description came before the model, read from lines that agents left, and from what a recording
-//! keeps of them.
+//! How much of a skill's description entered the model's context, read from the files of agents and from recordings of
+//! them.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What came before a model is told by the skills' own texts, whatever the command was.
+//! The skills' own texts show what entered the model's context, whatever the command was.
 
 use std::collections::BTreeSet;
 use std::fs;

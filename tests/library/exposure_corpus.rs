@@ -1,5 +1,5 @@
-//! Whether a skill's text came before the model, in scenarios of which it is known: real commands over real files, and what
-//! real agents did. Their errors are the table of docs/contributing/exposure.md.
+//! Whether a skill's text entered the model's context, in scenarios with a known answer: real commands on real files,
+//! and what real agents did. The errors are in the table of docs/contributing/exposure.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -383,7 +383,7 @@ fn told(kind: AgentKind, reference: &Reference, folder: &Path) -> (Trace, String
     (trace, told)
 }
 
-/// Whether a trial is told alike as it was, as its recording, and as one below another directory for scratch.
+/// Whether a trial, its recording, and the same trial in another scratch directory have the same result.
 fn is_the_same_everywhere(
     kind: AgentKind,
     reference: &Reference,
@@ -445,7 +445,7 @@ fn played(scenarios: &[Scenario], absolute: bool) -> Vec<Files> {
     })
 }
 
-/// What real agents left: each with what it loads, as the stand-in for its model was told to do.
+/// The files of real agents, each with what its mock model loaded by script.
 fn real() -> Vec<(&'static str, String, Files, Trace)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = Vec::new();

@@ -14,7 +14,7 @@ fn try_seeds(target: &str, run: impl Fn(&[u8])) {
     assert!(seeds.inspect(|seed| run(seed)).count() > 0, "{target} has no seeds");
 }
 
-/// The same for a target that takes texts: what is no UTF-8 is none of its inputs.
+/// The same for a target that takes texts: it ignores inputs that are not UTF-8.
 fn try_texts(target: &str, run: impl Fn(&str)) {
     try_seeds(target, |bytes| {
         if let Ok(text) = str::from_utf8(bytes) {

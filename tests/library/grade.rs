@@ -1,4 +1,4 @@
-//! What a trial comes to, from evidence made by hand: every check, and what is an error rather than a failure.
+//! The grade of evidence made by hand: every check, and what is an error rather than a failure.
 
 use std::path::PathBuf;
 
@@ -187,7 +187,7 @@ fn a_sibling_alone_is_no_activation() {
     assert_eq!(sibling.verdict(), Verdict::Fail);
 }
 
-/// A trial under an agent whose models load skills of their own folder so, in which the skill came by `how`.
+/// A trial of an agent whose model loads skills from the agent's own directory. The skill was activated by `how`.
 fn came(how: Mechanism, loads_by: Mechanism, delivery: Delivery, rule: ActivationRule, should: bool) -> Trial {
     trial(vec![checks::triggers(should)]).with(|trial| {
         trial.trace.activations.clear();

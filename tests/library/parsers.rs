@@ -1,4 +1,4 @@
-//! Whatever stands in a file, its parser says so and goes on.
+//! Whatever is in a file, its parser reports it and continues.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -23,7 +23,7 @@ fn root() -> &'static Path {
 struct Source {
     /// Below `src/`.
     path: PathBuf,
-    /// Where it stands in the tree of modules: `["run", "judge"]`; a folder's `mod.rs` stands at the folder.
+    /// Its place in the tree of modules: `["run", "judge"]`. The place of a `mod.rs` is its directory.
     module: Vec<String>,
     text: String,
 }
@@ -44,7 +44,7 @@ fn sources() -> Vec<Source> {
         let mut module: Vec<String> =
             below.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
         module.pop_if(|last| last == "mod");
-        // What an agent says of itself as data lies in its folder and is of a room that others may read.
+        // An agent's data about itself is in its directory, but belongs to a module that others may read.
         if let [room, family, file] = &module[..]
             && (room.as_str(), file.as_str()) == ("agent", "profile")
         {
@@ -145,7 +145,7 @@ fn imports_point_to_rooms_further_up_only() {
 fn no_two_neighbors_in_a_folder_import_each_other_in_a_circle() {
     let sources = sources();
     let is_module = |path: &[String]| sources.iter().any(|source| source.module.starts_with(path));
-    // Edges between the children of one folder, by the folder.
+    // Imports between the children of a directory, by the directory.
     let mut edges: BTreeMap<Vec<String>, BTreeMap<String, Vec<String>>> = BTreeMap::new();
     for source in &sources {
         for import in imports(source) {
@@ -201,7 +201,7 @@ fn an_agent_imports_neither_another_agent_nor_the_registry() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-/// The folders of agents: what the registry has a line for.
+/// The directories of agents: one for each line of the registry.
 fn agents() -> BTreeSet<String> {
     let sources = sources().into_iter().filter(|source| source.room() == "profile" && source.module.len() > 1);
     sources.map(|source| source.module[1].clone()).collect()

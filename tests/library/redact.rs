@@ -294,7 +294,7 @@ fn trimmed(value: &str) -> &str {
     value.trim_matches(|c: char| c == '"' || c == '\\' || c.is_whitespace())
 }
 
-/// A value of characters that matter to JSON and a line of JSONL that holds it, in a string in so many strings.
+/// A value of characters that matter to JSON, and a line of JSONL that holds it, nested in this many strings.
 fn value_in_json() -> impl Strategy<Value = (String, String)> {
     let character = || proptest::sample::select(r#"\\\"/'undU08é🦀ax -%{"#.chars().collect::<Vec<_>>());
     let value = proptest::collection::vec(character(), 8..14).prop_map(|chars| chars.into_iter().collect::<String>());

@@ -58,8 +58,8 @@ fn the_interval_of_one_case_covers_its_difference_whatever_the_rates() {
     }
 }
 
-/// What becomes of a case with this rate that goes on until it is decided against `threshold`, `most` trials at most: exactly,
-/// over all courses that its trials may take.
+/// The result of a case with this rate that runs until it is decided, with `threshold` and at most `most` trials:
+/// exact, over all courses of its trials.
 struct Ends {
     above: f64,
     below: f64,
@@ -354,7 +354,7 @@ fn one_case_that_got_better_is_no_good_news_if_all_together_lost_the_margin() {
     assert!(better <= 0.05 + by_chance(0.05, 200), "{better}");
 }
 
-/// Two stored runs of `rates`, `trials` of each case in each arm.
+/// Two stored runs of `rates`, with `trials` of each case on each side.
 fn stored(rates: &Rates, trials: u64, world: &mut fastrand::Rng) -> (SideCounts, SideCounts) {
     let mut arm = |of: fn(&(f64, f64)) -> f64| -> SideCounts {
         let counts = |case: &(f64, f64), world: &mut fastrand::Rng| CaseCount {
@@ -428,7 +428,7 @@ fn single_cases_are_seldom_named_where_none_changed() {
 
 #[test]
 fn a_million_stored_trials_are_compared_in_bounded_memory() {
-    // 10,000 cases of 50 trials in each arm. The time is for a bench; here it ends at all, and is right.
+    // 10,000 cases of 50 trials on each side. Only shows that it ends and is right; a bench measures the time.
     let arm = |from: u64| -> SideCounts {
         let counts = |case: u64| CaseCount { rate: Rate::new(from + case % 11, 50), not_measured: 0 };
         (0..10_000).map(|case| (format!("{case:05}"), counts(case))).collect()

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::support::fixture::Fixture;
 use serde_json::Value;
 
-/// A machine: a repository, a home, a program that is codex, a scratch folder.
+/// A machine: a repository, a home, a program that is codex, a scratch directory.
 struct Machine {
     fixture: Fixture,
     own: tempfile::TempDir,

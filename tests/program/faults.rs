@@ -391,7 +391,7 @@ fn a_full_disk_is_infrastructure_and_what_was_measured_before_stays() {
     let disk = SmallDisk::default();
     let stub = Stub::new(6, "");
     assert_eq!(stub.run(&["run", "--run-id", "first", "--case", "c0"]).code, 0);
-    // Artifacts of 300 KiB at most, of which each trial from now on wants 60, beside 64 while it runs.
+    // Artifacts of 300 KiB at most. Each trial from now on needs 60 of them, and 64 more while it runs.
     fs::rename(stub.root().join("artifacts"), stub.root().join("kept")).expect("a directory");
     disk.mount(&stub.root().join("artifacts"));
     stub.body("head -c 60000 /dev/zero | tr '\\0' 'x' >&2");

@@ -109,7 +109,7 @@ fn skills_of_the_user_are_not_those_of_a_clone_below() {
     assert!(bare.stderr.contains("no skills in") && bare.stderr.contains("skill-evals init"), "{}", bare.stderr);
 }
 
-/// A home or an environment, the mode, and what is said where it is no login; `None` where it may be one.
+/// A home or an environment, the mode, and the message if credentials are missing; `None` if they may be there.
 type Login = (
     &'static [(&'static str, &'static str)],
     &'static [(&'static str, &'static str)],
@@ -258,7 +258,7 @@ fn a_missing_agent_is_told_before_a_run_begins() {
         let run = machine.run(args);
         assert_eq!(run.code, 2, "{}", run.stdout);
         assert!(run.stderr.contains("`codex` is not on the PATH; get it with `npm install"), "{}", run.stderr);
-        // What would run is told all the same.
+        // What would run is reported all the same.
         let is_dry = args.contains(&"--dry-run");
         assert_eq!(run.stdout.contains("3 trials would run"), is_dry, "{}", run.stdout);
     }

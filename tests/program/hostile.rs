@@ -1,6 +1,6 @@
 //! Repositories that somebody made to break the program: each is linted, listed, examined, planned, run and replayed.
-//! Nothing panics, hangs or takes the memory; what is wrong is told with the file's name; and the one good case beside
-//! it runs, unless the settings themselves cannot be read.
+//! Nothing panics, hangs or uses up the memory. Each problem is reported with the file's name. The one good case next
+//! to it runs, unless the settings themselves cannot be read.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ use nix::unistd::mkfifo;
 /// Makes a repository hostile, which has a skill `tidy` with a case `c0` that passes.
 type Make = Box<dyn Fn(&Path) + Send + Sync>;
 
-/// What is told of it.
+/// What is reported about it.
 #[derive(Clone, Copy)]
 enum Told {
     /// The lint names this, and the run goes well.
@@ -113,7 +113,7 @@ fn deep(root: &Path, levels: usize) -> std::path::PathBuf {
 /// What stands where a file should, and how it is made.
 type Kind = (&'static str, fn(&Path));
 
-/// Things that are no plain file, or no file of a sensible size, at each place that is read.
+/// Things that are not a plain file, or not of a sensible size, at each place that is read.
 fn special_files() -> Vec<(String, Told, Make)> {
     let kinds: [Kind; 5] = [
         ("pipe", pipe),

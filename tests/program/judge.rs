@@ -1,4 +1,4 @@
-//! The rubric judge: whatever it says, it never turns a failure into a pass, and its silence is no verdict.
+//! The rubric judge: whatever it says, it never turns a failure into a pass. Its silence is not a verdict.
 
 use std::fs;
 
@@ -310,7 +310,7 @@ fn a_stored_answer_grades_again_until_what_it_is_about_changes() {
 
 #[test]
 fn a_recording_replays_its_judges_answer_and_says_where_there_is_none() {
-    // Paths of the run's own folders are others in a recording: the judge's answer is about it all the same.
+    // The paths of a run's own directories differ in a recording, but the judge's answer still applies to it.
     let fake = Fake::new(COLUMNS, CELLS, "Ahoy, Ada! See HERE/AGENTS.md", &[Says::Text(BAD)]);
     fake.run(&[]);
     assert_eq!(fake.program(&["record", "t", "--accept-failing"]).code, 0);

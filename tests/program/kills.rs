@@ -1,5 +1,5 @@
-//! Kills at random moments: of the runner, of its group, and of the processes that look after its agents. After each the run's
-//! folder is read and the run goes on; in the end nothing is lost and nothing counts twice.
+//! Kills at random moments: of the runner, of its group, and of the supervisors of its agents. After each, the run's
+//! directory is read and the run is resumed. In the end nothing is lost and nothing counts twice.
 //!
 //! Each change has a few kills, always the same; `KILLS=200` asks for as many, at other moments each time.
 
@@ -21,7 +21,7 @@ use skill_evals::trial::outcome::Verdict;
 enum Kill {
     Runner,
     Group,
-    /// The watchdog and the keepers of agents; the runner a moment later.
+    /// The watchdog and the supervisors of agents; the runner a moment later.
     Helpers,
 }
 
@@ -99,7 +99,7 @@ impl Killed {
         RunFolder::at(&self.stub.run_folder(&self.id()))
     }
 
-    /// Begins the run, or goes on with it where it has begun.
+    /// Starts the run, or resumes it.
     fn command(&self) -> Command {
         let mut command = self.stub.command(&["run", "--jobs", "4", "--run-id", &self.id()]);
         if self.folder().is_run() {
@@ -139,7 +139,7 @@ impl Killed {
         times
     }
 
-    /// The run's folder can be read; what had passed has passed still, and was not started again.
+    /// The run's directory can be read. Trials that had passed still have, and were not started again.
     fn check(&mut self) {
         let folder = self.folder();
         if !folder.is_run() {

@@ -66,7 +66,7 @@ impl Scene {
             .zip(&sleeps)
             .map(|((_, script), sleep)| script.replace("SLEEP", &format!("sleep {sleep}")))
             .collect();
-        // It waits for a word of the test, which it finds in its working folder.
+        // It waits for a file from the test in its working directory.
         stub.body(&format!("{}\nwhile [ ! -e go ]; do sleep 0.05; done", start.join("\n")));
         let timeout = if ends_by_timeout { "3" } else { "120" };
         let mut command = stub.command(&["run", "--run-id", "r", "--timeout-s", timeout]);

@@ -96,7 +96,7 @@ fn a_threshold_of_the_command_line_holds_for_its_run_and_for_no_other() {
     }
     let again = ran(stub.command(&["grade", "r"]).env("SKILL_EVALS_THRESHOLD", "1"));
     assert_eq!((again.code, stub.starts().len()), (1, 2), "{}", again.stdout);
-    // What is said when it goes on holds from then on.
+    // Options given when it is resumed hold from then on.
     assert_eq!(stub.run(&["run", "--resume", "--run-id", "r", "--threshold", "1"]).code, 1);
     for args in [&["summary", "r"][..], &["grade", "r"], &["run", "--resume", "--run-id", "r"]] {
         assert_eq!(stub.run(args).code, 1, "{args:?}");
@@ -271,7 +271,7 @@ fn a_case_that_goes_on_until_it_is_decided_takes_no_trial_that_is_not_needed() {
     let status = stub.run(&["status", "--run-id", "r"]).stdout;
     assert!(status.contains("r: finished\n  done     16 of 16: "), "{status}");
     assert!(status.contains("  decided  2 of 2 cases\n"), "{status}");
-    // There is nothing to go on with, even if it was killed at its very end.
+    // Nothing is left to resume, even if it was killed at its very end.
     let whole = without_end(&stub, "r");
     let killed = stub.run(&["status", "--run-id", "r"]).stdout;
     assert!(killed.starts_with("r: finished\n") && !killed.contains("to resume"), "{killed}");
@@ -382,9 +382,9 @@ fn a_case_that_was_cut_short_goes_on_until_it_is_decided() {
         status.contains("  open     tidy/a/codex: 5/5, 100 % (41–100), undecided after 5 of at most 100 trials\n"),
         "{status}"
     );
-    // Open is no verdict, whatever the share is so far.
+    // An undecided case has no verdict, whatever the share is so far.
     assert_eq!(verdicts(&stub, "r"), json!({"a": "error"}));
-    // The run went through its plan: nothing says that it was killed, and it can go on.
+    // The run finished its plan: nothing says that it was killed, and it can be resumed.
     assert!(status.starts_with("r: finished\n"), "{status}");
     let go_on =
         "  to resume: skill-evals run --resume --run-id r  (runs the 8 left, and more until every case is decided)\n";
@@ -466,7 +466,7 @@ fn trials_that_measure_nothing_decide_nothing_and_soon_end_a_case() {
     table(&stub, &["a,false,good,Done,until decided,0.8"]);
     let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
     assert_eq!((ran.code, stub.starts().len()), (3, 5), "{}", ran.stdout);
-    // Now and then is no reason to stop.
+    // Failures now and then are not a reason to stop.
     stub.body("[ $(($(wc -l < \"$folder/starts\") % 4)) = 0 ] && exit 7");
     fs::remove_file(stub.root().join("starts")).expect("starts");
     let ran = stub.run(&["run", "--run-id", "s", "--jobs", "1"]);
@@ -570,7 +570,7 @@ fn what_keeps_several_cases_from_running_is_told_once() {
         let is_dry = args.contains(&"--dry-run");
         assert!(is_dry || ran.stdout.contains("tidy/c/other: error (as above)\n"), "{}", ran.stdout);
     }
-    // What is wrong with a case is told once of all its trials, whatever runs beside them.
+    // A problem of a case is reported once for all its trials, whatever else is running.
     table(
         &stub,
         &[

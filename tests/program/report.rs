@@ -165,7 +165,7 @@ fn all_that_compare_says_is_on_the_page() {
         assert!(said.contains(note), "{note}: {said}");
     }
     let section = between(&page, "<h2>Compared</h2>", "</section>");
-    // Cells and lines, without the names of the arms.
+    // Cells and lines, without the names of the sides.
     for part in
         said.lines().skip(1).flat_map(|line| line.trim().split("  ")).map(str::trim).filter(|part| !part.is_empty())
     {

@@ -1,4 +1,4 @@
-//! A run that was killed, stopped or cut short goes on: nothing measured is lost, nothing measured is run again.
+//! A run that was killed, stopped or cut short is resumed: nothing measured is lost, nothing measured runs again.
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! What a run's folder says, whatever happened to it and whoever wrote to it: nothing is lost, nothing counts twice, and
-//! going on with it starts no more than it was to do.
+//! What a run's directory reports, whatever happened to it and whoever wrote to it: nothing is lost, nothing counts
+//! twice, and resuming the run starts only what is missing.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -121,7 +121,7 @@ fn a_run_that_does_not_say_what_it_was_to_do_starts_nothing() {
 
 #[test]
 fn what_a_run_was_to_do_is_known_before_its_skills_are_copied() {
-    // A folder for the copy that cannot be made stands for a copy that takes long.
+    // A directory in place of the copy makes copying fail, like a copy that takes too long.
     let stub = Stub::new(1, "");
     let mut command = stub.command(&["run", "--run-id", "r", "c0"]);
     let ran = ran(command.env("SKILL_EVALS_SCRATCH", stub.root().join("agent.sh")));
@@ -154,7 +154,7 @@ fn what_an_attempt_took_that_measured_nothing_stays_counted_when_its_trial_runs_
             assert_eq!((&total["passed"], &total["tokens"]), (&json!(2), &json!(45)));
         }
         assert_eq!(summary["cases"][0]["tokens"], 30);
-        // Going on once more adds nothing.
+        // Resuming once more adds nothing.
         assert_eq!((stub.run(&["run", "--resume", "--run-id", "r"]).code, stub.starts().len()), (0, 3));
     }
 }

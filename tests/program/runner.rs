@@ -260,7 +260,7 @@ fn several_runs_make_one_summary() {
     let summary: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!((ran.code, &summary["runs"]), (3, &json!(["a", "b"])), "{}", ran.stderr);
     assert_eq!((&summary["total"]["passed"], &summary["total"]["errors"]), (&json!(2), &json!(1)));
-    // What a run kept of itself and what its folders say is the same.
+    // The figures that a run kept are those of its directories.
     let ran = stub.run(&["summary", "b", "--json"]);
     let again: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!(again, stub.json("b", "summary.json"));

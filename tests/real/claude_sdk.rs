@@ -113,7 +113,7 @@ fn by_us(live: &Live, mode: &str, args: &[&str]) -> Given {
 /// The same with more settings, and a variable for claude.
 fn by_us_with(live: &Live, mode: &str, args: &[&str], settings: &str, env: &str) -> Given {
     let folder = tempfile::tempdir().expect("a directory");
-    // The wrapper writes into a folder of the test.
+    // The wrapper writes into a directory of the test.
     let program = wrapper(folder.path(), env);
     let settings =
         format!("isolation = \"agent\"\n[agents.claude-sdk]\ncommand = \"{}\"\n{settings}", program.display());

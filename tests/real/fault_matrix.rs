@@ -1,4 +1,4 @@
-//! The fault matrix: what a trial comes to where something goes wrong, by fault, mode and kind of case, on the real
+//! The fault matrix: the result of a trial if something goes wrong, by fault, mode and kind of case, with the real
 //! programs. The provider's faults come from a faulty stand-in, the program's from a wrapper around the real one.
 //!
 //! The table is printed in docs/contributing/fault-matrix.md; `FAULT_MATRIX=write cargo test --test real fault_matrix` writes it. Half of its
@@ -301,7 +301,7 @@ fn cells(number: usize, row: &Row) -> Result<(), Failed> {
 
 /// Puts a script in the place of every agent's program.
 pub fn wrap(root: &Path, script: &str) {
-    // A wrapper's own folder is all that an isolated agent sees of it.
+    // An isolated agent sees only the wrapper's own directory.
     let programs = programs().canonicalize().expect("the agents' programs");
     let packages = programs.parent().expect("node_modules").display().to_string();
     let mut settings = format!("isolation_read = ['{packages}']\n");

@@ -34,8 +34,8 @@ fn equipped() -> Fixture {
     let text = std::fs::read_to_string(&sheet).expect("the sample's sheet");
     std::fs::write(&sheet, format!("{text}broken,perhaps,Hello!\n")).expect("a file");
     assert_eq!(fixture.run(&["init"]).code, 0);
-    // rust-analyzer tells targets apart by their names, and takes the library `skill_evals`, here a local crate, for the
-    // test target of that name. Where it comes from a registry it is no candidate.
+    // rust-analyzer tells targets apart by their names, and takes the library `skill_evals`, here a local crate, for
+    // the test target of that name. From a registry, it is not a candidate.
     let manifest = fixture.root().join("Cargo.toml");
     let text = std::fs::read_to_string(&manifest).expect("the manifest");
     let renamed = text.replace("name = \"skill_evals\"", "name = \"skills\"\npath = \"tests/skill_evals.rs\"");
@@ -44,7 +44,7 @@ fn equipped() -> Fixture {
 }
 
 fn analyzer(fixture: &Fixture) -> Analyzer {
-    // It calls cargo itself, which has to find this crate and the folder to build in.
+    // It calls cargo itself, which has to find this crate and the directory to build in.
     let patch = format!("[patch.crates-io]\nskill-evals.path = {:?}\n", env!("CARGO_MANIFEST_DIR"));
     let config = format!("{patch}[net]\noffline = true\n[build]\nincremental = false\n{PROFILES_TEXT}");
     let folder = fixture.root().join(".cargo");

@@ -132,7 +132,7 @@ fn an_agent_on_its_own_can_read_the_expected_answers() {
     assert!(trial.meta.not_enforced.iter().any(|open| open.contains("not reading")), "{:?}", trial.meta.not_enforced);
 }
 
-/// A stub whose agent runs `body` in isolation and prints into `report.txt` of its working folder.
+/// A stub whose agent runs `body` in isolation and prints into `report.txt` in its working directory.
 fn reported(stub: &Stub, id: &str, body: &str) -> (i32, String) {
     stub.body(&format!("{{ {body}\n}} > report.txt 2>&1"));
     let output = stub

@@ -1,7 +1,7 @@
-//! Whether the real programs tell their models of skills that change while a session goes on: the table of docs/reference/mcp.md. A
-//! stand-in plays the model, a task has the skills changed between two of its answers, and every cell is read from the
-//! requests that it got then, but for the last two: what our server noted that it was asked for, and what the check makes of
-//! the agent's own files.
+//! Whether the real programs tell their models about skills that change during a session: the table of
+//! docs/reference/mcp.md. A stand-in plays the model, a task has the skills changed between two of its answers, and
+//! every cell is read from the requests that it got then, but for the last two: what our server noted that it was asked
+//! for, and what the check makes of the agent's own files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,8 +40,8 @@ const ADDED: &str = "---\nname: flags\ndescription: Waves flags at ships.\n---\n
 const EDITED: &str = "Salutes admirals.";
 const REMOVED: &str = "Says farewell at the pier.";
 
-/// How long the model thinks before the change, and behind it: agents begin to watch their folders when they have time, and
-/// wait until what they see has settled.
+/// How long the model thinks before the change, and behind it: agents begin to watch their directories when they have
+/// time, and wait until what they see has settled.
 const LONG_ENOUGH: Duration = Duration::from_secs(6);
 
 pub fn trials() -> Vec<libtest_mimic::Trial> {
@@ -86,7 +86,7 @@ fn cells(mode: &str) -> Vec<String> {
         let found = requests.iter().rev().find(|request| request.step == step && request.prompt == "What is 2+2?");
         found.unwrap_or_else(|| panic!("{mode}: no request {step}: {}{}", ran.stdout, ran.stderr))
     };
-    // The second request behind the change: whoever asks the server anew has the answer by then.
+    // The second request after the change: an agent that asks the server again has the answer by then.
     let (first, told, loaded) = (request_text(later(0)), request_text(later(3)), request_text(later(4)));
     assert!(first.contains(REMOVED) && first.contains("Greets people"), "{mode}: {first}");
     let yes = |answer: bool| if answer { "yes" } else { "no" }.to_owned();
@@ -104,7 +104,7 @@ fn cells(mode: &str) -> Vec<String> {
     ]
 }
 
-/// Checks that the stored trial and its recording come to the same.
+/// Checks that the stored trial and its recording have the same result.
 fn graded_again(live: &Live, mode: &str, trial: &Trial) {
     let program = |args: &[&str]| {
         let output = live.program().args(args).current_dir(live.fixture.root()).output().expect("the program starts");
@@ -130,7 +130,7 @@ fn by_check(evidence: &str) -> &str {
     }
 }
 
-/// The lists that a client asked for; `None` where there is no server of ours.
+/// The lists that a client asked for; `None` without a server of ours.
 fn asked(lists: Option<&[String]>) -> String {
     lists.map_or_else(|| "—".to_owned(), |lists| if lists.is_empty() { "nothing".to_owned() } else { lists.join(", ") })
 }

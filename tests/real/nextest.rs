@@ -33,7 +33,7 @@ pub fn trials() -> Vec<Trial> {
     )
 }
 
-/// nextest over a repository, with what it keeps in a folder of its own.
+/// nextest in a repository, with its files in a directory of their own.
 struct Nextest<'a> {
     fixture: &'a Fixture,
     store: tempfile::TempDir,

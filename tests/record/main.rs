@@ -1,6 +1,6 @@
-//! Makes the recordings in `evals/recordings` anew: the real programs run every case of this repository, and a
-//! scripted stand-in plays the model. `cargo test --test record`, after any change to a skill, a prompt or a fixture;
-//! arguments (`--mode codex --skill xlsx`) are handed to `skill-evals run`.
+//! Rewrites the recordings in `evals/recordings`: the real programs run every case of this repository, with a mock
+//! model. `cargo test --test record`, after any change to a skill, a prompt or a fixture; arguments (`--mode codex
+//! --skill xlsx`) are handed to `skill-evals run`.
 //!
 //! What is recorded this way shows how the programs behave, and nothing about a model. The recordings say so.
 
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Every case with its skills in the agents' own folders, under both programs, and the tasks in the other modes too.
+/// Every case with its skills in the agents' own directories, with both programs, and the tasks in the other modes too.
 fn everything(catalog: &Catalog) -> Vec<Vec<String>> {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let mut tasks = words("--mode mcp --mode native --mode mcp+native");

@@ -56,7 +56,7 @@ fn last(request: &Request, answer: &str) -> Turn {
     }
 }
 
-/// Whether the model was told of the skill at all: in the baseline it is not.
+/// Whether the skill is in the model's skill list. In the control it is not.
 fn delivered(request: &Request, skill: &str) -> bool {
     request.system.contains(&format!("{skill}:")) || by_mcp(request) || request.body.to_string().contains(skill)
 }

@@ -11,15 +11,15 @@ pub fn name(number: usize) -> String {
     format!("skill-{number:03}")
 }
 
-/// A description of so many characters, different from all others at its start.
+/// A description of this many characters, different from all others at its start.
 pub fn description(number: usize, length: usize) -> String {
     let text =
         format!("Number {number:03} does its thing. {}", "Use it when somebody asks for that very thing. ".repeat(30));
     format!("{}.", &text[..length - 1])
 }
 
-/// A repository of so many skills with descriptions of so many characters. The first and the last have a case `it` that
-/// asks for the whole description.
+/// A repository of this many skills with descriptions of this many characters. The first and the last have a case `it`
+/// that asks for the whole description.
 pub fn catalogue(count: usize, length: usize) -> Fixture {
     let skill = |fixture: Fixture, number| {
         let (name, description) = (name(number), description(number, length));

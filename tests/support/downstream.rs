@@ -47,7 +47,7 @@ pub fn cargo(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// What `cargo test --test skill_evals` with these arguments comes to.
+/// The result of `cargo test --test skill_evals` with these arguments.
 pub fn cargo_test(folder: &Path, args: &[&str]) -> Output {
     cargo(folder, &[&["test", "--test", "skill_evals", "--"], args].concat()).output().expect("cargo starts")
 }

@@ -26,7 +26,7 @@ pub enum Says {
     Text(&'static str),
     /// Is refused by its provider for now.
     RateLimited,
-    /// Never comes to an end.
+    /// Never ends.
     Nothing,
 }
 
@@ -38,8 +38,8 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// With these cells behind the id, an agent whose final message is `agent_says` (`HERE` is its working folder), and a judge that is asked as often
-    /// as there are `answers`.
+    /// With these cells after the id, an agent whose final message is `agent_says` (`HERE` is its working directory),
+    /// and a judge with one answer of `answers` for each vote.
     pub fn new(columns: &str, cells: &str, agent_says: &str, answers: &[Says]) -> Self {
         let own = tempfile::tempdir().expect("a directory");
         let write = |name: &str, text: &str| fs::write(own.path().join(name), text).expect("a file");
@@ -74,7 +74,7 @@ impl Fake {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_skill-evals"));
         command.args(args).current_dir(self.fixture.root()).env("HOME", self.own.path().join("no-home"));
         command.env_remove("CODEX_HOME").env_remove("CI").env("SKILL_EVALS_SCRATCH", self.scratch.path());
-        // It writes into a folder of the test.
+        // It writes into a directory of the test.
         command.env("SKILL_EVALS_ISOLATION", "agent");
         command.env("SKILL_EVALS_RETRIES", "1").env("SKILL_EVALS_RETRY_WAIT_S", "0.05");
         let output = command.output().expect("the program starts");
@@ -90,7 +90,7 @@ impl Fake {
         self.program(&[&["run", "--run-id", "t", "--mode", "codex"], args].concat())
     }
 
-    /// The folder of the one trial.
+    /// The directory of the only trial.
     pub fn trial(&self) -> PathBuf {
         self.fixture.root().join("artifacts/skill-evals/t/work/greeting/it/codex/1")
     }
@@ -110,7 +110,7 @@ impl Fake {
     }
 }
 
-/// Every file below a folder, by its path there.
+/// Every file in a directory, by its path there.
 pub fn files_below(folder: &Path) -> Vec<String> {
     let files = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().flatten();
     let files = files.filter(|entry| entry.file_type().is_file());

@@ -1,4 +1,4 @@
-//! A repository in a temporary folder, written file by file.
+//! A repository in a temporary directory, written file by file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ impl Fixture {
         fs::write(path, bytes).expect("a file can be written");
     }
 
-    /// A file, its folders with it.
+    /// A file, with its directories.
     pub fn file(self, path: &str, bytes: impl AsRef<[u8]>) -> Self {
         self.write(path, bytes.as_ref());
         self
@@ -129,7 +129,7 @@ impl Fixture {
     }
 }
 
-/// Runs the program in a folder.
+/// Runs the program in a directory.
 pub fn run_in(folder: &Path, args: &[&str]) -> Ran {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_skill-evals"));
     let output =

@@ -10,8 +10,8 @@ pub struct Harness {
     pub command: Command,
 }
 
-/// Where agents of these tests live: as any scratch folder outside every repository, and as the default one shared by all that
-/// this user runs, and by no other user.
+/// Where agents of these tests live: like any scratch directory outside every repository, and like the default one
+/// shared by all that this user runs, and by no other user.
 pub fn scratch() -> String {
     format!("/var/tmp/skill-evals-tests-{}", nix::unistd::getuid())
 }
@@ -96,7 +96,7 @@ pub fn events(ran: &Ran) -> Vec<serde_json::Value> {
     ran.stdout.lines().map(|line| serde_json::from_str(line).expect("a JSON event")).collect()
 }
 
-/// The run folders of a repository.
+/// The run directories of a repository.
 pub fn run_folders(root: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root.join("artifacts/skill-evals")).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();

@@ -21,14 +21,14 @@ pub struct Live {
     scratch: tempfile::TempDir,
 }
 
-/// A trial that has ended: its grade, its facts, its folder.
+/// A finished trial: its grade, its facts, its directory.
 pub struct Trial {
     pub grade: Grade,
     pub meta: Meta,
     pub folder: PathBuf,
 }
 
-/// A skill to greet with, one resource beside it.
+/// A skill to greet with, and one resource.
 pub const GREETING: &str = "---\nname: greeting\ndescription: Greets people in the house style. Use when asked to greet \
                             somebody.\n---\n\n# Greeting\n\nSay \"Ahoy, NAME!\" and end with AHOY_MARKER. For titles \
                             read references/formal.md.\n";
@@ -66,7 +66,7 @@ impl Live {
 
     /// `skill-evals run --run-id t` with these arguments behind it.
     pub fn command(&self, args: &[&str]) -> Command {
-        // A fixture's run is made anew each time; going on with one is asked for.
+        // A fixture's run is new each time, unless a test resumes one.
         if !args.contains(&"--resume") {
             let _ = fs::remove_dir_all(self.fixture.root().join("artifacts/skill-evals/t"));
         }
@@ -136,7 +136,7 @@ impl Live {
         Some(Trial { grade, meta, folder })
     }
 
-    /// The folder of a trial, graded or not.
+    /// The directory of a trial, graded or not.
     pub fn folder(&self, skill: &str, case: &str, mode: &str) -> PathBuf {
         self.fixture.root().join("artifacts/skill-evals/t/work").join(skill).join(case).join(mode).join("1")
     }

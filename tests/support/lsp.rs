@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// A running rust-analyzer over a folder.
+/// A running rust-analyzer in a directory.
 pub struct Analyzer {
     child: Child,
     input: ChildStdin,
@@ -28,7 +28,7 @@ impl Drop for Analyzer {
 }
 
 impl Analyzer {
-    /// Starts it as VS Code does where the Test Explorer is on, and waits until it has read the folder.
+    /// Starts it like VS Code with the Test Explorer, and waits until it has read the directory.
     pub fn start(mut command: Command, root: &Path) -> Self {
         let root = root.canonicalize().expect("a directory");
         command.current_dir(&root).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());

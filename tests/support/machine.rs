@@ -16,8 +16,8 @@ pub struct Machine {
     variables: Vec<(String, String)>,
 }
 
-/// In codex's place: it is offered what lies in its folder of skills, opens the skill that the prompt is about, answers in the
-/// form that it was given, and judges that all is well.
+/// A replacement of codex: it finds skills in its directory of skills, opens the one that the prompt is about, answers
+/// in the given form, and judges that all is well.
 const CODEX: &str = r#"#!/bin/sh
 case "$1" in
   --version) echo codex-cli 9.9.9; exit;;
@@ -114,7 +114,7 @@ impl Machine {
         self
     }
 
-    /// A program in a folder of the machine, with nothing of the user's own who runs the tests.
+    /// A program in a directory of the machine, without the environment of the user who runs the tests.
     pub fn command(&self, program: impl AsRef<Path>, folder: &str, args: &[&str]) -> Command {
         let mut command = Command::new(program.as_ref());
         command.args(args).current_dir(self.path(folder)).env_clear().stdin(Stdio::null());
@@ -122,13 +122,13 @@ impl Machine {
         for (name, value) in [("NAME", "Ada"), ("EMAIL", "ada@example.org")] {
             command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
         }
-        // The stubs write beside themselves.
+        // The stubs write next to themselves.
         command.env("SKILL_EVALS_SCRATCH", self.scratch.path()).env("SKILL_EVALS_ISOLATION", "agent");
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 
-    /// `skill-evals` in a folder.
+    /// `skill-evals` in a directory.
     pub fn run_in(&self, folder: &str, args: &[&str]) -> Ran {
         ran(&mut self.command(env!("CARGO_BIN_EXE_skill-evals"), folder, args))
     }
@@ -138,7 +138,7 @@ impl Machine {
         self.run_in("clone", args)
     }
 
-    /// What git prints, in a folder.
+    /// What git prints in a directory.
     #[track_caller]
     pub fn git(&self, folder: &str, args: &[&str]) -> String {
         // Submodules by path are refused by default.

@@ -27,7 +27,7 @@ pub struct Session {
     pub own: Option<String>,
     /// What a judge noted, for a pass.
     pub judged: Option<String>,
-    /// Why it measured nothing.
+    /// Why it could not be measured.
     pub trouble: Option<String>,
 }
 
@@ -64,7 +64,7 @@ pub fn begin(root: &Path, run: &str, created: &str) {
     fs::write(folder.join("progress.jsonl"), "").expect("a file");
 }
 
-/// Stores a trial; `grade` of the program then says what it comes to.
+/// Stores a trial; `skill-evals grade` then prints its result.
 pub fn trial(root: &Path, run: &str, names: [&str; 4], session: &Session) {
     let folder = trial_folder(root, run, names);
     fs::create_dir_all(folder.join("workspace")).expect("a directory");

@@ -22,7 +22,7 @@ pub(super) fn store(trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8])
     let mut session = DerivedFile::new(directory.join(SESSION), mask);
     let mut sub_agents = DerivedFile::new(directory.join(SUB_AGENTS), mask);
     let mut stored = Ok(());
-    // Without a session there is no directory.
+    // Without a session the directory does not exist.
     let _ = below::walk(&trial_env.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
         // A run has one session: `projects/<working directory>/<id>.jsonl`. Its sub-agents, nested or not, have one file each:
         // `<id>/subagents/agent-<id>.jsonl`.

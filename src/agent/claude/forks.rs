@@ -10,7 +10,7 @@ use super::wire::{Assistant, parse};
 use crate::agent::lenient::Lenient;
 use crate::skill::slug;
 
-/// The most sub-agents that are told apart.
+/// The maximum number of sub-agents that are distinguished.
 const MAX_AGENTS: usize = 10_000;
 
 /// The fields that show whether a line of a sub-agent's file is a skill's body.

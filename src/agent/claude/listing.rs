@@ -42,8 +42,8 @@ fn bare(skill: &Skill) -> usize {
     if skill.user_only { 0 } else { 3 + skill.name.chars().count() }
 }
 
-/// The kind of an attachment with a list of skills. Each skill has a line `- name: description` and maybe more lines, or
-/// only its name if there is no space for the description.
+/// The kind of an attachment with a list of skills. Each skill has a line `- name: description` and maybe more lines,
+/// or only its name if the description does not fit.
 const SKILL_LIST: &str = "skill_listing";
 
 /// The kind of an attachment with the instructions of MCP servers.

@@ -148,7 +148,7 @@ impl<'a, 's> EventDecoder<'a, 's> {
                 trace.reached(AgentProgress::Started);
                 trace.waiting = WaitingFor::Model;
             }
-            // An item `error` may come before the model says anything.
+            // An item `error` may precede everything that the model says.
             ("item.started" | "item.updated", Some(item)) if item.kind != "error" => self.item_started(item),
             ("item.completed", Some(item)) => self.item_completed(item, line),
             ("item.started" | "item.updated" | "item.completed", _) => {}

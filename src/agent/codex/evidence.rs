@@ -29,7 +29,7 @@ pub(super) fn store(trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8])
     let mut rollout = None;
     let mut sub_agents = DerivedFile::new(directory.join(SUB_AGENTS), mask);
     let mut stored = Ok(());
-    // Without a session there is no directory.
+    // Without a session the directory does not exist.
     let _ = below::walk(&trial_env.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
         if is_rollout(entry.path) {
             if rollout.is_none() {

@@ -70,8 +70,8 @@ pub fn status(settings: &IsolationSettings) -> IsolationStatus {
     IsolationStatus::Nothing(why)
 }
 
-/// Puts the command into a sandbox. If there is no sandbox, and the settings do not require one, the command lists what is not
-/// enforced.
+/// Puts the command into a sandbox. Without a sandbox, if the settings do not require one, the command lists what is
+/// not enforced.
 pub fn isolated(mut command: AgentCommand, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     match status(&assignment.settings.isolation) {
         IsolationStatus::Bwrap(bwrap) => {

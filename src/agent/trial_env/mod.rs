@@ -32,7 +32,7 @@ pub use paths::{masked, relative, without_trial_paths};
 pub use scratch::ScratchDir;
 pub(crate) use skills::{OriginalSkills, SkillContents, file_mode};
 
-/// Why there is no trial environment.
+/// Why the trial environment could not be prepared.
 #[derive(Debug, Error)]
 pub enum WorkspaceError {
     /// A directory or file cannot be created.

@@ -1,9 +1,9 @@
 //! Each trial's own copy of the skills. Agents can write to their skills: with one copy for all trials, a trial that changes a
 //! SKILL.md would change what the next one reads.
 //!
-//! Copying hundreds of skills takes longer than many trials. So a copy is used again if the sizes, times and inodes of its
-//! files show at the trial's end that nobody touched it; otherwise it is removed. In a bubblewrap sandbox nobody can write to
-//! a read-only mount: there is no copy, and the same check shows that nobody else wrote to the originals.
+//! Copying hundreds of skills takes longer than many trials. So a copy is used again if the sizes, times and inodes of
+//! its files show at the trial's end that nobody touched it; otherwise it is removed. In a bubblewrap sandbox nobody
+//! can write to a read-only mount: no copy is made, and the same check shows that nobody else wrote to the originals.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};

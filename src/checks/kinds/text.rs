@@ -10,7 +10,7 @@ use crate::trace::excerpt;
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventPart, EventRef, Span};
 
-/// The finding if there is no final message.
+/// The finding without a final message.
 pub(super) const NO_MESSAGE: &str = "no final message";
 
 /// Maximum number of matches that one check marks.

@@ -59,7 +59,7 @@ pub struct Attempt {
     /// The start of an unusable answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// Why there is no answer.
+    /// Why the judge gave no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<Trouble>,
     /// Wall time in milliseconds.

@@ -36,7 +36,7 @@ impl Exposure<'_> {
         !self.to_come.contains(&change)
     }
 
-    /// The changes of which so many new shingles were seen that a file of them would count as loaded.
+    /// The changes with enough new shingles seen that a file of them would count as loaded.
     #[must_use]
     pub fn changes(&self) -> BTreeSet<usize> {
         self.changes_with(|counts, sample| is_enough(counts.new_named, counts.new_seen, counts.new, sample))

@@ -120,7 +120,7 @@ impl TextIndexBuilder {
         shingles.sort_unstable();
         (texts.hashes, texts.owners) = shingles.into_iter().unzip();
         let count = texts.hashes.len();
-        // So many that few other grams share a bit with a known one.
+        // Large enough that few other grams share a bit with a known one.
         texts.grams = vec![0; grams.len().next_power_of_two().clamp(1 << 7, 1 << 18)];
         for gram in grams {
             let (word, bit) = texts.bit(gram);
@@ -190,7 +190,7 @@ fn bucket(hash: u64, buckets: usize) -> usize {
     (hash >> (64 - buckets.trailing_zeros())) as usize
 }
 
-/// The position of the body of a SKILL.md, in bytes: after the second line `---`. 0 if there is no body, so that the front
+/// The position of the body of a SKILL.md, in bytes: after the second line `---`. 0 without a body: then the front
 /// matter is the text.
 fn body_start(text: &str) -> usize {
     let mut lines = text.split_inclusive('\n');

@@ -33,7 +33,7 @@ const KINDS: [u8; 256] = {
 /// Bytes that are looked up in place of each shingle that they are part of.
 pub(super) const GRAM: usize = LENGTH / 2;
 
-/// A known shingle has a known gram at every one of so many places in a row, so that one of them is enough to look at.
+/// A known shingle has a known gram at each of this many consecutive places, so looking at one of them is enough.
 pub(super) const STRIDE: usize = LENGTH - GRAM + 1;
 
 /// The letters and digits of `text` in lower case, without what a program may have put around them.

@@ -1,4 +1,4 @@
-//! Agents started by the harness: run folders, several processes at once, signals.
+//! Agents started by the harness: run directories, several processes at once, signals.
 
 use std::fs;
 use std::process::{Child, Stdio};

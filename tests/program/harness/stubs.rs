@@ -66,7 +66,7 @@ fn the_lint_says_when_stubs_are_out_of_date() {
     assert_eq!(ran.code, 0);
     assert!(ran.stdout.contains("warning[stale-stubs]: the stubs are out of date"), "{}", ran.stdout);
     assert!(ran.stdout.contains("run `skill-evals stubs`"), "{}", ran.stdout);
-    // No trial is wrong for it: a warning beside a test that passes.
+    // It makes no trial wrong: a warning next to a test that passes.
     let ran = harness(&fixture, &["repository::lint"]).run();
     assert_eq!(ran.code, 0, "{}", ran.stdout);
     assert!(ran.stderr.contains("warning[stale-stubs]") && !ran.stdout.contains("stale-stubs"), "{}", ran.stderr);

@@ -68,7 +68,7 @@ fn a_key_that_keeps_a_skill_from_models_changes_the_catalogue_where_agents_honou
     assert_eq!(changed("codex"), [""; 0], "codex does not know the key");
 }
 
-/// A skill that lies beside its cases, as other systems have it.
+/// A skill next to its cases, as in other systems.
 fn beside_its_cases(fixture: Fixture, name: &str) -> Fixture {
     let text = format!("---\nname: {name}\ndescription: Does what {name} does.\n---\n\nDo it.\n");
     let task = format!("{{\"prompt\": \"Do it.\", \"evalConfig\": {{\"expectedSkillName\": \"{name}\"}}}}");

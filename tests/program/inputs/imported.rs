@@ -1,4 +1,4 @@
-//! Run folders that pkbllm's runner left become stored runs: graded by today's checks, with what it did not write down as
+//! Run directories of pkbllm's runner become stored runs, graded by today's checks. What pkbllm did not write down is
 //! unknown.
 
 use std::fs;
@@ -22,7 +22,7 @@ const OFFER: &str =
 const JUDGED: &str = r#"{"overall_pass":true,"score":80,"checks":[{"id":"trigger","pass":true,"notes":"n"},
     {"id":"outcome","pass":true,"notes":"n"},{"id":"process","pass":true,"notes":"n"},{"id":"efficiency","pass":true,"notes":"n"}]}"#;
 
-/// A repository, and in it the folder that a run of pkbllm's left.
+/// A repository, and in it the directory of a run of pkbllm's.
 fn repository() -> Fixture {
     Fixture::new().skill_text("tidy", SKILL).prompts("tidy", CASES)
 }
@@ -153,7 +153,7 @@ fn a_required_file_may_be_a_link_that_stays_in_the_workspace() {
         let (code, files) = made(target, link);
         assert!(code == 0 && files.contains("\"out/made.md\""), "{target}: {code} {files}");
     }
-    // Out of the workspace, into the evidence beside it, and to nowhere.
+    // Out of the workspace, into the evidence next to it, and to nowhere.
     for (target, link) in
         [("../../../../outside/made.md", "out/made.md"), ("../final.txt", "out/made.md"), ("no", "out")]
     {

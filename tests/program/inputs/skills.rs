@@ -197,7 +197,7 @@ fn in_a_sandbox_all_trials_are_shown_the_same_files_and_none_can_write_to_them()
 
 #[test]
 fn the_mcp_server_serves_the_trials_own_copy() {
-    // The first trial finds the folder that the server is told of, and writes there.
+    // The first trial finds the directory that the server serves, and writes there.
     let body = r#"dir=$(printf '%s\n' "$@" | sed -n 's/.*"--skills", *"\([^"]*\)".*/\1/p'); cat "$dir/tidy/SKILL.md" > read
 chmod u+w "$dir/tidy/SKILL.md"; echo more >> "$dir/tidy/SKILL.md""#;
     let stub = Stub::new(2, body);

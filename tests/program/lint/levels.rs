@@ -9,7 +9,7 @@ use crate::support::harness::harness;
 
 const PREFIXED: &str = "[lint]\nallow = [{ rule = \"skill-name-folder\", reason = \"folders carry a prefix\" }]\n";
 
-/// A skill whose folder is called otherwise, with one case.
+/// A skill whose directory has another name, with one case.
 fn prefixed(settings: &str) -> Fixture {
     Fixture::new()
         .skill_text("own-tidy", "---\nname: tidy\ndescription: Tidies.\n---\n\nDo it.\n")

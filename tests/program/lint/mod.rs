@@ -1,4 +1,4 @@
-//! What `skill-evals lint` says about files with one fault each: one message, at its place, and the other cases go on.
+//! What `skill-evals lint` says about files with one fault each: one message, at its place. The other cases still run.
 
 mod cases;
 mod levels;

@@ -12,7 +12,7 @@ use super::{put, skill, skills};
 const SOON: Duration = Duration::from_secs(5);
 const UPDATED: &str = "notifications/resources/updated";
 
-/// Something that is done to a skill's folder.
+/// Something that is done to a skill's directory.
 type Deed = fn(&std::path::Path);
 
 fn contents(client: &mut Client, uri: &str) -> Vec<Value> {
@@ -99,7 +99,7 @@ fn whoever_subscribed_to_a_skill_hears_of_its_files() {
     let skills = skills();
     let notes = skills.path().join("notes");
     std::os::unix::fs::symlink("references/one.md", notes.join("link.md")).unwrap();
-    // What is subscribed to, what is done, and whether that is told.
+    // What is subscribed to, what is done, and whether that is reported.
     let edit_file: Deed = |notes| put(notes, "references/one.md", b"changed");
     let add_file: Deed = |notes| put(notes, "references/new.md", b"new");
     let remove_file: Deed = |notes| fs::remove_file(notes.join("references/new.md")).unwrap();

@@ -12,7 +12,7 @@ use super::{put, skill};
 /// Names and values.
 type Variables<'a> = &'a [(&'a str, &'a str)];
 
-/// Folders with one skill each, named as they are.
+/// Directories with one skill each, with the same name.
 fn folders(names: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in names {

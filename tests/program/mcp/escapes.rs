@@ -147,12 +147,12 @@ fn links_within_a_skill_are_followed_and_not_listed() {
 fn a_folder_swapped_for_a_link_is_not_followed() {
     let (skills, mut client) = with_secret();
     put(skills.path(), "elsewhere/one.md", SECRET.as_bytes());
-    // Listed as a folder at the last look.
+    // It was a directory when last listed.
     let references = skills.path().join("notes/references");
     fs::remove_dir_all(&references).unwrap();
     symlink(skills.path().join("elsewhere"), &references).unwrap();
     is_refused(&mut client, "references/one.md", "symbolic link");
-    // The skill's own folder likewise.
+    // The same for the skill's own directory.
     let notes = skills.path().join("notes");
     fs::remove_dir_all(&notes).unwrap();
     put(skills.path(), "stand-in/SKILL.md", SECRET.as_bytes());

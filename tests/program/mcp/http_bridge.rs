@@ -1,6 +1,6 @@
 //! An HTTP front to the server on standard input and output: the conformance suite speaks streamable HTTP only. Each
-//! session is a process of its own; a POST is a line to it, and the line with its id the answer. There is no stream of
-//! notifications (GET is answered 405, as the protocol allows).
+//! session is a process of its own; a POST is a line to it, and the line with its id the answer. Streams of
+//! notifications are not offered (GET is answered 405, as the protocol allows).
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// A folder with the skills `greeting` (one file) and `notes` (files of many kinds).
+/// A directory with the skills `greeting` (one file) and `notes` (files of many kinds).
 fn skills() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     skill(folder.path(), "greeting", "Greets a person. Use for <hello> & co.", "# Greeting\n\nSay hello.");
@@ -29,7 +29,7 @@ fn skills() -> TempDir {
     folder
 }
 
-/// A SKILL.md with front matter. Returns its folder.
+/// A SKILL.md with front matter. Returns its directory.
 fn skill(skills: &Path, name: &str, description: &str, body: &str) -> PathBuf {
     let text = format!("---\nname: {name}\ndescription: {description:?}\n---\n{body}\n");
     put(&skills.join(name), "SKILL.md", text.as_bytes());

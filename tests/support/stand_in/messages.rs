@@ -24,7 +24,7 @@ pub fn read(body: Value) -> Request {
                     .filter(|block| block["type"] == "tool_result")
                     .map(|block| texts(&block["content"]).join("\n"))
                     .collect();
-                // Text beside a tool result is the program's comment on it, never a new task.
+                // Text next to a tool result is the program's comment on it, never a new task.
                 let (own, users): (Vec<_>, Vec<_>) =
                     texts(content).into_iter().partition(|text| !results.is_empty() || is_injected(text, &INJECTED));
                 system.extend(own.into_iter().map(str::to_owned));
