@@ -42,7 +42,7 @@ pub struct ChangedText {
 pub fn changed_texts(before: &Path, after: &Path, redactor: &Redactor) -> Vec<ChangedText> {
     let mut paths = BTreeSet::new();
     for folder in [before, after] {
-        // Without the directory there are no files.
+        // Without the directory, the files do not exist.
         let _ = below::walk(folder, Path::new(""), |_| false, &mut |file| {
             let is_other = file.path.file_name() != Some(OsStr::new(SKILL_FILE));
             paths.insert((file.path.iter().next().map(OsStr::to_owned), is_other, file.path.to_path_buf()));

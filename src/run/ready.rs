@@ -113,7 +113,7 @@ fn missing(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Option<
     // A program that the settings name may have credentials of its own.
     let is_custom = settings.agents.get(kind.as_str()).is_some_and(|agent| agent.command.is_some());
     match agent.login(&LoginSources::new(settings, kind, mode)) {
-        Login::Missing(what_to_do) if !is_custom => Some(format!("{} has no login: {what_to_do}", kind.as_str())),
+        Login::Missing(what_to_do) if !is_custom => Some(format!("{} has no credentials: {what_to_do}", kind.as_str())),
         _ => None,
     }
 }

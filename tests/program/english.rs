@@ -1,4 +1,4 @@
-//! Plain English in what users read: messages, `--help` and the docs. textlint reads the words of the docs.
+//! Plain English in what people read: messages, `--help`, comments and the docs. textlint reads the words of the docs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -70,6 +70,25 @@ fn messages(source: &str) -> Vec<(usize, String)> {
     literal.captures_iter(source).filter_map(text).collect()
 }
 
+/// The comments of a source, consecutive lines together, with the lines on which they begin; code in them is `CODE`.
+fn comments(source: &str) -> Vec<(usize, String)> {
+    let token = r##"'(?:\\.|[^'\\])'|r(#*)"(?s:.*?)"\1|"(?:[^"\\]|\\(?s:.))*"|(?<comment>//[^\n]*)"##;
+    let token = fancy_regex::Regex::new(token).expect("a pattern");
+    let code = Regex::new("`[^`]*`").expect("a pattern");
+    let (mut found, mut last): (Vec<(usize, String)>, _) = (Vec::new(), 0);
+    for token in token.captures_iter(source) {
+        let Some(comment) = token.expect("a source").name("comment") else { continue };
+        let line = source[..comment.start()].matches('\n').count() + 1;
+        let text = comment.as_str().trim_start_matches(['/', '!']).trim();
+        match found.last_mut().filter(|_| line == last + 1) {
+            Some((_, comment)) => *comment = format!("{comment} {text}"),
+            None => found.push((line, text.to_owned())),
+        }
+        last = line;
+    }
+    found.into_iter().map(|(line, text)| (line, code.replace_all(&text, "CODE").into_owned())).collect()
+}
+
 /// The paragraphs of a page outside code and tables, with the lines on which they begin; code in them is `CODE`.
 fn paragraphs(page: &str) -> Vec<(usize, String)> {
     let code = Regex::new("`[^`]*`").expect("a pattern");
@@ -108,8 +127,25 @@ fn messages_are_in_plain_english() {
     let mut wrong = Vec::new();
     for path in files("src", "rs") {
         let source = fs::read_to_string(&path).expect("a source");
-        let name = path.strip_prefix(root()).expect("below the root").display().to_string();
+        let name = path.strip_prefix(root()).expect("in the repository").display().to_string();
         for (line, text) in messages(&source) {
+            wrong.extend(hard(&format!("{name}:{line}"), &text, &words));
+        }
+    }
+    assert!(wrong.is_empty(), "{} hard words:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn comments_are_in_plain_english() {
+    let words = words();
+    let mut wrong = Vec::new();
+    for path in ["src", "tests", "benches", "examples", "fuzz/src", "fuzz/fuzz_targets"]
+        .into_iter()
+        .flat_map(|directory| files(directory, "rs"))
+    {
+        let source = fs::read_to_string(&path).expect("a source");
+        let name = path.strip_prefix(root()).expect("in the repository").display().to_string();
+        for (line, text) in comments(&source) {
             wrong.extend(hard(&format!("{name}:{line}"), &text, &words));
         }
     }
@@ -139,7 +175,7 @@ fn docs_have_short_sentences() {
     let pages = [root().join("README.md")].into_iter().chain(files("docs", "md"));
     let mut wrong = Vec::new();
     for path in pages {
-        let name = path.strip_prefix(root()).expect("below the root").display().to_string();
+        let name = path.strip_prefix(root()).expect("in the repository").display().to_string();
         for (line, text) in paragraphs(&fs::read_to_string(&path).expect("a page")) {
             let place = format!("{name}:{line}");
             wrong.extend(long(&text).iter().map(|sentence| format!("{place}: more than {LONGEST} words: {sentence}")));

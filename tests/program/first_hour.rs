@@ -118,7 +118,7 @@ type Login = (
 );
 
 const LOGINS: [Login; 24] = [
-    (&[], &[], "codex", Some("codex has no login: run `codex login`")),
+    (&[], &[], "codex", Some("codex has no credentials: run `codex login`")),
     (&[("CODEX_API_KEY", "")], &[], "codex", Some("run `codex login`")),
     (&[("CODEX_API_KEY", " ")], &[], "codex", Some("run `codex login`")),
     (&[], &[(".codex/auth.json", "")], "codex", Some("is empty; run `codex login`")),
@@ -150,8 +150,8 @@ const LOGINS: [Login; 24] = [
         None,
     ),
     (&[("OPENAI_BASE_URL", "http://127.0.0.1:1")], &[], "codex", None),
-    (&[], &[], "cli-native", Some("claude-cli has no login: log in with `claude`")),
-    (&[("ANTHROPIC_API_KEY", "")], &[], "native", Some("claude-sdk has no login: log in with `claude`")),
+    (&[], &[], "cli-native", Some("claude-cli has no credentials: log in with `claude`")),
+    (&[("ANTHROPIC_API_KEY", "")], &[], "native", Some("claude-sdk has no credentials: log in with `claude`")),
     (&[], &[(".claude/.credentials.json", "")], "cli-native", Some("log in with `claude`")),
     (
         &[],
@@ -234,7 +234,7 @@ fn logins_by_the_settings_are_not_refused_and_the_judge_needs_one_too() {
     let machine = Machine::with_agents().variable("CODEX_API_KEY", "k");
     machine.write("clone/evals/evals.toml", "[judge]\nagent = 'claude-cli'\n");
     let run = machine.run(&["run", "--skill", "pdf", "--judge"]);
-    assert!(run.code == 2 && run.stderr.contains("claude-cli has no login"), "{}{}", run.stdout, run.stderr);
+    assert!(run.code == 2 && run.stderr.contains("claude-cli has no credentials"), "{}{}", run.stdout, run.stderr);
 }
 
 #[test]
@@ -242,11 +242,11 @@ fn comparisons_and_tests_tell_of_a_missing_login_too_and_name_the_agent_that_is_
     let machine = Machine::with_agents().variable("ANTHROPIC_API_KEY", "k");
     machine.write("clone/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Other.\n---\n");
     let compare = machine.run(&["compare", "HEAD", "--skill", "pdf"]);
-    assert!(compare.code == 2 && compare.stderr.contains("codex has no login"), "{}{}", compare.stdout, compare.stderr);
+    assert!(compare.code == 2 && compare.stderr.contains("codex has no credentials"), "{}{}", compare.stdout, compare.stderr);
     assert!(compare.stderr.contains("--mode native"), "{}", compare.stderr);
     let machine = machine.variable("SKILL_EVALS_LIVE", "1");
     let tests = machine.run(&["harness", "pdf"]);
-    assert!(tests.code == 101 && tests.stdout.contains("codex has no login"), "{}", tests.stdout);
+    assert!(tests.code == 101 && tests.stdout.contains("codex has no credentials"), "{}", tests.stdout);
     assert!(tests.stdout.contains("SKILL_EVALS_MODE=native"), "{}", tests.stdout);
     assert_eq!(machine.started(), [""; 0]);
 }
