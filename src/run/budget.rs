@@ -2,13 +2,20 @@
 //! lists.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
+use crate::process::interrupt;
 use crate::run::plan::RunPlan;
 use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
-use crate::store::{Follower, LedgerContents};
+use crate::stats::special::real;
+use crate::store::Follower;
 use crate::trial::outcome::NotRun;
+use crate::trial::spent::AttemptCost;
+
+/// How often a waiting trial looks whether the user interrupted the run, or another process has spent something.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The limits of a run, and the file that records its cost.
 #[derive(Debug)]
@@ -16,12 +23,49 @@ pub struct Budget {
     max_cost_usd: Option<f64>,
     max_tokens: Option<u64>,
     progress: Mutex<Follower>,
+    /// How many trials are running, whose cost is not known yet.
+    running: Mutex<u32>,
+    ended: Condvar,
 }
+
+/// The place of a running trial, until it is dropped.
+#[derive(Debug)]
+pub struct BudgetPermit<'a>(&'a Budget);
 
 impl Budget {
     pub fn new(settings: &Settings, progress: Follower) -> Self {
         let Settings { max_cost_usd, max_tokens, .. } = *settings;
-        Self { max_cost_usd, max_tokens, progress: Mutex::new(progress) }
+        let progress = Mutex::new(progress);
+        Self { max_cost_usd, max_tokens, progress, running: Mutex::default(), ended: Condvar::new() }
+    }
+
+    /// Waits until a trial may start: until those that are running are expected to leave something of the limit. `None` if
+    /// the limit is reached, or the user interrupted the run.
+    pub fn enter(&self) -> Option<BudgetPermit<'_>> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if interrupt::raised() || self.used_up().is_some() {
+                return None;
+            }
+            if self.has_room_besides(*running) {
+                *running += 1;
+                return Some(BudgetPermit(self));
+            }
+            running = self.ended.wait_timeout(running, POLL_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Whether the limits leave something if each of so many trials costs as much as those that ended. Before any ended,
+    /// one runs alone.
+    fn has_room_besides(&self, running: u32) -> bool {
+        if running == 0 || self.max_cost_usd.is_none() && self.max_tokens.is_none() {
+            return true;
+        }
+        let (spent, attempts) = self.spent();
+        let all = |known: f64| known * (1.0 + f64::from(running) / real(attempts));
+        let cost = self.max_cost_usd.is_none_or(|limit| all(spent.cost_usd.unwrap_or_default()) < limit);
+        let tokens = self.max_tokens.is_none_or(|limit| all(real(spent.tokens.unwrap_or_default())) < real(limit));
+        attempts > 0 && cost && tokens
     }
 
     /// The limit that the run has reached, if any.
@@ -29,12 +73,25 @@ impl Budget {
         if self.max_cost_usd.is_none() && self.max_tokens.is_none() {
             return None;
         }
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        // If the file cannot be read now, its contents at the last look count.
-        let spent = progress.look().map(LedgerContents::spent).unwrap_or_default();
+        let spent = self.spent().0;
         let cost = self.max_cost_usd.filter(|limit| spent.cost_usd.unwrap_or_default() >= *limit);
         let tokens = self.max_tokens.filter(|limit| spent.tokens.unwrap_or_default() >= *limit);
         cost.map(NotRun::CostLimit).or(tokens.map(NotRun::TokenLimit))
+    }
+
+    /// What the run has spent, and in how many attempts.
+    fn spent(&self) -> (AttemptCost, u64) {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        // If the file cannot be read now, its contents at the last look count.
+        progress.look().map(|contents| (contents.spent(), contents.attempts())).unwrap_or_default()
+    }
+}
+
+impl Drop for BudgetPermit<'_> {
+    fn drop(&mut self) {
+        let mut running = self.0.running.lock().unwrap_or_else(PoisonError::into_inner);
+        *running = running.saturating_sub(1);
+        self.0.ended.notify_all();
     }
 }
 

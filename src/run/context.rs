@@ -8,7 +8,7 @@ use crate::cases::catalog::Catalog;
 use crate::grade::rubric::Rubric;
 use crate::process::interrupt;
 use crate::report::trial::RerunCommand;
-use crate::run::budget::Budget;
+use crate::run::budget::{Budget, BudgetPermit};
 use crate::run::digests::{DigestInputs, InputReader, SkillFolders};
 use crate::run::live::LiveRun;
 use crate::run::own_check::OwnChecks;
@@ -206,6 +206,11 @@ impl RunContext {
             return Some(NotRun::NotStored);
         }
         self.budget.get()?.used_up()
+    }
+
+    /// Waits until the limits of the run leave room for a trial. `None` if one is reached, or the run was interrupted.
+    pub(super) fn enter_budget(&self) -> Option<BudgetPermit<'_>> {
+        self.budget.get()?.enter()
     }
 
     /// Notes that a result could not be stored. No further trial starts, since its result would be lost as well.

@@ -82,6 +82,8 @@ fn run_queued(run: &RunContext, queued: QueuedTrial<'_>) -> Result<Outcome, NoOu
 pub fn trial(run: &RunContext, planned: &TestCase, number: u32) -> Result<Outcome, NoOutcome> {
     let _slot = run.slots.take();
     let id = planned.trial(number);
+    // Held until its cost is stored.
+    let mut _budget = None;
     let (result, attempts) = match ready::ready(run, planned) {
         Err(refused) => (Err(refused), 0),
         Ok(ready) if run.settings.live => {
@@ -94,6 +96,8 @@ pub fn trial(run: &RunContext, planned: &TestCase, number: u32) -> Result<Outcom
                     return Ok(outcome);
                 }
                 Ok(None) => {
+                    // Without one, the limit is reached, which `live` reports.
+                    _budget = opening::live(run).ok().and_then(|_| run.enter_budget());
                     let (result, attempts) = live(run, &ready, number);
                     // Only now: until a trial has ended again, the progress file counts its earlier attempt.
                     if let (Ok(_), Some(earlier)) = (&result, earlier(run, &id)) {

@@ -105,6 +105,12 @@ impl LedgerContents {
         self.records.values().map(TrialRecord::cost).chain(refused).fold(AttemptCost::default(), AttemptCost::and)
     }
 
+    /// How many attempts cost something.
+    pub fn attempts(&self) -> u64 {
+        let ended = self.records.values().filter(|record| record.kept.is_none());
+        (ended.count() + self.refused.len()) as u64
+    }
+
     /// The content as lines.
     pub fn into_lines(self) -> Vec<ProgressLine> {
         let refused = self.refused.into_iter().map(|(refused, spent)| ProgressLine::Refused { refused, spent });
