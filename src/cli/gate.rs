@@ -26,6 +26,7 @@ use skill_evals::report::{gate as report, junit};
 use skill_evals::results::gate::{GateAnswer, GateResults, SkillDifference, SkillEdit};
 use skill_evals::results::summary::Summary;
 use skill_evals::run::changed_skills::changed_skills;
+use skill_evals::run::other_changes::other_changes;
 use skill_evals::run::scheduler;
 use skill_evals::run::skill_version::SkillVersion;
 use skill_evals::settings::{GateSettings, Settings, Stop};
@@ -76,7 +77,7 @@ pub struct GateArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the comment, gate.md, instead of the answer
-    #[arg(long, group = IN_PLACE)]
+    #[arg(long, group = IN_PLACE, conflicts_with = "dry_run")]
     markdown: bool,
     #[command(flatten)]
     start: StartArgs,
@@ -97,42 +98,29 @@ pub fn gate(mut args: GateArgs) -> CliResult {
         store::write_whole(&out.join(PAGE), report::unfinished().as_bytes())?;
     }
     let (commit, base) = base(&repository, asked.base.as_deref())?;
-    let version = SkillVersion::of(&root, &commit, &settings)?;
-    let changed = changed_skills(&version, &root, &catalog);
-    let cases = cases_to_compare(&changed, &version.catalog, &catalog, asked.neighbors);
-    let skills = catalog.skills.len();
+    let version = SkillVersion::or_empty(&root, &commit, &settings)?;
+    let mut results = found(&version, base, &root, &catalog, &asked);
+    let cases = cases_to_compare(&results.changed, &version.catalog, &catalog, asked.neighbors);
     if args.start.dry_run {
-        write!(text_stdout(), "{}", report::changes(&base, skills, &changed, &cases))?;
+        write!(text_stdout(), "{}", report::changes(&results, &cases))?;
         if cases.is_empty() {
             return Ok(Exit::Clean);
         }
-        let outcome = run_comparison(&args.start, &asked, &commit, &base, cases)?;
+        let outcome = run_comparison(&args.start, &asked, &commit, &results.base, cases)?;
         return Ok(if let LiveOutcome::Exit(exit) = outcome { exit } else { Exit::Clean });
     }
-    let markdown = args.markdown;
-    let problems = lint_errors(&repository, &settings, &catalog);
-    let needs_recordings = settings.needs_recordings();
-    let replayed = replay(repository, settings, catalog)?;
-    let mut results = GateResults {
-        base: base.clone(),
-        skills,
-        changed,
-        problems,
-        replayed,
-        needs_recordings,
-        compared: None,
-        fails: asked.fail_on.clone(),
-        ended_early: None,
-    };
+    results.problems = lint_errors(&repository, &settings, &catalog);
+    results.needs_recordings = settings.needs_recordings();
+    results.replayed = replay(repository, settings, catalog)?;
     // What fails for free is not paid for.
     if !cases.is_empty()
         && results.answer() != GateAnswer::Failed
-        && let LiveOutcome::Compared(live) = run_comparison(&args.start, &asked, &commit, &base, cases)?
+        && let LiveOutcome::Compared(live) = run_comparison(&args.start, &asked, &commit, &results.base, cases)?
     {
         results.ended_early = live.ended_early;
         results.compared = Some(live.compared);
     }
-    print(&results, markdown, &out)?;
+    print(&results, args.markdown, &out)?;
     Ok(match results.answer() {
         _ if interrupt::raised() => Exit::Interrupted,
         GateAnswer::Passed => Exit::Clean,
@@ -140,6 +128,27 @@ pub fn gate(mut args: GateArgs) -> CliResult {
         GateAnswer::NotMeasured => Exit::Infrastructure,
         GateAnswer::Undecided => Exit::Undecided,
     })
+}
+
+/// What differs from the base, before anything is measured.
+fn found(version: &SkillVersion, base: String, root: &Path, catalog: &Catalog, asked: &GateSettings) -> GateResults {
+    let changed = changed_skills(version, root, catalog);
+    let others = other_changes(version, root, catalog);
+    let is_head = git::commit(root, "HEAD").is_ok_and(|head| head == version.commit);
+    GateResults {
+        base,
+        skills: catalog.skills.len(),
+        compares_nothing: is_head && changed.is_empty() && others.is_empty(),
+        names_base: asked.base.is_some(),
+        changed,
+        others,
+        problems: Vec::new(),
+        replayed: Summary::new(Vec::new(), 1.0),
+        needs_recordings: false,
+        compared: None,
+        fails: asked.fail_on.clone(),
+        ended_early: None,
+    }
 }
 
 /// Writes the files of the gate, and prints its answer or its comment.
@@ -179,10 +188,10 @@ fn base(repository: &Repository, reference: Option<&str>) -> CliResultOf<(String
 fn cases_to_compare(changed: &[SkillDifference], before: &Catalog, now: &Catalog, neighbors: usize) -> Vec<String> {
     let is_changed = |slug: &str| changed.iter().any(|skill| skill.slug == slug);
     let mut cases = Vec::new();
-    for skill in changed.iter().filter(|skill| matches!(skill.edit, SkillEdit::Description | SkillEdit::Body)) {
+    for skill in changed.iter().filter(|skill| skill.edit.is_on_both_sides()) {
         cases.extend(now.cases_of(&skill.slug).map(|found| format!("{}/{}", found.skill, found.id)));
     }
-    for skill in changed.iter().filter(|skill| skill.edit != SkillEdit::Body) {
+    for skill in changed.iter().filter(|skill| !matches!(skill.edit, SkillEdit::Body | SkillEdit::Files)) {
         let catalog = if skill.edit == SkillEdit::Removed { before } else { now };
         for near in lint::nearest_skills(catalog, &skill.slug, neighbors) {
             if is_changed(near) || before.skill(near).is_none() {

@@ -1,7 +1,7 @@
 //! Asks git about a repository. A repository's configuration can name programs (hooks, filters, a file system monitor,
 //! transports of remotes). None of them is started.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -69,6 +69,33 @@ pub fn merge_base(directory: &Path, reference: &str) -> io::Result<String> {
 pub fn default_branch(directory: &Path) -> Option<String> {
     let names = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
     names.into_iter().find(|name| commit(directory, name).is_ok()).map(str::to_owned)
+}
+
+/// The files in these parts of `directory` that git ignores. Empty if git fails.
+pub fn ignored(directory: &Path, parts: &[&Path]) -> BTreeSet<PathBuf> {
+    let args = ["--literal-pathspecs", "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"];
+    let listed = if parts.is_empty() { None } else { stdout(git(directory).args(args).args(parts)).ok() };
+    let listed = listed.unwrap_or_default();
+    listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path).collect()
+}
+
+/// The content of a file of `directory` in a commit, as it is stored; `None` if the commit lacks it.
+pub fn stored_file(directory: &Path, commit: &str, file: &str) -> Option<Vec<u8>> {
+    stdout(git(directory).args(["cat-file", "blob", &format!("{commit}:./{file}")])).ok()
+}
+
+/// The submodules in a commit of `directory`, each with its commit.
+pub fn submodules(directory: &Path, commit: &str) -> io::Result<Vec<(PathBuf, String)>> {
+    let listed = stdout(git(directory).args(["ls-tree", "-r", "-z", commit]))?;
+    let mut found = Vec::new();
+    for entry in listed.split(|byte| *byte == 0) {
+        let mut parts = entry.splitn(2, |byte| *byte == b'\t');
+        let (Some(facts), Some(name)) = (parts.next(), parts.next()) else { continue };
+        if let Some(commit) = String::from_utf8_lossy(facts).strip_prefix("160000 commit ") {
+            found.push((path(name), commit.to_owned()));
+        }
+    }
+    Ok(found)
 }
 
 /// The path of `directory` relative to the root of its work tree.

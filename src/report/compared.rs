@@ -145,6 +145,7 @@ fn not_shown(compared: &ComparisonResults) -> String {
     // A case that never passed in the baseline cannot go from always to never.
     let any_passed = comparison.baseline.rate.passed > 0;
     let quick = any_passed && compared.trials.is_some_and(|spent| spent.plan == ComparePlan::Quick);
+    let none = if any_passed { "" } else { "; no trial of the baseline passed, so nothing that passed could break" };
     let dead = if quick { "; a case that went from always to never would have been found with 95 %" } else { "" };
     let (before, power) = (comparison.difference.map_or(0.0, |difference| difference.baseline), USUAL_POWER * 100.0);
     let drop = match comparison.detectable_drop {
@@ -155,7 +156,7 @@ fn not_shown(compared: &ComparisonResults) -> String {
         ),
         None => format!("; so few trials find no drop of all cases with {power:.0} % probability"),
     };
-    format!("{dead}{}{drop}", if quick { " probability" } else { "" })
+    format!("{none}{dead}{}{drop}", if quick { " probability" } else { "" })
 }
 
 /// The difference in points that the trials alone would give, whatever their cases.

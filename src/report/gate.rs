@@ -8,7 +8,7 @@ use crate::report::paint::{Paint, Tone};
 use crate::report::rate::fraction;
 use crate::report::table;
 use crate::results::compared::ComparisonResults;
-use crate::results::gate::{GateAnswer, GateResults, SkillDifference};
+use crate::results::gate::{ChangeKind, GateAnswer, GateResults, SkillEdit};
 use crate::text::safe;
 
 /// How a comment is found again, to be updated in place.
@@ -17,9 +17,9 @@ const MARKER: &str = "<!-- skill-evals -->";
 /// The most rows of a list; others are counted.
 const MAX_ROWS: usize = 20;
 
-/// The skills that differ from the base, and the cases that this compares.
-pub fn changes(base: &str, skills: usize, changed: &[SkillDifference], cases: &[String]) -> String {
-    let mut text = format!("{}\n", changed_line(base, skills, changed));
+/// What differs from the base, and the cases that this compares.
+pub fn changes(results: &GateResults, cases: &[String]) -> String {
+    let mut text = changed_lines(results).join("\n") + "\n";
     if cases.is_empty() {
         text.push_str("nothing to compare\n");
     } else {
@@ -28,10 +28,36 @@ pub fn changes(base: &str, skills: usize, changed: &[SkillDifference], cases: &[
     text
 }
 
-fn changed_line(base: &str, skills: usize, changed: &[SkillDifference]) -> String {
-    let base = safe::line(base);
+/// What differs from the base, each with its consequence.
+fn changed_lines(results: &GateResults) -> Vec<String> {
+    let base = safe::line(&results.base);
+    if results.compares_nothing {
+        return vec![format!(
+            "nothing compared: {base} is the commit that is checked out, and nothing differs from it"
+        )];
+    }
+    let mut lines = vec![changed_skills(&base, results)];
+    let descriptions = results.changed.iter().any(|skill| skill.edit == SkillEdit::Description);
+    if descriptions {
+        lines.push(
+            "descriptions changed: recordings of other skills are aged, the nearest skills are compared too".to_owned(),
+        );
+    }
+    for kind in ChangeKind::ALL {
+        let of_kind = results.others.iter().filter(|other| other.kind == kind);
+        let names: Vec<String> = of_kind.map(|other| safe::line(&other.name)).collect();
+        if !names.is_empty() {
+            let (what, effect) = kind.meaning();
+            lines.push(format!("{what}: {}; {effect}", listed(names.iter().map(String::as_str))));
+        }
+    }
+    lines
+}
+
+fn changed_skills(base: &str, results: &GateResults) -> String {
+    let changed = &results.changed;
     if changed.is_empty() {
-        return format!("no skill of {skills} differs from {base}");
+        return format!("no skill of {} differs from {base}", results.skills);
     }
     let names: Vec<String> = changed.iter().map(|skill| format!("{} ({})", skill.slug, skill.edit.as_str())).collect();
     let differ = if changed.len() == 1 { "differs" } else { "differ" };
@@ -48,7 +74,7 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
 
 /// The answer with its reasons, for a terminal.
 pub fn render(results: &GateResults, paint: Paint) -> String {
-    let mut text = format!("\n{}\n", changed_line(&results.base, results.skills, &results.changed));
+    let mut text = format!("\n{}\n", changed_lines(results).join("\n"));
     for line in reasons(results, paint) {
         let _ = writeln!(text, "{line}");
     }
@@ -103,7 +129,9 @@ fn recordings(results: &GateResults) -> String {
 /// The comment: the answer, the skills that changed, the cases that moved, and the rest folded. Always under 60 KB.
 pub fn markdown(results: &GateResults) -> String {
     let mut page = format!("{MARKER}\n## skill-evals: {}\n\n", results.answer().as_str());
-    let _ = writeln!(page, "{}\n", cell(&changed_line(&results.base, results.skills, &results.changed)));
+    for line in changed_lines(results) {
+        let _ = writeln!(page, "{}\n", cell(&line));
+    }
     for line in reasons(results, Paint::Plain) {
         let _ = writeln!(page, "- {}", cell(&line));
     }

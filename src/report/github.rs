@@ -1,7 +1,6 @@
 //! Results as workflow commands of GitHub Actions: annotations of what a change touched, or of the row of the case. What makes
 //! a job fail is an error. <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>
 
-use crate::decide::result::CompareResult;
 use crate::report::compared;
 use crate::report::export::{ChangeLocations, Export, ExportTarget, FileLine, Results};
 use crate::report::paint::Paint;
@@ -77,11 +76,7 @@ pub fn comparison(compared: &ComparisonResults, fails: bool, locations: &ChangeL
 pub fn gate(results: &GateResults, locations: &ChangeLocations) -> String {
     let mut text = String::new();
     if let Some(compared) = &results.compared {
-        let is_bad = compared
-            .comparison
-            .results
-            .iter()
-            .any(|result| matches!(result, CompareResult::Broke | CompareResult::Worse));
+        let is_bad = compared.comparison.results.iter().any(|result| results.fails.contains(result));
         let fails = is_bad || results.answer() == GateAnswer::Undecided;
         text.push_str(&comparison(compared, fails, locations));
     }
@@ -141,6 +136,10 @@ mod tests {
             base: "main (131dc1a3b2c4)".to_owned(),
             skills: 1,
             changed: Vec::new(),
+            others: Vec::new(),
+            compares_nothing: false,
+            names_base: true,
+            fails: Vec::new(),
             problems: vec![Diagnostic::new(Code::SkillDescription, place, "there is none:\n100 %")],
             replayed: Summary::new(Vec::new(), 1.0),
             needs_recordings: false,

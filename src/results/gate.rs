@@ -16,8 +16,10 @@ pub enum SkillEdit {
     Removed,
     /// The name or description, by which agents choose, and perhaps more.
     Description,
-    /// The body or another file.
+    /// The body, and perhaps other files.
     Body,
+    /// Other files, or which of them are executable.
+    Files,
 }
 
 impl SkillEdit {
@@ -27,8 +29,14 @@ impl SkillEdit {
             Self::Added => "added",
             Self::Removed => "removed",
             Self::Description => "description changed",
-            Self::Body => "body or files changed",
+            Self::Body => "body changed",
+            Self::Files => "files changed",
         }
+    }
+
+    /// Whether both versions have the skill, so that its cases can be compared.
+    pub fn is_on_both_sides(self) -> bool {
+        !matches!(self, Self::Added | Self::Removed)
     }
 }
 
@@ -41,6 +49,46 @@ pub struct SkillDifference {
     pub edit: SkillEdit,
 }
 
+/// What else can differ from the base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// The base does not have the case.
+    CaseAdded,
+    /// Only the base has the case.
+    CaseRemoved,
+    /// The prompt of a case, or something else of it that its agent gets, and perhaps its checks.
+    Prompt,
+    /// The checks of a case.
+    Checks,
+    /// A key of evals.toml.
+    Setting,
+}
+
+impl ChangeKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::CaseAdded, Self::CaseRemoved, Self::Prompt, Self::Checks, Self::Setting];
+
+    /// What these changes are, and what they lead to.
+    pub fn meaning(self) -> (&'static str, &'static str) {
+        match self {
+            Self::CaseAdded => ("cases added", "earlier trials of them do not exist"),
+            Self::CaseRemoved => ("cases removed", "they are not measured"),
+            Self::Prompt => ("prompts changed", "earlier trials are not comparable: recordings are stale"),
+            Self::Checks => ("checks changed", "recordings are graded by them, kept trials are not used"),
+            Self::Setting => ("settings changed", "one that reaches an agent makes recordings stale"),
+        }
+    }
+}
+
+/// A change of something else than a skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherChange {
+    /// What kind of thing it is.
+    pub kind: ChangeKind,
+    /// The case as `skill/id`, or the key.
+    pub name: String,
+}
+
 /// What a gate found.
 #[derive(Debug)]
 pub struct GateResults {
@@ -50,6 +98,12 @@ pub struct GateResults {
     pub skills: usize,
     /// The skills that differ from the base.
     pub changed: Vec<SkillDifference>,
+    /// What else differs.
+    pub others: Vec<OtherChange>,
+    /// Whether the base is the commit that is checked out, and nothing differs from it.
+    pub compares_nothing: bool,
+    /// Whether the base was named, by the command line or the settings.
+    pub names_base: bool,
     /// Errors of `lint`.
     pub problems: Vec<Diagnostic>,
     /// The replayed recordings.
@@ -109,6 +163,14 @@ impl GateResults {
     /// What could not be measured, in lines.
     pub fn not_measured(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.ended_early.iter().cloned().collect();
+        // Without a name it may be wrong: a clone of one branch takes that for the default branch.
+        if self.compares_nothing && !self.names_base {
+            lines.push(
+                "the base is not known to be the right one: name it, as in `skill-evals gate origin/main`; a clone of one \
+                 branch has to fetch it first"
+                    .to_owned(),
+            );
+        }
         if let Some(ComparisonResults { comparison, unchanged: false, .. }) = &self.compared {
             let both = [&comparison.neither, &comparison.only_baseline, &comparison.only_candidate];
             let cases: Vec<&str> = both.into_iter().flatten().map(String::as_str).collect();
@@ -153,9 +215,8 @@ impl GateResults {
     /// Stale cases that no comparison measures, because something else than their skill changed.
     fn stale_and_not_compared(&self) -> usize {
         let is_compared = |skill: &str| {
-            let edits = [SkillEdit::Description, SkillEdit::Body];
             self.compared.is_some()
-                && self.changed.iter().any(|found| found.slug == skill && edits.contains(&found.edit))
+                && self.changed.iter().any(|found| found.slug == skill && found.edit.is_on_both_sides())
         };
         let stale = self.replayed.cases.iter().filter(|(_, counts)| counts.not_run.contains_key(STALE));
         stale.filter(|(case, _)| !is_compared(&case.skill)).count()

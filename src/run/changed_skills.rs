@@ -1,17 +1,20 @@
 //! The skills in which the working tree differs from a commit.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use crate::cases::catalog::Catalog;
 use crate::files::material::Material;
+use crate::process::git;
 use crate::results::gate::{SkillDifference, SkillEdit};
 use crate::run::skill_version::SkillVersion;
+use crate::skill::SKILL_FILE;
 
-/// A skill as agents see it: in their list of skills, and all of its files.
+/// A skill as agents see it: in their list of skills, its text, and all of its files.
 #[derive(PartialEq)]
 struct SkillFacts {
     listed: (String, String, bool),
+    text: Vec<u8>,
     /// The digest of its files; `None` if they cannot be read.
     files: Option<String>,
 }
@@ -24,7 +27,8 @@ pub fn changed_skills(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Ve
         let edit = match before.get(slug) {
             None => SkillEdit::Added,
             Some(old) if old.listed != skill.listed => SkillEdit::Description,
-            Some(old) if old.files != skill.files || skill.files.is_none() => SkillEdit::Body,
+            Some(old) if old.text != skill.text => SkillEdit::Body,
+            Some(old) if old.files != skill.files || skill.files.is_none() => SkillEdit::Files,
             Some(_) => continue,
         };
         changed.push(SkillDifference { slug: slug.clone(), edit });
@@ -34,13 +38,33 @@ pub fn changed_skills(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Ve
     changed
 }
 
+/// Whether both repositories have the same skills, file by file. What cannot be read differs.
+pub fn same_skills(a: (&Path, &Catalog), b: (&Path, &Catalog)) -> bool {
+    let (a, b) = (facts(a.0, a.1), facts(b.0, b.1));
+    a == b && a.values().all(|skill| skill.files.is_some())
+}
+
 fn facts(root: &Path, catalog: &Catalog) -> BTreeMap<String, SkillFacts> {
+    let folders: Vec<&Path> = catalog.skills.iter().map(|found| found.skill().folder.as_path()).collect();
+    // What git ignores is in no commit: build outputs, files of the file manager.
+    let ignored = git::ignored(root, &folders);
     let mut facts = BTreeMap::new();
     for found in &catalog.skills {
         let skill = found.skill();
-        let files = Material::list(&root.join(&skill.folder)).whole().ok().and_then(|files| files.digest().ok());
         let listed = (skill.name.clone(), skill.description.clone(), skill.user_only);
-        facts.insert(skill.slug.clone(), SkillFacts { listed, files });
+        let files = digest(root, &skill.folder, &ignored);
+        facts.insert(skill.slug.clone(), SkillFacts { listed, text: found.bytes.clone(), files });
     }
     facts
+}
+
+/// The digest of the files of a skill, with which of them are executable. The SKILL.md counts by its text, and what git has in a
+/// submodule is no file of a skill.
+fn digest(root: &Path, folder: &Path, ignored: &BTreeSet<PathBuf>) -> Option<String> {
+    let mut material = Material::list(&root.join(folder)).whole().ok()?;
+    let is_other = |path: &Path| path == Path::new(SKILL_FILE) || path.starts_with(".git");
+    material.files.retain(|file| !is_other(&file.path) && !ignored.contains(&folder.join(&file.path)));
+    let programs: Vec<String> =
+        material.files.iter().filter(|file| file.executable).map(|file| file.path.display().to_string()).collect();
+    Some(format!("{} {}", material.digest().ok()?, programs.join("\0")))
 }

@@ -33,6 +33,7 @@ pub mod live;
 mod measure;
 pub mod merge;
 pub mod opening;
+pub mod other_changes;
 pub mod own_check;
 mod pace;
 pub mod pairing;

@@ -1,12 +1,10 @@
 //! The two sides of a comparison: what each makes of the modes that were chosen, and the cases that both can run.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::cases::catalog::FoundSkill;
 use crate::cases::test_case::TestCase;
-use crate::files::material::Material;
+use crate::run::changed_skills::same_skills;
 use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::skill_version::SkillVersion;
@@ -98,17 +96,17 @@ pub fn unchanged(run: &RunContext, sides: &ComparedSides) -> bool {
     if but_skills(&sides.baseline) != but_skills(&sides.candidate) || sides.baseline.commit == sides.candidate.commit {
         return false;
     }
-    let skills = |side: &ComparedSide| -> Option<BTreeMap<String, String>> {
-        let version = side.commit.as_ref().map(|commit| run.versions.iter().find(|version| version.commit == *commit));
-        let (root, catalog) = match version {
-            None => (run.root.as_path(), &run.catalog),
-            Some(version) => version.map(|version| (version.root(), &version.catalog))?,
-        };
-        let digest = |folder: &Path| Material::list(&root.join(folder)).whole().ok()?.digest().ok();
-        let skills = catalog.skills.iter().map(FoundSkill::skill);
-        skills.map(|skill| Some((skill.slug.clone(), digest(&skill.folder)?))).collect()
+    let skills = |side: &ComparedSide| match &side.commit {
+        None => Some((run.root.as_path(), &run.catalog)),
+        Some(commit) => {
+            let version = run.versions.iter().find(|version| version.commit == *commit)?;
+            Some((version.root(), &version.catalog))
+        }
     };
-    skills(&sides.baseline).is_some_and(|of_a| skills(&sides.candidate) == Some(of_a))
+    match (skills(&sides.baseline), skills(&sides.candidate)) {
+        (Some(a), Some(b)) => same_skills(a, b),
+        _ => false,
+    }
 }
 
 /// The planned cases on both sides. A case in several modes counts as several.

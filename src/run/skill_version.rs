@@ -2,22 +2,28 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tempfile::TempDir;
 
+use crate::cases::case::{FoundCase, file_formats};
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cases::skills::default_skill_roots;
 use crate::process::git::{self, CommitFiles};
-use crate::settings::Settings;
+use crate::settings::{FILE, Settings};
 
 /// The skills of a commit, in a temporary directory that is removed with this value.
 #[derive(Debug)]
 pub struct SkillVersion {
     /// The full hash, as in [`Mode::commit`](crate::settings::mode::Mode::commit).
     pub commit: String,
-    /// Its skills; it has no cases.
+    /// Its skills, without cases.
     pub catalog: Catalog,
+    /// Its cases.
+    pub cases: Vec<Arc<FoundCase>>,
+    /// Its settings file.
+    pub settings: Option<String>,
     root: PathBuf,
     _folder: TempDir,
 }
@@ -25,20 +31,36 @@ pub struct SkillVersion {
 impl SkillVersion {
     /// The skills of a commit of the repository at `root`. Fails if the commit has none.
     pub fn of(root: &Path, commit: &str, settings: &Settings) -> Result<Self, String> {
-        let short = commit.get(..12).unwrap_or(commit);
-        Self::read(root, commit, settings).map_err(|why| format!("the skills of {short}: {why}"))
+        let version = Self::or_empty(root, commit, settings)?;
+        if !version.catalog.skills.is_empty() {
+            return Ok(version);
+        }
+        Err(format!("the skills of {}: there are none", short(commit)))
     }
 
-    fn read(root: &Path, commit: &str, settings: &Settings) -> Result<Self, String> {
+    /// The same for a commit that may have none.
+    pub fn or_empty(root: &Path, commit: &str, settings: &Settings) -> Result<Self, String> {
+        Self::read(root, commit, settings).map_err(|why| format!("the skills of {}: {why}", short(commit)))
+    }
+
+    fn read(root: &Path, commit: &str, today: &Settings) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let text = git::stored_file(root, commit, FILE).and_then(|bytes| String::from_utf8(bytes).ok());
+        // Its own settings say where its skills are, as far as this program can read them.
+        let mut own = Settings::default();
+        let own = if own.apply_file(text.as_deref().unwrap_or_default()).is_ok() { &own } else { today };
+        let submodules = git::submodules(root, commit).map_err(|error| error.to_string())?;
         let read = |parts: &[PathBuf]| -> Result<(CommitFiles, Catalog), String> {
             let exported = git::export(root, commit, parts, folder.path()).map_err(|error| error.to_string())?;
+            for (place, commit) in &submodules {
+                export_submodule(&root.join(place), commit, &exported.folder.join(place))?;
+            }
             let repository = Repository { root: exported.folder.clone() };
-            let catalog = repository.catalog(Layout::of(settings), Scope::All);
+            let catalog = repository.catalog(Layout::of(own), Scope::All);
             Ok((exported, catalog))
         };
         // Only the skill roots at first: a repository may have far more than skills.
-        let parts: Vec<PathBuf> = match &settings.skill_roots {
+        let parts: Vec<PathBuf> = match &own.skill_roots {
             Some(roots) => roots.iter().map(|root| root.as_path().to_path_buf()).collect(),
             None => default_skill_roots().map(PathBuf::from).collect(),
         };
@@ -49,22 +71,34 @@ impl SkillVersion {
             (exported, catalog) = read(&[])?;
         }
         catalog.cases.clear();
-        if catalog.skills.is_empty() {
-            let places = settings.skill_roots.as_ref().map_or_else(String::new, |roots| {
-                let roots: Vec<String> = roots.iter().map(ToString::to_string).collect();
-                format!(" in {}", roots.join(", "))
-            });
-            return Err(format!("there are none{places}"));
-        }
+        // Apart, since a directory of cases may also have skills.
+        let folders = file_formats().filter_map(|(_, files)| files.path.split('<').next()).map(PathBuf::from);
+        let cases = read(&folders.collect::<Vec<_>>())?.1.cases;
         check_complete(&exported, &catalog, folder.path())?;
         let root = exported.folder;
-        Ok(Self { commit: commit.to_owned(), catalog, root, _folder: folder })
+        Ok(Self { commit: commit.to_owned(), catalog, cases, settings: text, root, _folder: folder })
     }
 
     /// The root of the exported repository.
     pub fn root(&self) -> &Path {
         &self.root
     }
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
+}
+
+/// Exports the commit of a submodule, if the working tree has the submodule: without it, it has no skills now either.
+fn export_submodule(submodule: &Path, commit: &str, to: &Path) -> Result<(), String> {
+    if !submodule.join(".git").exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(to).map_err(|error| error.to_string())?;
+    git::export(submodule, commit, &[], to).map(drop).map_err(|error| {
+        let place = submodule.display();
+        format!("the submodule `{place}` lacks the commit {}: fetch it there ({error})", short(commit))
+    })
 }
 
 /// Checks that the skills exported to `folder` are as in a working tree of the commit.

@@ -31,6 +31,10 @@ fn page(stub: &Stub) -> String {
 #[test]
 fn a_change_without_skills_starts_no_agent_and_passes() {
     let stub = recorded(3);
+    fs::write(stub.root().join("README.md"), "No skill.\n").expect("a file");
+    git(&stub, &["checkout", "--quiet", "-b", "feature"]);
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "a text"]);
     let starts = stub.starts().len();
     let ran = stub.run(&["gate"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -105,7 +109,7 @@ fn a_changed_description_compares_the_positive_cases_of_the_nearest_skills_too()
     fs::write(&path, text.replace(&description, "description: Tidies the desk and the room.")).expect("a skill");
     let dry = stub.run(&["gate", "--dry-run"]);
     assert!(
-        dry.stdout.contains("tidy (description changed)\nto compare: near/yes, tidy/c0\n"),
+        dry.stdout.contains("tidy (description changed)\n") && dry.stdout.contains("\nto compare: near/yes, tidy/c0\n"),
         "{}{}",
         dry.stdout,
         dry.stderr
@@ -135,7 +139,7 @@ fn a_case_that_the_changed_skill_makes_unmeasurable_is_not_measured_and_never_pa
 #[test]
 fn a_gate_that_does_not_finish_leaves_no_page_of_an_earlier_one() {
     let stub = recorded(1);
-    assert_eq!(stub.run(&["gate"]).code, 0);
+    assert_eq!(stub.run(&["gate", "main"]).code, 0);
     assert!(page(&stub).contains("passed"));
     assert_eq!(stub.run(&["gate", "mian"]).code, 2);
     assert!(page(&stub).contains("## skill-evals: not measured\n\nThe gate did not finish."), "{}", page(&stub));
@@ -289,4 +293,129 @@ fn a_gate_that_can_never_fail_is_refused_before_it_costs_anything() {
     assert_eq!((ran.code, stub.starts().len()), (2, starts), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("this gate can never fail at these numbers: it takes "), "{}", ran.stderr);
     assert!(ran.stderr.contains("or fail on other results with --fail-on"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_else_changed_is_named_with_its_consequence() {
+    let stub = recorded(3);
+    fs::write(
+        stub.root().join("evals/skills/tidy/prompts.csv"),
+        "id,should_trigger,prompt,must_include\nc0,false,Another prompt,Fine\nc1,false,Prompt 1,Fin\nnew,false,Prompt 2,Fine\n",
+    )
+    .expect("cases");
+    stub.settings(&format!("timeout_s = 60\n{ALLOWED}"));
+    let ran = stub.run(&["gate"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    for line in [
+        "cases added: tidy/new; earlier trials of them do not exist\n",
+        "cases removed: tidy/c2; they are not measured\n",
+        "prompts changed: tidy/c0; earlier trials are not comparable: recordings are stale\n",
+        "checks changed: tidy/c1; recordings are graded by them, kept trials are not used\n",
+        "settings changed: timeout_s; one that reaches an agent makes recordings stale\n",
+    ] {
+        assert!(ran.stdout.contains(line), "{line}{}", ran.stdout);
+    }
+    assert!(page(&stub).contains("\nchecks changed: tidy/c1; "), "{}", page(&stub));
+}
+
+#[test]
+fn the_commit_that_is_checked_out_is_no_base_to_trust() {
+    let stub = recorded(1);
+    git(&stub, &["checkout", "--quiet", "-b", "feature"]);
+    git(&stub, &["branch", "--quiet", "--force", "main", "feature"]);
+    let ran = stub.run(&["gate"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("nothing compared: main ("), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("branch has to fetch it first\ngate: not measured\n"), "{}", ran.stdout);
+    let named = stub.run(&["gate", "main"]);
+    assert!(named.code == 0 && named.stdout.contains("nothing compared: main ("), "{}", named.stdout);
+}
+
+#[test]
+fn a_base_without_skills_has_all_of_them_added() {
+    let stub = recorded(1);
+    git(&stub, &["checkout", "--quiet", "--orphan", "empty"]);
+    git(&stub, &["rm", "-r", "--quiet", "--cached", "."]);
+    git(&stub, &["commit", "--quiet", "--allow-empty", "--message", "empty"]);
+    git(&stub, &["checkout", "--quiet", "--force", "main"]);
+    let ran = stub.run(&["gate", "empty"]);
+    assert!(ran.code == 0 && ran.stdout.contains("tidy (added)\n"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn the_settings_of_the_base_say_where_its_skills_are() {
+    let stub = recorded(1);
+    git(&stub, &["mv", "skills", "moved"]);
+    stub.settings(&format!("skill_roots = [\"moved\"]\n{ALLOWED}"));
+    git(&stub, &["add", "--all"]);
+    let ran = stub.run(&["gate"]);
+    assert!(ran.code == 0 && ran.stdout.contains("no skill of 1 differs from main ("), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("settings changed: skill_roots; "), "{}", ran.stdout);
+}
+
+#[test]
+fn a_file_that_git_ignores_is_no_change_and_an_executable_bit_is_one() {
+    use std::os::unix::fs::PermissionsExt;
+    let stub = recorded(1);
+    let script = stub.root().join("skills/tidy/run.sh");
+    fs::write(&script, "true\n").expect("a script");
+    fs::write(stub.root().join(".gitignore"), "artifacts\nstarts\nagent.*\n__pycache__/\n").expect("a file");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "a script"]);
+    fs::create_dir(stub.root().join("skills/tidy/__pycache__")).expect("a directory");
+    fs::write(stub.root().join("skills/tidy/__pycache__/run.pyc"), "x").expect("a file");
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.stdout.starts_with("nothing compared: "), "{}{}", dry.stdout, dry.stderr);
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("permissions");
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.stdout.contains("tidy (files changed)\nto compare: tidy/c0\n"), "{}{}", dry.stdout, dry.stderr);
+}
+
+#[test]
+fn a_skill_in_a_submodule_is_compared_with_the_commit_that_the_base_has() {
+    let stub = recorded(1);
+    let library = tempfile::tempdir().expect("a directory");
+    let inside = |folder: &std::path::Path, args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "protocol.file.allow=always"];
+        let output = git.args(identity).args(args).current_dir(folder).output().expect("git");
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let skill = |text: &str| format!("---\nname: other\ndescription: Sings.\n---\n\n{text}\n");
+    fs::write(library.path().join("SKILL.md"), skill("Sing.")).expect("a skill");
+    inside(library.path(), &["init", "--quiet"]);
+    inside(library.path(), &["add", "--all"]);
+    inside(library.path(), &["commit", "--quiet", "--message", "one"]);
+    let source = library.path().to_str().expect("UTF-8");
+    inside(stub.root(), &["submodule", "--quiet", "add", source, "skills/other"]);
+    git(&stub, &["commit", "--quiet", "--all", "--message", "a submodule"]);
+    let same = stub.run(&["gate", "--dry-run"]);
+    assert!(same.stdout.starts_with("nothing compared: "), "{}{}", same.stdout, same.stderr);
+    fs::write(stub.root().join("skills/other/SKILL.md"), skill("Sing loudly.")).expect("a skill");
+    let edited = stub.run(&["gate", "--dry-run"]);
+    assert!(edited.stdout.contains("other (body changed)"), "{}{}", edited.stdout, edited.stderr);
+}
+
+#[test]
+fn cases_that_never_passed_cannot_break_and_the_answer_says_so() {
+    let stub = repository(2, BY_SKILL);
+    git(&stub, &["checkout", "--quiet", "."]);
+    stub.settings(ALLOWED);
+    break_skill(&stub);
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "broken"]);
+    edit(&stub, "Be brief.");
+    let ran = stub.run(&["gate"]);
+    let words = "no trial of the baseline passed, so nothing that passed could break";
+    assert!(ran.code == 0 && ran.stdout.contains(words), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn a_limit_that_one_trial_uses_up_starts_one_trial() {
+    let stub = repository(6, BY_SKILL);
+    let ran = stub.run(&["run", "--jobs", "8", "--max-tokens", "1"]);
+    assert_eq!((ran.code, stub.starts().len()), (3, 1), "{}{}", ran.stdout, ran.stderr);
+    // 15 tokens each: with three running, nothing of the limit is expected to be left.
+    let ran = stub.run(&["run", "--jobs", "8", "--max-tokens", "45"]);
+    assert_eq!((ran.code, stub.starts().len()), (3, 4), "{}{}", ran.stdout, ran.stderr);
 }

@@ -1,0 +1,88 @@
+//! What a change touches besides skills: cases, checks and settings.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::cases::case::{Case, FoundCase};
+use crate::cases::catalog::{Catalog, evals_folder};
+use crate::files::bounded;
+use crate::files::material::Material;
+use crate::results::gate::{ChangeKind, OtherChange};
+use crate::run::skill_version::SkillVersion;
+use crate::settings::FILE;
+
+/// The cases and settings that differ between a commit and the working tree at `root`.
+pub fn other_changes(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec<OtherChange> {
+    let named = |found: &FoundCase| format!("{}/{}", found.skill, found.id);
+    let before: BTreeMap<String, &FoundCase> = base.cases.iter().map(|found| (named(found), &**found)).collect();
+    let now: BTreeMap<String, &FoundCase> = catalog.cases.iter().map(|found| (named(found), &**found)).collect();
+    let mut changes = Vec::new();
+    let mut change = |kind, name: &str| changes.push(OtherChange { kind, name: name.to_owned() });
+    for (name, found) in &now {
+        let Some(old) = before.get(name) else {
+            change(ChangeKind::CaseAdded, name);
+            continue;
+        };
+        match (old.case(), found.case()) {
+            (Ok(old), Ok(new)) if asked(base.root(), old) != asked(root, new) => change(ChangeKind::Prompt, name),
+            (Ok(old), Ok(new)) if checked(old) != checked(new) => change(ChangeKind::Checks, name),
+            (Ok(_), Ok(_)) | (Err(_), Err(_)) => {}
+            (Ok(_), Err(_)) | (Err(_), Ok(_)) => change(ChangeKind::Prompt, name),
+        }
+    }
+    before.keys().filter(|name| !now.contains_key(*name)).for_each(|name| change(ChangeKind::CaseRemoved, name));
+    let today = bounded::read_text(&root.join(FILE)).unwrap_or_default();
+    let (old, new) = (keys(base.settings.as_deref().unwrap_or_default()), keys(&today));
+    for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {
+        if old.get(key) != new.get(key) {
+            change(ChangeKind::Setting, key);
+        }
+    }
+    changes
+}
+
+/// What the agent gets of a case.
+fn asked(root: &Path, case: &Case) -> String {
+    let Case { prompt, system_prompt, sandbox, timeout, max_turns, fixture, output_schema, during, .. } = case;
+    let mut text =
+        format!("{:?}", (prompt, system_prompt, sandbox, timeout, max_turns, fixture, output_schema, during));
+    if let Some(fixture) = fixture {
+        let folder = root.join(evals_folder(&case.skill)).join(fixture.as_path());
+        let digest = Material::list(&folder).whole().and_then(|material| material.digest());
+        let _ = write!(text, "{}", digest.unwrap_or_default());
+    }
+    let schema = output_schema.as_ref().and_then(|path| bounded::read_text(&root.join(path.as_path())).ok());
+    text + &schema.unwrap_or_default()
+}
+
+/// What is expected of its trials, without the lines of the checks, which change with every edit above.
+fn checked(case: &Case) -> String {
+    let Case { should_trigger, activation, default_activation, judge, repetition, checks, .. } = case;
+    let mut text = format!("{:?}", (should_trigger, activation, default_activation, judge, repetition));
+    for check in checks {
+        let _ = write!(text, "\n{} {:?}", check.kind.id, check.ask);
+    }
+    text
+}
+
+/// The keys of a settings file with their values. What is no TOML has none.
+fn keys(text: &str) -> BTreeMap<String, String> {
+    let mut keys = BTreeMap::new();
+    flatten("", toml::Value::Table(toml::from_str(text).unwrap_or_default()), &mut keys);
+    keys
+}
+
+fn flatten(prefix: &str, value: toml::Value, keys: &mut BTreeMap<String, String>) {
+    match value {
+        toml::Value::Table(table) => {
+            for (key, value) in table {
+                let key = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
+                flatten(&key, value, keys);
+            }
+        }
+        value => {
+            keys.insert(prefix.to_owned(), value.to_string());
+        }
+    }
+}
