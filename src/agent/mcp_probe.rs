@@ -111,6 +111,7 @@ impl ServerCommand {
             stderr: trial_env.path().join("server-stderr"),
             redactor,
             namespace: sandbox.is_some(),
+            settled: None,
         };
         let mut handshake = Handshake::default();
         let ending = process::run(&job, &mut handshake)

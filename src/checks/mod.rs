@@ -20,7 +20,7 @@ pub use subject::{CheckAnswer, Subject};
 use crate::checks::kinds::{answer, changes, commands, description, file, resource, text, tokens, trigger};
 use crate::checks::pattern::Pattern;
 use crate::text::relative_path::RelativePath;
-use crate::trial::outcome::{CheckResult, Goal};
+use crate::trial::outcome::{CheckResult, Goal, Status};
 
 /// Every kind of check, in the order in which a case's checks are made.
 pub static KINDS: [&CheckKind; 16] = [
@@ -42,6 +42,9 @@ pub static KINDS: [&CheckKind; 16] = [
     &tokens::MAX_TOTAL,
 ];
 
+/// What is said of a check that the end of its trial left open.
+pub const OPEN: &str = "open when the trial ended, because its verdict was settled";
+
 /// A kind of check.
 #[derive(Debug)]
 pub struct CheckKind {
@@ -51,17 +54,23 @@ pub struct CheckKind {
     pub goal: Goal,
     /// Whether it is about the skill under test: an agent without skills is not checked.
     pub asks_for_skill: bool,
+    /// The status that nothing later in a session can change; `None` if each can change until the agent's end.
+    pub settled_by: Option<Status>,
     /// How cases write it; `None` if it follows from another field of the case.
     pub field: Option<CheckField>,
 }
 
 impl CheckKind {
     const fn new(id: &'static str, goal: Goal) -> Self {
-        Self { id, goal, asks_for_skill: false, field: None }
+        Self { id, goal, asks_for_skill: false, settled_by: None, field: None }
     }
 
     const fn about_skill(self) -> Self {
         Self { asks_for_skill: true, ..self }
+    }
+
+    const fn settled_by(self, status: Status) -> Self {
+        Self { settled_by: Some(status), ..self }
     }
 
     const fn with_field(self, column: &'static str, key: &'static str, form: FieldForm, ask: MakeAsk) -> Self {
@@ -132,12 +141,21 @@ impl Check {
         Self { kind, origin: Origin::default(), ask: Arc::new(ask) }
     }
 
-    /// The result of the check; `None` if it does not apply to this trial.
+    /// Whether nothing later in the session can change this status of the check.
+    pub fn is_settled_by(&self, status: Status) -> bool {
+        self.kind.settled_by == Some(status)
+    }
+
+    /// The result of the check; `None` if it does not apply to this trial. If the trial ended before the check was settled, the
+    /// result is unknown.
     pub fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckResult> {
         if self.kind.asks_for_skill && !subject.evidence.meta.delivery.offers_skills() {
             return None;
         }
-        let CheckAnswer { status, expected, found, spans } = self.ask.evaluate(subject)?;
+        let CheckAnswer { mut status, expected, mut found, spans } = self.ask.evaluate(subject)?;
+        if subject.evidence.meta.ending.settled && !self.is_settled_by(status) {
+            (status, found) = (Status::Unknown, format!("{found}; {OPEN}"));
+        }
         let CheckKind { id, goal, .. } = *self.kind;
         Some(CheckResult { id: id.to_owned(), goal, status, expected, found, custom: false, spans })
     }

@@ -98,6 +98,7 @@ impl<'a> RecordedCase<'a> {
             RecordingResult::Kept(now, _) => ("recorded", Some(now)),
             RecordingResult::Failing(now) => ("failing", Some(now)),
             RecordingResult::NotMeasured => ("not-measured", None),
+            RecordingResult::EndedEarly => ("ended-early", None),
         };
         let TrialId { skill, case, mode, .. } = &recorded.id;
         Self { skill, case, mode, state, before: recorded.before.as_ref(), now, recording: recorded.place(&run.root) }
@@ -122,7 +123,7 @@ fn exit(recorded: &[RecordedTrials]) -> Exit {
     let exits = recorded.iter().map(|recorded| match recorded.now {
         RecordingResult::Kept(..) => Exit::Clean,
         RecordingResult::Failing(_) => Exit::Problems,
-        RecordingResult::NotMeasured => Exit::Infrastructure,
+        RecordingResult::NotMeasured | RecordingResult::EndedEarly => Exit::Infrastructure,
     });
     exits.fold(Exit::Clean, Exit::worse)
 }

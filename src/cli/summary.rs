@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::time::Duration;
 
 use clap::Args;
 
@@ -75,7 +74,7 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
         let paint = paint(&io::stdout());
         let mut out = text_stdout();
         write!(out, "{}{}", triggering::triggering(&summary), table::table(&summary, args.verbose, paint))?;
-        let time = table::clock(Duration::from_millis(summary.total.duration_ms));
+        let time = table::agent_time(&summary.total);
         write!(out, "{}; agents ran {time}\n{}", table::closing(&summary, paint), table::shown(&summary))?;
     }
     if let Some(error) = args.exports.add_to_page(&results) {

@@ -28,6 +28,9 @@ const COMPLETED: &str = "completed";
 /// The checks of every trial, whatever its case expects.
 pub const GENERAL: [&str; 5] = [IN_TIME, COMPLETED, EXIT_CODE, DELIVERED, FINAL_MESSAGE];
 
+/// Those of them about the agent's end. A trial that was ended, or whose model stopped, is not asked all of them.
+pub const OF_THE_END: [&str; 3] = [COMPLETED, EXIT_CODE, FINAL_MESSAGE];
+
 /// The verdict of a trial without the checks that need the skill. Only a failure can change.
 pub fn without_the_skill(verdict: Verdict, checks: &[(String, Status)]) -> Verdict {
     let others = checks.iter().filter(|(check, _)| !checks::asks_for_skill(check));
@@ -38,6 +41,29 @@ pub fn without_the_skill(verdict: Verdict, checks: &[(String, Status)]) -> Verdi
         Verdict::Fail => Verdict::Pass,
         verdict => verdict,
     }
+}
+
+/// Whether nothing that may follow can change the verdict of a trial whose agent is still running: a check that cannot pass any
+/// more has failed, or all checks have passed and cannot fail any more. `has_more` says whether the trial is asked more than the
+/// checks of its case. What the general checks ask about the agent's end is not asked of a trial that ends here.
+pub fn is_settled(case: &Case, subject: &Subject<'_>, has_more: bool) -> bool {
+    let Subject { skill, evidence, .. } = *subject;
+    let trace = evidence.trace;
+    // An agent in trouble, or to which the skill was not offered as the mode says, measures nothing.
+    if trace.ended() || trace.trouble.is_some() || delivered(skill, evidence).0 != Status::Pass {
+        return false;
+    }
+    let mut has_passed = false;
+    let mut is_open = has_more || case.max_turns.is_some();
+    for check in &case.checks {
+        let Some(result) = check.evaluate(subject) else { continue };
+        match result.status {
+            status if !check.is_settled_by(status) => is_open = true,
+            Status::Fail => return true,
+            Status::Pass | Status::Unknown => has_passed = true,
+        }
+    }
+    has_passed && !is_open
 }
 
 pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
@@ -111,7 +137,8 @@ fn metrics(skill: &Skill, evidence: &Evidence<'_>) -> Metrics {
         effective_commands: trace.effective_commands,
         usage: trace.usage,
         models: trace.models.clone(),
-        tokens_at_least: trace.usage.is_none().then(|| trace.tokens_of_requests()).filter(|tokens| *tokens > 0),
+        usage_at_least: Some(trace.usage_of_requests).filter(|usage| trace.usage.is_none() && usage.total_tokens() > 0),
+        settled: evidence.meta.ending.settled,
         first_input_tokens: trace.first_input_tokens,
         turns: trace.turns,
         agent_duration_ms: trace.agent_duration_ms,
@@ -130,9 +157,13 @@ fn general(subject: &Subject<'_>) -> Vec<CheckResult> {
     let evidence = subject.evidence;
     let (ending, trace) = (&evidence.meta.ending, evidence.trace);
     let mut checks = vec![result(IN_TIME, Goal::Efficiency, in_time(evidence).at(EventRef::End))];
-    checks.extend(completed(evidence).map(|answer| result(COMPLETED, Goal::Outcome, answer.at(EventRef::End))));
+    checks.extend(
+        completed(evidence)
+            .filter(|_| !ending.settled)
+            .map(|answer| result(COMPLETED, Goal::Outcome, answer.at(EventRef::End))),
+    );
     // If we ended the agent, or its model stopped, the exit status says no more than that.
-    if !ending.timed_out && trace.stopped.is_none() {
+    if !ending.timed_out && !ending.settled && trace.stopped.is_none() {
         let expected = "exit status 0";
         let answer = match ending.exit_code {
             Some(code) => CheckAnswer::holds(code == 0, expected, format!("exit status {code}")),
@@ -145,6 +176,9 @@ fn general(subject: &Subject<'_>) -> Vec<CheckResult> {
         let expected = as_mode_says(subject.skill, evidence.meta.delivery);
         let answer = CheckAnswer::new(status, expected, found);
         checks.push(result(DELIVERED, Goal::Process, answer.at(EventRef::Offered)));
+    }
+    if ending.settled {
+        return checks;
     }
     let text = subject.final_text();
     let status = if text.is_some() { Status::Pass } else { subject.silent() };

@@ -10,6 +10,10 @@ const WORKING: u64 = 3;
 /// Why an agent with a timeout of `timeout_s` seconds did not work, or did not finish. `None` if it worked until its
 /// timeout, if its model stopped early by itself, or if it was done and only did not exit.
 pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> {
+    // A trial that is settled had no trouble until then. What its agent reports while it is ended is not trouble.
+    if ending.settled {
+        return ending.trouble.clone();
+    }
     if let Some(trouble) = ending.trouble.as_ref().or(trace.trouble.as_ref()) {
         return Some(trouble.clone());
     }

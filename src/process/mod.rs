@@ -32,7 +32,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::settings;
 use crate::text::redact::Redactor;
@@ -81,6 +81,8 @@ pub struct Job<'a> {
     pub redactor: &'a Redactor,
     /// Whether the program is bubblewrap with a PID namespace, which kills all processes in it.
     pub namespace: bool,
+    /// Ends the program as [settled](Ending::settled) when it is notified.
+    pub settled: Option<&'a Notify>,
 }
 
 /// Receives a program's output line by line, and may write to its standard input.
@@ -136,7 +138,7 @@ pub fn run(job: &Job<'_>, listener: &mut dyn OutputListener) -> io::Result<Endin
     // One small runtime per program: trials share nothing, so a blocked one delays no other.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut ending = runtime.block_on(run_to_end(job, listener, stdout, stderr))?;
-    if ending.exit_code != Some(0) {
+    if ending.exit_code != Some(0) && !ending.settled {
         ending.last_words = last_words(&job.stderr);
     }
     let words = ending.last_words.as_deref().unwrap_or_default();
@@ -146,6 +148,14 @@ pub fn run(job: &Job<'_>, listener: &mut dyn OutputListener) -> io::Result<Endin
         ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, words));
     }
     Ok(ending)
+}
+
+/// Returns when `notify` is notified; never if there is none.
+async fn notified(notify: Option<&Notify>) {
+    match notify {
+        Some(notify) => notify.notified().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The end of the stored standard error, on one line.
@@ -195,7 +205,7 @@ async fn run_to_end(
     let pumps = pump(pipes.output, pipes.errors, output, errors, opening, is_ended);
     let running =
         RunningProgram { program, pumps: Box::pin(pumps), pump_result: None, listener: state, ended, tree: &tree };
-    let mut ending = running.finish(job.timeout).await?;
+    let mut ending = running.finish(job.timeout, job.settled).await?;
     ending.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(ending)
 }
@@ -288,11 +298,12 @@ struct RunningProgram<'a> {
 
 impl RunningProgram<'_> {
     /// Waits for the program's end, or ends it. Nothing of its tree is left after that.
-    async fn finish(mut self, timeout: Duration) -> io::Result<Ending> {
+    async fn finish(mut self, timeout: Duration, settled: Option<&Notify>) -> io::Result<Ending> {
         let started = Instant::now();
         let deadline = tokio::time::sleep(timeout);
         tokio::pin!(deadline);
         let mut timed_out = false;
+        let mut is_settled = false;
         let mut interrupted = false;
         let mut status = loop {
             tokio::select! {
@@ -307,6 +318,10 @@ impl RunningProgram<'_> {
                 }
                 () = &mut deadline => {
                     timed_out = true;
+                    break None;
+                }
+                () = notified(settled) => {
+                    is_settled = true;
                     break None;
                 }
                 Ok(_) = self.listener.wait_for(|state| state.enough) => break None,
@@ -337,7 +352,8 @@ impl RunningProgram<'_> {
             None => self.pumps.as_mut().await?,
         }
         let trouble = interrupted.then(|| Trouble::new(TroubleKind::Interrupted, "ended by Ctrl-C or SIGTERM"));
-        Ok(Ending { exit_code: status.code(), signal: status.signal(), timed_out, trouble, ..Ending::default() })
+        let (exit_code, signal) = (status.code(), status.signal());
+        Ok(Ending { exit_code, signal, timed_out, settled: is_settled, trouble, ..Ending::default() })
     }
 
     /// Waits for the program's end while its output is copied.

@@ -386,6 +386,12 @@ fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
             "`{check}` passes as often without ({without}) as with ({with}): it says nothing about what the skills add"
         ));
     }
+    if compared.settled > 0 {
+        lines.push(format!(
+            "{} ended when the verdict was settled: tokens, cost, time and commands are lower bounds and not compared",
+            trials(compared.settled)
+        ));
+    }
     lines.extend(compared.scripted.iter().map(|by| scripted(by)));
 }
 

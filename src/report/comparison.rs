@@ -53,16 +53,20 @@ fn cells(outcome: &Outcome) -> [String; 8] {
     let id = &outcome.id;
     let metrics = &outcome.grade.metrics;
     let number = |number: Option<u64>| number.map_or_else(|| NOTHING.to_owned(), |number| number.to_string());
-    let cost = metrics.usage.and_then(|usage| usage.cost_usd);
+    // Lower bounds of a trial that ended early.
+    let least = if metrics.settled { "≥ " } else { "" };
+    let usage = metrics.usage.or(metrics.usage_at_least.filter(|_| metrics.settled));
+    let tokens = |tokens: Option<u64>| tokens.map_or_else(|| NOTHING.to_owned(), |tokens| format!("{least}{tokens}"));
+    let cost = usage.and_then(|usage| usage.cost_usd);
     [
         if id.number > 1 { format!("{}/{}", id.mode, id.number) } else { id.mode.clone() },
         outcome.grade.verdict.to_string(),
         mechanism(metrics, &id.skill),
         number(metrics.first_input_tokens),
-        number(metrics.usage.map(|usage| usage.input_tokens)),
-        number(metrics.usage.map(|usage| usage.output_tokens)),
-        cost.map_or_else(|| NOTHING.to_owned(), dollars),
-        format!("{:.1} s", std::time::Duration::from_millis(metrics.duration_ms).as_secs_f64()),
+        tokens(usage.map(|usage| usage.input_tokens)),
+        tokens(usage.map(|usage| usage.output_tokens)),
+        cost.map_or_else(|| NOTHING.to_owned(), |cost| format!("{least}{}", dollars(cost))),
+        format!("{least}{:.1} s", std::time::Duration::from_millis(metrics.duration_ms).as_secs_f64()),
     ]
 }
 

@@ -121,18 +121,22 @@ fn metrics(text: &mut String, metrics: &Metrics) {
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "- {name}: {value}");
     };
-    line("duration", format!("{} ms", metrics.duration_ms));
+    let least = if metrics.settled { "≥ " } else { "" };
+    if metrics.settled {
+        line("ended early", "the verdict was settled; the figures are lower bounds (≥)".to_owned());
+    }
+    line("duration", format!("{least}{} ms", metrics.duration_ms));
     if let Some(waited) = metrics.api_duration_ms {
         line("waiting for the model", format!("{waited} ms"));
     }
     if let Some(turns) = metrics.turns {
         line("turns", turns.to_string());
     }
-    line("commands", format!("{}, {} of them effective", metrics.commands, metrics.effective_commands));
-    if let Some(usage) = &metrics.usage {
+    line("commands", format!("{least}{}, {} of them effective", metrics.commands, metrics.effective_commands));
+    if let Some(usage) = metrics.usage.as_ref().or(metrics.usage_at_least.as_ref().filter(|_| metrics.settled)) {
         let cached = format!("{} from a cache, {} into one", usage.cached_input_tokens, usage.cache_write_input_tokens);
-        line("tokens read", format!("{} ({cached})", usage.input_tokens));
-        line("tokens written", format!("{} ({} reasoning)", usage.output_tokens, usage.reasoning_output_tokens));
+        line("tokens read", format!("{least}{} ({cached})", usage.input_tokens));
+        line("tokens written", format!("{least}{} ({} reasoning)", usage.output_tokens, usage.reasoning_output_tokens));
         if let Some(cost) = usage.cost_usd {
             line("cost", format!("${cost:.4}"));
         }

@@ -170,6 +170,13 @@ pub fn shown(summary: &Summary) -> String {
             counted(summary.aged, "trial")
         );
     }
+    if summary.total.settled > 0 {
+        let _ = writeln!(
+            text,
+            "{} ended when the verdict was settled: time, tokens, cost and commands are lower bounds (≥)",
+            counted(summary.total.settled, "trial")
+        );
+    }
     let cut = &summary.cut_descriptions;
     for CutDescription { mode, skill, trials, shown } in cut.values().take(MAX_DESCRIPTIONS) {
         let (skill, mode, trials) = (safe::line(skill), safe::line(mode), counted(*trials, "trial"));
@@ -260,6 +267,12 @@ pub fn tokens(spent: &AttemptCost) -> String {
 /// An amount of US dollars; small amounts have more decimals.
 pub fn dollars(amount: f64) -> String {
     if amount >= 0.1 { format!("${amount:.2}") } else { format!("${amount:.4}") }
+}
+
+/// How long the agents of these trials ran.
+pub fn agent_time(counts: &TrialCounts) -> String {
+    let least = if counts.settled > 0 { "≥ " } else { "" };
+    format!("{least}{}", clock(Duration::from_millis(counts.duration_ms)))
 }
 
 /// `2:05`, or `1:02:05` from an hour on.

@@ -27,7 +27,7 @@ pub struct ComparisonResults {
     pub rule: Rule,
     /// The answer and its figures.
     pub comparison: Comparison,
-    /// What B takes, by what A takes.
+    /// What B takes, by what A takes. None if some trials ended early, since lower bounds cannot be compared.
     pub amounts: Ratios,
     /// Checks by name, with how often they passed on each side, those with the largest difference first.
     pub checks: Vec<CheckShares>,
@@ -60,8 +60,16 @@ pub struct ComparisonResults {
     /// Trials of the baseline that were kept of earlier comparisons.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<ReusedTrials>,
+    /// How many trials ended as soon as their verdict was settled.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub settled: u64,
     /// Why answers are not a model's own.
     pub scripted: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What one side takes by what the other takes; none where no case told it in both.
@@ -149,8 +157,11 @@ pub fn of(
     b: &SideResults,
     rule: Rule,
 ) -> ComparisonResults {
-    let ratio =
-        |of: fn(&CaseUsage) -> &Vec<f64>, plus| amounts::ratio(&SideResults::amounts(a, b, of), plus, rule.level);
+    let settled = a.settled + b.settled;
+    let ratio = |of: fn(&CaseUsage) -> &Vec<f64>, plus| {
+        let amounts = (settled == 0).then(|| SideResults::amounts(a, b, of))?;
+        amounts::ratio(&amounts, plus, rule.level)
+    };
     ComparisonResults {
         format: COMPARISON_FORMAT,
         baseline: labels.0,
@@ -175,6 +186,7 @@ pub fn of(
         until_decided: Vec::new(),
         trials: None,
         kept: None,
+        settled,
         scripted: a.scripted.union(&b.scripted).cloned().collect(),
     }
 }

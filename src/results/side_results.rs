@@ -36,6 +36,8 @@ pub struct SideResults {
     pub scripted: BTreeSet<String>,
     /// The cases that ran until they were decided.
     pub until_decided: BTreeSet<String>,
+    /// Number of measured trials that ended as soon as their verdict was settled.
+    pub settled: u64,
     /// The names of the modes.
     pub modes: BTreeSet<String>,
     /// By case, the digests of its prompts, checks and settings. Skills are not in a digest.
@@ -70,6 +72,8 @@ struct ProgressResult {
     #[serde(default)]
     activated: Vec<String>,
     #[serde(default)]
+    settled: bool,
+    #[serde(default)]
     duration_ms: u64,
     #[serde(default)]
     effective_commands: u64,
@@ -95,6 +99,7 @@ struct TrialFacts {
     verdict: Verdict,
     checks: u32,
     activated: u32,
+    settled: bool,
     seconds: f32,
     tokens: f64,
     cost_usd: f64,
@@ -183,6 +188,7 @@ impl SideReader {
             verdict: row.verdict,
             checks,
             activated,
+            settled: row.settled,
             seconds: seconds(row.duration_ms),
             // An incomplete amount is not compared.
             tokens: row.tokens.filter(|_| !row.tokens_incomplete).map_or(f64::NAN, float),
@@ -245,6 +251,7 @@ impl SideReader {
                     continue;
                 }
             }
+            side.settled += u64::from(trial.settled);
             *alike.entry((trial.case, trial.checks, trial.activated)).or_default() += 1;
             let took = side.took.entry(name.clone()).or_default();
             let mut keep = |list: fn(&mut CaseUsage) -> &mut Vec<f64>, amount: f64| {

@@ -106,6 +106,9 @@ pub struct TrialCounts {
     pub errors: usize,
     /// Trials whose judge gave no usable answer.
     pub unscored: usize,
+    /// Trials that ended as soon as their verdict was settled: their times and tokens are lower bounds.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub settled: usize,
     /// The sum of the agents' wall times in milliseconds.
     pub duration_ms: u64,
     /// Tokens and US dollars of every attempt, as far as they are known.
@@ -143,6 +146,11 @@ pub struct CaseCounts {
     pub not_run: BTreeMap<String, usize>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 impl TrialCounts {
     fn add(&mut self, record: &TrialRecord) {
         let count = match record.verdict {
@@ -152,6 +160,7 @@ impl TrialCounts {
             Verdict::Unscored => &mut self.unscored,
         };
         *count += 1;
+        self.settled += usize::from(record.settled);
         self.duration_ms += record.duration_ms;
         self.spent = self.spent.and(record.cost());
         self.retries += u64::from(record.attempts.saturating_sub(1));

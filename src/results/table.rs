@@ -1,5 +1,6 @@
 //! A row for each trial that ended: its verdict, checks, figures and cost. Read from the trial's own files.
 
+use crate::grade::checks;
 use crate::settings::Prices;
 use crate::store::{LedgerContents, RunFolder, StoreError, TrialFolder};
 use crate::trial::evidence::{Meta, digest};
@@ -27,16 +28,21 @@ pub fn outcome(id: TrialId, grade: Grade, meta: &Meta, folder: &TrialFolder, pri
 /// A digest of everything that the trial depends on, except the skills.
 fn inputs(meta: &Meta, grade: &Grade) -> String {
     let mut inputs = meta.inputs.besides_skills();
-    for check in &grade.checks {
-        inputs.extend([check.id.as_str(), "\n", &check.expected, "\n"]);
+    // How a trial ended decides which questions about its end apply.
+    for check in grade.checks.iter().filter(|check| !checks::OF_THE_END.contains(&check.id.as_str())) {
+        // A custom check that was not asked has no such text.
+        let expected = if check.custom { "" } else { check.expected.as_str() };
+        inputs.extend([check.id.as_str(), "\n", expected, "\n"]);
     }
     digest(inputs.as_bytes())
 }
 
 /// The cost of the agent and of the judge.
 fn spent(meta: &Meta, grade: &Grade, prices: &Prices) -> AttemptCost {
-    let agent = AttemptCost::by(meta.agent.kind, meta.agent.model.as_deref(), grade.metrics.usage.as_ref(), prices);
-    let agent = AttemptCost { tokens: agent.tokens.or(grade.metrics.tokens_at_least), ..agent };
+    let (whole, at_least) = (grade.metrics.usage.as_ref(), grade.metrics.usage_at_least.as_ref());
+    let mut agent = AttemptCost::by(meta.agent.kind, meta.agent.model.as_deref(), whole.or(at_least), prices);
+    agent.tokens_incomplete |= whole.is_none();
+    agent.cost_incomplete |= whole.is_none();
     match &grade.judged {
         Some(Judged::Asked { agent: judge, model, usage, .. }) => {
             agent.and(AttemptCost::by(*judge, model.as_deref(), usage.as_ref(), prices))

@@ -6,11 +6,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
+
 use crate::agent::{self, Assignment, WorkOwner};
 use crate::files::at::At;
 use crate::process::{self, Job, OutputListener, Reply};
 use crate::run::changes::made_during;
 use crate::run::live::Redactors;
+use crate::run::settled::RunningTrial;
 use crate::run::silence::SilenceTimer;
 use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
@@ -43,17 +46,30 @@ pub struct AgentRun {
     pub final_text: Option<String>,
 }
 
-/// Runs the agent until it ends or `timeout` is over, and stores its evidence in `folder`. The ending says whether it
-/// started and how it failed. `texts` are those of the skills that it is given; `on_progress` gets short descriptions
-/// of what it is doing. Fails if the evidence cannot be stored or read.
-pub fn run(
-    assignment: &Assignment<'_>,
-    timeout: Duration,
-    folder: &TrialFolder,
-    redactors: &Redactors,
-    texts: SkillTexts,
-    on_progress: &dyn Fn(String),
-) -> Result<AgentRun, Trouble> {
+/// An agent to run.
+pub struct AgentJob<'a> {
+    pub assignment: &'a Assignment<'a>,
+    pub timeout: Duration,
+    /// Where its evidence is stored.
+    pub folder: &'a TrialFolder,
+    pub redactors: &'a Redactors,
+    /// The texts of the skills that it is given.
+    pub texts: SkillTexts,
+    /// When it is ended early; `None` for never.
+    pub is_settled: Option<&'a SettledRule<'a>>,
+    /// Gets short descriptions of what it is doing.
+    pub on_progress: &'a dyn Fn(String),
+}
+
+/// Whether nothing that follows can change the verdict of a trial with this MCP server of skills and this trace.
+pub type SettledRule<'a> = dyn Fn(Option<&ServerMeta>, &Trace) -> bool + Sync + 'a;
+
+/// Runs the agent until it ends, its timeout is over or its trial is settled, and stores its evidence. The ending says whether
+/// it started and how it failed. Fails if the evidence cannot be stored or read.
+pub fn run(job: AgentJob<'_>) -> Result<AgentRun, Trouble> {
+    let AgentJob { assignment, folder, redactors, .. } = job;
+    let names = assignment.server.map(|server| server.names.clone()).unwrap_or_default();
+    let mut reference = Reference { names, texts: job.texts.clone(), changes: Vec::new() };
     let mut run = AgentRun {
         ending: Ending::default(),
         not_enforced: Vec::new(),
@@ -64,12 +80,11 @@ pub fn run(
         trace: Trace::default(),
         final_text: None,
     };
-    run.ending = run.execute(assignment, timeout, folder, redactors, on_progress)?;
+    run.ending = run.execute(&job, &reference)?;
     let agent = agent::of(assignment.mode.agent);
     let mask = |bytes: &[u8]| run.redactor.mask(bytes).into_owned();
     agent.keep_evidence(assignment.trial_env, folder.path(), &mask).at(folder.path()).map_err(|error| disk(&error))?;
-    let names = assignment.server.map(|server| server.names.clone()).unwrap_or_default();
-    let reference = Reference { names, texts, changes: run.changes.clone() };
+    reference.changes.clone_from(&run.changes);
     run.trace = agent.decode(&reference, folder.path()).map_err(|error| files(&error))?;
     for (number, visibility) in &run.trace.changes_seen {
         run.changes[*number].seen = Some(*visibility);
@@ -80,14 +95,8 @@ pub fn run(
 
 impl AgentRun {
     /// Starts the agent and waits for its end.
-    fn execute(
-        &mut self,
-        assignment: &Assignment<'_>,
-        timeout: Duration,
-        folder: &TrialFolder,
-        redactors: &Redactors,
-        on_progress: &dyn Fn(String),
-    ) -> Result<Ending, Trouble> {
+    fn execute(&mut self, job: &AgentJob<'_>, reference: &Reference) -> Result<Ending, Trouble> {
+        let AgentJob { assignment, timeout, folder, redactors, is_settled, on_progress, .. } = *job;
         let trial_env = assignment.trial_env;
         let command = match agent::command(assignment) {
             Ok(command) => command,
@@ -104,6 +113,7 @@ impl AgentRun {
                 Err(trouble) => return Ok(not_started(trouble)),
             }
         }
+        let notify = Notify::new();
         let job = Job {
             namespace: command.sandbox.is_some(),
             program: command.program,
@@ -116,6 +126,7 @@ impl AgentRun {
             input: command.input,
             stderr: folder.stderr(),
             redactor: &self.redactor,
+            settled: is_settled.is_some().then_some(&notify),
         };
         let mut listener = TraceListener {
             agent: assignment.mode.agent,
@@ -124,7 +135,16 @@ impl AgentRun {
             dialogue: command.dialogue,
             silence: SilenceTimer::new(timeout),
         };
-        let (ending, changes) = made_during(assignment, || process::run(&job, &mut listener));
+        let mut run = || made_during(assignment, || process::run(&job, &mut listener));
+        let (ending, changes) = match is_settled {
+            Some(is_settled) => {
+                let is_settled = |trace: &Trace| is_settled(self.server.as_ref(), trace);
+                let trial =
+                    RunningTrial { assignment, folder, redactor: &self.redactor, reference, is_settled: &is_settled };
+                trial.watched(&notify, run)
+            }
+            None => run(),
+        };
         self.changes = changes;
         let mut ending = ending.at(folder.path()).map_err(|error| disk(&error))?;
         listener.silence.add_to(&mut ending);

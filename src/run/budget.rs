@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::process::interrupt;
 use crate::run::plan::RunPlan;
-use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
+use crate::settings::{Settings, Stop};
 use crate::stats::special::real;
 use crate::store::Follower;
 use crate::trial::outcome::NotRun;
@@ -102,21 +102,25 @@ pub fn check(settings: &Settings, plan: &RunPlan) -> Result<(), String> {
     }
     let modes = plan.entries.iter().map(|entry| &entry.planned.mode);
     let mut unpriced: BTreeSet<String> =
-        modes.filter_map(|mode| unpriced(settings, mode.agent, settings.model_for(mode))).collect();
+        modes.filter_map(|mode| unpriced(settings, mode.agent, settings.model_for(mode), settings.stops())).collect();
     if plan.is_judged(settings) {
-        unpriced.extend(self::unpriced(settings, settings.judge.agent, settings.judge.model.as_deref()));
+        unpriced.extend(self::unpriced(settings, settings.judge.agent, settings.judge.model.as_deref(), Stop::End));
     }
     let Some(first) = unpriced.first() else { return Ok(()) };
+    let whole =
+        if settings.stops() == Stop::Settled { ", or let trials run to their end with `stop = \"end\"`" } else { "" };
     let list = unpriced.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     Err(format!(
         "a limit in dollars cannot be enforced: {list} does not report what it costs; \
          give a price in evals/evals.toml, [prices.\"{first}\"] with `input` and `output` in dollars for a million tokens, \
-         or limit tokens with --max-tokens"
+         or limit tokens with --max-tokens{whole}"
     ))
 }
 
 /// The name of a model, or of an agent with its default model, if its cost is unknown.
-fn unpriced(settings: &Settings, agent: AgentKind, model: Option<&str>) -> Option<String> {
-    let known = agent.profile().reports_cost || settings.prices.of(agent.as_str(), model).is_some();
+fn unpriced(settings: &Settings, agent: AgentKind, model: Option<&str>, stop: Stop) -> Option<String> {
+    // An agent reports its cost at its end, which a trial that ends early does not reach.
+    let is_reported = agent.profile().reports_cost && stop == Stop::End;
+    let known = is_reported || settings.prices.of(agent.as_str(), model).is_some();
     (!known).then(|| model.unwrap_or(agent.as_str()).to_owned())
 }

@@ -18,7 +18,7 @@ use crate::files::bounded;
 use crate::grade::rubric::{self, Attempt, JUDGES_PROMPT, JudgeAnswer, JudgeSubject, Judgment, Rubric, Vote};
 use crate::grade::session::session_trouble;
 use crate::profile;
-use crate::run::agent_run::{self, AgentRun, disk, unstored};
+use crate::run::agent_run::{self, AgentJob, AgentRun, disk, unstored};
 use crate::run::context::RunContext;
 use crate::run::live::LiveRun;
 use crate::run::pace::PaceWait;
@@ -39,9 +39,10 @@ use crate::trial::sandbox::Sandbox;
 const ANSWERS: usize = 2;
 
 /// Has a graded trial judged, if that is wanted, and adds the judge's answer to its grade. A trial that could not be measured
-/// is not judged. Fails if the judgment cannot be stored.
+/// is not judged, nor one that ended because it had failed. Fails if the judgment cannot be stored.
 pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialExhibit<'_>, grade: Grade) -> Result<Grade, Trouble> {
-    if grade.verdict == Verdict::Error || !is_judged(exhibit.case, &run.settings) {
+    let is_settled = exhibit.evidence.meta.ending.settled;
+    if grade.verdict == Verdict::Error || is_settled || !is_judged(exhibit.case, &run.settings) {
         return Ok(grade);
     }
     let rubric = match run.rubric() {
@@ -247,9 +248,16 @@ impl Judge<'_> {
             server: None,
             schema: Some(schema),
         };
-        let (redactors, texts) = (&self.live.redactors, SkillTexts::default());
-        let AgentRun { ending, trace, final_text, .. } =
-            agent_run::run(&assignment, judge.timeout, folder, redactors, texts, &|_| ())?;
+        let job = AgentJob {
+            assignment: &assignment,
+            timeout: judge.timeout,
+            folder,
+            redactors: &self.live.redactors,
+            texts: SkillTexts::default(),
+            is_settled: None,
+            on_progress: &|_| (),
+        };
+        let AgentRun { ending, trace, final_text, .. } = agent_run::run(job)?;
         let seconds = judge.timeout.as_secs();
         let trouble = session_trouble(&ending, &trace, seconds).or_else(|| {
             (ending.timed_out && !trace.ended())

@@ -12,24 +12,31 @@ use crate::agent::trial_env::{TrialEnv, masked};
 use crate::cases::case::Case;
 use crate::cases::catalog::{FoundSkill, evals_folder};
 use crate::files::bounded;
+use crate::grade::checks;
 use crate::process::interrupt;
 use crate::report::session as report;
 use crate::results::timeline::Timeline;
-use crate::run::agent_run::{self, AgentRun, disk, files, unstored};
+use crate::run::agent_run::{self, AgentJob, AgentRun, disk, files, unstored};
 use crate::run::context::RunContext;
 use crate::run::digests::{FIXTURE_PART, SCHEMA_PART, SkillFolders};
 use crate::run::judge;
 use crate::run::live::LiveRun;
-use crate::run::regrade::by_checks;
+use crate::run::plan::is_judged;
+use crate::run::regrade::{by_checks, with_subject};
 use crate::run::skill_texts;
 use crate::run::stored_trial::StoredTrial;
+use crate::settings::Stop;
 use crate::settings::mode::{Delivery, Mode};
 use crate::skill::slug;
 use crate::store::{self, TrialFolder};
+use crate::trace::Trace;
 use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::event::RunEvent;
-use crate::trial::evidence::{AgentMeta, CaseMeta, Inputs, META_FORMAT, Meta, RefusedAttempts, SkillMeta, SourceMeta};
+use crate::trial::evidence::{
+    AgentMeta, CaseMeta, Ending, Evidence, Inputs, META_FORMAT, Meta, RefusedAttempts, ServerMeta, SkillMeta,
+    SourceMeta,
+};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Verdict};
 
@@ -137,8 +144,8 @@ impl LiveTrial<'_> {
     }
 
     fn run_agent(&self, tell: &dyn Fn(RunEvent)) -> Result<StoredTrial, Trouble> {
-        let Self { run, live, mode, case, skill, skills, id, folder, refused_before } = *self;
-        let (skill, settings, skills) = (skill.skill(), &run.settings, SkillFolders::Snapshot(skills));
+        let Self { run, live, mode, case, skills, id, folder, .. } = *self;
+        let (settings, skills) = (&run.settings, SkillFolders::Snapshot(skills));
         let mut inputs = run.digested(&skills, case, mode, &[]).map_err(|error| files(&error))?;
         let trial_env = &self.prepare(&mut inputs)?;
         let server = self.server(trial_env)?;
@@ -147,9 +154,25 @@ impl LiveTrial<'_> {
         let timeout = case.timeout.unwrap_or(settings.timeout);
         let assignment =
             Assignment { root: &run.root, case, mode, settings, trial_env, server: server.as_ref(), schema };
+        let mut meta = self.meta(timeout);
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
+        let is_settled = |server: Option<&ServerMeta>, trace: &Trace| {
+            let meta = Meta { server: server.cloned(), ..meta.clone() };
+            self.is_settled(&Evidence { meta: &meta, trace, final_text: None })
+        };
+        // Changes of skills are made during the session, and are not known before its end.
+        let ends_early = settings.stops() == Stop::Settled && case.during.is_empty();
+        let job = AgentJob {
+            assignment: &assignment,
+            timeout,
+            folder,
+            redactors: &live.redactors,
+            texts: self.texts(),
+            is_settled: ends_early.then_some(&is_settled),
+            on_progress: &on_progress,
+        };
         let AgentRun { ending, not_enforced, isolation, redactor, server, changes, trace, final_text } =
-            agent_run::run(&assignment, timeout, folder, &live.redactors, self.texts(), &on_progress)?;
+            agent_run::run(job)?;
         // On a full disk the agent may have failed to write: its evidence proves nothing.
         store::take_room(trial_env.path()).map_err(|error| unstored(&error))?;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
@@ -164,25 +187,11 @@ impl LiveTrial<'_> {
             inputs = run.digested(&skills, case, mode, &opened).map_err(|error| files(&error))?;
             inputs.0.extend(copied);
         }
-        let model = trace.model.clone().or_else(|| settings.model_for(mode).map(str::to_owned));
+        meta.agent.version.clone_from(&trace.agent_version);
+        meta.agent.model = trace.model.clone().or(meta.agent.model);
         let meta = Meta {
-            format: META_FORMAT,
-            run_id: live.folder.id().to_owned(),
-            skill: SkillMeta { name: skill.name.clone(), slug: skill.slug.clone() },
-            case: case_meta(case, timeout, settings.max_turns_of(case.max_turns)),
-            mode: mode.name.clone(),
-            trial: id.number,
-            suite: Some(settings.selection.suite.as_str().to_owned()),
-            agent: AgentMeta { kind: mode.agent, version: trace.agent_version.clone(), model },
-            delivery: mode.delivery,
-            offer: mode.offer.clone(),
-            commit: mode.commit.clone(),
             server,
-            scripted: settings.scripted.clone(),
-            imported: None,
-            kept_from: None,
             started: started.to_string(),
-            refused_before,
             ending,
             inputs,
             files: captured.files,
@@ -192,8 +201,50 @@ impl LiveTrial<'_> {
             changes,
             isolation,
             not_enforced,
+            ..meta
         };
         Ok(StoredTrial { meta, trace, final_text })
+    }
+
+    /// The facts that are known before the agent starts.
+    fn meta(&self, timeout: Duration) -> Meta {
+        let Self { run, live, mode, case, skill, id, refused_before, .. } = *self;
+        let (skill, settings) = (skill.skill(), &run.settings);
+        Meta {
+            format: META_FORMAT,
+            run_id: live.folder.id().to_owned(),
+            skill: SkillMeta { name: skill.name.clone(), slug: skill.slug.clone() },
+            case: case_meta(case, timeout, settings.max_turns_of(case.max_turns)),
+            mode: mode.name.clone(),
+            trial: id.number,
+            suite: Some(settings.selection.suite.as_str().to_owned()),
+            agent: AgentMeta { kind: mode.agent, version: None, model: settings.model_for(mode).map(str::to_owned) },
+            delivery: mode.delivery,
+            offer: mode.offer.clone(),
+            commit: mode.commit.clone(),
+            server: None,
+            scripted: settings.scripted.clone(),
+            imported: None,
+            kept_from: None,
+            started: String::new(),
+            refused_before,
+            ending: Ending::default(),
+            inputs: Inputs::default(),
+            files: Vec::new(),
+            files_truncated: false,
+            files_looked_for: Vec::new(),
+            skills_changed: Vec::new(),
+            changes: Vec::new(),
+            isolation: None,
+            not_enforced: Vec::new(),
+        }
+    }
+
+    /// Whether nothing that follows can change the verdict of the running trial.
+    fn is_settled(&self, evidence: &Evidence<'_>) -> bool {
+        let Self { run, case, skill, .. } = *self;
+        let has_more = is_judged(case, &run.settings) || run.own_checks.names().next().is_some();
+        with_subject(run, case, skill, evidence, |subject| checks::is_settled(case, subject, has_more))
     }
 }
 

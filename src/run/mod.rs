@@ -2,7 +2,7 @@
 //!
 //! [`plan`] lists the trials. [`ready`] finds what keeps them from beginning. [`opening`] creates the run's directory, takes
 //! its lock and copies the skills. [`scheduler`] runs trials at the same time, as fast as `pace` and `budget` allow.
-//! [`trial`] gets each to its outcome: `measure` prepares a trial environment, `agent_run` runs the agent in it, [`regrade`]
+//! [`trial`] gets each to its outcome: `measure` prepares a trial environment, `agent_run` runs the agent in it (until the trial is `settled`, if that is enough), [`regrade`]
 //! grades the evidence with the built-in checks and [`own_check`], and `judge` asks the judge. A recording only needs
 //! [`regrade`].
 //!
@@ -46,6 +46,7 @@ pub mod regrade;
 pub mod review;
 pub mod rubric;
 pub mod scheduler;
+mod settled;
 mod silence;
 pub mod skill_texts;
 pub mod skill_version;

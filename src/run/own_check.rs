@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::checks::OPEN;
 use crate::files::bounded;
 use crate::grade::checks;
 use crate::run::check_program::CheckProgram;
@@ -144,9 +145,14 @@ impl OwnChecks {
         custom.filter(|check| !self.names().any(|name| name == check.id)).map(|check| check.id.clone()).collect()
     }
 
-    /// `grade` with the results of these checks for the trial in `folder`. Fails if another program does not answer.
+    /// `grade` with the results of these checks for the trial in `folder`. They see whole trials only. Fails if another program
+    /// does not answer.
     pub fn applied(&self, mut grade: Grade, evidence: &Evidence<'_>, folder: &TrialFolder) -> Result<Grade, String> {
         let before = grade.checks.len();
+        if evidence.meta.ending.settled {
+            grade.checks.extend(self.names().map(open));
+            return Ok(checks::settle(grade));
+        }
         grade.checks.extend(self.made_here(evidence, folder));
         for program in &self.programs {
             grade.checks.extend(program.ask(folder.path())?);
@@ -174,6 +180,19 @@ impl OwnCheck {
         };
         let (id, expected) = (self.name.clone(), self.expected.clone());
         Some(CheckResult { id, goal: Goal::Outcome, status, expected, found, custom: true, spans: Vec::new() })
+    }
+}
+
+/// The result of a custom check of this name that is still open.
+fn open(name: &str) -> CheckResult {
+    CheckResult {
+        id: name.to_owned(),
+        goal: Goal::Outcome,
+        status: Status::Unknown,
+        expected: format!("this repository's own check `{name}`"),
+        found: OPEN.to_owned(),
+        custom: true,
+        spans: Vec::new(),
     }
 }
 

@@ -75,6 +75,8 @@ pub enum RecordingResult {
     Failing(ReplayResult),
     /// Nothing to record: these trials could not be measured, or did not run.
     NotMeasured,
+    /// Not written, because a trial ended as soon as its verdict was settled.
+    EndedEarly,
 }
 
 /// Replaces the recordings of these cases by the trials that measured something in this run, numbered from 1.
@@ -103,14 +105,17 @@ fn record_case(
     let recording = |number| store::recording(&run.root, &planned.trial(number));
     let before = recording(1).exists().then(|| replay(run, planned, &recording));
     let mut measured = Vec::new();
+    let mut ended_early = false;
     for number in 1..=entry.most() {
         let folder = from.trial(&planned.trial(number));
         if folder.exists() && folder.has_grade() && folder.grade()?.verdict != Verdict::Error {
+            ended_early |= folder.meta()?.ending.settled;
             measured.push(folder);
         }
     }
-    if measured.is_empty() {
-        return Ok(RecordedTrials { id: first, before, now: RecordingResult::NotMeasured });
+    if measured.is_empty() || ended_early {
+        let now = if ended_early { RecordingResult::EndedEarly } else { RecordingResult::NotMeasured };
+        return Ok(RecordedTrials { id: first, before, now });
     }
     // Written next to the recordings and replayed before they replace them.
     let staged = Staging::of_recordings(&run.root)?;
@@ -230,6 +235,9 @@ impl fmt::Display for RecordedTrials {
             }
             RecordingResult::Failing(now) => write!(f, "{now}, not recorded: --accept-failing records what fails"),
             RecordingResult::NotMeasured => f.write_str("not recorded: nothing was measured"),
+            RecordingResult::EndedEarly => {
+                f.write_str("not recorded: a trial ended when its verdict was settled; run it again with --record")
+            }
         }
     }
 }

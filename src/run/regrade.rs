@@ -10,7 +10,7 @@ use crate::run::context::RunContext;
 use crate::run::judge;
 use crate::run::stored_trial::{StoredTrial, TrialExhibit};
 use crate::store::TrialFolder;
-use crate::trial::evidence::Meta;
+use crate::trial::evidence::{Evidence, Meta};
 use crate::trial::outcome::Grade;
 
 /// Grades a stored trial again, with the stored answer of its judge. The grade is not written.
@@ -48,14 +48,24 @@ pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialExhibit<'_>) -> R
 /// The grade of a trial by its built-in and custom checks. Fails if custom checks cannot be run.
 pub(super) fn by_checks(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<Grade, String> {
     let TrialExhibit { case, skill, evidence, folder } = exhibit;
+    let repetition = run.settings.repetition.of(&case.skill, case.repetition);
+    let grade = with_subject(run, case, skill, evidence, |subject| grade(case, subject));
+    let grade = Grade { threshold: Some(repetition.threshold), max_trials: repetition.at_most(), ..grade };
+    run.own_checks.applied(grade, evidence, folder)
+}
+
+/// Calls `grade` with a trial as the checks of its case see it.
+pub(super) fn with_subject<T>(
+    run: &RunContext,
+    case: &Case,
+    skill: &FoundSkill,
+    evidence: &Evidence<'_>,
+    grade: impl FnOnce(&Subject<'_>) -> T,
+) -> T {
     // The lint has checked that the schema exists and is valid.
     let schema = case.output_schema.as_ref().and_then(|path| bounded::read(&run.root.join(path.as_path())).ok());
     let schema = schema.and_then(|schema| serde_json::from_slice(&schema).ok());
-    let repetition = run.settings.repetition.of(&case.skill, case.repetition);
     let by_settings = || run.settings.activation_for(&case.skill, &evidence.meta.mode);
     let activation = case.activation.or_else(by_settings).unwrap_or(case.default_activation);
-    let subject = Subject { skill: skill.skill(), schema: schema.as_ref(), activation, evidence };
-    let grade = grade(case, &subject);
-    let grade = Grade { threshold: Some(repetition.threshold), max_trials: repetition.at_most(), ..grade };
-    run.own_checks.applied(grade, evidence, folder)
+    grade(&Subject { skill: skill.skill(), schema: schema.as_ref(), activation, evidence })
 }

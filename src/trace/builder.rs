@@ -3,7 +3,8 @@
 use std::ops::{Deref, DerefMut};
 
 use super::{
-    Activation, AgentProgress, Mark, Marked, Mechanism, Moment, Request, Resource, Step, Trace, cut, excerpt, shell,
+    Activation, AgentProgress, Mark, Marked, Mechanism, Moment, Request, Resource, Step, Trace, Usage, cut, excerpt,
+    shell,
 };
 use crate::text;
 
@@ -91,7 +92,10 @@ impl TraceBuilder {
     }
 
     /// Reports an answer of the model that began at `step`.
-    pub fn answered(&mut self, step: usize, input_tokens: u64, output_tokens: Option<u64>) {
+    pub fn answered(&mut self, step: usize, usage: Usage) {
+        self.usage_of_requests = self.usage_of_requests.plus(usage);
+        let (input_tokens, output_tokens) =
+            (usage.input_tokens, Some(usage.output_tokens).filter(|tokens| *tokens > 0));
         if self.requests.len() < MAX_STEPS {
             self.requests.push(Request { step, input_tokens, output_tokens });
         }

@@ -80,6 +80,8 @@ pub struct Trace {
     pub usage: Option<Usage>,
     /// Tokens and cost by model. Empty if the agent does not report them.
     pub models: BTreeMap<String, Usage>,
+    /// Tokens of all answered requests that the agent reports, of its sub-agents too: a lower bound of its tokens.
+    pub usage_of_requests: Usage,
     /// Input tokens of the first request; see [`TraceBuilder::first_request`].
     pub first_input_tokens: Option<u64>,
     /// Number of turns, as the agent counts them.
@@ -291,14 +293,6 @@ impl Usage {
 }
 
 impl Trace {
-    /// The tokens of all answered requests that the agent reports.
-    #[must_use]
-    pub fn tokens_of_requests(&self) -> u64 {
-        let tokens =
-            self.requests.iter().flat_map(|request| [request.input_tokens, request.output_tokens.unwrap_or(0)]);
-        tokens.fold(0, u64::saturating_add)
-    }
-
     /// The step of the first call of this tool with this input.
     #[must_use]
     pub fn call(&self, tool: &str, call: &str) -> Option<usize> {

@@ -319,6 +319,10 @@ pub struct Ending {
     /// Whether it reached its timeout.
     #[serde(default)]
     pub timed_out: bool,
+    /// Whether it was ended because nothing that follows could change the trial's verdict. Its evidence is complete up to
+    /// then, and its amounts are lower bounds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub settled: bool,
     /// Why it did not run, or was ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<Trouble>,

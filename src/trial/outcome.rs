@@ -167,7 +167,10 @@ pub struct Metrics {
     pub models: BTreeMap<String, Usage>,
     /// Tokens of the answered requests, if the agent ended before it reported their sum: a lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens_at_least: Option<u64>,
+    pub usage_at_least: Option<Usage>,
+    /// Whether the trial ended as soon as its verdict was settled: times, tokens and counts are lower bounds.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub settled: bool,
     /// What the model read before its first output, in tokens: the system prompt, the tools, the skill list and the prompt.
     /// Two modes of one case differ here by their skill lists and tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -346,6 +346,9 @@ pub struct TrialRecord {
     /// What its failed checks expected and found; empty if it could not be measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FailedCheck>,
+    /// Whether it ended as soon as its verdict was settled: times, tokens and counts are lower bounds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub settled: bool,
     /// Wall time of the agent in milliseconds.
     pub duration_ms: u64,
     /// Shell commands that did more than read a SKILL.md or inspect files.
@@ -407,6 +410,7 @@ impl TrialRecord {
             trouble: grade.trouble.clone(),
             checks: grade.checks.iter().map(|check| (check.id.clone(), check.status)).collect(),
             findings: FailedCheck::all(grade),
+            settled: grade.metrics.settled,
             duration_ms: grade.metrics.duration_ms,
             effective_commands: grade.metrics.effective_commands,
             turns: grade.metrics.turns,

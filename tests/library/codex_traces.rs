@@ -465,7 +465,7 @@ fn with_greeting(events: &[&str], own: &[&str], sub_agents: &[&str]) -> Trace {
     let again = codex.decode(&greeting(), folder.path()).expect("a trace");
     let told = |trace: &Trace| {
         let commands = (trace.commands, trace.effective_commands, trace.unreported_commands);
-        let counts = (commands, trace.tokens_of_requests(), trace.usage);
+        let counts = (commands, trace.usage_of_requests.total_tokens(), trace.usage);
         let skills = (trace.activations.clone(), trace.resources.clone(), trace.inspections.clone());
         let end = (trace.gap(), trace.stopped, trace.trouble.clone(), trace.waiting.clone(), trace.progress);
         (counts, skills, trace.failed_loads.clone(), end, trace.steps.clone())
@@ -603,7 +603,10 @@ fn a_recording_tells_what_the_trial_told_and_has_no_instructions_of_codexs_own()
     let said = message("assistant", &long);
     let tokens = r#"{"type":"token_usage_record","payload":{"usage":{"input_tokens":100,"output_tokens":7}}}"#;
     let trace = with_greeting(&[], &[BEGUN, &injected, &said, tokens], &[]);
-    assert_eq!((mechanisms(&trace), trace.tokens_of_requests()), (vec![("greeting", Mechanism::Injected)], 107));
+    assert_eq!(
+        (mechanisms(&trace), trace.usage_of_requests.total_tokens()),
+        (vec![("greeting", Mechanism::Injected)], 107)
+    );
     let own = message("developer", "You are Codex, an agent.");
     let folder = tempfile::tempdir().expect("a directory");
     fs::write(folder.path().join("trace.jsonl"), DONE).expect("a file");

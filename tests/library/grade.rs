@@ -352,15 +352,20 @@ fn what_the_evidence_does_not_show_is_neither_pass_nor_fail() {
 
 #[test]
 fn an_agent_that_was_ended_took_at_least_what_its_requests_did() {
-    let cut = trial(vec![asks("max_total_tokens", "1000")]).with(|trial| {
-        trial.trace.usage = None;
-        tell(&mut trial.trace, |told| told.answered(0, 700, Some(20)));
-        tell(&mut trial.trace, |told| told.answered(1, 900, None));
-    });
-    assert_eq!(cut.grade().metrics.tokens_at_least, Some(1620));
-    assert_eq!(cut.status("max-total-tokens"), Status::Unknown, "it may have taken more");
-    let whole = trial(Vec::new()).with(|trial| tell(&mut trial.trace, |told| told.answered(0, 700, Some(20))));
-    assert_eq!(whole.grade().metrics.tokens_at_least, None, "the agent told the sum");
+    let request = |input_tokens, output_tokens| with!(Usage, input_tokens: input_tokens, output_tokens: output_tokens);
+    let cut = |most| {
+        trial(vec![asks("max_total_tokens", most)]).with(|trial| {
+            trial.trace.usage = None;
+            tell(&mut trial.trace, |told| told.answered(0, request(700, 20)));
+            tell(&mut trial.trace, |told| told.answered(1, request(900, 0)));
+        })
+    };
+    let at_least = cut("1620").grade().metrics.usage_at_least;
+    assert_eq!(at_least.map(|usage| usage.total_tokens()), Some(1620));
+    assert_eq!(cut("1620").status("max-total-tokens"), Status::Unknown, "it may have taken more");
+    assert_eq!(cut("1619").status("max-total-tokens"), Status::Fail, "it took more");
+    let whole = trial(Vec::new()).with(|trial| tell(&mut trial.trace, |told| told.answered(0, request(700, 20))));
+    assert_eq!(whole.grade().metrics.usage_at_least, None, "the agent told the sum");
 }
 
 /// A trial that ran into its timeout, with no skill active, after the model had answered so often.

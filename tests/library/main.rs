@@ -13,6 +13,7 @@ mod parsers;
 mod process;
 mod project;
 mod redact;
+mod settled;
 mod shell;
 mod stand_in;
 mod statistics;

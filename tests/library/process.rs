@@ -54,6 +54,7 @@ fn run_with(script: &str, timeout: Duration, mut ears: Ears, redactor: &Redactor
         stderr: folder.path().join("stderr"),
         redactor,
         namespace: false,
+        settled: None,
     };
     let ending = process::run(&job, &mut ears).expect("the files can be written");
     Ran {
@@ -111,6 +112,7 @@ fn a_program_that_is_no_program_could_not_start() {
         stderr: folder.path().join("stderr"),
         redactor: &redactor,
         namespace: false,
+        settled: None,
     };
     let ending = process::run(&job, &mut Ears::default()).expect("the files can be written");
     assert_eq!(ending.trouble.map(|trouble| trouble.kind), Some(TroubleKind::CouldNotStart));
@@ -226,6 +228,7 @@ fn output_by_file_is_heard_masked_and_whole() {
         stderr: folder.path().join("stderr"),
         redactor: &redactor,
         namespace: false,
+        settled: None,
     };
     let ending = process::run(&job, &mut ears).expect("the files can be written");
     assert_eq!(ending.exit_code, Some(0));

@@ -14,6 +14,7 @@ mod judge_codex;
 mod list_changed;
 mod nextest;
 mod report_page;
+mod settled;
 mod skill_servers;
 #[path = "../support/mod.rs"]
 mod support;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         list_changed::trials,
         nextest::trials,
         report_page::trials,
+        settled::trials,
         skill_servers::trials,
     ];
     libtest_mimic::run(&args, modules.into_iter().flat_map(|trials| trials()).collect()).exit_code()

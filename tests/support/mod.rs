@@ -10,6 +10,7 @@ pub mod live;
 pub mod lsp;
 pub mod machine;
 pub mod page;
+pub mod prefixes;
 pub mod real;
 pub mod stand_in;
 pub mod stored;

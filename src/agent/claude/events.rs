@@ -225,7 +225,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
                 trace.first_request(usage.input());
             }
             if message.id.0.is_none() || message.id.0 != self.answer_id {
-                trace.answered(trace.steps.len(), usage.input(), None);
+                trace.answered(trace.steps.len(), usage.of_request());
                 self.answer_id = message.id.0;
             }
         }

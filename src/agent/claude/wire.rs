@@ -182,16 +182,20 @@ impl ClaudeTokens {
         cached.fold(self.input_tokens, u64::saturating_add)
     }
 
-    /// The common form; `None` if the number of written tokens is not reported.
-    fn usage(self, cost_usd: Option<f64>) -> Option<Usage> {
-        Some(Usage {
+    /// What a request read. How much its answer has is not known when claude reports this.
+    pub(super) fn of_request(&self) -> Usage {
+        Usage {
             input_tokens: self.input(),
             cached_input_tokens: self.cache_read_input_tokens.unwrap_or(0),
             cache_write_input_tokens: self.cache_creation_input_tokens.unwrap_or(0),
-            output_tokens: self.output_tokens?,
-            reasoning_output_tokens: 0,
-            cost_usd: cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0),
-        })
+            ..Usage::default()
+        }
+    }
+
+    /// The common form; `None` if the number of written tokens is not reported.
+    fn usage(self, cost_usd: Option<f64>) -> Option<Usage> {
+        let cost_usd = cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0);
+        Some(Usage { output_tokens: self.output_tokens?, cost_usd, ..self.of_request() })
     }
 }
 

@@ -171,7 +171,7 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
         let Some(tokens) = tokens else { return };
         let usage = tokens.usage();
         let step = self.turn.take().unwrap_or(trace.steps.len());
-        trace.answered(step, usage.input_tokens, tokens.output_tokens.filter(|tokens| *tokens > 0));
+        trace.answered(step, usage);
         if self.of_sub_agents {
             self.facts.usage = self.facts.usage.plus(usage);
         } else {

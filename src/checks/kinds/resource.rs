@@ -5,11 +5,12 @@ use std::sync::Arc;
 use crate::checks::kinds::trigger::seen_part;
 use crate::checks::{Ask, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject};
 use crate::trace::{Marked, Resource};
-use crate::trial::outcome::Goal;
+use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventRef, Span};
 
 pub(in crate::checks) static LOADED: CheckKind = CheckKind::new("resource-loaded", Goal::Process)
     .about_skill()
+    .settled_by(Status::Pass)
     .with_field("expect_resource_load", "expectResourceLoad", FieldForm::Flag, |value| {
         matches!(value, FieldValue::Flag(true)).then(|| Arc::new(ResourceLoaded) as Arc<dyn Ask>)
     });

@@ -6,26 +6,17 @@ use crate::checks::{Ask, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject}
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
 
-pub(in crate::checks) static MAX_INPUT: CheckKind = CheckKind::new("max-input-tokens", Goal::Efficiency).with_field(
-    "max_input_tokens",
-    "maxInputTokens",
-    FieldForm::LIMIT,
-    |value| ask(&value, TokenScope::Input),
-);
+pub(in crate::checks) static MAX_INPUT: CheckKind = CheckKind::new("max-input-tokens", Goal::Efficiency)
+    .settled_by(Status::Fail)
+    .with_field("max_input_tokens", "maxInputTokens", FieldForm::LIMIT, |value| ask(&value, TokenScope::Input));
 
-pub(in crate::checks) static MAX_OUTPUT: CheckKind = CheckKind::new("max-output-tokens", Goal::Efficiency).with_field(
-    "max_output_tokens",
-    "maxOutputTokens",
-    FieldForm::LIMIT,
-    |value| ask(&value, TokenScope::Output),
-);
+pub(in crate::checks) static MAX_OUTPUT: CheckKind = CheckKind::new("max-output-tokens", Goal::Efficiency)
+    .settled_by(Status::Fail)
+    .with_field("max_output_tokens", "maxOutputTokens", FieldForm::LIMIT, |value| ask(&value, TokenScope::Output));
 
-pub(in crate::checks) static MAX_TOTAL: CheckKind = CheckKind::new("max-total-tokens", Goal::Efficiency).with_field(
-    "max_total_tokens",
-    "maxTotalTokens",
-    FieldForm::LIMIT,
-    |value| ask(&value, TokenScope::Total),
-);
+pub(in crate::checks) static MAX_TOTAL: CheckKind = CheckKind::new("max-total-tokens", Goal::Efficiency)
+    .settled_by(Status::Fail)
+    .with_field("max_total_tokens", "maxTotalTokens", FieldForm::LIMIT, |value| ask(&value, TokenScope::Total));
 
 /// Which tokens count.
 #[derive(Clone, Copy, Debug)]
@@ -51,15 +42,19 @@ struct MaxTokens {
 
 impl Ask for MaxTokens {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
-        let usage = subject.evidence.trace.usage;
+        let trace = subject.evidence.trace;
+        // An agent that did not report the sum took at least this.
+        let usage = trace.usage.unwrap_or(trace.usage_of_requests);
         let (name, used) = match self.counted {
-            TokenScope::Input => ("input", usage.map(|usage| usage.input_tokens)),
-            TokenScope::Output => ("output", usage.map(|usage| usage.output_tokens)),
-            TokenScope::Total => ("total", usage.map(|usage| usage.total_tokens())),
+            TokenScope::Input => ("input", usage.input_tokens),
+            TokenScope::Output => ("output", usage.output_tokens),
+            TokenScope::Total => ("total", usage.total_tokens()),
         };
         let expected = format!("at most {} {name} tokens", self.most);
-        let answer = match used {
-            Some(used) => subject.happened(used > self.most, false, expected, format!("{used} {name} tokens")),
+        let exceeds = used > self.most;
+        let answer = match trace.usage {
+            Some(_) => subject.happened(exceeds, false, expected, format!("{used} {name} tokens")),
+            None if exceeds => CheckAnswer::new(Status::Fail, expected, format!("at least {used} {name} tokens")),
             None => CheckAnswer::new(Status::Unknown, expected, "the agent reported no usage"),
         };
         Some(answer.at(EventRef::End))

@@ -12,9 +12,11 @@ pub const TRIGGERED: &str = "triggered";
 /// The check that it was not.
 pub const NOT_TRIGGERED: &str = "not-triggered";
 
-pub(in crate::checks) static TRIGGERED_KIND: CheckKind = CheckKind::new(TRIGGERED, Goal::Process).about_skill();
+pub(in crate::checks) static TRIGGERED_KIND: CheckKind =
+    CheckKind::new(TRIGGERED, Goal::Process).about_skill().settled_by(Status::Pass);
 
-pub(in crate::checks) static NOT_TRIGGERED_KIND: CheckKind = CheckKind::new(NOT_TRIGGERED, Goal::Process).about_skill();
+pub(in crate::checks) static NOT_TRIGGERED_KIND: CheckKind =
+    CheckKind::new(NOT_TRIGGERED, Goal::Process).about_skill().settled_by(Status::Fail);
 
 /// The check that every case has.
 pub fn triggers(should: bool) -> Check {

@@ -90,13 +90,13 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<LiveOutcome> {
     settings.record = false;
     settings.repetition.asked.trials = Some(Trials::Times(1));
     let chosen = std::mem::take(&mut request.chosen);
-    let (mut chosen, mut sides, begun) = match request.sides.take() {
+    let (chosen, mut sides, begun) = match request.sides.take() {
         Some(sides) => (chosen, sides, Vec::new()),
         None => earlier(&repository.root, &settings, chosen)?,
     };
     select::apply(&chosen, &mut settings)?;
-    // Kept, so that all pairs of a resumed comparison end in the same way.
-    chosen.stop = Some(*settings.stop.get_or_insert(request.stop));
+    let asked_to_stop = chosen.stop;
+    settings.stop.get_or_insert(request.stop);
     // A side's model rules over the model of both.
     if let Some(model) = settings.model.take() {
         settings.modes.iter_mut().for_each(|mode| Arc::make_mut(mode).model = Some(model.clone()));
@@ -111,6 +111,12 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<LiveOutcome> {
     sides.cases = pairing.cases.iter().map(|case| case.name.clone()).collect();
     sides.left_out.clone_from(&pairing.left_out);
     sides.outcome_only = pairing.outcome_only;
+    if sides.outcome_only {
+        if asked_to_stop == Some(Stop::Settled) {
+            return Err("a comparison with and without the skill is about the outcome, which only the end of a trial shows: leave out --stop settled".into());
+        }
+        run.settings.stop = Some(Stop::End);
+    }
     tell_of_gone(&begun, &pairing, run.settings.force)?;
     let earlier = Some(sides.max_trials).filter(|most| *most > 0);
     let most = request.max_trials.or(earlier).unwrap_or_else(|| sides.plan.default_limit(pairing.cases.len()));

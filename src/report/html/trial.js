@@ -113,8 +113,11 @@ function commandsView(trace) {
 
 function factsView(trace) {
   const { metrics } = trace;
-  const facts = [...trace.facts, ["time", duration(metrics.duration_ms)], ["commands", metrics.commands + ", " + metrics.effective_commands + " effective"]];
-  if (metrics.usage) facts.push(["tokens", count(metrics.usage.input_tokens) + " read, " + count(metrics.usage.output_tokens) + " written"]);
+  // A trial that ended early has lower bounds.
+  const least = metrics.settled ? "≥ " : "";
+  const usage = metrics.usage || (metrics.settled && metrics.usage_at_least);
+  const facts = [...trace.facts, ["time", least + duration(metrics.duration_ms)], ["commands", least + metrics.commands + ", " + metrics.effective_commands + " effective"]];
+  if (usage) facts.push(["tokens", least + count(usage.input_tokens) + " read, " + count(usage.output_tokens) + " written"]);
   if (metrics.usage && metrics.usage.cost_usd !== undefined) facts.push(["cost", dollars(metrics.usage.cost_usd)]);
   facts.push(["directory", trace.folder]);
   return el("section", { class: "later" }, el("h2", {}, "Facts"), el("dl", { class: "facts" }, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, shown(String(value)))])));

@@ -143,6 +143,7 @@ fn mark_answer(events: &mut Vec<TimelineEvent>, final_text: Option<&str>) {
 
 fn end(ending: &Ending, trace: &Trace) -> String {
     let mut text = match (ending.timed_out, ending.exit_code, ending.signal) {
+        _ if ending.settled => "ended because the verdict was settled,".to_owned(),
         (true, ..) => "ended by the timeout".to_owned(),
         (_, Some(code), _) => format!("exit status {code}"),
         (.., Some(signal)) => format!("ended by signal {signal}"),
@@ -151,7 +152,9 @@ fn end(ending: &Ending, trace: &Trace) -> String {
     let took = std::time::Duration::from_millis(ending.duration_ms).as_secs_f64();
     // Writing to a string cannot fail.
     let _ = write!(text, " after {took:.1} s");
-    let trouble = ending.trouble.as_ref().or(trace.trouble.as_ref()).map(ToString::to_string);
+    // What an agent reports while it is ended is no trouble.
+    let of_trace = trace.trouble.as_ref().filter(|_| !ending.settled);
+    let trouble = ending.trouble.as_ref().or(of_trace).map(ToString::to_string);
     let why = trace.stopped.map(|stop| stop.as_str().to_owned());
     for more in [why, trouble, ending.last_words.clone()].into_iter().flatten() {
         text.extend(["\n", &more]);

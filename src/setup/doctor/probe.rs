@@ -140,6 +140,7 @@ fn start(
         stderr: stderr.clone(),
         redactor: &Redactor::new([]),
         namespace,
+        settled: None,
     };
     let ending = process::run(&job, listener)?;
     let [stdout, stderr] =

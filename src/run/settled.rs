@@ -1,0 +1,91 @@
+//! Ends a trial as soon as its verdict is settled: grades what its agent has left so far by the code that grades whole
+//! trials, each time that the agent has written more.
+
+use std::fs::{self, File};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use crate::agent::trial_env::TrialEnv;
+use crate::agent::{self, Agent, Assignment};
+use crate::store::TrialFolder;
+use crate::text::redact::Redactor;
+use crate::trace::Trace;
+use crate::trace::exposure::Reference;
+
+/// How often the sizes of the files are read.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Grading takes at most one part in this many of an agent's time. Files are read as a whole each time, so the longer they
+/// are, the rarer that is.
+const SHARE_OF_TIME: u32 = 10;
+
+/// The most bytes that are read. The agent of a trial with more runs to its end.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// A trial whose agent is running.
+pub(super) struct RunningTrial<'a> {
+    pub assignment: &'a Assignment<'a>,
+    /// Where its evidence is stored so far.
+    pub folder: &'a TrialFolder,
+    pub redactor: &'a Redactor,
+    pub reference: &'a Reference,
+    /// Whether nothing that follows can change the verdict of a trial with this trace.
+    pub is_settled: &'a (dyn Fn(&Trace) -> bool + Sync),
+}
+
+impl RunningTrial<'_> {
+    /// Does `work`, in which the agent runs, and notifies `settled` once the verdict is settled.
+    pub(super) fn watched<T>(&self, settled: &Notify, work: impl FnOnce() -> T) -> T {
+        let (at_work, over) = channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let agent = agent::of(self.assignment.mode.agent);
+                let (mut session, mut bytes, mut wait) = (None, 0, POLL_INTERVAL);
+                // The sender is dropped when the work ends, even by a panic.
+                while over.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                    let before = bytes;
+                    bytes = self.bytes_written(agent, &mut session);
+                    if bytes == before {
+                        wait = POLL_INTERVAL;
+                        continue;
+                    }
+                    if bytes > MAX_BYTES {
+                        return;
+                    }
+                    let started = Instant::now();
+                    if self.is_settled_now(agent) {
+                        return settled.notify_one();
+                    }
+                    wait = POLL_INTERVAL.max(started.elapsed() * SHARE_OF_TIME);
+                }
+            });
+            let result = work();
+            drop(at_work);
+            result
+        })
+    }
+
+    /// The size of the agent's output and of its session file.
+    fn bytes_written(&self, agent: &dyn Agent, session: &mut Option<File>) -> u64 {
+        if session.is_none() {
+            *session = agent.session(self.assignment.trial_env);
+        }
+        let session = session.as_ref().and_then(|file| file.metadata().ok());
+        let files = [fs::metadata(self.folder.trace()).ok(), session];
+        files.into_iter().flatten().map(|file| file.len()).sum()
+    }
+
+    /// Stores the agent's evidence so far, which replaces that of an earlier call, and grades it. What cannot be read now may be
+    /// readable in the next call.
+    fn is_settled_now(&self, agent: &dyn Agent) -> bool {
+        let trial_env: &TrialEnv = self.assignment.trial_env;
+        let mask = |bytes: &[u8]| self.redactor.mask(bytes).into_owned();
+        let trace = agent
+            .keep_evidence(trial_env, self.folder.path(), &mask)
+            .and_then(|()| agent.decode(self.reference, self.folder.path()));
+        trace.is_ok_and(|trace| (self.is_settled)(&trace))
+    }
+}

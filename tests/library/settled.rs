@@ -1,0 +1,57 @@
+//! When the verdict of a trial is settled: every stored trace is cut after every event.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use skill_evals::cases::repository::{Layout, Repository, Scope};
+use skill_evals::run::skill_texts::TextReader;
+use skill_evals::settings::mode::{AgentKind, Delivery};
+use skill_evals::store;
+use skill_evals::trace::exposure::Reference;
+use skill_evals::trial::evidence::Meta;
+
+use crate::support::prefixes::{Settled, WholeTrial, meta, skill};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The directories in which `file` lies, anywhere in `folder`.
+fn with_file(folder: &Path, file: &str) -> Vec<PathBuf> {
+    let found = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().flatten();
+    let found = found.filter(|entry| entry.file_name() == file);
+    found.filter_map(|entry| Some(entry.path().parent()?.to_path_buf())).collect()
+}
+
+#[test]
+fn a_settled_verdict_of_a_stored_trace_is_the_verdict_at_its_end() {
+    for (kind, name) in [(AgentKind::Codex, "codex"), (AgentKind::ClaudeCli, "claude")] {
+        let mut all = Settled::default();
+        for folder in with_file(&root().join("tests/fixtures/traces").join(name), "trace.jsonl") {
+            for delivery in [Delivery::Native, Delivery::Mcp, Delivery::Both] {
+                let (meta, skill) = (meta(kind, delivery, "greeting"), skill("greeting"));
+                let trial = WholeTrial { folder: &folder, meta, skill: &skill, reference: &Reference::default() };
+                let settled = trial.check_every_prefix();
+                all = Settled { passed: all.passed + settled.passed, failed: all.failed + settled.failed };
+            }
+        }
+        assert!(all.passed > 100 && all.failed > 100, "{name}: {all:?}");
+    }
+}
+
+#[test]
+fn a_settled_verdict_of_a_recording_is_the_verdict_at_its_end() {
+    let catalog = Repository { root: root().to_path_buf() }.catalog(Layout::default(), Scope::All);
+    let texts = TextReader::default();
+    let mut all = Settled::default();
+    for folder in with_file(&root().join("evals/recordings"), "meta.json") {
+        let meta = fs::read(folder.join("meta.json")).expect("facts");
+        let meta: Meta = serde_json::from_slice(&meta).expect("facts");
+        let stored = store::recording(root(), &meta.id());
+        let reference = texts.reference(root(), &catalog, &meta, &stored);
+        let skill = catalog.skill(&meta.skill.slug).expect("the skill").skill();
+        let settled = WholeTrial { folder: &folder, meta, skill, reference: &reference }.check_every_prefix();
+        all = Settled { passed: all.passed + settled.passed, failed: all.failed + settled.failed };
+    }
+    assert!(all.passed > 1_000 && all.failed > 1_000, "{all:?}");
+}

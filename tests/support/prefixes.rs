@@ -1,0 +1,184 @@
+//! Cuts the evidence of a trial after every event, and holds that a verdict which is settled there is the verdict at the end.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+use skill_evals::agent;
+use skill_evals::cases::case::Case;
+use skill_evals::cases::case::fields::{self, CaseDraft};
+use skill_evals::checks::{self, Check, Subject};
+use skill_evals::grade::checks::{GENERAL, grade, is_settled};
+use skill_evals::settings::ActivationRule;
+use skill_evals::settings::mode::{AgentKind, Delivery};
+use skill_evals::skill::Skill;
+use skill_evals::text::diagnostic::SourceLocation;
+use skill_evals::trace::Trace;
+use skill_evals::trace::exposure::Reference;
+use skill_evals::trial::evidence::{Evidence, META_FORMAT, Meta};
+use skill_evals::trial::outcome::{Status, Verdict};
+
+/// The files of a trial that its agent writes while it works.
+const FILES: [&str; 4] = ["trace.jsonl", "rollout.jsonl", "session.jsonl", "subagents.jsonl"];
+
+/// The most combinations of cut files of one trial.
+const MOST: usize = 3_000;
+
+/// A trial to cut.
+pub struct WholeTrial<'a> {
+    pub folder: &'a Path,
+    pub meta: Meta,
+    pub skill: &'a Skill,
+    pub reference: &'a Reference,
+}
+
+/// How many settled verdicts there were among all prefixes.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Settled {
+    pub passed: usize,
+    pub failed: usize,
+}
+
+/// A skill of this name.
+pub fn skill(name: &str) -> Skill {
+    Skill {
+        name: name.to_owned(),
+        slug: name.to_owned(),
+        description: String::new(),
+        folder: format!("skills/{name}").into(),
+        user_only: false,
+        model_only: false,
+    }
+}
+
+/// The facts of a trial whose agent ended by itself.
+pub fn meta(kind: AgentKind, delivery: Delivery, skill: &str) -> Meta {
+    let meta = json!({
+        "format": META_FORMAT,
+        "run_id": "t",
+        "skill": { "name": skill, "slug": skill },
+        "case": { "id": "it", "prompt": "Greet Ada.", "sandbox": "read-only", "timeout_s": 60 },
+        "mode": "codex",
+        "trial": 1,
+        "agent": { "kind": kind },
+        "delivery": delivery,
+        "started": "2026-01-01T00:00:00Z",
+        "ending": { "exit_code": 0, "duration_ms": 1200 },
+        "inputs": {},
+        "files": [],
+    });
+    serde_json::from_value(meta).expect("facts")
+}
+
+/// What cases ask that a prefix can settle, alone and together.
+fn cases() -> Vec<Case> {
+    let asks = |column: &str, text: &str| {
+        let field = fields::all().find(|field| field.field().column == column).expect("a field");
+        let mut draft = CaseDraft::new("it", "it".to_owned(), SourceLocation::default());
+        draft.set(field, "", 0, field.field().form.read(column, text, text).expect("a value"));
+        draft.case.checks.pop().expect("a check")
+    };
+    let loads = || asks("expect_resource_load", "true");
+    let lists: Vec<Vec<Check>> = vec![
+        vec![checks::triggers(true)],
+        vec![checks::triggers(false)],
+        vec![checks::triggers(true), loads()],
+        vec![checks::triggers(true), checks::max_commands(0)],
+        vec![checks::triggers(false), checks::max_commands(1)],
+        vec![checks::triggers(true), asks("must_include", "Ahoy")],
+        vec![checks::triggers(true), asks("max_total_tokens", "1")],
+    ];
+    lists.into_iter().map(|checks| Case { id: "it".to_owned(), checks, ..Case::default() }).collect()
+}
+
+impl WholeTrial<'_> {
+    fn decode(&self, folder: &Path) -> Trace {
+        agent::of(self.meta.agent.kind).decode(self.reference, folder).expect("the files can be read")
+    }
+
+    /// Holds the property for every prefix.
+    pub fn check_every_prefix(&self) -> Settled {
+        let read = |name: &&str| fs::read(self.folder.join(name)).unwrap_or_default();
+        let files: Vec<(&str, Vec<Vec<u8>>)> = FILES
+            .iter()
+            .map(|name| (*name, read(name).split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()))
+            .filter(|(_, lines): &(_, Vec<_>)| !lines.is_empty())
+            .collect();
+        let (end, cases) = (self.decode(self.folder), cases());
+        let final_text = fs::read_to_string(self.folder.join("final.txt")).ok();
+        let all: usize = files.iter().map(|(_, lines)| lines.len() + 1).product();
+        // A step that shares no factor with the product visits combinations all over it.
+        let step = (all / MOST).max(1) | 1;
+        let prefix = tempfile::tempdir().expect("a directory");
+        let mut settled = Settled::default();
+        for number in (0..all).step_by(step) {
+            let mut rest = number;
+            for (at, (name, lines)) in files.iter().enumerate() {
+                let (whole, path) = (rest % (lines.len() + 1), prefix.path().join(name));
+                rest /= lines.len() + 1;
+                let mut text = lines[..whole].concat();
+                // Every other cut is within a line.
+                let partial = lines.get(whole).filter(|_| (number + at).is_multiple_of(2));
+                text.extend(partial.map(|line| &line[..line.len() / 2]).unwrap_or_default());
+                let _ = fs::remove_file(&path);
+                if !text.is_empty() {
+                    fs::write(&path, text).expect("a file");
+                }
+            }
+            let trace = self.decode(prefix.path());
+            if let Some(usage) = end.usage {
+                let (least, all) = (trace.usage_of_requests, usage);
+                let is_less = least.input_tokens <= all.input_tokens && least.output_tokens <= all.output_tokens;
+                assert!(is_less, "{}: {least:?} {all:?}", self.folder.display());
+            }
+            for case in &cases {
+                for rule in [ActivationRule::Content, ActivationRule::Tool] {
+                    self.check(case, rule, &trace, (&end, final_text.as_deref()), &mut settled);
+                }
+            }
+        }
+        settled
+    }
+
+    fn check(
+        &self,
+        case: &Case,
+        activation: ActivationRule,
+        trace: &Trace,
+        (end, final_text): (&Trace, Option<&str>),
+        settled: &mut Settled,
+    ) {
+        let so_far = Evidence { meta: &self.meta, trace, final_text: None };
+        let subject = Subject { skill: self.skill, schema: None, activation, evidence: &so_far };
+        if !is_settled(case, &subject, false) {
+            return;
+        }
+        // Stored as a trial that ended there, it has the verdict that settled it.
+        let mut meta = self.meta.clone();
+        meta.ending.settled = true;
+        meta.ending.exit_code = None;
+        meta.ending.signal = Some(15);
+        let stored = Evidence { meta: &meta, trace, final_text: None };
+        let stored = grade(case, &Subject { evidence: &stored, ..subject });
+        match stored.verdict {
+            Verdict::Pass => settled.passed += 1,
+            Verdict::Fail => settled.failed += 1,
+            other => panic!("{other}: {}: {case:#?} {stored:#?}", self.folder.display()),
+        }
+        let whole = Evidence { meta: &self.meta, trace: end, final_text };
+        let whole = grade(case, &Subject { evidence: &whole, ..subject });
+        let failed = whole.checks.iter().filter(|check| check.status == Status::Fail);
+        // What is asked about the agent's end is not asked of a trial that ends early.
+        let by_end_only =
+            failed.clone().count() > 0 && failed.clone().all(|check| GENERAL.contains(&check.id.as_str()));
+        assert!(
+            whole.verdict == stored.verdict
+                || whole.verdict == Verdict::Error
+                || (stored.verdict == Verdict::Pass && by_end_only),
+            "{}: settled as {}, ended as {}: {case:#?}\n{stored:#?}\n{whole:#?}",
+            self.folder.display(),
+            stored.verdict,
+            whole.verdict,
+        );
+    }
+}
