@@ -49,8 +49,10 @@ pub fn without_the_skill(verdict: Verdict, checks: &[(String, Status)]) -> Verdi
 pub fn is_settled(case: &Case, subject: &Subject<'_>, has_more: bool) -> bool {
     let Subject { skill, evidence, .. } = *subject;
     let trace = evidence.trace;
-    // An agent in trouble, or to which the skill was not offered as the mode says, measures nothing.
-    if trace.ended() || trace.trouble.is_some() || delivered(skill, evidence).0 != Status::Pass {
+    // An agent in trouble, or to which the skill was not offered as the mode says, measures nothing. What cannot be read now
+    // may be half of a line, or may mean something else once the session file shows more.
+    let is_measured = trace.trouble.is_none() && delivered(skill, evidence).0 == Status::Pass;
+    if trace.ended() || !is_measured || trace.gap().is_some() || trace.session_lags {
         return false;
     }
     let mut has_passed = false;

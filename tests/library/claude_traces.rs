@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::support::fixture::Fixture;
+use crate::support::prefixes;
 use serde_json::json;
 use skill_evals::agent;
 use skill_evals::agent::turns::TurnCounter;
@@ -352,6 +353,9 @@ fn with_files(trace: &[serde_json::Value], files: &[serde_json::Value]) -> Trace
     let text = |lines: &[serde_json::Value]| lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     fs::write(folder.path().join("trace.jsonl"), text(trace)).expect("a file");
     fs::write(folder.path().join("subagents.jsonl"), text(files)).expect("a file");
+    // The skill is offered: then a verdict may be settled.
+    let offered = text(trace).replace(r#""subtype":"init""#, r#""subtype":"init","skills":["greeting"]"#);
+    prefixes::check_files(AgentKind::ClaudeCli, &Reference::default(), [offered, String::new(), text(files)]);
     agent::of(AgentKind::ClaudeCli).decode(&Reference::default(), folder.path()).expect("the files can be read")
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::prefixes;
 use serde_json::{Value, json};
 use skill_evals::agent;
 use skill_evals::agent::turns::TurnCounter;
@@ -454,11 +455,15 @@ fn greeting() -> Reference {
 /// The trace of a run of an agent that has the skill `greeting`, also as its recording tells it.
 fn with_greeting(events: &[&str], own: &[&str], sub_agents: &[&str]) -> Trace {
     let folder = tempfile::tempdir().expect("a directory");
-    for (name, lines) in [("trace.jsonl", events), ("rollout.jsonl", own), ("subagents.jsonl", sub_agents)] {
-        fs::write(folder.path().join(name), lines.join("\n")).expect("a file");
+    let lines = |lines: &[&str]| lines.join("\n");
+    for (name, text) in [("trace.jsonl", events), ("rollout.jsonl", own), ("subagents.jsonl", sub_agents)] {
+        fs::write(folder.path().join(name), lines(text)).expect("a file");
     }
     let codex = agent::of(AgentKind::Codex);
     let trace = codex.decode(&greeting(), folder.path()).expect("a trace");
+    // Where nothing is said of it, the skill is offered: then a verdict may be settled.
+    let offered = lines(own).replace(BEGUN, OFFERED);
+    prefixes::check_files(AgentKind::Codex, &greeting(), [lines(events), offered, lines(sub_agents)]);
     for (name, content) in codex.recorded_evidence(folder.path(), &["greeting"]).expect("the files") {
         fs::write(folder.path().join(name), content).expect("a file");
     }

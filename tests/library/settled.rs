@@ -28,14 +28,13 @@ fn a_settled_verdict_of_a_stored_trace_is_the_verdict_at_its_end() {
     for (kind, name) in [(AgentKind::Codex, "codex"), (AgentKind::ClaudeCli, "claude")] {
         let mut all = Settled::default();
         for folder in with_file(&root().join("tests/fixtures/traces").join(name), "trace.jsonl") {
-            for delivery in [Delivery::Native, Delivery::Mcp, Delivery::Both] {
-                let (meta, skill) = (meta(kind, delivery, "greeting"), skill("greeting"));
-                let trial = WholeTrial { folder: &folder, meta, skill: &skill, reference: &Reference::default() };
-                let settled = trial.check_every_prefix();
-                all = Settled { passed: all.passed + settled.passed, failed: all.failed + settled.failed };
-            }
+            let metas = [Delivery::Native, Delivery::Mcp, Delivery::Both].map(|how| meta(kind, how, "greeting"));
+            let (metas, skill) = (metas.to_vec(), skill("greeting"));
+            let trial = WholeTrial { folder: &folder, metas, skill: &skill, reference: &Reference::default() };
+            let settled = trial.check_every_prefix();
+            all = Settled { passed: all.passed + settled.passed, failed: all.failed + settled.failed };
         }
-        assert!(all.passed > 100 && all.failed > 100, "{name}: {all:?}");
+        assert!(all.passed > 30 && all.failed > 100, "{name}: {all:?}");
     }
 }
 
@@ -50,7 +49,8 @@ fn a_settled_verdict_of_a_recording_is_the_verdict_at_its_end() {
         let stored = store::recording(root(), &meta.id());
         let reference = texts.reference(root(), &catalog, &meta, &stored);
         let skill = catalog.skill(&meta.skill.slug).expect("the skill").skill();
-        let settled = WholeTrial { folder: &folder, meta, skill, reference: &reference }.check_every_prefix();
+        let settled =
+            WholeTrial { folder: &folder, metas: vec![meta], skill, reference: &reference }.check_every_prefix();
         all = Settled { passed: all.passed + settled.passed, failed: all.failed + settled.failed };
     }
     assert!(all.passed > 1_000 && all.failed > 1_000, "{all:?}");

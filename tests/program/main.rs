@@ -29,6 +29,7 @@ mod report;
 mod resume;
 mod run_folders;
 mod runner;
+mod settled;
 mod show;
 #[path = "../support/mod.rs"]
 mod support;

@@ -15,6 +15,7 @@ pub struct Fixture {
 }
 
 /// How a run of the program ended.
+#[derive(Debug)]
 pub struct Ran {
     pub code: i32,
     pub stdout: String,

@@ -22,12 +22,13 @@ use skill_evals::trial::outcome::{Status, Verdict};
 const FILES: [&str; 4] = ["trace.jsonl", "rollout.jsonl", "session.jsonl", "subagents.jsonl"];
 
 /// The most combinations of cut files of one trial.
-const MOST: usize = 3_000;
+const MOST: usize = 200;
 
 /// A trial to cut.
 pub struct WholeTrial<'a> {
     pub folder: &'a Path,
-    pub meta: Meta,
+    /// Its facts, in every way in which they may be.
+    pub metas: Vec<Meta>,
     pub skill: &'a Skill,
     pub reference: &'a Reference,
 }
@@ -37,6 +38,17 @@ pub struct WholeTrial<'a> {
 pub struct Settled {
     pub passed: usize,
     pub failed: usize,
+}
+
+/// Holds the property for the events, the session and the sub-agents' sessions of an agent that has the skill `greeting`.
+pub fn check_files(kind: AgentKind, reference: &Reference, files: [String; 3]) -> Settled {
+    let folder = tempfile::tempdir().expect("a directory");
+    let session = if kind == AgentKind::Codex { "rollout.jsonl" } else { "session.jsonl" };
+    for (name, text) in ["trace.jsonl", session, "subagents.jsonl"].into_iter().zip(files) {
+        fs::write(folder.path().join(name), text).expect("a file");
+    }
+    let metas = [Delivery::Native, Delivery::Mcp].map(|delivery| meta(kind, delivery, "greeting")).to_vec();
+    WholeTrial { folder: folder.path(), metas, skill: &skill("greeting"), reference }.check_every_prefix()
 }
 
 /// A skill of this name.
@@ -93,7 +105,7 @@ fn cases() -> Vec<Case> {
 
 impl WholeTrial<'_> {
     fn decode(&self, folder: &Path) -> Trace {
-        agent::of(self.meta.agent.kind).decode(self.reference, folder).expect("the files can be read")
+        agent::of(self.metas[0].agent.kind).decode(self.reference, folder).expect("the files can be read")
     }
 
     /// Holds the property for every prefix.
@@ -112,13 +124,14 @@ impl WholeTrial<'_> {
         let prefix = tempfile::tempdir().expect("a directory");
         let mut settled = Settled::default();
         for number in (0..all).step_by(step) {
+            let cuts_within = number % 3 == 0;
             let mut rest = number;
             for (at, (name, lines)) in files.iter().enumerate() {
                 let (whole, path) = (rest % (lines.len() + 1), prefix.path().join(name));
                 rest /= lines.len() + 1;
                 let mut text = lines[..whole].concat();
-                // Every other cut is within a line.
-                let partial = lines.get(whole).filter(|_| (number + at).is_multiple_of(2));
+                // Some cuts are within a line.
+                let partial = lines.get(whole).filter(|_| cuts_within && (number / 3 + at) % 2 == 0);
                 text.extend(partial.map(|line| &line[..line.len() / 2]).unwrap_or_default());
                 let _ = fs::remove_file(&path);
                 if !text.is_empty() {
@@ -133,7 +146,9 @@ impl WholeTrial<'_> {
             }
             for case in &cases {
                 for rule in [ActivationRule::Content, ActivationRule::Tool] {
-                    self.check(case, rule, &trace, (&end, final_text.as_deref()), &mut settled);
+                    for meta in &self.metas {
+                        self.check(meta, (case, rule), &trace, (&end, final_text.as_deref()), &mut settled);
+                    }
                 }
             }
         }
@@ -142,30 +157,29 @@ impl WholeTrial<'_> {
 
     fn check(
         &self,
-        case: &Case,
-        activation: ActivationRule,
+        meta: &Meta,
+        (case, activation): (&Case, ActivationRule),
         trace: &Trace,
         (end, final_text): (&Trace, Option<&str>),
         settled: &mut Settled,
     ) {
-        let so_far = Evidence { meta: &self.meta, trace, final_text: None };
+        let so_far = Evidence { meta, trace, final_text: None };
         let subject = Subject { skill: self.skill, schema: None, activation, evidence: &so_far };
         if !is_settled(case, &subject, false) {
             return;
         }
         // Stored as a trial that ended there, it has the verdict that settled it.
-        let mut meta = self.meta.clone();
-        meta.ending.settled = true;
-        meta.ending.exit_code = None;
-        meta.ending.signal = Some(15);
-        let stored = Evidence { meta: &meta, trace, final_text: None };
+        let mut ended = meta.clone();
+        ended.ending.settled = true;
+        ended.ending.exit_code = Some(143);
+        let stored = Evidence { meta: &ended, trace, final_text: None };
         let stored = grade(case, &Subject { evidence: &stored, ..subject });
         match stored.verdict {
             Verdict::Pass => settled.passed += 1,
             Verdict::Fail => settled.failed += 1,
             other => panic!("{other}: {}: {case:#?} {stored:#?}", self.folder.display()),
         }
-        let whole = Evidence { meta: &self.meta, trace: end, final_text };
+        let whole = Evidence { meta, trace: end, final_text };
         let whole = grade(case, &Subject { evidence: &whole, ..subject });
         let failed = whole.checks.iter().filter(|check| check.status == Status::Fail);
         // What is asked about the agent's end is not asked of a trial that ends early.

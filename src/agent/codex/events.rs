@@ -119,9 +119,9 @@ pub(super) struct EventDecoder<'a, 's> {
     /// The sum over the turns; `None` after a turn with an unreadable number.
     usage: Option<Usage>,
     open: OpenCalls,
-    /// How many commands the rollout must have, too.
+    /// How many commands ended. A rollout with a conversation must have them, too.
     commands: usize,
-    /// How many calls of tools of MCP servers the rollout must have, too.
+    /// How many calls of tools of MCP servers ended. A rollout with such calls must have them, too.
     mcp_calls: usize,
 }
 
@@ -220,6 +220,8 @@ impl<'a, 's> EventDecoder<'a, 's> {
             let _ = self.open.answered(&mut self.recorder.trace, "", id);
             self.update_waiting();
         }
+        self.commands += usize::from(item.kind == "command_execution");
+        self.mcp_calls += usize::from(item.kind == "mcp_tool_call");
         let trace = &mut self.recorder.trace;
         match item.kind.as_str() {
             "agent_message" => {
@@ -230,16 +232,14 @@ impl<'a, 's> EventDecoder<'a, 's> {
                 }
                 trace.final_message = Some(text);
             }
-            "command_execution" if self.facts.conversation => self.commands += 1,
-            "command_execution" => {
+            "command_execution" if !self.facts.conversation => {
                 let (command, exit_code) = (item.command.unwrap_or_default(), item.exit_code.0);
                 self.recorder.wrote(&command);
                 let output = item.aggregated_output.unwrap_or_default();
                 let call = EndedCall { tool: String::new(), input: String::new(), output, failed: false };
                 self.recorder.ended(call, ToolUse::Shell { command, exit_code });
             }
-            "mcp_tool_call" if self.facts.mcp_calls > 0 => self.mcp_calls += 1,
-            "mcp_tool_call" => self.mcp_call(item),
+            "mcp_tool_call" if self.facts.mcp_calls == 0 => self.mcp_call(item),
             "collab_tool_call" => {
                 let name = item.tool.unwrap_or_default();
                 let failed = item.status.0.as_deref() == Some("failed");
@@ -258,7 +258,7 @@ impl<'a, 's> EventDecoder<'a, 's> {
                 trace.push(Step::Tool { name: "web_search".to_owned(), input, output: String::new(), failed: false });
             }
             "reasoning" if !self.facts.thoughts => trace.thought(item.text),
-            "reasoning" | "todo_list" => {}
+            "command_execution" | "mcp_tool_call" | "reasoning" | "todo_list" => {}
             other => trace.unknown_event(&format!("item {other}"), line),
         }
     }
@@ -290,10 +290,14 @@ impl<'a, 's> EventDecoder<'a, 's> {
     /// Adds what only the rollouts of sub-agents report.
     pub(super) fn finish(self, sub_agents: &RolloutFacts) {
         let (trace, facts) = (&mut self.recorder.trace, &self.facts);
-        if self.commands > facts.shell_calls {
+        let lacks_command = self.commands > facts.shell_calls;
+        let lacks_call = self.mcp_calls > facts.mcp_calls;
+        let lacks_answer = !facts.conversation && trace.progress >= AgentProgress::Answering;
+        trace.session_lags = lacks_command || lacks_call || lacks_answer;
+        if lacks_command && facts.conversation {
             trace.lose("a command that the events tell of and the rollout does not");
         }
-        if self.mcp_calls > facts.mcp_calls {
+        if lacks_call && facts.mcp_calls > 0 {
             trace.lose("a call of an MCP server's tool that the events tell of and the rollout does not");
         }
         if !facts.spawned.iter().chain(&sub_agents.spawned).all(|id| sub_agents.threads.contains(id)) {
