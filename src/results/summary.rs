@@ -174,6 +174,7 @@ impl TrialCounts {
             failed: self.failed + other.failed,
             errors: self.errors + other.errors,
             unscored: self.unscored + other.unscored,
+            settled: self.settled + other.settled,
             duration_ms: self.duration_ms + other.duration_ms,
             spent: self.spent.and(other.spent),
             retries: self.retries + other.retries,

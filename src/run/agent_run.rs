@@ -13,7 +13,7 @@ use crate::files::at::At;
 use crate::process::{self, Job, OutputListener, Reply};
 use crate::run::changes::made_during;
 use crate::run::live::Redactors;
-use crate::run::settled::RunningTrial;
+use crate::run::settled::{EvidenceSoFar, OutputSoFar, RunningTrial};
 use crate::run::silence::SilenceTimer;
 use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
@@ -114,6 +114,8 @@ impl AgentRun {
             }
         }
         let notify = Notify::new();
+        let so_far = is_settled.map(|_| EvidenceSoFar::new(folder)).transpose();
+        let (so_far, output) = so_far.at(folder.path()).map_err(|error| disk(&error))?.unzip();
         let job = Job {
             namespace: command.sandbox.is_some(),
             program: command.program,
@@ -134,14 +136,15 @@ impl AgentRun {
             redactor: &self.redactor,
             dialogue: command.dialogue,
             silence: SilenceTimer::new(timeout),
+            output,
         };
         let mut run = || made_during(assignment, || process::run(&job, &mut listener));
-        let (ending, changes) = match is_settled {
-            Some(is_settled) => {
+        let (ending, changes) = match is_settled.zip(so_far.as_ref()) {
+            Some((is_settled, so_far)) => {
                 let is_settled = |trace: &Trace| is_settled(self.server.as_ref(), trace);
-                let trial =
-                    RunningTrial { assignment, folder, redactor: &self.redactor, reference, is_settled: &is_settled };
-                trial.watched(&notify, run)
+                let is_settled = &is_settled;
+                RunningTrial { assignment, so_far, redactor: &self.redactor, reference, is_settled }
+                    .watched(&notify, run)
             }
             None => run(),
         };
@@ -197,6 +200,8 @@ struct TraceListener<'a> {
     redactor: &'a Redactor,
     dialogue: Option<Box<dyn OutputListener>>,
     silence: SilenceTimer,
+    /// A copy of the output, for a trial that may end early.
+    output: Option<OutputSoFar>,
 }
 
 impl OutputListener for TraceListener<'_> {
@@ -208,8 +213,12 @@ impl OutputListener for TraceListener<'_> {
         let agent = agent::of(self.agent);
         let work = agent.work(line);
         self.silence.broken(work);
-        if let Some(description) = agent.describe(&self.redactor.mask(line)) {
+        let masked = self.redactor.mask(line);
+        if let Some(description) = agent.describe(&masked) {
             (self.on_progress)(description);
+        }
+        if let Some(output) = &mut self.output {
+            output.add(&masked);
         }
         let mut reply = self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.line(line));
         reply.over |= work == WorkOwner::End;
@@ -220,6 +229,9 @@ impl OutputListener for TraceListener<'_> {
 
     fn long_line(&mut self, start: &[u8]) -> Reply {
         self.silence.broken(WorkOwner::Other);
+        if let Some(output) = &mut self.output {
+            output.add(b"a line that is too long to be read");
+        }
         self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.long_line(start))
     }
 }

@@ -1,11 +1,13 @@
 //! Ends a trial as soon as its verdict is settled: grades what its agent has left so far by the code that grades whole
 //! trials, each time that the agent has written more.
 
-use std::fs::{self, File};
+use std::fs::File;
+use std::io::{self, Write};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
 use tokio::sync::Notify;
 
 use crate::agent::trial_env::TrialEnv;
@@ -25,11 +27,35 @@ const SHARE_OF_TIME: u32 = 10;
 /// The most bytes that are read. The agent of a trial with more runs to its end.
 const MAX_BYTES: u64 = 64 << 20;
 
+/// Its file with the agent's output, as for whole trials.
+const TRACE: &str = "trace.jsonl";
+
+/// A copy of what a running agent has left so far, in a directory that is removed with its value. The stored output itself ends
+/// within a line, since masking holds back its last bytes.
+pub(super) struct EvidenceSoFar(TempDir);
+
+impl EvidenceSoFar {
+    pub(super) fn new(folder: &TrialFolder) -> io::Result<(Self, OutputSoFar)> {
+        let directory = tempfile::Builder::new().prefix(".so-far-").tempdir_in(folder.path())?;
+        let output = File::create(directory.path().join(TRACE))?;
+        Ok((Self(directory), OutputSoFar(output)))
+    }
+}
+
+/// Where the lines of the output go.
+pub(super) struct OutputSoFar(File);
+
+impl OutputSoFar {
+    /// Adds a whole line, masked. Without it the trial just runs on.
+    pub(super) fn add(&mut self, line: &[u8]) {
+        let _ = self.0.write_all(&[line, b"\n"].concat());
+    }
+}
+
 /// A trial whose agent is running.
 pub(super) struct RunningTrial<'a> {
     pub assignment: &'a Assignment<'a>,
-    /// Where its evidence is stored so far.
-    pub folder: &'a TrialFolder,
+    pub so_far: &'a EvidenceSoFar,
     pub redactor: &'a Redactor,
     pub reference: &'a Reference,
     /// Whether nothing that follows can change the verdict of a trial with this trace.
@@ -74,7 +100,8 @@ impl RunningTrial<'_> {
             *session = agent.session(self.assignment.trial_env);
         }
         let session = session.as_ref().and_then(|file| file.metadata().ok());
-        let files = [fs::metadata(self.folder.trace()).ok(), session];
+        let output = self.so_far.0.path().join(TRACE).metadata().ok();
+        let files = [output, session];
         files.into_iter().flatten().map(|file| file.len()).sum()
     }
 
@@ -84,8 +111,8 @@ impl RunningTrial<'_> {
         let trial_env: &TrialEnv = self.assignment.trial_env;
         let mask = |bytes: &[u8]| self.redactor.mask(bytes).into_owned();
         let trace = agent
-            .keep_evidence(trial_env, self.folder.path(), &mask)
-            .and_then(|()| agent.decode(self.reference, self.folder.path()));
+            .keep_evidence(trial_env, self.so_far.0.path(), &mask)
+            .and_then(|()| agent.decode(self.reference, self.so_far.0.path()));
         trace.is_ok_and(|trace| (self.is_settled)(&trace))
     }
 }

@@ -158,7 +158,7 @@ fn figures(html: &mut String, overview: &Overview<'_>) {
             figure(html, class, name, &format!("<b>{count}</b>"));
         }
     }
-    let time = table::agent_time(total);
+    let time = table::agent_time(&total);
     figure(html, "", "agent time", &format!("<b>{time}</b>"));
     if let Some(tokens) = total.spent.tokens {
         let least = if total.spent.tokens_incomplete { "at least " } else { "" };
