@@ -242,7 +242,12 @@ fn comparisons_and_tests_tell_of_a_missing_login_too_and_name_the_agent_that_is_
     let machine = Machine::with_agents().variable("ANTHROPIC_API_KEY", "k");
     machine.write("clone/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Other.\n---\n");
     let compare = machine.run(&["compare", "HEAD", "--skill", "pdf"]);
-    assert!(compare.code == 2 && compare.stderr.contains("codex has no credentials"), "{}{}", compare.stdout, compare.stderr);
+    assert!(
+        compare.code == 2 && compare.stderr.contains("codex has no credentials"),
+        "{}{}",
+        compare.stdout,
+        compare.stderr
+    );
     assert!(compare.stderr.contains("--mode native"), "{}", compare.stderr);
     let machine = machine.variable("SKILL_EVALS_LIVE", "1");
     let tests = machine.run(&["harness", "pdf"]);

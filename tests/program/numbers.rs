@@ -212,9 +212,8 @@ fn the_sides_of_a_comparison_are_counted_apart_and_run_in_pairs_only() {
         ran.stdout.lines().any(|line| line.starts_with(start) && line.ends_with("cases weighted equally"))
     };
     assert!(line("codex: ") && line("codex.again: "), "{}", ran.stdout);
-    let counts = |start: &str| {
-        ran.stdout.lines().any(|line| line.starts_with(start) && line.contains(" of 2 cases passed"))
-    };
+    let counts =
+        |start: &str| ran.stdout.lines().any(|line| line.starts_with(start) && line.contains(" of 2 cases passed"));
     assert!(counts("codex: ") && counts("codex.again: "), "{}", ran.stdout);
     assert!(
         ran.stdout.contains("have no pass rate together; how they differ: skill-evals compare r\n"),
