@@ -6,23 +6,26 @@ use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use super::Cli;
 
 /// Options, each with its names in other programs.
-const OPTIONS: [(&str, &[&str]); 6] = [
+const OPTIONS: [(&str, &[&str]); 7] = [
     ("--trials", &["--repeat", "--repeats", "--repetitions", "--runs", "--times", "--count", "--epochs", "--samples"]),
     ("--jobs", &["--parallel", "--concurrency", "--threads", "--workers", "--test-threads"]),
     ("--case", &["--filter", "--only", "--grep", "--test", "--id"]),
     ("--root", &["--dir", "--directory", "--cwd", "--path", "--repo"]),
     ("--failed", &["--rerun", "--rerun-failed", "--last-failed"]),
+    ("--shard", &["--partition", "--shards", "--split"]),
     ("--max-cost-usd", &["--budget", "--cost", "--max-cost", "--max-budget-usd"]),
 ];
 
 /// Commands, each with its names in other programs.
-const COMMANDS: [(&str, &[&str]); 7] = [
-    ("run", &["test", "tests", "eval", "evals", "execute", "start", "watch"]),
+const COMMANDS: [(&str, &[&str]); 9] = [
+    ("run", &["test", "tests", "eval", "evals", "execute", "start"]),
     ("run --replay", &["replay"]),
+    ("run --watch", &["watch"]),
     ("run --stale", &["rerun"]),
     ("lint", &["check", "validate", "verify"]),
     ("compare", &["diff", "bench", "benchmark"]),
     ("show", &["view", "inspect", "trace"]),
+    ("merge", &["join", "combine"]),
     ("init", &["new", "setup", "create"]),
 ];
 

@@ -1,9 +1,12 @@
 //! Tells whether a file has changed, without reading it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use nix::sys::stat::FileStat;
+use walkdir::WalkDir;
 
 /// Metadata that changes with the content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,5 +37,32 @@ impl Stamp {
             modified: (found.st_mtime, found.st_mtime_nsec),
             changed: (found.st_ctime, found.st_ctime_nsec),
         }
+    }
+}
+
+/// The stamps of all files in some directories.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stamps(BTreeMap<PathBuf, Stamp>);
+
+impl Stamps {
+    /// Those of the files in `places`, which are directories and files, without what is in directories that `is_skipped`.
+    pub fn of(places: &BTreeSet<PathBuf>, is_skipped: impl Fn(&Path) -> bool) -> Self {
+        let mut stamps = BTreeMap::new();
+        for place in places {
+            let walk = WalkDir::new(place).into_iter().filter_entry(|entry| !is_skipped(entry.path()));
+            // What cannot be read has no stamp until it can be.
+            for entry in walk.flatten().filter(|entry| !entry.file_type().is_dir()) {
+                if let Ok(metadata) = entry.metadata() {
+                    stamps.insert(entry.into_path(), Stamp::of(&metadata));
+                }
+            }
+        }
+        Self(stamps)
+    }
+
+    /// The files that are new, gone or changed since `earlier`.
+    pub fn changed_since<'a>(&'a self, earlier: &'a Self) -> Vec<&'a PathBuf> {
+        let paths: BTreeSet<&PathBuf> = self.0.keys().chain(earlier.0.keys()).collect();
+        paths.into_iter().filter(|path| self.0.get(*path) != earlier.0.get(*path)).collect()
     }
 }

@@ -31,7 +31,7 @@ pub fn of(run: &RunContext, planned: &TestCase, opened: &[String]) -> CaseDigest
 
 fn checks(run: &RunContext, planned: &TestCase, case: &Case) -> String {
     let settings = &run.settings;
-    let mut text = format!("{:?}\n", run.repetition(&planned.found));
+    let mut text = format!("{}\n", run.repetition(&planned.found).threshold);
     let activation = case.activation.or_else(|| settings.activation_for(&case.skill, &planned.mode.name));
     let _ = writeln!(text, "{} {:?} {:?}", case.should_trigger, activation, case.default_activation);
     let _ = writeln!(text, "{} {:?} {:?}", case.judge, settings.judge, case.timeout.unwrap_or(settings.timeout));

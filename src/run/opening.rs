@@ -80,7 +80,10 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), String> {
     if let Some(record) = &mut record {
         record.planned = planned;
         if let Some(whole) = &run.whole_plan {
-            let cases: Vec<ShardedCase> = whole.entries.iter().map(|entry| case_digests::sharded(run, entry)).collect();
+            let mut cases: Vec<ShardedCase> =
+                whole.entries.iter().map(|entry| case_digests::sharded(run, entry)).collect();
+            // The order of the files decides nothing.
+            cases.sort_by(|a, b| a.case.cmp(&b.case));
             record.all_cases = Some(folder.write_all_cases(&cases).map_err(trouble)?);
         }
     }

@@ -30,7 +30,9 @@ mod resume;
 mod run_folders;
 mod runner;
 mod settled;
+mod shards;
 mod show;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminal;
+mod watch;

@@ -17,12 +17,12 @@ fn settings(line: &str) -> Fixture {
 /// What is typed, the exit code, and the words of the answer.
 type Mistake = (&'static [&'static str], i32, &'static [&'static str]);
 
-const MISTAKES: [Mistake; 65] = [
+const MISTAKES: [Mistake; 77] = [
     // Commands.
     (&["test"], 2, &["unrecognized subcommand 'test'", "'run'"]),
     (&["eval"], 2, &["'run'"]),
     (&["evals"], 2, &["'run'"]),
-    (&["watch"], 2, &["'run'"]),
+    (&["watch"], 2, &["'run --watch'"]),
     (&["replay"], 2, &["'run --replay'"]),
     (&["rerun"], 2, &["'run --stale'"]),
     (&["check"], 2, &["'lint'"]),
@@ -52,6 +52,18 @@ const MISTAKES: [Mistake; 65] = [
     (&["run", "--replay", "--write-progress", "--run-id", "a/b"], 2, &["the run id \"a/b\""]),
     (&["run", "--replay", "--record"], 2, &["--record"]),
     (&["run", "--root", "nowhere"], 2, &["no skills found in", "nowhere", "--root"]),
+    (&["run", "--shard", "0/4"], 2, &["invalid value '0/4' for '--shard <M/N>': expected M/N, for example 2/8"]),
+    (&["run", "--shard", "5/4"], 2, &["expected M/N", "M is 1 to N"]),
+    (&["run", "--shard", "a/b"], 2, &["expected M/N"]),
+    (&["list", "--shard", "1"], 2, &["expected M/N, for example 2/8: the second of eight shards"]),
+    (&["run", "--shard", "1/4"], 2, &["shard 1/4 needs the id of the whole run: give every shard the same --run-id"]),
+    (&["merge", "nightly"], 2, &["--into <RUN-ID>"]),
+    (&["merge", "nightly", "--into", "all"], 2, &["unknown run `nightly`"]),
+    (&["run", "--partition", "1/2"], 2, &["'--shard'"]),
+    (&["run", "--watch", "--record"], 2, &["--watch=live"]),
+    (&["run", "--watch=always"], 2, &["replay, live"]),
+    (&["run", "--watch", "--resume"], 2, &["cannot be used with"]),
+    (&["join"], 2, &["'merge'"]),
     // Names.
     (
         &["run", "--mode", "claude", "--dry-run"],

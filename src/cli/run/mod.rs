@@ -1,5 +1,7 @@
 //! `skill-evals run`.
 
+mod watch;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,7 +16,7 @@ use super::start::{self, StartArgs};
 use super::{CliResult, CliResultOf, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::export::ExportArgs;
+use crate::cli::export::{ExportArgs, IN_PLACE};
 use crate::cli::next::after_built_in;
 use crate::cli::output::{stderr, stdout, text_stdout};
 use crate::cli::terminal::Terminal;
@@ -69,6 +71,10 @@ pub struct RunArgs {
     /// With --replay: fail for a case without a recording [default: if the variable CI is set]
     #[arg(long, requires = "replay")]
     require_recordings: bool,
+    /// Stay, and run what each edit touches: replay it, or with =live also run agents for what is stale or not recorded
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = watch::REPLAY)]
+    #[arg(value_parser = [watch::REPLAY, watch::LIVE], conflicts_with_all = WITHOUT_WATCH)]
+    watch: Option<String>,
     /// Store the run for --replay too; a live run is always stored
     #[arg(long)]
     write_progress: bool,
@@ -78,6 +84,23 @@ pub struct RunArgs {
     #[command(flatten)]
     exports: ExportArgs,
 }
+
+/// Options of one run, which watching has none of.
+const WITHOUT_WATCH: [&str; 13] = [
+    "resume",
+    "failed",
+    "stale",
+    "aged",
+    "shard",
+    "run_id",
+    "background",
+    "dry_run",
+    "write_progress",
+    "junit",
+    "github",
+    "quiet",
+    IN_PLACE,
+];
 
 /// Options that decide what is measured. A resumed run keeps those of its first part.
 #[derive(Args)]
@@ -117,6 +140,9 @@ impl ChoiceArgs {
 }
 
 pub fn run(args: &RunArgs) -> CliResult {
+    if let Some(how) = &args.watch {
+        return watch::watch(args, how == watch::LIVE);
+    }
     if let Some(name) = args.exports.file_is_output() {
         return Err(format!("--{name} needs a file here: `skill-evals summary RUN --{name} -` prints it").into());
     }
@@ -381,7 +407,7 @@ fn print(
     let mut out = text_stdout();
     let closing = table::closing(summary, paint);
     let time = table::clock(start.elapsed());
-    if args.start.quiet {
+    if args.start.quiet || args.watch.is_some() {
         writeln!(out, "{closing}")?;
     } else if args.prints_details() {
         let compared = comparison::comparison(&compared_outcomes(outcomes, args.verbose), modes, paint);

@@ -1,0 +1,364 @@
+//! A run in shards: every case runs in one of them, and merged they are the run that one process would have made.
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::Path;
+
+use crate::support::fixture::{Fixture, Ran};
+use crate::support::live::wait_until;
+use crate::support::stub::{ANSWER, Stub, in_own_group};
+use serde_json::{Value, json};
+
+/// Twelve cases: most pass, two fail, one measures nothing.
+fn mixed() -> Stub {
+    let say_no = ANSWER.replace("Done", "No");
+    let stub = Stub::new(0, &format!("case \"$prompt\" in *3|*8) {say_no} exit 0;; *5) exit 7;; esac"));
+    let rows: String = (0..12).map(|index| format!("c{index},false,Prompt {index},Done\n")).collect();
+    let table = format!("id,should_trigger,prompt,must_include\n{rows}");
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), table).expect("cases");
+    stub
+}
+
+/// Runs all shards of the run `id` at once.
+fn run_shards(stub: &Stub, id: &str, of: u32, more: &[&str]) {
+    let shards: Vec<String> = (1..=of).map(|number| format!("{number}/{of}")).collect();
+    let start = |shard: &String| stub.start(&[&["run", "--run-id", id, "--shard", shard], more].concat());
+    let children: Vec<_> = shards.iter().map(start).collect();
+    for child in children {
+        let output = child.wait_with_output().expect("an end");
+        assert!(output.status.code().is_some_and(|code| code != 2), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// The value without the names of runs and the times, which differ from run to run.
+fn figures(mut value: Value) -> Value {
+    fn clear(value: &mut Value) {
+        match value {
+            Value::Object(map) => {
+                map.retain(|key, _| key != "duration_ms" && key != "runs");
+                map.values_mut().for_each(clear);
+            }
+            Value::Array(items) => items.iter_mut().for_each(clear),
+            // Sums of dollars in another order.
+            Value::Number(number) if number.is_f64() => {
+                *value = json!((number.as_f64().unwrap_or_default() * 1e9).round());
+            }
+            _ => {}
+        }
+    }
+    clear(&mut value);
+    value
+}
+
+fn json_of(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}{}", ran.stdout, ran.stderr))
+}
+
+fn names_in(runs: &Path) -> Vec<String> {
+    let entries = fs::read_dir(runs).expect("runs").flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn merged_shards_are_the_run_that_one_process_would_have_made() {
+    let stub = mixed();
+    stub.settings("trials = 2");
+    assert_eq!(stub.run(&["run", "--run-id", "whole"]).code, 1);
+    run_shards(&stub, "parts", 4, &[]);
+    assert_eq!(stub.starts().len(), 48, "every trial of every case ran once in each run");
+    // Before they are merged, the shards can be read as they are.
+    let summary = |names: &[&str]| figures(json_of(&stub.run(&[&["summary", "--json"], names].concat())));
+    let whole = summary(&["whole"]);
+    assert_eq!(summary(&["parts"]), whole);
+    assert_eq!(
+        json_of(&stub.run(&["status", "--run-id", "parts", "--json"]))["runs"].as_array().map(Vec::len),
+        Some(4)
+    );
+
+    let merged = stub.run(&["merge", "parts", "--into", "parts"]);
+    assert_eq!(
+        (merged.code, merged.stdout.as_str()),
+        (0, "artifacts/skill-evals/parts: 24 trials of 4 shards\n"),
+        "{}",
+        merged.stderr
+    );
+    assert_eq!(summary(&["parts"]), whole);
+    assert_eq!(figures(stub.json("parts", "summary.json")), figures(stub.json("whole", "summary.json")));
+    let status = |id: &str| {
+        let mut status = json_of(&stub.run(&["status", "--run-id", id, "--json"]));
+        status["id"].take();
+        status["pid"].take();
+        figures(status)
+    };
+    assert_eq!(status("parts"), status("whole"));
+    let compared = json_of(&stub.run(&["compare", "whole", "parts", "--json"]));
+    let sides = ["baseline", "candidate"].map(|side| compared["comparison"][side].clone());
+    assert!(sides[0].is_object() && sides[0] == sides[1], "{sides:?}");
+    assert_eq!(stub.run(&["show", "c3", "--run", "parts"]).code, stub.run(&["show", "c3", "--run", "whole"]).code);
+    let report = stub.run(&["report", "parts"]);
+    assert!(report.stdout.contains("24 trials"), "{}{}", report.stdout, report.stderr);
+    let graded = stub.run(&["grade", "parts", "--json"]);
+    assert_eq!(json_of(&graded)["trials"].as_array().map(Vec::len), Some(24));
+    let recorded = stub.run(&["record", "parts", "c0"]);
+    assert_eq!(recorded.code, 0, "{}{}", recorded.stdout, recorded.stderr);
+}
+
+#[test]
+fn a_merge_is_made_again_with_what_the_shards_have_then() {
+    let stub = mixed();
+    run_shards(&stub, "r", 3, &[]);
+    let merge = || stub.run(&["merge", "r", "--into", "r"]);
+    assert_eq!(merge().code, 0);
+    let first = stub.json("r", "summary.json");
+    assert_eq!(merge().code, 0);
+    assert_eq!(stub.json("r", "summary.json"), first);
+    // The case that measured nothing is measured in its shard.
+    stub.body("");
+    for number in 1..=3 {
+        let shard = format!("{number}/3");
+        assert!(stub.run(&["run", "--resume", "--run-id", "r", "--shard", &shard]).code != 2);
+    }
+    assert_eq!(stub.starts().len(), 13);
+    assert_eq!(merge().code, 0);
+    assert_eq!((&first["total"]["errors"], &stub.json("r", "summary.json")["total"]["errors"]), (&json!(1), &json!(0)));
+    assert_eq!(stub.json("r", "summary.json")["cases"].as_array().map(Vec::len), Some(12));
+    // What a merged run measured itself is not merged away.
+    assert!(stub.run(&["run", "--resume", "--run-id", "r"]).code != 2);
+    let refused = merge();
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("only a merged run is merged again"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_missing_shard_is_named_by_its_trials_and_counts_as_not_run() {
+    let stub = mixed();
+    run_shards(&stub, "r", 3, &[]);
+    let listed = stub.run(&["list", "--shard", "2/3"]).stdout;
+    let missing: Vec<&str> = listed.lines().filter_map(|line| line.split('\t').next()).collect();
+    assert!(!missing.is_empty());
+    let shards = ["r-shard-1-of-3", "r-shard-3-of-3"];
+    let merged = stub.run(&["merge", shards[0], shards[1], "--into", "part"]);
+    assert_eq!(merged.code, 3, "{}{}", merged.stdout, merged.stderr);
+    for name in &missing {
+        assert!(merged.stdout.contains(&format!("missing: {name} (its shard has no run here)\n")), "{}", merged.stdout);
+    }
+    let status = json_of(&stub.run(&["status", "--run-id", "part", "--json"]));
+    assert_eq!((&status["planned"], &status["remaining"]), (&json!(12), &json!(missing.len())));
+    let summary = json_of(&stub.run(&["summary", "part", "--json"]));
+    assert_eq!(summary["not_run"], json!({ "its shard has no run here": missing.len() }));
+    // What is missing can run in the merged run too.
+    assert_eq!(stub.run(&["run", "--resume", "--run-id", "part", "--jobs", "1"]).code, 1);
+    assert_eq!(json_of(&stub.run(&["status", "--run-id", "part", "--json"]))["remaining"], json!(0));
+}
+
+#[test]
+fn a_shard_that_was_killed_or_stopped_by_a_limit_leaves_its_trials_missing() {
+    let stub = mixed();
+    run_shards(&stub, "r", 2, &["--jobs", "1", "--max-tokens", "24"]);
+    let merged = stub.run(&["merge", "r", "--into", "r"]);
+    assert_eq!(merged.code, 3, "{}", merged.stdout);
+    assert!(merged.stdout.contains("(the run has taken its limit of "), "{}", merged.stdout);
+    let total = json_of(&stub.run(&["summary", "r", "--json"]));
+    let not_run: u64 = total["not_run"].as_object().expect("reasons").values().filter_map(Value::as_u64).sum();
+    assert_eq!(not_run as usize + stub.progress("r").len(), 12);
+}
+
+#[test]
+fn shards_of_different_inputs_are_refused_by_the_case_that_differs() {
+    let stub = mixed();
+    let table = stub.root().join("evals/skills/tidy/prompts.csv");
+    let original = fs::read_to_string(&table).expect("a table");
+    let shard = |number: &str| stub.run(&["run", "--run-id", "r", "--shard", number]);
+    assert!(shard("1/2").code != 2);
+    let refused = |change: &dyn Fn(), what: &str| {
+        let _ = fs::remove_dir_all(stub.run_folder("r-shard-2-of-2"));
+        change();
+        assert!(shard("2/2").code != 2);
+        let merged = stub.run(&["merge", "r", "--into", "merged"]);
+        assert_eq!(merged.code, 2, "{what}");
+        assert!(merged.stderr.contains(what), "{what}: {}", merged.stderr);
+        assert!(!stub.run_folder("merged").exists());
+    };
+    let write = |text: &str| fs::write(&table, text).expect("a table");
+    refused(&|| write(&original.replace("Prompt 4", "Prompt four")), "tidy/c4/codex (its skill, prompt or settings)");
+    refused(&|| write(&original.replace("Prompt 4,Done", "Prompt 4,Other")), "tidy/c4/codex (its checks)");
+    refused(&|| write(&original.replace("c4,", "d4,")), "tidy/c4/codex (in one of them only)");
+    write(&original);
+    refused(&|| stub.settings("trials = 3"), "(its number of trials)");
+    stub.settings("");
+    let skill = stub.root().join("skills/tidy/SKILL.md");
+    let text = fs::read_to_string(&skill).expect("a skill");
+    refused(&|| fs::write(&skill, format!("{text}\nMore.\n")).expect("a skill"), "and 7 more");
+    fs::write(&skill, text).expect("a skill");
+    // The order of the rows decides nothing.
+    let (head, rows) = original.split_once('\n').expect("a head");
+    let mut rows: Vec<&str> = rows.lines().collect();
+    rows.reverse();
+    fs::remove_dir_all(stub.run_folder("r-shard-2-of-2")).expect("a run");
+    write(&format!("{head}\n{}\n", rows.join("\n")));
+    assert!(shard("2/2").code != 2);
+    let merged = stub.run(&["merge", "r", "--into", "merged"]);
+    assert_eq!(merged.code, 0, "{}", merged.stderr);
+}
+
+#[test]
+fn a_shard_named_twice_or_of_another_number_and_an_ordinary_run_are_refused() {
+    let stub = mixed();
+    for (id, shard) in [("r", "1/2"), ("r", "2/2"), ("s", "1/2"), ("t", "1/3")] {
+        assert!(stub.run(&["run", "--run-id", id, "--shard", shard]).code != 2);
+    }
+    assert!(stub.run(&["run", "--run-id", "plain", "c0"]).code == 0);
+    for (named, why) in [
+        (&["r", "s"][..], "are both shard 1/2: name one of them"),
+        (&["r-shard-2-of-2", "t"], "all shards of a run have the same N"),
+        (&["plain"], "plain is not a shard, which `skill-evals run --shard M/N` makes"),
+        (&["r", "plain"], "plain is not a shard"),
+        (&["nightly"], "unknown run `nightly`"),
+    ] {
+        let merged = stub.run(&[&["merge"], named, &["--into", "merged"]].concat());
+        assert_eq!(merged.code, 2, "{named:?}");
+        assert!(merged.stderr.contains(why), "{named:?}: {}", merged.stderr);
+    }
+    let taken = stub.run(&["merge", "r", "--into", "plain"]);
+    assert!(taken.code == 2 && taken.stderr.contains("the run `plain` exists"), "{}", taken.stderr);
+    assert_eq!(stub.progress("plain").len(), 1);
+}
+
+#[test]
+fn shards_of_other_machines_are_merged_by_their_directories() {
+    let stub = mixed();
+    run_shards(&stub, "r", 2, &[]);
+    // As a CI server hands them over: directories with names of its own.
+    let other = tempfile::tempdir().expect("a directory");
+    for (number, name) in [(1, "a"), (2, "b")] {
+        fs::rename(stub.run_folder(&format!("r-shard-{number}-of-2")), other.path().join(name)).expect("a move");
+    }
+    let [a, b] = ["a", "b"].map(|name| other.path().join(name).display().to_string());
+    let merged = stub.run(&["merge", &a, &b, "--into", "r"]);
+    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    assert_eq!((stub.progress("r").len(), stub.graded("r")), (12, 12));
+    // Nothing of the merged run is a part of theirs.
+    fs::remove_dir_all(other.path()).expect("removed");
+    assert_eq!(json_of(&stub.run(&["summary", "r", "--json"]))["total"]["passed"], json!(9));
+}
+
+#[test]
+fn a_merge_that_is_killed_leaves_the_old_run_or_the_new_one() {
+    let stub = Stub::new(300, "");
+    run_shards(&stub, "r", 2, &["--jobs", "4"]);
+    let runs = stub.root().join("artifacts/skill-evals");
+    let staged = || names_in(&runs).iter().any(|name| name.starts_with(".new-"));
+    for after in [0, 1, 20, 100] {
+        let merge = RefCell::new(in_own_group(&mut stub.command(&["merge", "r", "--into", "r"])));
+        let has_ended = || merge.borrow_mut().try_wait().expect("a state").is_some();
+        wait_until("the merge", || staged() || has_ended());
+        std::thread::sleep(std::time::Duration::from_millis(after));
+        merge.borrow_mut().kill().expect("a signal");
+        merge.borrow_mut().wait().expect("an end");
+        let whole = stub.run(&["status", "--run-id", "r", "--json"]);
+        let status = json_of(&whole);
+        assert!(status["remaining"] == json!(0) || status["runs"].as_array().map(Vec::len) == Some(2), "{status}");
+    }
+    assert_eq!(stub.run(&["merge", "r", "--into", "r"]).code, 0);
+    assert_eq!((staged(), stub.progress("r").len()), (false, 300));
+}
+
+#[test]
+fn an_empty_shard_says_so_and_is_no_error() {
+    let stub = Stub::new(1, "");
+    let junit = stub.root().join("shard.xml").display().to_string();
+    let mut empty = 0;
+    for number in 1..=3 {
+        let shard = format!("{number}/3");
+        let ran = stub.run(&["run", "--run-id", "r", "--shard", &shard, "--junit", &junit]);
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        assert!(fs::read_to_string(&junit).expect("a file").contains("<testsuites"));
+        if ran.stderr.contains(&format!("shard {shard} has none of the 1 case: nothing to run")) {
+            empty += 1;
+            assert_eq!(stub.run(&["list", "--shard", &shard]).stdout, "");
+            let id = format!("r-shard-{number}-of-3");
+            assert_eq!(json_of(&stub.run(&["status", "--run-id", &id, "--json"]))["state"], json!("finished"));
+        }
+    }
+    assert_eq!((empty, stub.starts().len()), (2, 1));
+    assert_eq!(stub.run(&["merge", "r", "--into", "r"]).code, 0);
+    assert_eq!(stub.progress("r").len(), 1);
+}
+
+#[test]
+fn the_limits_are_divided_by_the_trials_of_each_shard() {
+    let stub = Stub::new(40, "");
+    stub.settings("");
+    let toml = stub.root().join("evals/evals.toml");
+    let text = fs::read_to_string(&toml).expect("settings") + "[prices.codex]\ninput = 1.0\noutput = 1.0\n";
+    fs::write(&toml, text).expect("settings");
+    let (mut sum, mut trials) = (0.0, 0);
+    for number in 1..=4 {
+        let shard = format!("{number}/4");
+        let ran = stub.run(&["run", "--run-id", "r", "--shard", &shard, "--max-cost-usd", "8", "--dry-run", "--json"]);
+        let plan = json_of(&ran);
+        let (limit, own) =
+            (plan["max_cost_usd"].as_f64().expect("a limit"), plan["trials"].as_array().expect("trials").len());
+        assert!((limit - 0.2 * own as f64).abs() < 1e-5, "{own} trials may cost {limit}");
+        sum += limit;
+        trials += own;
+    }
+    assert!(sum <= 8.0 && sum > 7.999 && trials == 40, "{sum} {trials}");
+    // 15 tokens a trial: of a limit of 20 trials, all shards together use about that.
+    run_shards(&stub, "r", 4, &["--jobs", "1", "--max-tokens", "300"]);
+    assert!((20..=24).contains(&stub.starts().len()), "{}", stub.starts().len());
+}
+
+#[test]
+fn each_recording_replays_in_one_shard_and_the_merged_replay_is_the_whole_one() {
+    let fixture = Fixture::copy_of_sample();
+    let replay = |id: &str, more: &[&str]| {
+        fixture.run(&[&["run", "--replay", "--write-progress", "--run-id", id, "--json"], more].concat())
+    };
+    let whole = replay("whole", &[]);
+    let mut cases = 0;
+    for number in 1..=4 {
+        let shard = format!("{number}/4");
+        let junit = fixture.root().join(format!("{number}.xml")).display().to_string();
+        let ran = replay("parts", &["--shard", &shard, "--junit", &junit]);
+        let own = json_of(&ran)["cases"].as_array().expect("cases").len();
+        assert_eq!(fs::read_to_string(&junit).expect("a file").matches("<testcase ").count(), own);
+        let listed = fixture.run(&["list", "--shard", &shard, "--json"]);
+        assert_eq!(json_of(&listed)["cases"].as_array().expect("cases").len(), own);
+        cases += own;
+    }
+    assert_eq!(json_of(&whole)["cases"].as_array().map(Vec::len), Some(cases));
+    let merged = fixture.run(&["merge", "parts", "--into", "parts"]);
+    assert!(matches!(merged.code, 0 | 3), "{}", merged.stderr);
+    let stored = |id: &str| {
+        let path = fixture.root().join(format!("artifacts/skill-evals/{id}/summary.json"));
+        figures(serde_json::from_slice(&fs::read(path).expect("a summary")).expect("JSON"))
+    };
+    assert!(stored("parts") == stored("whole"), "the summaries differ");
+    // A replay that is not stored needs no id.
+    assert_eq!(fixture.run(&["run", "--replay", "--shard", "1/4"]).code, fixture.run(&["run", "--replay"]).code);
+}
+
+#[test]
+fn every_shard_records_its_own_cases() {
+    let stub = Stub::new(8, "");
+    run_shards(&stub, "r", 3, &["--record"]);
+    let replayed = stub.run(&["run", "--replay", "--require-recordings"]);
+    assert_eq!(replayed.code, 0, "{}{}", replayed.stdout, replayed.stderr);
+}
+
+#[test]
+fn a_shard_in_the_background_has_the_id_of_its_shard() {
+    let stub = Stub::new(4, "");
+    let started = stub.run(&["run", "--background", "--run-id", "r", "--shard", "1/2"]);
+    assert!(
+        started.stdout.starts_with("r-shard-1-of-2 runs in the background"),
+        "{}{}",
+        started.stdout,
+        started.stderr
+    );
+    wait_until("the end", || json_of(&stub.run(&["status", "--run-id", "r", "--json"]))["state"] == json!("finished"));
+    assert_eq!(names_in(&stub.root().join("artifacts/skill-evals")), [".gitignore", "r-shard-1-of-2"]);
+}

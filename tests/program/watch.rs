@@ -1,0 +1,178 @@
+//! `run --watch`: an edit runs what it touches, a broken file is waited for, and only `=live` starts agents.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Child;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use crate::support::live::wait_until;
+use crate::support::stub::{Stub, signal};
+use nix::sys::signal::Signal;
+
+/// The program while it watches, and what it has printed.
+struct Watching {
+    child: Child,
+    text: Arc<Mutex<String>>,
+}
+
+impl Watching {
+    /// Starts watching, and waits for the first results.
+    fn start(stub: &Stub, args: &[&str]) -> Self {
+        let mut child = stub.start(&[&["run"], args].concat());
+        let text = Arc::<Mutex<String>>::default();
+        let outputs: [Box<dyn Read + Send>; 2] =
+            [Box::new(child.stdout.take().expect("output")), Box::new(child.stderr.take().expect("errors"))];
+        for mut output in outputs {
+            let text = Arc::clone(&text);
+            thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                while let Ok(length @ 1..) = output.read(&mut bytes) {
+                    text.lock().expect("text").push_str(&String::from_utf8_lossy(&bytes[..length]));
+                }
+            });
+        }
+        let watching = Self { child, text };
+        watching.wait_for("watching");
+        watching.wait_for("; took ");
+        watching
+    }
+
+    fn text(&self) -> String {
+        self.text.lock().expect("text").clone()
+    }
+
+    /// Waits until all of this has been printed since the last call, and returns what was.
+    fn wait_for(&self, words: &str) -> String {
+        wait_until(&format!("{words:?} in the output"), || self.text().contains(words));
+        self.text()
+    }
+
+    /// What is printed for one edit, up to a line with these words.
+    fn after(&self, edit: impl FnOnce(), words: &str) -> String {
+        let before = self.text().len();
+        edit();
+        wait_until(&format!("{words:?} after the edit"), || self.text()[before..].contains(words));
+        self.text()[before..].to_owned()
+    }
+
+    /// Ctrl-C. Returns the exit code.
+    fn end(mut self) -> i32 {
+        signal(&self.child, Signal::SIGINT);
+        let status = self.child.wait().expect("an end");
+        status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Four recorded cases.
+fn recorded() -> Stub {
+    let stub = Stub::new(0, "");
+    let rows: String = (0..4).map(|index| format!("c{index},false,Prompt {index},Done\n")).collect();
+    fs::write(table(&stub), format!("id,should_trigger,prompt,must_include\n{rows}")).expect("cases");
+    let ran = stub.run(&["run", "--record"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    stub
+}
+
+fn table(stub: &Stub) -> std::path::PathBuf {
+    stub.root().join("evals/skills/tidy/prompts.csv")
+}
+
+fn replace(path: &std::path::Path, old: &str, new: &str) {
+    let text = fs::read_to_string(path).expect("a file");
+    assert!(text.contains(old), "{text}");
+    fs::write(path, text.replace(old, new)).expect("a file");
+}
+
+#[test]
+fn an_edit_replays_the_cases_that_it_touches_and_starts_no_agent() {
+    let stub = recorded();
+    let skill = stub.root().join("skills/tidy/SKILL.md");
+    let watching = Watching::start(&stub, &["--watch"]);
+    assert!(watching.text().contains("watching 4 cases; Ctrl-C ends\n"), "{}", watching.text());
+    // A check of one case.
+    let block = watching.after(|| replace(&table(&stub), "Prompt 1,Done", "Prompt 1,Gone"), "; took ");
+    assert!(block.contains(" UTC  evals/skills/tidy/prompts.csv changed: 1 case\n"), "{block}");
+    assert!(block.contains("tidy/c1/codex") && block.contains("Gone") && !block.contains("tidy/c2"), "{block}");
+    let block = watching.after(|| replace(&table(&stub), "Prompt 1,Gone", "Prompt 1,Done"), "; took ");
+    assert!(block.contains("changed: 1 case\n") && !block.contains("tidy/c1/codex: fail"), "{block}");
+    // A case that is new has no recording.
+    let block = watching.after(|| replace(&table(&stub), "c3,", "c9,true,New prompt,\nc3,"), "; took ");
+    assert!(block.contains("changed: 1 case\n") && block.contains("tidy/c9/codex"), "{block}");
+    // The skill: all its recordings are stale.
+    let block = watching.after(|| fs::write(skill.with_file_name("more.md"), "More.\n").expect("a file"), "; took ");
+    assert!(block.contains("skills/tidy/more.md changed: 5 cases\n") && block.contains("stale"), "{block}");
+    // What decides nothing.
+    let block =
+        watching.after(|| fs::write(stub.root().join("evals/README.md"), "Notes.\n").expect("a file"), "to run\n");
+    assert!(block.contains("evals/README.md changed: nothing to run\n"), "{block}");
+    // A setting.
+    let block = watching.after(|| stub.settings("threshold = 0.9"), "; took ");
+    assert!(block.contains("evals/evals.toml changed: 5 cases\n"), "{block}");
+    assert_eq!(watching.end(), 0);
+    assert_eq!(stub.starts().len(), 4, "only the recorded run started agents");
+}
+
+#[test]
+fn a_file_that_is_broken_while_it_is_edited_is_shown_and_waited_for() {
+    let stub = recorded();
+    let watching = Watching::start(&stub, &["--watch"]);
+    let settings = stub.root().join("evals/evals.toml");
+    let whole = fs::read_to_string(&settings).expect("settings");
+    let block = watching.after(|| fs::write(&settings, "jobs = \"four\"\n").expect("settings"), "expected 1 to 1000");
+    assert!(!block.contains("; took "), "{block}");
+    let skill = stub.root().join("skills/tidy/SKILL.md");
+    let text = fs::read_to_string(&skill).expect("a skill");
+    // Both are mended, one after the other: the cases that the second touches run.
+    watching.after(|| fs::write(&skill, "no front matter\n").expect("a skill"), "expected 1 to 1000");
+    let block = watching.after(|| fs::write(&settings, &whole).expect("settings"), "; took ");
+    assert!(block.contains("front-matter-missing"), "{block}");
+    let block = watching.after(|| fs::write(&skill, &text).expect("a skill"), "; took ");
+    assert!(block.contains("skills/tidy/SKILL.md changed: 4 cases\n") && !block.contains("front-matter"), "{block}");
+    // A broken row fails alone.
+    let block = watching.after(|| replace(&table(&stub), "c2,false", "c2,perhaps"), "; took ");
+    assert!(block.contains("changed: 1 case\n") && block.contains("perhaps"), "{block}");
+    assert_eq!(watching.end(), 0);
+}
+
+#[test]
+fn live_watching_runs_agents_for_what_an_edit_made_stale_and_records_it() {
+    let stub = recorded();
+    let watching = Watching::start(&stub, &["--watch=live", "--record", "--max-tokens", "31"]);
+    // The start replays, whatever is stale.
+    assert_eq!(stub.starts().len(), 4);
+    let block = watching.after(|| replace(&table(&stub), "Prompt 1,", "Prompt one,"), "evals/recordings/");
+    assert!(block.contains("changed: 1 case\n") && block.contains("running agents for 1 case\n"), "{block}");
+    assert_eq!(stub.starts().last().map(String::as_str), Some("Prompt one"));
+    // A changed check needs no agent.
+    let block = watching.after(|| replace(&table(&stub), "Prompt 2,Done", "Prompt 2,one"), "; took ");
+    assert!(!block.contains("running agents"), "{block}");
+    // The limit is one of the whole session: 15 tokens a trial.
+    watching.after(|| replace(&table(&stub), "Prompt 0,", "Prompt zero,"), "evals/recordings/");
+    watching.after(|| replace(&table(&stub), "Prompt zero,", "Prompt nought,"), "evals/recordings/");
+    let block = watching.after(|| replace(&table(&stub), "Prompt nought,", "Prompt nil,"), "limit");
+    assert!(block.contains("1 case not run: the limit is used up\n"), "{block}");
+    assert_eq!(watching.end(), 0);
+    assert_eq!(stub.starts().len(), 7);
+}
+
+#[test]
+fn ctrl_c_ends_watching_while_an_agent_runs() {
+    let stub = recorded();
+    stub.body("echo running > \"$folder/busy\"; sleep 60");
+    let watching = Watching::start(&stub, &["--watch=live"]);
+    replace(&table(&stub), "Prompt 1,", "Prompt one,");
+    wait_until("the agent", || stub.root().join("busy").exists());
+    assert_eq!(watching.end(), 130);
+    wait_until("the agent's end", || {
+        crate::support::live::processes_with(&stub.scratch().display().to_string()).is_empty()
+    });
+}
