@@ -58,10 +58,11 @@ impl TrendFilter {
     }
 }
 
-/// The point of a run; `None` if it could not be measured that matches, or if it is a comparison, which has two points.
+/// The point of a run; `None` if nothing that matches was measured, if it is a comparison, which has two points, or a shard, which
+/// has a part of the cases.
 pub fn point(run: &RunFolder, filter: &TrendFilter) -> Result<Option<TrendPoint>, StoreError> {
     let record = run.run_record().ok().flatten();
-    if record.as_ref().is_some_and(|record| record.sides.is_some()) {
+    if record.as_ref().is_some_and(|record| record.sides.is_some() || record.chosen.shard.is_some()) {
         return Ok(None);
     }
     let reader = SideReader::of(&run.progress_path())?;

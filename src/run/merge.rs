@@ -89,6 +89,9 @@ fn check_alike(one: &ShardRun<'_>, other: &ShardRun<'_>) -> Result<(), String> {
     } else if one.all_cases != other.all_cases {
         let differences = differences(&one.cases()?, &other.cases()?);
         Err(format!("{both} had different inputs, so they are not merged: {differences}"))
+    } else if one.record.version != other.record.version {
+        let versions = format!("{} and {}", one.record.version, other.record.version);
+        Err(format!("{both} were run by different versions of skill-evals: {versions}"))
     } else if chosen(one) != chosen(other) {
         Err(format!("{both} were started with different options: see `chosen` in the run.json of each"))
     } else {
@@ -121,11 +124,11 @@ fn replaceable(root: &Path, id: &str) -> Result<Option<RunLock>, String> {
     let text = |error: StoreError| error.to_string();
     match RunFolder::check_new(root, id) {
         Ok(()) => Ok(None),
-        Err(exists @ StoreError::Exists(_)) => {
+        Err(StoreError::Exists(_)) => {
             let old = RunFolder::open(root, id).map_err(text)?;
             let record = old.run_record().map_err(text)?;
             if record.is_none_or(|record| record.merged.is_empty()) {
-                return Err(format!("{exists}; only a merged run is merged again"));
+                return Err(format!("the run `{id}` exists and has trials of its own: choose another name with --into"));
             }
             old.lock(background::this_process()).map(Some).map_err(text)
         }

@@ -128,7 +128,7 @@ fn a_merge_is_made_again_with_what_the_shards_have_then() {
     assert!(stub.run(&["run", "--resume", "--run-id", "r"]).code != 2);
     let refused = merge();
     assert_eq!(refused.code, 2);
-    assert!(refused.stderr.contains("only a merged run is merged again"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the run `r` exists and has trials of its own: choose another name with --into"), "{}", refused.stderr);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_missing_shard_is_named_by_its_trials_and_counts_as_not_run() {
 }
 
 #[test]
-fn a_shard_that_was_killed_or_stopped_by_a_limit_leaves_its_trials_missing() {
+fn what_a_limit_left_out_is_missing_with_this_reason() {
     let stub = mixed();
     run_shards(&stub, "r", 2, &["--jobs", "1", "--max-tokens", "24"]);
     let merged = stub.run(&["merge", "r", "--into", "r"]);
@@ -163,6 +163,38 @@ fn a_shard_that_was_killed_or_stopped_by_a_limit_leaves_its_trials_missing() {
     let total = json_of(&stub.run(&["summary", "r", "--json"]));
     let not_run: u64 = total["not_run"].as_object().expect("reasons").values().filter_map(Value::as_u64).sum();
     assert_eq!(not_run as usize + stub.progress("r").len(), 12);
+}
+
+#[test]
+fn a_killed_shard_is_merged_with_what_it_measured_and_whole_once_it_is_resumed() {
+    let stub = Stub::new(60, "sleep 0.05");
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--shard", "1/2"]).code, 0);
+    let own = 60 - stub.starts().len();
+    let mut shard = stub.start(&["run", "--run-id", "r", "--shard", "2/2", "--jobs", "2"]);
+    wait_until("trials", || stub.progress_lines("r-shard-2-of-2") >= 4);
+    let running = stub.run(&["merge", "r", "--into", "r"]);
+    assert!(running.code == 2 && running.stderr.contains("r-shard-2-of-2 is running"), "{}", running.stderr);
+    shard.kill().expect("a signal");
+    shard.wait().expect("an end");
+    // The last trial was graded, and its line was lost.
+    let progress = stub.run_folder("r-shard-2-of-2").join("progress.jsonl");
+    let lines = fs::read_to_string(&progress).expect("progress");
+    let cut = lines.trim_end().rfind('\n').expect("lines");
+    fs::write(&progress, &lines[..cut + 20]).expect("progress");
+    let kept = stub.graded("r-shard-2-of-2");
+    assert!(kept < own, "killed in the middle");
+    let merged = stub.run(&["merge", "r", "--into", "r"]);
+    assert_eq!(merged.code, 3, "{}{}", merged.stdout, merged.stderr);
+    assert!(merged.stdout.contains("(the run was killed)"), "{}", merged.stdout);
+    let status = json_of(&stub.run(&["status", "--run-id", "r", "--json"]));
+    assert_eq!((&status["state"], &status["remaining"]), (&json!("killed"), &json!(own - kept)));
+    let summary = stub.run(&["summary", "r", "--json"]);
+    assert_eq!(json_of(&summary)["total"]["passed"], json!(60 - own + kept));
+    assert_eq!(stub.run(&["run", "--resume", "--run-id", "r-shard-2-of-2"]).code, 0);
+    let merged = stub.run(&["merge", "r", "--into", "r"]);
+    assert_eq!((merged.code, stub.progress("r").len()), (0, 60), "{}{}", merged.stdout, merged.stderr);
+    // A shard is no point of the history.
+    assert_eq!(json_of(&stub.run(&["history", "--json"]))["points"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]
@@ -222,7 +254,7 @@ fn a_shard_named_twice_or_of_another_number_and_an_ordinary_run_are_refused() {
         assert!(merged.stderr.contains(why), "{named:?}: {}", merged.stderr);
     }
     let taken = stub.run(&["merge", "r", "--into", "plain"]);
-    assert!(taken.code == 2 && taken.stderr.contains("the run `plain` exists"), "{}", taken.stderr);
+    assert!(taken.code == 2 && taken.stderr.contains("the run `plain` exists and has trials of its own"), "{}", taken.stderr);
     assert_eq!(stub.progress("plain").len(), 1);
 }
 

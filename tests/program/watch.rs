@@ -149,15 +149,15 @@ fn live_watching_runs_agents_for_what_an_edit_made_stale_and_records_it() {
     let watching = Watching::start(&stub, &["--watch=live", "--record", "--max-tokens", "31"]);
     // The start replays, whatever is stale.
     assert_eq!(stub.starts().len(), 4);
-    let block = watching.after(|| replace(&table(&stub), "Prompt 1,", "Prompt one,"), "evals/recordings/");
+    let block = watching.after(|| replace(&table(&stub), "Prompt 1,", "Prompt one,"), "stale → pass");
     assert!(block.contains("changed: 1 case\n") && block.contains("running agents for 1 case\n"), "{block}");
     assert_eq!(stub.starts().last().map(String::as_str), Some("Prompt one"));
     // A changed check needs no agent.
     let block = watching.after(|| replace(&table(&stub), "Prompt 2,Done", "Prompt 2,one"), "; took ");
     assert!(!block.contains("running agents"), "{block}");
     // The limit is one of the whole session: 15 tokens a trial.
-    watching.after(|| replace(&table(&stub), "Prompt 0,", "Prompt zero,"), "evals/recordings/");
-    watching.after(|| replace(&table(&stub), "Prompt zero,", "Prompt nought,"), "evals/recordings/");
+    watching.after(|| replace(&table(&stub), "Prompt 0,", "Prompt zero,"), "stale → pass");
+    watching.after(|| replace(&table(&stub), "Prompt zero,", "Prompt nought,"), "stale → pass");
     let block = watching.after(|| replace(&table(&stub), "Prompt nought,", "Prompt nil,"), "limit");
     assert!(block.contains("1 case not run: the limit is used up\n"), "{block}");
     assert_eq!(watching.end(), 0);
@@ -171,7 +171,7 @@ fn ctrl_c_ends_watching_while_an_agent_runs() {
     let watching = Watching::start(&stub, &["--watch=live"]);
     replace(&table(&stub), "Prompt 1,", "Prompt one,");
     wait_until("the agent", || stub.root().join("busy").exists());
-    assert_eq!(watching.end(), 130);
+    assert_eq!(watching.end(), 0);
     wait_until("the agent's end", || {
         crate::support::live::processes_with(&stub.scratch().display().to_string()).is_empty()
     });

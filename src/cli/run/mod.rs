@@ -154,7 +154,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     if let Some(shard) = chosen.shard {
         let is_stored = !chosen.replay || args.write_progress;
         settings.run_id = settings.run_id.map(|id| shard.run_id(&id)).transpose()?;
-        if is_stored && settings.run_id.is_none() {
+        if is_stored && !args.start.dry_run && settings.run_id.is_none() {
             return Err(
                 format!("shard {shard} needs the id of the whole run: give every shard the same --run-id").into()
             );
@@ -407,8 +407,11 @@ fn print(
     let mut out = text_stdout();
     let closing = table::closing(summary, paint);
     let time = table::clock(start.elapsed());
-    if args.start.quiet || args.watch.is_some() {
+    if args.start.quiet {
         writeln!(out, "{closing}")?;
+    } else if args.watch.is_some() {
+        writeln!(out, "{closing}; took {time}")?;
+        write_scripted(&mut out, summary)?;
     } else if args.prints_details() {
         let compared = comparison::comparison(&compared_outcomes(outcomes, args.verbose), modes, paint);
         if !compared.is_empty() {
@@ -419,9 +422,7 @@ fn print(
             out.write_all(table::table(summary, args.verbose, paint).as_bytes())?;
         }
         write!(out, "{closing}; took {time}\n{}", table::shown(summary))?;
-        for by in &summary.scripted {
-            writeln!(out, "{}", safe::line(&scripted(by)))?;
-        }
+        write_scripted(&mut out, summary)?;
         if let Some(path) = run.folder() {
             writeln!(out, "{}", path.display())?;
         }
@@ -430,6 +431,10 @@ fn print(
         }
     }
     out.flush()
+}
+
+fn write_scripted(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    summary.scripted.iter().try_for_each(|by| writeln!(out, "{}", safe::line(&scripted(by))))
 }
 
 /// The outcomes of cases that did not pass in every mode; with `verbose`, all.

@@ -2,7 +2,7 @@
 //! of what a case expects.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -68,7 +68,6 @@ pub fn watch(args: &RunArgs, is_live: bool) -> CliResult {
             // A file that is broken while it is edited is shown, and waited for.
             Err(error) => print_error(error.as_ref()),
         }
-        text_stdout().flush()?;
         changed = next_edit(&root, &places, &stamps);
     }
     Ok(Exit::Clean)
@@ -141,15 +140,13 @@ impl<'a> Session<'a> {
         let mut plan = std::mem::take(&mut run.plan);
         plan.entries.retain(|entry| is_touched(&entry.planned.case_in_mode()));
         let cases = counted(plan.entries.len(), "case");
-        let mut out = text_stdout();
         if self.seen.is_none() {
-            writeln!(out, "watching {cases}; Ctrl-C ends\n")?;
+            say(&format!("watching {cases}; Ctrl-C ends\n"))?;
         } else if !changed.is_empty() {
             let time = jiff::Timestamp::now().strftime("%H:%M:%S");
             let what = if plan.is_empty() { "nothing to run".to_owned() } else { cases };
-            writeln!(out, "\n{time} UTC  {} changed: {what}", named(changed))?;
+            say(&format!("\n{time} UTC  {} changed: {what}", named(changed)))?;
         }
-        out.flush()?;
         if !plan.is_empty() {
             let not_measured = self.run(run.with_plan(plan))?;
             if self.is_live && self.seen.is_some() && !not_measured.is_empty() {
@@ -205,11 +202,9 @@ impl<'a> Session<'a> {
             run.settings.max_tokens == Some(0) || run.settings.max_cost_usd.is_some_and(|left| left <= 0.0);
         let (plan, cases) = (std::mem::take(&mut run.plan), counted(cases.len(), "case"));
         if is_used_up {
-            writeln!(text_stdout(), "{cases} not run: the limit is used up")?;
-            return Ok(());
+            return Ok(say(&format!("{cases} not run: the limit is used up"))?);
         }
-        writeln!(text_stdout(), "running agents for {cases}")?;
-        text_stdout().flush()?;
+        say(&format!("running agents for {cases}"))?;
         run.chosen.trials_by_name = names(&plan);
         for entry in &plan.entries {
             self.opened.remove(&entry.planned.case_in_mode());
@@ -221,6 +216,13 @@ impl<'a> Session<'a> {
         self.spent = self.spent.and(spent);
         Ok(())
     }
+}
+
+/// Prints a line at once. Nothing holds standard output afterwards: trials print too.
+fn say(line: &str) -> io::Result<()> {
+    let mut out = text_stdout();
+    writeln!(out, "{}", safe::block(line))?;
+    out.flush()
 }
 
 /// The first of these files, and the number of others.
