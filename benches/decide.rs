@@ -43,6 +43,7 @@ fn main() {
     unchanged();
     even_sums();
     plans();
+    models();
 }
 
 /// Pairs until a drop is found. Fixed n and O'Brien–Fleming know the drop and find it in 80 % of runs.
@@ -110,6 +111,18 @@ fn even_sums() {
             share(&until, CompareResult::Better),
             held(&until, worlds::difference(&rates)),
         );
+    }
+}
+
+/// How often `compare --models` says something false, and how often it finds the cheapest model.
+fn models() {
+    println!("\n| models, the cheapest first | trials of each | false `no worse` | false `worse` | cheapest found |");
+    println!("| --- | --- | --- | --- | --- |");
+    for world in &worlds::MODELS {
+        let [no_worse, worse, found] = worlds::of_models(world, RUNS).map(|share| share * 100.0);
+        let (name, models, trials) = world;
+        let trials = trials * models[0].iter().map(|(cases, ..)| u64::from(*cases)).sum::<u64>();
+        println!("| {name} | {trials} | {no_worse:.1} % | {worse:.1} % | {found:.1} % |");
     }
 }
 

@@ -33,3 +33,5 @@ pub use crate::trial::run_record::{
 };
 #[doc(inline)]
 pub use crate::trial::spent::AttemptCost;
+#[doc(inline)]
+pub use crate::trial::variants::{Variant, VariantQuestion, VariantRun};

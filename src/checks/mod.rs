@@ -161,6 +161,12 @@ impl Check {
     }
 }
 
+/// Whether checks with this id, of a case or the repository's own, judge what the agent achieved.
+pub fn judges_outcome(id: &str) -> bool {
+    let kind = KINDS.iter().find(|kind| kind.id == id);
+    kind.is_none_or(|kind| !kind.asks_for_skill && matches!(kind.goal, Goal::Outcome | Goal::Style))
+}
+
 /// Whether checks with this id are about the skill under test.
 pub fn asks_for_skill(id: &str) -> bool {
     KINDS.iter().any(|kind| kind.id == id && kind.asks_for_skill)

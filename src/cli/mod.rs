@@ -3,6 +3,7 @@
 mod color;
 mod compare;
 mod detached;
+mod diagnose;
 mod doctor;
 mod exit_code;
 mod export;
@@ -34,6 +35,7 @@ mod stop;
 mod stubs;
 mod summary;
 mod terminal;
+mod variants;
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -77,6 +79,8 @@ enum Command {
     Run(Box<run::RunArgs>),
     /// Compare skills with another version, run or mode, or with no skill
     Compare(Box<compare::CompareArgs>),
+    /// Find what keeps a skill from helping: body, description or neighbors
+    Diagnose(Box<diagnose::DiagnoseArgs>),
     /// Check a change: lint, replay, and compare what changed with the base
     Gate(Box<gate::GateArgs>),
     /// Show the state of a run, running or not
@@ -150,6 +154,7 @@ pub fn main() -> ExitCode {
         Command::Lint(args) => lint::lint(&args),
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Gate(args) => gate::gate(*args),
         Command::Status(args) => status::status(&args),
         Command::Stop(args) => stop::stop(&args),

@@ -50,8 +50,8 @@ fn stop_run(run: &RunFolder) -> CliResultOf<()> {
     // For a runner that was killed, and for several runners of one run.
     run.write_ended(RunEndKind::Stopped, None)?;
     let ended = if killed { "killed" } else { "stopped" };
-    let compares = run.run_record().ok().flatten().is_some_and(|record| record.sides.is_some());
-    let (id, command) = (run.id(), if compares { "compare" } else { "run" });
+    let command = run.run_record().ok().flatten().map_or("run", |record| record.command());
+    let id = run.id();
     Ok(writeln!(text_stdout(), "{id} {ended}; `skill-evals {command} --resume --run-id {id}` resumes it")?)
 }
 

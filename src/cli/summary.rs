@@ -132,7 +132,7 @@ pub fn add_rest(
     counted: &BTreeSet<TrialId>,
 ) -> CliResultOf<Vec<TrialId>> {
     let mut not_run = Vec::new();
-    let compares = run.run_record().ok().flatten().is_some_and(|record| record.sides.is_some());
+    let compares = run.run_record().ok().flatten().is_some_and(|record| record.compares());
     summary.comparisons.extend(compares.then(|| run.id().to_owned()));
     for (id, spent) in &progress.refused {
         summary.add_refused(id, *spent);

@@ -4,7 +4,7 @@ use crate::cases::case::Case;
 use crate::checks::{self, CheckAnswer, Subject};
 use crate::grade::delivered::{as_mode_says, delivered};
 use crate::grade::session::session_trouble;
-use crate::skill::Skill;
+use crate::skill::{Skill, slug};
 use crate::trace::{AgentProgress, excerpt};
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{CheckResult, GRADE_FORMAT, Goal, Grade, Metrics, Status, Trouble, TroubleKind, Verdict};
@@ -116,7 +116,8 @@ pub fn settle(mut grade: Grade) -> Grade {
 fn infrastructure(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
     let meta = evidence.meta;
     let mut trouble = session_trouble(&meta.ending, evidence.trace, meta.case.timeout_s)
-        .or_else(|| not_delivered(skill, evidence))?;
+        .or_else(|| not_delivered(skill, evidence))
+        .or_else(|| not_forced(skill, evidence))?;
     if trouble.kind == TroubleKind::RateLimit && !meta.refused_before.is_none() {
         trouble.detail = format!("{}; {}", trouble.detail, meta.refused_before);
     }
@@ -129,6 +130,13 @@ fn not_delivered(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
         (Status::Unknown, found) if !evidence.is_offer_unseen() => Some(Trouble::new(TroubleKind::Unobservable, found)),
         (Status::Pass | Status::Unknown, _) => None,
     }
+}
+
+/// That the prompt called the skill, and the agent did not load it.
+fn not_forced(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
+    let loaded = evidence.trace.activations.iter().any(|activation| slug(&activation.skill) == skill.slug);
+    let what = || format!("the prompt calls `{}`, and its text did not enter the model's context", skill.name);
+    (evidence.meta.case.forced && !loaded).then(|| Trouble::new(TroubleKind::NotDelivered, what()))
 }
 
 fn metrics(skill: &Skill, evidence: &Evidence<'_>) -> Metrics {

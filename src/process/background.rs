@@ -11,7 +11,7 @@ use nix::unistd::{Pid, getpid, getppid, setsid};
 
 use super::table::start_time_of;
 use crate::settings::BACKGROUND_VARIABLE;
-use crate::trial::run_record::Runner;
+use crate::trial::current::Runner;
 
 /// Interval between two checks of a process that was asked to end.
 const POLL: Duration = Duration::from_millis(25);

@@ -411,7 +411,7 @@ fn more_trials(count: u64) -> String {
 }
 
 /// A difference in points, with its sign.
-fn signed(difference: f64) -> String {
+pub fn signed(difference: f64) -> String {
     with_sign(difference * 100.0)
 }
 

@@ -2,6 +2,7 @@
 
 pub mod compared;
 pub mod comparison;
+pub mod diagnosis;
 pub mod diagnostics;
 pub mod estimate;
 pub mod export;
@@ -16,6 +17,7 @@ pub mod judges;
 pub mod junit;
 pub mod listing;
 pub mod markdown;
+pub mod models;
 pub mod paint;
 pub mod progress;
 pub mod rate;

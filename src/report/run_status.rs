@@ -98,7 +98,8 @@ fn resume(text: &mut String, run: &RunStatus) {
         parts.push("what is left".to_owned());
     }
     if !parts.is_empty() {
-        let _ = writeln!(text, "  to resume: skill-evals run --resume --run-id {id}  (runs {})", parts.join(", and "));
+        let (command, parts) = (run.command, parts.join(", and "));
+        let _ = writeln!(text, "  to resume: skill-evals {command} --resume --run-id {id}  (runs {parts})");
     }
 }
 

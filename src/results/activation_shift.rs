@@ -41,6 +41,13 @@ impl TriggeredTrials {
     }
 }
 
+impl TriggeredTrials {
+    /// The cases that expect their skill, with the trials in which it activated.
+    pub fn rates(&self) -> impl Iterator<Item = (&String, Rate)> {
+        self.cases.iter().map(|(name, case)| (name, case.rate))
+    }
+}
+
 /// How the triggering of skills differs between two sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct ActivationShift {

@@ -3,9 +3,11 @@
 pub mod activation_shift;
 pub mod changed_texts;
 pub mod compared;
+pub mod diagnosis;
 pub mod estimate;
 pub mod gate;
 pub mod judges;
+pub mod models;
 pub mod not_run;
 pub mod run_status;
 pub mod session;
@@ -18,6 +20,7 @@ pub mod table;
 pub mod timeline;
 pub mod trend;
 pub mod triggering;
+pub mod variants;
 
 /// Whether JSON leaves a field out because it says nothing.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

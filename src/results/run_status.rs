@@ -52,6 +52,9 @@ pub struct RunStatus {
     /// Whether the run is a comparison, which `compare` resumes.
     #[serde(skip_serializing_if = "is_default")]
     pub compares: bool,
+    /// The command that resumes it.
+    #[serde(skip)]
+    pub command: &'static str,
     /// Whether the run replayed recordings.
     #[serde(skip)]
     pub replayed: bool,
@@ -155,10 +158,10 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
     }
     let done = summary.total;
     let remaining = planned.map(|planned| planned.saturating_sub(done.ended()));
-    let compares = record.as_ref().is_some_and(|record| record.sides.is_some());
-    summary.comparisons.extend(compares.then(|| run.id().to_owned()));
-    let replayed = record.as_ref().is_some_and(|record| record.chosen.replay);
-    let grows = record.as_ref().is_some_and(|record| record.grows);
+    let (command, compares) =
+        record.as_ref().map_or(("run", false), |record| (record.command(), record.sides.is_some()));
+    summary.comparisons.extend((command != "run").then(|| run.id().to_owned()));
+    let (replayed, grows) = record.as_ref().map_or((false, false), |record| (record.chosen.replay, record.grows));
     let open = summary.cases.values().filter(|case| case.is_open()).count();
     let again = summary.cases.values().map(CaseCounts::not_measured).sum();
     let (how, why) = record.and_then(|record| record.ended).map(|ended| (ended.how, ended.why)).unzip();
@@ -193,6 +196,7 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
         damaged_lines: progress.damaged,
         damaged_pairs: run.damaged_pairs()?,
         compares,
+        command,
         replayed,
         open,
         again,

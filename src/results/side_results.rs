@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::checks;
 use crate::decide;
-use crate::grade::checks::without_the_skill;
+use crate::grade::checks::{GENERAL, without_the_skill};
 use crate::results::activation_shift::TriggeredTrials;
 use crate::results::triggering::ExpectedSkill;
 use crate::stats::amounts::Amounts;
@@ -30,6 +30,8 @@ pub struct SideResults {
     pub took: BTreeMap<String, CaseUsage>,
     /// The pass rate of each check, over the trials of all cases in which its status is known.
     pub checks: BTreeMap<String, Rate>,
+    /// The cases with a check that judges the outcome.
+    pub judged: BTreeSet<String>,
     /// The skills that were activated.
     pub triggered: TriggeredTrials,
     /// The mock models that wrote answers, if any did.
@@ -264,6 +266,9 @@ impl SideReader {
             keep(|took| &mut took.seconds, f64::from(trial.seconds));
             keep(|took| &mut took.commands, f64::from(trial.commands));
             for (check, status) in checks.get(&trial.checks).into_iter().copied().flatten() {
+                if !GENERAL.contains(&check.as_str()) && checks::judges_outcome(check) {
+                    side.judged.insert(name.clone());
+                }
                 if *status != Status::Unknown {
                     side.checks.entry(check.clone()).or_default().add(*status == Status::Pass);
                 }

@@ -62,7 +62,7 @@ impl TrendFilter {
 /// has a part of the cases.
 pub fn point(run: &RunFolder, filter: &TrendFilter) -> Result<Option<TrendPoint>, StoreError> {
     let record = run.run_record().ok().flatten();
-    if record.as_ref().is_some_and(|record| record.sides.is_some() || record.chosen.shard.is_some()) {
+    if record.as_ref().is_some_and(|record| record.compares() || record.chosen.shard.is_some()) {
         return Ok(None);
     }
     let reader = SideReader::of(&run.progress_path())?;

@@ -28,6 +28,7 @@ use crate::trial::evidence::Inputs;
 use crate::trial::outcome::NotRun;
 use crate::trial::run_record::{ComparedSides, RunChoices, RunEndKind};
 use crate::trial::shard::Shard;
+use crate::trial::variants::VariantRun;
 
 /// What the trials of a run share.
 pub struct RunContext {
@@ -48,6 +49,8 @@ pub struct RunContext {
     pub sides: Option<ComparedSides>,
     /// Trials of earlier comparisons that stand for trials of the baseline, if that is wanted.
     pub kept: Option<KeptTrials>,
+    /// The variants in which it measures its cases, if it has some.
+    pub variants: Option<VariantRun>,
     /// The same in every process that shares this run; `None` for a process of its own.
     pub shared_id: Option<String>,
     pub inputs: InputReader,
@@ -93,6 +96,7 @@ impl RunContext {
             door: RerunCommand::default(),
             sides: None,
             kept: None,
+            variants: None,
             shared_id: None,
             inputs: InputReader::default(),
             texts: TextReader::default(),
@@ -175,7 +179,8 @@ impl RunContext {
         if self.shared_id.is_none() {
             let mut figures = self.figures();
             figures.keep_in(&live.folder);
-            figures.summary.comparisons.extend(self.sides.is_some().then(|| live.folder.id().to_owned()));
+            let compares = self.sides.is_some() || self.variants.is_some();
+            figures.summary.comparisons.extend(compares.then(|| live.folder.id().to_owned()));
             for (id, spent) in &live.before.refused {
                 figures.summary.add_refused(id, *spent);
             }
@@ -225,8 +230,8 @@ impl RunContext {
     /// The message for the user if a result could not be stored.
     pub fn told_not_stored(&self) -> Option<String> {
         let (why, live) = (self.why_not_stored()?, self.opened()?);
-        let command = if self.sides.is_some() { "compare" } else { "run" };
         let id = live.folder.id();
+        let command = live.folder.run_record().ok().flatten().map_or("run", |record| record.command());
         Some(format!(
             "the run stopped: {why}; nothing more was started. Fix that, then resume: skill-evals {command} \
              --resume --run-id {id}"

@@ -21,6 +21,7 @@ use crate::run::agent_run;
 use crate::run::context::RunContext;
 use crate::run::judge;
 use crate::run::live::Redactors;
+use crate::run::measure::case_meta;
 use crate::run::regrade;
 use crate::run::review::TrialReview;
 use crate::run::stored_trial::StoredTrial;
@@ -136,6 +137,7 @@ impl Importer<'_> {
             sides: None,
             all_cases: None,
             merged: Vec::new(),
+            variants: None,
             imported: Some(self.imported(Vec::new())),
             ended: Some(RunEnd { at, how: RunEndKind::Finished, why: None }),
         }
@@ -208,12 +210,9 @@ impl Importer<'_> {
                 id: trial.case.clone(),
                 source: None,
                 should_trigger: Some(trial.should_trigger),
-                prompt: case.prompt.clone(),
                 system_prompt: None,
                 // As in the case today.
-                sandbox: case.sandbox,
-                timeout_s: case.timeout.unwrap_or(self.run.settings.timeout).as_secs(),
-                max_turns: None,
+                ..case_meta(case, case.timeout.unwrap_or(self.run.settings.timeout), None)
             },
             mode: MODE.to_owned(),
             trial: 1,

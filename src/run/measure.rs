@@ -248,7 +248,8 @@ impl LiveTrial<'_> {
     }
 }
 
-fn case_meta(case: &Case, timeout: Duration, max_turns: Option<u64>) -> CaseMeta {
+/// The facts about a case that its trials store.
+pub(super) fn case_meta(case: &Case, timeout: Duration, max_turns: Option<u64>) -> CaseMeta {
     CaseMeta {
         id: case.id.clone(),
         source: Some(SourceMeta { file: case.origin.path.clone(), line: case.origin.line }),
@@ -258,5 +259,6 @@ fn case_meta(case: &Case, timeout: Duration, max_turns: Option<u64>) -> CaseMeta
         sandbox: case.sandbox,
         timeout_s: timeout.as_secs(),
         max_turns,
+        forced: case.forced,
     }
 }

@@ -128,7 +128,9 @@ fn replaceable(root: &Path, id: &str) -> Result<Option<RunLock>, String> {
             let old = RunFolder::open(root, id).map_err(text)?;
             let record = old.run_record().map_err(text)?;
             if record.is_none_or(|record| record.merged.is_empty()) {
-                return Err(format!("the run `{id}` exists and has trials of its own: choose another name with --into"));
+                return Err(format!(
+                    "the run `{id}` exists and has trials of its own: choose another name with --into"
+                ));
             }
             old.lock(background::this_process()).map(Some).map_err(text)
         }

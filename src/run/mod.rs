@@ -54,3 +54,4 @@ mod slots;
 mod stored_trial;
 pub mod trial;
 mod trial_queue;
+pub mod variants;

@@ -149,6 +149,7 @@ fn record(run: &RunContext, id: &str) -> RunRecord {
         sides: run.sides.clone(),
         all_cases: None,
         merged: Vec::new(),
+        variants: run.variants.clone(),
         imported: None,
         ended: None,
     }

@@ -74,7 +74,7 @@ impl ComparedSide {
 
 /// The name without characters that directories and tests may not contain, and different from the name of every other
 /// mode.
-fn free_name(name: &str, settings: &Settings) -> String {
+pub(super) fn free_name(name: &str, settings: &Settings) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
     let mut name: String = name.chars().map(|c| if allowed(c) { c } else { '-' }).take(90).collect();
     while settings.mode(&name).is_some() {

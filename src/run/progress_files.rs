@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use crate::report::markdown;
 use crate::results::summary::{self, Summary};
 use crate::store::{RunFolder, StoreError};
+use crate::trial::current::{CurrentTrials, RunningTrial};
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, Outcome};
-use crate::trial::run_record::{CurrentTrials, RUN_FORMAT, RunningTrial, TrialRecord};
+use crate::trial::run_record::{RUN_FORMAT, TrialRecord};
 
 /// How old the files may get. Writing them at every event would take longer than short trials.
 const MAX_AGE: Duration = Duration::from_millis(500);

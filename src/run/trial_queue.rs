@@ -93,6 +93,10 @@ impl<'a> TrialQueue<'a> {
                 undecided.insert(index, CaseProgress::new(goal, entry, run));
             }
         }
+        if run.variants.is_some() {
+            // Round by round, so that no variant has the quieter time, and a run that ends early has them all.
+            waiting.make_contiguous().sort_by_key(|(_, number)| *number);
+        }
         let state = Mutex::new(QueueState { waiting, running: 0, undecided });
         Self { run, entries, state, changed: Condvar::new() }
     }

@@ -16,10 +16,11 @@ use super::pkbllm;
 use super::{At, RUN, RUNS, RunFolder, StoreError, check_format, read_json, sub_folders, write_json};
 use crate::files::at::PathError;
 use crate::text::lines::{self, TraceLine};
+use crate::trial::current::{CurrentTrials, Runner};
 use crate::trial::evidence::digest;
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{
-    CurrentTrials, PairRecord, PlanLine, ProgressLine, RUN_FORMAT, RunEnd, RunEndKind, RunRecord, Runner, ShardedCase,
+    PairRecord, PlanLine, ProgressLine, RUN_FORMAT, RunEnd, RunEndKind, RunRecord, ShardedCase,
 };
 
 const PLAN: &str = "plan.jsonl";

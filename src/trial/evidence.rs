@@ -205,6 +205,9 @@ pub struct CaseMeta {
     /// Maximum number of turns, if limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u64>,
+    /// Whether a call of the skill was put before its prompt, so that the skill must load.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
 }
 
 /// The source of a trial or a run that another runner ran.

@@ -1,5 +1,6 @@
 //! A trial: its id, its evidence, its outcome, and the records that a run keeps of it.
 
+pub mod current;
 pub mod event;
 pub mod evidence;
 pub mod id;
@@ -9,3 +10,4 @@ pub mod sandbox;
 pub mod shard;
 pub mod span;
 pub mod spent;
+pub mod variants;

@@ -14,6 +14,7 @@ use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::outcome::{Grade, Outcome, Status, Verdict, numbered};
 use crate::trial::shard::Shard;
 use crate::trial::spent::AttemptCost;
+use crate::trial::variants::{VariantQuestion, VariantRun};
 
 /// The format number of these files.
 pub const RUN_FORMAT: u32 = 1;
@@ -49,12 +50,31 @@ pub struct RunRecord {
     /// The ids of the shards that were merged into this run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<String>,
+    /// The variants in which the run measures its cases; absent if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variants: Option<VariantRun>,
     /// The source of a run that another runner ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
     /// How it ended; absent while it runs, and if it was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<RunEnd>,
+}
+
+impl RunRecord {
+    /// Whether it compares: its modes are sides or variants, and have no pass rate together.
+    pub fn compares(&self) -> bool {
+        self.sides.is_some() || self.variants.is_some()
+    }
+
+    /// The command that started it, resumes it and shows its result.
+    pub fn command(&self) -> &'static str {
+        match (&self.sides, self.variants.as_ref().map(|variants| &variants.question)) {
+            (None, None) => "run",
+            (None, Some(VariantQuestion::Diagnosis { .. })) => "diagnose",
+            _ => "compare",
+        }
+    }
 }
 
 /// What a run compares: the same cases on two sides, in pairs of trials, until the question is decided.
@@ -470,39 +490,4 @@ impl FailedCheck {
 
 fn line(text: &str) -> String {
     cut::start(&text.split_whitespace().collect::<Vec<_>>().join(" "), MAX_FINDING)
-}
-
-/// The trials that are running: the content of `current.json`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CurrentTrials {
-    /// [`RUN_FORMAT`].
-    pub format: u32,
-    /// When this was written, RFC 3339, UTC.
-    pub updated: String,
-    /// The running trials, in the order in which they started.
-    pub running: Vec<RunningTrial>,
-}
-
-/// A running trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunningTrial {
-    /// Which trial.
-    #[serde(flatten)]
-    pub id: TrialId,
-    /// When it began, RFC 3339, UTC.
-    pub since: String,
-}
-
-/// The process that runs a run: the content of `runner.pid`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Runner {
-    /// Its id.
-    pub pid: i32,
-    /// When it started, by the system's count. It distinguishes the process from a later one with the same id. Absent if the
-    /// system does not report it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started: Option<u64>,
-    /// Whether it runs each trial in its own process, and so holds no lock itself.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub shared: bool,
 }

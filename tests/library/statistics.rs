@@ -427,6 +427,20 @@ fn single_cases_are_seldom_named_where_none_changed() {
 }
 
 #[test]
+fn models_are_seldom_called_no_worse_or_worse_than_the_best_if_they_are_not() {
+    let times = 200;
+    for world in &worlds::MODELS {
+        let [no_worse, worse, found] = worlds::of_models(world, times);
+        println!("| {} | {} | {no_worse:.3} | {worse:.3} | {found:.3} |", world.0, world.2);
+        let most = 0.05 + by_chance(0.05, times);
+        assert!(no_worse <= most && worse <= most, "{}: {no_worse} {worse}", world.0);
+    }
+    // And they are found, if there are enough trials.
+    let [.., found] = worlds::of_models(&worlds::MODELS[6], times);
+    assert!(found > 0.8, "{found}");
+}
+
+#[test]
 fn a_million_stored_trials_are_compared_in_bounded_memory() {
     // 10,000 cases of 50 trials on each side. Only shows that it ends and is right; a bench measures the time.
     let arm = |from: u64| -> SideCounts {

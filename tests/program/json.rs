@@ -160,6 +160,10 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
             ("compare", vec!["compare", "--json", "--aa", "--max-trials", "12", "--run-id", "c"]),
             ("summary", vec!["summary", "--json", "c"]),
             ("dry-run", vec!["run", "--dry-run", "--json", "--trials", "until decided at most 20"]),
+            ("diagnose", vec!["diagnose", "tidy", "--json", "--run-id", "d"]),
+            ("variants-dry-run", vec!["diagnose", "tidy", "--json", "--dry-run"]),
+            ("compare-models", vec!["compare", "--models", "a,b", "--json", "--max-trials", "8"]),
+            ("summary", vec!["summary", "--json", "d"]),
         ],
     );
     failed_checks_are_named(&stub);

@@ -2,6 +2,7 @@
 
 mod activation;
 mod compare;
+mod diagnose;
 mod display;
 mod doctor;
 mod english;

@@ -128,7 +128,11 @@ fn a_merge_is_made_again_with_what_the_shards_have_then() {
     assert!(stub.run(&["run", "--resume", "--run-id", "r"]).code != 2);
     let refused = merge();
     assert_eq!(refused.code, 2);
-    assert!(refused.stderr.contains("the run `r` exists and has trials of its own: choose another name with --into"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("the run `r` exists and has trials of its own: choose another name with --into"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]
@@ -254,7 +258,11 @@ fn a_shard_named_twice_or_of_another_number_and_an_ordinary_run_are_refused() {
         assert!(merged.stderr.contains(why), "{named:?}: {}", merged.stderr);
     }
     let taken = stub.run(&["merge", "r", "--into", "plain"]);
-    assert!(taken.code == 2 && taken.stderr.contains("the run `plain` exists and has trials of its own"), "{}", taken.stderr);
+    assert!(
+        taken.code == 2 && taken.stderr.contains("the run `plain` exists and has trials of its own"),
+        "{}",
+        taken.stderr
+    );
     assert_eq!(stub.progress("plain").len(), 1);
 }
 

@@ -23,6 +23,8 @@ pub fn trials() -> Vec<Trial> {
             claude_with_an_edit_that_makes_it_worse_is_worse_than_the_commit_before,
             an_edit_that_the_model_does_not_mind_is_no_worse,
             codex_loses_to_the_neighbor_that_its_model_prefers,
+            codex_loads_a_skill_that_a_diagnosis_forces,
+            claude_loads_a_skill_that_a_diagnosis_forces,
         ],
     )
 }
@@ -135,4 +137,50 @@ fn codex_loses_to_the_neighbor_that_its_model_prefers() {
         .zip(greeting["candidate"]["passed"].as_u64())
         .map(|(all, found)| all - found);
     assert_eq!(lost["candidate"].as_u64(), missed, "{found:#}");
+}
+
+/// A model that follows the skill if its text is there, and never loads it by itself.
+fn a_forced_skill_is_loaded(mode: &str) {
+    let script = |request: &Request| {
+        let follows = request.body.to_string().contains("end with AHOY_MARKER");
+        Turn::Say(if follows { "Ahoy, Ada!" } else { "No." }.to_owned())
+    };
+    let fixture = Fixture::new()
+        .skill_text("greeting", GREETING)
+        .skill_text("welcoming", "---\nname: welcoming\ndescription: Welcomes people.\n---\n\nSay welcome.\n")
+        .prompts(
+            "greeting",
+            "id,should_trigger,prompt,sandbox,timeout_s,must_include\na,true,Greet Ada.,read-only,60,Ahoy\n",
+        );
+    let live = Live::over(fixture, script);
+    let mut command = live.program();
+    command.args(["diagnose", "greeting", "--mode", mode, "--max-trials", "24", "--run-id", "r", "--json"]);
+    let output = command.current_dir(live.fixture.root()).output().expect("the program starts");
+    let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let found: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}\n{told}"));
+    let [none, forced, routed, alone] = found["variants"].as_array().expect("variants").as_slice() else {
+        panic!("{found:#}")
+    };
+    for (variant, passed, activated) in
+        [(none, 0, Value::Null), (forced, 6, 6.into()), (routed, 0, 0.into()), (alone, 0, 0.into())]
+    {
+        assert_eq!(
+            (&variant["passed"]["rate"]["passed"], &variant["activated"]["rate"]["passed"], &variant["not_measured"]),
+            (&passed.into(), &activated, &0.into()),
+            "{found:#}"
+        );
+    }
+    assert_eq!((output.status.code(), &found["advice"]), (Some(1), &"description".into()), "{found:#}");
+    let trial = live.fixture.root().join("artifacts/skill-evals/r/work/greeting/a").join(format!("{mode}.forced/1"));
+    let grade: Value = serde_json::from_slice(&fs::read(trial.join("grade.json")).expect("a grade")).expect("JSON");
+    assert_eq!(grade["metrics"]["activations"][0]["how"], "injected", "{grade:#}");
+}
+
+fn codex_loads_a_skill_that_a_diagnosis_forces() {
+    a_forced_skill_is_loaded("codex");
+}
+
+fn claude_loads_a_skill_that_a_diagnosis_forces() {
+    a_forced_skill_is_loaded("cli-native");
+    a_forced_skill_is_loaded("native");
 }

@@ -1,8 +1,10 @@
 //! Worlds in which the true rates are known, to hold comparisons against.
 
 use skill_evals::decide::Rule;
+use skill_evals::decide::best::{BestResult, standings};
 use skill_evals::decide::plan::ComparePlan;
 use skill_evals::decide::sequential::{Pair, SequentialTest};
+use skill_evals::stats::proportion::Rate;
 
 /// The true rates of every case in A and B.
 pub type Rates = Vec<(f64, f64)>;
@@ -47,4 +49,58 @@ pub fn run(rates: &Rates, rule: Rule, plan: ComparePlan, seed: u64, most: usize)
         state.feed(pair(rates, case, &mut world)).expect("a case of the list");
     }
     state
+}
+
+/// Models by the rates of their cases, the cheapest first, and how many trials each case of each gets.
+pub type ModelWorld = (&'static str, &'static [&'static [Kind]], u64);
+
+/// The margin in these worlds.
+pub const MODEL_MARGIN: f64 = 0.1;
+
+/// Models whose order by cost is known. Of the first three, no cheap one is good enough, if only by a hair.
+pub const MODELS: [ModelWorld; 8] = [
+    ("3 models, 10 cases: .8, .8, .9", &[&[(10, 0.8, 0.0)], &[(10, 0.8, 0.0)], &[(10, 0.9, 0.0)]], 20),
+    (
+        "5 models, 10 cases: four at .5, .6",
+        &[&[(10, 0.5, 0.0)], &[(10, 0.5, 0.0)], &[(10, 0.5, 0.0)], &[(10, 0.5, 0.0)], &[(10, 0.6, 0.0)]],
+        10,
+    ),
+    (
+        "3 models, 20 cases: 2 of them 1 → 0, the same, all at 1",
+        &[&[(2, 0.0, 0.0), (18, 1.0, 0.0)], &[(2, 0.0, 0.0), (18, 1.0, 0.0)], &[(20, 1.0, 0.0)]],
+        3,
+    ),
+    ("3 models, 10 cases: all at .5", &[&[(10, 0.5, 0.0)], &[(10, 0.5, 0.0)], &[(10, 0.5, 0.0)]], 10),
+    (
+        "5 models, 5 cases: all at .9",
+        &[&[(5, 0.9, 0.0)], &[(5, 0.9, 0.0)], &[(5, 0.9, 0.0)], &[(5, 0.9, 0.0)], &[(5, 0.9, 0.0)]],
+        4,
+    ),
+    ("3 models, 10 cases: .6, .9, .9", &[&[(10, 0.6, 0.0)], &[(10, 0.9, 0.0)], &[(10, 0.9, 0.0)]], 13),
+    ("3 models, 10 cases: .6, .9, .9", &[&[(10, 0.6, 0.0)], &[(10, 0.9, 0.0)], &[(10, 0.9, 0.0)]], 40),
+    ("3 models, 20 cases: .9, .98, .98", &[&[(20, 0.9, 0.0)], &[(20, 0.98, 0.0)], &[(20, 0.98, 0.0)]], 7),
+];
+
+/// The share of runs with any false `no worse`, with any false `worse`, and in which the right model is found.
+pub fn of_models((_, models, trials): &ModelWorld, times: u32) -> [f64; 3] {
+    let models: Vec<Rates> = models.iter().map(|kinds| rates(kinds)).collect();
+    let mean = |rates: &Rates| rates.iter().map(|(rate, _)| rate).sum::<f64>() / rates.len() as f64;
+    let truth: Vec<f64> = models.iter().map(mean).collect();
+    let best = truth.iter().copied().fold(0.0, f64::max);
+    let is_good = |at: usize| truth[at] > best - MODEL_MARGIN + 1e-9;
+    let mut found = [0_u32; 3];
+    for seed in 0..times {
+        let mut world = fastrand::Rng::with_seed(u64::from(seed));
+        let mut rate = |share: f64| Rate::new((0..*trials).filter(|_| world.f64() < share).count() as u64, *trials);
+        let drawn: Vec<Vec<Rate>> =
+            models.iter().map(|rates| rates.iter().map(|(share, _)| rate(*share)).collect()).collect();
+        let results: Vec<BestResult> =
+            standings(&drawn, MODEL_MARGIN, 0.05).expect("models").into_iter().map(|model| model.result).collect();
+        let all = results.iter().enumerate();
+        let first = results.iter().position(|result| *result == BestResult::NoWorse);
+        found[0] += u32::from(all.clone().any(|(at, result)| *result == BestResult::NoWorse && !is_good(at)));
+        found[1] += u32::from(all.clone().any(|(at, result)| *result == BestResult::Worse && truth[at] > best - 1e-9));
+        found[2] += u32::from(first.is_some() && first == (0..truth.len()).find(|at| is_good(*at)));
+    }
+    found.map(|count| f64::from(count) / f64::from(times))
 }

@@ -50,6 +50,8 @@ pub struct Case {
     pub should_trigger: bool,
     /// What the agent is asked.
     pub prompt: String,
+    /// Whether a call of the skill was put before the prompt, so that the skill must load.
+    pub forced: bool,
     /// What is added to the agent's system prompt.
     pub system_prompt: Option<String>,
     /// What the agent may touch.

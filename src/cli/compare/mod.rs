@@ -3,10 +3,12 @@
 mod drift;
 mod gate;
 mod live;
+mod models;
 mod stored;
 mod target;
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
@@ -29,6 +31,7 @@ use skill_evals::report::{compared as words, github, markdown};
 use skill_evals::results::compared::ComparisonResults;
 use skill_evals::run::change_locations::change_locations;
 use skill_evals::settings::{Stop, TestSelection};
+use skill_evals::store::RunFolder;
 use skill_evals::text::safe;
 use skill_evals::trial::run_record::{ComparedSides, RunChoices};
 use target::CompareTarget;
@@ -50,6 +53,7 @@ const EXAMPLES: &str = "Examples:
   skill-evals compare --baseline model=X --candidate model=Y
                                        also mode=, skills=GIT-REF, without, and
                                        offer=all, offer=alone, offer=SKILL+SKILL
+  skill-evals compare --models X,Y,Z   the cheapest within the margin of the best
 
 Exit codes:
   0    better, no worse, no harm seen, or unchanged
@@ -90,6 +94,9 @@ pub struct CompareArgs {
     /// With --aa: how much results drift over days, by the trials that `gate` kept; starts no agent
     #[arg(long, requires = "aa", conflicts_with_all = ["mode", "plan", "max_trials"])]
     kept: bool,
+    /// Find the cheapest of these models that is within the margin of the best
+    #[arg(long, value_name = "MODEL,…", value_delimiter = ',', conflicts_with_all = ["what", "with", "baseline", "candidate", "aa", "plan", "gate", "model", "github", "resume"])]
+    models: Vec<String>,
     /// Loss in pass rate that counts as no worse: 0.05 is five points of a hundred [default: 0.05]
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
     margin: Option<f64>,
@@ -138,6 +145,9 @@ pub struct LiveRequest<'a> {
 }
 
 pub fn compare(args: &CompareArgs) -> CliResult {
+    if !args.models.is_empty() {
+        return models::compare(args);
+    }
     let root = args.start.repository.open()?.root;
     match target::asked(args, &root)? {
         CompareTarget::Stored(a, b) => {
@@ -147,6 +157,12 @@ pub fn compare(args: &CompareArgs) -> CliResult {
         CompareTarget::Kept => args.tell(&drift::of_kept(args, &root)?),
         CompareTarget::Again(run) => args.tell(&stored::again(args, &run)?),
         CompareTarget::Run(sides) => live::compare(args, Some(*sides)),
+        CompareTarget::Variants(run) => {
+            args.refuse_what_runs()?;
+            args.refuse_what_decided(run.id())?;
+            models::show(args, &run)
+        }
+        CompareTarget::Resume if args.resumes_variants(&root) => models::compare(args),
         CompareTarget::Resume => live::compare(args, None),
     }
 }
@@ -182,6 +198,12 @@ impl CompareArgs {
     fn modes(&self) -> Vec<String> {
         let of_cases = self.select.with_modes(&[]).into_iter().filter(|mode| !self.mode.contains(mode));
         self.mode.iter().cloned().chain(of_cases).collect()
+    }
+
+    /// Whether the run to resume has variants. If it cannot be read, resuming it says so.
+    fn resumes_variants(&self, root: &Path) -> bool {
+        let run = self.start.run_id.as_deref().and_then(|id| RunFolder::open(root, id).ok());
+        run.and_then(|run| run.run_record().ok().flatten()).is_some_and(|record| record.variants.is_some())
     }
 
     /// Whether more is printed than the answer.

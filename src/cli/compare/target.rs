@@ -24,6 +24,8 @@ pub enum CompareTarget {
     Again(RunFolder),
     /// Compare kept trials of earlier gates with those of later ones.
     Kept,
+    /// Show the result of a run of variants.
+    Variants(RunFolder),
     /// Run trials of both sides.
     Run(Box<ComparedSides>),
     /// Resume a run.
@@ -179,7 +181,11 @@ fn of_one(
         }
         NamedSide::Run(run) => run,
     };
-    match (run.run_record()?.and_then(|record| record.sides), args.modes().as_slice(), (&a.mode, &b.mode)) {
+    let record = run.run_record()?;
+    if record.as_ref().is_some_and(|record| record.variants.is_some()) {
+        return Ok(CompareTarget::Variants(run));
+    }
+    match (record.and_then(|record| record.sides), args.modes().as_slice(), (&a.mode, &b.mode)) {
         (Some(_), ..) => Ok(CompareTarget::Again(run)),
         (None, [first, second], _) => {
             let in_mode = |mode: &String| stored(one, &ComparedSide::default().in_mode(Some(mode.clone())));

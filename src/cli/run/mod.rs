@@ -43,7 +43,7 @@ use skill_evals::text::safe;
 use skill_evals::trial::event::{EventListener, RunEvent};
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
-use skill_evals::trial::run_record::RunChoices;
+use skill_evals::trial::run_record::{RunChoices, RunRecord};
 
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
@@ -247,9 +247,9 @@ impl RunArgs {
 fn earlier_choices(root: &Path, settings: &Settings, failed: Option<&str>) -> CliResultOf<Option<RunChoices>> {
     if let Some(failed) = failed {
         let record = RunFolder::open(root, failed)?.run_record().ok().flatten();
-        if record.as_ref().is_some_and(|record| record.sides.is_some()) {
+        if record.as_ref().is_some_and(RunRecord::compares) {
             return Err(format!(
-                "{failed} is a comparison: its trials run only in pairs; skill-evals summary {failed} lists the cases that did not \
+                "{failed} is a comparison: its trials run only together with those that they are compared with; skill-evals summary {failed} lists the cases that did not \
                  pass, and skill-evals run --case runs them with today's skills"
             )
             .into());
@@ -269,8 +269,9 @@ fn earlier_choices(root: &Path, settings: &Settings, failed: Option<&str>) -> Cl
     let folder = start::to_resume(root, settings)?;
     let id = folder.id();
     match folder.run_record() {
-        Ok(Some(record)) if record.sides.is_some() => {
-            Err(format!("{id} is a comparison; to resume: skill-evals compare --resume --run-id {id}").into())
+        Ok(Some(record)) if record.compares() => {
+            let command = record.command();
+            Err(format!("{id} is a comparison; to resume: skill-evals {command} --resume --run-id {id}").into())
         }
         Ok(Some(record)) => Ok(Some(record.chosen)),
         Ok(None) | Err(_) if settings.force => Ok(None),

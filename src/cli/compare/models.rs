@@ -1,0 +1,68 @@
+//! Compares models: which is the cheapest within the margin of the best.
+
+use std::io::{self, Write};
+
+use super::CompareArgs;
+use crate::cli::color::paint;
+use crate::cli::exit_code::Exit;
+use crate::cli::output::stdout;
+use crate::cli::variants::{self, VariantOutcome};
+use crate::cli::{CliResult, print_json, select, start};
+use skill_evals::report::models as report;
+use skill_evals::results::models::ModelComparison;
+use skill_evals::run::variants::{self as plan, TrialLimit};
+use skill_evals::settings::trials::Trials;
+use skill_evals::store::RunFolder;
+use skill_evals::trial::variants::{VariantQuestion, VariantRun};
+
+/// Runs the cases with each model: those of `--models`, or of the run to resume.
+pub fn compare(args: &CompareArgs) -> CliResult {
+    let (repository, mut settings, catalog) = args.start.read()?;
+    let mut chosen = args.select.chosen();
+    chosen.modes = args.select.with_modes(&args.mode);
+    let rule = args.rule();
+    let (mut models, mut rule) = (args.models.clone(), (rule.margin.unwrap_or_default(), rule.alpha));
+    let mut limit = args.max_trials.map_or(TrialLimit::Usual, TrialLimit::AtMost);
+    if args.start.resume {
+        let (earlier, VariantRun { question, variants, rounds, .. }) = variants::earlier(&args.start, "compare")?;
+        chosen = chosen.or(earlier);
+        models = variants.into_iter().map(|variant| variant.name).collect();
+        limit = TrialLimit::Rounds(rounds);
+        if let VariantQuestion::CheapestModel { margin, alpha, .. } = question {
+            rule = (margin, alpha);
+        }
+    }
+    settings.record = false;
+    settings.repetition.asked.trials = Some(Trials::Times(1));
+    select::apply(&chosen, &mut settings)?;
+    // A model of the settings would replace those of the variants.
+    settings.model = None;
+    let run = start::planned(repository, settings, catalog, chosen)?;
+    let planned = plan::models(&run, &models, rule, limit)?;
+    match variants::run(&args.start, run, planned, args.json)? {
+        VariantOutcome::Exit(exit) => Ok(exit),
+        VariantOutcome::Measured(measured) => {
+            let exit = show(args, &measured.folder)?;
+            measured.end(exit, args.says_more())
+        }
+    }
+}
+
+/// Prints the comparison that a run measured.
+pub fn show(args: &CompareArgs, run: &RunFolder) -> CliResult {
+    let compared = ModelComparison::of(run)?
+        .ok_or_else(|| format!("{} compares no models; its result: skill-evals diagnose {0}", run.id()))?;
+    let mut out = stdout();
+    if args.json {
+        print_json(&mut out, &compared)?;
+    } else if args.start.quiet {
+        writeln!(out, "{}", report::sentence(&compared, paint(&io::stdout())))?;
+    } else {
+        out.write_all(report::render(&compared, paint(&io::stdout())).as_bytes())?;
+    }
+    Ok(match compared.cheapest {
+        _ if compared.cases == 0 => Exit::Infrastructure,
+        Some(_) => Exit::Clean,
+        None => Exit::Undecided,
+    })
+}

@@ -1,0 +1,142 @@
+//! What `diagnose` and `compare --models` share: they run the same cases in several variants.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::start::{self, StartArgs};
+use super::{CliResult, CliResultOf, print_json};
+use crate::cli::exit_code::Exit;
+use crate::cli::output::{stderr, stdout, text_stdout};
+use crate::cli::terminal::Terminal;
+use skill_evals::process::interrupt;
+use skill_evals::report::diagnostics::counted;
+use skill_evals::report::estimate as words;
+use skill_evals::results::estimate;
+use skill_evals::run::context::RunContext;
+use skill_evals::run::variants::VariantPlan;
+use skill_evals::run::{history, scheduler};
+use skill_evals::store::RunFolder;
+use skill_evals::text::safe;
+use skill_evals::trial::id::{CaseInMode, TrialId};
+use skill_evals::trial::run_record::{RunChoices, RunRecord};
+use skill_evals::trial::variants::VariantRun;
+
+/// What running the variants led to.
+pub enum VariantOutcome {
+    /// Nothing was measured: a dry run, or a run in the background.
+    Exit(Exit),
+    Measured(MeasuredRun),
+}
+
+/// A run of variants that ended.
+pub struct MeasuredRun {
+    pub folder: RunFolder,
+    /// Why not all trials ran, and what to do.
+    pub ended_early: Option<String>,
+}
+
+impl MeasuredRun {
+    /// The exit code after this result, and why the run ended early. Nothing else may be printed afterwards.
+    pub fn end(&self, exit: Exit, prints: bool) -> CliResult {
+        if let Some(why) = &self.ended_early {
+            writeln!(stderr(), "{}", safe::line(why))?;
+        }
+        if prints {
+            writeln!(stdout(), "{}", self.folder.path().display())?;
+        }
+        Ok(match exit {
+            _ if interrupt::raised() => Exit::Interrupted,
+            // What a limit or a fault kept from being measured may be measured next time.
+            Exit::Undecided if self.ended_early.is_some() => Exit::Infrastructure,
+            exit => exit,
+        })
+    }
+}
+
+/// The choices and the variants of the run to resume.
+pub fn earlier(start: &StartArgs, command: &str) -> CliResultOf<(RunChoices, VariantRun)> {
+    let (repository, settings, _) = start.read()?;
+    let folder = start::to_resume(&repository.root, &settings)?;
+    let id = folder.id();
+    match folder.run_record()? {
+        Some(record) if record.command() != command => {
+            let other = record.command();
+            Err(format!("to resume {id}: skill-evals {other} --resume --run-id {id}").into())
+        }
+        Some(RunRecord { variants: Some(variants), chosen, .. }) => Ok((chosen, variants)),
+        _ => Err(format!("{id} does not say what it was to do: it has no run.json").into()),
+    }
+}
+
+/// Runs the variants, or says what would run.
+pub fn run(start: &StartArgs, run: RunContext, planned: VariantPlan, json: bool) -> CliResultOf<VariantOutcome> {
+    let VariantPlan { plan, record } = planned;
+    let mut run = run.with_plan(plan);
+    run.variants = Some(record);
+    if let Some(exit) = start.begin(&mut run, true, |run| dry_run(run, json))? {
+        return Ok(VariantOutcome::Exit(exit));
+    }
+    let prints = !json && !start.quiet;
+    let terminal = Arc::new(Mutex::new(Terminal::new(&run, run.plan.len(), prints).in_brief()));
+    run.read_by(Arc::clone(&terminal));
+    scheduler::run(&run);
+    terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
+    let closed = run.close().err().map(|error| error.to_string());
+    start::warn_of(closed.into_iter().chain(run.ledger_trouble()))?;
+    let folder = run.opened().ok_or("the run could not be opened")?.folder.clone();
+    let ended_early = ended_early(&run, &folder)?;
+    if prints {
+        writeln!(stdout())?;
+    }
+    Ok(VariantOutcome::Measured(MeasuredRun { folder, ended_early }))
+}
+
+fn ended_early(run: &RunContext, folder: &RunFolder) -> CliResultOf<Option<String>> {
+    if let Some(why) = run.told_not_stored() {
+        return Ok(Some(why));
+    }
+    let Some(why) = run.no_more() else { return Ok(None) };
+    let ended = folder.progress()?.records.len();
+    if ended >= run.plan.len() {
+        return Ok(None);
+    }
+    let command = folder.run_record()?.map_or("run", |record| record.command());
+    Ok(Some(format!("it ended early: {why}; to resume: skill-evals {command} --resume --run-id {}", folder.id())))
+}
+
+fn dry_run(run: &RunContext, json: bool) -> CliResult {
+    let ids: Vec<TrialId> = run.plan.ids().collect();
+    let mut known = history::known_costs(&run.root, &run.settings.prices, &ids);
+    // A variant that never ran costs about as much as another of the same case.
+    let mut of_case = BTreeMap::new();
+    for (case, cost) in &known {
+        of_case.entry((case.skill.clone(), case.case.clone())).or_insert(*cost);
+    }
+    for id in &ids {
+        if let Some(cost) = of_case.get(&(id.skill.clone(), id.case.clone())) {
+            known.entry(CaseInMode::of(id)).or_insert(*cost);
+        }
+    }
+    let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);
+    if json {
+        let plan = serde_json::json!({"format": 1, "variants": run.variants, "estimate": estimate});
+        print_json(&mut stdout(), &plan)?;
+        return Ok(Exit::Clean);
+    }
+    let mut out = text_stdout();
+    if let Some(variants) = &run.variants {
+        let names: Vec<&str> = variants.variants.iter().map(|variant| variant.name.as_str()).collect();
+        writeln!(
+            out,
+            "variants: {}; {} of each case in each",
+            names.join(", "),
+            counted(variants.rounds as usize, "trial")
+        )?;
+        for (case, why) in &variants.left_out {
+            writeln!(out, "{} is left out: {}", safe::line(case), safe::line(why))?;
+        }
+    }
+    out.write_all(words::render(&estimate).as_bytes())?;
+    Ok(Exit::Clean)
+}

@@ -1,0 +1,230 @@
+//! Why a skill does not help: what its body is worth, what its description loses, and what its neighbors take.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::results::side_results::SideResults;
+use crate::results::variants::{MeasuredVariants, VariantRate, VariantSpending};
+use crate::skill::slug;
+use crate::stats::LEVEL;
+use crate::stats::difference::{self, Difference};
+use crate::stats::proportion::Rate;
+use crate::stats::stratified::Stratum;
+use crate::store::{RunFolder, StoreError};
+use crate::trial::outcome::Verdict;
+use crate::trial::run_record::TrialRecord;
+use crate::trial::variants::{Variant, VariantQuestion, VariantRun};
+
+/// The format number of the document.
+pub const DIAGNOSIS_FORMAT: u32 = 1;
+
+/// What the trials of a diagnosis show.
+#[derive(Clone, Debug, Serialize)]
+pub struct Diagnosis {
+    /// [`DIAGNOSIS_FORMAT`].
+    pub format: u32,
+    /// The run's id.
+    pub run: String,
+    /// The skill's slug.
+    pub skill: String,
+    /// The confidence of the intervals.
+    pub level: f64,
+    /// Each variant, in the order none, forced, routed, alone; those that did not run are missing.
+    pub variants: Vec<DiagnosedVariant>,
+    /// Whether any case judges the outcome. If not, the body cannot be measured.
+    pub judges_outcome: bool,
+    /// Whether other skills were offered too.
+    pub has_neighbors: bool,
+    /// Passed trials, forced less none: what the body is worth. Like the others, `None` if it was not measured.
+    pub body: Option<DiagnosedPart>,
+    /// Activations, routed less all: what the description loses, with all its neighbors.
+    pub description: Option<DiagnosedPart>,
+    /// Activations, alone less all: what the description loses without neighbors.
+    pub description_alone: Option<DiagnosedPart>,
+    /// Activations, routed less alone: what neighbors take.
+    pub neighbors: Option<DiagnosedPart>,
+    /// Passed trials, routed less forced: what the lost activations cost.
+    pub outcome: Option<DiagnosedPart>,
+    /// The skills that were activated instead, by the number of routed trials, the most frequent first.
+    pub taken_by: Vec<TakenTrials>,
+    /// What to fix; `None` if no loss is shown.
+    pub advice: Option<DiagnosisAdvice>,
+    /// What the trials took.
+    pub spent: VariantSpending,
+    /// The names of cases that were left out, with the reason.
+    pub left_out: Vec<(String, String)>,
+    /// Why answers are not a model's own.
+    pub scripted: BTreeSet<String>,
+}
+
+/// The results of a variant.
+#[derive(Clone, Debug, Serialize)]
+pub struct DiagnosedVariant {
+    /// Its name.
+    pub name: String,
+    /// The mode of its trials.
+    pub mode: String,
+    /// How often it passed the cases that judge the outcome.
+    pub passed: Option<VariantRate>,
+    /// How often the skill was activated, in all cases. `None` without skills.
+    pub activated: Option<VariantRate>,
+    /// Trials that could not be measured.
+    pub not_measured: u64,
+}
+
+/// A difference of two variants.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct DiagnosedPart {
+    #[serde(flatten)]
+    pub difference: Difference,
+    /// Whether the interval is above 0 or under it.
+    pub shown: bool,
+}
+
+impl DiagnosedPart {
+    fn of(strata: &[Stratum]) -> Option<Self> {
+        let difference = difference::of(strata, LEVEL)?;
+        Some(Self { difference, shown: !difference.interval.contains(0.0) })
+    }
+
+    /// Whether a loss is shown.
+    pub fn is_loss(&self) -> bool {
+        self.shown && self.difference.difference < 0.0
+    }
+
+    /// Whether a gain is shown.
+    pub fn is_gain(&self) -> bool {
+        self.shown && self.difference.difference > 0.0
+    }
+}
+
+/// A skill that was activated instead of the skill under test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TakenTrials {
+    /// Its slug.
+    pub skill: String,
+    /// The number of routed trials.
+    pub trials: u64,
+}
+
+/// What to fix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiagnosisAdvice {
+    /// The body: the skill does harm where it is loaded.
+    Body,
+    /// The description: the model does not choose the skill.
+    Description,
+    /// The descriptions of the skill and its neighbors: alone, no loss of the skill is shown.
+    Neighbors,
+}
+
+impl Diagnosis {
+    /// The diagnosis of a run; `None` if the run is not one.
+    pub fn of(run: &RunFolder) -> Result<Option<Self>, StoreError> {
+        let Some(MeasuredVariants { record, sides, spending }) = MeasuredVariants::read(run, true)? else {
+            return Ok(None);
+        };
+        let VariantQuestion::Diagnosis { skill } = record.question.clone() else { return Ok(None) };
+        let empty = SideResults::default();
+        let side = |name: &str| {
+            let place = record.variants.iter().position(|variant| variant.name == name);
+            place.map_or(&empty, |place| &sides[place])
+        };
+        let [none, forced, routed, alone] = [Variant::NONE, Variant::FORCED, Variant::ROUTED, Variant::ALONE].map(side);
+        let activated = |side: &SideResults| -> BTreeMap<String, Rate> {
+            side.triggered.rates().map(|(case, rate)| (case.clone(), rate)).collect()
+        };
+        let (in_routed, in_alone) = (activated(routed), activated(alone));
+        let mut diagnosis = Self {
+            format: DIAGNOSIS_FORMAT,
+            run: run.id().to_owned(),
+            level: LEVEL,
+            judges_outcome: has(&record, Variant::NONE),
+            has_neighbors: has(&record, Variant::ALONE),
+            body: DiagnosedPart::of(&strata(&passed(none), &passed(forced))),
+            description: DiagnosedPart::of(&lost(&in_routed)),
+            description_alone: DiagnosedPart::of(&lost(&in_alone)),
+            neighbors: DiagnosedPart::of(&strata(&in_alone, &in_routed)),
+            outcome: DiagnosedPart::of(&strata(&passed(forced), &passed(routed))),
+            taken_by: taken_by(run, &record, &skill)?,
+            advice: None,
+            spent: spending,
+            variants: variants(&record, &sides),
+            left_out: record.left_out,
+            scripted: sides.iter().flat_map(|side| side.scripted.iter().cloned()).collect(),
+            skill,
+        };
+        diagnosis.advice = diagnosis.advice();
+        Ok(Some(diagnosis))
+    }
+
+    fn advice(&self) -> Option<DiagnosisAdvice> {
+        let is_loss = |part: &Option<DiagnosedPart>| part.is_some_and(|part| part.is_loss());
+        if is_loss(&self.body) {
+            return Some(DiagnosisAdvice::Body);
+        }
+        if is_loss(&self.neighbors) && !is_loss(&self.description_alone) {
+            return Some(DiagnosisAdvice::Neighbors);
+        }
+        is_loss(&self.description).then_some(DiagnosisAdvice::Description)
+    }
+
+    /// Whether something that could be measured was not.
+    pub fn lacks_measurements(&self) -> bool {
+        self.body.is_none() || self.description.is_none() || (self.has_neighbors && self.neighbors.is_none())
+    }
+}
+
+fn has(record: &VariantRun, name: &str) -> bool {
+    record.variants.iter().any(|variant| variant.name == name)
+}
+
+fn variants(record: &VariantRun, sides: &[SideResults]) -> Vec<DiagnosedVariant> {
+    let both = record.variants.iter().zip(sides);
+    let variant = |(Variant { name, mode }, side): (&Variant, &SideResults)| DiagnosedVariant {
+        name: name.clone(),
+        mode: mode.clone(),
+        passed: VariantRate::of(&passed(side).into_values().collect::<Vec<_>>()),
+        activated: VariantRate::of(&side.triggered.rates().map(|(_, rate)| rate).collect::<Vec<_>>()),
+        not_measured: side.counts.values().map(|counts| counts.not_measured).sum(),
+    };
+    both.map(variant).collect()
+}
+
+/// The rates of the cases that judge the outcome.
+fn passed(side: &SideResults) -> BTreeMap<String, Rate> {
+    let judged = side.counts.iter().filter(|(case, _)| side.judged.contains(*case));
+    judged.map(|(case, counts)| (case.clone(), counts.rate)).collect()
+}
+
+/// The cases that were measured in both variants.
+fn strata(baseline: &BTreeMap<String, Rate>, candidate: &BTreeMap<String, Rate>) -> Vec<Stratum> {
+    let both = baseline.iter().filter_map(|(case, rate)| Some((*rate, *candidate.get(case)?)));
+    both.map(|(baseline, candidate)| Stratum { baseline, candidate }).collect()
+}
+
+/// Activations against as many trials that all activate the skill, as forced trials do.
+fn lost(activated: &BTreeMap<String, Rate>) -> Vec<Stratum> {
+    let all = |rate: &Rate| Stratum { baseline: Rate::new(rate.trials, rate.trials), candidate: *rate };
+    activated.values().map(all).collect()
+}
+
+/// The skills that were activated in the routed trials in which the skill under test was not.
+fn taken_by(run: &RunFolder, record: &VariantRun, skill: &str) -> Result<Vec<TakenTrials>, StoreError> {
+    let routed = record.variants.iter().find(|variant| variant.name == Variant::ROUTED);
+    let mut taken: BTreeMap<String, u64> = BTreeMap::new();
+    let is_measured = |record: &&TrialRecord| matches!(record.verdict, Verdict::Pass | Verdict::Fail);
+    for record in run.progress()?.records.values().filter(is_measured) {
+        let activated: BTreeSet<String> = record.activated.iter().map(|name| slug(name)).collect();
+        if routed.is_some_and(|variant| variant.mode == record.id.mode) && !activated.contains(skill) {
+            for other in activated {
+                *taken.entry(other).or_default() += 1;
+            }
+        }
+    }
+    let mut taken: Vec<TakenTrials> = taken.into_iter().map(|(skill, trials)| TakenTrials { skill, trials }).collect();
+    taken.sort_by_key(|taken| std::cmp::Reverse(taken.trials));
+    Ok(taken)
+}
