@@ -4,11 +4,13 @@ use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::{CliResult, CliResultOf};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
-use skill_evals::setup::init::{self, CrateSource, FileAction, InitMode, InitSummary};
+use skill_evals::setup::init::ci::{self, CiService};
+use skill_evals::setup::init::{self, CrateSource, FileAction, InitMode, InitStep, InitSummary};
 use skill_evals::text::safe;
 
 #[derive(Args)]
@@ -25,6 +27,9 @@ pub struct InitArgs {
     /// With --git: the commit or tag.
     #[arg(long, value_name = "REV", requires = "git")]
     rev: Option<String>,
+    /// Only write the files of this CI service: a free job, the gate with its comment, a nightly run
+    #[arg(long, value_name = "SERVICE", value_parser = service_parser())]
+    ci: Option<CiService>,
     /// Write without a question, outside a git repository too
     #[arg(long, short)]
     yes: bool,
@@ -36,12 +41,31 @@ pub fn init(args: &InitArgs) -> CliResult {
         return Err(super::not_found(format!("{} is not a directory", root.display())).into());
     }
     let source = args.source()?;
+    let release_note = "if crates.io does not have skill-evals yet: begin with --path DIR or --git URL";
+    if let Some(service) = args.ci {
+        print_steps(ci::init_ci(&root, service, &source)?)?;
+        writeln!(text_stdout(), "\nnext: {}", service.next())?;
+        if source == CrateSource::Release {
+            writeln!(text_stdout(), "{release_note}")?;
+        }
+        return Ok(Exit::Clean);
+    }
     if !args.yes && !root.join("Cargo.toml").exists() && !root.ancestors().any(|parent| parent.join(".git").exists()) {
         confirm(&init::init(&root, &source, InitMode::Plan)?)?;
     }
     let made = init::init(&root, &source, InitMode::Write)?;
+    print_steps(made.steps)?;
     let mut out = text_stdout();
-    for step in made.steps {
+    writeln!(out, "\nnext: cargo test {}; with SKILL_EVALS_LIVE=1 it runs the agents", made.cargo)?;
+    if source == CrateSource::Release {
+        writeln!(out, "{release_note}")?;
+    }
+    Ok(Exit::Clean)
+}
+
+fn print_steps(steps: Vec<InitStep>) -> io::Result<()> {
+    let mut out = text_stdout();
+    for step in steps {
         let action = match step.action {
             FileAction::Written => "written".to_owned(),
             FileAction::Added(what) => format!("added {what}"),
@@ -50,11 +74,11 @@ pub fn init(args: &InitArgs) -> CliResult {
         };
         writeln!(out, "{}", safe::line(&format!("{}: {action}", step.path.display())))?;
     }
-    writeln!(out, "\nnext: cargo test {}; with SKILL_EVALS_LIVE=1 it runs the agents", made.cargo)?;
-    if source == CrateSource::Release {
-        writeln!(out, "if crates.io does not have skill-evals yet: begin with --path DIR or --git URL")?;
-    }
-    Ok(Exit::Clean)
+    out.flush()
+}
+
+fn service_parser() -> impl TypedValueParser<Value = CiService> {
+    PossibleValuesParser::new(CiService::WORDS).try_map(|name| CiService::named(&name).ok_or("unknown service"))
 }
 
 /// Lists the files that `init` would write and asks. Fails unless the answer is yes.

@@ -1,6 +1,7 @@
 //! Real programs: agents against a model on loopback, a browser, cargo-nextest, rust-analyzer. Where one is missing, its
 //! tests are ignored with the reason.
 
+mod ci_files;
 mod claude;
 mod claude_sdk;
 mod codex;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     let modules = [
         // First, since it has a crate built.
         ide::trials,
+        ci_files::trials,
         claude::trials,
         claude_sdk::trials,
         codex::trials,

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "every test program uses its own part of this")]
 
 pub mod catalogue;
+pub mod comments;
 pub mod downstream;
 pub mod fake_codex;
 pub mod fixture;

@@ -43,11 +43,13 @@ fn find() -> Result<PathBuf, String> {
         return Ok(program);
     }
     let words = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
-    Err(format!(
-        "{}: {words}; allow unprivileged user namespaces here (kernel.unprivileged_userns_clone, AppArmor)",
-        program.display()
-    ))
+    Err(format!("{}: {words}; {ALLOW_NAMESPACES}", program.display()))
 }
+
+/// What to do if bubblewrap may not make namespaces.
+pub const ALLOW_NAMESPACES: &str = "allow unprivileged user namespaces here: on Ubuntu 24.04 by `sudo sysctl -w \
+                                    kernel.apparmor_restrict_unprivileged_userns=0`, elsewhere by \
+                                    kernel.unprivileged_userns_clone";
 
 /// The first arguments of every sandbox: namespaces, the system's directories, empty directories for temporary files.
 pub(super) fn base() -> Vec<OsString> {

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::agent;
 use crate::agent::handshake::Handshake;
+use crate::agent::isolation::bwrap::ALLOW_NAMESPACES;
 use crate::agent::isolation::{self, IsolationStatus};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::trial_env::ScratchDir;
@@ -303,8 +304,9 @@ impl Doctor {
 
     /// A sandbox works if its command starts and cannot write.
     fn sandbox(&mut self, id: &str, result: &std::io::Result<probe::ProbeResult>) {
-        let advice = "allow unprivileged user namespaces here (kernel.unprivileged_userns_clone, AppArmor), or run \
-                      evals in a container that does; without a sandbox agents write where they like";
+        let advice = &format!(
+            "{ALLOW_NAMESPACES}; or run evals in a container that does; without a sandbox agents write where they like"
+        );
         match result {
             Ok(result) if result.wrote => self.missing(id, "it starts, but commands in it can write", advice),
             Ok(result) if result.first_line() == "started" => self.ok(id, "it starts, and commands in it cannot write"),

@@ -1,6 +1,8 @@
 //! Adds evals to a repository: the crate, the harness, a first case. Existing files stay as they are, so a second `init` changes
 //! nothing.
 
+pub mod ci;
+mod files;
 mod layout;
 mod manifest;
 mod relative;
@@ -18,9 +20,10 @@ use crate::settings::FILE;
 use crate::settings::load::{self, ConfigError};
 use crate::setup::generate;
 use crate::skill::{SKILL_FILE, SkillFile};
-use crate::store::{self, StoreError};
+use crate::store::StoreError;
 use crate::text::diagnostic::Diagnostic;
 
+use files::InitFiles;
 use layout::{HarnessCrate, InitLayout};
 pub use manifest::CrateSource;
 use manifest::ManifestChange;
@@ -52,6 +55,12 @@ pub enum InitError {
     /// A directory is not a checkout of this crate.
     #[error("{0} is not a checkout of skill-evals")]
     NoCheckout(PathBuf),
+    /// A directory is not the root of a git repository.
+    #[error("{0} is not the root of a git repository: run `init --ci` there")]
+    NoGitRoot(PathBuf),
+    /// A checkout is somewhere that CI cannot see.
+    #[error("--path {0}: CI sees only the repository: name a relative path in it, or --git URL")]
+    NotInRepository(PathBuf),
     /// A Cargo.toml is invalid.
     #[error("{path}: {why}")]
     Manifest {
@@ -109,27 +118,25 @@ pub fn init(folder: &Path, source: &CrateSource, mode: InitMode) -> Result<InitS
     {
         return Err(InitError::NoCheckout(folder.clone()));
     }
-    let mut init = Init { layout: InitLayout::of(folder)?, folder, mode, steps: Vec::new() };
+    let mut init = Init { layout: InitLayout::of(folder)?, files: InitFiles::new(folder, mode) };
     init.manifest(source)?;
     init.first_case()?;
     init.harness()?;
     init.settings()?;
     let nextest = init.layout.workspace.join(".config/nextest.toml");
-    init.new_file(&nextest, NEXTEST, "it is yours; see `[profile.ci]` in that of skill-evals")?;
+    init.files.new_file(&nextest, NEXTEST, "it is yours; see `[profile.ci]` in that of skill-evals")?;
     init.ignore_rules()?;
     let cargo = match init.layout.kind {
         HarnessCrate::Own => "--test skill_evals",
         HarnessCrate::Member => "-p evals --test skill_evals",
         HarnessCrate::Alone => "--manifest-path evals/Cargo.toml --test skill_evals",
     };
-    Ok(InitSummary { steps: init.steps, cargo })
+    Ok(InitSummary { steps: init.files.steps, cargo })
 }
 
 struct Init<'a> {
     layout: InitLayout,
-    folder: &'a Path,
-    mode: InitMode,
-    steps: Vec<InitStep>,
+    files: InitFiles<'a>,
 }
 
 impl Init<'_> {
@@ -141,8 +148,8 @@ impl Init<'_> {
             return self.edit(&path, |text| manifest::with_harness(text, &source));
         }
         let alone = self.layout.kind == HarnessCrate::Alone;
-        let existing = self.read(&path)?;
-        self.new_file(&path, &manifest::small_crate(&source, alone), "it needs the harness as a test")?;
+        let existing = self.files.read(&path)?;
+        self.files.new_file(&path, &manifest::small_crate(&source, alone), "it needs the harness as a test")?;
         // The existing crate may be a workspace of its own.
         if !alone && existing.is_none_or(|text| !manifest::is_workspace(&text)) {
             self.edit(&self.layout.workspace.join("Cargo.toml"), manifest::with_member)?;
@@ -155,18 +162,18 @@ impl Init<'_> {
         path: &Path,
         change: impl Fn(&str) -> Result<(String, ManifestChange), String>,
     ) -> Result<(), InitError> {
-        let text = self.read(path)?.unwrap_or_default();
+        let text = self.files.read(path)?.unwrap_or_default();
         let (new, change) =
-            change(&text).map_err(|why| InitError::Manifest { path: relative(self.folder, path), why })?;
+            change(&text).map_err(|why| InitError::Manifest { path: relative(self.files.folder, path), why })?;
         if new != text {
-            self.write(path, &new)?;
+            self.files.write(path, &new)?;
         }
         let action = match change {
             ManifestChange::Nothing => FileAction::IsThere,
             ManifestChange::Added(what) => FileAction::Added(what),
             ManifestChange::Impossible(why) => FileAction::LeftAlone(why),
         };
-        self.step(path, action);
+        self.files.step(path, action);
         Ok(())
     }
 
@@ -176,7 +183,7 @@ impl Init<'_> {
         let catalog = self.catalog()?;
         let (skill, script) = if catalog.skills.is_empty() {
             let folder = Path::new("skills/hello");
-            self.new_file(&root.join(folder).join(SKILL_FILE), FIRST_SKILL, "")?;
+            self.files.new_file(&root.join(folder).join(SKILL_FILE), FIRST_SKILL, "")?;
             (SkillFile::parse(folder, FIRST_SKILL.as_bytes()).skill, None)
         } else {
             let usable = catalog.skills.iter().find(|found| !found.file.problems.iter().any(Diagnostic::is_error));
@@ -186,18 +193,18 @@ impl Init<'_> {
             (found.skill().clone(), generate::script(found, &Repository { root: root.clone() }))
         };
         // The schema comes first: rows cannot run without it.
-        self.new_file(&root.join(RESPONSE_SCHEMA), generate::BUILT_IN_RESPONSE_SCHEMA, "")?;
+        self.files.new_file(&root.join(RESPONSE_SCHEMA), generate::BUILT_IN_RESPONSE_SCHEMA, "")?;
         let cases = root.join(evals_folder(&skill.slug)).join(PROMPTS);
-        self.new_file(&cases, &generate::prompts_csv(&skill, script.as_deref()), "")
+        self.files.new_file(&cases, &generate::prompts_csv(&skill, script.as_deref()), "")
     }
 
     fn harness(&mut self) -> Result<(), InitError> {
         let main = if self.layout.kind == HarnessCrate::Own { HARNESS } else { HARNESS_OF_SMALL_CRATE };
         let package = self.layout.package.clone();
         let by_hand = "its main has to return skill_evals::harness::main()";
-        self.new_file(&package.join("tests/skill_evals.rs"), main, by_hand)?;
+        self.files.new_file(&package.join("tests/skill_evals.rs"), main, by_hand)?;
         let text = stubs::current(&self.layout.root, &self.catalog()?)?;
-        self.new_file(&package.join(stubs::FILE), &text, "`skill-evals stubs` rewrites it")
+        self.files.new_file(&package.join(stubs::FILE), &text, "`skill-evals stubs` rewrites it")
     }
 
     /// evals.toml. Its line that names the harness is a comment: without custom checks, commands need not build the harness.
@@ -210,12 +217,12 @@ impl Init<'_> {
              # [gate]\n# base = \"origin/main\"\n# fail_on = [\"broke\", \"worse\"]\n# plan = \"quick\"\n\
              # max_cost_usd = 5.0\n# require_recordings = true\n"
         );
-        self.new_file(&self.layout.root.join(FILE), &text, "")
+        self.files.new_file(&self.layout.root.join(FILE), &text, "")
     }
 
     fn ignore_rules(&mut self) -> Result<(), InitError> {
         let path = self.layout.root.join(".gitignore");
-        let old = self.read(&path)?;
+        let old = self.files.read(&path)?;
         let mut rules = vec![IGNORED];
         if self.layout.kind == HarnessCrate::Alone {
             rules.push("/evals/target");
@@ -224,7 +231,7 @@ impl Init<'_> {
             old.iter().flat_map(|text| text.lines()).map(|line| line.trim().trim_matches('/')).collect();
         rules.retain(|rule| !known.contains(&rule.trim_matches('/')));
         if rules.is_empty() {
-            self.step(&path, FileAction::IsThere);
+            self.files.step(&path, FileAction::IsThere);
             return Ok(());
         }
         let action = if old.is_some() { FileAction::Added(rules.join(", ")) } else { FileAction::Written };
@@ -233,8 +240,8 @@ impl Init<'_> {
             text.push('\n');
         }
         text.extend(rules.iter().flat_map(|rule| [rule, "\n"]));
-        self.write(&path, &text)?;
-        self.step(&path, action);
+        self.files.write(&path, &text)?;
+        self.files.step(&path, action);
         Ok(())
     }
 
@@ -242,35 +249,6 @@ impl Init<'_> {
         let settings = load::read_file(&self.layout.root)?;
         let repository = Repository { root: self.layout.root.clone() };
         Ok(repository.catalog(Layout::of(&settings), Scope::All))
-    }
-
-    /// Writes a file that does not exist. An existing file stays as it is, and may need a change `by_hand`.
-    fn new_file(&mut self, path: &Path, text: &str, by_hand: &str) -> Result<(), InitError> {
-        let action = match self.read(path)? {
-            None => {
-                self.write(path, text)?;
-                FileAction::Written
-            }
-            Some(old) if old == text || by_hand.is_empty() => FileAction::IsThere,
-            Some(_) => FileAction::LeftAlone(by_hand.to_owned()),
-        };
-        self.step(path, action);
-        Ok(())
-    }
-
-    fn write(&self, path: &Path, text: &str) -> Result<(), InitError> {
-        if self.mode == InitMode::Write {
-            store::write_whole(path, text.as_bytes())?;
-        }
-        Ok(())
-    }
-
-    fn read(&self, path: &Path) -> Result<Option<String>, InitError> {
-        layout::read(path).map_err(|source| InitError::Io { path: relative(self.folder, path), source })
-    }
-
-    fn step(&mut self, path: &Path, action: FileAction) {
-        self.steps.push(InitStep { path: relative(self.folder, path), action });
     }
 }
 

@@ -1,0 +1,93 @@
+//! The files of a CI service: lint and replay for every change, the gate with its comment where the key may be, a nightly run.
+
+use std::path::Path;
+
+use super::files::InitFiles;
+use super::manifest::CrateSource;
+use super::relative::relative;
+use super::{InitError, InitMode, InitStep};
+use crate::text::safe;
+use crate::text::words::words;
+
+words! {
+    /// A CI service.
+    pub enum CiService {
+        /// GitHub Actions.
+        GitHub = "github",
+        /// GitLab CI.
+        GitLab = "gitlab",
+    }
+}
+
+/// A file from the root of the repository: its path, its content, and what to do if there is another one.
+type CiFile = (&'static str, &'static str, &'static str);
+
+const DELETE_FIRST: &str = "delete it first to get today's";
+
+const GITHUB: [CiFile; 2] = [
+    (".github/workflows/skill-evals.yml", include_str!("ci/github.yml"), DELETE_FIRST),
+    (".github/workflows/skill-evals-nightly.yml", include_str!("ci/github-nightly.yml"), DELETE_FIRST),
+];
+
+const GITLAB: [CiFile; 2] = [
+    (".gitlab/skill-evals.yml", include_str!("ci/gitlab.yml"), DELETE_FIRST),
+    (".gitlab-ci.yml", include_str!("ci/gitlab-ci.yml"), "it needs `include: [{local: .gitlab/skill-evals.yml}]`"),
+];
+
+impl CiService {
+    /// What is left to do by hand.
+    pub fn next(self) -> &'static str {
+        match self {
+            Self::GitHub => {
+                "commit these; add the environment `skill-evals` with the secret CODEX_API_KEY; require the job `free`"
+            }
+            Self::GitLab => {
+                "commit these; add the variables CODEX_API_KEY (environment `skill-evals`) and SKILL_EVALS_TOKEN \
+                 (environment `skill-evals-comment`)"
+            }
+        }
+    }
+
+    fn files(self) -> [CiFile; 2] {
+        match self {
+            Self::GitHub => GITHUB,
+            Self::GitLab => GITLAB,
+        }
+    }
+}
+
+/// Adds the files of `service` to the repository in `folder`, an absolute path. They install the program from `source`.
+pub fn init_ci(folder: &Path, service: CiService, source: &CrateSource) -> Result<Vec<InitStep>, InitError> {
+    if !folder.join(".git").exists() {
+        return Err(InitError::NoGitRoot(folder.to_path_buf()));
+    }
+    let (install, parts) = install(folder, source)?;
+    let mut files = InitFiles::new(folder, InitMode::Write);
+    for (path, text, by_hand) in service.files() {
+        let text = text
+            .replace("@SOURCE@", &install)
+            .replace("@FILES@", &format!("'.github/workflows/skill-evals*.yml'{parts}"));
+        files.new_file(&folder.join(path), &text, by_hand)?;
+    }
+    Ok(files.steps)
+}
+
+/// The arguments of `cargo install`, and the further files on which the program depends, for a cache.
+fn install(folder: &Path, source: &CrateSource) -> Result<(String, String), InitError> {
+    match source {
+        CrateSource::Release => Ok((concat!("skill-evals@", env!("CARGO_PKG_VERSION")).to_owned(), String::new())),
+        CrateSource::Git { url, rev } => {
+            let rev = rev.as_ref().map(|rev| format!(" --rev {}", safe::word(rev))).unwrap_or_default();
+            Ok((format!("--git {}{rev} skill-evals", safe::word(url)), String::new()))
+        }
+        CrateSource::Path { folder: checkout, is_relative } => {
+            let path = relative(folder, checkout);
+            if !is_relative || path.starts_with("..") {
+                return Err(InitError::NotInRepository(checkout.clone()));
+            }
+            let path = path.display().to_string();
+            let parts = format!(", '{path}/Cargo.lock', '{path}/src/**'");
+            Ok((format!("--path {}", safe::word(&path)), parts))
+        }
+    }
+}
