@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use crate::support::fixture::Fixture;
 use crate::support::stored::{self, Session};
+use crate::support::stub::{ACTIVATES, Stub};
 use crate::tests;
 use libtest_mimic::Trial;
 use serde_json::json;
@@ -33,6 +34,9 @@ pub fn trials() -> Vec<Trial> {
             a_long_session_stands_there_at_once_and_whole_soon_after,
             several_runs_are_told_apart_and_each_stands_beside_its_own,
             what_was_not_run_is_in_the_list_with_the_reason,
+            a_comparison_fits_counts_right_and_reaches_every_trial_whatever_its_size,
+            a_run_that_compares_names_its_sides,
+            an_answer_is_read_as_markdown_and_nothing_of_it_loads,
         ],
     )
 }
@@ -50,11 +54,15 @@ static UNPACKED: LazyLock<()> = LazyLock::new(|| {
 
 /// Has the browser do what `tests/browser/<scenario>.mjs` says with the page that `args` write.
 fn in_browser(fixture: &Fixture, args: &[&str], scenario: &str) {
+    in_browser_as(scenario, fixture, args, scenario);
+}
+
+fn in_browser_as(name: &str, fixture: &Fixture, args: &[&str], scenario: &str) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     // Left there, with its pictures, for people to look at.
     let pages = here.join("target/browser/pages");
     std::fs::create_dir_all(&pages).expect("a directory");
-    let page = pages.join(format!("{scenario}.html"));
+    let page = pages.join(format!("{name}.html"));
     let ran = fixture.run(&[&["report", "-o", page.to_str().expect("UTF-8")], args].concat());
     assert!(ran.code < 2 || ran.code == 3, "{}{}", ran.stdout, ran.stderr);
     LazyLock::force(&UNPACKED);
@@ -62,7 +70,7 @@ fn in_browser(fixture: &Fixture, args: &[&str], scenario: &str) {
     let output = Command::new("node").arg(script).arg(page).output();
     let output = output.expect("node starts");
     let text = [output.stdout, output.stderr].concat();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&text));
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&text));
 }
 
 fn example() -> Fixture {
@@ -190,4 +198,83 @@ fn a_link_into_a_large_page_works_before_the_page_is_read() {
     }
     stored::graded(&fixture, "today", &[]);
     in_browser(&fixture, &["today"], "large");
+}
+
+/// An answer with everything that Markdown has, and what must not load.
+const MARKDOWN: &str = "## Greeted\n\nAHOY, **Ada**! שלום `welcome`\n\n1. one\n2. two\n   - [a link](https://example.org/a)\n   - ![a picture](https://example.org/b.png)\n\n> quoted\n\n| name | boxes |\n| --- | --- |\n| Ada, who has a rather long name for a table on a telephone | 12 |\n\n```sh\ngreet --everybody-with-an-option-that-is-far-too-long-for-a-line --and-another-one-of-that-kind\n```\n\n<img src=https://example.org/c.png onerror=window.broken=1> <b>not bold</b>";
+
+/// A long name, as people give them.
+const LONG_CASE: &str = "welcome-of-somebody-whose-case-has-a-name-that-is-so-long-that-nobody-reads-it-to-its-end";
+
+/// Two runs of so many cases and repeats. In the candidate one case fails, one is lost now and then, and one fails half of
+/// the time; all is lost if nothing is `measured`.
+fn two_runs(cases: usize, repeats: u32, modes: &[&str], measured: bool) -> Fixture {
+    let name = |at: usize| match at {
+        0 => "explicit".to_owned(),
+        1 => "implicit".to_owned(),
+        2 => LONG_CASE.to_owned(),
+        _ => format!("case-{at}"),
+    };
+    let rows = (0..cases).map(|at| format!("{},true,Greet {at}.,AHOY", name(at)));
+    let table: Vec<String> = std::iter::once("id,should_trigger,prompt,must_include".to_owned()).chain(rows).collect();
+    let fixture = Fixture::new().skill_text("greeting", stored::SKILL).prompts("greeting", table.join("\n"));
+    for run in ["main", "edited"] {
+        stored::begin(fixture.root(), run, "2026-11-20T09:00:00Z");
+        for (at, mode) in (0..cases).flat_map(|at| modes.iter().map(move |mode| (at, mode))) {
+            for number in 1..=repeats {
+                let is_edited = run == "edited";
+                let fails = is_edited && (at == 0 || (at == 2 && number % 2 == 0));
+                let lost = is_edited && (!measured || (at == 1 && number % 3 == 0));
+                let answer = if fails { "Welcome, whoever you are." } else { MARKDOWN };
+                let trouble = lost.then(|| "429 Too Many Requests".to_owned());
+                let session =
+                    Session { trouble, ..Session::new(&format!("Greet {at}."), if lost { "" } else { answer }) };
+                stored::trial(fixture.root(), run, ["greeting", &name(at), mode, &number.to_string()], &session);
+            }
+        }
+        stored::graded(&fixture, run, &[]);
+    }
+    let skill = fixture.root().join("artifacts/skill-evals/edited/skills_snapshot/greeting/SKILL.md");
+    std::fs::write(skill, stored::SKILL.replace("two sentences", "one sentence")).expect("a skill");
+    fixture
+}
+
+fn a_comparison_fits_counts_right_and_reaches_every_trial_whatever_its_size() {
+    let compared = ["edited", "--against", "main"];
+    for (name, cases, repeats, modes, measured) in [
+        ("compared-3x1", 3, 1, &["codex"][..], true),
+        ("compared-3x8", 3, 8, &["codex"], true),
+        ("compared-3x30", 3, 30, &["codex"], true),
+        ("compared-30x2", 30, 2, &["codex", "codex-mcp"], true),
+        ("compared-170x1", 170, 1, &["codex"], true),
+        ("compared-unmeasured", 3, 2, &["codex"], false),
+    ] {
+        in_browser_as(name, &two_runs(cases, repeats, modes, measured), &compared, "compared");
+    }
+}
+
+fn an_answer_is_read_as_markdown_and_nothing_of_it_loads() {
+    in_browser(&two_runs(1, 1, &["codex"], true), &["main"], "answer");
+}
+
+fn a_run_that_compares_names_its_sides() {
+    let fails = "if grep -q two .agents/skills/tidy/SKILL.md && [ \"$prompt\" = 'Prompt 0' ]; then activate tidy; fi";
+    let stub = Stub::new(3, &format!("{ACTIVATES}{fails}"));
+    let git = |args: &[&str]| {
+        let fixed = ["-c", "user.name=x", "-c", "user.email=x@example.org"];
+        let ran = Command::new("git").args(fixed).args(args).current_dir(stub.root()).output().expect("git starts");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    };
+    git(&["init", "--quiet", "--initial-branch", "main"]);
+    git(&["add", "--all"]);
+    git(&["commit", "--quiet", "--message", "first"]);
+    let skill = stub.root().join("skills/tidy/SKILL.md");
+    let text = std::fs::read_to_string(&skill).expect("a skill") + "\nSweep two times.\n";
+    std::fs::write(&skill, text).expect("a skill");
+    std::fs::write(stub.root().join("skills/tidy/token.txt"), "ghp_0123456789abcdefghijABCDEFGHIJ012345\n")
+        .expect("a file");
+    let ran = stub.run(&["compare", "main", "--plan", "until-decided", "--max-trials", "60", "--run-id", "r"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    in_browser_as("compared-main", &stub.fixture, &["r"], "compared");
+    in_browser_as("sides", &stub.fixture, &["r"], "sides");
 }

@@ -83,7 +83,7 @@ function compared(text, other, isAfter) {
   if (other === undefined || other === text) return null;
   const pieces = isAfter ? wordDiff(other, text) : wordDiff(text, other);
   const common = pieces.reduce((sum, piece) => sum + (piece.kind === "same" ? piece.text.length : 0), 0);
-  if (text.length > LONG && common * 2 < Math.min(text.length, other.length)) return null;
+  if (Math.max(text.length, other.length) > LONG && common * 2 < Math.min(text.length, other.length)) return null;
   const same = (text) => {
     const lines = text.split("\n");
     const left = lines.length - 2 * AROUND;

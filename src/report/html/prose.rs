@@ -10,6 +10,9 @@ const MAX_TEXT: usize = 256 * 1024;
 /// Deeper elements become a part of those around them.
 const MAX_DEPTH: usize = 24;
 
+/// The place of a text that the source does not have: no highlight reaches it.
+const NOWHERE: usize = 1 << 52;
+
 /// `text` as a list of nodes: `[tag, node …]`, `["ol", first number, node …]`, or `[place, text]` with the place in UTF-16
 /// units, as JavaScript counts. `None` if the text is plain or too long.
 pub fn tree(text: &str) -> Option<Vec<Value>> {
@@ -55,7 +58,9 @@ struct ProseTree<'a> {
 
 impl ProseTree<'_> {
     fn add(&mut self, node: Value) {
-        self.open.last_mut().into_iter().for_each(|children| children.push(node.clone()));
+        if let Some(children) = self.open.last_mut() {
+            children.push(node);
+        }
     }
 
     /// Adds a text that the source has at this place, or soon after it.
@@ -70,11 +75,6 @@ impl ProseTree<'_> {
         self.open.push(vec![tag.into()]);
         self.add_text(from, text);
         self.close();
-    }
-
-    /// Adds a text that the source does not have: its place is behind the source, where no highlight is.
-    fn add_note(&mut self, text: &str) {
-        self.add(json!([usize::MAX >> 12, text]));
     }
 
     fn close(&mut self) {
@@ -104,10 +104,10 @@ impl ProseTree<'_> {
             Tag::Link { dest_url, .. } => self.addresses.push(dest_url.into_string()),
             Tag::Image { dest_url, .. } => {
                 self.addresses.push(dest_url.into_string());
-                node.push(json!([usize::MAX >> 12, "image: "]));
+                node.push(json!([NOWHERE, "image: "]));
             }
             Tag::CodeBlock(CodeBlockKind::Fenced(language)) if !language.is_empty() => {
-                node.push(json!(["small", [usize::MAX >> 12, format!("{language}\n")]]));
+                node.push(json!(["small", [NOWHERE, format!("{language}\n")]]));
             }
             _ => {}
         }
@@ -127,7 +127,7 @@ impl ProseTree<'_> {
                     node.last().and_then(|text| text.get(1)).and_then(Value::as_str) == Some(address.as_str())
                 });
                 if !is_shown {
-                    self.add_note(&format!(" ({address})"));
+                    self.add(json!([NOWHERE, format!(" ({address})")]));
                 }
             }
             _ => {}
@@ -139,7 +139,7 @@ impl ProseTree<'_> {
 /// The name of an element. Headings are those of a part of the page.
 fn name(tag: &Tag<'_>, in_head: bool) -> &'static str {
     match tag {
-        Tag::Paragraph => "p",
+        Tag::Paragraph | Tag::HtmlBlock => "p",
         Tag::Heading { level: HeadingLevel::H1, .. } => "h3",
         Tag::Heading { level: HeadingLevel::H2, .. } => "h4",
         Tag::Heading { .. } => "h5",
@@ -155,7 +155,6 @@ fn name(tag: &Tag<'_>, in_head: bool) -> &'static str {
         Tag::Emphasis => "em",
         Tag::Strong => "strong",
         Tag::Strikethrough => "s",
-        Tag::HtmlBlock => "p",
         _ => "span",
     }
 }
@@ -166,6 +165,13 @@ mod tests {
 
     fn json(text: &str) -> String {
         serde_json::to_string(&tree(text)).expect("JSON")
+    }
+
+    fn tags(nodes: &[Value], found: &mut Vec<String>) {
+        for node in nodes.iter().filter_map(Value::as_array) {
+            found.extend(node[0].as_str().map(str::to_owned));
+            tags(node, found);
+        }
     }
 
     #[test]
@@ -182,12 +188,6 @@ mod tests {
             assert!(nodes.contains(part), "{part}: {nodes}");
         }
         assert!(nodes.matches("https://a.b").count() == 1, "{nodes}");
-        fn tags(nodes: &[Value], found: &mut Vec<String>) {
-            for node in nodes.iter().filter_map(Value::as_array) {
-                found.extend(node[0].as_str().map(str::to_owned));
-                tags(node, found);
-            }
-        }
         let mut found = Vec::new();
         tags(&tree("[x](y) <i>\n\n<b>\n\n- ![z](w)").expect("nodes"), &mut found);
         assert_eq!(found, ["p", "span", "p", "ul", "li", "span"]);
