@@ -1,4 +1,4 @@
-//! Compares several candidates with the best of them: which are no worse by more than a margin, and which are worse.
+//! Compares several candidates with the best of them: which are not worse by more than a margin, and which are worse.
 //!
 //! The number of trials is fixed beforehand. Every statement rests on intervals of differences of two candidates at a time.
 //!
@@ -18,7 +18,7 @@ use crate::stats::stratified::Stratum;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BestResult {
-    /// It is no worse than the best by more than the margin.
+    /// It is not worse than the best by more than the margin.
     NoWorse,
     /// It is worse than another.
     Worse,

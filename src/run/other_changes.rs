@@ -66,7 +66,7 @@ fn checked(case: &Case) -> String {
     text
 }
 
-/// The keys of a settings file with their values. What is no TOML has none.
+/// The keys of a settings file with their values. A file that is not TOML has none.
 fn keys(text: &str) -> BTreeMap<String, String> {
     let mut keys = BTreeMap::new();
     flatten("", toml::Value::Table(toml::from_str(text).unwrap_or_default()), &mut keys);

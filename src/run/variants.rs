@@ -27,7 +27,7 @@ pub struct VariantPlan {
     pub record: VariantRun,
 }
 
-/// Trials of all variants together, if no limit is set and a round of all cases is no larger.
+/// Trials of all variants together, if no limit is set and a round of all cases is not larger.
 const DIAGNOSIS_TRIALS: u64 = 120;
 const MODEL_TRIALS: u64 = 400;
 

@@ -72,13 +72,13 @@ fn messages(source: &str) -> Vec<(usize, String)> {
 
 /// The comments of a source, consecutive lines together, with the lines on which they begin; code in them is `CODE`.
 fn comments(source: &str) -> Vec<(usize, String)> {
-    let token = r##"'(?:\\.|[^'\\])'|r(#*)"(?s:.*?)"\1|"(?:[^"\\]|\\(?s:.))*"|(?<comment>//[^\n]*)"##;
-    let token = fancy_regex::Regex::new(token).expect("a pattern");
-    let code = Regex::new("`[^`]*`").expect("a pattern");
+    let token = r###"'(?:\\.|[^'\\])'|r##"(?s:.*?)"##|r#"(?s:.*?)"#|r"[^"]*"|"(?:[^"\\]|\\(?s:.))*"|(//[^\n]*)"###;
+    let (token, code) = (Regex::new(token).expect("a pattern"), Regex::new("`[^`]*`").expect("a pattern"));
     let (mut found, mut last): (Vec<(usize, String)>, _) = (Vec::new(), 0);
-    for token in token.captures_iter(source) {
-        let Some(comment) = token.expect("a source").name("comment") else { continue };
-        let line = source[..comment.start()].matches('\n').count() + 1;
+    let (mut line, mut counted) = (1, 0);
+    for comment in token.captures_iter(source).filter_map(|token| token.get(1)) {
+        line += source[counted..comment.start()].matches('\n').count();
+        counted = comment.start();
         let text = comment.as_str().trim_start_matches(['/', '!']).trim();
         match found.last_mut().filter(|_| line == last + 1) {
             Some((_, comment)) => *comment = format!("{comment} {text}"),

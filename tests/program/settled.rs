@@ -36,7 +36,7 @@ struct World {
 }
 
 impl World {
-    /// One case with these cells behind its id, and an agent that works for so many seconds.
+    /// One case with these cells behind its id, and an agent that works for this many seconds.
     fn new(columns: &str, cells: &str, pause: &str) -> Self {
         let own = tempfile::tempdir().expect("a directory");
         let place = own.path().display().to_string();

@@ -114,7 +114,7 @@ fn a_merge_is_made_again_with_what_the_shards_have_then() {
     let first = stub.json("r", "summary.json");
     assert_eq!(merge().code, 0);
     assert_eq!(stub.json("r", "summary.json"), first);
-    // The case that measured nothing is measured in its shard.
+    // The case that could not be measured is measured in its shard.
     stub.body("");
     for number in 1..=3 {
         let shard = format!("{number}/3");
@@ -197,7 +197,7 @@ fn a_killed_shard_is_merged_with_what_it_measured_and_whole_once_it_is_resumed()
     assert_eq!(stub.run(&["run", "--resume", "--run-id", "r-shard-2-of-2"]).code, 0);
     let merged = stub.run(&["merge", "r", "--into", "r"]);
     assert_eq!((merged.code, stub.progress("r").len()), (0, 60), "{}{}", merged.stdout, merged.stderr);
-    // A shard is no point of the history.
+    // A shard is not a point of the history.
     assert_eq!(json_of(&stub.run(&["history", "--json"]))["points"].as_array().map(Vec::len), Some(1));
 }
 

@@ -206,8 +206,8 @@ const MARKDOWN: &str = "## Greeted\n\nAHOY, **Ada**! שלום `welcome`\n\n1. on
 /// A long name, as people give them.
 const LONG_CASE: &str = "welcome-of-somebody-whose-case-has-a-name-that-is-so-long-that-nobody-reads-it-to-its-end";
 
-/// Two runs of so many cases and repeats. In the candidate one case fails, one is lost now and then, and one fails half of
-/// the time; all is lost if nothing is `measured`.
+/// Two runs with these numbers of cases and repeats. In the candidate one case fails, one is lost now and then, and one
+/// fails half of the time; all is lost if nothing is `measured`.
 fn two_runs(cases: usize, repeats: u32, modes: &[&str], measured: bool) -> Fixture {
     let name = |at: usize| match at {
         0 => "explicit".to_owned(),

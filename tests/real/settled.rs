@@ -44,7 +44,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// Loads the skill, works for so many turns, and answers.
+/// Loads the skill, works for this many turns, and answers.
 fn loads_and_works(request: &Request, mode: &Mode, turns: usize, turn: Duration) -> Turn {
     match request.step {
         0 => load(request, mode),

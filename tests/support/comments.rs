@@ -29,7 +29,7 @@ struct Shared {
 }
 
 impl Comments {
-    /// A server with so many comments of somebody else, each of which begins like ours.
+    /// A server with this many comments of somebody else, each of which begins like ours.
     pub fn start(others: usize, text: &str) -> Self {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         listener.set_nonblocking(true).expect("a non-blocking listener");

@@ -37,7 +37,7 @@ pub const LIVE: &str = "live";
 /// How often files are looked at. An edit is over if nothing changes from one look to the next.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Looking takes at most one part in so many of the time, but at least once in [`LONGEST_PAUSE`].
+/// Looking takes at most one part in this many of the time, and happens at least once in [`LONGEST_PAUSE`].
 const LOOK_SHARE: u32 = 20;
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 

@@ -152,7 +152,7 @@ fn end(ending: &Ending, trace: &Trace) -> String {
     let took = std::time::Duration::from_millis(ending.duration_ms).as_secs_f64();
     // Writing to a string cannot fail.
     let _ = write!(text, " after {took:.1} s");
-    // What an agent reports while it is ended is no trouble.
+    // What an agent reports while it is being ended is not a trouble.
     let of_trace = trace.trouble.as_ref().filter(|_| !ending.settled);
     let trouble = ending.trouble.as_ref().or(of_trace).map(ToString::to_string);
     let why = trace.stopped.map(|stop| stop.as_str().to_owned());
