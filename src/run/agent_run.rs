@@ -13,7 +13,7 @@ use crate::files::at::At;
 use crate::process::{self, Job, OutputListener, Reply};
 use crate::run::changes::made_during;
 use crate::run::live::Redactors;
-use crate::run::settled::{EvidenceSoFar, OutputSoFar, RunningTrial};
+use crate::run::settled::{EvidenceSoFar, OutputSoFar, WatchedTrial};
 use crate::run::silence::SilenceTimer;
 use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
@@ -143,7 +143,7 @@ impl AgentRun {
             Some((is_settled, so_far)) => {
                 let is_settled = |trace: &Trace| is_settled(self.server.as_ref(), trace);
                 let is_settled = &is_settled;
-                RunningTrial { assignment, so_far, redactor: &self.redactor, reference, is_settled }
+                WatchedTrial { assignment, so_far, redactor: &self.redactor, reference, is_settled }
                     .watched(&notify, run)
             }
             None => run(),

@@ -65,7 +65,9 @@ pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialExhibit<'_>, grade
 /// Adds the stored answer of a judge to the grade of a stored trial, if it was given about the same evidence. A stored
 /// answer counts unless judging is switched off: it was wanted when the trial ran.
 pub fn rejoin(run: &RunContext, exhibit: &TrialExhibit<'_>, grade: Grade) -> Result<Grade, StoreError> {
-    if grade.verdict == Verdict::Error || run.settings.judge.wanted == Some(false) {
+    // A trial that ended early because it had failed has no judge to miss.
+    let has_failed = exhibit.evidence.meta.ending.settled && grade.verdict == Verdict::Fail;
+    if grade.verdict == Verdict::Error || has_failed || run.settings.judge.wanted == Some(false) {
         return Ok(grade);
     }
     let Some(judgment) = exhibit.folder.judgment()? else {

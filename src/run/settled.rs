@@ -53,7 +53,7 @@ impl OutputSoFar {
 }
 
 /// A trial whose agent is running.
-pub(super) struct RunningTrial<'a> {
+pub(super) struct WatchedTrial<'a> {
     pub assignment: &'a Assignment<'a>,
     pub so_far: &'a EvidenceSoFar,
     pub redactor: &'a Redactor,
@@ -62,7 +62,7 @@ pub(super) struct RunningTrial<'a> {
     pub is_settled: &'a (dyn Fn(&Trace) -> bool + Sync),
 }
 
-impl RunningTrial<'_> {
+impl WatchedTrial<'_> {
     /// Does `work`, in which the agent runs, and notifies `settled` once the verdict is settled.
     pub(super) fn watched<T>(&self, settled: &Notify, work: impl FnOnce() -> T) -> T {
         let (at_work, over) = channel::<()>();

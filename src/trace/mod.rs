@@ -109,6 +109,7 @@ pub struct Trace {
     /// Number of lines that are invalid JSON or too long.
     pub damaged_lines: u64,
     /// Whether the agent's session file lacks something that its output shows: while the agent works, the file may lag.
+    #[doc(hidden)]
     pub session_lags: bool,
     /// Descriptions of parts that could not be read and may contain a call, a command or a skill.
     pub lost: Vec<String>,
