@@ -102,6 +102,7 @@ fn head(html: &mut String, overview: &Overview<'_>) {
     let (answer, more) = answer(overview);
     let has = |bad| overview.compared.is_some_and(|compared| compared.comparison.results.contains(&bad));
     let class = match () {
+        () if overview.compared.is_none() => "rate",
         () if has(CompareResult::Broke) || has(CompareResult::Worse) => "fail",
         () if has(CompareResult::Better) || has(CompareResult::NoWorse) || has(CompareResult::NoHarmSeen) => "pass",
         () => "open",
