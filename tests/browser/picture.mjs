@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { open, withPage } from "./page.mjs";
 
 await withPage(async (page) => {
-  await page.setViewport({ width: 1180, height: 760, deviceScaleFactor: 1 });
+  await page.setViewport({ width: 1180, height: 960, deviceScaleFactor: 1 });
   await open(page);
   await page.screenshot({ path: resolve(process.argv[3]) });
 });
