@@ -9,7 +9,7 @@ use crate::support::live::wait_until;
 use crate::support::stub::{ANSWER, Stub, in_own_group};
 use serde_json::{Value, json};
 
-/// Twelve cases: most pass, two fail, one measures nothing.
+/// Twelve cases: most pass, two fail, one cannot be measured.
 fn mixed() -> Stub {
     let say_no = ANSWER.replace("Done", "No");
     let stub = Stub::new(0, &format!("case \"$prompt\" in *3|*8) {say_no} exit 0;; *5) exit 7;; esac"));
