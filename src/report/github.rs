@@ -144,7 +144,6 @@ mod tests {
             replayed: Summary::new(Vec::new(), 1.0),
             needs_recordings: false,
             compared: None,
-            fails: Vec::new(),
             ended_early: Some("interrupted".to_owned()),
         };
         let skills = [("a".to_owned(), (PathBuf::from("part/skills/a/SKILL.md"), 3))].into();

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::trace::{Moment, OfferedSkills, Step, Trace, TraceBuilder};
+use crate::trace::{Moment, OfferedSkills, Step, Trace, TraceBuilder, Usage};
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::{CheckResult, Goal, Metrics, Status, Verdict};
 use crate::trial::span::{EventRef, Span};
@@ -42,7 +42,7 @@ fn trace() -> Trace {
     trace.offered = Some(offered);
     trace.now = at(2, 0);
     trace.activate("greeting", Mechanism::ReadSkillFile, "cat skills/greeting/SKILL.md");
-    trace.answered(0, 700, Some(12));
+    trace.answered(0, Usage { input_tokens: 700, output_tokens: 12, ..Usage::default() });
     trace.command("cat skills/greeting/SKILL.md".into(), Some(0), "# Greeting".into());
     trace.now = Moment { began: Some("2026-01-01T00:00:03Z".into()), ..at(4, 0) };
     trace.command("rm -rf build".into(), Some(0), String::new());
