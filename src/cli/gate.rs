@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::compare::{self, LiveOutcome, LiveRequest};
 use super::export::IN_PLACE;
+use super::report::write_run;
 use super::start::{self, StartArgs};
 use super::{CliResult, CliResultOf, lint as lint_command, select};
 use crate::cli::color::paint;
@@ -16,33 +17,36 @@ use crate::cli::github::add_to_page;
 use crate::cli::output::{stderr, stdout, text_stdout};
 use skill_evals::agent;
 use skill_evals::cases::catalog::Catalog;
-use skill_evals::cases::repository::Repository;
+use skill_evals::cases::repository::{Layout, Repository, Scope};
 use skill_evals::decide::plan::ComparePlan;
 use skill_evals::decide::result::CompareResult;
 use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::lint;
 use skill_evals::process::{git, interrupt};
-use skill_evals::report::{gate as report, junit};
+use skill_evals::report::{gate as report, github, junit};
 use skill_evals::results::gate::{GateAnswer, GateResults, SkillDifference, SkillEdit};
 use skill_evals::results::summary::Summary;
+use skill_evals::run::change_locations::change_locations;
 use skill_evals::run::changed_skills::changed_skills;
 use skill_evals::run::other_changes::other_changes;
 use skill_evals::run::scheduler;
 use skill_evals::run::skill_version::SkillVersion;
-use skill_evals::settings::{GateSettings, Settings, Stop};
+use skill_evals::settings::{GateSettings, Settings, Stop, load};
 use skill_evals::store;
 use skill_evals::text::diagnostic::Diagnostic;
 use skill_evals::text::safe;
 use skill_evals::trial::run_record::RunChoices;
 
-/// The comment, and the results of the recordings.
+/// The comment, the results of the recordings, and the report of the comparison.
 const PAGE: &str = "gate.md";
 const JUNIT: &str = "junit.xml";
+const REPORT: &str = "report.html";
 
 const HELP: &str =
     "The gate lints, replays recordings, finds the skills that differ from the base, and compares their cases
 with the base by running them. If a description changed, it also compares the positive cases of the skills with the most
-similar descriptions. It writes gate.md (a comment for a pull request) and junit.xml. [gate] in evals/evals.toml has the same
+similar descriptions. It writes gate.md (a comment for a pull request), junit.xml and
+report.html. [gate] in evals/evals.toml has the same
 options, and `max_cost_usd` and `require_recordings` of its own.
 
 Exit codes:
@@ -73,7 +77,7 @@ pub struct GateArgs {
     /// Number of similar skills whose positive cases run too if a description changed [default: 2]
     #[arg(long, value_name = "N")]
     neighbors: Option<usize>,
-    /// Directory for gate.md and junit.xml [default: `gate` next to the runs]
+    /// Directory for gate.md, junit.xml and report.html [default: `gate` next to the runs]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the comment, gate.md, instead of the answer
@@ -112,15 +116,21 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     results.problems = lint_errors(&repository, &settings, &catalog);
     results.needs_recordings = settings.needs_recordings();
     results.replayed = replay(repository, settings, catalog)?;
+    let mut folder = None;
     // What fails for free is not paid for.
     if !cases.is_empty()
         && results.answer() != GateAnswer::Failed
         && let LiveOutcome::Compared(live) = run_comparison(&args.start, &asked, &commit, &results.base, cases)?
     {
+        let live = *live;
         results.ended_early = live.ended_early;
         results.compared = Some(live.compared);
+        results.run = live.folder.is_some().then_some(live.took);
+        folder = live.folder;
     }
+    write_report(&root, folder.as_deref(), &out.join(REPORT))?;
     print(&results, args.markdown, &out)?;
+    annotate(&results, &root, &commit, args.markdown)?;
     Ok(match results.answer() {
         _ if interrupt::raised() => Exit::Interrupted,
         GateAnswer::Passed => Exit::Clean,
@@ -134,7 +144,8 @@ pub fn gate(mut args: GateArgs) -> CliResult {
 fn found(version: &SkillVersion, base: String, root: &Path, catalog: &Catalog, asked: &GateSettings) -> GateResults {
     let changed = changed_skills(version, root, catalog);
     let others = other_changes(version, root, catalog);
-    let is_head = git::commit(root, "HEAD").is_ok_and(|head| head == version.commit);
+    let head = git::commit(root, "HEAD").ok();
+    let is_head = head.as_ref().is_some_and(|head| *head == version.commit);
     GateResults {
         base,
         skills: catalog.skills.len(),
@@ -146,6 +157,8 @@ fn found(version: &SkillVersion, base: String, root: &Path, catalog: &Catalog, a
         replayed: Summary::new(Vec::new(), 1.0),
         needs_recordings: false,
         compared: None,
+        run: None,
+        commit: head.clone(),
         fails: asked.fail_on.clone(),
         ended_early: None,
     }
@@ -166,6 +179,28 @@ fn print(results: &GateResults, markdown: bool, out: &Path) -> CliResultOf<()> {
         writeln!(stderr(), "warning: {}", safe::line(&why))?;
     }
     Ok(())
+}
+
+/// Writes the report of the comparison. An earlier gate's says nothing about this change.
+fn write_report(root: &Path, run: Option<&Path>, output: &Path) -> CliResultOf<()> {
+    match run {
+        Some(run) => write_run(root, run, output),
+        None => match std::fs::remove_file(output) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        },
+    }
+}
+
+/// In GitHub Actions, prints the reasons as annotations, unless the output is the comment.
+fn annotate(results: &GateResults, root: &Path, commit: &str, markdown: bool) -> CliResultOf<()> {
+    if markdown || std::env::var_os("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
+        return Ok(());
+    }
+    let settings = load::read_file(root)?;
+    let catalog = Repository { root: root.to_path_buf() }.catalog(Layout::of(&settings), Scope::All);
+    let text = github::gate(results, &change_locations(root, &catalog, Some(commit)));
+    Ok(stdout().write_all(text.as_bytes())?)
 }
 
 /// The commit to compare with, and its name for people.

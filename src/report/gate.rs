@@ -17,6 +17,9 @@ const MARKER: &str = "<!-- skill-evals -->";
 /// The most rows of a list; others are counted.
 const MAX_ROWS: usize = 20;
 
+/// The most bytes of a comment. GitHub refuses more than 65,536 characters.
+const MOST_BYTES: usize = 60_000;
+
 /// What differs from the base, and the cases that this compares.
 pub fn changes(results: &GateResults, cases: &[String]) -> String {
     let mut text = changed_lines(results).join("\n") + "\n";
@@ -75,6 +78,7 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
 /// The answer with its reasons, for a terminal.
 pub fn render(results: &GateResults, paint: Paint) -> String {
     let mut text = format!("\n{}\n", changed_lines(results).join("\n"));
+    let _ = writeln!(text, "{}", took(results));
     for line in reasons(results, paint) {
         let _ = writeln!(text, "{line}");
     }
@@ -126,7 +130,23 @@ fn recordings(results: &GateResults) -> String {
     format!("recordings: {}", parts.join(", "))
 }
 
-/// The comment: the answer, the skills that changed, the cases that moved, and the rest folded. Always under 60 KB.
+/// What the comparison took: commit, agents, trials, time and cost.
+fn took(results: &GateResults) -> String {
+    let commit = results.commit.as_deref().map_or("unknown", |commit| commit.get(..12).unwrap_or(commit));
+    let Some(run) = &results.run else { return format!("commit {commit}, cost: nothing, no agent was started") };
+    let agents: Vec<String> = run.agents.iter().map(|agent| safe::line(agent)).collect();
+    let limit = run.max_cost_usd.map(|limit| format!(" of at most {}", table::dollars(limit))).unwrap_or_default();
+    format!(
+        "commit {commit}, {}, {} in {}, cost: {}{limit}, {}",
+        agents.join(", "),
+        counted(run.trials, "trial"),
+        table::clock(run.time),
+        table::cost(&run.spent),
+        table::tokens(&run.spent)
+    )
+}
+
+/// The comment: the answer, what changed, the cases that moved, and the rest folded. Always under [`MOST_BYTES`].
 pub fn markdown(results: &GateResults) -> String {
     let mut page = format!("{MARKER}\n## skill-evals: {}\n\n", results.answer().as_str());
     for line in changed_lines(results) {
@@ -135,15 +155,84 @@ pub fn markdown(results: &GateResults) -> String {
     for line in reasons(results, Paint::Plain) {
         let _ = writeln!(page, "- {}", cell(&line));
     }
+    let mut folded = String::new();
     if let Some(found) = results.compared.as_ref().filter(|found| !found.unchanged) {
+        skills(&mut page, results);
+        broken(&mut page, results, found);
         moved(&mut page, found);
-        let figures = compared::render(found, Paint::Plain);
-        page.push_str("\n<details><summary>All figures</summary>\n\n");
+        folded.push_str("\n<details><summary>All figures</summary>\n\n");
         // Indented by four it is code: nothing in it is Markdown.
-        figures.lines().take(60).for_each(|line| page.extend(["    ", line, "\n"]));
-        page.push_str("\n</details>\n");
+        for line in compared::render(found, Paint::Plain).lines().take(60) {
+            folded.extend(["    ".to_owned(), line.chars().take(300).collect(), "\n".to_owned()]);
+        }
     }
-    page
+    let base = results.base.split(' ').next().unwrap_or_default();
+    let see = results.run.as_ref().map(|run| format!("to see its trials: `skill-evals report {}`; ", run.id));
+    let end = format!(
+        "\n{}\n\n{}to run it again: `skill-evals gate {}`\n",
+        cell(&took(results)),
+        see.unwrap_or_default(),
+        cell(base)
+    );
+    if !folded.is_empty() {
+        folded = within(folded, MOST_BYTES / 3) + "\n</details>\n";
+    }
+    within(page, MOST_BYTES.saturating_sub(end.len() + folded.len())) + &end + &folded
+}
+
+/// The beginning of a text, in whole lines.
+fn within(text: String, most: usize) -> String {
+    const CUT: &str = "\n(cut here: report.html has the rest)\n";
+    if text.len() <= most {
+        return text;
+    }
+    let mut kept = String::new();
+    for line in text.split_inclusive('\n') {
+        if kept.len() + line.len() + CUT.len() > most {
+            break;
+        }
+        kept.push_str(line);
+    }
+    kept + CUT
+}
+
+/// An answer for each changed skill, if several were compared.
+fn skills(page: &mut String, results: &GateResults) {
+    let rates = results.skill_rates();
+    if rates.len() < 2 {
+        return;
+    }
+    let _ = writeln!(page, "\n| skill | base | this | answer |\n| --- | ---: | ---: | --- |");
+    for skill in rates.iter().take(MAX_ROWS) {
+        let answer = if skill.broke { "broke" } else { "no case broke" };
+        let _ = writeln!(
+            page,
+            "| {} | {} | {} | {answer} |",
+            cell(&skill.slug),
+            fraction(skill.base),
+            fraction(skill.this)
+        );
+    }
+    let more = rates.len().saturating_sub(MAX_ROWS);
+    if more > 0 {
+        let _ = writeln!(page, "\n{more} more skills were compared.");
+    }
+}
+
+/// The broken cases, each with its rates, and the failed check with what it expected and found.
+fn broken(page: &mut String, results: &GateResults, found: &ComparisonResults) {
+    let broken = &found.comparison.broken;
+    for name in broken.iter().take(MAX_ROWS) {
+        let case = found.comparison.cases.iter().find(|case| case.case == *name);
+        let rates = case.map(|case| format!(" {} → {}", fraction(case.baseline.rate), fraction(case.candidate.rate)));
+        let why = results.run.as_ref().and_then(|run| run.reasons.get(name)).map(table::reason);
+        let why = why.map(|why| format!(": {}", cell(&why))).unwrap_or_default();
+        let _ = writeln!(page, "- {}{}{why}", cell(name), rates.unwrap_or_default());
+    }
+    let more = broken.len().saturating_sub(MAX_ROWS);
+    if more > 0 {
+        let _ = writeln!(page, "- {more} more cases broke");
+    }
 }
 
 /// The table of cases whose pass rate differs.
@@ -173,4 +262,56 @@ pub fn unfinished() -> String {
 fn cell(text: &str) -> String {
     let text: String = text.chars().take(1000).collect();
     safe::markdown(&text).replace('@', "@\u{200b}").replace("://", ":\u{200b}//")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::{CaseCount, Rule};
+    use crate::results::compared as results;
+    use crate::results::gate::{ComparedRun, OtherChange, SkillDifference};
+    use crate::results::side_results::SideResults;
+    use crate::results::summary::{CaseCounts, Summary};
+    use crate::stats::proportion::Rate;
+    use crate::trial::run_record::FailedCheck;
+
+    use super::*;
+
+    /// A side in which each of 500 cases with long names passed this number of ten trials.
+    fn side(passed: u64) -> SideResults {
+        let count = CaseCount { rate: Rate::new(passed, 10), not_measured: 0 };
+        let name = |number: u32| format!("tidy/c{number}-{}", "ü".repeat(100));
+        SideResults { counts: (0..500).map(|number| (name(number), count)).collect(), ..SideResults::default() }
+    }
+
+    #[test]
+    fn a_comment_of_500_broken_cases_with_long_texts_stays_under_60_kb() {
+        let labels = ("the skills of main".to_owned(), "the working tree".to_owned());
+        let found = results::stored(labels, &side(10), &side(0), Rule::default());
+        let long = "@|<!-- ü".repeat(2_000);
+        let mut counts = CaseCounts::default();
+        counts.findings.push(FailedCheck { check: "must-include".into(), expected: long.clone(), found: long.clone() });
+        let reasons = found.comparison.broken.iter().map(|name| (name.clone(), counts.clone())).collect();
+        let names = |number: u32| format!("tidy/new{number}");
+        let results = GateResults {
+            base: "main (131dc1a3b2c4)".to_owned(),
+            skills: 1,
+            changed: vec![SkillDifference { slug: "tidy".into(), edit: SkillEdit::Body }],
+            others: (0..500).map(|n| OtherChange { kind: ChangeKind::CaseAdded, name: names(n) + &long }).collect(),
+            compares_nothing: false,
+            names_base: true,
+            problems: Vec::new(),
+            replayed: Summary::new(Vec::new(), 1.0),
+            needs_recordings: false,
+            compared: Some(found),
+            run: Some(ComparedRun { id: "r".into(), reasons, ..ComparedRun::default() }),
+            commit: None,
+            fails: vec![crate::decide::result::CompareResult::Broke],
+            ended_early: Some(long),
+        };
+        let page = markdown(&results);
+        assert!(page.len() < 60_000, "{}", page.len());
+        for words in ["## skill-evals: failed", "tidy/c0", "to run it again: `skill-evals gate main`"] {
+            assert!(page.contains(words), "{words}: {page}");
+        }
+    }
 }

@@ -140,6 +140,8 @@ mod tests {
             compares_nothing: false,
             names_base: true,
             fails: Vec::new(),
+            run: None,
+            commit: None,
             problems: vec![Diagnostic::new(Code::SkillDescription, place, "there is none:\n100 %")],
             replayed: Summary::new(Vec::new(), 1.0),
             needs_recordings: false,

@@ -9,6 +9,8 @@ use crate::report::diagnostics::counted;
 use crate::report::paint::{Paint, Tone};
 use crate::report::rate;
 use crate::results::summary::{CaseCounts, CutDescription, NOT_RECORDED, RepeatFigures, Summary, TrialCounts};
+use crate::settings::CostSource;
+use crate::settings::price_table::PRICES_OF;
 use crate::stats::LEVEL;
 use crate::stats::repeats;
 use crate::text::safe;
@@ -244,11 +246,17 @@ fn too_few(threshold: f64, passed: u64) -> Option<String> {
     ))
 }
 
-/// A cost, as far as it is known.
+/// A cost, as far as it is known, and what it is known by.
 pub fn cost(spent: &AttemptCost) -> String {
+    let by = match spent.cost_by {
+        CostSource::Reported => String::new(),
+        CostSource::Settings => " by [prices]".to_owned(),
+        CostSource::Table => format!(" by the prices of {PRICES_OF}"),
+        CostSource::Several => format!(", in part by [prices] or the prices of {PRICES_OF}"),
+    };
     match (spent.cost_usd, spent.cost_incomplete) {
-        (Some(cost), true) => format!("at least {}", dollars(cost)),
-        (Some(cost), false) => dollars(cost),
+        (Some(cost), true) => format!("at least {}{by}", dollars(cost)),
+        (Some(cost), false) => format!("{}{by}", dollars(cost)),
         (None, true) => "unknown".to_owned(),
         (None, false) => "nothing".to_owned(),
     }

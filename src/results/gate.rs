@@ -1,11 +1,17 @@
 //! What a gate found about a change: the content of `gate.md`.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::decide::CaseChange;
 use crate::decide::result::CompareResult;
 use crate::results::compared::ComparisonResults;
 use crate::results::summary::{CaseCounts, NOT_RECORDED, STALE, Summary, UNREADABLE};
+use crate::stats::proportion::Rate;
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
+use crate::trial::spent::AttemptCost;
 
 /// How a skill differs from the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +95,38 @@ pub struct OtherChange {
     pub name: String,
 }
 
+/// The run of a comparison: what it took, and why cases failed in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ComparedRun {
+    /// Its id.
+    pub id: String,
+    /// Trials that it ran, without those that were kept.
+    pub trials: usize,
+    /// What they cost.
+    pub spent: AttemptCost,
+    /// The most that it was to cost, in US dollars.
+    pub max_cost_usd: Option<f64>,
+    /// How long it took.
+    pub time: Duration,
+    /// The agents of its trials, with versions and models.
+    pub agents: BTreeSet<String>,
+    /// For each case that failed with the candidate, the failed check with what it expected and found.
+    pub reasons: BTreeMap<String, CaseCounts>,
+}
+
+/// A changed skill in the comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SkillRates {
+    /// Its slug.
+    pub slug: String,
+    /// Trials of its cases in the base.
+    pub base: Rate,
+    /// The same with the change.
+    pub this: Rate,
+    /// Whether one of its cases broke.
+    pub broke: bool,
+}
+
 /// What a gate found.
 #[derive(Debug)]
 pub struct GateResults {
@@ -112,6 +150,10 @@ pub struct GateResults {
     pub needs_recordings: bool,
     /// The comparison with the base, if a skill changed that both have.
     pub compared: Option<ComparisonResults>,
+    /// The run of that comparison.
+    pub run: Option<ComparedRun>,
+    /// The commit that is checked out.
+    pub commit: Option<String>,
     /// The results of the comparison that fail.
     pub fails: Vec<CompareResult>,
     /// Why the comparison ended early, if it did.
@@ -195,6 +237,28 @@ impl GateResults {
             lines.push(format!("{stale} stale and not compared: `skill-evals run --stale --record` measures them"));
         }
         lines
+    }
+
+    /// The changed skills that were compared, each with the rates of its cases.
+    pub fn skill_rates(&self) -> Vec<SkillRates> {
+        let Some(found) = self.compared.as_ref().filter(|found| !found.unchanged) else { return Vec::new() };
+        let mut all = Vec::new();
+        for skill in &self.changed {
+            let is_of = |name: &str| name.split('/').next() == Some(skill.slug.as_str());
+            let cases: Vec<_> = found.comparison.cases.iter().filter(|case| is_of(&case.case)).collect();
+            if !cases.is_empty() {
+                let sum = |rates: &dyn Fn(&CaseChange) -> Rate| {
+                    cases.iter().fold(Rate::default(), |sum, case| sum.plus(rates(case)))
+                };
+                all.push(SkillRates {
+                    slug: skill.slug.clone(),
+                    base: sum(&|case| case.baseline.rate),
+                    this: sum(&|case| case.candidate.rate),
+                    broke: found.comparison.broken.iter().any(|case| is_of(case)),
+                });
+            }
+        }
+        all
     }
 
     /// The recorded cases that fail.

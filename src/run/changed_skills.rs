@@ -58,8 +58,8 @@ fn facts(root: &Path, catalog: &Catalog) -> BTreeMap<String, SkillFacts> {
     facts
 }
 
-/// The digest of the files of a skill, with which of them are executable. The SKILL.md counts by its text, and files of
-/// a git submodule are not files of a skill.
+/// The digest of the files of a skill, with which of them are executable. The SKILL.md counts by its text. The `.git`
+/// of a submodule does not belong to a skill.
 fn digest(root: &Path, folder: &Path, ignored: &BTreeSet<PathBuf>) -> Option<String> {
     let mut material = Material::list(&root.join(folder)).whole().ok()?;
     let is_other = |path: &Path| path == Path::new(SKILL_FILE) || path.starts_with(".git");

@@ -69,21 +69,19 @@ impl GateTable {
         let mut settings = GateSettings { base: self.base, ..GateSettings::default() };
         settings.require_recordings = self.require_recordings;
         for name in &self.fail_on {
-            match name.get_ref().parse() {
-                Ok(result) => settings.fail_on.push(result),
-                Err(_) => {
-                    let known = CompareResult::GATED.map(|known| known.as_str().replace(' ', "-")).join(", ");
-                    problems.add(name.span(), format!("unknown result `{}`; known: {known}", name.get_ref()));
-                }
+            if let Ok(result) = name.get_ref().parse() {
+                settings.fail_on.push(result);
+            } else {
+                let known = CompareResult::GATED.map(|known| known.as_str().replace(' ', "-")).join(", ");
+                problems.add(name.span(), format!("unknown result `{}`; known: {known}", name.get_ref()));
             }
         }
         if let Some(plan) = &self.plan {
-            match plan.get_ref().parse() {
-                Ok(plan) => settings.plan = plan,
-                Err(_) => {
-                    let known = ComparePlan::ALL.map(ComparePlan::as_str).join(", ");
-                    problems.add(plan.span(), format!("unknown plan `{}`; known: {known}", plan.get_ref()));
-                }
+            if let Ok(known) = plan.get_ref().parse() {
+                settings.plan = known;
+            } else {
+                let known = ComparePlan::ALL.map(ComparePlan::as_str).join(", ");
+                problems.add(plan.span(), format!("unknown plan `{}`; known: {known}", plan.get_ref()));
             }
         }
         let mut number = |key: &str, written: Option<Spanned<i64>>, least: i64, most: i64| {

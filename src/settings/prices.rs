@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::settings::Problems;
+use crate::settings::{Problems, price_table};
+use crate::text::words::words;
 
 /// What a million tokens cost, in US dollars.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,14 +18,40 @@ pub struct Price {
     pub output: f64,
 }
 
+words! {
+    /// What a cost is known by.
+    #[derive(Default)]
+    pub enum CostSource {
+        /// The agent reported it.
+        #[default]
+        Reported = "reported",
+        /// `[prices]` in evals.toml.
+        Settings = "settings",
+        /// The built-in table of prices.
+        Table = "table",
+        /// Several of these, for parts of it.
+        Several = "several",
+    }
+}
+
+impl CostSource {
+    /// Whether the agents reported all of it.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+    pub fn is_reported(&self) -> bool {
+        *self == Self::Reported
+    }
+}
+
 /// Prices by the name of a model, or of an agent with any model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prices(pub BTreeMap<String, Price>);
 
 impl Prices {
-    /// The price of `model`, else that of `agent`.
-    pub fn of(&self, agent: &str, model: Option<&str>) -> Option<Price> {
-        model.and_then(|model| self.0.get(model)).or_else(|| self.0.get(agent)).copied()
+    /// The price of `model`, else that of `agent`, else the built-in one of `model`; and where it is from.
+    pub fn of(&self, agent: &str, model: Option<&str>) -> Option<(Price, CostSource)> {
+        let own = model.and_then(|model| self.0.get(model)).or_else(|| self.0.get(agent));
+        let own = own.map(|price| (*price, CostSource::Settings));
+        own.or_else(|| Some((price_table::price(model?)?, CostSource::Table)))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::settings::Prices;
 use crate::settings::mode::AgentKind;
+use crate::settings::{CostSource, Prices};
 use crate::trace::Usage;
 
 /// The known cost of an attempt, of the agent and its judge together.
@@ -13,9 +13,12 @@ pub struct AttemptCost {
     /// Tokens read and written, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// US dollars, as the agent reported or else by `[prices]`, if known.
+    /// US dollars, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// What the dollars are known by; absent if the agents reported them.
+    #[serde(default, skip_serializing_if = "CostSource::is_reported")]
+    pub cost_by: CostSource,
     /// Whether it used more tokens than are known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tokens_incomplete: bool,
@@ -30,10 +33,13 @@ impl AttemptCost {
         let Some(usage) = usage else {
             return Self { tokens_incomplete: true, cost_incomplete: true, ..Self::default() };
         };
-        let cost_usd = usage.cost_usd.or_else(|| Some(price(usage, prices.of(agent.as_str(), model)?)));
+        let reported = usage.cost_usd.map(|cost| (cost, CostSource::Reported));
+        let by_price = || prices.of(agent.as_str(), model).map(|(by, source)| (price(usage, by), source));
+        let (cost_usd, cost_by) = reported.or_else(by_price).unzip();
         Self {
             tokens: Some(usage.total_tokens()),
             cost_usd,
+            cost_by: cost_by.unwrap_or_default(),
             tokens_incomplete: false,
             cost_incomplete: cost_usd.is_none(),
         }
@@ -45,6 +51,12 @@ impl AttemptCost {
         Self {
             tokens: sum(self.tokens, other.tokens, u64::saturating_add),
             cost_usd: sum(self.cost_usd, other.cost_usd, std::ops::Add::add),
+            cost_by: match (self.cost_usd, other.cost_usd) {
+                (None, _) => other.cost_by,
+                (_, None) => self.cost_by,
+                _ if self.cost_by == other.cost_by => self.cost_by,
+                _ => CostSource::Several,
+            },
             tokens_incomplete: self.tokens_incomplete || other.tokens_incomplete,
             cost_incomplete: self.cost_incomplete || other.cost_incomplete,
         }
@@ -95,6 +107,19 @@ mod tests {
         assert_eq!(of(&prices, None).cost_usd, Some(0.6 + 0.04 + 0.1));
         prices.0.insert("big".into(), crate::settings::Price { input: 2.0, cached_input: 2.0, output: 0.0 });
         assert_eq!((of(&prices, None).cost_usd, of(&prices, Some(0.5)).cost_usd), (Some(2.0), Some(0.5)));
+    }
+
+    #[test]
+    fn what_a_sum_is_known_by_is_never_mixed_silently() {
+        let of = |model, cost| AttemptCost::by(AgentKind::Codex, Some(model), Some(&usage(cost)), &Prices::default());
+        let (told, table, unknown) = (of("x", Some(0.5)), of("gpt-5.4", None), of("x", None));
+        assert_eq!((told.cost_by, table.cost_by), (CostSource::Reported, CostSource::Table));
+        assert_eq!(table.cost_usd, Some(0.6 * 2.5 + 0.4 * 0.25 + 0.15));
+        assert_eq!((table.and(table).cost_by, unknown.and(table).cost_by), (CostSource::Table, CostSource::Table));
+        assert_eq!(
+            (told.and(table).cost_by, AttemptCost::default().and(told).cost_by),
+            (CostSource::Several, CostSource::Reported)
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::compare::{BY_SKILL, break_skill, git, repository};
-use crate::support::stub::Stub;
+use crate::support::stub::{ACTIVATES, Stub};
 
 const ALLOWED: &str = "[lint]\nallow = [{ rule = \"no-positive\", reason = \"the agent activates nothing\" }]\n";
 
@@ -72,6 +72,24 @@ fn a_broken_skill_fails_and_the_comment_names_its_cases() {
     let page = page(&stub);
     assert!(page.contains("## skill-evals: failed\n") && page.contains("| case | base | this | evidence |"), "{page}");
     assert!(page.contains("| tidy/c0 |") && page.len() < 60_000, "{page}");
+    // The failed check with what it expected and found, what it took, and the next commands.
+    assert!(page.contains(" → 0/") && page.contains("must-include: expected "), "{page}");
+    let head = git(&stub, &["rev-parse", "HEAD"]);
+    for words in
+        [&format!("commit {}, codex", &head[..12]), ", cost: unknown, ", "to run it again: `skill-evals gate main`"]
+    {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let report = stub.root().join("artifacts/skill-evals/gate/report.html");
+    assert!(fs::read_to_string(report).expect("a report").contains("tidy/c0"));
+    // The same in GitHub Actions, as annotations of what the commits changed.
+    git(&stub, &["checkout", "--quiet", "-b", "feature"]);
+    git(&stub, &["commit", "--quiet", "--all", "--message", "broken"]);
+    let mut command = stub.command(&["gate"]);
+    command.env("GITHUB_ACTIONS", "true");
+    let output = command.output().expect("a gate");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("::error file=skills/tidy/SKILL.md,line=") && text.contains("broke: "), "{text}");
 }
 
 #[test]
@@ -418,4 +436,29 @@ fn a_limit_that_one_trial_uses_up_starts_one_trial() {
     // 15 tokens each: with three running, nothing of the limit is expected to be left.
     let ran = stub.run(&["run", "--jobs", "8", "--max-tokens", "45"]);
     assert_eq!((ran.code, stub.starts().len()), (3, 4), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn each_changed_skill_has_an_answer_of_its_own() {
+    let stub = recorded(2);
+    let other = "---\nname: other\ndescription: Sings.\n---\n\nSing.\n";
+    for (path, text) in [
+        ("skills/other/SKILL.md", other),
+        ("evals/skills/other/prompts.csv", "id,should_trigger,prompt,must_include\nx,false,Sing,Fine\n"),
+    ] {
+        let path = stub.root().join(path);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    }
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "another skill"]);
+    break_skill(&stub);
+    fs::write(stub.root().join("skills/other/SKILL.md"), format!("{other}Loudly.\n")).expect("a skill");
+    let by_skill = BY_SKILL.replace("if grep", "if [ \"$prompt\" != Sing ] && grep");
+    stub.body(&format!("{ACTIVATES}{by_skill}"));
+    let ran = stub.run(&["gate"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    let page = page(&stub);
+    assert!(page.contains("| skill | base | this | answer |\n"), "{page}");
+    assert!(page.contains("| no case broke |") && page.contains("| broke |"), "{page}");
 }

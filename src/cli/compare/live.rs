@@ -5,6 +5,7 @@ use std::error::Error;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::{CompareArgs, LiveRequest, gate, stored};
 use crate::cli::exit_code::Exit;
@@ -19,6 +20,7 @@ use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
 use skill_evals::results::compared::{self, ComparisonResults};
 use skill_evals::results::estimate::{self, Estimate};
+use skill_evals::results::gate::ComparedRun;
 use skill_evals::results::stored_comparison;
 use skill_evals::run::context::RunContext;
 use skill_evals::run::kept;
@@ -47,6 +49,8 @@ pub struct LiveComparison {
     pub folder: Option<PathBuf>,
     /// Why the run ended before its plan was done, and what to do.
     pub ended_early: Option<String>,
+    /// What it took, and why cases failed.
+    pub took: ComparedRun,
     /// What could not be written.
     warnings: Vec<String>,
 }
@@ -149,7 +153,13 @@ fn unchanged(
         return print_plan(pairing, sides.plan, None, &request.rule, &nothing).map(LiveOutcome::Exit);
     }
     let compared = compared::unchanged((sides.baseline.label, sides.candidate.label), request.rule);
-    let nothing_ran = LiveComparison { compared, folder: None, ended_early: None, warnings: Vec::new() };
+    let nothing_ran = LiveComparison {
+        compared,
+        folder: None,
+        ended_early: None,
+        took: ComparedRun::default(),
+        warnings: Vec::new(),
+    };
     Ok(LiveOutcome::Compared(Box::new(nothing_ran)))
 }
 
@@ -160,6 +170,7 @@ fn execute(
     sides: &ComparedSides,
     pairing: &Pairing,
 ) -> CliResultOf<LiveComparison> {
+    let began = Instant::now();
     let live = opening::live(run).map_err(ToString::to_string)?;
     let most = usize::try_from(sides.max_trials).unwrap_or(usize::MAX);
     let terminal = Arc::new(Mutex::new(Terminal::new(run, most, request.says_more).in_brief()));
@@ -178,7 +189,26 @@ fn execute(
         writeln!(stderr(), "warning: {}", safe::line(&warning))?;
     }
     let folder = Some(live.folder.path().to_path_buf());
-    Ok(LiveComparison { compared, folder, ended_early: ended_early(&stopped, run, live.folder.id()), warnings })
+    let took = took(run, live.folder.id(), pairing, began.elapsed());
+    Ok(LiveComparison { compared, folder, ended_early: ended_early(&stopped, run, live.folder.id()), took, warnings })
+}
+
+/// What the run took, and why cases failed with the candidate.
+fn took(run: &RunContext, id: &str, pairing: &Pairing, time: Duration) -> ComparedRun {
+    let summary = run.figures().summary.clone();
+    let mut took = ComparedRun { id: id.to_owned(), spent: summary.total.spent, time, ..ComparedRun::default() };
+    took.max_cost_usd = run.settings.max_cost_usd;
+    for case in &pairing.cases {
+        let counts = summary.cases.get(&case.candidate.case_in_mode()).filter(|counts| counts.counts.failed > 0);
+        took.reasons.extend(counts.map(|counts| (case.name.clone(), counts.clone())));
+    }
+    let metas = run.opened().into_iter().flat_map(|live| live.folder.trials()).filter_map(|trial| trial.meta().ok());
+    for meta in metas.filter(|meta| meta.kept_from.is_none()) {
+        took.trials += 1;
+        let agent = [Some(meta.agent.kind.as_str().to_owned()), meta.agent.version, meta.agent.model];
+        took.agents.insert(agent.into_iter().flatten().collect::<Vec<_>>().join(" "));
+    }
+    took
 }
 
 /// Why a comparison ended before its plan was done, and what to do; `None` if its plan is done.

@@ -95,7 +95,6 @@ pub fn report(args: &ReportArgs) -> CliResult {
 }
 
 /// Writes the report of the run in the directory `run`, of the repository at `root`.
-#[expect(dead_code, reason = "for the gate")]
 pub fn write_run(root: &Path, run: &Path, output: &Path) -> CliResultOf<()> {
     let (repository, settings, catalog) =
         RepositoryArgs { root: Some(root.to_path_buf()), for_gate: false }.read_quietly()?;

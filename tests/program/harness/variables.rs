@@ -241,3 +241,20 @@ fn the_docs_say_the_defaults_of_the_settings_file() {
     }
     assert!(built_in.max_cost_usd.is_none() && built_in.max_tokens.is_none());
 }
+
+#[test]
+fn the_docs_list_the_built_in_prices() {
+    use skill_evals::settings::price_table::{PRICES_OF, TABLE};
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/settings.md");
+    let text = std::fs::read_to_string(path).expect("the page on settings");
+    let (_, rest) = text.split_once("<!-- prices -->\n").expect("a comment where the list begins");
+    let (list, _) = rest.split_once("<!-- /prices -->").expect("a comment where the list ends");
+    let rows: Vec<&str> = list.lines().filter(|line| line.starts_with("| `")).collect();
+    let known =
+        TABLE.map(|(name, input, cached, output)| format!("| `{name}` | {input:?} | {cached:?} | {output:?} |"));
+    assert_eq!(rows.len(), known.len());
+    for (row, known) in rows.iter().zip(&known) {
+        assert!(row.starts_with(known.as_str()), "{row} {known}");
+    }
+    assert!(text.contains(&format!("by the prices of {PRICES_OF}")));
+}
