@@ -185,10 +185,9 @@ fn grade_one<'a>(
     let case = found
         .case()
         .map_err(|problems| report::not_graded(&id, &NoOutcome::BadCase(problems.to_vec()), &run.door, Paint::Plain))?;
-    let is_same_prompt = match meta.case.forced {
-        true => meta.case.prompt.ends_with(&case.prompt),
-        false => meta.case.prompt == case.prompt,
-    };
+    let asked = &meta.case.prompt;
+    // A call of the skill may be before it.
+    let is_same_prompt = *asked == case.prompt || (meta.case.forced && asked.ends_with(&case.prompt));
     if !is_same_prompt || meta.case.system_prompt != case.system_prompt {
         let effect = if folder.has_grade() { "its grade is not changed" } else { "it is not graded" };
         return Err(format!("the prompt of `{}/{}` has changed since this answer: {effect}", id.skill, id.case));

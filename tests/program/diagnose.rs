@@ -62,8 +62,9 @@ fn diagnose(stub: &Stub, args: &[&str]) -> (i32, Value) {
     (ran.code, found)
 }
 
-fn points(part: &Value) -> i64 {
-    (part["difference"].as_f64().expect("a difference") * 100.0).round() as i64
+/// A difference in points of a hundred.
+fn points(part: &Value) -> String {
+    format!("{:+.0}", part["difference"].as_f64().expect("a difference") * 100.0)
 }
 
 const GOOD: Agent = Agent { without: 2, with: 9, alone: 10, routed: 10 };
@@ -98,10 +99,10 @@ fn each_loss_is_put_down_to_what_causes_it() {
     ] {
         let found = diagnose(&agent.repository(), &[]);
         assert_eq!((found.0, &found.1["advice"]), (code, &advice), "{:#}", found.1);
-        let (with, without) = (i64::from(agent.with), i64::from(agent.without));
-        assert_eq!(points(&found.1["body"]), (with - without) * 10);
-        assert_eq!(points(&found.1["neighbors"]), (i64::from(agent.routed) - i64::from(agent.alone)) * 10);
-        assert_eq!(points(&found.1["description"]), (i64::from(agent.routed) - 10) * 10);
+        let tenths = |more: u8, less: u8| format!("{:+}", (i32::from(more) - i32::from(less)) * 10);
+        assert_eq!(points(&found.1["body"]), tenths(agent.with, agent.without));
+        assert_eq!(points(&found.1["neighbors"]), tenths(agent.routed, agent.alone));
+        assert_eq!(points(&found.1["description"]), tenths(agent.routed, 10));
     }
 }
 
