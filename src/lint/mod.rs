@@ -60,7 +60,7 @@ pub fn case_errors(
 /// The cases that can never be decided.
 pub fn repetition(catalog: &Catalog, settings: &RepetitionSettings, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let cases = catalog.cases.iter();
-    cases.flat_map(|found| never_decided(found, settings.of(&found.skill, found.repetition()), tree)).collect()
+    cases.filter_map(|found| never_decided(found, settings.of(&found.skill, found.repetition()), tree)).collect()
 }
 
 /// The problems of a skill: the rules of agentskills.io, and similar descriptions of `siblings`.
