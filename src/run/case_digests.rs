@@ -8,7 +8,7 @@ use crate::run::context::RunContext;
 use crate::run::digests::SkillFolders;
 use crate::run::plan::PlannedCase;
 use crate::trial::evidence::{Inputs, digest};
-use crate::trial::run_record::ShardedCase;
+use crate::trial::shard::ShardedCase;
 
 /// What decides the result of a case in a mode.
 #[derive(Clone, Debug, PartialEq, Eq)]

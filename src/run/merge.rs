@@ -12,8 +12,8 @@ use crate::results::table;
 use crate::settings::Settings;
 use crate::store::{Ledger, RunFolder, RunLock, Staging, StoreError};
 use crate::trial::id::{CaseInMode, TrialId};
-use crate::trial::run_record::{PlanLine, ProgressLine, RunChoices, RunEndKind, RunRecord, ShardedCase, TrialRecord};
-use crate::trial::shard::Shard;
+use crate::trial::run_record::{PlanLine, ProgressLine, RunChoices, RunEndKind, RunRecord, TrialRecord};
+use crate::trial::shard::{Shard, ShardedCase};
 
 /// Why a trial was not run, if its shard is not there.
 const NO_SHARD: &str = "its shard has no run here";

@@ -21,7 +21,8 @@ use crate::settings::TestSelection;
 use crate::store::{Ledger, RunFolder, StoreError};
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
-use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunRecord, ShardedCase, TrialRecord};
+use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunRecord, TrialRecord};
+use crate::trial::shard::ShardedCase;
 
 /// Opens the run at the first call. If that fails, every later call fails in the same way.
 pub fn live(run: &RunContext) -> Result<&LiveRun, &String> {

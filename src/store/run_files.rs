@@ -19,9 +19,8 @@ use crate::text::lines::{self, TraceLine};
 use crate::trial::current::{CurrentTrials, Runner};
 use crate::trial::evidence::digest;
 use crate::trial::id::TrialId;
-use crate::trial::run_record::{
-    PairRecord, PlanLine, ProgressLine, RUN_FORMAT, RunEnd, RunEndKind, RunRecord, ShardedCase,
-};
+use crate::trial::run_record::{PairRecord, PlanLine, ProgressLine, RUN_FORMAT, RunEnd, RunEndKind, RunRecord};
+use crate::trial::shard::ShardedCase;
 
 const PLAN: &str = "plan.jsonl";
 const ALL_CASES: &str = "all-cases.jsonl";

@@ -120,12 +120,12 @@ pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), StoreError> {
         let place = to.join(path.strip_prefix(from).unwrap_or(path));
         let copied = match fs::hard_link(path, &place) {
             _ if kind.is_dir() => fs::create_dir_all(&place),
-            Ok(()) => Ok(()),
             // A copy would overwrite what is linked to another run.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
             Err(_) if kind.is_symlink() => fs::read_link(path).and_then(|target| symlink(target, &place)),
             Err(_) if kind.is_file() => fs::copy(path, &place).map(drop),
-            Err(_) => Ok(()),
+            // A link, or something that is neither a file nor a link.
+            Ok(()) | Err(_) => Ok(()),
         };
         copied.at(&place)?;
     }

@@ -10,7 +10,7 @@ use crate::text::cut;
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::trouble::Trouble;
 use crate::trial::evidence::Imported;
-use crate::trial::id::{CaseInMode, TrialId};
+use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Outcome, Status, Verdict, numbered};
 use crate::trial::shard::Shard;
 use crate::trial::spent::AttemptCost;
@@ -189,25 +189,6 @@ impl From<TrialId> for PlanLine {
     fn from(id: TrialId) -> Self {
         Self { id, threshold: None, max_trials: None }
     }
-}
-
-/// A line of `all-cases.jsonl`: a case in a mode of the run of all shards.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ShardedCase {
-    /// Which.
-    #[serde(flatten)]
-    pub case: CaseInMode,
-    /// Number of trials at the start of the run.
-    pub trials: u32,
-    /// The share of its trials that must pass.
-    pub threshold: f64,
-    /// Maximum number of trials, if it runs until it is decided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_trials: Option<u32>,
-    /// A digest of what its agent sees.
-    pub inputs: String,
-    /// A digest of what is expected of its trials.
-    pub checks: String,
 }
 
 /// A line of `pairs.jsonl`: a pair of trials of one case, one on each side. Lines are in the order in which pairs started.

@@ -62,6 +62,25 @@ impl Shard {
     }
 }
 
+/// A line of `all-cases.jsonl`: a case in a mode of the run of all shards.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShardedCase {
+    /// Which.
+    #[serde(flatten)]
+    pub case: CaseInMode,
+    /// Number of trials at the start of the run.
+    pub trials: u32,
+    /// The share of its trials that must pass.
+    pub threshold: f64,
+    /// Maximum number of trials, if it runs until it is decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_trials: Option<u32>,
+    /// A digest of what its agent sees.
+    pub inputs: String,
+    /// A digest of what is expected of its trials.
+    pub checks: String,
+}
+
 /// The form on the command line: `2/8`.
 impl fmt::Display for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

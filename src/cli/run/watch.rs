@@ -51,7 +51,7 @@ pub fn watch(args: &RunArgs, is_live: bool) -> CliResult {
     }
     let root = args.start.repository.open()?.root;
     interrupt::listen(false)?;
-    let mut session = Session::new(args, is_live);
+    let mut session = WatchSession::new(args, is_live);
     let mut places = BTreeSet::from([root.join(EVALS)]);
     let mut changed = Vec::new();
     while !interrupt::raised() {
@@ -114,7 +114,7 @@ fn places(run: &RunContext) -> BTreeSet<PathBuf> {
 }
 
 /// What is known from one edit to the next.
-struct Session<'a> {
+struct WatchSession<'a> {
     args: &'a RunArgs,
     is_live: bool,
     /// What decided the last results.
@@ -125,7 +125,7 @@ struct Session<'a> {
     spent: AttemptCost,
 }
 
-impl<'a> Session<'a> {
+impl<'a> WatchSession<'a> {
     fn new(args: &'a RunArgs, is_live: bool) -> Self {
         Self { args, is_live, seen: None, opened: HashMap::new(), spent: AttemptCost::default() }
     }
