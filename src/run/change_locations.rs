@@ -36,12 +36,11 @@ pub fn change_locations(root: &Path, catalog: &Catalog, base: Option<&str>) -> C
 }
 
 fn changed_lines(root: &Path, catalog: &Catalog, base: Option<&str>) -> io::Result<ChangedLines> {
-    let base = match base {
-        Some(base) => base.to_owned(),
-        None => {
-            let branch = git::default_branch(root).ok_or(io::ErrorKind::NotFound)?;
-            git::merge_base(root, &branch)?
-        }
+    let base = if let Some(base) = base {
+        base.to_owned()
+    } else {
+        let branch = git::default_branch(root).ok_or(io::ErrorKind::NotFound)?;
+        git::merge_base(root, &branch)?
     };
     let skills = catalog.skills.iter().map(|found| found.skill().folder.as_path());
     let folders = skills.chain(catalog.cases.iter().map(|found| &*found.file)).filter_map(Path::parent);
