@@ -38,17 +38,23 @@ impl EvidenceSoFar {
     pub(super) fn new(folder: &TrialFolder) -> io::Result<(Self, OutputSoFar)> {
         let directory = tempfile::Builder::new().prefix(".so-far-").tempdir_in(folder.path())?;
         let output = File::create(directory.path().join(TRACE))?;
-        Ok((Self(directory), OutputSoFar(output)))
+        Ok((Self(directory), OutputSoFar { file: output, bytes: 0 }))
     }
 }
 
-/// Where the lines of the output go.
-pub(super) struct OutputSoFar(File);
+/// Where the lines of the output go, until they are more than is read.
+pub(super) struct OutputSoFar {
+    file: File,
+    bytes: u64,
+}
 
 impl OutputSoFar {
     /// Adds a whole line, masked. Without it the trial just runs on.
     pub(super) fn add(&mut self, line: &[u8]) {
-        let _ = self.0.write_all(&[line, b"\n"].concat());
+        if self.bytes <= MAX_BYTES {
+            self.bytes += line.len() as u64 + 1;
+            let _ = self.file.write_all(&[line, b"\n"].concat());
+        }
     }
 }
 
