@@ -17,7 +17,7 @@ use crate::stats::stratified::{self, Stratum};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ComparePlan {
-    /// After one pair of every case, and further pairs of cases that seem to fail always with the candidate.
+    /// After one pair of every case, and further pairs of cases that fail mostly with the candidate.
     Quick,
     /// Once some case broke, or the mean of all cases is decided.
     #[default]

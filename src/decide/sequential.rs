@@ -81,15 +81,15 @@ struct Tally {
 }
 
 impl Tally {
-    /// Whether it may be a case that passed nearly always and never passes now. A case that failed on both sides gets a second
-    /// pair.
+    /// Whether it may have broken: it passes in fewer than half of its trials with the candidate. A case that failed on both
+    /// sides gets a second pair.
     fn is_suspect(&self) -> bool {
         let CaseTally { losses, tried, .. } = self.seen;
         if self.candidate.rate.trials == 0 {
             // Its pairs are running, or were not measured.
             return self.baseline.not_measured + self.candidate.not_measured > 0 && tried < HOPELESS;
         }
-        self.candidate.rate.passed == 0 && (tried < 2 || 2 * losses >= tried)
+        2 * self.candidate.rate.passed < self.candidate.rate.trials && (tried < 2 || 2 * losses >= tried)
     }
 }
 

@@ -8,6 +8,7 @@ mod codex;
 mod compare_agents;
 mod conformance;
 mod fault_matrix;
+mod gate_agents;
 mod ide;
 mod isolation;
 mod judge_claude;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         compare_agents::trials,
         conformance::trials,
         fault_matrix::trials,
+        gate_agents::trials,
         isolation::trials,
         judge_claude::trials,
         judge_codex::trials,

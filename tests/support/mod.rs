@@ -12,6 +12,7 @@ pub mod lsp;
 pub mod machine;
 pub mod page;
 pub mod prefixes;
+pub mod pull_requests;
 pub mod real;
 pub mod stand_in;
 pub mod stored;

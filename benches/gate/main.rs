@@ -1,0 +1,85 @@
+//! What `gate` answers to five pull requests, and what that takes: `cargo bench --bench gate` prints the table of
+//! docs/contributing/proofs.md. `-- --times 20` runs each gate 20 times, `--plan quick` and `--change harmless` choose.
+//!
+//! The repository, its bare remote and its pull requests are made by git; every gate is a run of the real program. Only the
+//! agent is a stand-in: this program under another name, which passes cases with known rates. They depend on the skills that
+//! it was offered, as a model's do.
+
+mod agent;
+mod checkout;
+#[path = "../../tests/support/pull_requests.rs"]
+mod pull_requests;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use checkout::Checkout;
+use pull_requests::Change;
+use table::GateRun;
+
+/// The argument that makes this program the agent.
+const AGENT: &str = "--agent";
+
+const PLANS: [&str; 2] = ["quick", "standard"];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.first().is_some_and(|first| first == AGENT) {
+        agent::run(Path::new(&args[1]), &args[2..]);
+        return ExitCode::SUCCESS;
+    }
+    // `cargo test --benches` and `cargo bench -- --list` only ask whether it starts.
+    if args.iter().any(|arg| arg == "--list" || arg == "--test") {
+        return ExitCode::SUCCESS;
+    }
+    let option =
+        |name: &str| args.iter().position(|arg| arg == name).and_then(|at| args.get(at + 1)).map(String::as_str);
+    let times: usize = option("--times").map_or(200, |times| times.parse().expect("a number of times"));
+    let folder = tempfile::Builder::new().prefix("gates-").tempdir_in("/var/tmp").expect("a temporary directory");
+    let first = Checkout::first(folder.path().join("first"));
+    let remote = first.publish();
+    let jobs = thread::available_parallelism().map_or(1, usize::from);
+    let checkout = |job| Checkout::clone_of(&remote, folder.path().join(format!("checkout-{job}")));
+    let checkouts: Vec<Checkout> = (0..jobs).map(checkout).collect();
+    table::head();
+    for plan in PLANS.into_iter().filter(|plan| option("--plan").is_none_or(|wanted| wanted == *plan)) {
+        for change in
+            Change::ALL.into_iter().filter(|change| option("--change").is_none_or(|name| name == change.branch()))
+        {
+            let runs = gates(&checkouts, change, plan, times);
+            table::row(plan, change, &runs);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Runs the gate of a change so many times, one at a time in each checkout.
+fn gates(checkouts: &[Checkout], change: Change, plan: &str, times: usize) -> Vec<GateRun> {
+    let next = AtomicUsize::new(0);
+    let runs = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for checkout in checkouts {
+            let (next, runs) = (&next, &runs);
+            scope.spawn(move || {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= times {
+                        break;
+                    }
+                    let run = checkout.gate(change, plan, seed as u64);
+                    runs.lock().expect("no other panic").push(run);
+                }
+            });
+        }
+    });
+    runs.into_inner().expect("no panic")
+}
+
+/// This program, for the script that starts it as the agent.
+fn program() -> PathBuf {
+    std::env::current_exe().expect("a program")
+}
