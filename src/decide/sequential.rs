@@ -393,6 +393,12 @@ mod tests {
         feed(&mut state, 3, true, true, 1);
         assert!(state.is_decided() && state.next_case(&[]).is_none());
         assert_eq!(state.results(), [CompareResult::NoHarmSeen]);
+        // One pass after two failures is too few.
+        let mut state = test(1, ComparePlan::Quick);
+        for (passed, next) in [(false, Some(0)), (false, Some(0)), (true, Some(0)), (true, None)] {
+            feed(&mut state, 0, true, passed, 1);
+            assert_eq!((state.next_case(&[]), state.is_decided()), (next, next.is_none()));
+        }
         let found = run(&[(1.0, 1.0), (1.0, 0.0), (1.0, 1.0)], ComparePlan::Quick);
         assert_eq!((found.results(), found.pairs().len()), (vec![CompareResult::Broke], 8));
     }

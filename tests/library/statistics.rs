@@ -311,6 +311,16 @@ fn the_quick_plan_finds_a_case_that_went_from_always_to_never_and_ends_soon_if_n
 }
 
 #[test]
+fn the_quick_plan_finds_most_cases_that_went_from_always_to_one_time_in_ten() {
+    let quick = (Rule { margin: Some(0.05), ..RULE }, ComparePlan::Quick);
+    for cases in [5, 10, 40] {
+        let broken = rates(&[(1, 1.0, 0.1), (cases - 1, 0.9, 0.9)]);
+        let found = share_of(CompareResult::Broke, &broken, quick, 400, 400);
+        assert!(found >= 0.75, "{cases} cases: {found}");
+    }
+}
+
+#[test]
 fn the_interval_holds_whatever_stops_a_comparison() {
     let mut suites = unchanged();
     suites.extend(even_sums());
