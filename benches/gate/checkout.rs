@@ -61,26 +61,29 @@ impl Checkout {
         self.folder.join("repository")
     }
 
-    /// Runs the gate once on the branch of a change.
-    pub fn gate(&self, change: Change, plan: &str, seed: u64) -> GateRun {
-        let root = self.root();
-        git(&root, &["checkout", "--quiet", change.branch()]);
+    /// Runs the gate twice on the branch of a change: as the first one ever, and with the base's trials that the first one kept.
+    pub fn gates(&self, change: Change, plan: &str, seed: u64) -> [GateRun; 2] {
+        git(&self.root(), &["checkout", "--quiet", change.branch()]);
+        let _ = fs::remove_dir_all(self.root().join("artifacts"));
+        ["first", "second"].map(|id| self.gate(change, plan, &format!("{plan} {} {seed} {id}", change.branch()), id))
+    }
+
+    fn gate(&self, change: Change, plan: &str, seed: &str, id: &str) -> GateRun {
         let state = self.folder.join("state");
-        fs::write(state.join(SEED), format!("{plan} {} {seed}", change.branch())).expect("a seed");
-        for used in [state.join(DRAWS), root.join("artifacts")] {
-            let _ = fs::remove_dir_all(used);
-        }
+        fs::write(state.join(SEED), seed).expect("a seed");
+        let _ = fs::remove_dir_all(state.join(DRAWS));
         fs::create_dir(state.join(DRAWS)).expect("a directory");
-        let ran = self.program(&["gate", "--plan", plan, "--quiet", "--run-id", "gate-run"]);
-        let run = root.join("artifacts/skill-evals/gate-run");
+        let ran = self.program(&["gate", "--plan", plan, "--quiet", "--run-id", id]);
+        let run = self.root().join("artifacts/skill-evals").join(id);
         let comparison =
-            fs::read(run.join("comparison.json")).unwrap_or_else(|error| panic!("{error}\n{}", text(&ran)));
+            fs::read(run.join("comparison.json")).unwrap_or_else(|error| panic!("{change:?}: {error}\n{}", text(&ran)));
         let comparison: Value = serde_json::from_slice(&comparison).expect("JSON");
         let progress = fs::read_to_string(run.join("progress.jsonl")).expect("trials");
         let trials = progress.lines().filter_map(|line| {
             let line: Value = serde_json::from_str(line).expect("JSON");
             let trial = TrialRun { tokens: line["tokens"].as_u64(), cost: line["cost_usd"].as_f64() };
-            (!line["verdict"].is_null()).then_some(trial)
+            // A kept trial was paid for by the gate before.
+            (!line["verdict"].is_null() && line["kept"].is_null()).then_some(trial)
         });
         let results = comparison["comparison"]["results"].as_array().expect("results");
         GateRun {

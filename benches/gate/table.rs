@@ -19,13 +19,13 @@ pub struct TrialRun {
 
 pub fn head() {
     println!(
-        "| plan | change | gates | answers | results | wrong answers (95 %) | trials for each changed skill: mean, median, 95th percentile | tokens | cost |"
+        "| plan | change | base | gates | answers | results | wrong answers (95 %) | trials for each changed skill: mean, median, 95th percentile | tokens | cost |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
 }
 
-/// One row: `runs` of the gate of `change`.
-pub fn row(plan: &str, change: Change, runs: &[GateRun]) {
+/// One row: `runs` of the gate of `change`, with trials of the base that are new or kept.
+pub fn row(plan: &str, change: Change, base: &str, runs: &[GateRun]) {
     let answer = |run: &GateRun| match run.exit {
         0 => "passed".to_owned(),
         1 => "failed".to_owned(),
@@ -44,7 +44,7 @@ pub fn row(plan: &str, change: Change, runs: &[GateRun]) {
         all.sum::<f64>() / count(runs.len())
     };
     println!(
-        "| `{plan}` | {} | {} | {} | {} | {:.1} % ({:.1}–{:.1}) | {:.1}, {:.0}, {:.0} | {:.0} k | ${:.2} |",
+        "| `{plan}` | {} | {base} | {} | {} | {} | {:.1} % ({:.1}–{:.1}) | {:.1}, {:.0}, {:.0} | {:.0} k | ${:.2} |",
         change.branch(),
         runs.len(),
         shares(runs.iter().map(answer)),
