@@ -128,7 +128,7 @@ impl PlanPromise {
     /// What `plan` finds for this number of cases, with at most `max_trials` trials.
     pub fn of(plan: ComparePlan, cases: usize, max_trials: u64, rule: &Rule) -> Self {
         let quick = plan == ComparePlan::Quick;
-        // A case that failed is tried until the candidate passes.
+        // A case that failed is tried until the candidate passes half of its trials: nearly always once more.
         let once_and_again = count_up(2.0 * len(cases) / USUAL_RATE).min(max_trials);
         // The quick plan ends after its first look if no case broke.
         let pairs = if quick { (cases as u64).min(max_trials / 2) } else { max_trials / 2 };
