@@ -28,7 +28,7 @@ fn the_files_of_a_service_are_written_next_to_evals_and_nothing_else_is() {
     assert_eq!(
         ran.stdout,
         ".github/workflows/skill-evals.yml: written\n.github/workflows/skill-evals-nightly.yml: written\n\n\
-         next: commit these; add the environment `skill-evals` with the secret CODEX_API_KEY; require the job `free`\n"
+         next: commit these; add the environment `skill-evals` with the secret that they name; require the job `free`\n"
     );
     let installs = "cargo install --locked --git https://example.org/it.git --rev 0123456 skill-evals\n";
     assert!(read(&fixture, WORKFLOW).contains(installs));

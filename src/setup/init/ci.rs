@@ -39,12 +39,9 @@ impl CiService {
     pub fn next(self) -> &'static str {
         match self {
             Self::GitHub => {
-                "commit these; add the environment `skill-evals` with the secret CODEX_API_KEY; require the job `free`"
+                "commit these; add the environment `skill-evals` with the secret that they name; require the job `free`"
             }
-            Self::GitLab => {
-                "commit these; add the variables CODEX_API_KEY (environment `skill-evals`) and SKILL_EVALS_TOKEN \
-                 (environment `skill-evals-comment`)"
-            }
+            Self::GitLab => "commit these; add the two variables that .gitlab/skill-evals.yml names",
         }
     }
 
