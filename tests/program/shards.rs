@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 fn mixed() -> Stub {
     let say_no = ANSWER.replace("Done", "No");
     let stub = Stub::new(0, &format!("case \"$prompt\" in *3|*8) {say_no} exit 0;; *5) exit 7;; esac"));
-    let rows: String = (0..12).map(|index| format!("c{index},false,Prompt {index},Done\n")).collect();
-    let table = format!("id,should_trigger,prompt,must_include\n{rows}");
+    let rows: Vec<String> = (0..12).map(|index| format!("c{index},false,Prompt {index},Done\n")).collect();
+    let table = format!("id,should_trigger,prompt,must_include\n{}", rows.concat());
     fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), table).expect("cases");
     stub
 }
@@ -166,7 +166,7 @@ fn what_a_limit_left_out_is_missing_with_this_reason() {
     assert!(merged.stdout.contains("(the run has taken its limit of "), "{}", merged.stdout);
     let total = json_of(&stub.run(&["summary", "r", "--json"]));
     let not_run: u64 = total["not_run"].as_object().expect("reasons").values().filter_map(Value::as_u64).sum();
-    assert_eq!(not_run as usize + stub.progress("r").len(), 12);
+    assert_eq!(not_run + stub.progress("r").len() as u64, 12);
 }
 
 #[test]
@@ -341,7 +341,10 @@ fn the_limits_are_divided_by_the_trials_of_each_shard() {
         let plan = json_of(&ran);
         let (limit, own) =
             (plan["max_cost_usd"].as_f64().expect("a limit"), plan["trials"].as_array().expect("trials").len());
-        assert!((limit - 0.2 * own as f64).abs() < 1e-5, "{own} trials may cost {limit}");
+        assert!(
+            (limit - 0.2 * f64::from(u32::try_from(own).expect("few"))).abs() < 1e-5,
+            "{own} trials may cost {limit}"
+        );
         sum += limit;
         trials += own;
     }
