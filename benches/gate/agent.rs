@@ -5,7 +5,10 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -27,9 +30,15 @@ const SHARED: f64 = 0.1;
 const UNASKED: f64 = 0.05;
 const VAGUELY_ASKED: f64 = 0.7;
 
-/// What a trial reads and writes before and after it opens a skill, as `(input, cached input, output)`.
-const FIRST_TURN: (u64, u64, u64) = (11_000, 9_000, 150);
-const LATER_TURN: (u64, u64, u64) = (12_500, 11_000, 350);
+/// What a turn reads and writes, as `(input, cached input, output)`: one that opens a skill, one that works, and the answer.
+const OPENING: Tokens = (11_000, 9_000, 150);
+const WORKING: Tokens = (12_500, 11_000, 350);
+const ANSWERING: Tokens = (13_500, 12_500, 250);
+
+type Tokens = (u64, u64, u64);
+
+/// How long it works. A real agent works for longer.
+const WORK: Duration = Duration::from_millis(100);
 
 /// A skill as it is offered.
 struct Offered {
@@ -55,20 +64,13 @@ pub fn run(state: &Path, args: &[String]) {
     let offered = offered();
     let (activation, answer) = draws(state, prompt, &offered);
     let (active, marked) = behave(prompt, (skill, id), &offered, (activation, answer));
-    write_rollout(&offered);
-    let mut usage = FIRST_TURN;
-    say(&json!({"type": "thread.started", "thread_id": "1"}));
-    say(&json!({"type": "turn.started"}));
+    let mut session = Session::start(&offered);
     if let Some(active) = active {
-        let command = format!("cat .agents/skills/{}/SKILL.md", active.name);
-        say(&json!({"type": "item.completed", "item": {"id": "1", "type": "command_execution", "command": command,
-            "aggregated_output": active.text, "exit_code": 0, "status": "completed"}}));
-        usage = (usage.0 + LATER_TURN.0, usage.1 + LATER_TURN.1, usage.2 + LATER_TURN.2);
+        session.command(&format!("cat .agents/skills/{}/SKILL.md", active.name), &active.text, OPENING);
     }
-    let text = if marked { format!("Done. {MARK}") } else { "Done.".to_owned() };
-    say(&json!({"type": "item.completed", "item": {"id": "2", "type": "agent_message", "text": text}}));
-    say(&json!({"type": "turn.completed", "usage": {"input_tokens": usage.0, "cached_input_tokens": usage.1,
-        "output_tokens": usage.2}}));
+    thread::sleep(WORK);
+    session.command("true", "", WORKING);
+    session.answer(if marked { format!("Done. {MARK}") } else { "Done.".to_owned() });
 }
 
 /// The skill that becomes active, and whether the answer holds what outcome checks want.
@@ -136,19 +138,66 @@ fn hash(texts: &[&str]) -> u64 {
     digest.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// What codex writes of the skills it offers: without it nobody could say that the skill was delivered.
-fn write_rollout(offered: &[Offered]) {
-    let home = std::env::var_os("CODEX_HOME").expect("CODEX_HOME");
-    let folder = Path::new(&home).join("sessions");
-    fs::create_dir_all(&folder).expect("a directory");
-    let mut list = "<skills_instructions>\n### Available skills\n".to_owned();
-    for skill in offered {
-        let _ = writeln!(list, "- {0}: {1} (file: r0/{0}/SKILL.md)", skill.name, description(&skill.text));
+/// What codex writes: events to standard output, and the session to a file. Without the list of skills in the session nobody
+/// could say that the skill was delivered.
+struct Session {
+    file: fs::File,
+    commands: usize,
+    used: Tokens,
+}
+
+impl Session {
+    fn start(offered: &[Offered]) -> Self {
+        let home = std::env::var_os("CODEX_HOME").expect("CODEX_HOME");
+        let folder = Path::new(&home).join("sessions");
+        fs::create_dir_all(&folder).expect("a directory");
+        let mut list = "<skills_instructions>\n### Available skills\n".to_owned();
+        for skill in offered {
+            let _ = writeln!(list, "- {0}: {1} (file: r0/{0}/SKILL.md)", skill.name, description(&skill.text));
+        }
+        list.push_str("</skills_instructions>");
+        let file = fs::File::create(folder.join("rollout-1.jsonl")).expect("a session");
+        let mut session = Self { file, commands: 0, used: (0, 0, 0) };
+        session.keep("response_item", &json!({"type": "message", "role": "developer", "content": [{"text": list}]}));
+        say(&json!({"type": "thread.started", "thread_id": "1"}));
+        say(&json!({"type": "turn.started"}));
+        session
     }
-    list.push_str("</skills_instructions>");
-    let line = json!({"type": "response_item", "payload": {"type": "message", "role": "developer",
-        "content": [{"text": list}]}});
-    fs::write(folder.join("rollout-1.jsonl"), format!("{line}\n")).expect("a rollout file");
+
+    /// A turn that runs a command.
+    fn command(&mut self, command: &str, output: &str, tokens: Tokens) {
+        self.commands += 1;
+        let (id, arguments) = (self.commands.to_string(), json!({ "cmd": command }).to_string());
+        let call = json!({"type": "function_call", "name": "exec_command", "arguments": arguments, "call_id": id});
+        self.keep("response_item", &call);
+        self.used(tokens);
+        let printed = format!("Process exited with code 0\nOutput:\n{output}");
+        self.keep("response_item", &json!({"type": "function_call_output", "call_id": id, "output": printed}));
+        say(&json!({"type": "item.completed", "item": {"id": id, "type": "command_execution", "command": command,
+            "aggregated_output": output, "exit_code": 0, "status": "completed"}}));
+    }
+
+    /// The last turn.
+    fn answer(mut self, text: String) {
+        let content = json!([{"type": "output_text", "text": text}]);
+        self.keep("response_item", &json!({"type": "message", "role": "assistant", "content": content}));
+        self.used(ANSWERING);
+        say(&json!({"type": "item.completed", "item": {"id": "answer", "type": "agent_message", "text": text}}));
+        say(&json!({"type": "turn.completed", "usage": usage(self.used)}));
+    }
+
+    fn used(&mut self, tokens: Tokens) {
+        self.used = (self.used.0 + tokens.0, self.used.1 + tokens.1, self.used.2 + tokens.2);
+        self.keep("token_usage_record", &json!({ "usage": usage(tokens) }));
+    }
+
+    fn keep(&mut self, kind: &str, payload: &Value) {
+        writeln!(self.file, "{}", json!({"type": kind, "payload": payload})).expect("a line");
+    }
+}
+
+fn usage((input, cached, output): Tokens) -> Value {
+    json!({"input_tokens": input, "cached_input_tokens": cached, "output_tokens": output})
 }
 
 fn say(event: &Value) {

@@ -12,7 +12,8 @@ use super::pull_requests::{CASES, Change, git, publish, write, write_skills};
 use super::table::{GateRun, TrialRun};
 use super::{AGENT, program};
 
-const SETTINGS: &str = "isolation = \"agent\"\n\n[prices.codex]\ninput = 1.25\ncached_input = 0.125\noutput = 10.0\n";
+const SETTINGS: &str =
+    "isolation = \"agent\"\nstop = \"STOP\"\n\n[prices.codex]\ninput = 1.25\ncached_input = 0.125\noutput = 10.0\n";
 
 /// A checkout with an agent, a home and a scratch directory of its own.
 pub struct Checkout {
@@ -21,13 +22,13 @@ pub struct Checkout {
 
 impl Checkout {
     /// The first one, with every case recorded as passed. Every second skill has five cases, the others four.
-    pub fn first(folder: PathBuf) -> Self {
+    pub fn first(folder: PathBuf, stop: &str) -> Self {
         let four: Vec<&str> = CASES.into_iter().filter(|id| *id != "implicit-2").collect();
         let checkout = Self::new(folder);
         write_skills(&checkout.root(), |at| if at % 2 == 0 { &CASES } else { &four });
-        write(&checkout.root(), "evals/evals.toml", SETTINGS);
+        write(&checkout.root(), "evals/evals.toml", &SETTINGS.replace("STOP", stop));
         fs::write(checkout.folder.join("state").join(SEED), PERFECT).expect("a seed");
-        let ran = checkout.program(&["run", "--record", "--quiet"]);
+        let ran = checkout.program(&["run", "--record", "--stop", "end", "--quiet"]);
         assert_eq!(ran.status.code(), Some(0), "{}", text(&ran));
         checkout
     }
@@ -81,7 +82,12 @@ impl Checkout {
         let progress = fs::read_to_string(run.join("progress.jsonl")).expect("trials");
         let trials = progress.lines().filter_map(|line| {
             let line: Value = serde_json::from_str(line).expect("JSON");
-            let trial = TrialRun { tokens: line["tokens"].as_u64(), cost: line["cost_usd"].as_f64() };
+            let trial = TrialRun {
+                tokens: line["tokens"].as_u64().unwrap_or_default(),
+                milliseconds: line["duration_ms"].as_u64().unwrap_or_default(),
+                cost: line["cost_usd"].as_f64().unwrap_or_default(),
+                ended_early: line["settled"] == true,
+            };
             // A kept trial was paid for by the gate before.
             (!line["verdict"].is_null() && line["kept"].is_null()).then_some(trial)
         });

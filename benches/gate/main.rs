@@ -1,5 +1,6 @@
 //! What `gate` answers to five pull requests, and what that takes: `cargo bench --bench gate` prints the table of
-//! docs/contributing/proofs.md. `-- --times 20` runs each gate 20 times, `--plan quick` and `--change harmless` choose.
+//! docs/contributing/proofs.md. `-- --times 20` runs each gate 20 times, `--plan quick` and `--change broken-body` choose. With
+//! `--stop end` no trial ends early.
 //!
 //! The repository, its bare remote and its pull requests are made by git; every gate is a run of the real program. Only the
 //! agent is a stand-in: this program under another name, which passes cases with known rates. They depend on the skills that
@@ -40,9 +41,10 @@ fn main() -> ExitCode {
         |name: &str| args.iter().position(|arg| arg == name).and_then(|at| args.get(at + 1)).map(String::as_str);
     let times: usize = option("--times").map_or(200, |times| times.parse().expect("a number of times"));
     let folder = temporary();
-    let first = Checkout::first(folder.path().join("first"));
+    let first = Checkout::first(folder.path().join("first"), option("--stop").unwrap_or("settled"));
     let remote = first.publish();
-    let jobs = thread::available_parallelism().map_or(1, usize::from);
+    // Agents also wait.
+    let jobs = 2 * thread::available_parallelism().map_or(1, usize::from);
     let checkout = |job| Checkout::clone_of(&remote, folder.path().join(format!("checkout-{job}")));
     let checkouts: Vec<Checkout> = (0..jobs).map(checkout).collect();
     table::head();

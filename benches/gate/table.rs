@@ -13,15 +13,17 @@ pub struct GateRun {
 
 /// What one trial took.
 pub struct TrialRun {
-    pub tokens: Option<u64>,
-    pub cost: Option<f64>,
+    pub tokens: u64,
+    pub milliseconds: u64,
+    pub cost: f64,
+    pub ended_early: bool,
 }
 
 pub fn head() {
     println!(
-        "| plan | change | base | gates | answers | results | wrong answers (95 %) | trials for each changed skill: mean, median, 95th percentile | tokens | cost |"
+        "| plan | change | base | gates | answers | results | wrong answers (95 %) | trials for each changed skill: mean, median, 95th percentile | ended early | tokens | agents ran | cost |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!("|{}", " --- |".repeat(12));
 }
 
 /// One row: `runs` of the gate of `change`, with trials of the base that are new or kept.
@@ -39,12 +41,11 @@ pub fn row(plan: &str, change: Change, base: &str, runs: &[GateRun]) {
     let mut trials: Vec<f64> = runs.iter().map(|run| count(run.trials.len()) / f64::from(change.skills())).collect();
     trials.sort_by(f64::total_cmp);
     let at = |share: usize| trials[(trials.len() * share / 100).min(trials.len() - 1)];
-    let sum = |of: fn(&TrialRun) -> Option<f64>| {
-        let all = runs.iter().flat_map(|run| &run.trials).map(|trial| of(trial).unwrap_or_default());
-        all.sum::<f64>() / count(runs.len())
-    };
+    let all: Vec<&TrialRun> = runs.iter().flat_map(|run| &run.trials).collect();
+    let sum = |of: fn(&TrialRun) -> f64| all.iter().map(|trial| of(trial)).sum::<f64>() / count(runs.len());
+    let early = all.iter().filter(|trial| trial.ended_early).count();
     println!(
-        "| `{plan}` | {} | {base} | {} | {} | {} | {:.1} % ({:.1}–{:.1}) | {:.1}, {:.0}, {:.0} | {:.0} k | ${:.2} |",
+        "| `{plan}` | {} | {base} | {} | {} | {} | {:.1} % ({:.1}–{:.1}) | {:.1}, {:.0}, {:.0} | {:.0} % | {:.0} k | {:.1} s | ${:.3} |",
         change.branch(),
         runs.len(),
         shares(runs.iter().map(answer)),
@@ -55,7 +56,9 @@ pub fn row(plan: &str, change: Change, base: &str, runs: &[GateRun]) {
         trials.iter().sum::<f64>() / count(trials.len()),
         at(50),
         at(95),
-        sum(|trial| trial.tokens.map(|tokens| count(usize::try_from(tokens).expect("few")))) / 1000.0,
+        100.0 * count(early) / count(all.len().max(1)),
+        sum(|trial| whole(trial.tokens)) / 1000.0,
+        sum(|trial| whole(trial.milliseconds)) / 1000.0,
         sum(|trial| trial.cost),
     );
 }
@@ -82,5 +85,9 @@ fn clopper_pearson(hits: usize, of: usize) -> (f64, f64) {
 }
 
 fn count(of: usize) -> f64 {
+    whole(of as u64)
+}
+
+fn whole(of: u64) -> f64 {
     f64::from(u32::try_from(of).expect("few"))
 }

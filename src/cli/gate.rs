@@ -65,7 +65,7 @@ pub struct GateArgs {
     /// Results of the comparison that fail the gate [default: broke,worse]
     #[arg(long, value_name = "RESULT,…", value_delimiter = ',', value_parser = compare::result_parser())]
     fail_on: Vec<CompareResult>,
-    /// When the comparison stops [default: quick]
+    /// When to stop: `quick` finds cases that always passed and never do now, and most that pass once in ten [default: quick]
     #[arg(long, value_name = "PLAN", value_parser = compare::plan_parser())]
     plan: Option<ComparePlan>,
     /// Maximum number of trials of the comparison [default: by the plan and the number of cases]

@@ -106,7 +106,7 @@ pub struct CompareArgs {
     /// Exit with 1 for these results [default: broke,worse]
     #[arg(long, value_name = "RESULT,…", value_delimiter = ',', value_parser = result_parser())]
     gate: Vec<CompareResult>,
-    /// When to stop: `quick` finds cases that always passed and never do now [default: standard]
+    /// When to stop: `quick` finds cases that always passed and never do now, and most that pass once in ten [default: standard]
     #[arg(long, value_name = "PLAN", value_parser = plan_parser(), conflicts_with = "resume")]
     plan: Option<ComparePlan>,
     /// Maximum number of trials, both sides together [default: by the plan and the number of cases]
