@@ -66,8 +66,8 @@ pub type SettledRule<'a> = dyn Fn(Option<&ServerMeta>, &Trace) -> bool + Sync + 
 
 /// Runs the agent until it ends, its timeout is over or its trial is settled, and stores its evidence. The ending says whether
 /// it started and how it failed. Fails if the evidence cannot be stored or read.
-pub fn run(job: AgentJob<'_>) -> Result<AgentRun, Trouble> {
-    let AgentJob { assignment, folder, redactors, .. } = job;
+pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
+    let AgentJob { assignment, folder, redactors, .. } = *job;
     let names = assignment.server.map(|server| server.names.clone()).unwrap_or_default();
     let mut reference = Reference { names, texts: job.texts.clone(), changes: Vec::new() };
     let mut run = AgentRun {
@@ -80,7 +80,7 @@ pub fn run(job: AgentJob<'_>) -> Result<AgentRun, Trouble> {
         trace: Trace::default(),
         final_text: None,
     };
-    run.ending = run.execute(&job, &reference)?;
+    run.ending = run.execute(job, &reference)?;
     let agent = agent::of(assignment.mode.agent);
     let mask = |bytes: &[u8]| run.redactor.mask(bytes).into_owned();
     agent.keep_evidence(assignment.trial_env, folder.path(), &mask).at(folder.path()).map_err(|error| disk(&error))?;

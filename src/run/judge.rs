@@ -259,7 +259,7 @@ impl Judge<'_> {
             is_settled: None,
             on_progress: &|_| (),
         };
-        let AgentRun { ending, trace, final_text, .. } = agent_run::run(job)?;
+        let AgentRun { ending, trace, final_text, .. } = agent_run::run(&job)?;
         let seconds = judge.timeout.as_secs();
         let trouble = session_trouble(&ending, &trace, seconds).or_else(|| {
             (ending.timed_out && !trace.ended())

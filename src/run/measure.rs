@@ -172,7 +172,7 @@ impl LiveTrial<'_> {
             on_progress: &on_progress,
         };
         let AgentRun { ending, not_enforced, isolation, redactor, server, changes, trace, final_text } =
-            agent_run::run(job)?;
+            agent_run::run(&job)?;
         // On a full disk the agent may have failed to write: its evidence proves nothing.
         store::take_room(trial_env.path()).map_err(|error| unstored(&error))?;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();

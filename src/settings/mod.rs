@@ -284,13 +284,7 @@ impl Settings {
             }
         }
         self.stop = file.stop.or(self.stop);
-        if let Some(turns) = file.max_turns {
-            self.max_turns = u64::try_from(*turns.get_ref()).ok().filter(|most| (1..=MOST_TURNS).contains(most));
-            if self.max_turns.is_none() {
-                let message = format!("`max_turns` is {}; expected 1 to {MOST_TURNS}", turns.get_ref());
-                problems.add(turns.span(), message);
-            }
-        }
+        self.apply_max_turns(file.max_turns, &mut problems);
         self.repetition.apply(&file.trials, &file.threshold, &mut problems);
         for (name, table) in &file.skills {
             self.activation.extend(table.activation.map(|rule| (slug(name.get_ref()), rule)));
@@ -323,6 +317,15 @@ impl Settings {
         self.require_recordings = file.require_recordings.or(self.require_recordings);
         self.own_columns.extend(file.own_columns);
         if problems.list.is_empty() { Ok(()) } else { Err(problems.list) }
+    }
+
+    fn apply_max_turns(&mut self, turns: Option<toml::Spanned<i64>>, problems: &mut Problems<'_>) {
+        let Some(turns) = turns else { return };
+        self.max_turns = u64::try_from(*turns.get_ref()).ok().filter(|most| (1..=MOST_TURNS).contains(most));
+        if self.max_turns.is_none() {
+            let message = format!("`max_turns` is {}; expected 1 to {MOST_TURNS}", turns.get_ref());
+            problems.add(turns.span(), message);
+        }
     }
 
     fn apply_agents(&mut self, agents: BTreeMap<toml::Spanned<String>, AgentSettings>, problems: &mut Problems<'_>) {
