@@ -198,7 +198,7 @@ fn a_killed_shard_is_merged_with_what_it_measured_and_whole_once_it_is_resumed()
     let merged = stub.run(&["merge", "r", "--into", "r"]);
     assert_eq!((merged.code, stub.progress("r").len()), (0, 60), "{}{}", merged.stdout, merged.stderr);
     // A shard is not a point of the history.
-    assert_eq!(json_of(&stub.run(&["history", "--json"]))["points"].as_array().map(Vec::len), Some(1));
+    assert_eq!(json_of(&stub.run(&["history", "--json"]))["runs"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]
