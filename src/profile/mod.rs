@@ -128,6 +128,8 @@ pub struct Profile {
     pub calls_skill: &'static str,
     /// Whether it reports the cost of a run.
     pub reports_cost: bool,
+    /// Public prices of its models, in US dollars for a million tokens: fresh input, input from a cache, output.
+    pub prices: &'static [(&'static str, [f64; 3])],
     /// Its name as a client of MCP servers.
     pub mcp_client: &'static str,
     /// What it shows its model about their tools.

@@ -8,7 +8,7 @@ use crate::report::paint::{Paint, Tone};
 use crate::report::rate::fraction;
 use crate::report::table;
 use crate::results::compared::ComparisonResults;
-use crate::results::gate::{ChangeKind, GateAnswer, GateResults, SkillEdit};
+use crate::results::gate::{DifferenceKind, GateAnswer, GateResults, SkillEdit};
 use crate::text::safe;
 
 /// How a comment is found again, to be updated in place.
@@ -46,7 +46,7 @@ fn changed_lines(results: &GateResults) -> Vec<String> {
             "descriptions changed: recordings of other skills are aged, the nearest skills are compared too".to_owned(),
         );
     }
-    for kind in ChangeKind::ALL {
+    for kind in DifferenceKind::ALL {
         let of_kind = results.others.iter().filter(|other| other.kind == kind);
         let names: Vec<String> = of_kind.map(|other| safe::line(&other.name)).collect();
         if !names.is_empty() {
@@ -296,7 +296,7 @@ mod tests {
             base: "main (131dc1a3b2c4)".to_owned(),
             skills: 1,
             changed: vec![SkillDifference { slug: "tidy".into(), edit: SkillEdit::Body }],
-            others: (0..500).map(|n| OtherChange { kind: ChangeKind::CaseAdded, name: names(n) + &long }).collect(),
+            others: (0..500).map(|n| OtherChange { kind: DifferenceKind::CaseAdded, name: names(n) + &long }).collect(),
             compares_nothing: false,
             names_base: true,
             problems: Vec::new(),

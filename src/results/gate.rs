@@ -57,7 +57,7 @@ pub struct SkillDifference {
 
 /// What else can differ from the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeKind {
+pub enum DifferenceKind {
     /// The base does not have the case.
     CaseAdded,
     /// Only the base has the case.
@@ -70,7 +70,7 @@ pub enum ChangeKind {
     Setting,
 }
 
-impl ChangeKind {
+impl DifferenceKind {
     /// All kinds.
     pub const ALL: [Self; 5] = [Self::CaseAdded, Self::CaseRemoved, Self::Prompt, Self::Checks, Self::Setting];
 
@@ -90,7 +90,7 @@ impl ChangeKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherChange {
     /// What kind of thing it is.
-    pub kind: ChangeKind,
+    pub kind: DifferenceKind,
     /// The case as `skill/id`, or the key.
     pub name: String,
 }

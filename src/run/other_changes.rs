@@ -8,7 +8,7 @@ use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, evals_folder};
 use crate::files::bounded;
 use crate::files::material::Material;
-use crate::results::gate::{ChangeKind, OtherChange};
+use crate::results::gate::{DifferenceKind, OtherChange};
 use crate::run::skill_version::SkillVersion;
 use crate::settings::FILE;
 
@@ -21,22 +21,22 @@ pub fn other_changes(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec
     let mut change = |kind, name: &str| changes.push(OtherChange { kind, name: name.to_owned() });
     for (name, found) in &now {
         let Some(old) = before.get(name) else {
-            change(ChangeKind::CaseAdded, name);
+            change(DifferenceKind::CaseAdded, name);
             continue;
         };
         match (old.case(), found.case()) {
-            (Ok(old), Ok(new)) if asked(base.root(), old) != asked(root, new) => change(ChangeKind::Prompt, name),
-            (Ok(old), Ok(new)) if checked(old) != checked(new) => change(ChangeKind::Checks, name),
+            (Ok(old), Ok(new)) if asked(base.root(), old) != asked(root, new) => change(DifferenceKind::Prompt, name),
+            (Ok(old), Ok(new)) if checked(old) != checked(new) => change(DifferenceKind::Checks, name),
             (Ok(_), Ok(_)) | (Err(_), Err(_)) => {}
-            (Ok(_), Err(_)) | (Err(_), Ok(_)) => change(ChangeKind::Prompt, name),
+            (Ok(_), Err(_)) | (Err(_), Ok(_)) => change(DifferenceKind::Prompt, name),
         }
     }
-    before.keys().filter(|name| !now.contains_key(*name)).for_each(|name| change(ChangeKind::CaseRemoved, name));
+    before.keys().filter(|name| !now.contains_key(*name)).for_each(|name| change(DifferenceKind::CaseRemoved, name));
     let today = bounded::read_text(&root.join(FILE)).unwrap_or_default();
     let (old, new) = (keys(base.settings.as_deref().unwrap_or_default()), keys(&today));
     for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {
         if old.get(key) != new.get(key) {
-            change(ChangeKind::Setting, key);
+            change(DifferenceKind::Setting, key);
         }
     }
     changes

@@ -42,6 +42,15 @@ pub const PROFILE: Profile = Profile {
     hides_user_only: true,
     calls_skill: "/name",
     reports_cost: true,
+    // Of <https://platform.claude.com/docs/en/about-claude/pricing> and the pages of the models.
+    prices: &[
+        ("claude-opus-5-5", [4.0, 0.2, 20.0]),
+        ("claude-opus-5", [5.0, 0.5, 25.0]),
+        ("claude-opus-4-5", [5.0, 0.5, 25.0]),
+        ("claude-sonnet-5-5", [2.0, 0.1, 10.0]),
+        ("claude-sonnet-5", [2.0, 0.2, 10.0]),
+        ("claude-haiku-4-5", [1.0, 0.1, 5.0]),
+    ],
     mcp_client: "claude-code",
     shows: ToolDisplay::Arguments,
     tools: AgentTools {

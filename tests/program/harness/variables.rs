@@ -244,7 +244,7 @@ fn the_docs_say_the_defaults_of_the_settings_file() {
 
 #[test]
 fn the_docs_list_the_built_in_prices() {
-    use skill_evals::settings::price_table::{PRICES_OF, TABLE};
+    use skill_evals::settings::price_table::{PRICES_OF, models};
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/settings.md");
     let text = std::fs::read_to_string(path).expect("the page on settings");
     let (_, rest) = text.split_once("<!-- prices -->\n").expect("a comment where the list begins");
