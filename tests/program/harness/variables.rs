@@ -249,9 +249,13 @@ fn the_docs_list_the_built_in_prices() {
     let text = std::fs::read_to_string(path).expect("the page on settings");
     let (_, rest) = text.split_once("<!-- prices -->\n").expect("a comment where the list begins");
     let (list, _) = rest.split_once("<!-- /prices -->").expect("a comment where the list ends");
-    let rows: Vec<&str> = list.lines().filter(|line| line.starts_with("| `")).collect();
-    let known =
-        TABLE.map(|(name, input, cached, output)| format!("| `{name}` | {input:?} | {cached:?} | {output:?} |"));
+    let mut rows: Vec<&str> = list.lines().filter(|line| line.starts_with("| `")).collect();
+    let row = |(name, [input, cached, output]): &(&str, [f64; 3])| {
+        format!("| `{name}` | {input:?} | {cached:?} | {output:?} |")
+    };
+    let mut known: Vec<String> = models().map(row).collect();
+    rows.sort_unstable();
+    known.sort_unstable();
     assert_eq!(rows.len(), known.len());
     for (row, known) in rows.iter().zip(&known) {
         assert!(row.starts_with(known.as_str()), "{row} {known}");
