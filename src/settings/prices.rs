@@ -36,7 +36,6 @@ words! {
 
 impl CostSource {
     /// Whether the agents reported all of it.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
     pub fn is_reported(&self) -> bool {
         *self == Self::Reported
     }
