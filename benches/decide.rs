@@ -1,5 +1,6 @@
 //! How many trials it takes until a drop is found: `cargo bench --bench decide` prints the tables of
-//! docs/contributing/proofs.md and docs/compare.md. Worlds are drawn from seeds, so that the numbers are the same everywhere.
+//! docs/contributing/proofs.md and docs/compare.md, and `-- plans` only that of plans. Worlds are drawn from seeds, so that the
+//! numbers are the same everywhere.
 
 #[path = "../tests/support/worlds.rs"]
 mod worlds;
@@ -39,11 +40,13 @@ const SUITES: [(&str, &[Kind]); 17] = [
 ];
 
 fn main() {
-    drops();
-    unchanged();
-    even_sums();
-    plans();
-    models();
+    let tables: [(&str, fn()); 5] =
+        [("drops", drops), ("unchanged", unchanged), ("even-sums", even_sums), ("plans", plans), ("models", models)];
+    let named: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    for (_, print) in tables.into_iter().filter(|(name, _)| named.is_empty() || named.iter().any(|named| named == name))
+    {
+        print();
+    }
 }
 
 /// Pairs until a drop is found. Fixed n and O'Brien–Fleming know the drop and find it in 80 % of runs.
