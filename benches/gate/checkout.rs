@@ -62,11 +62,13 @@ impl Checkout {
         self.folder.join("repository")
     }
 
-    /// Runs the gate twice on the branch of a change: as the first one ever, and with the base's trials that the first one kept.
-    pub fn gates(&self, change: Change, plan: &str, seed: u64) -> [GateRun; 2] {
+    /// Runs the gate on the branch of a change once for each of `bases`: as the first one ever, and with the base's trials that
+    /// the one before kept.
+    pub fn gates(&self, change: Change, plan: &str, bases: &[&str], seed: usize) -> Vec<GateRun> {
         git(&self.root(), &["checkout", "--quiet", change.branch()]);
         let _ = fs::remove_dir_all(self.root().join("artifacts"));
-        ["first", "second"].map(|id| self.gate(change, plan, &format!("{plan} {} {seed} {id}", change.branch()), id))
+        let seed = |base: &str| format!("{plan} {} {seed} {base}", change.branch());
+        bases.iter().map(|base| self.gate(change, plan, &seed(base), base)).collect()
     }
 
     fn gate(&self, change: Change, plan: &str, seed: &str, id: &str) -> GateRun {

@@ -1,6 +1,6 @@
 //! What `gate` answers to five pull requests, and what that takes: `cargo bench --bench gate` prints the table of
 //! docs/contributing/proofs.md. `-- --times 20` runs each gate 20 times, `--plan quick` and `--change broken-body` choose. With
-//! `--stop end` no trial ends early.
+//! `--stop end` no trial ends early, with `--base measured` no gate has kept trials.
 //!
 //! The repository, its bare remote and its pull requests are made by git; every gate is a run of the real program. Only the
 //! agent is a stand-in: this program under another name, which passes cases with known rates. They depend on the skills that
@@ -27,6 +27,9 @@ const AGENT: &str = "--agent";
 
 const PLANS: [&str; 2] = ["quick", "standard"];
 
+/// Where the base's trials come from: a first gate measures them, a second one has those that the first one kept.
+const BASES: [&str; 2] = ["measured", "kept"];
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if args.first().is_some_and(|first| first == AGENT) {
@@ -52,16 +55,18 @@ fn main() -> ExitCode {
         for change in
             Change::ALL.into_iter().filter(|change| option("--change").is_none_or(|name| name == change.branch()))
         {
-            let (first, second): (Vec<_>, Vec<_>) = gates(&checkouts, change, plan, times).into_iter().unzip();
-            table::row(plan, change, "measured", &first);
-            table::row(plan, change, "kept", &second);
+            let bases = if option("--base") == Some("measured") { &BASES[..1] } else { &BASES };
+            let runs = gates(&checkouts, change, plan, (times, bases));
+            for (at, base) in bases.iter().enumerate() {
+                table::row(plan, change, base, &runs.iter().map(|gates| &gates[at]).collect::<Vec<_>>());
+            }
         }
     }
     ExitCode::SUCCESS
 }
 
-/// Runs the two gates of a change so many times, one at a time in each checkout.
-fn gates(checkouts: &[Checkout], change: Change, plan: &str, times: usize) -> Vec<(GateRun, GateRun)> {
+/// Runs the gates of a change with each of `bases` so many times, one at a time in each checkout.
+fn gates(checkouts: &[Checkout], change: Change, plan: &str, (times, bases): (usize, &[&str])) -> Vec<Vec<GateRun>> {
     let next = AtomicUsize::new(0);
     let runs = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -73,8 +78,8 @@ fn gates(checkouts: &[Checkout], change: Change, plan: &str, times: usize) -> Ve
                     if seed >= times {
                         break;
                     }
-                    let gates = checkout.gates(change, plan, seed as u64);
-                    runs.lock().expect("no other panic").push(gates.into());
+                    let gates = checkout.gates(change, plan, bases, seed);
+                    runs.lock().expect("no other panic").push(gates);
                 }
             });
         }

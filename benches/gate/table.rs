@@ -27,8 +27,8 @@ pub fn head() {
 }
 
 /// One row: `runs` of the gate of `change`, with trials of the base that are new or kept.
-pub fn row(plan: &str, change: Change, base: &str, runs: &[GateRun]) {
-    let answer = |run: &GateRun| match run.exit {
+pub fn row(plan: &str, change: Change, base: &str, runs: &[&GateRun]) {
+    let answer = |run: &&GateRun| match run.exit {
         0 => "passed".to_owned(),
         1 => "failed".to_owned(),
         3 => "not measured".to_owned(),
