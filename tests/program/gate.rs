@@ -253,7 +253,9 @@ fn a_kept_trial_that_is_damaged_or_graded_by_other_checks_is_measured_again() {
         let words = format!("{name} is missing or damaged: the kept trial is not used; remove ");
         assert!(ran.stderr.contains(&words), "{}", ran.stderr);
     }
-    damaged.iter().for_each(|folder| fs::remove_dir_all(folder).expect("a directory"));
+    for folder in &damaged {
+        fs::remove_dir_all(folder).expect("a directory");
+    }
     let table = stub.root().join("evals/skills/tidy/prompts.csv");
     let text = fs::read_to_string(&table).expect("cases");
     fs::write(&table, text.replace(",Fine", ",Fin")).expect("cases");

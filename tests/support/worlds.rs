@@ -84,7 +84,9 @@ pub const MODELS: [ModelWorld; 8] = [
 /// The share of runs with any false `no worse`, with any false `worse`, and in which the right model is found.
 pub fn of_models((_, models, trials): &ModelWorld, times: u32) -> [f64; 3] {
     let models: Vec<Rates> = models.iter().map(|kinds| rates(kinds)).collect();
-    let mean = |rates: &Rates| rates.iter().map(|(rate, _)| rate).sum::<f64>() / rates.len() as f64;
+    let mean = |rates: &Rates| {
+        rates.iter().map(|(rate, _)| rate).sum::<f64>() / f64::from(u32::try_from(rates.len()).expect("few"))
+    };
     let truth: Vec<f64> = models.iter().map(mean).collect();
     let best = truth.iter().copied().fold(0.0, f64::max);
     let is_good = |at: usize| truth[at] > best - MODEL_MARGIN + 1e-9;
