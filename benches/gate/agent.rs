@@ -70,7 +70,7 @@ pub fn run(state: &Path, args: &[String]) {
     }
     thread::sleep(WORK);
     session.command("true", "", WORKING);
-    session.answer(if marked { format!("Done. {MARK}") } else { "Done.".to_owned() });
+    session.answer(&if marked { format!("Done. {MARK}") } else { "Done.".to_owned() });
 }
 
 /// The skill that becomes active, and whether the answer holds what outcome checks want.
@@ -178,7 +178,7 @@ impl Session {
     }
 
     /// The last turn.
-    fn answer(mut self, text: String) {
+    fn answer(mut self, text: &str) {
         let content = json!([{"type": "output_text", "text": text}]);
         self.keep("response_item", &json!({"type": "message", "role": "assistant", "content": content}));
         self.used(ANSWERING);

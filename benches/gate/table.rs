@@ -35,7 +35,7 @@ pub fn row(plan: &str, change: Change, base: &str, runs: &[&GateRun]) {
         4 => "undecided".to_owned(),
         code => format!("exit code {code}"),
     };
-    let expected = if change.is_harm() { 1 } else { 0 };
+    let expected = i32::from(change.is_harm());
     let wrong = runs.iter().filter(|run| run.exit != expected).count();
     let (low, high) = clopper_pearson(wrong, runs.len());
     let mut trials: Vec<f64> = runs.iter().map(|run| count(run.trials.len()) / f64::from(change.skills())).collect();

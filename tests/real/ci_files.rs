@@ -168,7 +168,8 @@ fn the_comment_of_github_is_posted_once_and_then_updated_in_place() {
     let fixture = repository();
     let workflow = read(&fixture, WORKFLOW);
     let (_, script) = workflow.split_once("        run: |\n").expect("a script");
-    let script: String = script.lines().map(|line| format!("{}\n", line.trim_start())).collect();
+    let lines: Vec<&str> = script.lines().map(str::trim_start).collect();
+    let script = lines.join("\n") + "\n";
     // As runners do it by `shell: bash`.
     fs::write(fixture.root().join("script.sh"), script).expect("a script");
     let server = Comments::start(100, "<!-- skill-evals -->\nby somebody else");

@@ -22,13 +22,15 @@ const TURNS: usize = 6;
 /// How long the model takes for each.
 const TURN: Duration = Duration::from_secs(1);
 
+type TestOfMode = fn(&'static Mode);
+
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for mode in Box::leak(Mode::built_in().into_boxed_slice()) {
         let mode: &'static Mode = mode;
         let program = mode.agent.profile().program;
         let missing = (!programs().join(program).exists()).then_some(program);
-        let tests: [(&str, fn(&'static Mode)); 4] = [
+        let tests: [(&str, TestOfMode); 4] = [
             ("a_trial_ends_when_the_skill_is_active", ends_when_active),
             ("a_trial_ends_when_a_limit_is_exceeded", ends_at_the_limit),
             ("every_prefix_of_the_evidence_that_settles_the_verdict_has_the_one_at_the_end", settles_at_every_prefix),
