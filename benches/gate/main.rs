@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs the gates of a change with each of `bases` so many times, one at a time in each checkout.
+/// Runs the gates of a change with each of `bases` this number of times, one at a time in each checkout.
 fn gates(checkouts: &[Checkout], change: Change, plan: &str, (times, bases): (usize, &[&str])) -> Vec<Vec<GateRun>> {
     let next = AtomicUsize::new(0);
     let runs = Mutex::new(Vec::new());
