@@ -1,6 +1,6 @@
 //! A summary as JUnit XML, which CI servers show: a suite for each skill, a test for each case in each mode. Trials that
-//! could not be measured are an `error`, never a `failure`; a case that was not run is `skipped`. The XML is valid for the schema
-//! junit-10.xsd of Jenkins' xUnit plugin.
+//! could not be measured and cases with a mistake are an `error`, never a `failure`; a case that was not run is `skipped`. The XML
+//! is valid for the schema junit-10.xsd of Jenkins' xUnit plugin.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use crate::report::export::{Export, ExportTarget};
 use crate::report::paint::Paint;
 use crate::report::table::{self, reason, why};
 use crate::report::trial::scripted;
-use crate::results::summary::{CaseCounts, Summary};
+use crate::results::summary::{BAD_CASE, CaseCounts, Summary};
 use crate::text::safe;
 use crate::trial::id::{CaseInMode, test_name};
 use crate::trial::outcome::Verdict;
@@ -82,6 +82,7 @@ fn test_case(key: &CaseInMode, row: &CaseCounts, runs: &[String]) -> TestCase {
         Some(Verdict::Pass) => TestCaseStatus::success(),
         Some(Verdict::Fail) => TestCaseStatus::non_success(NonSuccessKind::Failure),
         Some(Verdict::Error | Verdict::Unscored) => TestCaseStatus::non_success(NonSuccessKind::Error),
+        None if row.not_run.contains_key(BAD_CASE) => TestCaseStatus::non_success(NonSuccessKind::Error),
         None => TestCaseStatus::skipped(),
     };
     if row.verdict() != Some(Verdict::Pass) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use walkdir::WalkDir;
 
-use super::{At, RUNS, StoreError, TrialFolder, make_runs, sub_folders, trial_at};
+use super::{At, KEPT, RUNS, StoreError, TrialFolder, make_runs, sub_folders, trial_at};
 use crate::files::at::PathError;
 use crate::trial::evidence::Meta;
 
@@ -45,7 +45,7 @@ pub struct KeptTrial {
 impl KeptTrials {
     /// Those of the repository at `root` that are at most this old.
     pub fn new(root: &Path, max_age: Duration) -> Self {
-        let folder = root.join(RUNS).join("kept");
+        let folder = root.join(RUNS).join(KEPT);
         Self { folder, max_age, used: Mutex::default(), warnings: Mutex::default() }
     }
 

@@ -38,9 +38,13 @@ pub use trial_folder::TrialFolder;
 /// The directories of runs, from the repository's root.
 pub const RUNS: &str = "artifacts/skill-evals";
 
+/// The directories of gates, next to those of runs: what a gate found, and kept trials.
+const GATE: &str = "gate";
+const KEPT: &str = "kept";
+
 /// Where a gate writes what it found.
 pub fn gate_folder(root: &Path) -> PathBuf {
-    root.join(RUNS).join("gate")
+    root.join(RUNS).join(GATE)
 }
 
 /// Recordings, from the repository's root.
@@ -356,7 +360,10 @@ fn snapshot_name(commit: Option<&str>) -> String {
 }
 
 fn check_run_id(id: &str) -> Result<(), StoreError> {
-    crate::text::name::check_id(id).map_err(|why| StoreError::BadRunId { id: id.to_owned(), why })
+    let reserved = if [GATE, KEPT].contains(&id) { Err("is the name of a directory of gates") } else { Ok(()) };
+    reserved
+        .and_then(|()| crate::text::name::check_id(id))
+        .map_err(|why| StoreError::BadRunId { id: id.to_owned(), why })
 }
 
 fn trial_path(base: &Path, id: &TrialId) -> PathBuf {

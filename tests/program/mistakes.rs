@@ -17,7 +17,7 @@ fn settings(line: &str) -> Fixture {
 /// What is typed, the exit code, and the words of the answer.
 type Mistake = (&'static [&'static str], i32, &'static [&'static str]);
 
-const MISTAKES: [Mistake; 77] = [
+const MISTAKES: [Mistake; 79] = [
     // Commands.
     (&["test"], 2, &["unrecognized subcommand 'test'", "'run'"]),
     (&["eval"], 2, &["'run'"]),
@@ -50,6 +50,12 @@ const MISTAKES: [Mistake; 77] = [
     (&["run", "--judge", "--no-judge"], 2, &["cannot be used with"]),
     (&["run", "--resume"], 2, &["--resume needs --run-id"]),
     (&["run", "--replay", "--write-progress", "--run-id", "a/b"], 2, &["the run id \"a/b\""]),
+    (
+        &["run", "--replay", "--write-progress", "--run-id", "kept"],
+        2,
+        &["the run id \"kept\" is the name of a directory of gates"],
+    ),
+    (&["compare", "--models", "a,"], 2, &["a value is required"]),
     (&["run", "--replay", "--record"], 2, &["--record"]),
     (&["run", "--root", "nowhere"], 2, &["no skills found in", "nowhere", "--root"]),
     (&["run", "--shard", "0/4"], 2, &["invalid value '0/4' for '--shard <M/N>': expected M/N, for example 2/8"]),

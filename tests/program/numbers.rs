@@ -311,6 +311,13 @@ fn junit_tells_failures_from_errors_and_from_what_was_not_run() {
     assert_eq!(ran.code, 3, "{}", ran.stderr);
     let text = fs::read_to_string(stub.root().join("replay.xml")).expect("a document");
     assert_eq!(text.matches(r#"<skipped message="no recording""#).count(), 3, "{text}");
+    // A mistake in a case is an error.
+    let table = stub.root().join("evals/skills/tidy/prompts.csv");
+    let cases = fs::read_to_string(&table).expect("cases");
+    fs::write(&table, cases.replace("good,false", "good,perhaps")).expect("cases");
+    assert_eq!(stub.run(&["run", "--replay", "--junit", "replay.xml"]).code, 2);
+    let text = fs::read_to_string(stub.root().join("replay.xml")).expect("a document");
+    assert!(text.contains("<error message=\"the case is wrong"), "{text}");
 }
 
 #[test]

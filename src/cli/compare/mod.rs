@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 
 use super::color::paint;
 use super::exit_code::Exit;
@@ -95,7 +95,7 @@ pub struct CompareArgs {
     #[arg(long, requires = "aa", conflicts_with_all = ["mode", "plan", "max_trials"])]
     kept: bool,
     /// Find the cheapest of these models that is within the margin of the best
-    #[arg(long, value_name = "MODEL,…", value_delimiter = ',', conflicts_with_all = ["what", "with", "baseline", "candidate", "aa", "plan", "gate", "model", "github", "resume"])]
+    #[arg(long, value_name = "MODEL,…", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["what", "with", "baseline", "candidate", "aa", "plan", "gate", "model", "github", "resume"])]
     models: Vec<String>,
     /// Loss in pass rate that counts as no worse: 0.05 is five points of a hundred [default: 0.05]
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
