@@ -40,12 +40,12 @@ fn inputs(meta: &Meta, grade: &Grade) -> String {
 /// The cost of the agent and of the judge.
 fn spent(meta: &Meta, grade: &Grade, prices: &Prices) -> AttemptCost {
     let (whole, at_least) = (grade.metrics.usage.as_ref(), grade.metrics.usage_at_least.as_ref());
-    let mut agent = AttemptCost::by(meta.agent.kind, meta.agent.model.as_deref(), whole.or(at_least), prices);
+    let mut agent = AttemptCost::by(meta.agent.kind, &meta.agent.models(), whole.or(at_least), prices);
     agent.tokens_incomplete |= whole.is_none();
     agent.cost_incomplete |= whole.is_none();
     match &grade.judged {
         Some(Judged::Asked { agent: judge, model, usage, .. }) => {
-            agent.and(AttemptCost::by(*judge, model.as_deref(), usage.as_ref(), prices))
+            agent.and(AttemptCost::by(*judge, model.as_deref().as_slice(), usage.as_ref(), prices))
         }
         _ => agent,
     }
@@ -79,9 +79,12 @@ pub fn repair_progress(run: &RunFolder, prices: &Prices) -> Result<(), StoreErro
     run.write_progress(&progress.into_lines())
 }
 
-/// The row of a trial if the progress file lacks it or has another verdict.
+/// The row of a trial if the progress file lacks it, has another verdict, or lacks its cost because it had no price then.
 fn unrecorded(progress: &LedgerContents, folder: &TrialFolder, prices: &Prices) -> Option<TrialRecord> {
     let row = row(folder, prices).ok()?;
-    let known = progress.records.get(&row.id).is_some_and(|known| known.verdict == row.verdict);
+    let is_current = |known: &TrialRecord| {
+        known.verdict == row.verdict && (known.spent.cost_usd.is_some() || row.spent.cost_usd.is_none())
+    };
+    let known = progress.records.get(&row.id).is_some_and(is_current);
     (!known).then(|| TrialRecord { run: String::new(), ..row })
 }

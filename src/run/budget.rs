@@ -12,10 +12,38 @@ use crate::settings::{Settings, Stop};
 use crate::stats::special::real;
 use crate::store::Follower;
 use crate::trial::outcome::NotRun;
-use crate::trial::spent::AttemptCost;
 
 /// How often a waiting trial looks whether the user interrupted the run, or another process has spent something.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How many attempts may report nothing before any reports something. An agent that never does would never reach a limit.
+const MOST_UNKNOWN: u32 = 3;
+
+/// What the attempts of a run have used of a limit.
+#[derive(Clone, Copy, Debug, Default)]
+struct LimitUse {
+    amount: f64,
+    /// The attempts whose amount this is.
+    known: u32,
+    /// The attempts that reported nothing.
+    unknown: u32,
+    /// The attempts with tokens that have no price.
+    unpriced: u32,
+}
+
+impl LimitUse {
+    fn add(&mut self, amount: Option<f64>, may_have_spent: bool) {
+        self.amount += amount.unwrap_or_default();
+        self.known += u32::from(amount.is_some());
+        self.unknown += u32::from(amount.is_none() && may_have_spent);
+    }
+
+    /// The amount with this many further attempts. These, and the unknown ones, each count as much as the mean of the known.
+    fn with(self, further: u32) -> f64 {
+        let more = f64::from(self.unknown) + f64::from(further);
+        self.amount * (1.0 + more / f64::from(self.known.max(1)))
+    }
+}
 
 /// The limits of a run, and the file that records its cost.
 #[derive(Debug)]
@@ -61,11 +89,10 @@ impl Budget {
         if running == 0 || self.max_cost_usd.is_none() && self.max_tokens.is_none() {
             return true;
         }
-        let (spent, attempts) = self.spent();
-        let all = |known: f64| known * (1.0 + f64::from(running) / real(attempts));
-        let cost = self.max_cost_usd.is_none_or(|limit| all(spent.cost_usd.unwrap_or_default()) < limit);
-        let tokens = self.max_tokens.is_none_or(|limit| all(real(spent.tokens.unwrap_or_default())) < real(limit));
-        attempts > 0 && cost && tokens
+        let [cost, tokens] = self.used();
+        let leaves = |used: LimitUse, limit: f64| used.known > 0 && used.with(running) < limit;
+        self.max_cost_usd.is_none_or(|limit| leaves(cost, limit))
+            && self.max_tokens.is_none_or(|limit| leaves(tokens, real(limit)))
     }
 
     /// The limit that the run has reached, if any.
@@ -73,17 +100,34 @@ impl Budget {
         if self.max_cost_usd.is_none() && self.max_tokens.is_none() {
             return None;
         }
-        let spent = self.spent().0;
-        let cost = self.max_cost_usd.filter(|limit| spent.cost_usd.unwrap_or_default() >= *limit);
-        let tokens = self.max_tokens.filter(|limit| spent.tokens.unwrap_or_default() >= *limit);
-        cost.map(NotRun::CostLimit).or(tokens.map(NotRun::TokenLimit))
+        let [cost, tokens] = self.used();
+        let reached = |used: LimitUse, limit: f64, reason: NotRun| {
+            if used.unpriced > 0 {
+                return Some(NotRun::NoPrice(used.unpriced));
+            }
+            if used.known == 0 && used.unknown >= MOST_UNKNOWN {
+                return Some(NotRun::UsageUnknown(used.unknown));
+            }
+            (used.with(0) >= limit).then_some(reason)
+        };
+        let cost = self.max_cost_usd.and_then(|limit| reached(cost, limit, NotRun::CostLimit(limit)));
+        cost.or_else(|| self.max_tokens.and_then(|limit| reached(tokens, real(limit), NotRun::TokenLimit(limit))))
     }
 
-    /// What the run has spent, and in how many attempts.
-    fn spent(&self) -> (AttemptCost, u64) {
+    /// What the run has used in dollars and in tokens.
+    fn used(&self) -> [LimitUse; 2] {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         // If the file cannot be read now, its contents at the last look count.
-        progress.look().map(|contents| (contents.spent(), contents.attempts())).unwrap_or_default()
+        let Ok(contents) = progress.look() else { return Default::default() };
+        let mut both = <[LimitUse; 2]>::default();
+        for (spent, may_have_spent) in contents.attempts() {
+            let [cost, tokens] = &mut both;
+            // A whole usage without a price says that the next one has no price either.
+            cost.unpriced += u32::from(spent.cost_incomplete && !spent.tokens_incomplete);
+            cost.add(spent.cost_usd, may_have_spent);
+            tokens.add(spent.tokens.map(real), may_have_spent);
+        }
+        both
     }
 }
 
@@ -121,6 +165,6 @@ pub fn check(settings: &Settings, plan: &RunPlan) -> Result<(), String> {
 fn unpriced(settings: &Settings, agent: AgentKind, model: Option<&str>, stop: Stop) -> Option<String> {
     // An agent reports its cost at its end, which a trial that ends early does not reach.
     let is_reported = agent.profile().reports_cost && stop == Stop::End;
-    let known = is_reported || settings.prices.of(agent.as_str(), model).is_some();
+    let known = is_reported || settings.prices.of(agent.as_str(), model.as_slice()).is_some();
     (!known).then(|| model.unwrap_or(agent.as_str()).to_owned())
 }

@@ -117,14 +117,22 @@ impl RunContext {
         self
     }
 
-    /// The same with the shard's part of its plan, and of its limits: as much of them as the part has of all trials.
-    #[must_use]
-    pub fn of_shard(mut self, shard: Shard) -> Self {
+    /// The same with the shard's part of its plan, and of its limits: as much of them as the part has of all trials. Refuses a
+    /// limit that is too small to divide.
+    pub fn of_shard(mut self, shard: Shard) -> Result<Self, String> {
         let whole = std::mem::take(&mut self.plan);
         let part = whole.part(shard);
         self.settings.limit_to_part(part.most() as u64, whole.most() as u64);
+        let Settings { max_tokens, max_cost_usd, .. } = self.settings;
+        if !part.is_empty() && (max_tokens == Some(0) || max_cost_usd.is_some_and(|limit| limit <= 0.0)) {
+            return Err(format!(
+                "the limit of the run is too small for {} shards: shard {shard} would have a limit of 0; raise --max-tokens or \
+                 --max-cost-usd, or use fewer shards",
+                shard.of
+            ));
+        }
         self.whole_plan = Some(whole);
-        self.with_plan(part)
+        Ok(self.with_plan(part))
     }
 
     pub fn figures(&self) -> MutexGuard<'_, ProgressFiles> {

@@ -36,7 +36,7 @@ pub fn known_costs(root: &Path, prices: &Prices, ids: &[TrialId]) -> BTreeMap<Ca
         let reference = Reference { names: meta.tool_names(), ..Reference::default() };
         let trace = agent::of(meta.agent.kind).decode(&reference, folder.path());
         let usage = trace.ok().and_then(|trace| trace.usage);
-        let spent = AttemptCost::by(meta.agent.kind, meta.agent.model.as_deref(), usage.as_ref(), prices);
+        let spent = AttemptCost::by(meta.agent.kind, &meta.agent.models(), usage.as_ref(), prices);
         known.at_least(spent.cost_usd, spent.tokens);
     }
     known.retain(|_, known| *known != KnownCost::default());

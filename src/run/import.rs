@@ -217,7 +217,7 @@ impl Importer<'_> {
             mode: MODE.to_owned(),
             trial: 1,
             suite: trial.suite.clone(),
-            agent: AgentMeta { kind: AgentKind::default(), version: None, model: None },
+            agent: AgentMeta { kind: AgentKind::default(), version: None, model: None, requested: None },
             delivery: Delivery::Native,
             offer: SkillSelection::All,
             commit: None,

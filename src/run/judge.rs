@@ -101,7 +101,7 @@ pub(super) fn store_imported(
     };
     let mut inputs = inputs(rubric, exhibit).map_err(|error| error.to_string())?;
     inputs.0.retain(|part, _| part == rubric::EVIDENCE);
-    let agent = AgentMeta { kind: exhibit.evidence.meta.agent.kind, version: None, model: None };
+    let agent = AgentMeta { kind: exhibit.evidence.meta.agent.kind, version: None, model: None, requested: None };
     let vote = Vote { answer: usable.ok(), attempts: vec![attempt] };
     let judgment = Judgment::new(agent, None, String::new(), inputs, vec![vote]);
     exhibit.folder.write_judgment(&judgment).map_err(|error| error.to_string())
@@ -178,7 +178,8 @@ impl Judge<'_> {
     fn judgment(&self) -> Judgment {
         let settings = &self.run.settings.judge;
         let started = jiff::Timestamp::now().to_string();
-        let mut agent = AgentMeta { kind: settings.agent, version: None, model: settings.model.clone() };
+        let mut agent =
+            AgentMeta { kind: settings.agent, version: None, model: settings.model.clone(), requested: None };
         let votes = (1..=settings.votes).map(|number| self.vote(number, &mut agent)).collect();
         // If the evidence cannot be read, the attempts say so.
         let inputs = inputs(self.rubric, self.exhibit).unwrap_or_default();

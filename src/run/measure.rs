@@ -156,7 +156,12 @@ impl LiveTrial<'_> {
             Assignment { root: &run.root, case, mode, settings, trial_env, server: server.as_ref(), schema };
         let mut meta = self.meta(timeout);
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
+        let limited = settings.limit().is_some();
         let is_settled = |server: Option<&ServerMeta>, trace: &Trace| {
+            // Without a count of its tokens, the trial could not count against a limit.
+            if limited && trace.usage.is_none() && trace.usage_of_requests.total_tokens() == 0 {
+                return false;
+            }
             let meta = Meta { server: server.cloned(), ..meta.clone() };
             self.is_settled(&Evidence { meta: &meta, trace, final_text: None })
         };
@@ -188,7 +193,10 @@ impl LiveTrial<'_> {
             inputs.0.extend(copied);
         }
         meta.agent.version.clone_from(&trace.agent_version);
-        meta.agent.model = trace.model.clone().or(meta.agent.model);
+        if let Some(reported) = trace.model.clone() {
+            let requested = meta.agent.model.replace(reported);
+            meta.agent.requested = requested.filter(|requested| meta.agent.model.as_ref() != Some(requested));
+        }
         let meta = Meta {
             server,
             started: started.to_string(),
@@ -218,7 +226,12 @@ impl LiveTrial<'_> {
             mode: mode.name.clone(),
             trial: id.number,
             suite: Some(settings.selection.suite.as_str().to_owned()),
-            agent: AgentMeta { kind: mode.agent, version: None, model: settings.model_for(mode).map(str::to_owned) },
+            agent: AgentMeta {
+                kind: mode.agent,
+                version: None,
+                model: settings.model_for(mode).map(str::to_owned),
+                requested: None,
+            },
             delivery: mode.delivery,
             offer: mode.offer.clone(),
             commit: mode.commit.clone(),

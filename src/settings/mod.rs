@@ -419,6 +419,16 @@ impl Settings {
         self.max_cost_usd = self.max_cost_usd.map(dollars);
     }
 
+    /// The limits of the run in money and tokens, in words.
+    pub fn limit(&self) -> Option<String> {
+        let limits = [
+            self.max_cost_usd.map(|limit| format!("${limit}")),
+            self.max_tokens.map(|limit| format!("{limit} tokens")),
+        ];
+        let limits: Vec<String> = limits.into_iter().flatten().collect();
+        (!limits.is_empty()).then(|| limits.join(" and "))
+    }
+
     /// The model that the agent uses in `mode`.
     pub fn model_for<'a>(&'a self, mode: &'a Mode) -> Option<&'a str> {
         self.model.as_deref().or(mode.model.as_deref())

@@ -46,11 +46,12 @@ impl CostSource {
 pub struct Prices(pub BTreeMap<String, Price>);
 
 impl Prices {
-    /// The price of `model`, else that of `agent`, else the built-in one of `model`; and where it is from.
-    pub fn of(&self, agent: &str, model: Option<&str>) -> Option<(Price, CostSource)> {
-        let own = model.and_then(|model| self.0.get(model)).or_else(|| self.0.get(agent));
+    /// The price of the first of `models` that has one, else that of `agent`, else the built-in one of a model; and where it is
+    /// from.
+    pub fn of(&self, agent: &str, models: &[&str]) -> Option<(Price, CostSource)> {
+        let own = models.iter().find_map(|model| self.0.get(*model)).or_else(|| self.0.get(agent));
         let own = own.map(|price| (*price, CostSource::Settings));
-        own.or_else(|| Some((price_table::price(model?)?, CostSource::Table)))
+        own.or_else(|| Some((models.iter().find_map(|model| price_table::price(model))?, CostSource::Table)))
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::{At, StoreError};
 use crate::text::lines::{self, TraceLine};
+use crate::trace::trouble::Trouble;
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{ProgressLine, TrialRecord};
 use crate::trial::spent::AttemptCost;
@@ -105,10 +106,11 @@ impl LedgerContents {
         self.records.values().map(TrialRecord::cost).chain(refused).fold(AttemptCost::default(), AttemptCost::and)
     }
 
-    /// How many attempts cost something.
-    pub fn attempts(&self) -> u64 {
+    /// The cost of each attempt of this run, and whether it may have cost something if that is unknown.
+    pub fn attempts(&self) -> impl Iterator<Item = (AttemptCost, bool)> {
         let ended = self.records.values().filter(|record| record.kept.is_none());
-        (ended.count() + self.refused.len()) as u64
+        let ended = ended.map(|record| (record.spent, record.trouble.as_ref().is_none_or(Trouble::may_have_spent)));
+        ended.chain(self.refused.iter().map(|(_, spent)| (*spent, false)))
     }
 
     /// The content as lines.

@@ -76,6 +76,11 @@ impl Trouble {
         Self { kind, detail: detail.into(), retry_after_s: None }
     }
 
+    /// Whether its attempt may have cost something that was not reported.
+    pub(crate) fn may_have_spent(&self) -> bool {
+        !matches!(self.kind, TroubleKind::CouldNotStart | TroubleKind::Login | TroubleKind::RateLimit)
+    }
+
     /// Adds the time to wait that the provider requests.
     #[doc(hidden)]
     #[must_use]

@@ -253,6 +253,16 @@ pub struct AgentMeta {
     /// The model, as requested or as the agent reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The requested model, if the agent reports another name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested: Option<String>,
+}
+
+impl AgentMeta {
+    /// The names of its model: as reported, then as requested.
+    pub fn models(&self) -> Vec<&str> {
+        self.model.iter().chain(&self.requested).map(String::as_str).collect()
+    }
 }
 
 /// The MCP server that offered the skills, as it answered before the agent was started.

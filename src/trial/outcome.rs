@@ -283,6 +283,10 @@ pub enum NotRun {
     CostLimit(f64),
     /// The run reached its token limit.
     TokenLimit(u64),
+    /// This many attempts used tokens without a price, so a limit in dollars cannot be enforced.
+    NoPrice(u32),
+    /// This many attempts reported no usage, and none reported some, so a limit cannot be enforced.
+    UsageUnknown(u32),
     /// The result of an earlier trial could not be stored.
     NotStored,
 }
@@ -293,6 +297,15 @@ impl fmt::Display for NotRun {
             NotRun::Interrupted => f.write_str("the run was interrupted"),
             NotRun::CostLimit(limit) => write!(f, "the run has cost its limit of ${limit}"),
             NotRun::NotStored => f.write_str("an earlier result of the run could not be stored"),
+            NotRun::NoPrice(attempts) => write!(
+                f,
+                "the limit in dollars cannot be enforced: {} a model without a price; set it under [prices] in \
+                 evals/evals.toml, or limit tokens",
+                if *attempts == 1 { "1 attempt used".to_owned() } else { format!("{attempts} attempts used") }
+            ),
+            NotRun::UsageUnknown(attempts) => {
+                write!(f, "the limit cannot be enforced: {attempts} attempts reported no usage, and none reported any")
+            }
             NotRun::TokenLimit(limit) => write!(f, "the run has taken its limit of {limit} tokens"),
         }
     }

@@ -28,13 +28,13 @@ pub struct AttemptCost {
 }
 
 impl AttemptCost {
-    /// The cost of one program: as it reported, or by `prices` if it reported no cost.
-    pub fn by(agent: AgentKind, model: Option<&str>, usage: Option<&Usage>, prices: &Prices) -> Self {
+    /// The cost of one program: as it reported, or by `prices` if it reported no cost. `models` are the names of its model.
+    pub fn by(agent: AgentKind, models: &[&str], usage: Option<&Usage>, prices: &Prices) -> Self {
         let Some(usage) = usage else {
             return Self { tokens_incomplete: true, cost_incomplete: true, ..Self::default() };
         };
         let reported = usage.cost_usd.map(|cost| (cost, CostSource::Reported));
-        let by_price = || prices.of(agent.as_str(), model).map(|(by, source)| (price(usage, by), source));
+        let by_price = || prices.of(agent.as_str(), models).map(|(by, source)| (price(usage, by), source));
         let (cost_usd, cost_by) = reported.or_else(by_price).unzip();
         Self {
             tokens: Some(usage.total_tokens()),
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_price_fills_in_only_what_the_agent_did_not_tell() {
         let mut prices = Prices::default();
-        let of = |prices: &Prices, cost| AttemptCost::by(AgentKind::Codex, Some("big"), Some(&usage(cost)), prices);
+        let of = |prices: &Prices, cost| AttemptCost::by(AgentKind::Codex, &["big"], Some(&usage(cost)), prices);
         assert_eq!((of(&prices, None).cost_usd, of(&prices, None).cost_incomplete), (None, true));
         prices.0.insert("codex".into(), crate::settings::Price { input: 1.0, cached_input: 0.1, output: 10.0 });
         assert_eq!(of(&prices, None).cost_usd, Some(0.6 + 0.04 + 0.1));
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_a_sum_is_known_by_is_never_mixed_silently() {
-        let of = |model, cost| AttemptCost::by(AgentKind::Codex, Some(model), Some(&usage(cost)), &Prices::default());
+        let of = |model, cost| AttemptCost::by(AgentKind::Codex, &[model], Some(&usage(cost)), &Prices::default());
         let (told, table, unknown) = (of("x", Some(0.5)), of("gpt-5.4", None), of("x", None));
         assert_eq!((told.cost_by, table.cost_by), (CostSource::Reported, CostSource::Table));
         assert_eq!(table.cost_usd, Some(0.6 * 2.5 + 0.4 * 0.25 + 0.15));
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_sum_with_an_unknown_part_says_that_there_is_more() {
         let known = AttemptCost { tokens: Some(5), cost_usd: Some(0.5), ..AttemptCost::default() };
-        let both = known.and(AttemptCost::by(AgentKind::Codex, None, None, &Prices::default()));
+        let both = known.and(AttemptCost::by(AgentKind::Codex, &[], None, &Prices::default()));
         assert_eq!(
             (both.tokens, both.cost_usd, both.tokens_incomplete, both.cost_incomplete),
             (Some(5), Some(0.5), true, true)

@@ -18,6 +18,7 @@ mod json;
 mod judge;
 mod kills;
 mod left_behind;
+mod limits;
 mod lint;
 mod list;
 mod mcp;

@@ -175,9 +175,11 @@ pub fn run(args: &RunArgs) -> CliResult {
     }
     if let Some(shard) = run.chosen.shard {
         let all = run.plan.entries.len();
-        run = run.of_shard(shard);
+        run = run.of_shard(shard)?;
         if run.plan.is_empty() {
             writeln!(stderr(), "{}: nothing to run", select::shard_is_empty(shard, all))?;
+        } else if let Some(limit) = run.settings.limit() {
+            writeln!(stderr(), "shard {shard} has a limit of {limit}; each shard may exceed its share by one trial")?;
         }
     }
     let is_stored = run.settings.live || args.write_progress;
