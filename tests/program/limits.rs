@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::stub::{ACTIVATES, Stub};
+use crate::support::stub::Stub;
 
 /// The agent calls its model `m1`, whatever was requested.
 const REPORTS_M1: &str =
@@ -58,14 +58,6 @@ exit 1; fi; done"#;
     stub.settings("retries = 4");
     let ran = stub.run(&["run", "--jobs", "1", "--max-tokens", "31"]);
     assert_eq!((ran.code, stub.starts().len()), (0, 6), "{}{}", ran.stdout, ran.stderr);
-}
-
-#[test]
-fn a_trial_with_a_limit_is_not_settled_before_its_tokens_are_counted() {
-    let stub = Stub::new(4, &format!("{ACTIVATES}\nactivate tidy\nsleep 1"));
-    let ran = stub.run(&["run", "--stop", "settled", "--jobs", "1", "--max-tokens", "15"]);
-    assert_eq!(stub.starts().len(), 1, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("the run has taken its limit of 15 tokens"), "{}", ran.stdout);
 }
 
 #[test]

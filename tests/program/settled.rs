@@ -123,6 +123,14 @@ fn a_negative_case_fails_when_the_skill_is_active() {
 }
 
 #[test]
+fn a_trial_of_a_run_with_a_limit_is_not_settled_before_its_tokens_are_counted() {
+    let world = World::new("should_trigger,prompt", "true,Please greet Ada.", "2");
+    let (ran, grade, meta) = world.run(&["--stop", "settled", "--max-tokens", "1000000"]);
+    assert!(ran.code == 0 && meta["ending"].get("settled").is_none(), "{ran:?} {meta:#}");
+    assert!(grade["metrics"]["usage"]["input_tokens"].is_u64() && !world.was_ended(), "{grade:#}");
+}
+
+#[test]
 fn a_case_with_an_open_question_runs_to_its_end() {
     for (columns, cells) in [
         ("should_trigger,prompt,must_include", "true,Please greet Ada.,Ahoy"),
