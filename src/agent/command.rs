@@ -56,7 +56,7 @@ pub(super) fn long_prompt(assignment: &Assignment<'_>) -> Result<Option<PathBuf>
 }
 
 /// The user's variables that every agent may see: the search path, language, certificates, proxies.
-const COMMON_VARIABLES: [&str; 18] = [
+pub(super) const COMMON_VARIABLES: [&str; 18] = [
     "PATH",
     "LANG",
     "LC_ALL",

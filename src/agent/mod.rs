@@ -21,6 +21,8 @@ pub(crate) mod snapshot;
 pub(crate) mod trial_env;
 pub mod turns;
 
+use std::fmt::Write;
+use std::fs::File;
 use std::path::Path;
 
 use crate::lint::SkillList;
@@ -28,6 +30,7 @@ use crate::profile::agents;
 use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Mode};
 use crate::skill::{SKILL_FILE, Skill, USER_ONLY};
+use crate::text::redact::looks_secret;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
 
@@ -58,6 +61,26 @@ agents!(programs);
 /// How to start the mode's agent for a trial, inside the sandbox of the settings. Writes what the agent needs into its home.
 pub(crate) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     isolation::isolated(of(assignment.mode.agent).command(assignment)?, assignment)
+}
+
+/// What reaches the agent besides a trial's inputs: its program, and the user's variables and configuration. It holds no
+/// value of a variable that is secret.
+pub(crate) fn users_setup(kind: AgentKind, settings: &Settings) -> Result<String, Trouble> {
+    let (names, mut text) = of(kind).users_setup()?;
+    let program = of(kind).find(settings)?;
+    let unreadable = |error| files::file_trouble(&program, &error);
+    let resolved = program.canonicalize().map_err(unreadable)?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(&resolved).map_err(unreadable)?).map_err(unreadable)?;
+    let _ = write!(text, "\n{} {}", resolved.display(), hasher.finalize().to_hex());
+    let common = command::COMMON_VARIABLES.iter().map(|name| (*name).to_owned());
+    for name in common.chain(names).chain(settings.pass_env.iter().cloned()) {
+        let Some(value) = std::env::var_os(&name) else { continue };
+        let value = value.to_string_lossy();
+        let secret = settings.secret_env.contains(&name) || looks_secret(&name, &value);
+        let _ = write!(text, "\n{name}={}", if secret { "" } else { &value });
+    }
+    Ok(text)
 }
 
 /// Why an agent did not start to work, if its ending shows it.

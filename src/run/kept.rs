@@ -1,6 +1,12 @@
 //! Trials of earlier comparisons that stand for trials of the baseline. They are found by what decided them, graded again,
 //! and used only if their agent, model and checks are those of today.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::agent;
+use crate::cases::case::Case;
+use crate::cases::catalog::evals_folder;
 use crate::cases::test_case::TestCase;
 use crate::files::material::Material;
 use crate::run::context::RunContext;
@@ -9,6 +15,7 @@ use crate::run::live::LiveRun;
 use crate::run::promote;
 use crate::run::ready::{self, ReadyCase};
 use crate::run::trial;
+use crate::settings::mode::AgentKind;
 use crate::store::{KeptTrial, KeptTrials, StoreError};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::{Inputs, Meta, SKILL_PART, digest};
@@ -84,14 +91,25 @@ fn reuse(
 /// Keeps the trials of this run that were measured and are whole, and removes old ones.
 pub fn keep(run: &RunContext) -> Result<(), StoreError> {
     let (Some(kept), Some(live)) = (&run.kept, run.opened()) else { return Ok(()) };
+    let mut today: BTreeMap<&str, Option<String>> = BTreeMap::new();
     for trial in live.folder.trials() {
         let (Ok(meta), Ok(grade)) = (trial.meta(), trial.grade()) else { continue };
         let is_measured = matches!(grade.verdict, Verdict::Pass | Verdict::Fail) && grade.trouble.is_none();
-        if !is_measured || meta.kept_from.is_some() || meta.ending.trouble.is_some() {
+        // Nobody knows whether an agent without a version is the same tomorrow.
+        let is_known = meta.agent.version.is_some();
+        if !is_measured || !is_known || meta.kept_from.is_some() || meta.ending.trouble.is_some() {
             continue;
         }
-        let limits = limits(run, meta.case.timeout_s);
-        let key = key(live, &meta.inputs, &meta.skill.slug, meta.commit.as_deref(), limits);
+        // The setup may have changed since the start.
+        let kind = meta.agent.kind;
+        let now = today.entry(kind.as_str()).or_insert_with(|| setup(run, live, kind));
+        let Some(setup) = kept.setup(kind.as_str(), || now.clone()).filter(|start| Some(start) == now.as_ref()) else {
+            continue;
+        };
+        let mut found = run.catalog.cases_of(&meta.skill.slug);
+        let found = found.find(|found| found.id == meta.case.id).and_then(|found| found.case().ok());
+        let around = setup + &fixture_programs(run, found) + &limits(run, meta.case.timeout_s);
+        let key = key(live, &meta.inputs, &meta.skill.slug, meta.commit.as_deref(), around);
         kept.add(&key, |folder| {
             promote::write(&trial, folder, 1)?;
             folder.write_grade(&grade)
@@ -106,7 +124,28 @@ fn key_now(run: &RunContext, live: &LiveRun, ready: &ReadyCase<'_>) -> Option<St
     let snapshot = live.snapshots.offered(mode, &case.skill).ok()?;
     let inputs = run.digested(&SkillFolders::Snapshot(&snapshot), case, mode, &[]).ok()?;
     let limits = limits(run, case.timeout.unwrap_or(run.settings.timeout).as_secs());
-    Some(key(live, &inputs, &case.skill, mode.commit.as_deref(), limits))
+    let setup = run.kept.as_ref()?.setup(mode.agent.as_str(), || setup(run, live, mode.agent))?;
+    let around = setup + &fixture_programs(run, Some(case)) + &limits;
+    Some(key(live, &inputs, &case.skill, mode.commit.as_deref(), around))
+}
+
+/// What reaches the agent besides its inputs, without secrets; `None` if that cannot be read.
+fn setup(run: &RunContext, live: &LiveRun, kind: AgentKind) -> Option<String> {
+    let text = agent::users_setup(kind, &run.settings).ok()?;
+    Some(digest(&live.redactors.masking(Vec::new()).mask(text.as_bytes())))
+}
+
+/// The files of a case's fixture that agents can execute: the digest of the fixture is of contents.
+fn fixture_programs(run: &RunContext, case: Option<&Case>) -> String {
+    let folder = case.and_then(|case| Some((case, case.fixture.as_ref()?)));
+    let folder = folder.map(|(case, path)| run.root.join(evals_folder(&case.skill)).join(path.as_path()));
+    folder.map(|folder| programs(&folder)).unwrap_or_default()
+}
+
+/// The executable files of a directory, in lines.
+fn programs(folder: &Path) -> String {
+    let files = Material::list(folder).files;
+    files.iter().filter(|file| file.executable).map(|file| format!("{}\n", file.path.display())).collect()
 }
 
 /// When a trial of this run ends at the latest.
@@ -115,14 +154,13 @@ fn limits(run: &RunContext, timeout_s: u64) -> String {
 }
 
 /// A digest of what is known of a trial before it runs: all that its agent sees, but of skills only the one under test whole.
-fn key(live: &LiveRun, inputs: &Inputs, skill: &str, commit: Option<&str>, limits: String) -> String {
+fn key(live: &LiveRun, inputs: &Inputs, skill: &str, commit: Option<&str>, around: String) -> String {
     let own = format!("{SKILL_PART}{skill}");
     let parts = inputs.0.iter().filter(|(name, _)| !name.starts_with(SKILL_PART) || **name == own);
     let parts = parts.map(|(name, content)| format!("{name}\n{content}\n"));
     // The digest of a skill is of its contents. Agents run its programs only if they are executable.
-    let files = Material::list(&live.folder.snapshot(commit).join(skill)).files;
-    let programs = files.iter().filter(|file| file.executable).map(|file| format!("{}\n", file.path.display()));
-    let lines: Vec<String> = parts.chain([limits]).chain(programs).collect();
+    let programs = programs(&live.folder.snapshot(commit).join(skill));
+    let lines: Vec<String> = parts.chain([around, programs]).collect();
     digest(lines.concat().as_bytes())
 }
 

@@ -1,7 +1,7 @@
 //! Trials that are kept for later comparisons, in `artifacts/skill-evals/kept/<key>/<digest>/`: each sealed as a recording is.
 //! CI can cache the directory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -32,6 +32,7 @@ pub struct KeptTrials {
     folder: PathBuf,
     max_age: Duration,
     used: Mutex<BTreeSet<PathBuf>>,
+    setups: Mutex<BTreeMap<String, Option<String>>>,
     warnings: Mutex<Vec<String>>,
 }
 
@@ -46,7 +47,7 @@ impl KeptTrials {
     /// Those of the repository at `root` that are at most this old.
     pub fn new(root: &Path, max_age: Duration) -> Self {
         let folder = root.join(RUNS).join(KEPT);
-        Self { folder, max_age, used: Mutex::default(), warnings: Mutex::default() }
+        Self { folder, max_age, used: Mutex::default(), setups: Mutex::default(), warnings: Mutex::default() }
     }
 
     /// Keeps a trial under `key`: `write` writes it to a directory, which is sealed.
@@ -78,6 +79,12 @@ impl KeptTrials {
             !used.contains(kept.folder.path()) && age(&kept.meta).is_some_and(|age| age <= self.max_age)
         });
         found
+    }
+
+    /// The setup of an agent, which `read` reads once.
+    pub fn setup(&self, agent: &str, read: impl FnOnce() -> Option<String>) -> Option<String> {
+        let mut setups = self.setups.lock().unwrap_or_else(PoisonError::into_inner);
+        setups.entry(agent.to_owned()).or_insert_with(read).clone()
     }
 
     /// Marks a trial as used. Returns whether it was unused.

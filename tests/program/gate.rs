@@ -7,9 +7,13 @@ use crate::support::stub::{ACTIVATES, Stub};
 
 const ALLOWED: &str = "[lint]\nallow = [{ rule = \"no-positive\", reason = \"the agent activates nothing\" }]\n";
 
+/// An agent that says its version: trials of an unknown one are not kept.
+const VERSION: &str = r#"printf '%s\n' '{"type":"session_meta","payload":{"cli_version":"0.169.0"}}' >> "$CODEX_HOME/sessions/rollout-1.jsonl"
+"#;
+
 /// A recorded and committed repository, in which the skill then got a harmless line.
 fn recorded(cases: usize) -> Stub {
-    let stub = repository(cases, BY_SKILL);
+    let stub = repository(cases, &format!("{VERSION}{BY_SKILL}"));
     git(&stub, &["checkout", "--quiet", "."]);
     stub.settings(ALLOWED);
     assert_eq!(stub.run(&["run", "--record"]).code, 0);
@@ -263,6 +267,39 @@ fn a_kept_trial_that_is_damaged_or_graded_by_other_checks_is_measured_again() {
     let ran = stub.run(&["gate"]);
     assert_eq!((ran.code, stub.starts().len()), (0, starts + 4), "{}{}", ran.stdout, ran.stderr);
     assert_eq!(kept_line(&ran.stdout), None, "{}", ran.stdout);
+}
+
+#[test]
+fn kept_trials_of_another_setup_of_the_agent_are_not_used() {
+    let stub = recorded(1);
+    edit(&stub, "Be brief.");
+    let uses_kept = |variable: Option<(&str, &str)>| {
+        let mut command = stub.command(&["gate"]);
+        command.envs(variable);
+        let ran = crate::support::stub::ran(&mut command);
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        kept_line(&ran.stdout).is_some()
+    };
+    assert!(!uses_kept(None) && uses_kept(None));
+    // A key is no part of the setup.
+    assert!(uses_kept(Some(("OPENAI_API_KEY", "sk-another-key-0123456789abcdef"))));
+    assert!(!uses_kept(Some(("OPENAI_BASE_URL", "http://localhost:1"))));
+    let home = stub.scratch().join(".codex");
+    fs::create_dir_all(&home).expect("a directory");
+    for config in ["model_reasoning_effort = \"low\"\n", "[model_providers.x]\nname = \"x\"\nbase_url = \"http://x\"\n"]
+    {
+        fs::write(home.join("config.toml"), config).expect("a file");
+        assert!(!uses_kept(None) && uses_kept(None), "{config}");
+    }
+    let secret = "[model_providers.x]\nname = \"x\"\nbase_url = \"http://x\"\nexperimental_bearer_token = \"abc\"\n";
+    fs::write(home.join("config.toml"), secret).expect("a file");
+    assert!(uses_kept(None));
+    // Another program of the same version.
+    stub.body(&format!("{VERSION}: another\n{BY_SKILL}"));
+    assert!(!uses_kept(None) && uses_kept(None));
+    // Nobody knows whether two unknown versions are the same.
+    stub.body(BY_SKILL);
+    assert!(!uses_kept(None) && !uses_kept(None));
 }
 
 #[test]

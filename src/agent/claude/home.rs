@@ -90,8 +90,7 @@ pub(super) fn users_home() -> Option<PathBuf> {
 pub(super) fn prepare(trial_env: &TrialEnv) -> Result<ClaudeUserConfig, Trouble> {
     let directory = trial_env.home().join(".claude");
     fs::create_dir_all(&directory).map_err(|error| file_trouble(&directory, &error))?;
-    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let variables: Vec<String> = names.filter(|name| is_passed_on(name)).collect();
+    let variables = variables();
     // Every trial masks the values of variables whose names look secret; this one's does not.
     let mut secrets = std::env::var(HEADERS).map_or_else(|_| Vec::new(), |headers| header_values(&headers));
     let home = users_variable("HOME").map(PathBuf::from);
@@ -112,6 +111,26 @@ pub(super) fn prepare(trial_env: &TrialEnv) -> Result<ClaudeUserConfig, Trouble>
     let mut users = ClaudeUserConfig { variables, env, secrets, settings: None, key_helper: None };
     users.add_settings(&directory)?;
     Ok(users)
+}
+
+/// The user's variables that claude gets.
+fn variables() -> Vec<String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    names.filter(|name| is_passed_on(name)).collect()
+}
+
+/// The user's variables, and what claude gets of the settings, without secrets.
+pub(super) fn users_setup() -> Result<(Vec<String>, String), Trouble> {
+    let settings = users_settings()?.unwrap_or_default();
+    let is_plain = |name: &str, value: &str| name != HEADERS && !looks_secret(name, value);
+    let mut text = format!("{KEY_HELPER} {}\n", settings.get(KEY_HELPER).is_some());
+    for (name, value) in settings.get("env").and_then(Value::as_object).into_iter().flatten() {
+        if let Some(value) = value.as_str().filter(|value| is_passed_on(name) && is_plain(name, value)) {
+            text.push_str(&format!("{name}={value}\n"));
+        }
+    }
+    let names = variables().into_iter().filter(|name| name != HEADERS).collect();
+    Ok((names, text))
 }
 
 impl ClaudeUserConfig {

@@ -78,6 +78,10 @@ impl Agent for ClaudeCode {
         ))
     }
 
+    fn users_setup(&self) -> Result<(Vec<String>, String), Trouble> {
+        home::users_setup()
+    }
+
     fn login(&self, around: &LoginSources<'_>) -> Login {
         login::find(around)
     }

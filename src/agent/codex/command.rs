@@ -12,7 +12,7 @@ use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
 /// Variables that choose the provider.
-const PROVIDER_VARIABLES: [&str; 3] = ["OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT"];
+pub(super) const PROVIDER_VARIABLES: [&str; 3] = ["OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT"];
 
 pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     let Assignment { case, settings, trial_env, .. } = *assignment;

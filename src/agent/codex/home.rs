@@ -1,8 +1,9 @@
 //! codex's home in a trial: the user's credentials, model and provider, and nothing else.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::command::PROVIDER_VARIABLES;
 use crate::agent::files::{file_trouble, read_if_exists, write_private};
 use crate::agent::trial_env::TrialEnv;
 use crate::text::redact::strings;
@@ -37,15 +38,36 @@ pub(super) fn prepare(trial_env: &TrialEnv) -> Result<CodexUserConfig, Trouble> 
             copied.secrets = strings(&value);
         }
     }
-    let config = users_home.join("config.toml");
-    if let Some(text) = read_if_exists(&config)? {
-        let mut table: toml::Table = toml::from_str(&text)
-            .map_err(|error| Trouble::new(TroubleKind::Files, format!("{}: {}", config.display(), error.message())))?;
+    if let Some(table) = users_config(&users_home)? {
         copied.key_variables = key_variables(&table);
-        table.retain(|key, _| key.starts_with("model") || COPIED_KEYS.contains(&key));
         write_private(&home.join("config.toml"), table.to_string().as_bytes())?;
     }
     Ok(copied)
+}
+
+/// The part of the user's configuration that trials get.
+fn users_config(users_home: &Path) -> Result<Option<toml::Table>, Trouble> {
+    let config = users_home.join("config.toml");
+    let Some(text) = read_if_exists(&config)? else { return Ok(None) };
+    let mut table: toml::Table = toml::from_str(&text)
+        .map_err(|error| Trouble::new(TroubleKind::Files, format!("{}: {}", config.display(), error.message())))?;
+    table.retain(|key, _| key.starts_with("model") || COPIED_KEYS.contains(&key));
+    Ok(Some(table))
+}
+
+/// The variables that choose the provider, and the configuration without its secrets.
+pub(super) fn users_setup() -> Result<(Vec<String>, String), Trouble> {
+    let names = PROVIDER_VARIABLES.map(str::to_owned).to_vec();
+    let Some(users_home) = users_home() else { return Ok((names, String::new())) };
+    let mut table = users_config(&users_home)?.unwrap_or_default();
+    let providers = table.get_mut("model_providers").and_then(toml::Value::as_table_mut);
+    for provider in providers.into_iter().flat_map(|all| all.iter_mut()).filter_map(|(_, value)| value.as_table_mut()) {
+        for key in ["experimental_bearer_token", "http_headers"] {
+            provider.remove(key);
+        }
+    }
+    let has_login = users_home.join("auth.json").exists();
+    Ok((names, format!("auth.json {has_login}\n{table}")))
 }
 
 /// Adds a system prompt that is too long for an argument to the prepared home's configuration.

@@ -76,6 +76,10 @@ impl Agent for Codex {
         command::command(assignment)
     }
 
+    fn users_setup(&self) -> Result<(Vec<String>, String), Trouble> {
+        home::users_setup()
+    }
+
     fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
         evidence::store(trial_env, directory, mask)
     }
