@@ -151,6 +151,7 @@ fn found(version: &SkillVersion, base: String, root: &Path, catalog: &Catalog, a
         skills: catalog.skills.len(),
         compares_nothing: is_head && changed.is_empty() && others.is_empty(),
         names_base: asked.base.is_some(),
+        neighbors: asked.neighbors,
         changed,
         others,
         problems: Vec::new(),
@@ -226,7 +227,7 @@ fn cases_to_compare(changed: &[SkillDifference], before: &Catalog, now: &Catalog
     for skill in changed.iter().filter(|skill| skill.edit.is_on_both_sides()) {
         cases.extend(now.cases_of(&skill.slug).map(|found| format!("{}/{}", found.skill, found.id)));
     }
-    for skill in changed.iter().filter(|skill| !matches!(skill.edit, SkillEdit::Body | SkillEdit::Files)) {
+    for skill in changed.iter().filter(|skill| skill.edit.changes_descriptions()) {
         let catalog = if skill.edit == SkillEdit::Removed { before } else { now };
         for near in lint::nearest_skills(catalog, &skill.slug, neighbors) {
             if is_changed(near) || before.skill(near).is_none() {

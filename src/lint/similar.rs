@@ -1,5 +1,6 @@
 //! Descriptions that are too similar for an agent to choose between.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
@@ -71,23 +72,20 @@ impl<'a> Descriptions<'a> {
     }
 }
 
-/// The place of a skill's description.
-/// The skills whose descriptions share the most words with that of `slug`, the nearest first. Skills that share none are
-/// left out.
+/// The skills whose descriptions share the most words with that of `slug`, the nearest first, then by name. One that shares
+/// none counts too: a description that takes every prompt need not share a word with any.
 pub fn nearest_skills<'a>(catalog: &'a Catalog, slug: &str, count: usize) -> Vec<&'a str> {
     let Some(found) = catalog.skill(slug) else { return Vec::new() };
     let words = content_words(&found.skill().description);
     let mut others: Vec<(usize, &str)> = Vec::new();
     for other in catalog.skills.iter().map(FoundSkill::skill).filter(|other| other.slug != slug) {
-        let common = content_words(&other.description).intersection(&words).count();
-        if common > 0 {
-            others.push((common, &other.slug));
-        }
+        others.push((content_words(&other.description).intersection(&words).count(), &other.slug));
     }
-    others.sort_by(|(a, _), (b, _)| b.cmp(a));
+    others.sort_by_key(|(common, slug)| (Reverse(*common), *slug));
     others.into_iter().take(count).map(|(_, slug)| slug).collect()
 }
 
+/// The place of a skill's description.
 pub(super) fn description_place(found: &FoundSkill) -> SourceLocation {
     let path = found.skill().folder.join(SKILL_FILE);
     match found.file.entries.iter().find(|entry| entry.key == "description") {

@@ -8,7 +8,7 @@ use crate::report::paint::{Paint, Tone};
 use crate::report::rate::fraction;
 use crate::report::table;
 use crate::results::compared::ComparisonResults;
-use crate::results::gate::{DifferenceKind, GateAnswer, GateResults, SkillEdit};
+use crate::results::gate::{DifferenceKind, GateAnswer, GateResults};
 use crate::text::safe;
 
 /// How a comment is found again, to be updated in place.
@@ -40,11 +40,9 @@ fn changed_lines(results: &GateResults) -> Vec<String> {
         )];
     }
     let mut lines = vec![changed_skills(&base, results)];
-    let descriptions = results.changed.iter().any(|skill| skill.edit == SkillEdit::Description);
-    if descriptions {
-        lines.push(
-            "descriptions changed: recordings of other skills are aged, the nearest skills are compared too".to_owned(),
-        );
+    if results.changed.iter().any(|skill| skill.edit.changes_descriptions()) {
+        let near = if results.neighbors > 0 { ", the nearest skills are compared too" } else { "" };
+        lines.push(format!("descriptions changed: recordings of other skills are aged{near}"));
     }
     for kind in DifferenceKind::ALL {
         let of_kind = results.others.iter().filter(|other| other.kind == kind);
@@ -268,7 +266,7 @@ fn cell(text: &str) -> String {
 mod tests {
     use crate::decide::{CaseCount, Rule};
     use crate::results::compared as results;
-    use crate::results::gate::{ComparedRun, OtherChange, SkillDifference};
+    use crate::results::gate::{ComparedRun, OtherChange, SkillDifference, SkillEdit};
     use crate::results::side_results::SideResults;
     use crate::results::summary::{CaseCounts, Summary};
     use crate::stats::proportion::Rate;
@@ -299,6 +297,7 @@ mod tests {
             others: (0..500).map(|n| OtherChange { kind: DifferenceKind::CaseAdded, name: names(n) + &long }).collect(),
             compares_nothing: false,
             names_base: true,
+            neighbors: 2,
             problems: Vec::new(),
             replayed: Summary::new(Vec::new(), 1.0),
             needs_recordings: false,

@@ -139,6 +139,7 @@ mod tests {
             others: Vec::new(),
             compares_nothing: false,
             names_base: true,
+            neighbors: 2,
             fails: Vec::new(),
             run: None,
             commit: None,

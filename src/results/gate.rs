@@ -40,6 +40,11 @@ impl SkillEdit {
         }
     }
 
+    /// Whether the list of descriptions, by which agents choose, differs.
+    pub fn changes_descriptions(self) -> bool {
+        !matches!(self, Self::Body | Self::Files)
+    }
+
     /// Whether both versions have the skill, so that its cases can be compared.
     pub fn is_on_both_sides(self) -> bool {
         !matches!(self, Self::Added | Self::Removed)
@@ -142,6 +147,8 @@ pub struct GateResults {
     pub compares_nothing: bool,
     /// Whether the base was named, by the command line or the settings.
     pub names_base: bool,
+    /// How many of the nearest skills are compared too if a description differs.
+    pub neighbors: usize,
     /// Errors of `lint`.
     pub problems: Vec<Diagnostic>,
     /// The replayed recordings.

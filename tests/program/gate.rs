@@ -129,13 +129,23 @@ fn a_changed_description_compares_the_positive_cases_of_the_nearest_skills_too()
     let text = fs::read_to_string(&path).expect("a skill");
     let description = text.lines().find(|line| line.starts_with("description:")).expect("a description").to_owned();
     fs::write(&path, text.replace(&description, "description: Tidies the desk and the room.")).expect("a skill");
-    let dry = stub.run(&["gate", "--dry-run"]);
-    assert!(
-        dry.stdout.contains("tidy (description changed)\n") && dry.stdout.contains("\nto compare: near/yes, tidy/c0\n"),
-        "{}{}",
-        dry.stdout,
-        dry.stderr
-    );
+    let compares = |neighbors: &str, words: &[&str]| {
+        let dry = stub.run(&["gate", "--dry-run", "--neighbors", neighbors]);
+        for words in words {
+            assert!(dry.stdout.contains(words), "{words}: {}{}", dry.stdout, dry.stderr);
+        }
+    };
+    compares("1", &["tidy (description changed)\n", "\nto compare: near/yes, tidy/c0\n"]);
+    compares("0", &["recordings of other skills are aged\n", "\nto compare: tidy/c0\n"]);
+    // A description that takes every prompt need not share a word with one.
+    fs::write(&path, text.replace(&description, "description: Must always be used.")).expect("a skill");
+    compares("99", &["the nearest skills are compared too\n", "\nto compare: far/yes, near/yes, tidy/c0\n"]);
+    // A new name is a new description.
+    git(&stub, &["checkout", "--quiet", "."]);
+    git(&stub, &["mv", "skills/near", "skills/greedy"]);
+    let renamed = "---\nname: greedy\ndescription: Must always be used.\n---\n\nDo it.\n";
+    fs::write(stub.root().join("skills/greedy/SKILL.md"), renamed).expect("a skill");
+    compares("1", &["greedy (added), near (removed)", "the nearest skills are compared too\n", "\nto compare: far/yes"]);
 }
 
 #[test]
