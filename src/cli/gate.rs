@@ -95,6 +95,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     args.start.repository.for_gate = true;
     let (repository, settings, catalog) = args.start.read()?;
     let asked = args.asked(&settings.gate);
+    check_reachable(&asked)?;
     let root = repository.root.clone();
     let out = args.out.clone().unwrap_or_else(|| store::gate_folder(&root));
     if !args.start.dry_run {
@@ -259,6 +260,19 @@ impl GateArgs {
         asked.neighbors = self.neighbors.unwrap_or(asked.neighbors);
         asked
     }
+}
+
+/// Refuses to fail on a result with which the plan never ends.
+fn check_reachable(asked: &GateSettings) -> Result<(), String> {
+    let never = match asked.plan {
+        ComparePlan::UntilDecided => CompareResult::NoHarmSeen,
+        _ => CompareResult::Undecided,
+    };
+    if !asked.fail_on.contains(&never) {
+        return Ok(());
+    }
+    let (plan, result) = (asked.plan.as_str(), never.as_str().replace(' ', "-"));
+    Err(format!("the plan `{plan}` never ends with `{result}`: take it out of what fails the gate, or choose another plan"))
 }
 
 fn run_comparison(

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::decide::result::CompareResult;
 use crate::report::compared;
 use crate::report::diagnostics::counted;
 use crate::report::paint::{Paint, Tone};
@@ -109,6 +110,9 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
     match &results.compared {
         Some(found) => {
             lines.push(compared::sentence(found, paint));
+            let harm = found.comparison.results.iter().filter(|result| CompareResult::HARM.contains(result));
+            let passed = harm.filter(|result| !results.fails.contains(result));
+            lines.extend(passed.map(|result| format!("{}, which this gate does not fail on", result.as_str())));
             lines.extend(compared::kept(found));
         }
         None if results.changed.is_empty() => {}

@@ -54,8 +54,7 @@ impl Default for GateSettings {
 #[serde(deny_unknown_fields)]
 pub(super) struct GateTable {
     base: Option<String>,
-    #[serde(default)]
-    fail_on: Vec<Spanned<String>>,
+    fail_on: Option<Spanned<Vec<Spanned<String>>>>,
     plan: Option<Spanned<String>>,
     max_trials: Option<Spanned<i64>>,
     max_cost_usd: Option<Spanned<f64>>,
@@ -68,7 +67,11 @@ impl GateTable {
     pub(super) fn settings(self, problems: &mut Problems<'_>) -> GateSettings {
         let mut settings = GateSettings { base: self.base, ..GateSettings::default() };
         settings.require_recordings = self.require_recordings;
-        for name in &self.fail_on {
+        if let Some(empty) = self.fail_on.as_ref().filter(|names| names.get_ref().is_empty()) {
+            let write = "write `fail_on = [\"broke\", \"worse\"]`, or leave it out for the same";
+            problems.add(empty.span(), format!("`fail_on` is empty, so nothing would fail the gate; {write}"));
+        }
+        for name in self.fail_on.iter().flat_map(Spanned::get_ref) {
             if let Ok(result) = name.get_ref().parse() {
                 settings.fail_on.push(result);
             } else {

@@ -363,6 +363,29 @@ fn a_gate_that_can_never_fail_is_refused_before_it_costs_anything() {
 }
 
 #[test]
+fn what_the_gate_does_not_fail_on_is_said_and_what_it_cannot_fail_on_is_refused() {
+    let stub = recorded(3);
+    break_skill(&stub);
+    let starts = stub.starts().len();
+    let refused = |args: &[&str], words: &str| {
+        let ran = stub.run(args);
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{}{}", ran.stdout, ran.stderr);
+    };
+    refused(&["gate", "--fail-on", "undecided"], "the plan `quick` never ends with `undecided`");
+    let until = ["gate", "--plan", "until-decided", "--fail-on", "broke,no-harm-seen"];
+    refused(&until, "the plan `until-decided` never ends with `no-harm-seen`");
+    let table = format!("{ALLOWED}[gate]\nfail_on = []");
+    stub.settings(&table);
+    refused(&["gate"], "`fail_on` is empty, so nothing would fail the gate; write `fail_on = [");
+    assert_eq!(stub.starts().len(), starts);
+    let table = format!("{ALLOWED}[gate]\nfail_on = [\"worse\"]");
+    stub.settings(&table);
+    let ran = stub.run(&["gate"]);
+    assert!(ran.stdout.contains("\nbroke, which this gate does not fail on\n"), "{}{}", ran.stdout, ran.stderr);
+    assert!(page(&stub).contains("\n- broke, which this gate does not fail on\n"), "{}", page(&stub));
+}
+
+#[test]
 fn what_else_changed_is_named_with_its_consequence() {
     let stub = recorded(3);
     fs::write(
