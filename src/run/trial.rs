@@ -48,6 +48,12 @@ pub fn replay_from(
     }
     let unreadable = |error: &dyn Display| NoOutcome::Unreadable(error.to_string());
     let (meta, grade) = regrade(run, case, skill, folder).map_err(|error| unreadable(&error))?;
+    if meta.ending.settled {
+        return Err(NoOutcome::Unreadable(format!(
+            "{}: this trial ended early, when its verdict was settled: a recording needs a whole one; record the case again",
+            folder.path().display()
+        )));
+    }
     let now = run.digested(&SkillFolders::Repository, case, &planned.mode, &opened_skills(&meta.inputs));
     let drift = RecordingDrift::between(&meta.inputs, &now.map_err(|error| unreadable(&error))?);
     if !drift.stale.is_empty() {

@@ -313,6 +313,34 @@ fn kept_trials_of_another_setup_of_the_agent_are_not_used() {
 }
 
 #[test]
+fn a_kept_trial_that_ended_early_is_no_recording() {
+    let stub = recorded(1);
+    let whole = stub.root().join("evals/recordings/tidy/c0/codex/1");
+    let meta: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(whole.join("meta.json")).expect("a file")).expect("JSON");
+    assert!(meta["ending"]["settled"].is_null(), "{meta}");
+    // This agent works on after what settles the verdict.
+    let slow = BY_SKILL.replace("exit 0", "sleep 20\nexit 0");
+    fs::write(
+        stub.root().join("evals/skills/tidy/prompts.csv"),
+        "id,should_trigger,prompt\nc0,false,Prompt 0\n",
+    )
+    .expect("cases");
+    stub.body(&format!("{VERSION}{ACTIVATES}activate tidy\n{slow}"));
+    edit(&stub, "Be brief.");
+    stub.run(&["gate"]);
+    let settled = kept(&stub).into_iter().find(|folder| {
+        fs::read_to_string(folder.join("meta.json")).is_ok_and(|text| text.contains("\"settled\": true"))
+    });
+    let settled = settled.unwrap_or_else(|| panic!("{:?}", kept(&stub)));
+    fs::remove_dir_all(&whole).expect("a recording");
+    let copied = std::process::Command::new("cp").arg("-r").arg(&settled).arg(&whole).status().expect("cp");
+    assert!(copied.success());
+    let ran = stub.run(&["run", "--replay"]);
+    assert!(ran.code == 3 && (ran.stdout + &ran.stderr).contains("this trial ended early, "), "{}", ran.code);
+}
+
+#[test]
 fn the_settings_say_what_a_gate_does_and_the_command_line_overrides_them() {
     let stub = recorded(3);
     edit(&stub, "Be brief.");
