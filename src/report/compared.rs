@@ -103,6 +103,11 @@ fn at_most(p: f64) -> String {
     if p < 1.0 { format!(", p ≤ {}", probability(up(p))) } else { String::new() }
 }
 
+/// The broken cases that the sentence names.
+pub fn named_broken(comparison: &Comparison) -> impl Iterator<Item = &String> {
+    comparison.broken.iter().take(MOST_NAMED)
+}
+
 /// The cases that broke, the surest first.
 fn broken(comparison: &Comparison) -> String {
     if comparison.broken.is_empty() {
@@ -112,7 +117,7 @@ fn broken(comparison: &Comparison) -> String {
         let case = comparison.cases.iter().find(|case| case.case == *name)?;
         Some(format!("{} {} → {}", safe::line(name), fraction(case.baseline.rate), fraction(case.candidate.rate)))
     };
-    let cases: Vec<String> = comparison.broken.iter().take(MOST_NAMED).filter_map(change).collect();
+    let cases: Vec<String> = named_broken(comparison).filter_map(change).collect();
     let more = comparison.broken.len().saturating_sub(MOST_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let p = match comparison.evidence {

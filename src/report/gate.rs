@@ -246,7 +246,11 @@ fn moved(page: &mut String, found: &ComparisonResults) {
     let _ = writeln!(page, "\n| case | base | this | evidence |\n| --- | ---: | ---: | --- |");
     for case in cases.iter().take(MAX_ROWS) {
         let (base, this) = (fraction(case.baseline.rate), fraction(case.candidate.rate));
-        let evidence = compared::changed(case).unwrap_or_else(|| "may be noise".to_owned());
+        let evidence = match compared::changed(case) {
+            Some(changed) => changed,
+            None if found.comparison.broken.contains(&case.case) => "broke".to_owned(),
+            None => "may be noise".to_owned(),
+        };
         let _ = writeln!(page, "| {} | {base} | {this} | {evidence} |", cell(&case.case));
     }
     let more = cases.len().saturating_sub(MAX_ROWS);

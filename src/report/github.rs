@@ -1,6 +1,7 @@
 //! Results as workflow commands of GitHub Actions: annotations of what a change touched, or of the row of the case. What makes
 //! a job fail is an error. <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>
 
+use crate::decide::CaseChange;
 use crate::report::compared;
 use crate::report::export::{ChangeLocations, Export, ExportTarget, FileLine, Results};
 use crate::report::paint::Paint;
@@ -60,11 +61,13 @@ fn annotations(results: &Results<'_>) -> String {
     text
 }
 
-/// The result of a comparison, and a line for each case that broke. `fails` says whether the job fails by it.
+/// The result of a comparison, and a line for each broken case that it names. `fails` says whether the job fails by it.
 pub fn comparison(compared: &ComparisonResults, fails: bool, locations: &ChangeLocations) -> String {
     let level = AnnotationLevel::of_job(fails);
     let mut text = annotation(level, locations.only_skill(), &compared::sentence(compared, Paint::Plain));
-    for case in compared.comparison.cases.iter().filter(|case| compared.comparison.broken.contains(&case.case)) {
+    let comparison = &compared.comparison;
+    let is_named = |case: &&CaseChange| compared::named_broken(comparison).any(|name| *name == case.case);
+    for case in comparison.cases.iter().filter(is_named) {
         let (before, after) = (fraction(case.baseline.rate), fraction(case.candidate.rate));
         let location = locations.of_change(&case.case);
         text.push_str(&annotation(level, location, &format!("{} broke: {before} → {after} passed", case.case)));

@@ -76,6 +76,7 @@ fn a_broken_skill_fails_and_the_comment_names_its_cases() {
     let page = page(&stub);
     assert!(page.contains("## skill-evals: failed\n") && page.contains("| case | base | this | evidence |"), "{page}");
     assert!(page.contains("| tidy/c0 |") && page.len() < 60_000, "{page}");
+    assert!(!page.contains("may be noise"), "{page}");
     // The failed check with what it expected and found, what it took, and the next commands.
     assert!(page.contains(" → 0/") && page.contains("must-include: expected "), "{page}");
     let head = git(&stub, &["rev-parse", "HEAD"]);
