@@ -118,6 +118,11 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
         None if results.changed.is_empty() => {}
         None => lines.push("not compared with the base".to_owned()),
     }
+    let not_needed = results.not_needed();
+    if !not_needed.is_empty() {
+        let cases = safe::line(&listed(not_needed.into_iter()));
+        lines.push(format!("not run on both sides, since the result was reached: {cases}"));
+    }
     lines.extend(results.not_measured().iter().map(|why| safe::line(why)));
     lines
 }

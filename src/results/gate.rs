@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::decide::CaseChange;
+use crate::decide::{CaseChange, Comparison};
 use crate::decide::result::CompareResult;
 use crate::results::compared::ComparisonResults;
 use crate::results::summary::{CaseCounts, NOT_RECORDED, STALE, Summary, UNREADABLE};
@@ -115,6 +115,8 @@ pub struct ComparedRun {
     pub time: Duration,
     /// The agents of its trials, with versions and models.
     pub agents: BTreeSet<String>,
+    /// The cases of which a trial ended in an error or unscored.
+    pub lost: BTreeSet<String>,
     /// For each case that failed with the candidate, the failed check with what it expected and found.
     pub reasons: BTreeMap<String, CaseCounts>,
 }
@@ -221,8 +223,9 @@ impl GateResults {
             );
         }
         if let Some(ComparisonResults { comparison, unchanged: false, .. }) = &self.compared {
-            let both = [&comparison.neither, &comparison.only_baseline, &comparison.only_candidate];
-            let cases: Vec<&str> = both.into_iter().flatten().map(String::as_str).collect();
+            let needless = self.not_needed();
+            let mut cases = on_one_side_at_most(comparison);
+            cases.retain(|case| !needless.contains(case));
             if !cases.is_empty() {
                 lines.push(format!("not measured on both sides: {}", cases.join(", ")));
             }
@@ -244,6 +247,17 @@ impl GateResults {
             lines.push(format!("{stale} stale and not compared: `skill-evals run --stale --record` measures them"));
         }
         lines
+    }
+
+    /// The cases that did not run on both sides because others had shown harm by then.
+    pub fn not_needed(&self) -> Vec<&str> {
+        let (Some(found), Some(run), None) = (&self.compared, &self.run, &self.ended_early) else { return Vec::new() };
+        if !found.comparison.results.iter().any(|result| CompareResult::HARM.contains(result)) {
+            return Vec::new();
+        }
+        let mut cases = on_one_side_at_most(&found.comparison);
+        cases.retain(|case| !run.lost.contains(*case));
+        cases
     }
 
     /// The changed skills that were compared, each with the rates of its cases.
@@ -302,4 +316,10 @@ impl GateResults {
     fn not_run(&self, why: &str) -> usize {
         self.replayed.cases.values().filter(|counts| counts.not_run.contains_key(why)).count()
     }
+}
+
+/// The cases without a measured trial on one side or both.
+fn on_one_side_at_most(comparison: &Comparison) -> Vec<&str> {
+    let lists = [&comparison.neither, &comparison.only_baseline, &comparison.only_candidate];
+    lists.into_iter().flatten().map(String::as_str).collect()
 }

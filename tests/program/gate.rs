@@ -170,6 +170,17 @@ fn a_case_that_the_changed_skill_makes_unmeasurable_is_not_measured_and_never_pa
 }
 
 #[test]
+fn cases_that_did_not_run_because_the_result_was_reached_are_no_errors() {
+    let stub = recorded(30);
+    break_skill(&stub);
+    let mut command = stub.command(&["gate", "--jobs", "1"]);
+    let ran = crate::support::stub::ran(command.env("GITHUB_ACTIONS", "true"));
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("\nnot run on both sides, since the result was reached: tidy/c"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("not measured"), "{}", ran.stdout);
+}
+
+#[test]
 fn a_gate_that_does_not_finish_leaves_no_page_of_an_earlier_one() {
     let stub = recorded(1);
     assert_eq!(stub.run(&["gate", "main"]).code, 0);

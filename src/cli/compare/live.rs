@@ -200,6 +200,10 @@ fn took(run: &RunContext, id: &str, pairing: &Pairing, time: Duration) -> Compar
     took.max_cost_usd = run.settings.max_cost_usd;
     for case in &pairing.cases {
         let counts = summary.cases.get(&case.candidate.case_in_mode()).filter(|counts| counts.counts.failed > 0);
+        let sides = [&case.baseline, &case.candidate].map(|side| summary.cases.get(&side.case_in_mode()));
+        if sides.into_iter().flatten().any(|counts| counts.counts.errors + counts.counts.unscored > 0) {
+            took.lost.insert(case.name.clone());
+        }
         took.reasons.extend(counts.map(|counts| (case.name.clone(), counts.clone())));
     }
     let metas = run.opened().into_iter().flat_map(|live| live.folder.trials()).filter_map(|trial| trial.meta().ok());
