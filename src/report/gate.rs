@@ -175,12 +175,9 @@ pub fn markdown(results: &GateResults) -> String {
     }
     let base = results.base.split(' ').next().unwrap_or_default();
     let see = results.run.as_ref().map(|run| format!("to see its trials: `skill-evals report {}`; ", run.id));
-    let end = format!(
-        "\n{}\n\n{}to run it again: `skill-evals gate {}`\n",
-        cell(&took(results)),
-        see.unwrap_or_default(),
-        cell(base)
-    );
+    let again = safe::code(&format!("skill-evals gate {}", safe::word(base)));
+    let end =
+        format!("\n{}\n\n{}to run it again: {again}\n", cell(&took(results)), see.unwrap_or_default());
     if !folded.is_empty() {
         folded = within(folded, MOST_BYTES / 3) + "\n</details>\n";
     }
@@ -272,7 +269,16 @@ pub fn unfinished() -> String {
 /// Text that stays in its line, notifies nobody, links nowhere, and has at most a thousand characters.
 fn cell(text: &str) -> String {
     let text: String = text.chars().take(1000).collect();
-    safe::markdown(&text).replace('@', "@\u{200b}").replace("://", ":\u{200b}//")
+    let mut cell = String::new();
+    for c in safe::markdown(&text).chars() {
+        cell.push(c);
+        let end = cell.get(cell.len().saturating_sub(3)..).unwrap_or_default().to_ascii_lowercase();
+        // A mention, a number of an issue, and the beginnings of addresses.
+        if matches!(c, '@' | '#') || end == "www" || end == "gh-" {
+            cell.push('\u{200b}');
+        }
+    }
+    cell.replace("://", ":\u{200b}//")
 }
 
 #[cfg(test)]
@@ -292,6 +298,14 @@ mod tests {
         let count = CaseCount { rate: Rate::new(passed, 10), not_measured: 0 };
         let name = |number: u32| format!("tidy/c{number}-{}", "ü".repeat(100));
         SideResults { counts: (0..500).map(|number| (name(number), count)).collect(), ..SideResults::default() }
+    }
+
+    #[test]
+    fn text_of_others_neither_notifies_nor_links() {
+        let text = cell("@all closes #1 GH-2 www.x.org WWW.x.org http://x.org");
+        for live in ["@a", "#1", "GH-2", "www.", "WWW.", "://"] {
+            assert!(!text.contains(live), "{live}: {text}");
+        }
     }
 
     #[test]

@@ -449,6 +449,16 @@ fn what_else_changed_is_named_with_its_consequence() {
 }
 
 #[test]
+fn the_command_of_the_comment_is_safe_for_any_name_of_a_tag() {
+    let stub = recorded(1);
+    let name = "v1`;touch${IFS}x;#";
+    git(&stub, &["tag", name]);
+    let ran = stub.run(&["gate", name]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(page(&stub).contains("to run it again: ``skill-evals gate 'v1`;touch${IFS}x;#'``\n"), "{}", page(&stub));
+}
+
+#[test]
 fn the_commit_that_is_checked_out_is_no_base_to_trust() {
     let stub = recorded(1);
     git(&stub, &["checkout", "--quiet", "-b", "feature"]);
