@@ -104,7 +104,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     }
     let (commit, base) = base(&repository, asked.base.as_deref())?;
     let version = SkillVersion::or_empty(&root, &commit, &settings)?;
-    let mut results = found(&version, base, &root, &catalog, &asked);
+    let mut results = found(&version, base, &root, (&catalog, &settings), &asked);
     let cases = cases_to_compare(&results.changed, &version.catalog, &catalog, asked.neighbors);
     if args.start.dry_run {
         write!(text_stdout(), "{}", report::changes(&results, &cases))?;
@@ -142,11 +142,26 @@ pub fn gate(mut args: GateArgs) -> CliResult {
 }
 
 /// What differs from the base, before anything is measured.
-fn found(version: &SkillVersion, base: String, root: &Path, catalog: &Catalog, asked: &GateSettings) -> GateResults {
+fn found(
+    version: &SkillVersion,
+    base: String,
+    root: &Path,
+    (catalog, settings): (&Catalog, &Settings),
+    asked: &GateSettings,
+) -> GateResults {
     let changed = changed_skills(version, root, catalog);
     let others = other_changes(version, root, catalog);
     let head = git::commit(root, "HEAD").ok();
     let is_head = head.as_ref().is_some_and(|head| *head == version.commit);
+    let commit = head.map(|head| {
+        let short = head.get(..12).unwrap_or(&head);
+        let of_head = SkillVersion::or_empty(root, &head, settings);
+        let is_same = |head: &SkillVersion| {
+            changed_skills(head, root, catalog).is_empty() && other_changes(head, root, catalog).is_empty()
+        };
+        let more = if of_head.is_ok_and(|head| !is_same(&head)) { " and uncommitted changes" } else { "" };
+        format!("{short}{more}")
+    });
     GateResults {
         base,
         skills: catalog.skills.len(),
@@ -160,7 +175,7 @@ fn found(version: &SkillVersion, base: String, root: &Path, catalog: &Catalog, a
         needs_recordings: false,
         compared: None,
         run: None,
-        commit: head.clone(),
+        commit,
         fails: asked.fail_on.clone(),
         ended_early: None,
     }

@@ -139,7 +139,7 @@ fn recordings(results: &GateResults) -> String {
 
 /// What the comparison took: commit, agents, trials, time and cost.
 fn took(results: &GateResults) -> String {
-    let commit = results.commit.as_deref().map_or("unknown", |commit| commit.get(..12).unwrap_or(commit));
+    let commit = results.commit.as_deref().unwrap_or("unknown");
     let Some(run) = &results.run else { return format!("commit {commit}, cost: nothing, no agent was started") };
     let agents: Vec<String> = run.agents.iter().map(|agent| safe::line(agent)).collect();
     let limit = run.max_cost_usd.map(|limit| format!(" of at most {}", table::dollars(limit))).unwrap_or_default();

@@ -161,7 +161,7 @@ pub struct GateResults {
     pub compared: Option<ComparisonResults>,
     /// The run of that comparison.
     pub run: Option<ComparedRun>,
-    /// The commit that is checked out.
+    /// The commit that is checked out, and whether skills, cases or settings differ from it, for people.
     pub commit: Option<String>,
     /// The results of the comparison that fail.
     pub fails: Vec<CompareResult>,

@@ -81,7 +81,7 @@ fn a_broken_skill_fails_and_the_comment_names_its_cases() {
     assert!(page.contains(" → 0/") && page.contains("must-include: expected "), "{page}");
     let head = git(&stub, &["rev-parse", "HEAD"]);
     for words in
-        [&format!("commit {}, codex", &head[..12]), ", cost: unknown, ", "to run it again: `skill-evals gate main`"]
+        [&format!("commit {} and uncommitted changes, codex", &head[..12]), ", cost: unknown, ", "to run it again: `skill-evals gate main`"]
     {
         assert!(page.contains(words), "{words}: {page}");
     }
@@ -95,6 +95,8 @@ fn a_broken_skill_fails_and_the_comment_names_its_cases() {
     let output = command.output().expect("a gate");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("::error file=skills/tidy/SKILL.md,line=") && text.contains("broke: "), "{text}");
+    let head = git(&stub, &["rev-parse", "HEAD"]);
+    assert!(text.contains(&format!("commit {}, codex", &head[..12])), "{text}");
 }
 
 #[test]
