@@ -58,7 +58,7 @@ Exit codes:
   130  interrupted";
 
 #[derive(Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, mut_arg("resume", |arg| arg.hide(true)), mut_arg("force", |arg| arg.hide(true)), mut_arg("background", |arg| arg.hide(true)))]
 pub struct GateArgs {
     /// Git reference to compare with [default: the last commit in common with the default branch]
     base: Option<String>,

@@ -394,6 +394,19 @@ fn the_settings_say_what_a_gate_does_and_the_command_line_overrides_them() {
 }
 
 #[test]
+fn after_a_limit_the_gate_says_how_to_go_on_and_its_help_has_only_what_it_takes() {
+    let stub = recorded(3);
+    edit(&stub, "Be brief.");
+    let ran = stub.run(&["gate", "--max-tokens", "30", "--jobs", "1"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("; run the gate again: it uses the trials of the base that were measured\n"), "{}", ran.stdout);
+    let help = stub.run(&["gate", "--help"]).stdout;
+    for option in ["--resume", "--force", "--background"] {
+        assert!(!help.contains(option), "{option}: {help}");
+    }
+}
+
+#[test]
 fn a_gate_that_can_never_fail_is_refused_before_it_costs_anything() {
     let stub = recorded(3);
     edit(&stub, "Be brief.");

@@ -217,7 +217,11 @@ fn took(run: &RunContext, id: &str, pairing: &Pairing, time: Duration) -> Compar
 
 /// Why a comparison ended before its plan was done, and what to do; `None` if its plan is done.
 fn ended_early(stopped: &PairsStopped, run: &RunContext, id: &str) -> Option<String> {
-    let resume = format!("skill-evals compare --resume --run-id {id}");
+    // A gate takes no run up again, but uses what it kept.
+    let next = match &run.kept {
+        Some(_) => "run the gate again: it uses the trials of the base that were measured".to_owned(),
+        None => format!("to resume: skill-evals compare --resume --run-id {id}"),
+    };
     match stopped {
         PairsStopped::Decided | PairsStopped::Trials => None,
         PairsStopped::NothingMeasured => {
@@ -225,10 +229,10 @@ fn ended_early(stopped: &PairsStopped, run: &RunContext, id: &str) -> Option<Str
         }
         PairsStopped::NoMore => Some(run.told_not_stored().unwrap_or_else(|| {
             let why = run.no_more().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("it ended early{why}; to resume: {resume}")
+            format!("it ended early{why}; {next}")
         })),
         PairsStopped::Unreadable => Some(format!(
-            "it ended early: what an earlier part of it measured cannot be graded, see above; once that is mended: {resume}"
+            "it ended early: what an earlier part of it measured cannot be graded, see above; once that is mended, {next}"
         )),
     }
 }
