@@ -474,6 +474,14 @@ fn the_command_of_the_comment_is_safe_for_any_name_of_a_tag() {
 }
 
 #[test]
+fn a_file_of_cases_that_cannot_be_read_is_no_added_case() {
+    let stub = recorded(1);
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), "id,should_trigger\n\"c0,false\n").expect("cases");
+    let ran = stub.run(&["gate", "--dry-run"]);
+    assert!(ran.stdout.contains("cases removed: tidy/c0; ") && !ran.stdout.contains("cases added"), "{}", ran.stdout);
+}
+
+#[test]
 fn the_commit_that_is_checked_out_is_no_base_to_trust() {
     let stub = recorded(1);
     git(&stub, &["checkout", "--quiet", "-b", "feature"]);
