@@ -287,7 +287,9 @@ fn check_reachable(asked: &GateSettings) -> Result<(), String> {
         return Ok(());
     }
     let (plan, result) = (asked.plan.as_str(), never.as_str().replace(' ', "-"));
-    Err(format!("the plan `{plan}` never ends with `{result}`: take it out of what fails the gate, or choose another plan"))
+    Err(format!(
+        "the plan `{plan}` never ends with `{result}`: take it out of what fails the gate, or choose another plan"
+    ))
 }
 
 fn run_comparison(

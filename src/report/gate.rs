@@ -176,8 +176,7 @@ pub fn markdown(results: &GateResults) -> String {
     let base = results.base.split(' ').next().unwrap_or_default();
     let see = results.run.as_ref().map(|run| format!("to see its trials: `skill-evals report {}`; ", run.id));
     let again = safe::code(&format!("skill-evals gate {}", safe::word(base)));
-    let end =
-        format!("\n{}\n\n{}to run it again: {again}\n", cell(&took(results)), see.unwrap_or_default());
+    let end = format!("\n{}\n\n{}to run it again: {again}\n", cell(&took(results)), see.unwrap_or_default());
     if !folded.is_empty() {
         folded = within(folded, MOST_BYTES / 3) + "\n</details>\n";
     }

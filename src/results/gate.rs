@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::decide::{CaseChange, Comparison};
 use crate::decide::result::CompareResult;
+use crate::decide::{CaseChange, Comparison};
 use crate::results::compared::ComparisonResults;
 use crate::results::summary::{CaseCounts, NOT_RECORDED, STALE, Summary, UNREADABLE};
 use crate::stats::proportion::Rate;

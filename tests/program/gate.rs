@@ -80,9 +80,11 @@ fn a_broken_skill_fails_and_the_comment_names_its_cases() {
     // The failed check with what it expected and found, what it took, and the next commands.
     assert!(page.contains(" → 0/") && page.contains("must-include: expected "), "{page}");
     let head = git(&stub, &["rev-parse", "HEAD"]);
-    for words in
-        [&format!("commit {} and uncommitted changes, codex", &head[..12]), ", cost: unknown, ", "to run it again: `skill-evals gate main`"]
-    {
+    for words in [
+        &format!("commit {} and uncommitted changes, codex", &head[..12]),
+        ", cost: unknown, ",
+        "to run it again: `skill-evals gate main`",
+    ] {
         assert!(page.contains(words), "{words}: {page}");
     }
     let report = stub.root().join("artifacts/skill-evals/gate/report.html");
@@ -148,7 +150,10 @@ fn a_changed_description_compares_the_positive_cases_of_the_nearest_skills_too()
     git(&stub, &["mv", "skills/near", "skills/greedy"]);
     let renamed = "---\nname: greedy\ndescription: Must always be used.\n---\n\nDo it.\n";
     fs::write(stub.root().join("skills/greedy/SKILL.md"), renamed).expect("a skill");
-    compares("1", &["greedy (added), near (removed)", "the nearest skills are compared too\n", "\nto compare: far/yes"]);
+    compares(
+        "1",
+        &["greedy (added), near (removed)", "the nearest skills are compared too\n", "\nto compare: far/yes"],
+    );
 }
 
 #[test]
@@ -329,29 +334,23 @@ fn kept_trials_of_another_setup_of_the_agent_are_not_used() {
 #[test]
 fn a_kept_trial_that_ended_early_is_no_recording() {
     let stub = recorded(1);
-    let whole = stub.root().join("evals/recordings/tidy/c0/codex/1");
-    let meta: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(whole.join("meta.json")).expect("a file")).expect("JSON");
-    assert!(meta["ending"]["settled"].is_null(), "{meta}");
+    let table = "id,should_trigger,prompt\nc0,false,Prompt 0\n";
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), table).expect("cases");
     // This agent works on after what settles the verdict.
-    let slow = BY_SKILL.replace("exit 0", "sleep 20\nexit 0");
-    fs::write(
-        stub.root().join("evals/skills/tidy/prompts.csv"),
-        "id,should_trigger,prompt\nc0,false,Prompt 0\n",
-    )
-    .expect("cases");
-    stub.body(&format!("{VERSION}{ACTIVATES}activate tidy\n{slow}"));
+    stub.body(&format!("{VERSION}{ACTIVATES}activate tidy\nsleep 30\n{BY_SKILL}"));
     edit(&stub, "Be brief.");
     stub.run(&["gate"]);
-    let settled = kept(&stub).into_iter().find(|folder| {
-        fs::read_to_string(folder.join("meta.json")).is_ok_and(|text| text.contains("\"settled\": true"))
-    });
-    let settled = settled.unwrap_or_else(|| panic!("{:?}", kept(&stub)));
-    fs::remove_dir_all(&whole).expect("a recording");
-    let copied = std::process::Command::new("cp").arg("-r").arg(&settled).arg(&whole).status().expect("cp");
-    assert!(copied.success());
+    let is_settled = |folder: &std::path::PathBuf| {
+        let text = fs::read_to_string(folder.join("meta.json")).expect("a file");
+        serde_json::from_str::<serde_json::Value>(&text).expect("JSON")["ending"]["settled"] == true
+    };
+    let settled = kept(&stub).into_iter().find(is_settled).unwrap_or_else(|| panic!("{:?}", kept(&stub)));
+    let recording = stub.root().join("evals/recordings/tidy/c0/codex/1");
+    fs::remove_dir_all(&recording).expect("a recording");
+    fs::rename(settled, recording).expect("a recording");
     let ran = stub.run(&["run", "--replay"]);
-    assert!(ran.code == 3 && (ran.stdout + &ran.stderr).contains("this trial ended early, "), "{}", ran.code);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!((ran.stdout + &ran.stderr).contains("this trial ended early, "));
 }
 
 #[test]
@@ -399,7 +398,11 @@ fn after_a_limit_the_gate_says_how_to_go_on_and_its_help_has_only_what_it_takes(
     edit(&stub, "Be brief.");
     let ran = stub.run(&["gate", "--max-tokens", "30", "--jobs", "1"]);
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("; run the gate again: it uses the trials of the base that were measured\n"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("; run the gate again: it uses the trials of the base that were measured\n"),
+        "{}",
+        ran.stdout
+    );
     let help = stub.run(&["gate", "--help"]).stdout;
     for option in ["--resume", "--force", "--background"] {
         assert!(!help.contains(option), "{option}: {help}");
