@@ -15,17 +15,25 @@ pub fn open(root: &Path, name: &str) -> CliResultOf<RunFolder> {
     Ok(if is_directory(name) { RunFolder::at(Path::new(name)) } else { RunFolder::open(root, name)? })
 }
 
-/// The same for several names. The id of a run that has only shards here stands for all of them.
+/// The same for several names.
 pub fn open_all(root: &Path, names: &[String]) -> CliResultOf<Vec<RunFolder>> {
     let mut runs = Vec::new();
     for name in names {
-        match (open(root, name), RunFolder::shards(root, name)) {
-            (Ok(run), _) => runs.push(run),
-            (Err(unknown), shards) if shards.is_empty() => return Err(unknown),
-            (Err(_), shards) => runs.extend(shards),
+        if is_directory(name) {
+            runs.push(RunFolder::at(Path::new(name)));
+        } else {
+            runs.extend(open_id(root, name)?);
         }
     }
     Ok(runs)
+}
+
+/// The run with this id, or its shards if only they are here.
+pub fn open_id(root: &Path, id: &str) -> CliResultOf<Vec<RunFolder>> {
+    RunFolder::open(root, id).map(|run| vec![run]).or_else(|unknown| match RunFolder::shards(root, id) {
+        shards if shards.is_empty() => Err(unknown.into()),
+        shards => Ok(shards),
+    })
 }
 
 /// The shards with these names. The id of a run stands for its shards, whether they are merged or not.

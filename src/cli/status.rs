@@ -37,7 +37,7 @@ pub struct RunsArgs {
 pub fn status(args: &StatusArgs) -> CliResult {
     let root = args.repository.open()?.root;
     let named = match &args.run_id {
-        Some(id) => named_runs::open_all(&root, std::slice::from_ref(id))?,
+        Some(id) => named_runs::open_id(&root, id)?,
         None => vec![named_runs::latest(&root)?],
     };
     let [run] = named.as_slice() else { return print_runs(named, args.json) };
