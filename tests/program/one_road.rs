@@ -437,5 +437,5 @@ fn known_and_unknown_costs_do_not_read_like_a_sum() {
     stub.settings("prices = { codex = { input = 50000.0, output = 50000.0 } }");
     let ran = stub.run(&["run", "--run-id", "r"]);
     assert!(ran.stdout.contains("at least 15 tokens; at least $0.75"), "{}", ran.stdout);
-    assert!(stub.run(&["status"]).stdout.contains("at least $0.75 so far"), "{}", ran.stdout);
+    assert!(stub.run(&["status"]).stdout.contains("at least $0.75 by [prices] so far"), "{}", ran.stdout);
 }
