@@ -145,7 +145,9 @@ fn fixture_programs(run: &RunContext, case: Option<&Case>) -> String {
 /// The executable files of a directory, in lines.
 fn programs(folder: &Path) -> String {
     let files = Material::list(folder).files;
-    files.iter().filter(|file| file.executable).map(|file| format!("{}\n", file.path.display())).collect()
+    let lines: Vec<String> =
+        files.iter().filter(|file| file.executable).map(|file| format!("{}\n", file.path.display())).collect();
+    lines.concat()
 }
 
 /// When a trial of this run ends at the latest.

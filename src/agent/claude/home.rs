@@ -126,7 +126,7 @@ pub(super) fn users_setup() -> Result<(Vec<String>, String), Trouble> {
     let mut text = format!("{KEY_HELPER} {}\n", settings.get(KEY_HELPER).is_some());
     for (name, value) in settings.get("env").and_then(Value::as_object).into_iter().flatten() {
         if let Some(value) = value.as_str().filter(|value| is_passed_on(name) && is_plain(name, value)) {
-            text.push_str(&format!("{name}={value}\n"));
+            text.extend([name.as_str(), "=", value, "\n"]);
         }
     }
     let names = variables().into_iter().filter(|name| name != HEADERS).collect();
