@@ -156,12 +156,7 @@ impl LiveTrial<'_> {
             Assignment { root: &run.root, case, mode, settings, trial_env, server: server.as_ref(), schema };
         let mut meta = self.meta(timeout);
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
-        let limited = settings.limit().is_some();
         let is_settled = |server: Option<&ServerMeta>, trace: &Trace| {
-            // Without a count of its tokens, the trial could not count against a limit.
-            if limited && trace.usage.is_none() && trace.usage_of_requests.total_tokens() == 0 {
-                return false;
-            }
             let meta = Meta { server: server.cloned(), ..meta.clone() };
             self.is_settled(&Evidence { meta: &meta, trace, final_text: None })
         };
@@ -256,6 +251,11 @@ impl LiveTrial<'_> {
     /// Whether nothing that follows can change the verdict of the running trial.
     fn is_settled(&self, evidence: &Evidence<'_>) -> bool {
         let Self { run, case, skill, .. } = *self;
+        let is_counted = evidence.trace.usage.is_some() || evidence.trace.usage_of_requests.total_tokens() > 0;
+        // Without a count of its tokens, the trial could not count against a limit.
+        if run.settings.limit().is_some() && !is_counted {
+            return false;
+        }
         let has_more = is_judged(case, &run.settings) || run.own_checks.names().next().is_some();
         with_subject(run, case, skill, evidence, |subject| checks::is_settled(case, subject, has_more))
     }
