@@ -3,16 +3,13 @@
 use std::ffi::OsString;
 
 use super::home;
-use super::{Codex, LAST_MESSAGE, LOGIN_VARIABLES};
+use super::{Codex, LAST_MESSAGE, LOGIN_VARIABLES, PROVIDER_VARIABLES};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, long_prompt, settings_args_of};
 use crate::agent::interface::Agent;
 use crate::agent::mcp_probe::ServerCommand;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
-
-/// Variables that choose the provider.
-pub(super) const PROVIDER_VARIABLES: [&str; 3] = ["OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT"];
 
 pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     let Assignment { case, settings, trial_env, .. } = *assignment;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::command::PROVIDER_VARIABLES;
+use super::PROVIDER_VARIABLES;
 use crate::agent::files::{file_trouble, read_if_exists, write_private};
 use crate::agent::trial_env::TrialEnv;
 use crate::text::redact::strings;

@@ -50,6 +50,9 @@ const SKILL_SETTINGS: &str = "agents/openai.yaml";
 /// Variables that hold credentials.
 const LOGIN_VARIABLES: [&str; 3] = ["OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN"];
 
+/// Variables that choose the provider.
+const PROVIDER_VARIABLES: [&str; 3] = ["OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT"];
+
 #[derive(Debug)]
 pub struct Codex;
 
