@@ -153,7 +153,7 @@ fn took(results: &GateResults) -> String {
     )
 }
 
-/// The comment: the answer, what changed, the cases that moved, and the rest folded. Always under [`MOST_BYTES`].
+/// The comment: the answer, what changed, the cases that moved, and the rest folded. Always under 60 KB.
 pub fn markdown(results: &GateResults) -> String {
     let mut page = format!("{MARKER}\n## skill-evals: {}\n\n", results.answer().as_str());
     for line in changed_lines(results) {
