@@ -122,6 +122,9 @@ fn differences(one: &AllCases, other: &AllCases) -> String {
 /// Locks the old run `id`, if there is one. Only a merged run is replaced: it has nothing of its own.
 fn replaceable(root: &Path, id: &str) -> Result<Option<RunLock>, String> {
     let text = |error: StoreError| error.to_string();
+    if Shard::of_run(id).is_some() {
+        return Err(format!("the run id `{id}` is that of a shard: choose another name with --into"));
+    }
     match RunFolder::check_new(root, id) {
         Ok(()) => Ok(None),
         Err(StoreError::Exists(_)) => {

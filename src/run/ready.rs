@@ -23,6 +23,7 @@ use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
 use crate::store::RunFolder;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, once, suggest};
 use crate::trial::outcome::NoOutcome;
+use crate::trial::shard::Shard;
 
 #[derive(Clone, Copy, Debug)]
 pub struct ReadyCase<'a> {
@@ -61,6 +62,7 @@ pub fn check(run: &RunContext) -> Result<(), String> {
 /// As [`check`], without the agents.
 fn check_choices(run: &RunContext) -> Result<(), String> {
     let settings = &run.settings;
+    check_id(run)?;
     let unknown = settings.repetition.unknown_skills(&run.catalog.slugs());
     if !unknown.is_empty() {
         return Err(diagnostics::render(&unknown, Paint::Plain));
@@ -76,6 +78,17 @@ fn check_choices(run: &RunContext) -> Result<(), String> {
     budget::check(settings, &run.plan)?;
     open_files::allow(settings.jobs.min(run.plan.most()))?;
     RunFolder::check_place(&run.root).map_err(|error| error.to_string())
+}
+
+/// Refuses the id of a shard for a run that is not this shard: `merge` would take it for one.
+fn check_id(run: &RunContext) -> Result<(), String> {
+    let id = run.settings.run_id.as_deref().filter(|_| !run.settings.resume);
+    match id.and_then(|id| Some((id, Shard::of_run(id)?.1))) {
+        Some((id, shard)) if run.chosen.shard != Some(shard) => {
+            Err(format!("the run id `{id}` is that of a shard: choose another --run-id, or add --shard {shard}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether every agent that is to run is installed and, as far as can be known, has credentials: without them it would try

@@ -44,13 +44,16 @@ impl Shard {
         hash % u64::from(self.of) == u64::from(self.number - 1)
     }
 
-    /// The id of this shard's run, if all shards together are the run `id`. The id of a shard's run stays as it is.
+    /// The id of this shard's run, if all shards together are the run `id`. The id of this shard's run stays as it is.
     pub fn run_id(self, id: &str) -> Result<String, String> {
-        let ending = format!("{INFIX}{}{OF}{}", self.number, self.of);
-        if id.ends_with(&ending) {
-            return Ok(id.to_owned());
+        match Self::of_run(id) {
+            Some((_, shard)) if shard == self => return Ok(id.to_owned()),
+            Some((run, shard)) => {
+                return Err(format!("the run id `{id}` is that of shard {shard}, not of {self}: use --run-id {run}"));
+            }
+            None => {}
         }
-        let whole = format!("{id}{ending}");
+        let whole = format!("{id}{INFIX}{}{OF}{}", self.number, self.of);
         check_id(&whole).map(|()| whole).map_err(|why| format!("the run id {id:?} of a shard {why}"))
     }
 
@@ -161,5 +164,7 @@ mod tests {
         assert_eq!(Shard::of_run(&id), Some(("nightly", shard)));
         assert_eq!(Shard::of_run("nightly-shard-9-of-8"), None);
         assert!(shard.run_id(&"n".repeat(95)).is_err());
+        let other = shard.run_id("nightly-shard-1-of-8").expect_err("the id of another shard");
+        assert!(other.contains("shard 1/8, not of 2/8: use --run-id nightly"), "{other}");
     }
 }

@@ -136,6 +136,25 @@ fn a_merge_is_made_again_with_what_the_shards_have_then() {
 }
 
 #[test]
+fn the_id_of_a_shard_is_refused_for_any_other_run() {
+    let stub = mixed();
+    let is_refused = |args: &[&str], why: &str| {
+        let ran = stub.run(args);
+        assert!(ran.code == 2 && ran.stderr.contains(why), "{args:?}: {}{}", ran.stdout, ran.stderr);
+    };
+    let run = ["run", "--run-id", "n-shard-1-of-3"];
+    is_refused(&run, "the run id `n-shard-1-of-3` is that of a shard: choose another --run-id, or add --shard 1/3");
+    is_refused(&[&run[..], &["--shard", "2/3"]].concat(), "is that of shard 1/3, not of 2/3: use --run-id n");
+    assert!(stub.starts().is_empty());
+    assert!(stub.run(&[&run[..], &["--shard", "1/3"]].concat()).code != 2);
+    assert!(stub.run(&[&run[..], &["--resume"]].concat()).code != 2);
+    is_refused(
+        &["merge", "n", "--into", "n-shard-9-of-9"],
+        "the run id `n-shard-9-of-9` is that of a shard: choose another name with --into",
+    );
+}
+
+#[test]
 fn a_missing_shard_is_named_by_its_trials_and_counts_as_not_run() {
     let stub = mixed();
     run_shards(&stub, "r", 3, &[]);
