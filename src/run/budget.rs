@@ -118,9 +118,9 @@ impl Budget {
     fn used(&self) -> [LimitUse; 2] {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         // If the file cannot be read now, its contents at the last look count.
-        let Ok(contents) = progress.look() else { return Default::default() };
+        let _ = progress.look();
         let mut both = <[LimitUse; 2]>::default();
-        for (spent, may_have_spent) in contents.attempts() {
+        for (spent, may_have_spent) in progress.seen().attempts() {
             let [cost, tokens] = &mut both;
             // A whole usage without a price says that the next one has no price either.
             cost.unpriced += u32::from(spent.cost_incomplete && !spent.tokens_incomplete);

@@ -83,12 +83,23 @@ pub struct LedgerContents {
 }
 
 impl LedgerContents {
+    /// Adds the record of a trial, and returns the earlier one. A record with a time is about an attempt. One without is a new
+    /// grade for the same attempt, whose time and number stay.
+    pub fn insert(&mut self, mut record: TrialRecord) -> Option<TrialRecord> {
+        if record.ended.is_none()
+            && let Some(known) = self.records.get(&record.id)
+        {
+            record.ended.clone_from(&known.ended);
+            record.attempts = record.attempts.max(known.attempts);
+        }
+        self.records.insert(record.id.clone(), record)
+    }
+
     fn add(&mut self, line: &[u8]) {
         match serde_json::from_slice::<ProgressLine>(line) {
             Ok(ProgressLine::Ended(record)) => {
                 let (id, ended) = (record.id.clone(), record.ended.clone());
-                // A line with a time is about an attempt; one without is a new grade for the same attempt.
-                if let Some(earlier) = self.records.insert(id.clone(), *record)
+                if let Some(earlier) = self.insert(*record)
                     && ended.is_some()
                     && earlier.ended != ended
                 {
@@ -159,5 +170,31 @@ impl Follower {
         }
         self.read_up_to += whole as u64;
         Ok(&self.seen)
+    }
+
+    /// The content at the last look.
+    pub fn seen(&self) -> &LedgerContents {
+        &self.seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_grade_keeps_the_time_and_the_number_of_its_attempt() {
+        let line = |verdict, more| {
+            format!(
+                r#"{{"skill":"s","case":"c","mode":"m","trial":1,"verdict":"{verdict}","duration_ms":1,"effective_commands":0{more}}}"#
+            )
+        };
+        let mut contents = LedgerContents::default();
+        contents.add(line("fail", r#","attempts":3,"ended":"2026-01-01T00:00:00Z""#).as_bytes());
+        contents.add(line("pass", "").as_bytes());
+        let record = contents.records.values().next().expect("a record");
+        let facts = (record.verdict, record.attempts, record.ended.as_deref());
+        assert_eq!(facts, (crate::trial::outcome::Verdict::Pass, 3, Some("2026-01-01T00:00:00Z")));
+        assert!(contents.refused.is_empty() && contents.damaged == 0);
     }
 }
