@@ -172,7 +172,8 @@ fn choices(run: &RunContext) -> RunChoices {
         trials: settings.repetition.asked.trials,
         threshold: settings.repetition.asked.threshold,
         timeout_s: Some(settings.timeout.as_secs()),
-        stop: settings.stop,
+        // A run that records runs its trials to their end, whatever evals.toml says.
+        stop: settings.stop.map(|_| settings.stops()),
         judge: settings.judge.wanted,
         judge_votes: Some(settings.judge.votes),
         replay: !settings.live,

@@ -189,6 +189,8 @@ fn what_needs_whole_trials_refuses_to_end_them() {
     fs::write(&settings, format!("stop = \"settled\"\n{text}")).expect("a file");
     let (_, _, meta) = world.run(&["--record"]);
     assert!(meta["ending"].get("settled").is_none(), "{meta:#}");
+    let resumed = world.program(&["run", "--resume", "--run-id", "t", "--record"]);
+    assert_eq!(resumed.code, 0, "{resumed:?}");
 }
 
 #[test]
