@@ -239,11 +239,14 @@ impl RunContext {
     pub fn told_not_stored(&self) -> Option<String> {
         let (why, live) = (self.why_not_stored()?, self.opened()?);
         let id = live.folder.id();
-        let command = live.folder.run_record().ok().flatten().map_or("run", |record| record.command());
-        Some(format!(
-            "the run stopped: {why}; nothing more was started. Fix that, then resume: skill-evals {command} \
-             --resume --run-id {id}"
-        ))
+        let next = if self.kept.is_some() {
+            // A gate is not resumed: the next one uses the trials that this one kept.
+            "run the gate again".to_owned()
+        } else {
+            let command = live.folder.run_record().ok().flatten().map_or("run", |record| record.command());
+            format!("resume: skill-evals {command} --resume --run-id {id}")
+        };
+        Some(format!("the run stopped: {why}; nothing more was started. Fix that, then {next}"))
     }
 
     /// Ends the run: stores its summary, and notes in its record how it ended. Does nothing if several processes share
