@@ -285,7 +285,7 @@ pub enum NotRun {
     TokenLimit(u64),
     /// This many attempts used tokens without a price, so a limit in dollars cannot be enforced.
     NoPrice(u32),
-    /// This many attempts reported no usage, and none reported some, so a limit cannot be enforced.
+    /// None of this many attempts reported its usage, so a limit cannot be enforced.
     UsageUnknown(u32),
     /// The result of an earlier trial could not be stored.
     NotStored,
@@ -304,7 +304,11 @@ impl fmt::Display for NotRun {
                 if *attempts == 1 { "1 attempt used".to_owned() } else { format!("{attempts} attempts used") }
             ),
             NotRun::UsageUnknown(attempts) => {
-                write!(f, "the limit cannot be enforced: {attempts} attempts reported no usage, and none reported any")
+                write!(
+                    f,
+                    "the limit cannot be enforced: none of {attempts} attempts reported its usage; to run without a limit, \
+                     leave out --max-tokens and --max-cost-usd"
+                )
             }
             NotRun::TokenLimit(limit) => write!(f, "the run has taken its limit of {limit} tokens"),
         }

@@ -35,7 +35,8 @@ fn a_run_with_a_limit_stops_if_its_agent_reports_no_usage() {
         let stub = Stub::new(8, body);
         let ran = stub.run(&["run", "--run-id", "r", "--max-tokens", "1000"]);
         assert_eq!((ran.code, stub.starts().len()), (3, 3), "{}{}", ran.stdout, ran.stderr);
-        let why = "the limit cannot be enforced: 3 attempts reported no usage, and none reported any";
+        let why =
+            "the limit cannot be enforced: none of 3 attempts reported its usage; to run without a limit, leave out";
         assert!(ran.stdout.contains(why), "{}", ran.stdout);
         let ran = stub.run(&["run", "--resume", "--run-id", "r"]);
         assert_eq!(stub.starts().len(), if body == "exit 7" { 11 } else { 8 }, "{}", ran.stdout);
