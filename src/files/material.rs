@@ -126,6 +126,12 @@ impl Material {
         Ok(digester.finish())
     }
 
+    /// The paths of the executable files, in lines. The digest does not show which files are executable.
+    pub fn programs(&self) -> String {
+        let programs = self.files.iter().filter(|file| file.executable);
+        programs.map(|file| format!("{}\n", file.path.display())).collect::<Vec<_>>().concat()
+    }
+
     /// Copies everything into the existing directory `to`, and digests it. `mode` returns the permissions of a file that is
     /// executable or not.
     pub fn copy(&self, to: &Path, mode: fn(bool) -> u32) -> Result<CopiedMaterial, MaterialProblem> {

@@ -64,7 +64,5 @@ fn digest(root: &Path, folder: &Path, ignored: &BTreeSet<PathBuf>) -> Option<Str
     let mut material = Material::list(&root.join(folder)).whole().ok()?;
     let is_other = |path: &Path| path == Path::new(SKILL_FILE) || path.starts_with(".git");
     material.files.retain(|file| !is_other(&file.path) && !ignored.contains(&folder.join(&file.path)));
-    let programs: Vec<String> =
-        material.files.iter().filter(|file| file.executable).map(|file| file.path.display().to_string()).collect();
-    Some(format!("{} {}", material.digest().ok()?, programs.join("\0")))
+    Some(format!("{} {}", material.digest().ok()?, material.programs()))
 }

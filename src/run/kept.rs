@@ -2,7 +2,6 @@
 //! and used only if their agent, model and checks are those of today.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use crate::agent;
 use crate::cases::case::Case;
@@ -135,19 +134,11 @@ fn setup(run: &RunContext, live: &LiveRun, kind: AgentKind) -> Option<String> {
     Some(digest(&live.redactors.masking(Vec::new()).mask(text.as_bytes())))
 }
 
-/// The files of a case's fixture that agents can execute: the digest of the fixture is of contents.
+/// The files of a case's fixture that agents can execute.
 fn fixture_programs(run: &RunContext, case: Option<&Case>) -> String {
     let folder = case.and_then(|case| Some((case, case.fixture.as_ref()?)));
     let folder = folder.map(|(case, path)| run.root.join(evals_folder(&case.skill)).join(path.as_path()));
-    folder.map(|folder| programs(&folder)).unwrap_or_default()
-}
-
-/// The executable files of a directory, in lines.
-fn programs(folder: &Path) -> String {
-    let files = Material::list(folder).files;
-    let lines: Vec<String> =
-        files.iter().filter(|file| file.executable).map(|file| format!("{}\n", file.path.display())).collect();
-    lines.concat()
+    folder.map(|folder| Material::list(&folder).programs()).unwrap_or_default()
 }
 
 /// When a trial of this run ends at the latest.
@@ -160,8 +151,7 @@ fn key(live: &LiveRun, inputs: &Inputs, skill: &str, commit: Option<&str>, aroun
     let own = format!("{SKILL_PART}{skill}");
     let parts = inputs.0.iter().filter(|(name, _)| !name.starts_with(SKILL_PART) || **name == own);
     let parts = parts.map(|(name, content)| format!("{name}\n{content}\n"));
-    // The digest of a skill is of its contents. Agents run its programs only if they are executable.
-    let programs = programs(&live.folder.snapshot(commit).join(skill));
+    let programs = Material::list(&live.folder.snapshot(commit).join(skill)).programs();
     let lines: Vec<String> = parts.chain([around, programs]).collect();
     digest(lines.concat().as_bytes())
 }
