@@ -45,7 +45,7 @@ impl Stamp {
 pub struct Stamps(BTreeMap<PathBuf, Stamp>);
 
 impl Stamps {
-    /// Those of the files in `places`, which are directories and files, without what is in directories that `is_skipped`.
+    /// Those of the files in `places`, which are directories and files. Skips paths for which `is_skipped` is true.
     pub fn of(places: &BTreeSet<PathBuf>, is_skipped: impl Fn(&Path) -> bool) -> Self {
         let mut stamps = BTreeMap::new();
         for place in places {

@@ -2,9 +2,9 @@
 //!
 //! [`plan`] lists the trials. [`ready`] finds what keeps them from beginning. [`opening`] creates the run's directory, takes
 //! its lock and copies the skills. [`scheduler`] runs trials at the same time, as fast as `pace` and `budget` allow.
-//! [`trial`] gets each to its outcome: `measure` prepares a trial environment, `agent_run` runs the agent in it (until the trial is `settled`, if that is enough), [`regrade`]
-//! grades the evidence with the built-in checks and [`own_check`], and `judge` asks the judge. A recording only needs
-//! [`regrade`].
+//! [`trial`] gets each to its outcome: `measure` prepares a trial environment, `agent_run` runs the agent in it until its
+//! end, or until the trial is `settled`, [`regrade`] grades the evidence with the built-in checks and [`own_check`], and
+//! `judge` asks the judge. A recording only needs [`regrade`].
 //!
 //! A comparison has a [`pairing`] of cases, and perhaps a [`skill_version`] for a side. [`pairs`] runs a trial of each side
 //! at a time until [`decide`](crate::decide) has an answer. [`kept`] are trials of earlier comparisons.

@@ -79,7 +79,7 @@ pub fn diagnosis(run: &RunContext, slug: &str, limit: TrialLimit) -> Result<Vari
     let forced = forced_mode(&base, &run.settings);
     let (mut entries, mut left_out, mut any_judged) = (Vec::new(), Vec::new(), false);
     for planned in &positive {
-        let case = planned.found.case().map_err(|problems| diagnostics::render(problems, Paint::Plain))?;
+        let case = read(planned)?;
         if calls_skill(&case.prompt, skill) {
             left_out.push((planned.case_in_mode().compared_as(false), "its prompt calls the skill".to_owned()));
             continue;
@@ -138,7 +138,7 @@ pub fn models(
     }
     let mut entries = Vec::new();
     for planned in &cases {
-        planned.found.case().map_err(|problems| diagnostics::render(problems, Paint::Plain))?;
+        read(planned)?;
         entries
             .extend(in_modes.iter().map(|mode| TestCase { found: Arc::clone(&planned.found), mode: Arc::clone(mode) }));
     }
@@ -154,10 +154,15 @@ fn of(entries: Vec<TestCase>, record: VariantRun) -> VariantPlan {
     VariantPlan { plan: RunPlan { entries }, record }
 }
 
+/// The case of a planned trial; an error if it cannot be read.
+fn read(planned: &TestCase) -> Result<&Case, String> {
+    planned.found.case().map_err(|problems| diagnostics::render(problems, Paint::Plain))
+}
+
 fn positive_cases(run: &RunContext) -> Result<Vec<TestCase>, String> {
     let mut positive = Vec::new();
     for PlannedCase { planned, .. } in &run.plan.entries {
-        let case = planned.found.case().map_err(|problems| diagnostics::render(problems, Paint::Plain))?;
+        let case = read(planned)?;
         if case.should_trigger {
             positive.push(planned.clone());
         }
@@ -205,7 +210,7 @@ fn check_mode(skill: &Skill, mode: &Mode) -> Result<(), String> {
     }
     if skill.user_only && profile.hides_user_only {
         return Err(format!(
-            "only users may call `{}` in {}: no description leads the model to it",
+            "only users may call `{}` in {}, so its description is not shown to the model: choose a mode of another agent with --mode",
             skill.name, profile.name
         ));
     }

@@ -13,7 +13,7 @@ use crate::settings::{Problems, Settings};
 const MAX_AGE_DAYS: i64 = 7;
 
 /// How many similar skills run if a description changed.
-const NEIGHBORS: i64 = 2;
+const NEIGHBORS: usize = 2;
 
 /// What a gate does if its command line does not say.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +42,7 @@ impl Default for GateSettings {
             plan: ComparePlan::Quick,
             max_trials: None,
             max_age: days(MAX_AGE_DAYS),
-            neighbors: usize::try_from(NEIGHBORS).unwrap_or_default(),
+            neighbors: NEIGHBORS,
             max_cost_usd: None,
             require_recordings: None,
         }

@@ -20,10 +20,10 @@ pub(super) fn price(model: &str) -> Option<Price> {
         digits == 8 && end.chars().all(|c| c.is_ascii_digit() || c == '-')
     };
     let is_named = |name: &str| {
-        let end = model.strip_prefix(name)?;
-        (end.is_empty() || end.strip_prefix('-').is_some_and(is_date)).then_some(())
+        let end = model.strip_prefix(name);
+        end.is_some_and(|end| end.is_empty() || end.strip_prefix('-').is_some_and(is_date))
     };
-    let (_, [input, cached_input, output]) = *models().find(|(name, _)| is_named(name).is_some())?;
+    let (_, [input, cached_input, output]) = *models().find(|(name, _)| is_named(name))?;
     Some(Price { input, cached_input, output })
 }
 

@@ -97,7 +97,7 @@ impl KeptTrials {
         sub_folders(&self.folder).into_iter().map(|key| (key.clone(), self.read(&key))).collect()
     }
 
-    /// The trials under `key` in the order in which they started. Ignores damaged lines and lines that are not kept trials.
+    /// The trials under `key` in the order in which they started. Warns of those that are damaged.
     fn read(&self, key: &str) -> Vec<KeptTrial> {
         let of_key = self.folder.join(key);
         let names = sub_folders(&of_key).into_iter().filter(|name| !name.starts_with(NEW));
