@@ -74,6 +74,12 @@ impl SkillVersion {
         // Apart, since a directory of cases may also have skills.
         let folders = file_formats().filter_map(|(_, files)| files.path.split('<').next()).map(PathBuf::from);
         let cases = read(&folders.collect::<Vec<_>>())?.1.cases;
+        let schema = |found: &Arc<FoundCase>| Some(found.case().ok()?.output_schema.as_ref()?.as_path().to_path_buf());
+        let schemas: Vec<PathBuf> = cases.iter().filter_map(schema).collect();
+        // No part at all would be the whole commit.
+        if !schemas.is_empty() {
+            read(&schemas)?;
+        }
         check_complete(&exported, &catalog, folder.path())?;
         let root = exported.folder;
         Ok(Self { commit: commit.to_owned(), catalog, cases, settings: text, root, _folder: folder })

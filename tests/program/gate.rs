@@ -445,6 +445,24 @@ fn what_else_changed_is_named_with_its_consequence() {
 }
 
 #[test]
+fn a_schema_outside_of_the_cases_is_a_change_only_if_its_text_differs() {
+    let stub = recorded(1);
+    let schema = stub.root().join("shapes/answer.json");
+    fs::create_dir(stub.root().join("shapes")).expect("a directory");
+    fs::write(&schema, "{\"type\": \"object\"}").expect("a schema");
+    let cases = "id,should_trigger,prompt,output_schema\nc0,false,Prompt 0,shapes/answer.json\n";
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), cases).expect("cases");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "a schema"]);
+    edit(&stub, "Be brief.");
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.code == 0 && !dry.stdout.contains("prompts changed"), "{}{}", dry.stdout, dry.stderr);
+    fs::write(&schema, "{\"type\": \"array\"}").expect("a schema");
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.stdout.contains("prompts changed: tidy/c0; "), "{}{}", dry.stdout, dry.stderr);
+}
+
+#[test]
 fn the_command_of_the_comment_is_safe_for_any_name_of_a_tag() {
     let stub = recorded(1);
     let name = "v1`;touch${IFS}x;#";
