@@ -217,8 +217,7 @@ pub fn changed(case: &CaseChange) -> Option<String> {
 
 /// How sure it is that a case moved; `None` if the results of the comparison already say that cases moved this way.
 pub fn certainty(case: &CaseChange, comparison: &Comparison) -> Option<String> {
-    let moved: &[CompareResult] =
-        if case.difference() < 0.0 { &[CompareResult::Broke, CompareResult::Worse] } else { &[CompareResult::Better] };
+    let moved: &[CompareResult] = if case.difference() < 0.0 { &CompareResult::HARM } else { &[CompareResult::Better] };
     let is_said = moved.iter().any(|result| comparison.results.contains(result));
     changed(case).or_else(|| (!is_said).then(|| "may be noise".to_owned()))
 }

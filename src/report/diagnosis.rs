@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::report::compared::signed;
+use crate::report::diagnostics::counted;
 use crate::report::paint::{Paint, Tone};
 use crate::report::rate::{fraction, points, share};
 use crate::report::table::dollars;
@@ -162,10 +163,12 @@ pub fn bar(interval: Interval) -> String {
     let cells = f64::from(BAR);
     let cell = |at: u8| {
         let middle = (f64::from(at) + 0.5) / cells;
-        match middle {
-            middle if middle <= interval.low => '█',
-            middle if middle <= interval.high => '▒',
-            _ => '·',
+        if middle <= interval.low {
+            '█'
+        } else if middle <= interval.high {
+            '▒'
+        } else {
+            '·'
         }
     };
     (0..BAR).map(cell).collect()
@@ -173,11 +176,8 @@ pub fn bar(interval: Interval) -> String {
 
 /// What the trials of a run of variants took.
 pub fn spending(spent: &VariantSpending) -> String {
-    let trials = if spent.trials < spent.planned {
-        format!("{} of {} trials", spent.trials, spent.planned)
-    } else {
-        format!("{} trials", spent.trials)
-    };
+    let planned = counted(spent.planned, "trial");
+    let trials = if spent.trials < spent.planned { format!("{} of {planned}", spent.trials) } else { planned };
     let cost = spent.cost_usd.map(dollars);
     let tokens = spent.tokens.map(|tokens| format!("{tokens} tokens"));
     std::iter::once(trials).chain(cost).chain(tokens).collect::<Vec<_>>().join(", ")

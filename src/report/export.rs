@@ -25,13 +25,13 @@ impl ChangeLocations {
         self.cases.get(case)
     }
 
-    /// What a change of skills did to a case: in its own skill, else in the only skill that changed.
+    /// What may have changed the results of a case: its own skill if that changed, else the only changed skill, else the case.
     pub fn of_change(&self, case: &str) -> Option<&FileLine> {
         let own = case.split_once('/').and_then(|(skill, _)| self.skills.get(skill));
         own.or_else(|| self.only_skill()).or_else(|| self.of_case(case))
     }
 
-    /// The skill that changed, if it is one.
+    /// The changed skill, if there is exactly one.
     pub fn only_skill(&self) -> Option<&FileLine> {
         self.skills.values().next().filter(|_| self.skills.len() == 1)
     }

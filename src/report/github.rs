@@ -27,7 +27,7 @@ pub static EXPORT: Export = Export {
 enum AnnotationLevel {
     /// A reason why the job fails.
     Error,
-    /// The job does not fail by it.
+    /// The job does not fail because of it.
     Warning,
     Notice,
 }
@@ -50,7 +50,7 @@ impl AnnotationLevel {
 /// An annotation of each case that did not pass.
 fn annotations(results: &Results<'_>) -> String {
     let (summary, locations) = (results.summary, (results.locations)());
-    // Without any trial, a command fails for want of recordings.
+    // Without any trial, a command fails because recordings are missing.
     let needs_recordings = results.needs_recordings || summary.total.ended() == 0;
     let mut text = String::new();
     for (case, counts) in summary.cases.iter().filter(|(_, counts)| counts.verdict() != Some(Verdict::Pass)) {
@@ -61,7 +61,7 @@ fn annotations(results: &Results<'_>) -> String {
     text
 }
 
-/// The result of a comparison, and a line for each broken case that it names. `fails` says whether the job fails by it.
+/// The result of a comparison, and a line for each broken case that it names. `fails` says whether the job fails because of it.
 pub fn comparison(compared: &ComparisonResults, fails: bool, locations: &ChangeLocations) -> String {
     let level = AnnotationLevel::of_job(fails);
     let mut text = annotation(level, locations.only_skill(), &compared::sentence(compared, Paint::Plain));

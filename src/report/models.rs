@@ -70,7 +70,7 @@ fn notes(text: &mut String, compared: &ModelComparison) {
     };
     for model in compared.models.iter().filter(|model| model.not_measured > 0) {
         let name = safe::line(&model.model);
-        let _ = writeln!(text, "{name}: {} trials were not measured, and are not counted", model.not_measured);
+        let _ = writeln!(text, "{name}: {} of its trials not measured, and not counted", model.not_measured);
     }
     if !compared.not_counted.is_empty() {
         let cases = compared.not_counted.join(", ");

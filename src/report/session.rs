@@ -138,7 +138,7 @@ fn metrics(text: &mut String, metrics: &Metrics) {
         line("tokens read", format!("{least}{} ({cached})", usage.input_tokens));
         line("tokens written", format!("{least}{} ({} reasoning)", usage.output_tokens, usage.reasoning_output_tokens));
         if let Some(cost) = usage.cost_usd {
-            line("cost", format!("${cost:.4}"));
+            line("cost", format!("{least}${cost:.4}"));
         }
     }
     if let Some(first) = metrics.first_input_tokens {

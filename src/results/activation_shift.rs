@@ -39,9 +39,7 @@ impl TriggeredTrials {
             *case.replaced_by.entry(activated).or_default() += trials;
         }
     }
-}
 
-impl TriggeredTrials {
     /// The cases that expect their skill, with the trials in which it activated.
     pub fn rates(&self) -> impl Iterator<Item = (&String, Rate)> {
         self.cases.iter().map(|(name, case)| (name, case.rate))

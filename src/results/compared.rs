@@ -6,6 +6,7 @@ use crate::decide::plan::ComparePlan;
 use crate::decide::{Comparison, Rule, fixed};
 use crate::grade::checks::GENERAL;
 use crate::results::activation_shift::ActivationShift;
+use crate::results::is_default;
 use crate::results::side_results::{CaseUsage, SideResults};
 use crate::stats::amounts::{self, Ratio};
 use crate::stats::proportion::Rate;
@@ -61,15 +62,10 @@ pub struct ComparisonResults {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<ReusedTrials>,
     /// How many trials ended as soon as their verdict was settled.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub settled: u64,
     /// Why answers are not a model's own.
     pub scripted: Vec<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// What one side takes by what the other takes; none where no case told it in both.

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::decide::threshold::{ThresholdSide, standing};
 use crate::grade::share::TrialTally;
+use crate::results::is_default;
 use crate::results::share::{self, CaseShare};
 use crate::results::triggering::Confusion;
 use crate::settings::{EffectiveRepetition, Isolation};
@@ -107,7 +108,7 @@ pub struct TrialCounts {
     /// Trials whose judge gave no usable answer.
     pub unscored: usize,
     /// Trials that ended as soon as their verdict was settled: their times and tokens are lower bounds.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub settled: usize,
     /// The sum of the agents' wall times in milliseconds.
     pub duration_ms: u64,
@@ -144,11 +145,6 @@ pub struct CaseCounts {
     /// Trials that were not run, by reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub not_run: BTreeMap<String, usize>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 impl TrialCounts {

@@ -74,7 +74,20 @@ pub fn title(overview: &Overview<'_>) -> String {
     format!("{}: {}", overview.summary.runs.join(", "), answer(overview).0)
 }
 
-/// The answer, and what more its sentence says.
+/// The color of the answer of a comparison.
+fn answer_class(compared: &ComparisonResults) -> &'static str {
+    const GOOD: [CompareResult; 3] = [CompareResult::Better, CompareResult::NoWorse, CompareResult::NoHarmSeen];
+    let results = &compared.comparison.results;
+    if results.iter().any(|result| CompareResult::HARM.contains(result)) {
+        "fail"
+    } else if results.iter().any(|result| GOOD.contains(result)) {
+        "pass"
+    } else {
+        "open"
+    }
+}
+
+/// The answer, and the rest of its sentence.
 fn answer(overview: &Overview<'_>) -> (String, String) {
     let Some(compared) = overview.compared else { return (headline(overview.summary), String::new()) };
     let sentence = sentence(compared, Paint::Plain);
@@ -100,13 +113,7 @@ fn head(html: &mut String, overview: &Overview<'_>) {
     facts.extend(overview.agents.iter().cloned());
     let facts: Vec<String> = facts.iter().map(|fact| format!("<span>{}</span>", escape::text(fact))).collect();
     let (answer, more) = answer(overview);
-    let has = |bad| overview.compared.is_some_and(|compared| compared.comparison.results.contains(&bad));
-    let class = match () {
-        () if overview.compared.is_none() => "rate",
-        () if has(CompareResult::Broke) || has(CompareResult::Worse) => "fail",
-        () if has(CompareResult::Better) || has(CompareResult::NoWorse) || has(CompareResult::NoHarmSeen) => "pass",
-        () => "open",
-    };
+    let class = overview.compared.map_or("rate", answer_class);
     let _ = writeln!(
         html,
         "<a class=\"skip\" href=\"#trials\">Skip to the trials</a>\n<header>\n<p class=\"facts\">{}</p>\n\

@@ -1,5 +1,5 @@
-//! An agent's Markdown as a tree from which the page makes elements. It has no markup and no images, and nothing to click:
-//! an address is text.
+//! An agent's Markdown as a tree from which the page makes elements. The tree has no markup, no images and no links: an
+//! address is text.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use serde_json::{Value, json};
