@@ -35,18 +35,22 @@ pub struct InitArgs {
     yes: bool,
 }
 
+const NOT_RELEASED: &str = "if crates.io does not have skill-evals yet:";
+
 pub fn init(args: &InitArgs) -> CliResult {
     let root = std::path::absolute(args.root.as_deref().unwrap_or(Path::new(".")))?;
     if !root.is_dir() {
         return Err(super::not_found(format!("{} is not a directory", root.display())).into());
     }
     let source = args.source()?;
-    let release_note = "if crates.io does not have skill-evals yet: begin with --path DIR or --git URL";
     if let Some(service) = args.ci {
         print_steps(ci::init_ci(&root, service, &source)?)?;
         writeln!(text_stdout(), "\nnext: {}", service.next())?;
         if source == CrateSource::Release {
-            writeln!(text_stdout(), "{release_note}")?;
+            writeln!(
+                text_stdout(),
+                "{NOT_RELEASED} delete what was written, then run this again with --git URL or --path DIR"
+            )?;
         }
         return Ok(Exit::Clean);
     }
@@ -58,7 +62,7 @@ pub fn init(args: &InitArgs) -> CliResult {
     let mut out = text_stdout();
     writeln!(out, "\nnext: cargo test {}; with SKILL_EVALS_LIVE=1 it runs the agents", made.cargo)?;
     if source == CrateSource::Release {
-        writeln!(out, "{release_note}")?;
+        writeln!(out, "{NOT_RELEASED} begin with --path DIR or --git URL")?;
     }
     Ok(Exit::Clean)
 }

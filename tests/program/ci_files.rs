@@ -47,7 +47,7 @@ fn a_users_file_is_left_alone() {
         gitlab.stdout
     );
     let github = fixture.run(&["init", "--ci", "github", "--yes"]);
-    assert!(github.stdout.starts_with(&format!("{WORKFLOW}: is there already and was left alone; delete it first")));
+    assert!(github.stdout.starts_with(&format!("{WORKFLOW}: is there already and was left alone; it differs")));
     assert_eq!(read(&fixture, ".gitlab-ci.yml"), "test: {script: ['true']}\n");
     assert_eq!(read(&fixture, WORKFLOW), "name: mine\n");
     let again = fixture.run(&["init", "--ci", "gitlab"]);

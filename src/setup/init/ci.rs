@@ -22,7 +22,7 @@ words! {
 /// A file from the root of the repository: its path, its content, and what to do if there is another one.
 type CiFile = (&'static str, &'static str, &'static str);
 
-const DELETE_FIRST: &str = "delete it first to get today's";
+const DELETE_FIRST: &str = "it differs from what this command writes: delete it first to replace it";
 
 const GITHUB: [CiFile; 2] = [
     (".github/workflows/skill-evals.yml", include_str!("ci/github.yml"), DELETE_FIRST),
