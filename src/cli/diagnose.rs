@@ -26,7 +26,8 @@ const HELP: &str = "It runs the skill's positive cases in four variants:
   forced  the prompt calls the skill, in the agent's own form
   routed  all skills are offered, and the model decides
   alone   only this skill is offered
-Forced against none is what the body is worth. Cases without a check of the outcome run only routed and alone.
+Forced against none is what the body is worth. Cases without a check of the
+outcome run only routed and alone.
 
 Exit codes:
   0    no loss is shown, and the body is shown to help
@@ -69,7 +70,7 @@ pub fn diagnose(args: &DiagnoseArgs) -> CliResult {
         return args.show(&run);
     }
     let (chosen, earlier) = if args.start.resume {
-        let (chosen, earlier) = variants::earlier(&args.start, "diagnose")?;
+        let (chosen, earlier) = variants::earlier(&repository.root, &settings, "diagnose")?;
         (chosen, Some(earlier))
     } else {
         (args.chosen(), None)
@@ -87,6 +88,13 @@ pub fn diagnose(args: &DiagnoseArgs) -> CliResult {
         (None, None) => TrialLimit::Usual,
     };
     let run = start::planned(repository, settings, catalog, chosen)?;
+    if run.plan.is_empty() && !args.case.is_empty() {
+        return Err(format!(
+            "--case {}: not a case of `{skill}`; name one of its positive cases",
+            args.case.join(", ")
+        )
+        .into());
+    }
     let planned = plan::diagnosis(&run, &skill, limit)?;
     match variants::run(&args.start, run, planned, args.json)? {
         VariantOutcome::Exit(exit) => Ok(exit),
@@ -111,9 +119,9 @@ impl DiagnoseArgs {
             ("--mode", self.mode.is_some()),
             ("--model", self.model.is_some()),
             ("--max-trials", self.max_trials.is_some()),
-            ("--dry-run", self.start.dry_run),
         ];
-        if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
+        let given = given.into_iter().find_map(|(name, given)| given.then(|| name.to_owned()));
+        if let Some(option) = given.or(self.start.first_of_a_run()) {
             return Err(format!("{option}: {} is stored, no agent is started; leave it out", run.id()).into());
         }
         self.print(run)

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use skill_evals::process::interrupt;
 use skill_evals::results::summary::{BAD_CASE, NOT_OPENED, NOT_RECORDED, STALE, Summary, UNREADABLE};
 use skill_evals::trial::outcome::Verdict;
 
@@ -51,6 +52,16 @@ impl Exit {
             }
         }
         exit
+    }
+
+    /// The exit code of a comparison that ran trials, by that of its result.
+    pub fn of_live(self, ended_early: bool) -> Self {
+        match self {
+            _ if interrupt::raised() => Self::Interrupted,
+            // Trials that a limit or an error prevented may be measured next time.
+            Self::Undecided if ended_early => Self::Infrastructure,
+            exit => exit,
+        }
     }
 
     pub fn of_verdict(verdict: Verdict) -> Self {

@@ -17,7 +17,7 @@ use crate::cli::github::add_to_page;
 use crate::cli::output::{stderr, stdout, text_stdout};
 use skill_evals::agent;
 use skill_evals::cases::catalog::Catalog;
-use skill_evals::cases::repository::{Layout, Repository, Scope};
+use skill_evals::cases::repository::Repository;
 use skill_evals::decide::plan::ComparePlan;
 use skill_evals::decide::result::CompareResult;
 use skill_evals::decide::{MARGIN, Rule};
@@ -31,8 +31,8 @@ use skill_evals::run::changed_skills::changed_skills;
 use skill_evals::run::other_changes::other_changes;
 use skill_evals::run::scheduler;
 use skill_evals::run::skill_version::SkillVersion;
-use skill_evals::settings::{GateSettings, Settings, Stop, load};
-use skill_evals::store;
+use skill_evals::settings::{GateSettings, Settings, Stop};
+use skill_evals::store::{self, RunFolder};
 use skill_evals::text::diagnostic::Diagnostic;
 use skill_evals::text::safe;
 use skill_evals::trial::run_record::RunChoices;
@@ -42,18 +42,20 @@ const PAGE: &str = "gate.md";
 const JUNIT: &str = "junit.xml";
 const REPORT: &str = "report.html";
 
-const HELP: &str =
-    "The gate lints, replays recordings, finds the skills that differ from the base, and compares their cases
-with the base by running them. If a description changed, it also compares the positive cases of the skills with the most
-similar descriptions. It writes gate.md (a comment for a pull request), junit.xml and
-report.html. [gate] in evals/evals.toml has the same
-options, and `max_cost_usd` and `require_recordings` of its own.
+const HELP: &str = "The gate lints, replays recordings, finds the skills that differ from the base,
+and runs their cases with both versions. If a description changed, it also
+compares the positive cases of the skills with the most similar descriptions.
+It writes gate.md (a comment for a pull request), junit.xml and report.html.
+[gate] in evals/evals.toml has the same options, and `max_cost_usd` and
+`require_recordings` of its own.
 
 Exit codes:
   0    passed
-  1    failed: an error of lint, a recorded case that fails, or a result of --fail-on in the comparison
+  1    failed: an error of lint, a recorded case that fails, or a result of
+       --fail-on in the comparison
   2    could not run
-  3    not measured: a case was not measured on both sides, the comparison ended early, or a required recording is missing or stale
+  3    not measured: a case was not measured on both sides, the comparison ended
+       early, or a required recording is missing or stale
   4    undecided: with `--plan until-decided`, the trials do not tell
   130  interrupted";
 
@@ -127,11 +129,12 @@ pub fn gate(mut args: GateArgs) -> CliResult {
         results.ended_early = live.ended_early;
         results.compared = Some(live.compared);
         results.run = live.folder.is_some().then_some(live.took);
-        folder = live.folder;
+        // Nothing is reported of a run that was interrupted before its first trial ended.
+        folder = live.folder.filter(|run| RunFolder::at(run).progress().is_ok_and(|run| !run.records.is_empty()));
     }
     write_report(&root, folder.as_deref(), &out.join(REPORT))?;
     print(&results, args.markdown, &out)?;
-    annotate(&results, &root, &commit, args.markdown)?;
+    annotate(&results, &args, &commit)?;
     Ok(match results.answer() {
         _ if interrupt::raised() => Exit::Interrupted,
         GateAnswer::Passed => Exit::Clean,
@@ -155,11 +158,10 @@ fn found(
     let is_head = head.as_ref().is_some_and(|head| *head == version.commit);
     let commit = head.map(|head| {
         let short = head.get(..12).unwrap_or(&head);
-        let of_head = SkillVersion::or_empty(root, &head, settings);
-        let is_same = |head: &SkillVersion| {
-            changed_skills(head, root, catalog).is_empty() && other_changes(head, root, catalog).is_empty()
-        };
-        let more = if of_head.is_ok_and(|head| !is_same(&head)) { " and uncommitted changes" } else { "" };
+        let is_changed = SkillVersion::or_empty(root, &head, settings).is_ok_and(|head| {
+            !changed_skills(&head, root, catalog).is_empty() || !other_changes(&head, root, catalog).is_empty()
+        });
+        let more = if is_changed { " and uncommitted changes" } else { "" };
         format!("{short}{more}")
     });
     GateResults {
@@ -210,13 +212,12 @@ fn write_report(root: &Path, run: Option<&Path>, output: &Path) -> CliResultOf<(
 }
 
 /// In GitHub Actions, prints the reasons as annotations, unless the output is the comment.
-fn annotate(results: &GateResults, root: &Path, commit: &str, markdown: bool) -> CliResultOf<()> {
-    if markdown || std::env::var_os("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
+fn annotate(results: &GateResults, args: &GateArgs, commit: &str) -> CliResultOf<()> {
+    if args.markdown || std::env::var_os("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
         return Ok(());
     }
-    let settings = load::read_file(root)?;
-    let catalog = Repository { root: root.to_path_buf() }.catalog(Layout::of(&settings), Scope::All);
-    let text = github::gate(results, &change_locations(root, &catalog, Some(commit)));
+    let (repository, _, catalog) = args.start.repository.read_quietly()?;
+    let text = github::gate(results, &change_locations(&repository.root, &catalog, Some(commit)));
     Ok(stdout().write_all(text.as_bytes())?)
 }
 

@@ -16,12 +16,13 @@ use skill_evals::text::safe;
 /// Maximum number of missing trials to name.
 const MAX_MISSING: usize = 20;
 
-const HELP: &str =
-    "The merged run is a stored run like any other. Merging again makes it again, with what the shards have then.
+const HELP: &str = "The merged run is a stored run like any other. Merging again replaces it with
+what the shards have by then.
 
 Exit codes:
   0    merged; every planned trial has a result, whatever it is
-  2    could not merge: not shards of one run, a shard twice, different skills, cases, checks or options
+  2    could not merge: not shards of one run, a shard twice, or different
+       skills, cases, checks or options
   3    merged, but planned trials have no result";
 
 #[derive(Args)]

@@ -35,7 +35,7 @@ pub struct CleanArgs {
 
 pub fn stop(args: &StopArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    for run in named_runs::open_all(&root, std::slice::from_ref(&args.run_id))? {
+    for run in named_runs::open_id(&root, &args.run_id)? {
         stop_run(&run)?;
     }
     Ok(Exit::Clean)

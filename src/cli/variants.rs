@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::start::{self, StartArgs};
@@ -9,13 +10,13 @@ use super::{CliResult, CliResultOf, print_json};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, stdout, text_stdout};
 use crate::cli::terminal::Terminal;
-use skill_evals::process::interrupt;
 use skill_evals::report::diagnostics::counted;
 use skill_evals::report::estimate as words;
 use skill_evals::results::estimate;
 use skill_evals::run::context::RunContext;
 use skill_evals::run::variants::VariantPlan;
 use skill_evals::run::{history, scheduler};
+use skill_evals::settings::Settings;
 use skill_evals::store::RunFolder;
 use skill_evals::text::safe;
 use skill_evals::trial::id::{CaseInMode, TrialId};
@@ -45,19 +46,13 @@ impl MeasuredRun {
         if prints {
             writeln!(stdout(), "{}", self.folder.path().display())?;
         }
-        Ok(match exit {
-            _ if interrupt::raised() => Exit::Interrupted,
-            // What a limit or a fault kept from being measured may be measured next time.
-            Exit::Undecided if self.ended_early.is_some() => Exit::Infrastructure,
-            exit => exit,
-        })
+        Ok(exit.of_live(self.ended_early.is_some()))
     }
 }
 
-/// The choices and the variants of the run to resume.
-pub fn earlier(start: &StartArgs, command: &str) -> CliResultOf<(RunChoices, VariantRun)> {
-    let (repository, settings, _) = start.read()?;
-    let folder = start::to_resume(&repository.root, &settings)?;
+/// The choices and the variants of the run to resume, which `command` has to resume.
+pub fn earlier(root: &Path, settings: &Settings, command: &str) -> CliResultOf<(RunChoices, VariantRun)> {
+    let folder = start::to_resume(root, settings)?;
     let id = folder.id();
     match folder.run_record()? {
         Some(record) if record.command() != command => {

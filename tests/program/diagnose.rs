@@ -200,6 +200,7 @@ fn what_cannot_be_diagnosed_is_refused_with_the_reason() {
         (&["tid"], "unknown skill `tid`; did you mean `tidy`?"),
         (&["tidy", "--max-trials", "39"], "takes 40 trials: raise --max-trials"),
         (&["tidy", "--case", "no"], "has no positive case"),
+        (&["other", "--case", "tidy/c1"], "--case tidy/c1: not a case of `other`; name one of its positive cases"),
     ] {
         let ran = stub.run(&[&["diagnose"], args].concat());
         assert!(ran.code == 2 && ran.stderr.contains(why), "{args:?} {}{}", ran.stdout, ran.stderr);

@@ -3,7 +3,9 @@
 use std::fs;
 
 use crate::compare::{BY_SKILL, break_skill, git, repository};
-use crate::support::stub::{ACTIVATES, Stub};
+use crate::support::live::wait_until;
+use crate::support::stub::{ACTIVATES, Stub, signal};
+use nix::sys::signal::Signal;
 
 const ALLOWED: &str = "[lint]\nallow = [{ rule = \"no-positive\", reason = \"the agent activates nothing\" }]\n";
 
@@ -194,6 +196,18 @@ fn a_gate_that_does_not_finish_leaves_no_page_of_an_earlier_one() {
     assert!(page(&stub).contains("passed"));
     assert_eq!(stub.run(&["gate", "mian"]).code, 2);
     assert!(page(&stub).contains("## skill-evals: not measured\n\nThe gate did not finish."), "{}", page(&stub));
+}
+
+#[test]
+fn a_gate_that_is_interrupted_before_its_first_trial_ends_says_so_and_exits_with_130() {
+    let stub = repository(1, "sleep 600");
+    stub.settings(ALLOWED);
+    let gate = stub.start(&["gate", "main"]);
+    wait_until("a trial", || !stub.starts().is_empty());
+    signal(&gate, Signal::SIGINT);
+    let output = gate.wait_with_output().expect("an end");
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(page(&stub).contains("it ended early: the run was interrupted; run the gate again"), "{}", page(&stub));
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn settings(line: &str) -> Fixture {
 /// What is typed, the exit code, and the words of the answer.
 type Mistake = (&'static [&'static str], i32, &'static [&'static str]);
 
-const MISTAKES: [Mistake; 79] = [
+const MISTAKES: [Mistake; 80] = [
     // Commands.
     (&["test"], 2, &["unrecognized subcommand 'test'", "'run'"]),
     (&["eval"], 2, &["'run'"]),
@@ -102,6 +102,7 @@ const MISTAKES: [Mistake; 79] = [
     (&["report", "nightly"], 2, &["unknown run `nightly`"]),
     (&["record", "nightly"], 2, &["unknown run `nightly`"]),
     (&["stop", "nightly"], 2, &["unknown run `nightly`"]),
+    (&["stop", "artifacts/skill-evals/nightly"], 2, &["the run id \"artifacts/skill-evals/nightly\""]),
     (&["generate", "--skill", "pfd"], 2, &["unknown skill `pfd`; did you mean `pdf`?"]),
     (&["completions", "csh"], 2, &["bash, elvish, fish, powershell, zsh"]),
     // What is left out.

@@ -15,7 +15,6 @@ use crate::cli::{CliResult, CliResultOf, select, start};
 use skill_evals::cases::test_case::TestCase;
 use skill_evals::decide::Rule;
 use skill_evals::decide::plan::{self as power, ComparePlan, PairDesign, PlanPromise};
-use skill_evals::process::interrupt;
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
 use skill_evals::results::compared::{self, ComparisonResults};
@@ -51,8 +50,6 @@ pub struct LiveComparison {
     pub ended_early: Option<String>,
     /// What it took, and why cases failed.
     pub took: ComparedRun,
-    /// What could not be written.
-    warnings: Vec<String>,
 }
 
 /// Compares by running trials: `sides`, or those of the run to resume.
@@ -73,16 +70,10 @@ impl LiveComparison {
         if let Some(note) = &self.ended_early {
             writeln!(stderr(), "{}", safe::line(note))?;
         }
-        start::warn_of(self.warnings)?;
         if let Some(folder) = folder {
             writeln!(stdout(), "{}", folder.display())?;
         }
-        Ok(match exit {
-            _ if interrupt::raised() => Exit::Interrupted,
-            // What a limit or a fault kept from being measured may be measured next time.
-            Exit::Undecided if self.ended_early.is_some() => Exit::Infrastructure,
-            exit => exit,
-        })
+        Ok(exit.of_live(self.ended_early.is_some()))
     }
 }
 
@@ -153,13 +144,7 @@ fn unchanged(
         return print_plan(pairing, sides.plan, None, &request.rule, &nothing).map(LiveOutcome::Exit);
     }
     let compared = compared::unchanged((sides.baseline.label, sides.candidate.label), request.rule);
-    let nothing_ran = LiveComparison {
-        compared,
-        folder: None,
-        ended_early: None,
-        took: ComparedRun::default(),
-        warnings: Vec::new(),
-    };
+    let nothing_ran = LiveComparison { compared, folder: None, ended_early: None, took: ComparedRun::default() };
     Ok(LiveOutcome::Compared(Box::new(nothing_ran)))
 }
 
@@ -181,7 +166,7 @@ fn execute(
     let closed = run.close().map_err(|error| error.to_string());
     let compared = stored_comparison::compared(&live.folder, sides, &state)?;
     let written = live.folder.write_comparison(&compared).map_err(|error| error.to_string());
-    let warnings = [closed.err(), written.err(), run.ledger_trouble()].into_iter().flatten().collect();
+    start::warn_of([closed.err(), written.err(), run.ledger_trouble()].into_iter().flatten())?;
     if let Err(error) = kept::keep(run) {
         writeln!(stderr(), "warning: {}; these trials are not kept", safe::line(&error.to_string()))?;
     }
@@ -190,7 +175,7 @@ fn execute(
     }
     let folder = Some(live.folder.path().to_path_buf());
     let took = took(run, live.folder.id(), pairing, began.elapsed());
-    Ok(LiveComparison { compared, folder, ended_early: ended_early(&stopped, run, live.folder.id()), took, warnings })
+    Ok(LiveComparison { compared, folder, ended_early: ended_early(&stopped, run, live.folder.id()), took })
 }
 
 /// What the run took, and why cases failed with the candidate.
@@ -217,7 +202,7 @@ fn took(run: &RunContext, id: &str, pairing: &Pairing, time: Duration) -> Compar
 
 /// Why a comparison ended before its plan was done, and what to do; `None` if its plan is done.
 fn ended_early(stopped: &PairsStopped, run: &RunContext, id: &str) -> Option<String> {
-    // A gate takes no run up again, but uses what it kept.
+    // A gate does not resume a run, but uses the trials that it kept.
     let next = match &run.kept {
         Some(_) => "run the gate again: it uses the trials of the base that were measured".to_owned(),
         None => format!("to resume: skill-evals compare --resume --run-id {id}"),

@@ -217,13 +217,10 @@ impl CompareArgs {
         let given = [
             ("--max-trials", self.max_trials.is_some()),
             ("--plan", self.plan.is_some()),
-            ("--run-id", self.start.run_id.is_some()),
-            ("--dry-run", self.start.dry_run),
-            ("--background", self.start.background),
             ("--baseline and --candidate with more than mode=", of_sides),
         ];
         let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
-        match self.start.limits.first_given().or(self.select.first_of_a_run().or(given).map(str::to_owned)) {
+        match self.start.first_of_a_run().or(self.select.first_of_a_run().or(given).map(str::to_owned)) {
             Some(option) => Err(format!("{option}: these trials are stored, no agent is started; leave it out")),
             None => Ok(()),
         }

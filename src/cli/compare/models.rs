@@ -24,7 +24,8 @@ pub fn compare(args: &CompareArgs) -> CliResult {
     let (mut models, mut rule) = (args.models.clone(), (rule.margin.unwrap_or_default(), rule.alpha));
     let mut limit = args.max_trials.map_or(TrialLimit::Usual, TrialLimit::AtMost);
     if args.start.resume {
-        let (earlier, VariantRun { question, variants, rounds, .. }) = variants::earlier(&args.start, "compare")?;
+        let (earlier, VariantRun { question, variants, rounds, .. }) =
+            variants::earlier(&repository.root, &settings, "compare")?;
         chosen = chosen.or(earlier);
         models = variants.into_iter().map(|variant| variant.name).collect();
         limit = TrialLimit::Rounds(rounds);

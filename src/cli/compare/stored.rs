@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::target::{StoredSide, is_path};
 use super::{CompareArgs, gate};
-use crate::cli::CliResultOf;
 use crate::cli::output::stderr;
+use crate::cli::{CliResultOf, named_runs};
 use skill_evals::decide::{SideCounts, plan};
 use skill_evals::report::diagnostics::counted;
 use skill_evals::results::compared::{self, ComparisonResults};
@@ -69,12 +69,11 @@ fn sources(root: &Path, side: &StoredSide) -> Result<Vec<PathBuf>, Box<dyn Error
 
 /// The files with the trials of a run or of its shards, or the baseline file.
 fn progress_of(root: &Path, source: &str) -> Result<Vec<PathBuf>, Box<dyn Error>> {
-    let paths = match (RunFolder::open(root, source), RunFolder::shards(root, source)) {
-        _ if source.contains('/') => vec![PathBuf::from(source)],
-        (Ok(run), _) => vec![run.progress_path()],
-        (Err(_), _) if is_path(source) => vec![PathBuf::from(source)],
-        (Err(unknown), shards) if shards.is_empty() => return Err(unknown.into()),
-        (Err(_), shards) => shards.iter().map(RunFolder::progress_path).collect(),
+    let paths = match named_runs::open_id(root, source) {
+        _ if named_runs::is_directory(source) => vec![PathBuf::from(source)],
+        Ok(runs) => runs.iter().map(RunFolder::progress_path).collect(),
+        Err(_) if is_path(source) => vec![PathBuf::from(source)],
+        Err(error) => return Err(error),
     };
     let mut files = Vec::new();
     for path in paths {
