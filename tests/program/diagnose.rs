@@ -74,7 +74,6 @@ fn a_description_that_loses_to_a_neighbor_is_told_apart_from_a_bad_body() {
     let stub = Agent { alone: 10, routed: 3, ..GOOD }.repository();
     let ran = stub.run(&["diagnose", "tidy", "--run-id", "r"]);
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
-    println!("{}", ran.stdout);
     let sentence = ran.stdout.lines().find(|line| line.starts_with("the body")).expect("a sentence");
     assert!(sentence.starts_with("the body is worth +70 points (95 %: +"), "{sentence}");
     assert!(sentence.contains("; the description activates it in 30 % (95 %: "), "{sentence}");
@@ -238,7 +237,6 @@ fn the_cheapest_model_that_is_no_worse_than_the_best_is_found() {
     models(&stub, false);
     let ran = stub.run(&["compare", "--models", "large,small,middle", "--margin", "0.1", "--run-id", "r"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    println!("{}", ran.stdout);
     assert!(
         ran.stdout.contains("\nmiddle: the cheapest model, by tokens, that is within 10 points of the best\n"),
         "{}",

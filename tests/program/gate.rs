@@ -30,6 +30,11 @@ fn edit(stub: &Stub, line: &str) {
     fs::write(path, format!("{text}\n{line}\n")).expect("a skill");
 }
 
+/// Replaces the cases of `tidy`.
+fn cases(stub: &Stub, table: &str) {
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), table).expect("cases");
+}
+
 fn page(stub: &Stub) -> String {
     fs::read_to_string(stub.root().join("artifacts/skill-evals/gate/gate.md")).expect("a page")
 }
@@ -107,8 +112,7 @@ fn a_broken_skill_fails_and_the_comment_names_its_cases() {
 fn what_fails_for_free_is_not_paid_for() {
     let stub = recorded(3);
     edit(&stub, "Be brief.");
-    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), "id,should_trigger,prompt\nc0,maybe,Prompt 0\n")
-        .expect("cases");
+    cases(&stub, "id,should_trigger,prompt\nc0,maybe,Prompt 0\n");
     let starts = stub.starts().len();
     let ran = stub.run(&["gate"]);
     assert_eq!((ran.code, stub.starts().len()), (1, starts), "{}{}", ran.stdout, ran.stderr);
@@ -213,11 +217,7 @@ fn a_gate_that_is_interrupted_before_its_first_trial_ends_says_so_and_exits_with
 #[test]
 fn a_stale_recording_that_no_comparison_measures_is_not_measured_where_recordings_are_required() {
     let stub = recorded(1);
-    fs::write(
-        stub.root().join("evals/skills/tidy/prompts.csv"),
-        "id,should_trigger,prompt,must_include\nc0,false,Another prompt,Fine\n",
-    )
-    .expect("cases");
+    cases(&stub, "id,should_trigger,prompt,must_include\nc0,false,Another prompt,Fine\n");
     let ran = stub.run(&["gate"]);
     assert!(ran.code == 0 && ran.stdout.contains("recordings: 0 passed, 0 failed, 1 stale"), "{}", ran.stdout);
     stub.settings(&format!("require_recordings = true\n{ALLOWED}"));
@@ -438,11 +438,10 @@ fn what_the_gate_does_not_fail_on_is_said_and_what_it_cannot_fail_on_is_refused(
 #[test]
 fn what_else_changed_is_named_with_its_consequence() {
     let stub = recorded(3);
-    fs::write(
-        stub.root().join("evals/skills/tidy/prompts.csv"),
+    cases(
+        &stub,
         "id,should_trigger,prompt,must_include\nc0,false,Another prompt,Fine\nc1,false,Prompt 1,Fin\nnew,false,Prompt 2,Fine\n",
-    )
-    .expect("cases");
+    );
     stub.settings(&format!("timeout_s = 60\n{ALLOWED}"));
     let ran = stub.run(&["gate"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -489,7 +488,7 @@ fn the_command_of_the_comment_is_safe_for_any_name_of_a_tag() {
 #[test]
 fn a_file_of_cases_that_cannot_be_read_is_no_added_case() {
     let stub = recorded(1);
-    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), "id,should_trigger\n\"c0,false\n").expect("cases");
+    cases(&stub, "id,should_trigger\n\"c0,false\n");
     let ran = stub.run(&["gate", "--dry-run"]);
     assert!(ran.stdout.contains("cases removed: tidy/c0; ") && !ran.stdout.contains("cases added"), "{}", ran.stdout);
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
+use skill_evals::store;
 
 use crate::support::fixture::{Fixture, Ran};
 use crate::support::live::GREETING;
@@ -172,6 +173,21 @@ fn a_stored_trial_that_ended_early_keeps_its_verdict_and_is_no_recording() {
     world.program(&["grade", "t"]);
     let grade = fs::read_to_string(world.trial().join("grade.json")).expect("a grade");
     assert!(grade.contains("\"verdict\": \"error\"") && grade.contains("open when the trial ended"), "{grade}");
+}
+
+#[test]
+fn a_recording_of_a_trial_that_ended_early_is_not_replayed() {
+    let world = World::new("should_trigger,prompt", "true,Please greet Ada.", "0.1");
+    world.run(&["--record"]);
+    assert_eq!(world.program(&["run", "--replay"]).code, 0);
+    // Only by hand: `record` refuses such a trial.
+    let trial = store::trial_at(&world.fixture.root().join("evals/recordings/greeting/it/codex/1"));
+    let mut meta = trial.meta().expect("facts");
+    meta.ending.settled = true;
+    trial.write_meta(&meta).and_then(|()| trial.seal(1)).expect("a recording");
+    let replayed = world.program(&["run", "--replay"]);
+    let why = "this trial ended early, when its verdict was settled: a recording needs a whole one";
+    assert!(replayed.code == 2 && replayed.stdout.contains(why), "{replayed:?}");
 }
 
 #[test]

@@ -190,9 +190,11 @@ fn what_a_limit_left_out_is_missing_with_this_reason() {
 
 #[test]
 fn a_killed_shard_is_merged_with_what_it_measured_and_whole_once_it_is_resumed() {
-    let stub = Stub::new(60, "sleep 0.05");
+    let stub = Stub::new(60, "");
     assert_eq!(stub.run(&["run", "--run-id", "r", "--shard", "1/2"]).code, 0);
     let own = 60 - stub.starts().len();
+    // After ten trials, agents work until they are killed.
+    stub.body(&format!("[ $(wc -l < \"$folder/starts\") -le {} ] || sleep 600", 70 - own));
     let mut shard = stub.start(&["run", "--run-id", "r", "--shard", "2/2", "--jobs", "2"]);
     wait_until("trials", || stub.progress_lines("r-shard-2-of-2") >= 4);
     let running = stub.run(&["merge", "r", "--into", "r"]);
@@ -213,6 +215,7 @@ fn a_killed_shard_is_merged_with_what_it_measured_and_whole_once_it_is_resumed()
     assert_eq!((&status["state"], &status["remaining"]), (&json!("killed"), &json!(own - kept)));
     let summary = stub.run(&["summary", "r", "--json"]);
     assert_eq!(json_of(&summary)["total"]["passed"], json!(60 - own + kept));
+    stub.body("");
     assert_eq!(stub.run(&["run", "--resume", "--run-id", "r-shard-2-of-2"]).code, 0);
     let merged = stub.run(&["merge", "r", "--into", "r"]);
     assert_eq!((merged.code, stub.progress("r").len()), (0, 60), "{}{}", merged.stdout, merged.stderr);

@@ -153,15 +153,14 @@ fn live_watching_runs_agents_for_what_an_edit_made_stale_and_records_it() {
     assert!(block.contains("changed: 1 case\n") && block.contains("running agents for 1 case\n"), "{block}");
     assert_eq!(stub.starts().last().map(String::as_str), Some("Prompt one"));
     // A changed check needs no agent.
-    let block = watching.after(|| replace(&table(&stub), "Prompt 2,Done", "Prompt 2,one"), "; took ");
-    assert!(!block.contains("running agents"), "{block}");
+    watching.after(|| replace(&table(&stub), "Prompt 2,Done", "Prompt 2,one"), "; took ");
     // The limit is one of the whole session: 15 tokens a trial.
     watching.after(|| replace(&table(&stub), "Prompt 0,", "Prompt zero,"), "stale → pass");
     watching.after(|| replace(&table(&stub), "Prompt zero,", "Prompt nought,"), "stale → pass");
     let block = watching.after(|| replace(&table(&stub), "Prompt nought,", "Prompt nil,"), "limit");
     assert!(block.contains("1 case not run: the limit is used up\n"), "{block}");
     assert_eq!(watching.end(), 0);
-    assert_eq!(stub.starts().len(), 7);
+    assert_eq!(stub.starts()[4..], ["Prompt one", "Prompt zero", "Prompt nought"]);
 }
 
 #[test]

@@ -13,20 +13,14 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 
 pub fn trials() -> Vec<Trial> {
-    let found = ["codex", "claude"].iter().all(|program| crate::support::real::programs().join(program).exists());
-    crate::support::real::all_needing(
-        "codex and claude",
-        found,
-        "get them with `npm ci --prefix target/agents` as .ci/run does",
-        tests![
-            codex_with_an_edit_that_makes_it_worse_is_worse_than_the_commit_before,
-            claude_with_an_edit_that_makes_it_worse_is_worse_than_the_commit_before,
-            an_edit_that_the_model_does_not_mind_is_no_worse,
-            codex_loses_to_the_neighbor_that_its_model_prefers,
-            codex_loads_a_skill_that_a_diagnosis_forces,
-            claude_loads_a_skill_that_a_diagnosis_forces,
-        ],
-    )
+    crate::support::real::all_needing_both_agents(tests![
+        codex_with_an_edit_that_makes_it_worse_is_worse_than_the_commit_before,
+        claude_with_an_edit_that_makes_it_worse_is_worse_than_the_commit_before,
+        an_edit_that_the_model_does_not_mind_is_no_worse,
+        codex_loses_to_the_neighbor_that_its_model_prefers,
+        codex_loads_a_skill_that_a_diagnosis_forces,
+        claude_loads_a_skill_that_a_diagnosis_forces,
+    ])
 }
 
 /// How often the model answers well when it was shown the old description, and the edited one.

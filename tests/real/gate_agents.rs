@@ -13,16 +13,10 @@ use libtest_mimic::Trial;
 use serde_json::json;
 
 pub fn trials() -> Vec<Trial> {
-    let found = ["codex", "claude"].iter().all(|program| crate::support::real::programs().join(program).exists());
-    crate::support::real::all_needing(
-        "codex and claude",
-        found,
-        "get them with `npm ci --prefix target/agents` as .ci/run does",
-        tests![
-            with_codex_the_gate_fails_the_pull_requests_that_break_a_skill_and_passes_the_others,
-            with_claude_the_gate_fails_the_pull_requests_that_break_a_skill_and_passes_the_others,
-        ],
-    )
+    crate::support::real::all_needing_both_agents(tests![
+        with_codex_the_gate_fails_the_pull_requests_that_break_a_skill_and_passes_the_others,
+        with_claude_the_gate_fails_the_pull_requests_that_break_a_skill_and_passes_the_others,
+    ])
 }
 
 const CASES: [&str; 3] = ["implicit", "outcome", "negative"];

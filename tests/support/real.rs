@@ -41,6 +41,12 @@ pub fn all_needing_agent(program: &'static str, tests: &[Test]) -> Vec<Trial> {
     all_needing(program, programs().join(program).exists(), HOW_TO_GET_AGENTS, tests)
 }
 
+/// `tests`, each of which needs codex and Claude Code.
+pub fn all_needing_both_agents(tests: &[Test]) -> Vec<Trial> {
+    let found = ["codex", "claude"].iter().all(|program| programs().join(program).exists());
+    all_needing("codex and claude", found, HOW_TO_GET_AGENTS, tests)
+}
+
 /// `tests`, each of which needs `program`, which is `found` or not.
 pub fn all_needing(program: &'static str, found: bool, how_to_get: &'static str, tests: &[Test]) -> Vec<Trial> {
     let missing = (!found).then_some(program);

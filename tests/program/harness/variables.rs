@@ -155,13 +155,23 @@ fn the_root_may_be_elsewhere() {
     assert_eq!(ran.code, 2, "a wrong root is no empty repository");
 }
 
-/// The list in the docs is the table: it stands between two comments.
+/// A page of docs/reference.
+fn page(name: &str) -> String {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/reference/{name}.md"));
+    std::fs::read_to_string(path).expect("a page")
+}
+
+/// The list of a page that is between two comments with this name.
+fn list<'a>(page: &'a str, name: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("<!-- {name} -->\n")).expect("a comment where the list begins");
+    rest.split_once(&format!("<!-- /{name} -->")).expect("a comment where the list ends").0
+}
+
+/// The list in the docs is the table.
 #[test]
 fn the_docs_list_the_variables() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/settings.md");
-    let text = std::fs::read_to_string(path).expect("the page on settings");
-    let (_, rest) = text.split_once("<!-- variables -->\n").expect("a comment where the list begins");
-    let (list, _) = rest.split_once("<!-- /variables -->").expect("a comment where the list ends");
+    let text = page("settings");
+    let list = list(&text, "variables");
     let rows: Vec<String> = VARIABLES.iter().map(|known| format!("| `{}` | {} |", known.name, known.about)).collect();
     assert_eq!(list.trim(), format!("| variable | chooses |\n| --- | --- |\n{}", rows.join("\n")));
 }
@@ -169,10 +179,8 @@ fn the_docs_list_the_variables() {
 /// The exports in the docs are those that there are, each with what its option does.
 #[test]
 fn the_docs_list_the_exports() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/runs.md");
-    let text = std::fs::read_to_string(path).expect("the page on runs");
-    let (_, rest) = text.split_once("<!-- exports -->\n").expect("a comment where the list begins");
-    let (list, _) = rest.split_once("<!-- /exports -->").expect("a comment where the list ends");
+    let text = page("runs");
+    let list = list(&text, "exports");
     let row = |export: &&Export| {
         let file = if matches!(export.target, ExportTarget::File) { " FILE" } else { "" };
         format!("| `--{}{file}` | {} |", export.name, export.about)
@@ -195,10 +203,8 @@ fn known_keys(table: &str) -> Vec<String> {
 
 #[test]
 fn the_docs_list_every_key_of_the_settings_file() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/settings.md");
-    let text = std::fs::read_to_string(path).expect("the page on settings");
-    let (_, rest) = text.split_once("<!-- keys -->\n").expect("a comment where the list begins");
-    let (list, _) = rest.split_once("<!-- /keys -->").expect("a comment where the list ends");
+    let text = page("settings");
+    let list = list(&text, "keys");
     let mut listed: Vec<&str> =
         list.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|row| row.0).collect();
     // Tables that have rows of their own.
@@ -224,8 +230,7 @@ fn the_docs_list_every_key_of_the_settings_file() {
 
 #[test]
 fn the_docs_say_the_defaults_of_the_settings_file() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/settings.md");
-    let text = std::fs::read_to_string(path).expect("the page on settings");
+    let text = page("settings");
     let built_in = Settings::default();
     let seconds = |time: std::time::Duration| time.as_secs().to_string();
     for (key, default) in [
@@ -249,10 +254,8 @@ fn the_docs_say_the_defaults_of_the_settings_file() {
 #[test]
 fn the_docs_list_the_built_in_prices() {
     use skill_evals::settings::price_table::{PRICES_OF, models};
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/settings.md");
-    let text = std::fs::read_to_string(path).expect("the page on settings");
-    let (_, rest) = text.split_once("<!-- prices -->\n").expect("a comment where the list begins");
-    let (list, _) = rest.split_once("<!-- /prices -->").expect("a comment where the list ends");
+    let text = page("settings");
+    let list = list(&text, "prices");
     let mut rows: Vec<&str> = list.lines().filter(|line| line.starts_with("| `")).collect();
     let row = |(name, [input, cached, output]): &(&str, [f64; 3])| {
         format!("| `{name}` | {input:?} | {cached:?} | {output:?} |")
