@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -82,14 +83,22 @@ fn recorded() -> Stub {
     stub
 }
 
-fn table(stub: &Stub) -> std::path::PathBuf {
+fn table(stub: &Stub) -> PathBuf {
     stub.root().join("evals/skills/tidy/prompts.csv")
 }
 
-fn replace(path: &std::path::Path, old: &str, new: &str) {
-    let text = fs::read_to_string(path).expect("a file");
+/// Replaces a file in one step: on a busy machine, a file that is written in place is seen empty.
+fn write(stub: &Stub, path: &Path, text: &str) {
+    let new = stub.root().join("edit.new");
+    fs::write(&new, text).expect("a file");
+    fs::rename(new, path).expect("a file");
+}
+
+/// Replaces words in the table of cases.
+fn replace(stub: &Stub, old: &str, new: &str) {
+    let text = fs::read_to_string(table(stub)).expect("a file");
     assert!(text.contains(old), "{text}");
-    fs::write(path, text.replace(old, new)).expect("a file");
+    write(stub, &table(stub), &text.replace(old, new));
 }
 
 #[test]
@@ -99,20 +108,19 @@ fn an_edit_replays_the_cases_that_it_touches_and_starts_no_agent() {
     let watching = Watching::start(&stub, &["--watch"]);
     assert!(watching.text().contains("watching 4 cases; Ctrl-C ends\n"), "{}", watching.text());
     // A check of one case.
-    let block = watching.after(|| replace(&table(&stub), "Prompt 1,Done", "Prompt 1,Gone"), "; took ");
+    let block = watching.after(|| replace(&stub, "Prompt 1,Done", "Prompt 1,Gone"), "; took ");
     assert!(block.contains(" UTC  evals/skills/tidy/prompts.csv changed: 1 case\n"), "{block}");
     assert!(block.contains("tidy/c1/codex") && block.contains("Gone") && !block.contains("tidy/c2"), "{block}");
-    let block = watching.after(|| replace(&table(&stub), "Prompt 1,Gone", "Prompt 1,Done"), "; took ");
+    let block = watching.after(|| replace(&stub, "Prompt 1,Gone", "Prompt 1,Done"), "; took ");
     assert!(block.contains("changed: 1 case\n") && !block.contains("tidy/c1/codex: fail"), "{block}");
     // A case that is new has no recording.
-    let block = watching.after(|| replace(&table(&stub), "c3,", "c9,true,New prompt,\nc3,"), "; took ");
+    let block = watching.after(|| replace(&stub, "c3,", "c9,true,New prompt,\nc3,"), "; took ");
     assert!(block.contains("changed: 1 case\n") && block.contains("tidy/c9/codex"), "{block}");
     // The skill: all its recordings are stale.
-    let block = watching.after(|| fs::write(skill.with_file_name("more.md"), "More.\n").expect("a file"), "; took ");
+    let block = watching.after(|| write(&stub, &skill.with_file_name("more.md"), "More.\n"), "; took ");
     assert!(block.contains("skills/tidy/more.md changed: 5 cases\n") && block.contains("stale"), "{block}");
     // What decides nothing.
-    let block =
-        watching.after(|| fs::write(stub.root().join("evals/README.md"), "Notes.\n").expect("a file"), "to run\n");
+    let block = watching.after(|| write(&stub, &stub.root().join("evals/README.md"), "Notes.\n"), "to run\n");
     assert!(block.contains("evals/README.md changed: nothing to run\n"), "{block}");
     // A setting.
     let block = watching.after(|| stub.settings("threshold = 0.9"), "; took ");
@@ -127,18 +135,18 @@ fn a_file_that_is_broken_while_it_is_edited_is_shown_and_waited_for() {
     let watching = Watching::start(&stub, &["--watch"]);
     let settings = stub.root().join("evals/evals.toml");
     let whole = fs::read_to_string(&settings).expect("settings");
-    let block = watching.after(|| fs::write(&settings, "jobs = \"four\"\n").expect("settings"), "expected 1 to 1000");
+    let block = watching.after(|| write(&stub, &settings, "jobs = \"four\"\n"), "expected 1 to 1000");
     assert!(!block.contains("; took "), "{block}");
     let skill = stub.root().join("skills/tidy/SKILL.md");
     let text = fs::read_to_string(&skill).expect("a skill");
     // Both are mended, one after the other: the cases that the second touches run.
-    watching.after(|| fs::write(&skill, "no front matter\n").expect("a skill"), "expected 1 to 1000");
-    let block = watching.after(|| fs::write(&settings, &whole).expect("settings"), "; took ");
+    watching.after(|| write(&stub, &skill, "no front matter\n"), "expected 1 to 1000");
+    let block = watching.after(|| write(&stub, &settings, &whole), "; took ");
     assert!(block.contains("front-matter-missing"), "{block}");
-    let block = watching.after(|| fs::write(&skill, &text).expect("a skill"), "; took ");
+    let block = watching.after(|| write(&stub, &skill, &text), "; took ");
     assert!(block.contains("skills/tidy/SKILL.md changed: 4 cases\n") && !block.contains("front-matter"), "{block}");
     // A broken row fails alone.
-    let block = watching.after(|| replace(&table(&stub), "c2,false", "c2,perhaps"), "; took ");
+    let block = watching.after(|| replace(&stub, "c2,false", "c2,perhaps"), "; took ");
     assert!(block.contains("changed: 1 case\n") && block.contains("perhaps"), "{block}");
     assert_eq!(watching.end(), 0);
 }
@@ -149,15 +157,15 @@ fn live_watching_runs_agents_for_what_an_edit_made_stale_and_records_it() {
     let watching = Watching::start(&stub, &["--watch=live", "--record", "--max-tokens", "31"]);
     // The start replays, whatever is stale.
     assert_eq!(stub.starts().len(), 4);
-    let block = watching.after(|| replace(&table(&stub), "Prompt 1,", "Prompt one,"), "stale → pass");
+    let block = watching.after(|| replace(&stub, "Prompt 1,", "Prompt one,"), "stale → pass");
     assert!(block.contains("changed: 1 case\n") && block.contains("running agents for 1 case\n"), "{block}");
     assert_eq!(stub.starts().last().map(String::as_str), Some("Prompt one"));
     // A changed check needs no agent.
-    watching.after(|| replace(&table(&stub), "Prompt 2,Done", "Prompt 2,one"), "; took ");
+    watching.after(|| replace(&stub, "Prompt 2,Done", "Prompt 2,one"), "; took ");
     // The limit is one of the whole session: 15 tokens a trial.
-    watching.after(|| replace(&table(&stub), "Prompt 0,", "Prompt zero,"), "stale → pass");
-    watching.after(|| replace(&table(&stub), "Prompt zero,", "Prompt nought,"), "stale → pass");
-    let block = watching.after(|| replace(&table(&stub), "Prompt nought,", "Prompt nil,"), "limit");
+    watching.after(|| replace(&stub, "Prompt 0,", "Prompt zero,"), "stale → pass");
+    watching.after(|| replace(&stub, "Prompt zero,", "Prompt nought,"), "stale → pass");
+    let block = watching.after(|| replace(&stub, "Prompt nought,", "Prompt nil,"), "limit");
     assert!(block.contains("1 case not run: the limit is used up\n"), "{block}");
     assert_eq!(watching.end(), 0);
     assert_eq!(stub.starts()[4..], ["Prompt one", "Prompt zero", "Prompt nought"]);
@@ -168,7 +176,7 @@ fn ctrl_c_ends_watching_while_an_agent_runs() {
     let stub = recorded();
     stub.body("echo running > \"$folder/busy\"; sleep 60");
     let watching = Watching::start(&stub, &["--watch=live"]);
-    replace(&table(&stub), "Prompt 1,", "Prompt one,");
+    replace(&stub, "Prompt 1,", "Prompt one,");
     wait_until("the agent", || stub.root().join("busy").exists());
     assert_eq!(watching.end(), 0);
     wait_until("the agent's end", || {
