@@ -148,12 +148,14 @@ codes! {
     DuplicateCase = "duplicate-case": Fixed,
     /// A JSON text does not parse.
     JsonSyntax = "json-syntax": Fixed,
-    /// A JSON value has the wrong type.
-    JsonType = "json-type": Fixed,
-    /// An unknown JSON key.
-    JsonUnknownKey = "json-unknown-key": Fixed,
-    /// A required JSON key is missing.
-    JsonMissingKey = "json-missing-key": Fixed,
+    /// A YAML file does not parse.
+    YamlSyntax = "yaml-syntax": Fixed,
+    /// A value in a JSON or YAML file has the wrong type.
+    ValueType = "value-type": Fixed,
+    /// An unknown or duplicate key in a JSON or YAML file.
+    UnknownKey = "unknown-key": Fixed,
+    /// A required key of a JSON or YAML file is missing.
+    MissingKey = "missing-key": Fixed,
     /// A case names a skill that is not in the repository.
     UnknownSkill = "unknown-skill": Fixed,
     /// A change during a session that cannot be made.

@@ -5,6 +5,7 @@ mod claude_traces;
 mod codex_traces;
 mod comparison;
 mod described;
+mod documents;
 mod exposure;
 mod exposure_corpus;
 mod fuzz_seeds;

@@ -167,11 +167,11 @@ fn what_cannot_be_a_number_of_trials_or_a_share_is_named_where_it_stands() {
         "{task}"
     );
     assert!(
-        task.contains("evals/tasks/it.json:1:95: [json-type] `evalConfig.threshold` is a string; expected a number"),
+        task.contains("evals/tasks/it.json:1:95: [value-type] `evalConfig.threshold` is a string; expected a number"),
         "{task}"
     );
     let task = config("\"trials\": true").lines();
-    let words = "[json-type] `evalConfig.trials` is a boolean; expected 1 to 1000, `until decided` or `until decided at most N`";
+    let words = "[value-type] `evalConfig.trials` is a boolean; expected 1 to 1000, `until decided` or `until decided at most N`";
     assert!(task.contains(words), "{task}");
     let found = config("\"trials\": 2, \"threshold\": 0.5").catalog();
     let said = found.cases[0].repetition();

@@ -3,6 +3,7 @@
 //! Each format of cases is a module and a line in [`FORMATS`]. The module says which files hold its cases and reads them. A
 //! skill without cases has three built-in ones ([`smoke`]). All become the one type [`Case`].
 
+pub mod document;
 pub mod fields;
 mod format;
 mod found;
@@ -76,6 +77,10 @@ pub struct Case {
     pub during: Vec<SkillChange>,
     /// What must hold of its trials, besides what must hold of every trial.
     pub checks: Vec<Check>,
+    /// What a judge checks, one check each.
+    pub assertions: Vec<Assertion>,
+    /// What it asks for and this program does not do.
+    pub unsupported: Vec<Unsupported>,
 }
 
 impl Case {
@@ -83,4 +88,22 @@ impl Case {
     pub fn required_files(&self) -> impl Iterator<Item = &Path> {
         self.checks.iter().filter_map(|check| check.ask.required_file()).map(RelativePath::as_path)
     }
+}
+
+/// A statement that a judge grades a trial by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assertion {
+    /// The statement.
+    pub text: String,
+    /// Its place in the file.
+    pub place: SourceLocation,
+}
+
+/// What a case asks for and this program does not do. Without it, a trial could pass that should fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// What it asks for.
+    pub what: String,
+    /// The place in the file.
+    pub place: SourceLocation,
 }

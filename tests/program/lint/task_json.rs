@@ -14,7 +14,7 @@ fn a_wrong_type_three_levels_down_is_marked_at_the_value() {
     );
     assert_only(
         &fixture,
-        "evals/tasks/bad.json:4:26: [json-type] `evalConfig.expectedSkillName` is an object; expected a string",
+        "evals/tasks/bad.json:4:26: [value-type] `evalConfig.expectedSkillName` is an object; expected a string",
         &["bad"],
     );
     insta::assert_snapshot!(fixture.drawn());
@@ -27,7 +27,7 @@ fn every_key_with_a_wrong_type_is_told() {
            "expectedOutput": [], "expectedOutputPattern": true, "expectResourceLoad": "yes", "expectDescribed": 1, "timeoutS": "1", "maxTurns": [] } }"#,
     );
     let codes: Vec<&str> = fixture.problems().iter().map(|problem| problem.code.as_str()).collect();
-    assert_eq!(codes, ["json-type"; 8]);
+    assert_eq!(codes, ["value-type"; 8]);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_key_that_is_null_is_absent() {
             "1:36",
         ),
     ] {
-        let problem = format!("evals/tasks/bad.json:{at}: [json-missing-key] the key `{key}` is missing");
+        let problem = format!("evals/tasks/bad.json:{at}: [missing-key] the key `{key}` is missing");
         assert_only(&with_task(text), &problem, &["bad"]);
     }
 }
@@ -100,12 +100,12 @@ fn unknown_keys_come_with_the_one_that_was_meant() {
 fn missing_keys_are_named_at_the_object_that_lacks_them() {
     assert_only(
         &with_task(r#"{ "prompt": "Do it", "evalConfig": {} }"#),
-        "evals/tasks/bad.json:1:36: [json-missing-key] the key `evalConfig.expectedSkillName` is missing",
+        "evals/tasks/bad.json:1:36: [missing-key] the key `evalConfig.expectedSkillName` is missing",
         &["bad"],
     );
     assert_only(
         &with_task(r#"{ "prompt": "Do it" }"#),
-        "evals/tasks/bad.json:1:1: [json-missing-key] the key `evalConfig` is missing",
+        "evals/tasks/bad.json:1:1: [missing-key] the key `evalConfig` is missing",
         &["bad"],
     );
 }
@@ -115,10 +115,10 @@ fn text_that_is_no_json_is_marked_where_it_stops_being_json() {
     assert_only(&with_task("{\n  \"prompt\": \"Do it\",\n}\n"), "evals/tasks/bad.json:2:20: [json-syntax]", &["bad"]);
     assert_only(&with_task(""), "evals/tasks/bad.json:1:1: [json-syntax] the file is empty", &["bad"]);
     assert_only(&with_task("{ // no\n }"), "evals/tasks/bad.json:1:3: [json-syntax]", &["bad"]);
-    assert_only(&with_task("[1]"), "evals/tasks/bad.json:1:1: [json-type] the file is an array", &["bad"]);
+    assert_only(&with_task("[1]"), "evals/tasks/bad.json:1:1: [value-type] the file is an array", &["bad"]);
     assert_only(
         &with_task(r#"{ "prompt": "a", "prompt": "b", "evalConfig": { "expectedSkillName": "tidy" } }"#),
-        "evals/tasks/bad.json:1:18: [json-unknown-key] the key `prompt` stands here a second time",
+        "evals/tasks/bad.json:1:18: [unknown-key] the key `prompt` stands here a second time",
         &["bad"],
     );
 }
@@ -190,20 +190,20 @@ fn changes_in_mid_session_are_made_in_the_order_of_their_turns() {
 #[test]
 fn a_change_that_cannot_be_made_is_told_at_its_place() {
     for (during, problem) in [
-        ("5", "1:77: [json-type] `evalConfig.during` is a number; expected a list of changes"),
-        ("[5]", "1:78: [json-type] a change is a number; expected an object"),
-        (r#"[{ "afterTurn": 1 }]"#, "1:78: [json-missing-key] a change says one of `add`, `edit`, `remove`"),
-        (r#"[{ "afterTurn": 1, "add": "a", "edit": "b" }]"#, "1:78: [json-missing-key] a change says one of"),
-        (r#"[{ "remove": "tidy" }]"#, "1:78: [json-missing-key] the key `evalConfig.during.afterTurn` is missing"),
+        ("5", "1:77: [value-type] `evalConfig.during` is a number; expected a list of changes"),
+        ("[5]", "1:78: [value-type] a change is a number; expected an object"),
+        (r#"[{ "afterTurn": 1 }]"#, "1:78: [missing-key] a change says one of `add`, `edit`, `remove`"),
+        (r#"[{ "afterTurn": 1, "add": "a", "edit": "b" }]"#, "1:78: [missing-key] a change says one of"),
+        (r#"[{ "remove": "tidy" }]"#, "1:78: [missing-key] the key `evalConfig.during.afterTurn` is missing"),
         (
             r#"[{ "afterTurn": 0, "remove": "tidy" }]"#,
             "1:93: [bad-number] `evalConfig.during.afterTurn` is 0; expected a whole number, 1 to 10000",
         ),
         (
             r#"[{ "afterTurn": 1, "remove": "tidy", "expectSeen": 1 }]"#,
-            "1:128: [json-type] `evalConfig.during.expectSeen` is a number; expected true or false",
+            "1:128: [value-type] `evalConfig.during.expectSeen` is a number; expected true or false",
         ),
-        (r#"[{ "afterTurn": 1, "drop": "tidy" }]"#, "1:96: [json-unknown-key] unknown key `drop`"),
+        (r#"[{ "afterTurn": 1, "drop": "tidy" }]"#, "1:96: [unknown-key] unknown key `drop`"),
         (r#"[{ "afterTurn": 1, "add": "../flags" }]"#, "1:103: [bad-path] `../flags` leaves its directory with `..`"),
         (r#"[{ "afterTurn": 1, "add": "evals/none" }]"#, "1:103: [bad-change] the directory evals/none does not exist"),
         (

@@ -13,21 +13,16 @@
 
 mod during;
 
-use std::ops::Range;
 use std::path::Path;
 
-use jsonc_parser::ast::{Object, Value};
-use jsonc_parser::common::Ranged;
-use jsonc_parser::errors::ParseError;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
-
+use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
 use crate::cases::case::fields::{self, CaseDraft, CaseField};
 use crate::cases::case::{Case, CaseFormat, FileCases, Files, FoundCase, ReadCase};
 use crate::checks::{Field, FieldForm, FieldValue, InvalidField};
 use crate::settings::ActivationRule;
 use crate::settings::trials::TRIALS;
 use crate::skill::slug;
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, ends_line, shorten, suggest};
+use crate::text::diagnostic::{Diagnostic, SourceLocation, shorten};
 use crate::text::name;
 use crate::trace::change::SkillChange;
 
@@ -65,264 +60,107 @@ const SKILL: &str = "expectedSkillName";
 /// The key of the changes during the session.
 const DURING: &str = "during";
 
-/// Standard JSON and nothing else.
-const STRICT: ParseOptions = ParseOptions {
-    allow_comments: false,
-    allow_loose_object_property_names: false,
-    allow_trailing_commas: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
-
 /// The case in `bytes`, the content of `path`, or every problem of the file.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
-    let mut parser = TaskParser::new(path, bytes);
-    match parser.read() {
-        Some(case) if parser.problems.is_empty() => Ok(case),
-        _ => Err(parser.problems),
+    let mut file = document(path, bytes);
+    match read(&mut file) {
+        Some(case) if file.problems.is_empty() => Ok(case),
+        _ => Err(file.problems),
     }
 }
 
 /// A list of changes during a session, as `evalConfig.during` has it, or every problem of the list.
 pub fn changes(text: &str) -> Result<Vec<SkillChange>, Vec<Diagnostic>> {
-    let mut parser = TaskParser::new(Path::new(""), text.as_bytes());
-    let changes = match json(text) {
-        Ok(list) => list.map(|list| parser.change_list(&list)).unwrap_or_default(),
-        Err(error) => {
-            parser.not_json(&error);
-            Vec::new()
-        }
-    };
-    if parser.problems.is_empty() { Ok(changes) } else { Err(parser.problems) }
+    let mut file = document(Path::new(""), text.as_bytes());
+    let changes = file.root().map(|list| during::changes(&mut file, &list)).unwrap_or_default();
+    if file.problems.is_empty() { Ok(changes) } else { Err(file.problems) }
 }
 
 /// The place of a field's value in a task file that parses. The field's name may be that of any format.
 pub fn place_of(path: &Path, bytes: &[u8], key: &str) -> Option<SourceLocation> {
     let key = fields::named(key).map_or(key, |field| field.key);
-    let parser = TaskParser::new(path, bytes);
-    let Value::Object(root) = json(text(bytes)?).ok()?? else { return None };
-    let property = root.get(key).or_else(|| match root.get(CONFIG).map(|property| &property.value) {
-        Some(Value::Object(config)) => config.get(key),
-        _ => None,
-    })?;
-    Some(SourceLocation::in_text(path, bytes, parser.range(&property.value)))
+    let mut file = document(path, bytes);
+    let root = file.root()?;
+    let entry = root.entry(key).or_else(|| root.get(CONFIG)?.entry(key))?;
+    Some(file.place(entry.value.range.clone()))
 }
 
 /// The slug of the skill that a task file names, whatever else is wrong with the file.
 fn skill_named(bytes: &[u8]) -> Option<String> {
-    let Value::Object(root) = json(text(bytes)?).ok()?? else { return None };
-    let Some(Value::Object(config)) = value(&root, CONFIG) else { return None };
-    let Some(Value::StringLit(name)) = value(config, SKILL) else { return None };
-    Some(slug(&name.value))
+    Some(slug(document(Path::new(""), bytes).root()?.get(CONFIG)?.get(SKILL)?.text()?))
 }
 
-/// The text of a file without its byte order mark.
-fn text(bytes: &[u8]) -> Option<&str> {
-    std::str::from_utf8(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)).ok()
+fn document<'a>(path: &'a Path, bytes: &'a [u8]) -> Document<'a> {
+    Document::new(path, bytes, Syntax::Json)
 }
 
-fn json(text: &str) -> Result<Option<Value<'_>>, ParseError> {
-    Ok(parse_to_ast(text, &CollectOptions::default(), &STRICT)?.value)
-}
-
-/// The value of `key`. Programs write `null` for a value that nobody chose.
-fn value<'a>(object: &'a Object<'a>, key: &str) -> Option<&'a Value<'a>> {
-    object.get(key).map(|property| &property.value).filter(|value| !matches!(value, Value::NullKeyword(_)))
-}
-
-struct TaskParser<'a> {
-    path: &'a Path,
-    bytes: &'a [u8],
-    /// The length of the byte order mark: the JSON parser counts from behind it.
-    shift: usize,
-    problems: Vec<Diagnostic>,
-}
-
-impl<'a> TaskParser<'a> {
-    fn new(path: &'a Path, bytes: &'a [u8]) -> Self {
-        let shift = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-        Self { path, bytes, shift, problems: Vec::new() }
+fn read(file: &mut Document<'_>) -> Option<Case> {
+    let root = file.root()?;
+    if !root.is_map() {
+        file.wrong_type("the file", "an object", &root);
+        return None;
     }
-
-    fn range(&self, node: &dyn Ranged) -> Range<usize> {
-        node.start() + self.shift..node.end() + self.shift
+    file.unknown_keys(&root, &ROOT);
+    file.required(&root, CONFIG)?;
+    let config = file.map(&root, CONFIG)?;
+    let in_config = fields::all().map(|field| field.field().key).filter(|key| !ROOT.contains(key));
+    file.unknown_keys(config, &[SKILL, DURING].into_iter().chain(in_config).collect::<Vec<_>>());
+    let skill = file.required_text(config, &[PREFIX, SKILL].concat());
+    let origin = file.place(root.entry("prompt").map_or(0..0, |entry| entry.key_range.clone()));
+    file.required_text(&root, "prompt");
+    let mut draft = CaseDraft::new(&slug(skill?), id(file), origin);
+    draft.case.default_activation = ActivationRule::Tool;
+    for field in fields::all() {
+        let key = field.field().key;
+        let (object, prefix) = if ROOT.contains(&key) { (&root, "") } else { (config, PREFIX) };
+        let line = object.entry(key).map_or(0, |entry| file.line_of(entry.key_range.start));
+        for value in values(file, field, object, prefix) {
+            draft.set(field, key, line, value);
+        }
     }
+    draft.case.during = config.get(DURING).map(|list| during::changes(file, list)).unwrap_or_default();
+    Some(draft.finish())
+}
 
-    fn problem(&mut self, code: Code, range: Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
-        self.problems.push(Diagnostic::new(code, SourceLocation::in_text(self.path, self.bytes, range), message));
-        let last = self.problems.len() - 1;
-        &mut self.problems[last]
+/// The name of the file.
+fn id(file: &mut Document<'_>) -> String {
+    let id = file.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    if let Err(why) = name::check_case_id(&id) {
+        file.problems.push(name::id_problem(&id, &why, SourceLocation::file(file.path)));
     }
+    id
+}
 
-    fn not_json(&mut self, error: &ParseError) {
-        let range = self.range(&error.range());
-        self.problem(Code::JsonSyntax, range, format!("this is not JSON: {}", error.kind()));
-    }
+/// The values of a field: one, or a list of them.
+fn values(file: &mut Document<'_>, field: CaseField, object: &Node, prefix: &str) -> Vec<FieldValue> {
+    let Field { key, form, .. } = *field.field();
+    let name = [prefix, key].concat();
+    let Some(written) = object.get(key) else { return Vec::new() };
+    let list = written.elements().filter(|_| form.is_list()).unwrap_or(std::slice::from_ref(written));
+    list.iter().filter_map(|element| field_value(file, &name, form, element)).collect()
+}
 
-    fn read(&mut self) -> Option<Case> {
-        let Some(text) = text(self.bytes) else {
-            let at = std::str::from_utf8(self.bytes).map_or_else(|error| error.valid_up_to(), str::len);
-            self.problem(Code::NotUtf8, at..at + 1, "this is not UTF-8 text").help =
-                Some("save the file as UTF-8".to_owned());
+fn field_value(file: &mut Document<'_>, name: &str, form: FieldForm, written: &Node) -> Option<FieldValue> {
+    let is_number = matches!(form, FieldForm::Number { .. } | FieldForm::Share);
+    let text = match &written.value {
+        NodeValue::Flag(flag) if form == FieldForm::Flag => flag.to_string(),
+        NodeValue::Number(number) if is_number || form == FieldForm::Trials => number.clone(),
+        NodeValue::Text(text) if form != FieldForm::Flag && !is_number => text.clone(),
+        _ => {
+            let expected = match form {
+                FieldForm::Flag => "true or false",
+                FieldForm::Trials => TRIALS,
+                _ if is_number => "a number",
+                _ if form.is_list() => "a string or a list of strings",
+                _ => "a string",
+            };
+            file.wrong_type(&format!("`{name}`"), expected, written);
             return None;
-        };
-        let root = match json(text) {
-            Ok(Some(Value::Object(root))) => root,
-            Ok(Some(other)) => {
-                self.wrong_type(self.range(&other), "the file", "an object", &other);
-                return None;
-            }
-            Ok(None) => {
-                self.problem(Code::JsonSyntax, 0..0, "the file is empty; expected a JSON object");
-                return None;
-            }
-            Err(error) => {
-                self.not_json(&error);
-                return None;
-            }
-        };
-        self.unknown_keys(&root, &ROOT);
-        let config = match value(&root, CONFIG) {
-            Some(Value::Object(config)) => config,
-            Some(other) => {
-                self.wrong_type(self.range(other), "`evalConfig`", "an object", other);
-                return None;
-            }
-            None => {
-                self.missing(self.range(&root).start, CONFIG);
-                return None;
-            }
-        };
-        let in_config = fields::all().map(|field| field.field().key).filter(|key| !ROOT.contains(key));
-        self.unknown_keys(config, &[SKILL, DURING].into_iter().chain(in_config).collect::<Vec<_>>());
-        let skill = self.required_string(config, SKILL, PREFIX);
-        let origin = root.get("prompt").map_or(0..0, |property| self.range(&property.name));
-        let origin = SourceLocation::in_text(self.path, self.bytes, origin);
-        self.required_string(&root, "prompt", "");
-        let mut draft = CaseDraft::new(&slug(&skill?), self.id(), origin);
-        draft.case.default_activation = ActivationRule::Tool;
-        for field in fields::all() {
-            let key = field.field().key;
-            let (object, prefix) = if ROOT.contains(&key) { (&root, "") } else { (config, PREFIX) };
-            let line = object.get(key).map_or(0, |property| self.line_of(self.range(&property.name).start));
-            for value in self.values(field, object, prefix) {
-                draft.set(field, key, line, value);
-            }
         }
-        draft.case.during = value(config, DURING).map(|list| self.change_list(list)).unwrap_or_default();
-        Some(draft.finish())
-    }
-
-    /// The line of a byte of the file, from 1.
-    fn line_of(&self, at: usize) -> usize {
-        1 + (0..at.min(self.bytes.len())).filter(|at| ends_line(self.bytes, *at)).count()
-    }
-
-    /// The name of the file.
-    fn id(&mut self) -> String {
-        let id = self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        if let Err(why) = name::check_case_id(&id) {
-            self.problems.push(name::id_problem(&id, &why, SourceLocation::file(self.path)));
-        }
-        id
-    }
-
-    /// The values of a field: one, or a list of them.
-    fn values(&mut self, field: CaseField, object: &Object<'_>, prefix: &str) -> Vec<FieldValue> {
-        let Field { key, form, .. } = *field.field();
-        let Some(Value::Array(list)) = value(object, key).filter(|_| form.is_list()) else {
-            return self.optional(object, prefix, key, form).into_iter().collect();
-        };
-        let name = format!("{prefix}{key}");
-        list.elements.iter().filter_map(|element| self.field_value(&name, form, element)).collect()
-    }
-
-    /// The value of a key that may be absent.
-    fn optional(&mut self, object: &Object<'_>, prefix: &str, key: &str, form: FieldForm) -> Option<FieldValue> {
-        self.field_value(&format!("{prefix}{key}"), form, value(object, key)?)
-    }
-
-    fn field_value(&mut self, name: &str, form: FieldForm, written: &Value<'_>) -> Option<FieldValue> {
-        let range = self.range(written);
-        let text = match (form, written) {
-            (FieldForm::Flag, Value::BooleanLit(flag)) => flag.value.to_string(),
-            (FieldForm::Number { .. } | FieldForm::Share | FieldForm::Trials, Value::NumberLit(number)) => {
-                number.value.to_owned()
-            }
-            (form, Value::StringLit(text))
-                if !matches!(form, FieldForm::Flag | FieldForm::Number { .. } | FieldForm::Share) =>
-            {
-                text.value.clone().into_owned()
-            }
-            _ => {
-                let expected = match form {
-                    FieldForm::Flag => "true or false",
-                    FieldForm::Number { .. } | FieldForm::Share => "a number",
-                    FieldForm::Trials => TRIALS,
-                    _ if form.is_list() => "a string or a list of strings",
-                    _ => "a string",
-                };
-                self.wrong_type(range, &format!("`{name}`"), expected, written);
-                return None;
-            }
-        };
-        form.read(name, &text, shorten(&text).as_ref())
-            .map_err(|InvalidField { code, message, help }| self.problem(code, range, message).help = Some(help))
-            .ok()
-    }
-
-    fn unknown_keys(&mut self, object: &Object<'_>, known: &[&str]) {
-        let mut seen: Vec<&str> = Vec::new();
-        for property in &object.properties {
-            let name = property.name.as_str();
-            let range = self.range(&property.name);
-            if !known.contains(&name) {
-                self.problem(Code::JsonUnknownKey, range, format!("unknown key `{name}`")).help =
-                    Some(suggest(name, known));
-            } else if seen.contains(&name) {
-                self.problem(Code::JsonUnknownKey, range, format!("the key `{name}` stands here a second time"));
-            }
-            seen.push(name);
-        }
-    }
-
-    fn required_string(&mut self, object: &Object<'_>, key: &str, prefix: &str) -> Option<String> {
-        match value(object, key) {
-            Some(Value::StringLit(text)) if !text.value.trim().is_empty() => Some(text.value.clone().into_owned()),
-            Some(text @ Value::StringLit(_)) => {
-                self.problem(Code::EmptyValue, self.range(text), format!("`{prefix}{key}` is empty"));
-                None
-            }
-            Some(other) => {
-                self.wrong_type(self.range(other), &format!("`{prefix}{key}`"), "a string", other);
-                None
-            }
-            None => {
-                self.missing(self.range(object).start, &format!("{prefix}{key}"));
-                None
-            }
-        }
-    }
-
-    /// Reports a missing key at the brace that opens its object.
-    fn missing(&mut self, brace: usize, key: &str) {
-        self.problem(Code::JsonMissingKey, brace..brace + 1, format!("the key `{key}` is missing"));
-    }
-
-    fn wrong_type(&mut self, range: Range<usize>, what: &str, expected: &str, value: &Value<'_>) {
-        let kind = match value {
-            Value::StringLit(_) => "a string",
-            Value::NumberLit(_) => "a number",
-            Value::BooleanLit(_) => "a boolean",
-            Value::Object(_) => "an object",
-            Value::Array(_) => "an array",
-            Value::NullKeyword(_) => "null",
-        };
-        self.problem(Code::JsonType, range, format!("{what} is {kind}; expected {expected}"));
-    }
+    };
+    form.read(name, &text, &shorten(&text))
+        .map_err(|InvalidField { code, message, help }| {
+            file.problem(code, written.range.clone(), message).help = Some(help);
+        })
+        .ok()
 }

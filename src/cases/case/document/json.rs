@@ -1,0 +1,64 @@
+//! JSON text as nodes.
+
+use std::ops::Range;
+
+use jsonc_parser::ast::{ObjectPropName, Value};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use super::node::{Node, NodeEntry, NodeValue};
+use super::{Parsed, SyntaxProblem};
+
+/// Standard JSON and nothing else.
+const STRICT: ParseOptions = ParseOptions {
+    allow_comments: false,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// The value in a text; none if the text is empty.
+pub(super) fn parse(text: &str) -> Parsed {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &STRICT).map_err(|error| SyntaxProblem {
+        range: range(&error.range()),
+        message: format!("this is not JSON: {}", error.kind()),
+    })?;
+    Ok(parsed.value.map(node))
+}
+
+fn node(value: Value<'_>) -> Node {
+    let range = range(&value);
+    let value = match value {
+        Value::NullKeyword(_) => NodeValue::Null,
+        Value::BooleanLit(flag) => NodeValue::Flag(flag.value),
+        Value::NumberLit(number) => NodeValue::Number(number.value.to_owned()),
+        Value::StringLit(text) => NodeValue::Text(text.value.into_owned()),
+        Value::Array(list) => NodeValue::List(list.elements.into_iter().map(node).collect()),
+        Value::Object(object) => NodeValue::Map(
+            object
+                .properties
+                .into_iter()
+                .map(|property| NodeEntry {
+                    key_range: self::range(&property.name),
+                    key: key(property.name),
+                    value: node(property.value),
+                })
+                .collect(),
+        ),
+    };
+    Node { value, range }
+}
+
+fn key(name: ObjectPropName<'_>) -> String {
+    name.into_string()
+}
+
+fn range(node: &dyn Ranged) -> Range<usize> {
+    node.start()..node.end()
+}

@@ -1,0 +1,235 @@
+//! A JSON or YAML file as one tree of values with their places, and a reader that collects the problems of its keys.
+
+mod json;
+mod node;
+mod yaml;
+
+use std::ops::Range;
+use std::path::Path;
+
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, ends_line, suggest};
+
+pub use node::{Node, NodeEntry, NodeValue};
+
+/// How a document is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// JSON by RFC 8259.
+    Json,
+    /// YAML 1.2.
+    Yaml,
+}
+
+/// Why a text has no value.
+#[derive(Debug)]
+struct SyntaxProblem {
+    range: Range<usize>,
+    message: String,
+}
+
+type Parsed = Result<Option<Node>, SyntaxProblem>;
+
+impl Syntax {
+    /// The value in a text without byte order mark; none if the text is empty.
+    fn parse(self, text: &str) -> Parsed {
+        match self {
+            Self::Json => json::parse(text),
+            Self::Yaml => yaml::parse(text),
+        }
+    }
+
+    fn problem_code(self) -> Code {
+        match self {
+            Self::Json => Code::JsonSyntax,
+            Self::Yaml => Code::YamlSyntax,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Json => "JSON",
+            Self::Yaml => "YAML",
+        }
+    }
+}
+
+/// A file of values, and the problems found in it so far.
+///
+/// The name of a key may begin with the path of its object, which messages show: `evalConfig.trials` is the key `trials`.
+#[derive(Debug)]
+pub struct Document<'a> {
+    /// The file, from the repository's root.
+    pub path: &'a Path,
+    bytes: &'a [u8],
+    syntax: Syntax,
+    /// The first byte of every line.
+    lines: Vec<usize>,
+    /// The problems so far.
+    pub problems: Vec<Diagnostic>,
+}
+
+impl<'a> Document<'a> {
+    /// The file at `path` with this content.
+    pub fn new(path: &'a Path, bytes: &'a [u8], syntax: Syntax) -> Self {
+        let ends = (0..bytes.len()).filter(|at| ends_line(bytes, *at)).map(|at| at + 1);
+        let lines = std::iter::once(0).chain(ends).collect();
+        Self { path, bytes, syntax, lines, problems: Vec::new() }
+    }
+
+    /// The value of the file; without one, the problem is that of the file.
+    pub fn root(&mut self) -> Option<Node> {
+        let mark = if self.bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let text = match std::str::from_utf8(&self.bytes[mark..]) {
+            Ok(text) => text,
+            Err(error) => {
+                let at = mark + error.valid_up_to();
+                self.problem(Code::NotUtf8, at..at + 1, "this is not UTF-8 text").help =
+                    Some("save the file as UTF-8".to_owned());
+                return None;
+            }
+        };
+        match self.syntax.parse(text) {
+            Ok(Some(mut root)) => {
+                shift(&mut root, mark);
+                Some(root)
+            }
+            Ok(None) => {
+                let message = format!("the file is empty; expected a {} object", self.syntax.name());
+                self.problem(self.syntax.problem_code(), 0..0, message);
+                None
+            }
+            Err(SyntaxProblem { range, message }) => {
+                self.problem(self.syntax.problem_code(), range.start + mark..range.end + mark, message);
+                None
+            }
+        }
+    }
+
+    /// The line of a byte, from 1.
+    pub fn line_of(&self, at: usize) -> usize {
+        self.lines.partition_point(|start| *start <= at)
+    }
+
+    /// The place of these bytes.
+    pub fn place(&self, range: Range<usize>) -> SourceLocation {
+        // From the line's own start: to count the lines before every value of a large file takes minutes.
+        let line = self.line_of(range.start.min(self.bytes.len()));
+        let start = self.lines[line - 1];
+        let range = range.start.saturating_sub(start)..range.end.saturating_sub(start);
+        SourceLocation { line, ..SourceLocation::in_text(self.path, &self.bytes[start..], range) }
+    }
+
+    /// Adds a problem of these bytes.
+    pub fn problem(&mut self, code: Code, range: Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
+        self.problems.push(Diagnostic::new(code, self.place(range), message));
+        let last = self.problems.len() - 1;
+        &mut self.problems[last]
+    }
+
+    /// Reports a value of the wrong type.
+    pub fn wrong_type(&mut self, what: &str, expected: &str, node: &Node) {
+        let message = format!("{what} is {}; expected {expected}", node.kind());
+        self.problem(Code::ValueType, node.range.clone(), message);
+    }
+
+    /// Reports a missing key where its object begins.
+    pub fn missing(&mut self, object: &Node, key: &str) {
+        let start = object.range.start;
+        self.problem(Code::MissingKey, start..start + 1, format!("the key `{key}` is missing"));
+    }
+
+    /// Reports the keys of an object that are not `known`, and duplicate ones.
+    pub fn unknown_keys(&mut self, object: &Node, known: &[&str]) {
+        for (at, NodeEntry { key, key_range, .. }) in object.entries().iter().enumerate() {
+            if !known.contains(&key.as_str()) {
+                self.problem(Code::UnknownKey, key_range.clone(), format!("unknown key `{key}`")).help =
+                    Some(suggest(key, known));
+            } else if object.entries()[..at].iter().any(|earlier| earlier.key == *key) {
+                let message = format!("the key `{key}` stands here a second time");
+                self.problem(Code::UnknownKey, key_range.clone(), message);
+            }
+        }
+    }
+
+    /// The value of a key that must be there.
+    pub fn required<'n>(&mut self, object: &'n Node, name: &str) -> Option<&'n Node> {
+        let found = object.get(last(name));
+        if found.is_none() {
+            self.missing(object, name);
+        }
+        found
+    }
+
+    /// The text of a key that must be there and not be blank.
+    pub fn required_text<'n>(&mut self, object: &'n Node, name: &str) -> Option<&'n str> {
+        self.required(object, name)?;
+        let text = self.text(object, name)?;
+        if text.trim().is_empty() {
+            let range = object.get(last(name)).map_or(0..0, |node| node.range.clone());
+            self.problem(Code::EmptyValue, range, format!("`{name}` is empty"));
+            return None;
+        }
+        Some(text)
+    }
+
+    /// The text of a key that may be absent.
+    pub fn text<'n>(&mut self, object: &'n Node, name: &str) -> Option<&'n str> {
+        self.typed(object, name, "a string", Node::text)
+    }
+
+    /// True or false, at a key that may be absent.
+    pub fn flag(&mut self, object: &Node, name: &str) -> Option<bool> {
+        self.typed(object, name, "true or false", |node| match node.value {
+            NodeValue::Flag(flag) => Some(flag),
+            _ => None,
+        })
+    }
+
+    /// The list of a key that may be absent.
+    pub fn list<'n>(&mut self, object: &'n Node, name: &str) -> Option<&'n [Node]> {
+        self.typed(object, name, "an array", Node::elements)
+    }
+
+    /// The object of a key that may be absent.
+    pub fn map<'n>(&mut self, object: &'n Node, name: &str) -> Option<&'n Node> {
+        self.typed(object, name, "an object", |node| node.is_map().then_some(node))
+    }
+
+    fn typed<'n, T>(
+        &mut self,
+        object: &'n Node,
+        name: &str,
+        expected: &str,
+        read: impl FnOnce(&'n Node) -> Option<T>,
+    ) -> Option<T> {
+        let node = object.get(last(name))?;
+        let value = read(node);
+        if value.is_none() {
+            self.wrong_type(&format!("`{name}`"), expected, node);
+        }
+        value
+    }
+}
+
+/// The key at the end of a path of keys.
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// Moves all places behind the byte order mark.
+fn shift(node: &mut Node, by: usize) {
+    if by == 0 {
+        return;
+    }
+    node.range = node.range.start + by..node.range.end + by;
+    match &mut node.value {
+        NodeValue::List(elements) => elements.iter_mut().for_each(|element| shift(element, by)),
+        NodeValue::Map(entries) => {
+            for entry in entries {
+                entry.key_range = entry.key_range.start + by..entry.key_range.end + by;
+                shift(&mut entry.value, by);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,84 @@
+//! A value in a JSON or YAML file, and where it is written.
+
+use std::ops::Range;
+
+/// A value and its bytes in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The value.
+    pub value: NodeValue,
+    /// Its bytes in the file. An alias in YAML has the bytes of the alias, its parts those of the anchor.
+    pub range: Range<usize>,
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeValue {
+    /// `null`, or nothing.
+    Null,
+    /// `true` or `false`.
+    Flag(bool),
+    /// A number, as it is written.
+    Number(String),
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Node>),
+    /// Keys and their values, in the order of the file.
+    Map(Vec<NodeEntry>),
+}
+
+/// A key and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeEntry {
+    /// The key.
+    pub key: String,
+    /// The bytes of the key in the file.
+    pub key_range: Range<usize>,
+    /// The value.
+    pub value: Node,
+}
+
+impl Node {
+    /// The kind of value, with its article.
+    pub fn kind(&self) -> &'static str {
+        match self.value {
+            NodeValue::Null => "null",
+            NodeValue::Flag(_) => "a boolean",
+            NodeValue::Number(_) => "a number",
+            NodeValue::Text(_) => "a string",
+            NodeValue::List(_) => "an array",
+            NodeValue::Map(_) => "an object",
+        }
+    }
+
+    /// The keys and values; none if this is not a map.
+    pub fn entries(&self) -> &[NodeEntry] {
+        if let NodeValue::Map(entries) = &self.value { entries } else { &[] }
+    }
+
+    /// The elements of a list.
+    pub fn elements(&self) -> Option<&[Node]> {
+        if let NodeValue::List(elements) = &self.value { Some(elements) } else { None }
+    }
+
+    /// Whether it has keys.
+    pub fn is_map(&self) -> bool {
+        matches!(self.value, NodeValue::Map(_))
+    }
+
+    /// The text.
+    pub fn text(&self) -> Option<&str> {
+        if let NodeValue::Text(text) = &self.value { Some(text) } else { None }
+    }
+
+    /// The first entry of a key.
+    pub fn entry(&self, key: &str) -> Option<&NodeEntry> {
+        self.entries().iter().find(|entry| entry.key == key)
+    }
+
+    /// The value of a key. Programs write `null` for a value that nobody chose: such a key counts as absent.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|entry| &entry.value).filter(|node| node.value != NodeValue::Null)
+    }
+}

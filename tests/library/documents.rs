@@ -1,0 +1,105 @@
+//! JSON and YAML files as one tree of values with their places.
+
+use std::path::Path;
+
+use skill_evals::cases::case::document::{Document, Node, NodeValue, Syntax};
+
+fn yaml(text: &str) -> Result<Node, String> {
+    read(text, Syntax::Yaml)
+}
+
+fn read(text: &str, syntax: Syntax) -> Result<Node, String> {
+    let mut file = Document::new(Path::new("a.yaml"), text.as_bytes(), syntax);
+    file.root().ok_or_else(|| file.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}
+
+/// What the bytes of each scalar in `node` say.
+fn sources<'a>(text: &'a str, node: &Node, found: &mut Vec<&'a str>) {
+    match &node.value {
+        NodeValue::List(elements) => elements.iter().for_each(|element| sources(text, element, found)),
+        NodeValue::Map(entries) => {
+            for entry in entries {
+                found.push(&text[entry.key_range.clone()]);
+                sources(text, &entry.value, found);
+            }
+        }
+        _ => found.push(&text[node.range.clone()]),
+    }
+}
+
+#[test]
+fn each_value_has_its_place_in_json_and_in_yaml() {
+    let json = "\u{feff}{ \"é\": [1, true], \"b\": { \"c\": \"x y\" } }";
+    let yaml = "é:\n  - 1\n  - true\nb:\n  c: x y\n";
+    let expected = [["\"é\"", "é"], ["1", "1"], ["true", "true"], ["\"b\"", "b"], ["\"c\"", "c"], ["\"x y\"", "x y"]];
+    for (at, (text, syntax)) in [(json, Syntax::Json), (yaml, Syntax::Yaml)].into_iter().enumerate() {
+        let mut found = Vec::new();
+        sources(text, &read(text, syntax).expect("a value"), &mut found);
+        assert_eq!(found, expected.map(|both| both[at]));
+    }
+}
+
+#[test]
+fn words_without_quotes_have_the_types_of_yaml_1_2() {
+    for (written, value) in [
+        ("off", NodeValue::Text("off".into())),
+        ("yes", NodeValue::Text("yes".into())),
+        ("2026-01-02", NodeValue::Text("2026-01-02".into())),
+        ("1_000", NodeValue::Text("1_000".into())),
+        ("nan", NodeValue::Text("nan".into())),
+        ("1.2.3", NodeValue::Text("1.2.3".into())),
+        ("\"true\"", NodeValue::Text("true".into())),
+        ("!!str 5", NodeValue::Text("5".into())),
+        ("! 5", NodeValue::Text("5".into())),
+        ("True", NodeValue::Flag(true)),
+        ("~", NodeValue::Null),
+        ("", NodeValue::Null),
+        ("0x1F", NodeValue::Number("0x1F".into())),
+        ("-1.5e3", NodeValue::Number("-1.5e3".into())),
+        (".inf", NodeValue::Number(".inf".into())),
+        ("|\n  two\n  lines\n", NodeValue::Text("two\nlines\n".into())),
+        (">-\n  one\n  line\n", NodeValue::Text("one line".into())),
+    ] {
+        let root = yaml(&format!("id: {written}")).expect(written);
+        assert_eq!(root.entry("id").expect("the key").value.value, value, "{written}");
+    }
+}
+
+#[test]
+fn aliases_and_merge_keys_stand_for_their_values() {
+    let text = "base: &base { model: small, runs: 2 }\nmore: &more { runs: 5, mode: fast }\n\
+                one: *base\ntwo:\n  runs: 3\n  <<: [*base, *more]\n";
+    let root = yaml(text).expect("a value");
+    let texts = |key: &str| {
+        let map = root.get(key).expect(key);
+        map.entries().iter().map(|entry| format!("{}={:?}", entry.key, entry.value.value)).collect::<Vec<_>>()
+    };
+    assert_eq!(texts("one"), [r#"model=Text("small")"#, r#"runs=Number("2")"#]);
+    assert_eq!(texts("two"), [r#"runs=Number("3")"#, r#"model=Text("small")"#, r#"mode=Text("fast")"#]);
+}
+
+#[test]
+fn what_is_no_single_yaml_value_says_where() {
+    let many = |count: usize| {
+        let lists = (1..count).map(|at| format!("l{at}: &l{at} [{}]\n", vec![format!("*l{}", at - 1); 10].join(", ")));
+        std::iter::once("l0: &l0 lol\n".to_owned()).chain(lists).collect::<String>()
+    };
+    let deep = "[".repeat(100_000);
+    for (text, problem) in [
+        ("a: 1\n---\nb: 2\n", "a.yaml:3:1: [yaml-syntax] a second YAML document begins here"),
+        ("a: [1", "[yaml-syntax] this is not YAML"),
+        ("a: *b", "a.yaml:1:4: [yaml-syntax] this is not YAML"),
+        ("a: &a [*a]", "a.yaml:1:8: [yaml-syntax] this alias is inside the value that it stands for"),
+        ("a: !secret b", "[yaml-syntax] unknown YAML tag `!secret`"),
+        ("? [a]\n: b\n", "[yaml-syntax] a key is an array; expected a string"),
+        ("a:\n  <<: 5\n", "a.yaml:2:3: [yaml-syntax] `<<` is a number; expected an object or an array of objects"),
+        ("# nothing\n", "[yaml-syntax] the file is empty; expected a YAML object"),
+        ("a: b: c", "[yaml-syntax] this is not YAML"),
+        (&deep, "[yaml-syntax] this is not YAML"),
+        (&many(12), "[yaml-syntax] the aliases of this file stand for too much text"),
+    ] {
+        let found = yaml(text).expect_err(&text[..text.len().min(40)]);
+        assert!(found.contains(problem), "{found}\n{problem}");
+    }
+    yaml(&many(4)).expect("a few aliases");
+}
