@@ -48,10 +48,10 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn next(&mut self) -> Result<Option<(Event<'a>, Span)>, SyntaxProblem> {
-        self.events.next_event().transpose().map_err(|error| self.not_yaml(&error))
+        self.events.next_event().transpose().map_err(|error| Self::not_yaml(&error))
     }
 
-    fn not_yaml(&self, error: &ScanError) -> SyntaxProblem {
+    fn not_yaml(error: &ScanError) -> SyntaxProblem {
         let at = error.marker().byte_offset().unwrap_or_default();
         SyntaxProblem { range: at..at + 1, message: format!("this is not YAML: {}", error.info()) }
     }
