@@ -16,6 +16,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::github::add_to_page;
 use crate::cli::output::{stderr, stdout, text_stdout};
 use skill_evals::agent;
+use skill_evals::cases::case::Case;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
 use skill_evals::decide::plan::ComparePlan;
@@ -31,6 +32,7 @@ use skill_evals::run::changed_skills::changed_skills;
 use skill_evals::run::other_changes::other_changes;
 use skill_evals::run::scheduler;
 use skill_evals::run::skill_version::SkillVersion;
+use skill_evals::run::variants::calls_skill;
 use skill_evals::settings::{GateSettings, Settings, Stop};
 use skill_evals::store::{self, RunFolder};
 use skill_evals::text::diagnostic::Diagnostic;
@@ -237,7 +239,8 @@ fn base(repository: &Repository, reference: Option<&str>) -> CliResultOf<(String
 }
 
 /// The cases that a change touches, as `skill/id`: all of each changed skill, and the positive ones of the skills most like
-/// one whose description changed. A skill without a version on both sides has nothing to compare.
+/// one whose description changed, unless their prompt calls the skill: no description takes these away. A skill without a
+/// version on both sides has nothing to compare.
 fn cases_to_compare(changed: &[SkillDifference], before: &Catalog, now: &Catalog, neighbors: usize) -> Vec<String> {
     let is_changed = |slug: &str| changed.iter().any(|skill| skill.slug == slug);
     let mut cases = Vec::new();
@@ -247,11 +250,12 @@ fn cases_to_compare(changed: &[SkillDifference], before: &Catalog, now: &Catalog
     for skill in changed.iter().filter(|skill| skill.edit.changes_descriptions()) {
         let catalog = if skill.edit == SkillEdit::Removed { before } else { now };
         for near in lint::nearest_skills(catalog, &skill.slug, neighbors) {
-            if is_changed(near) || before.skill(near).is_none() {
+            let Some(skill) = now.skill(near).filter(|_| !is_changed(near) && before.skill(near).is_some()) else {
                 continue;
-            }
-            let positive = now.cases_of(near).filter(|found| found.case().is_ok_and(|case| case.should_trigger));
-            cases.extend(positive.map(|found| format!("{}/{}", found.skill, found.id)));
+            };
+            let is_routed = |case: &Case| case.should_trigger && !calls_skill(&case.prompt, skill.skill());
+            let routed = now.cases_of(near).filter(|found| found.case().is_ok_and(is_routed));
+            cases.extend(routed.map(|found| format!("{}/{}", found.skill, found.id)));
         }
     }
     cases.sort();

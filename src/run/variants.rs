@@ -224,7 +224,7 @@ fn judges_outcome(case: &Case, settings: &Settings) -> bool {
 }
 
 /// Whether a prompt calls the skill as users of any agent do.
-fn calls_skill(prompt: &str, skill: &Skill) -> bool {
+pub fn calls_skill(prompt: &str, skill: &Skill) -> bool {
     let mut calls = profile::listed().map(|profile| profile.calls_skill.replace("name", &skill.name));
     calls
         .any(|call| prompt.split_whitespace().any(|word| word.trim_end_matches(['.', ',', ':', ';', '!', '?']) == call))

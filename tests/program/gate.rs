@@ -125,10 +125,14 @@ fn a_changed_description_compares_the_positive_cases_of_the_nearest_skills_too()
     let stub = recorded(1);
     for (name, words) in [("near", "Tidies the desk"), ("far", "Sings")] {
         let skill = format!("---\nname: {name}\ndescription: {words}.\n---\n\nDo it.\n");
-        let cases = "id,should_trigger,prompt\nyes,true,Do it\nno,false,Do something else\n";
-        for (path, text) in
-            [(format!("skills/{name}/SKILL.md"), skill.as_str()), (format!("evals/skills/{name}/prompts.csv"), cases)]
-        {
+        // No description takes a prompt away that calls its skill.
+        let cases = format!(
+            "id,should_trigger,prompt\nyes,true,Do it\ncalled,true,${name} Do it\nno,false,Do something else\n"
+        );
+        for (path, text) in [
+            (format!("skills/{name}/SKILL.md"), skill.as_str()),
+            (format!("evals/skills/{name}/prompts.csv"), cases.as_str()),
+        ] {
             let path = stub.root().join(path);
             fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
             fs::write(path, text).expect("a file");
