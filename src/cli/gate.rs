@@ -32,7 +32,6 @@ use skill_evals::run::changed_skills::changed_skills;
 use skill_evals::run::other_changes::other_changes;
 use skill_evals::run::scheduler;
 use skill_evals::run::skill_version::SkillVersion;
-use skill_evals::run::variants::calls_skill;
 use skill_evals::settings::{GateSettings, Settings, Stop};
 use skill_evals::store::{self, RunFolder};
 use skill_evals::text::diagnostic::Diagnostic;
@@ -253,7 +252,7 @@ fn cases_to_compare(changed: &[SkillDifference], before: &Catalog, now: &Catalog
             let Some(skill) = now.skill(near).filter(|_| !is_changed(near) && before.skill(near).is_some()) else {
                 continue;
             };
-            let is_routed = |case: &Case| case.should_trigger && !calls_skill(&case.prompt, skill.skill());
+            let is_routed = |case: &Case| case.should_trigger && !lint::calls_skill(&case.prompt, skill.skill());
             let routed = now.cases_of(near).filter(|found| found.case().is_ok_and(is_routed));
             cases.extend(routed.map(|found| format!("{}/{}", found.skill, found.id)));
         }

@@ -6,7 +6,7 @@ use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::checks::pattern::{DialectDifference, Pattern};
 use crate::checks::{Check, Presence};
 use crate::lint::schema::Schemas;
-use crate::lint::{changes, is_curated, material};
+use crate::lint::{changes, is_curated, material, prompt};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
 pub(super) fn check(
@@ -24,7 +24,12 @@ pub(super) fn check(
     problems.extend(changes::check(case, catalog, tree));
     // Prompts of built-in cases cannot be changed.
     if is_curated(found) {
-        problems.extend(if case.should_trigger { checker.marker_in_prompt() } else { checker.names_skill() });
+        if case.should_trigger {
+            problems.extend(checker.marker_in_prompt());
+            problems.extend(prompt::positive(found, case, catalog, |text| checker.place("prompt", text)));
+        } else {
+            problems.extend(checker.names_skill());
+        }
     }
     problems
 }

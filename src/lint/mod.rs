@@ -7,6 +7,7 @@ mod catalogue;
 mod changes;
 mod links;
 mod material;
+mod prompt;
 mod repeats;
 mod schema;
 mod similar;
@@ -20,6 +21,7 @@ use crate::settings::{LintSettings, RepetitionSettings};
 use crate::text::diagnostic::{Code, Diagnostic, Severity};
 
 pub use catalogue::SkillList;
+pub use prompt::{SkillWords, calls_skill, copies_description, names_skill};
 pub use repeats::never_decided;
 pub use similar::nearest_skills;
 pub use skill::LONGEST_DESCRIPTION;
@@ -86,8 +88,10 @@ pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec
     problems.extend(catalogue::check(catalog, options.listings));
     if options.check_evals {
         let mut schemas = schema::Schemas::default();
+        let words = SkillWords::of(catalog);
         for found in &catalog.skills {
             problems.extend(suite::check(catalog, &found.skill().slug, tree, options.strict));
+            problems.extend(prompt::of_skill(catalog, found.skill(), &words, tree));
         }
         for found in &catalog.cases {
             problems.extend(

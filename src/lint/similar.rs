@@ -100,7 +100,7 @@ pub(super) fn place(path: &Path, bytes: &[u8], range: std::ops::Range<usize>) ->
     SourceLocation::in_text(path, String::from_utf8_lossy(bytes).as_bytes(), range)
 }
 
-fn content_words(description: &str) -> BTreeSet<String> {
+pub(super) fn content_words(description: &str) -> BTreeSet<String> {
     description
         .to_lowercase()
         .split(|c: char| !c.is_alphanumeric())
@@ -108,4 +108,11 @@ fn content_words(description: &str) -> BTreeSet<String> {
         // Plurals count as their singular.
         .map(|word| word.strip_suffix('s').filter(|stem| !stem.ends_with('s')).unwrap_or(word).to_owned())
         .collect()
+}
+
+/// The words that say nothing about a subject, but show the language of a text.
+pub(super) fn function_words(text: &str) -> BTreeSet<String> {
+    let text = text.to_lowercase();
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.filter(|word| word.chars().count() < 3 || STOP_WORDS.contains(word)).map(str::to_owned).collect()
 }

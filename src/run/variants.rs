@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::cases::case::{Case, FoundCase, ReadCase};
 use crate::cases::test_case::TestCase;
 use crate::checks;
-use crate::profile;
+use crate::lint::calls_skill;
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::run::context::RunContext;
@@ -221,13 +221,6 @@ fn check_mode(skill: &Skill, mode: &Mode) -> Result<(), String> {
 fn judges_outcome(case: &Case, settings: &Settings) -> bool {
     let by_checks = case.checks.iter().any(|check| checks::judges_outcome(check.kind.id));
     by_checks || plan::is_judged(case, settings) || settings.harness.is_some()
-}
-
-/// Whether a prompt calls the skill as users of any agent do.
-pub fn calls_skill(prompt: &str, skill: &Skill) -> bool {
-    let mut calls = profile::listed().map(|profile| profile.calls_skill.replace("name", &skill.name));
-    calls
-        .any(|call| prompt.split_whitespace().any(|word| word.trim_end_matches(['.', ',', ':', ';', '!', '?']) == call))
 }
 
 fn forced_mode(base: &Mode, settings: &Settings) -> Arc<Mode> {

@@ -194,6 +194,14 @@ codes! {
     NegativeNamesSkill = "negative-names-skill": Warning,
     /// The prompt of a positive case contains the text that the case looks for.
     MarkerInPrompt = "marker-in-prompt": Warning,
+    /// A case that is called implicit names its skill.
+    ImplicitNamesSkill = "implicit-names-skill": Warning,
+    /// The prompt of a positive case copies the skill's description.
+    DescriptionAsPrompt = "description-as-prompt": Warning,
+    /// Every positive prompt of a skill names it.
+    NoImplicit = "no-implicit": Warning,
+    /// No negative prompt of a skill is near any description.
+    FarNegatives = "far-negatives": Warning,
     /// A setting in evals.toml or the environment is unknown or not allowed.
     Config = "config": Fixed,
 }

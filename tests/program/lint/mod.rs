@@ -3,6 +3,7 @@
 mod cases;
 mod levels;
 mod program;
+mod prompts;
 mod prompts_csv;
 mod skill_md;
 mod task_json;
