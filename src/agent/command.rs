@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use crate::agent::assignment::Assignment;
 use crate::agent::files::write_private;
 use crate::agent::sandbox::SandboxProgram;
+use crate::agent::trial_env::TrialEnv;
 use crate::process::OutputListener;
 use crate::settings::mode::{AgentKind, Mode};
 use crate::settings::{Isolation, ROOT, Settings};
@@ -108,9 +109,9 @@ pub(super) fn settings_args<'a>(
 pub(super) fn environment(assignment: &Assignment<'_>, more: &[&str]) -> BTreeMap<OsString, OsString> {
     let settings = assignment.settings;
     let trial_env = assignment.trial_env;
-    let names = COMMON_VARIABLES.iter().chain(more).copied().chain(settings.pass_env.iter().map(String::as_str));
-    let mut env: BTreeMap<OsString, OsString> =
-        names.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect();
+    let names = more.iter().copied().chain(settings.pass_env.iter().map(String::as_str));
+    let mut env = common_environment(trial_env);
+    env.extend(names.filter_map(|name| Some((name.into(), std::env::var_os(name)?))));
     let workspace = trial_env.workspace();
     for (name, value) in &settings.env {
         let value = value.replace("{workspace}", &workspace.to_string_lossy());
@@ -120,7 +121,16 @@ pub(super) fn environment(assignment: &Assignment<'_>, more: &[&str]) -> BTreeMa
         };
         env.insert(name.into(), value.into());
     }
-    env.insert("HOME".into(), trial_env.home().into());
-    env.insert("TMPDIR".into(), trial_env.tmp().into());
+    env.extend(directories(trial_env));
     env
+}
+
+/// The environment of every program in a trial environment: the common variables, and its directories.
+pub(crate) fn common_environment(trial_env: &TrialEnv) -> BTreeMap<OsString, OsString> {
+    let common = COMMON_VARIABLES.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)));
+    common.chain(directories(trial_env)).collect()
+}
+
+fn directories(trial_env: &TrialEnv) -> [(OsString, OsString); 2] {
+    [("HOME".into(), trial_env.home().into()), ("TMPDIR".into(), trial_env.tmp().into())]
 }

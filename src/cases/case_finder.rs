@@ -17,6 +17,7 @@ use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::{Repository, Scope};
 use crate::cases::unread;
 use crate::files::bounded;
+use crate::settings::NamedScript;
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::name;
@@ -65,7 +66,10 @@ impl CaseFinder<'_> {
         self.add_smoke_cases();
         let mut cases: Vec<(Arc<str>, Vec<FoundCase>)> = self.cases.into_iter().collect();
         cases.sort_by(|(a, _), (b, _)| a.cmp(b));
-        for (_, mut cases) in cases {
+        for (skill, mut cases) in cases {
+            let scripts = self.layout.checks.into_iter().flat_map(|checks| checks.of(&skill));
+            let scripts: Vec<NamedScript> = scripts.cloned().collect();
+            cases.iter_mut().for_each(|case| case.scripts.clone_from(&scripts));
             mark_duplicates(&mut cases, self.repository);
             self.catalog.cases.extend(cases.into_iter().map(Arc::new));
         }

@@ -1,6 +1,6 @@
 //! Where a repository's skills are, and how its cases are written.
 
-use crate::settings::Settings;
+use crate::settings::{CheckSettings, Settings};
 use crate::text::relative_path::RelativePath;
 
 /// The settings that decide which files of a repository are read.
@@ -10,11 +10,17 @@ pub struct Layout<'a> {
     pub skill_roots: Option<&'a [RelativePath]>,
     /// Columns of prompts.csv that are the user's own and are not read.
     pub own_columns: &'a [String],
+    /// The scripts that check every case, or every case of a skill.
+    pub checks: Option<&'a CheckSettings>,
 }
 
 impl<'a> Layout<'a> {
     /// The layout by these settings.
     pub fn of(settings: &'a Settings) -> Self {
-        Self { skill_roots: settings.skill_roots.as_deref(), own_columns: &settings.own_columns }
+        Self {
+            skill_roots: settings.skill_roots.as_deref(),
+            own_columns: &settings.own_columns,
+            checks: Some(&settings.checks),
+        }
     }
 }

@@ -32,6 +32,11 @@ pub trait RepoFiles {
     /// The names in the directory at `path`, sorted.
     fn names(&self, path: &Path) -> io::Result<Vec<OsString>>;
 
+    /// Whether somebody may execute the file at `path`.
+    fn is_executable(&self, _path: &Path) -> bool {
+        true
+    }
+
     /// The problems that keep the directory at `path`, a skill or a fixture, from being given to an agent.
     fn material_problems(&self, path: &Path) -> Vec<MaterialProblem>;
 }

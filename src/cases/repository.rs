@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::cases::catalog::Catalog;
@@ -77,6 +78,10 @@ impl RepoFiles for Repository {
             fs::read_dir(self.root.join(path))?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
         names.sort();
         Ok(names)
+    }
+
+    fn is_executable(&self, path: &Path) -> bool {
+        fs::metadata(self.root.join(path)).is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
     }
 
     fn material_problems(&self, path: &Path) -> Vec<MaterialProblem> {

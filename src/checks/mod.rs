@@ -7,6 +7,7 @@
 pub mod field;
 mod kinds;
 pub mod pattern;
+pub mod program;
 pub mod schema;
 pub mod subject;
 
@@ -14,16 +15,20 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use field::{Field, FieldForm, FieldValue, InvalidField};
-pub use kinds::{NOT_TRIGGERED, TRIGGERED, changes_seen, invoked_skills, max_commands, output_schema, triggers};
+pub use kinds::{
+    NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, changes_seen, invoked_skills, max_commands, output_schema, script, triggers,
+};
 pub use subject::{CheckAnswer, Subject};
 
 use crate::checks::kinds::{answer, changes, commands, description, file, resource, text, tokens, trigger};
 use crate::checks::pattern::Pattern;
+use crate::checks::program::WorkspaceProgram;
+use crate::text::diagnostic::SourceLocation;
 use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{CheckResult, Goal, Status};
 
 /// Every kind of check, in the order in which a case's checks are made.
-pub static KINDS: [&CheckKind; 16] = [
+pub static KINDS: [&CheckKind; 17] = [
     &trigger::TRIGGERED_KIND,
     &trigger::NOT_TRIGGERED_KIND,
     &text::OUTPUT_CONTAINS,
@@ -40,6 +45,7 @@ pub static KINDS: [&CheckKind; 16] = [
     &tokens::MAX_INPUT,
     &tokens::MAX_OUTPUT,
     &tokens::MAX_TOTAL,
+    &kinds::script::SCRIPT,
 ];
 
 /// What is said of a check that the end of its trial left open.
@@ -95,6 +101,16 @@ pub trait Ask: fmt::Debug + Send + Sync {
     /// The answer by the evidence of a trial; `None` if the evidence does not apply to the question.
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer>;
 
+    /// The answers, for a question with several or with names of their own.
+    fn answers(&self, subject: &Subject<'_>) -> Vec<NamedAnswer> {
+        self.evaluate(subject).map(|answer| NamedAnswer { id: None, answer }).into_iter().collect()
+    }
+
+    /// The program that answers. It runs after the agent, in a copy of the workspace.
+    fn program(&self) -> Option<&WorkspaceProgram> {
+        None
+    }
+
     /// The text that the final message must or must not contain.
     fn text(&self) -> Option<(&Pattern, Presence)> {
         None
@@ -104,6 +120,15 @@ pub trait Ask: fmt::Debug + Send + Sync {
     fn required_file(&self) -> Option<&RelativePath> {
         None
     }
+}
+
+/// An answer, and the name of its result if that is not the id of the kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedAnswer {
+    /// The name of the result.
+    pub id: Option<String>,
+    /// The answer.
+    pub answer: CheckAnswer,
 }
 
 /// Whether a text is required or forbidden.
@@ -133,6 +158,8 @@ pub struct Origin {
     pub key: &'static str,
     /// The line, from 1; 0 if the check is not written.
     pub line: usize,
+    /// Its place, if that is not in the file of the case.
+    pub elsewhere: Option<SourceLocation>,
 }
 
 impl Check {
@@ -146,18 +173,27 @@ impl Check {
         self.kind.settled_by == Some(status)
     }
 
-    /// The result of the check; `None` if it does not apply to this trial. If the trial ended before the check was settled, the
-    /// result is unknown.
-    pub fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckResult> {
+    /// The script that answers, if one does.
+    pub fn script(&self) -> Option<&RelativePath> {
+        self.ask.program().and_then(WorkspaceProgram::script)
+    }
+
+    /// The results of the check: none if it does not apply to this trial. If the trial ended before the check was settled, they
+    /// are unknown.
+    pub fn evaluate(&self, subject: &Subject<'_>) -> Vec<CheckResult> {
         if self.kind.asks_for_skill && !subject.evidence.meta.delivery.offers_skills() {
-            return None;
+            return Vec::new();
         }
-        let CheckAnswer { mut status, expected, mut found, spans } = self.ask.evaluate(subject)?;
-        if subject.evidence.meta.ending.settled && !self.is_settled_by(status) {
-            (status, found) = (Status::Unknown, format!("{found}; {OPEN}"));
-        }
-        let CheckKind { id, goal, .. } = *self.kind;
-        Some(CheckResult { id: id.to_owned(), goal, status, expected, found, custom: false, spans })
+        let program = self.ask.program().and_then(|program| Some(subject.programs.get(program)?.digest.clone()));
+        let results = self.ask.answers(subject).into_iter().map(|NamedAnswer { id, answer }| {
+            let CheckAnswer { mut status, expected, mut found, spans } = answer;
+            if subject.evidence.meta.ending.settled && !self.is_settled_by(status) {
+                (status, found) = (Status::Unknown, format!("{found}; {OPEN}"));
+            }
+            let (id, goal) = (id.unwrap_or_else(|| self.kind.id.to_owned()), self.kind.goal);
+            CheckResult { id, goal, status, expected, found, custom: false, program: program.clone(), spans }
+        });
+        results.collect()
     }
 }
 

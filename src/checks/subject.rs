@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::checks::program::{ProgramEnding, ProgramRuns, WorkspaceProgram};
 use crate::settings::ActivationRule;
 use crate::skill::Skill;
 use crate::trace::Marked;
@@ -20,6 +21,8 @@ pub struct Subject<'a> {
     pub activation: ActivationRule,
     /// The evidence of the trial.
     pub evidence: &'a Evidence<'a>,
+    /// The runs of the case's programs; empty while the agent is running.
+    pub programs: &'a ProgramRuns,
 }
 
 /// The answer of a check.
@@ -62,6 +65,12 @@ impl CheckAnswer {
 }
 
 impl Subject<'_> {
+    /// How a program of the case ended, or why it has no result.
+    pub fn ending_of(&self, program: &WorkspaceProgram) -> Result<&ProgramEnding, String> {
+        let run = self.programs.get(program).ok_or("it has not run")?;
+        run.ending.as_ref().map_err(Clone::clone)
+    }
+
     /// The final message, if it is not blank.
     pub fn final_text(&self) -> Option<&str> {
         self.evidence.final_text.filter(|text| !text.trim().is_empty())

@@ -58,11 +58,12 @@ pub fn is_settled(case: &Case, subject: &Subject<'_>, has_more: bool) -> bool {
     let mut has_passed = false;
     let mut is_open = has_more || case.max_turns.is_some();
     for check in &case.checks {
-        let Some(result) = check.evaluate(subject) else { continue };
-        match result.status {
-            status if !check.is_settled_by(status) => is_open = true,
-            Status::Fail => return true,
-            Status::Pass | Status::Unknown => has_passed = true,
+        for result in check.evaluate(subject) {
+            match result.status {
+                status if !check.is_settled_by(status) => is_open = true,
+                Status::Fail => return true,
+                Status::Pass | Status::Unknown => has_passed = true,
+            }
         }
     }
     has_passed && !is_open
@@ -74,7 +75,7 @@ pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
     // An agent that never started left nothing to check.
     if evidence.meta.ending.trouble.is_none() || evidence.trace.progress > AgentProgress::Silent {
         checks.extend(general(subject));
-        checks.extend(case.checks.iter().filter_map(|check| check.evaluate(subject)));
+        checks.extend(case.checks.iter().flat_map(|check| check.evaluate(subject)));
     }
     let (verdict, trouble) = (Verdict::Pass, infrastructure(skill, evidence));
     settle(Grade {
@@ -82,6 +83,7 @@ pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
         verdict,
         trouble,
         checks,
+        not_enforced: Vec::new(),
         metrics: metrics(skill, evidence),
         judged: None,
         threshold: None,
@@ -199,7 +201,7 @@ fn general(subject: &Subject<'_>) -> Vec<CheckResult> {
 
 fn result(id: &str, goal: Goal, answer: CheckAnswer) -> CheckResult {
     let CheckAnswer { status, expected, found, spans } = answer;
-    CheckResult { id: id.to_owned(), goal, status, expected, found, custom: false, spans }
+    CheckResult { id: id.to_owned(), goal, status, expected, found, custom: false, program: None, spans }
 }
 
 fn in_time(evidence: &Evidence<'_>) -> CheckAnswer {

@@ -6,6 +6,7 @@ use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::checks::pattern::{DialectDifference, Pattern};
 use crate::checks::{Check, Presence};
 use crate::lint::schema::Schemas;
+use crate::lint::script::{self, ScriptProblem};
 use crate::lint::{changes, is_curated, material, prompt};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
@@ -20,6 +21,7 @@ pub(super) fn check(
     let mut problems = Vec::new();
     problems.extend(checker.fixture());
     problems.extend(checker.output_schema(schemas));
+    problems.extend(checker.scripts());
     problems.extend(checker.dialects());
     problems.extend(changes::check(case, catalog, tree));
     // Prompts of built-in cases cannot be changed.
@@ -73,6 +75,18 @@ impl CaseChecker<'_> {
         } else {
             problem
         })
+    }
+
+    /// Scripts that cannot be started.
+    fn scripts(&self) -> Vec<Diagnostic> {
+        let scripts = self.case.checks.iter().filter_map(|check| Some((check, check.script()?)));
+        let problems = scripts.filter_map(|(check, path)| {
+            let ScriptProblem { code, message, help } = script::check(path.as_path(), self.tree)?;
+            let elsewhere = check.origin.elsewhere.clone();
+            let place = elsewhere.unwrap_or_else(|| self.place(check.origin.key, path.as_path().to_str()));
+            Some(Diagnostic::new(code, place, message).help(help))
+        });
+        problems.collect()
     }
 
     /// Patterns that other runners read differently.

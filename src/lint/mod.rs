@@ -10,6 +10,7 @@ mod material;
 mod prompt;
 mod repeats;
 mod schema;
+mod script;
 mod similar;
 mod skill;
 mod suite;

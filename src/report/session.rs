@@ -43,7 +43,7 @@ fn head(text: &mut String, meta: &Meta, grade: &Grade) {
     for change in &meta.changes {
         let _ = writeln!(text, "- during the session: {}", safe::markdown(&change.summary()));
     }
-    for open in &meta.not_enforced {
+    for open in meta.not_enforced.iter().chain(&grade.not_enforced) {
         let _ = writeln!(text, "- not enforced: {}", safe::markdown(open));
     }
     let _ = writeln!(text, "- in a terminal: {}", safe::code(&show_command(&meta.id(), Some(&meta.run_id))));

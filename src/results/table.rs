@@ -30,9 +30,11 @@ fn inputs(meta: &Meta, grade: &Grade) -> String {
     let mut inputs = meta.inputs.besides_skills();
     // How a trial ended decides which questions about its end apply.
     for check in grade.checks.iter().filter(|check| !checks::OF_THE_END.contains(&check.id.as_str())) {
-        // A custom check that was not asked has no such text.
-        let expected = if check.custom { "" } else { check.expected.as_str() };
-        inputs.extend([check.id.as_str(), "\n", expected, "\n"]);
+        let question = check.question();
+        // A program is asked once, however many answers it has.
+        if check.program.is_none() || !inputs.contains(&question) {
+            inputs.push_str(&question);
+        }
     }
     digest(inputs.as_bytes())
 }

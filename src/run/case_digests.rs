@@ -1,12 +1,14 @@
 //! What decides the result of a case in a mode, as digests: they show that a case has changed without running it.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use crate::cases::case::Case;
 use crate::cases::test_case::TestCase;
 use crate::run::context::RunContext;
 use crate::run::digests::SkillFolders;
 use crate::run::plan::PlannedCase;
+use crate::run::programs;
 use crate::trial::evidence::{Inputs, digest};
 use crate::trial::shard::ShardedCase;
 
@@ -33,13 +35,21 @@ fn checks(run: &RunContext, planned: &TestCase, case: &Case) -> String {
     let settings = &run.settings;
     let mut text = format!("{}\n", run.repetition(&planned.found).threshold);
     let activation = case.activation.or_else(|| settings.activation_for(&case.skill, &planned.mode.name));
-    let _ = writeln!(text, "{} {:?} {:?}", case.should_trigger, activation, case.default_activation);
-    let _ = writeln!(text, "{} {:?} {:?}", case.judge, settings.judge, case.timeout.unwrap_or(settings.timeout));
-    // Without their lines, which change with every edit above.
-    for check in &case.checks {
-        let _ = writeln!(text, "{} {:?}", check.kind.id, check.ask);
-    }
+    let _ = writeln!(text, "{activation:?} {:?} {:?}", settings.judge, case.timeout.unwrap_or(settings.timeout));
+    text += &expected(&run.root, case);
     digest(text.as_bytes())
+}
+
+/// What a case of the repository at `root` expects of its trials. Without the lines of the checks, which change with every edit
+/// above.
+pub fn expected(root: &Path, case: &Case) -> String {
+    let Case { should_trigger, activation, default_activation, judge, checks, .. } = case;
+    let mut text = format!("{should_trigger} {activation:?} {default_activation:?} {judge}\n");
+    for check in checks {
+        let content = check.ask.program().map(|program| programs::digest(root, program)).unwrap_or_default();
+        let _ = writeln!(text, "{} {:?} {content}", check.kind.id, check.ask);
+    }
+    text
 }
 
 /// The case as a line of the file with the cases of all shards.

@@ -14,6 +14,7 @@ use crate::run::live::LiveRun;
 use crate::run::own_check::OwnChecks;
 use crate::run::pace::Pace;
 use crate::run::plan::RunPlan;
+use crate::run::programs::ProgramRunner;
 use crate::run::progress_files::ProgressFiles;
 use crate::run::rubric;
 use crate::run::skill_texts::TextReader;
@@ -55,6 +56,7 @@ pub struct RunContext {
     pub shared_id: Option<String>,
     pub inputs: InputReader,
     pub texts: TextReader,
+    pub programs: ProgramRunner,
     pub pace: Pace,
     pub slots: Slots,
     /// The results so far.
@@ -100,6 +102,7 @@ impl RunContext {
             shared_id: None,
             inputs: InputReader::default(),
             texts: TextReader::default(),
+            programs: ProgramRunner::default(),
             pace: Pace::default(),
             rubric: OnceLock::new(),
             live: OnceLock::new(),

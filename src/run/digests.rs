@@ -126,7 +126,7 @@ impl InputReader {
     }
 
     /// The digest of all files in a directory, with their paths.
-    fn folder(&self, folder: &Path) -> String {
+    pub fn folder(&self, folder: &Path) -> String {
         let digests = || self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(digest) = digests().get(folder) {
             return digest.clone();

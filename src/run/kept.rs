@@ -1,7 +1,7 @@
 //! Trials of earlier comparisons that stand for trials of the baseline. They are found by what decided them, graded again,
 //! and used only if their agent, model and checks are those of today.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::agent;
 use crate::cases::case::Case;
@@ -67,7 +67,7 @@ fn reuse(
     let folder = live.folder.trial(&ready.planned.trial(number));
     let text = |error: StoreError| error.to_string();
     let before = kept.folder.grade().map_err(text)?;
-    promote::write(&kept.folder, &folder, number).map_err(text)?;
+    promote::write(&kept.folder, &folder, number, u64::MAX).map_err(text)?;
     let meta = Meta {
         kept_from: Some(kept.meta.run_id.clone()),
         run_id: live.folder.id().to_owned(),
@@ -78,9 +78,7 @@ fn reuse(
     };
     folder.write_meta(&meta).and_then(|()| folder.write_grade(&before)).map_err(text)?;
     let outcome = trial::kept(run, ready, number).map_err(|why| format!("{why:?}"))?;
-    let asked = |checks: &[CheckResult]| -> Vec<(String, String)> {
-        checks.iter().map(|check| (check.id.clone(), check.expected.clone())).collect()
-    };
+    let asked = |checks: &[CheckResult]| -> BTreeSet<String> { checks.iter().map(CheckResult::question).collect() };
     match outcome {
         Some((outcome, _)) if asked(&outcome.grade.checks) == asked(&before.checks) => Ok(Some(outcome)),
         _ => folder.remove().map(|()| None).map_err(text),
@@ -110,7 +108,7 @@ pub fn keep(run: &RunContext) -> Result<(), StoreError> {
         let around = setup + &fixture_programs(run, found) + &limits(run, meta.case.timeout_s);
         let key = key(live, &meta.inputs, &meta.skill.slug, meta.commit.as_deref(), around);
         kept.add(&key, |folder| {
-            promote::write(&trial, folder, 1)?;
+            promote::write(&trial, folder, 1, promote::workspace_limit(found))?;
             folder.write_grade(&grade)
         })?;
     }

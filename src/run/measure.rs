@@ -11,6 +11,7 @@ use crate::agent::snapshot::{self, SkillSnapshot};
 use crate::agent::trial_env::{TrialEnv, masked};
 use crate::cases::case::Case;
 use crate::cases::catalog::{FoundSkill, evals_folder};
+use crate::checks::program::ProgramRuns;
 use crate::files::bounded;
 use crate::grade::checks;
 use crate::process::interrupt;
@@ -257,7 +258,8 @@ impl LiveTrial<'_> {
             return false;
         }
         let has_more = is_judged(case, &run.settings) || run.own_checks.names().next().is_some();
-        with_subject(run, case, skill, evidence, |subject| checks::is_settled(case, subject, has_more))
+        let programs = ProgramRuns::new();
+        with_subject(run, case, skill, evidence, &programs, |subject| checks::is_settled(case, subject, has_more))
     }
 }
 

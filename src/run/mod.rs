@@ -39,6 +39,7 @@ mod pace;
 pub mod pairing;
 pub mod pairs;
 pub mod plan;
+pub mod programs;
 mod progress_files;
 pub mod promote;
 pub mod ready;

@@ -9,6 +9,7 @@ use crate::cases::catalog::{Catalog, evals_folder};
 use crate::files::bounded;
 use crate::files::material::Material;
 use crate::results::gate::{DifferenceKind, OtherChange};
+use crate::run::case_digests;
 use crate::run::skill_version::SkillVersion;
 use crate::settings::FILE;
 
@@ -30,7 +31,9 @@ pub fn other_changes(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec
         };
         match (old.case(), found.case()) {
             (Ok(old), Ok(new)) if asked(base.root(), old) != asked(root, new) => change(DifferenceKind::Prompt, name),
-            (Ok(old), Ok(new)) if checked(old) != checked(new) => change(DifferenceKind::Checks, name),
+            (Ok(old), Ok(new)) if checked(base.root(), old) != checked(root, new) => {
+                change(DifferenceKind::Checks, name);
+            }
             (Ok(_), Ok(_)) | (Err(_), Err(_)) => {}
             (Ok(_), Err(_)) | (Err(_), Ok(_)) => change(DifferenceKind::Prompt, name),
         }
@@ -60,14 +63,9 @@ fn asked(root: &Path, case: &Case) -> String {
     text + &schema.unwrap_or_default()
 }
 
-/// What is expected of its trials, without the lines of the checks, which change with every edit above.
-fn checked(case: &Case) -> String {
-    let Case { should_trigger, activation, default_activation, judge, repetition, checks, .. } = case;
-    let mut text = format!("{:?}", (should_trigger, activation, default_activation, judge, repetition));
-    for check in checks {
-        let _ = write!(text, "\n{} {:?}", check.kind.id, check.ask);
-    }
-    text
+/// What is expected of its trials.
+fn checked(root: &Path, case: &Case) -> String {
+    format!("{:?}\n{}", case.repetition, case_digests::expected(root, case))
 }
 
 /// The keys of a settings file with their values. A file that is not TOML has none.

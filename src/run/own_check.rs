@@ -179,7 +179,16 @@ impl OwnCheck {
             Finding::NotAsked => return None,
         };
         let (id, expected) = (self.name.clone(), self.expected.clone());
-        Some(CheckResult { id, goal: Goal::Outcome, status, expected, found, custom: true, spans: Vec::new() })
+        Some(CheckResult {
+            id,
+            goal: Goal::Outcome,
+            status,
+            expected,
+            found,
+            custom: true,
+            program: None,
+            spans: Vec::new(),
+        })
     }
 }
 
@@ -192,6 +201,7 @@ fn open(name: &str) -> CheckResult {
         expected: format!("this repository's own check `{name}`"),
         found: OPEN.to_owned(),
         custom: true,
+        program: None,
         spans: Vec::new(),
     }
 }

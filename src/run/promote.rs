@@ -9,6 +9,7 @@ use walkdir::WalkDir;
 
 use crate::agent;
 use crate::agent::trial_env::without_trial_paths;
+use crate::cases::case::Case;
 use crate::cases::test_case::TestCase;
 use crate::files::at::At;
 use crate::grade::share::TrialTally;
@@ -25,8 +26,9 @@ use crate::text::diagnostic::shown_path;
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{NoOutcome, Verdict};
 
-/// Maximum size of a workspace that a recording keeps for custom checks, in bytes.
+/// Maximum size of a workspace that a recording keeps, in bytes: for custom checks, and for programs, which need all of it.
 const MAX_WORKSPACE: u64 = 64 << 10;
+const MAX_CHECKED_WORKSPACE: u64 = 1 << 20;
 
 /// What is done with trials that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +124,7 @@ fn record_case(
     let repeats = u32::try_from(measured.len()).unwrap_or(u32::MAX);
     let recording = |number| store::recording_in(staged.path(), &planned.trial(number));
     for (number, trial) in (1..).zip(&measured) {
-        write(trial, &recording(number), number)?;
+        write(trial, &recording(number), number, workspace_limit(planned.found.case().ok()))?;
         recording(number).seal(repeats)?;
     }
     let now = replay(run, planned, &recording);
@@ -159,8 +161,19 @@ fn replay(run: &RunContext, planned: &TestCase, recording: &dyn Fn(u32) -> Trial
     ReplayResult::Ended(endings)
 }
 
-/// Writes what a replay needs of a trial to `recording`, as repeat `number`.
-pub(super) fn write(trial: &TrialFolder, recording: &TrialFolder, number: u32) -> Result<(), StoreError> {
+/// Maximum size of the workspace that a recording of this case keeps, in bytes.
+pub(super) fn workspace_limit(case: Option<&Case>) -> u64 {
+    let asks_programs = case.is_some_and(|case| case.checks.iter().any(|check| check.ask.program().is_some()));
+    if asks_programs { MAX_CHECKED_WORKSPACE } else { MAX_WORKSPACE }
+}
+
+/// Writes what a replay needs of a trial to `recording`, as repeat `number`; its workspace if it has at most this many bytes.
+pub(super) fn write(
+    trial: &TrialFolder,
+    recording: &TrialFolder,
+    number: u32,
+    max_workspace: u64,
+) -> Result<(), StoreError> {
     let mut meta = trial.meta()?;
     meta.trial = number;
     let changed = meta.changes.iter().map(|change| change.skill.as_str());
@@ -176,23 +189,26 @@ pub(super) fn write(trial: &TrialFolder, recording: &TrialFolder, number: u32) -
     if let Some(judgment) = trial.judgment()? {
         recording.write_judgment(&judgment)?;
     }
-    write_workspace(trial, recording)?;
+    write_workspace(trial, recording, max_workspace)?;
     recording.write_meta(&meta)
 }
 
-/// Writes the files that the agent made, if they are small.
-fn write_workspace(trial: &TrialFolder, recording: &TrialFolder) -> Result<(), StoreError> {
+/// Writes the files that the agent made, if they have at most this many bytes.
+fn write_workspace(trial: &TrialFolder, recording: &TrialFolder, most: u64) -> Result<(), StoreError> {
     let workspace = trial.workspace();
     let files = WalkDir::new(&workspace).sort_by_file_name().into_iter().flatten();
     let files: Vec<_> = files.filter(|entry| entry.file_type().is_file()).collect();
     let size: u64 = files.iter().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum();
-    if size > MAX_WORKSPACE {
+    if size > most {
         return Ok(());
     }
     for entry in files {
         let path = entry.path().strip_prefix(&workspace).unwrap_or(entry.path());
         let content = fs::read(entry.path()).at(entry.path())?;
-        store::write_whole(&recording.workspace().join(path), &without_trial_paths(&content))?;
+        let to = recording.workspace().join(path);
+        store::write_whole(&to, &without_trial_paths(&content))?;
+        // A program may run what the agent made.
+        fs::metadata(entry.path()).and_then(|from| fs::set_permissions(&to, from.permissions())).at(&to)?;
     }
     Ok(())
 }

@@ -3,11 +3,13 @@
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::checks::Subject;
+use crate::checks::program::ProgramRuns;
 use crate::files::bounded;
 use crate::grade::checks::grade;
 use crate::run::check_program;
 use crate::run::context::RunContext;
 use crate::run::judge;
+use crate::run::programs::{self, CaseProgramRuns};
 use crate::run::stored_trial::{StoredTrial, TrialExhibit};
 use crate::store::TrialFolder;
 use crate::trial::evidence::{Evidence, Meta};
@@ -45,12 +47,15 @@ pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialExhibit<'_>) -> R
     by_checks(run, exhibit)
 }
 
-/// The grade of a trial by its built-in and custom checks. Fails if custom checks cannot be run.
+/// The grade of a trial by its built-in and custom checks. Fails if custom checks cannot be run, or the user
+/// ended the run before the programs of the case had answered.
 pub(super) fn by_checks(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<Grade, String> {
     let TrialExhibit { case, skill, evidence, folder } = exhibit;
     let repetition = run.settings.repetition.of(&case.skill, case.repetition);
-    let grade = with_subject(run, case, skill, evidence, |subject| grade(case, subject));
-    let grade = Grade { threshold: Some(repetition.threshold), max_trials: repetition.at_most(), ..grade };
+    let CaseProgramRuns { runs, not_enforced } = programs::run_all(run, exhibit)?;
+    let grade = with_subject(run, case, skill, evidence, &runs, |subject| grade(case, subject));
+    let grade =
+        Grade { not_enforced, threshold: Some(repetition.threshold), max_trials: repetition.at_most(), ..grade };
     run.own_checks.applied(grade, evidence, folder)
 }
 
@@ -60,6 +65,7 @@ pub(super) fn with_subject<T>(
     case: &Case,
     skill: &FoundSkill,
     evidence: &Evidence<'_>,
+    programs: &ProgramRuns,
     grade: impl FnOnce(&Subject<'_>) -> T,
 ) -> T {
     // The lint has checked that the schema exists and is valid.
@@ -67,5 +73,5 @@ pub(super) fn with_subject<T>(
     let schema = schema.and_then(|schema| serde_json::from_slice(&schema).ok());
     let by_settings = || run.settings.activation_for(&case.skill, &evidence.meta.mode);
     let activation = case.activation.or_else(by_settings).unwrap_or(case.default_activation);
-    grade(&Subject { skill: skill.skill(), schema: schema.as_ref(), activation, evidence })
+    grade(&Subject { skill: skill.skill(), schema: schema.as_ref(), activation, evidence, programs })
 }

@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use crate::cases::case::{FoundCase, file_formats};
+use crate::cases::case::{Case, FoundCase, file_formats};
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cases::skills::default_skill_roots;
+use crate::checks::Check;
 use crate::process::git::{self, CommitFiles};
+use crate::run::programs;
 use crate::settings::{FILE, Settings};
+use crate::text::relative_path::RelativePath;
 
 /// The skills of a commit, in a temporary directory that is removed with this value.
 #[derive(Debug)]
@@ -74,11 +77,13 @@ impl SkillVersion {
         // Apart, since a directory of cases may also have skills.
         let folders = file_formats().filter_map(|(_, files)| files.path.split('<').next()).map(PathBuf::from);
         let cases = read(&folders.collect::<Vec<_>>())?.1.cases;
-        let schema = |found: &Arc<FoundCase>| Some(found.case().ok()?.output_schema.as_ref()?.as_path().to_path_buf());
-        let schemas: Vec<PathBuf> = cases.iter().filter_map(schema).collect();
-        // No part at all would be the whole commit.
-        if !schemas.is_empty() {
-            read(&schemas)?;
+        // Files that are compared with those of today. No part at all would be the whole commit.
+        let mut parts: Vec<PathBuf> =
+            cases.iter().filter_map(|found| found.case().ok()).flat_map(named_files).collect();
+        parts.sort();
+        parts.dedup();
+        if !parts.is_empty() {
+            read(&parts)?;
         }
         check_complete(&exported, &catalog, folder.path())?;
         let root = exported.folder;
@@ -89,6 +94,13 @@ impl SkillVersion {
     pub fn root(&self) -> &Path {
         &self.root
     }
+}
+
+/// The files outside of the directories of cases that decide the result of a case.
+fn named_files(case: &Case) -> Vec<PathBuf> {
+    let schema = case.output_schema.iter().map(RelativePath::as_path);
+    let scripts = case.checks.iter().filter_map(Check::script).map(programs::readable);
+    schema.chain(scripts).map(Path::to_path_buf).collect()
 }
 
 fn short(commit: &str) -> &str {

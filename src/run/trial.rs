@@ -171,6 +171,7 @@ fn not_measured(trouble: Trouble, repetition: EffectiveRepetition) -> Grade {
         verdict: Verdict::Error,
         trouble: Some(trouble),
         checks: Vec::new(),
+        not_enforced: Vec::new(),
         metrics: Metrics::default(),
         judged: None,
         threshold: Some(repetition.threshold),

@@ -1,6 +1,7 @@
 //! Settings: built in, then `evals/evals.toml`, then the environment, then the command line.
 
 mod activation;
+mod check;
 mod gate;
 mod isolation;
 mod judge;
@@ -35,6 +36,7 @@ use crate::text::diagnostic::{Diagnostic, nearest};
 use crate::text::relative_path::RelativePath;
 
 pub use activation::ActivationRule;
+pub use check::{CheckSettings, NamedScript};
 pub use gate::GateSettings;
 pub use isolation::{Isolation, IsolationSettings};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
@@ -106,6 +108,8 @@ pub struct Settings {
     pub mcp: McpSettings,
     /// What keeps agents to their own directories.
     pub isolation: IsolationSettings,
+    /// The scripts that check trials.
+    pub checks: CheckSettings,
     /// Which agent judges by the rubric, and when.
     pub judge: JudgeSettings,
     /// What `gate` does.
@@ -175,6 +179,7 @@ impl Default for Settings {
             isolation: IsolationSettings::default(),
             root: None,
             create: Vec::new(),
+            checks: CheckSettings::default(),
             judge: JudgeSettings::default(),
             gate: GateSettings::default(),
             lint: LintSettings::default(),
@@ -228,6 +233,8 @@ struct SettingsFile {
     agents: BTreeMap<toml::Spanned<String>, AgentSettings>,
     #[serde(default)]
     mode: BTreeMap<toml::Spanned<String>, OwnMode>,
+    check: Option<check::WrittenScripts>,
+    check_timeout_s: WrittenNumber,
     #[serde(default)]
     judge: judge::JudgeTable,
     gate: Option<gate::GateTable>,
@@ -270,6 +277,7 @@ impl Settings {
         for (key, number) in [
             ("jobs", file.jobs),
             ("timeout_s", file.timeout_s),
+            ("check_timeout_s", file.check_timeout_s),
             ("retries", file.retries),
             ("retry_wait_s", file.retry_wait_s),
             ("max_cost_usd", file.max_cost_usd),
@@ -286,8 +294,15 @@ impl Settings {
         self.stop = file.stop.or(self.stop);
         self.apply_max_turns(file.max_turns, &mut problems);
         self.repetition.apply(&file.trials, &file.threshold, &mut problems);
-        for (name, table) in &file.skills {
-            self.activation.extend(table.activation.map(|rule| (slug(name.get_ref()), rule)));
+        if let Some(scripts) = file.check {
+            self.checks.add(None, scripts, &mut problems);
+        }
+        for (name, table) in &mut file.skills {
+            let skill = slug(name.get_ref());
+            if let Some(scripts) = table.check.take() {
+                self.checks.add(Some(skill.clone()), scripts, &mut problems);
+            }
+            self.activation.extend(table.activation.map(|rule| (skill, rule)));
         }
         self.repetition.apply_skills(file.skills, &mut problems);
         self.apply_agents(file.agents, &mut problems);

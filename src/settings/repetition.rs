@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::settings::ActivationRule;
 use crate::settings::Problems;
+use crate::settings::check::WrittenScripts;
 use crate::settings::trials::{self, A_SHARE, Repetition, TRIALS, Trials};
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
@@ -26,11 +27,15 @@ pub(super) type WrittenNumber = Option<toml::Spanned<toml::Value>>;
 
 /// `[skills.<name>]`.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table: `[skills.<name>]` with `trials`, `threshold` or `activation`")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table: `[skills.<name>]` with `trials`, `threshold`, `activation` or `check`"
+)]
 pub(super) struct SkillTable {
     trials: WrittenNumber,
     threshold: WrittenNumber,
     pub(super) activation: Option<ActivationRule>,
+    pub(super) check: Option<WrittenScripts>,
 }
 
 impl RepetitionSettings {

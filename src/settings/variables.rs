@@ -95,6 +95,8 @@ variables! {
     JOBS "jobs" "N": "how many trials run at once, 1 to 1000", |to, given| to.jobs = given.size(1000)?;
     TIMEOUT_S: "seconds for cases that name no timeout of their own, 1 to 86400",
         |to, given| to.timeout = given.seconds()?;
+    CHECK_TIMEOUT_S: "seconds for a program that checks a trial, 1 to 86400",
+        |to, given| to.checks.timeout = given.seconds()?;
     JUDGE: "`1` has every trial judged by the rubric, `0` none; else each case says",
         |to, given| if !given.value.is_empty() {
             to.judge.wanted = Some(given.flag()?);

@@ -166,6 +166,10 @@ codes! {
     MissingSchema = "missing-schema": Fixed,
     /// A schema is not a valid JSON Schema.
     BadSchema = "bad-schema": Fixed,
+    /// A script that checks trials is missing.
+    MissingCheck = "missing-check": Fixed,
+    /// A script that checks trials cannot be started.
+    BadCheck = "bad-check": Fixed,
     /// A template of the judge's prompt that cannot be used.
     BadTemplate = "bad-template": Fixed,
     /// A path is reached through a symbolic link.

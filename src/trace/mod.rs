@@ -11,6 +11,8 @@ pub mod description;
 mod ending;
 #[doc(hidden)]
 pub mod exposure;
+#[doc(hidden)]
+pub mod file;
 mod marks;
 #[doc(hidden)]
 pub mod shell;

@@ -65,9 +65,26 @@ pub struct CheckResult {
     /// Whether it is a custom check, which only the repository's harness can run.
     #[serde(default, skip_serializing_if = "is_false")]
     pub custom: bool,
+    /// A digest of the program that answered, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// The events that decided it, the most important one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<Span>,
+}
+
+impl CheckResult {
+    /// What was asked, without the answer: trials of equal questions can be compared.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn question(&self) -> String {
+        match &self.program {
+            // The answers of a program may have other names and texts in every trial.
+            Some(digest) => format!("{digest}\n"),
+            // A custom check that was not asked has no such text.
+            None => format!("{}\n{}\n", self.id, if self.custom { "" } else { &self.expected }),
+        }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
@@ -103,6 +120,9 @@ pub struct Grade {
     pub trouble: Option<Trouble>,
     /// Every check, in a fixed order.
     pub checks: Vec<CheckResult>,
+    /// What was requested of the programs of checks and not enforced, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_enforced: Vec<String>,
     /// Metrics that can be compared over time.
     pub metrics: Metrics,
     /// The result of the judge, if one was wanted.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use skill_evals::cases::case::Case;
 use skill_evals::cases::case::fields::{self, CaseDraft};
+use skill_evals::checks::program::ProgramRuns;
 use skill_evals::checks::{self, Check, Subject};
 use skill_evals::grade::checks::grade;
 use skill_evals::settings::ActivationRule;
@@ -108,7 +109,8 @@ impl Trial {
         };
         let evidence = Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text };
         let (schema, activation) = (self.schema.as_ref(), self.case.activation.unwrap_or_default());
-        grade(&self.case, &Subject { skill: &skill, schema, activation, evidence: &evidence })
+        let programs = ProgramRuns::new();
+        grade(&self.case, &Subject { skill: &skill, schema, activation, evidence: &evidence, programs: &programs })
     }
 
     fn verdict(&self) -> Verdict {

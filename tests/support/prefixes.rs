@@ -7,6 +7,7 @@ use serde_json::json;
 use skill_evals::agent;
 use skill_evals::cases::case::Case;
 use skill_evals::cases::case::fields::{self, CaseDraft};
+use skill_evals::checks::program::ProgramRuns;
 use skill_evals::checks::{self, Check, Subject};
 use skill_evals::grade::checks::{GENERAL, grade, is_settled};
 use skill_evals::settings::ActivationRule;
@@ -164,7 +165,8 @@ impl WholeTrial<'_> {
         settled: &mut Settled,
     ) {
         let so_far = Evidence { meta, trace, final_text: None };
-        let subject = Subject { skill: self.skill, schema: None, activation, evidence: &so_far };
+        let programs = ProgramRuns::new();
+        let subject = Subject { skill: self.skill, schema: None, activation, evidence: &so_far, programs: &programs };
         if !is_settled(case, &subject, false) {
             return;
         }

@@ -19,6 +19,7 @@ use crate::agent::trial_env::TrialEnv;
 use crate::settings::{FILE, Isolation, IsolationSettings, Settings};
 use crate::trace::trouble::{Trouble, TroubleKind};
 
+pub use programs::interpreter;
 pub use unseen::{advice, not_found, unknown, unseen};
 
 /// What isolates agents on this machine.

@@ -86,7 +86,7 @@ pub(super) fn next_to_bin(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// The program that runs a script, by the script's first line.
-fn interpreter(file: &Path) -> Option<PathBuf> {
+pub fn interpreter(file: &Path) -> Option<PathBuf> {
     let mut start = Vec::new();
     std::fs::File::open(file).ok()?.take(256).read_to_end(&mut start).ok()?;
     let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;

@@ -1,8 +1,9 @@
 //! What an agent left in its workspace.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use super::{At, TrialEnv, WorkspaceError, masked};
@@ -50,9 +51,9 @@ impl TrialEnv {
             };
             if changed && size <= MAX_FILE_BYTES.min(bytes_left) {
                 // A file that the agent made unreadable cannot be stored.
-                if let Ok(content) = entry.open().and_then(|file| bounded::read_file(file, MAX_FILE_BYTES)) {
+                if let Ok((content, permissions)) = entry.open().and_then(read) {
                     bytes_left = bytes_left.saturating_sub(content.len() as u64);
-                    result = store(&directory.join(masked(entry.path, mask)), &mask(&content));
+                    result = store(&directory.join(masked(entry.path, mask)), &mask(&content), &permissions);
                 }
             }
             captured.files.push(WorkspaceFile { path, size, changed });
@@ -120,8 +121,19 @@ pub fn wanted(
     first.or_else(|| is_empty.then(|| WorkspaceFile { path: path.join(""), size: 0, changed: false }))
 }
 
-fn store(to: &Path, content: &[u8]) -> Result<(), WorkspaceError> {
-    let stored = to.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(to, content));
+fn read(file: File) -> io::Result<(Vec<u8>, Permissions)> {
+    let permissions = file.metadata()?.permissions();
+    Ok((bounded::read_file(file, MAX_FILE_BYTES)?, permissions))
+}
+
+/// Stores a file, executable if it was.
+fn store(to: &Path, content: &[u8], permissions: &Permissions) -> Result<(), WorkspaceError> {
+    let mode = if permissions.mode() & 0o111 == 0 { 0o666 } else { 0o777 };
+    let write = || {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(mode).open(to)?.write_all(content)
+    };
+    let stored = to.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| write());
     match stored.as_ref().map_err(io::Error::kind) {
         // The agent's paths may be too long in our directory, and masking may make two paths equal.
         Err(

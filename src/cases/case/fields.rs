@@ -142,12 +142,12 @@ impl CaseDraft {
     pub fn set(&mut self, field: CaseField, name: &'static str, line: usize, value: FieldValue) {
         match field {
             CaseField::Core(core) => {
-                self.origins.push((core.field.column, Origin { key: name, line }));
+                self.origins.push((core.field.column, Origin { key: name, line, elsewhere: None }));
                 (core.set)(&mut self.case, value);
             }
             CaseField::Check(kind, check) => {
                 if let Some(ask) = (check.ask)(value) {
-                    self.case.checks.push(Check { kind, origin: Origin { key: name, line }, ask });
+                    self.case.checks.push(Check { kind, origin: Origin { key: name, line, elsewhere: None }, ask });
                 }
             }
         }

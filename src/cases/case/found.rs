@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use crate::cases::case::{Case, CaseFormat};
 use crate::cases::repo_files::RepoFiles;
+use crate::checks::{self, Check, Origin};
+use crate::settings::NamedScript;
 use crate::settings::trials::Repetition;
 use crate::text::diagnostic::{Diagnostic, SourceLocation};
 
@@ -83,6 +85,8 @@ pub struct FoundCase {
     pub file: Arc<Path>,
     /// The line on which it starts, from 1.
     pub line: usize,
+    /// Scripts that check it although it does not name them.
+    pub scripts: Vec<NamedScript>,
     /// Reads the case.
     pub source: Arc<dyn CaseSource>,
     parsed: OnceLock<Box<ParsedCase>>,
@@ -105,7 +109,7 @@ impl FoundCase {
         source: impl CaseSource + 'static,
     ) -> Self {
         let (skill, file) = (skill.into(), file.into());
-        Self { id, skill, file, line, source: Arc::new(source), parsed: OnceLock::new() }
+        Self { id, skill, file, line, scripts: Vec::new(), source: Arc::new(source), parsed: OnceLock::new() }
     }
 
     /// The case, or every problem that keeps it from running. It is read at the first call.
@@ -113,9 +117,24 @@ impl FoundCase {
         self.parsed().case.as_ref().map_err(Vec::as_slice)
     }
 
+    /// Adds the scripts of its skill and of the repository to its checks, each once.
+    fn add_scripts(&self, case: &mut Case) {
+        for NamedScript { path, place } in &self.scripts {
+            if !case.checks.iter().any(|check| check.script() == Some(path)) {
+                let origin = Origin { elsewhere: Some(place.clone()), ..Origin::default() };
+                case.checks.push(Check { origin, ..checks::script(path.clone()) });
+            }
+        }
+    }
+
     fn parsed(&self) -> &ParsedCase {
-        self.parsed
-            .get_or_init(|| Box::new(ParsedCase { case: self.source.case(&self.skill), errors: OnceLock::new() }))
+        self.parsed.get_or_init(|| {
+            let mut case = self.source.case(&self.skill);
+            if let Ok(case) = &mut case {
+                self.add_scripts(case);
+            }
+            Box::new(ParsedCase { case, errors: OnceLock::new() })
+        })
     }
 
     /// The problems that keep it from running in its repository. `check` finds them at the first call, for all its trials.

@@ -14,6 +14,7 @@ use crate::cli::output::text_stdout;
 use crate::cli::{CliResult, CliResultOf, own_checks, print_error, select, start};
 use skill_evals::cases::catalog::{ARTIFACTS, EVALS};
 use skill_evals::cases::skills::default_skill_roots;
+use skill_evals::checks::Check;
 use skill_evals::files::stamp::Stamps;
 use skill_evals::process::interrupt;
 use skill_evals::report::diagnostics::counted;
@@ -21,6 +22,7 @@ use skill_evals::run::case_digests::{self, CaseDigests};
 use skill_evals::run::context::RunContext;
 use skill_evals::run::digests::opened_skills;
 use skill_evals::run::plan::PlannedCase;
+use skill_evals::run::programs;
 use skill_evals::run::ready;
 use skill_evals::store::{self, RECORDINGS};
 use skill_evals::text::diagnostic::shown_path;
@@ -106,6 +108,8 @@ fn places(run: &RunContext) -> BTreeSet<PathBuf> {
     for case in run.plan.entries.iter().filter_map(|entry| entry.planned.found.case().ok()) {
         let changes = case.during.iter().filter_map(|change| change.folder.as_ref());
         places.extend(case.output_schema.iter().chain(changes).map(|path| path.as_path().to_path_buf()));
+        let scripts = case.checks.iter().filter_map(Check::script);
+        places.extend(scripts.map(|script| programs::readable(script).to_path_buf()));
     }
     places.sort();
     // What is in another one of them is looked at with it.

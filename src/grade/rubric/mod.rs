@@ -159,5 +159,5 @@ fn checks(judgment: &Judgment) -> Vec<CheckResult> {
 }
 
 fn check(id: String, status: Status, expected: String, found: String) -> CheckResult {
-    CheckResult { id, goal: Goal::Style, status, expected, found, custom: false, spans: Vec::new() }
+    CheckResult { id, goal: Goal::Style, status, expected, found, custom: false, program: None, spans: Vec::new() }
 }

@@ -27,6 +27,7 @@ fn check(id: &str, evidence: &str, spans: Vec<Span>) -> CheckResult {
         expected,
         found: evidence,
         custom: id == "own",
+        program: None,
         spans,
     }
 }
@@ -56,8 +57,17 @@ fn trace() -> Trace {
 
 fn timeline(trace: &Trace, final_text: &str, checks: Vec<CheckResult>) -> Timeline {
     let (verdict, metrics) = (Verdict::Fail, Metrics::default());
-    let grade =
-        Grade { format: 1, verdict, trouble: None, checks, metrics, judged: None, threshold: None, max_trials: None };
+    let grade = Grade {
+        format: 1,
+        verdict,
+        trouble: None,
+        checks,
+        not_enforced: Vec::new(),
+        metrics,
+        judged: None,
+        threshold: None,
+        max_trials: None,
+    };
     Timeline::new(&Evidence { meta: &meta(), trace, final_text: Some(final_text) }, &grade)
 }
 

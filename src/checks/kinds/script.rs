@@ -1,0 +1,175 @@
+//! A script of the repository answers: by its exit status, or by JSON on its standard output.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use crate::checks::program::{ProgramEnding, WorkspaceProgram};
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, NamedAnswer, Subject};
+use crate::text::relative_path::RelativePath;
+use crate::trace::excerpt;
+use crate::trial::outcome::{Goal, Status};
+use crate::trial::span::EventRef;
+
+/// The column and key of cases, and the key of the settings file.
+pub const KEY: &str = "check";
+
+/// Maximum number of results of a script.
+const MAX_RESULTS: usize = 1000;
+
+/// The line of standard error before the report of an exception in Python.
+const PYTHON_TRACEBACK: &str = "Traceback (most recent call last):";
+
+/// The starts of Python's last line about a script that it cannot parse.
+const PYTHON_SYNTAX: [&str; 3] = ["SyntaxError: ", "IndentationError: ", "TabError: "];
+
+pub(in crate::checks) static SCRIPT: CheckKind = CheckKind::new("check", Goal::Outcome).with_field(
+    KEY,
+    KEY,
+    FieldForm::Paths { base: "the repository's root" },
+    |value| match value {
+        FieldValue::Path(path) => Some(Arc::new(Script(WorkspaceProgram::Script(path)))),
+        _ => None,
+    },
+);
+
+/// The script at `path` answers, by no field of the case.
+pub fn script(path: RelativePath) -> Check {
+    Check::implied(&SCRIPT, Script(WorkspaceProgram::Script(path)))
+}
+
+#[derive(Debug)]
+struct Script(WorkspaceProgram);
+
+/// What a script writes to its standard output, if it does not answer by its exit status alone.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScriptAnswer {
+    score: Option<f64>,
+    checks: Vec<ScriptResult>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScriptResult {
+    id: String,
+    pass: bool,
+    expected: Option<Json>,
+    evidence: Option<Json>,
+}
+
+impl Ask for Script {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+        self.answers(subject).into_iter().next().map(|named| named.answer)
+    }
+
+    fn answers(&self, subject: &Subject<'_>) -> Vec<NamedAnswer> {
+        let answers = subject.ending_of(&self.0).and_then(|ending| self.read(ending));
+        answers.unwrap_or_else(|why| vec![self.answer(Status::Unknown, why)])
+    }
+
+    fn program(&self) -> Option<&WorkspaceProgram> {
+        Some(&self.0)
+    }
+}
+
+impl Script {
+    /// The name of its results. It differs from the id of every kind of check.
+    fn name(&self) -> String {
+        let path = self.0.to_string();
+        if path.contains('/') { path } else { format!("./{path}") }
+    }
+
+    /// The answer of the script as a whole.
+    fn answer(&self, status: Status, found: String) -> NamedAnswer {
+        let answer = CheckAnswer::new(status, format!("`{}` passes", self.0), found).at(EventRef::End);
+        NamedAnswer { id: Some(self.name()), answer }
+    }
+
+    /// The answers of a script that ended; else why it did not answer.
+    fn read(&self, ending: &ProgramEnding) -> Result<Vec<NamedAnswer>, String> {
+        let ProgramEnding { exit_code, stdout, stderr } = ending;
+        let stdout = stdout.trim();
+        if let Some(crash) = crash(stderr).filter(|_| *exit_code == 1) {
+            return Err(format!("the script crashed: {crash}"));
+        }
+        let status = match exit_code {
+            0 => Status::Pass,
+            1 => Status::Fail,
+            code => {
+                let said = said(stdout, stderr);
+                let expected = "expected 0 for a pass or 1 for a failure";
+                return Err(format!("exit status {code}; {expected}{said}"));
+            }
+        };
+        if !stdout.starts_with('{') {
+            return Ok(vec![self.answer(status, format!("exit status {exit_code}{}", said(stdout, stderr)))]);
+        }
+        let answer: ScriptAnswer = serde_json::from_str(stdout)
+            .map_err(|error| format!("its standard output is not an answer: {error}; it wrote {}", excerpt(stdout)))?;
+        let results = self.results(answer)?;
+        if status == Status::Fail && results.iter().all(|named| named.answer.status == Status::Pass) {
+            return Err("exit status 1, but every check in its answer passes".to_owned());
+        }
+        Ok(results)
+    }
+
+    fn results(&self, answer: ScriptAnswer) -> Result<Vec<NamedAnswer>, String> {
+        let ScriptAnswer { score, checks } = answer;
+        let mut ids = HashSet::new();
+        let invalid = checks.iter().find(|check| check.id.trim().is_empty() || !ids.insert(check.id.clone()));
+        if let Some(ScriptResult { id, .. }) = invalid {
+            return Err(format!("its answer has the id {id:?} twice, or an empty id"));
+        }
+        if checks.is_empty() || checks.len() > MAX_RESULTS {
+            return Err(format!("its answer has {} checks; expected 1 to {MAX_RESULTS}", checks.len()));
+        }
+        if let Some(score) = score.filter(|score| !score.is_finite()) {
+            return Err(format!("its score is {score}"));
+        }
+        let mut score = score.map(|score| format!("score {score}"));
+        let results = checks.into_iter().map(|ScriptResult { id, pass, expected, evidence }| {
+            let expected = expected.map_or_else(|| format!("`{}` passes {id}", self.0), text);
+            let said = [evidence.map(text), score.take()].into_iter().flatten().collect::<Vec<_>>().join("; ");
+            let found = if said.is_empty() { if pass { "it does" } else { "it does not" }.to_owned() } else { said };
+            let answer = CheckAnswer::holds(pass, expected, found).at(EventRef::End);
+            NamedAnswer { id: Some(format!("{}: {}", self.name(), excerpt(&id))), answer }
+        });
+        Ok(results.collect())
+    }
+}
+
+/// A JSON value as text on one line.
+fn text(value: Json) -> String {
+    match value {
+        Json::String(text) => excerpt(&text),
+        other => excerpt(&other.to_string()),
+    }
+}
+
+/// What a script wrote, to be added to its exit status.
+fn said(stdout: &str, stderr: &str) -> String {
+    let line = if stdout.is_empty() { stderr.lines().rev().find(|line| !line.trim().is_empty()) } else { Some(stdout) };
+    line.map_or_else(String::new, |line| format!(": {}", excerpt(line.trim())))
+}
+
+/// The exception that ended a script, by its standard error. Python and Node.js exit with 1 after an exception, which would be
+/// a failure. A failed assertion is one.
+fn crash(stderr: &str) -> Option<String> {
+    let exception = if let Some((_, report)) = stderr.rsplit_once(PYTHON_TRACEBACK) {
+        report.lines().find(|line| !line.is_empty() && !line.starts_with(char::is_whitespace))?
+    } else {
+        let mut lines = stderr.lines().rev().filter(|line| !line.trim().is_empty());
+        let last = lines.next()?;
+        let by_node = || stderr.lines().find(|line| line.contains("Error")).unwrap_or(last);
+        match last {
+            _ if last.starts_with("Node.js v") => by_node(),
+            // What Python cannot parse has no traceback.
+            _ if PYTHON_SYNTAX.iter().any(|name| last.starts_with(name)) => last,
+            _ => return None,
+        }
+    };
+    (!exception.starts_with("AssertionError")).then(|| excerpt(exception))
+}

@@ -1,0 +1,57 @@
+//! Programs that answer checks. Each runs after the agent, in a copy of the workspace. A check reads how it ended.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::text::relative_path::RelativePath;
+
+/// A program that answers a check.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WorkspaceProgram {
+    /// A script of the repository, by its path from the root.
+    Script(RelativePath),
+    /// A command line for `/bin/sh`.
+    Command(String),
+}
+
+/// How a program ended by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgramEnding {
+    /// Its exit status.
+    pub exit_code: i32,
+    /// Its standard output.
+    pub stdout: String,
+    /// The last part of its standard error.
+    pub stderr: String,
+}
+
+/// A run of a program about a trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramRun {
+    /// A digest of its content.
+    pub digest: String,
+    /// How it ended, or why it has no result.
+    pub ending: Result<ProgramEnding, String>,
+}
+
+/// The runs of the programs of a case about a trial.
+pub type ProgramRuns = BTreeMap<WorkspaceProgram, ProgramRun>;
+
+impl WorkspaceProgram {
+    /// The script, if it is one.
+    pub fn script(&self) -> Option<&RelativePath> {
+        match self {
+            Self::Script(path) => Some(path),
+            Self::Command(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for WorkspaceProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Script(path) => path.fmt(f),
+            Self::Command(line) => f.write_str(line),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Runs the programs that answer checks: after the agent, each in a copy of the workspace of its own, in the sandbox that agents
+//! have. They read a trial as it is stored, so that a replay reaches the verdict of the live trial.
+
+mod content;
+mod evidence;
+mod sandboxed;
+mod workspace;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use crate::agent::trial_env::{ScratchDir, without_trial_paths};
+use crate::checks::program::{ProgramEnding, ProgramRun, ProgramRuns, WorkspaceProgram};
+use crate::run::context::RunContext;
+use crate::run::live::Redactors;
+use crate::run::stored_trial::TrialExhibit;
+use crate::settings::Settings;
+use crate::trace::AgentProgress;
+
+pub use content::{digest, readable};
+pub use sandboxed::{EndedProgram, SandboxedRun};
+
+use evidence::EvidenceDir;
+
+/// What the programs of all trials of this process share.
+#[derive(Debug, Default)]
+pub struct ProgramRunner(OnceLock<Result<(ScratchDir, Redactors), String>>);
+
+impl ProgramRunner {
+    /// Where programs run, and what masks secrets in their output.
+    fn open(&self, settings: &Settings) -> Result<&(ScratchDir, Redactors), String> {
+        let open = || {
+            let scratch = ScratchDir::open(settings.scratch.as_deref()).map_err(|error| error.to_string())?;
+            Ok((scratch, Redactors::new(settings)))
+        };
+        self.0.get_or_init(open).as_ref().map_err(Clone::clone)
+    }
+}
+
+/// The runs of the programs of a case about a trial, and what was not enforced, in words.
+#[derive(Debug, Default)]
+pub struct CaseProgramRuns {
+    pub runs: ProgramRuns,
+    pub not_enforced: Vec<String>,
+}
+
+/// Runs the programs that answer the checks of a case about a stored trial. Fails if the user ended the run meanwhile.
+pub fn run_all(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<CaseProgramRuns, String> {
+    let programs: BTreeSet<&WorkspaceProgram> =
+        exhibit.case.checks.iter().filter_map(|check| check.ask.program()).collect();
+    let (ending, progress) = (&exhibit.evidence.meta.ending, exhibit.evidence.trace.progress);
+    let is_whole = !ending.settled && (ending.trouble.is_none() || progress > AgentProgress::Silent);
+    let mut all = CaseProgramRuns::default();
+    for program in programs {
+        let ending = if is_whole {
+            let EndedProgram { ending, not_isolated } = run_in_copy(run, exhibit, program)?;
+            let not_isolated = not_isolated.map(|why| format!("the check `{program}` is not isolated: {why}"));
+            all.not_enforced.extend(not_isolated);
+            ending
+        } else {
+            Err("it did not run".to_owned())
+        };
+        let digest = content::digest(&run.root, program);
+        all.runs.insert(program.clone(), ProgramRun { digest, ending });
+    }
+    Ok(all)
+}
+
+/// Runs a program in a copy of the workspace that a trial left. It can read the trial's evidence and, of the repository, only
+/// what belongs to it. Fails if the user ended the run meanwhile.
+pub fn run_in_copy(
+    run: &RunContext,
+    exhibit: &TrialExhibit<'_>,
+    program: &WorkspaceProgram,
+) -> Result<EndedProgram, String> {
+    let prepared = run.programs.open(&run.settings).and_then(|(scratch, redactors)| {
+        let trial_env = scratch.trial_env("check").map_err(|error| error.to_string())?;
+        workspace::restore(run, exhibit, &trial_env)?;
+        let evidence = EvidenceDir::write(exhibit, scratch, &trial_env.workspace())?;
+        Ok((trial_env, evidence, redactors))
+    });
+    let (trial_env, evidence, redactors) = match prepared {
+        Ok(prepared) => prepared,
+        Err(why) => return Ok(EndedProgram::failed(why)),
+    };
+    let reads: Vec<PathBuf> =
+        program.script().map(|path| run.root.join(readable(path))).into_iter().chain([evidence.readable()]).collect();
+    let (program, args) = match program {
+        WorkspaceProgram::Script(path) => (run.root.join(path.as_path()), Vec::new()),
+        WorkspaceProgram::Command(line) => (PathBuf::from("/bin/sh"), vec![OsString::from("-c"), line.into()]),
+    };
+    let mut ended = SandboxedRun {
+        root: &run.root,
+        settings: &run.settings,
+        trial_env: &trial_env,
+        program: &program,
+        args,
+        env: evidence.variables(&trial_env.workspace()),
+        reads: &reads,
+        input: Some(evidence.input()),
+        output: evidence.private(),
+        timeout: run.settings.checks.timeout,
+        redactor: &redactors.masking(Vec::new()),
+    }
+    .run()?;
+    // Another run has other paths, and must find the same.
+    for text in ended.ending.iter_mut().flat_map(|ProgramEnding { stdout, stderr, .. }| [stdout, stderr]) {
+        *text = String::from_utf8_lossy(&without_trial_paths(text.as_bytes())).into_owned();
+    }
+    if let Err(why) = &mut ended.ending {
+        *why = String::from_utf8_lossy(&without_trial_paths(why.as_bytes())).into_owned();
+        let root = format!("{}/", run.root.display());
+        *why = why.replace(&root, "");
+    }
+    Ok(ended)
+}

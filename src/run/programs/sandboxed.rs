@@ -1,0 +1,180 @@
+//! A program in the sandbox of a trial environment, until it ends or its time is over.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::agent::command;
+use crate::agent::isolation::{self, IsolationStatus, SandboxedProgram};
+use crate::agent::trial_env::TrialEnv;
+use crate::checks::program::ProgramEnding;
+use crate::files::bounded;
+use crate::process::{self, Job, OutputListener, Reply};
+use crate::settings::Settings;
+use crate::text::redact::Redactor;
+use crate::trace::trouble::TroubleKind;
+use crate::trial::evidence::Ending;
+
+/// Maximum size of a program's standard output, in bytes.
+const MAX_OUTPUT: usize = 1 << 20;
+
+/// How much of the end of its standard error is read, in bytes.
+const MAX_ERRORS: u64 = 64 << 10;
+
+/// A program to run in the workspace of a trial environment.
+pub struct SandboxedRun<'a> {
+    /// The repository, which it does not see.
+    pub root: &'a Path,
+    pub settings: &'a Settings,
+    pub trial_env: &'a TrialEnv,
+    pub program: &'a Path,
+    pub args: Vec<OsString>,
+    /// Its variables, besides the search path, the language and the directories of the trial environment.
+    pub env: BTreeMap<OsString, OsString>,
+    /// Files and directories outside the trial environment that it may read.
+    pub reads: &'a [PathBuf],
+    /// The file for its standard input.
+    pub input: Option<PathBuf>,
+    /// A directory for what it writes to its standard error.
+    pub output: PathBuf,
+    pub timeout: Duration,
+    pub redactor: &'a Redactor,
+}
+
+/// A program that was run.
+#[derive(Debug)]
+pub struct EndedProgram {
+    /// How it ended, or why it has no result.
+    pub ending: Result<ProgramEnding, String>,
+    /// Why it was not isolated, if so.
+    pub not_isolated: Option<String>,
+}
+
+impl EndedProgram {
+    pub(super) fn failed(why: String) -> Self {
+        Self { ending: Err(why), not_isolated: None }
+    }
+}
+
+impl SandboxedRun<'_> {
+    /// Runs it. Fails if the user ended the run meanwhile.
+    pub fn run(self) -> Result<EndedProgram, String> {
+        let mut env = command::common_environment(self.trial_env);
+        // Without a sandbox it would write next to the scripts of the repository.
+        env.insert("PYTHONDONTWRITEBYTECODE".into(), "1".into());
+        env.extend(self.env.clone());
+        let (sandbox, not_isolated) = match isolation::status(&self.settings.isolation) {
+            IsolationStatus::Refused(why) => return Ok(EndedProgram::failed(why)),
+            IsolationStatus::Nothing(why) => (None, Some(why)),
+            IsolationStatus::Bwrap(bwrap) => {
+                let interpreter = isolation::interpreter(self.program);
+                // The sandbox does not show what shims lead to. The next program of that name on the PATH runs.
+                let interpreter = interpreter.filter(|path| !path.parent().is_some_and(|path| path.ends_with("shims")));
+                let program = interpreter.as_deref().unwrap_or(Path::new("/bin/sh"));
+                let Self { root, settings, trial_env, reads, .. } = self;
+                let sandboxed = SandboxedProgram { program, env: &env, reads, server: None, root, trial_env, settings };
+                (Some(sandboxed.sandbox(bwrap)), None)
+            }
+        };
+        let (program, args) = match &sandbox {
+            Some(sandbox) => sandbox.around(self.program, self.args),
+            None => (self.program.to_path_buf(), self.args),
+        };
+        let job = Job {
+            program,
+            args,
+            env,
+            folder: self.trial_env.workspace(),
+            timeout: self.timeout,
+            // The collector has it.
+            stdout: PathBuf::from("/dev/null"),
+            by_file: None,
+            input: self.input,
+            stderr: self.output.join("stderr"),
+            redactor: self.redactor,
+            namespace: sandbox.is_some(),
+            settled: None,
+        };
+        let mut collector = OutputCollector { redactor: self.redactor, text: Vec::new(), is_too_long: false };
+        let ending = match process::run(&job, &mut collector) {
+            Ok(ending) => ending,
+            Err(error) => return Ok(EndedProgram { ending: Err(error.to_string()), not_isolated }),
+        };
+        if ending.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Interrupted) {
+            return Err("the run was ended before a check had answered".to_owned());
+        }
+        let stderr = tail(&job.stderr);
+        let mut result = collector.result(&ending, stderr, self.timeout);
+        if let Ok(ProgramEnding { exit_code: code @ (126 | 127), stderr, .. }) = &result {
+            let words = ending.last_words.as_deref().unwrap_or("it wrote nothing");
+            let advice = sandbox
+                .and_then(|sandbox| isolation::advice(&isolation::unseen(stderr, &sandbox, self.root, self.trial_env)))
+                .unwrap_or_else(|| "is everything installed that it starts?".to_owned());
+            result = Err(format!("exit status {code}: {words}; {advice}"));
+        }
+        Ok(EndedProgram { ending: result, not_isolated })
+    }
+}
+
+/// The last part of a file.
+fn tail(path: &Path) -> String {
+    let read = || {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(MAX_ERRORS)))?;
+        let mut bytes = Vec::new();
+        file.take(MAX_ERRORS).read_to_end(&mut bytes)?;
+        Ok::<_, std::io::Error>(bytes)
+    };
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}
+
+/// Keeps a program's standard output.
+struct OutputCollector<'a> {
+    redactor: &'a Redactor,
+    text: Vec<u8>,
+    is_too_long: bool,
+}
+
+impl OutputListener for OutputCollector<'_> {
+    fn line(&mut self, line: &[u8]) -> Reply {
+        self.text.extend_from_slice(&self.redactor.mask(line));
+        self.text.push(b'\n');
+        self.is_too_long |= self.text.len() > MAX_OUTPUT;
+        Reply { end: self.is_too_long, ..Reply::default() }
+    }
+
+    fn long_line(&mut self, _start: &[u8]) -> Reply {
+        self.is_too_long = true;
+        Reply { end: true, ..Reply::default() }
+    }
+}
+
+impl OutputCollector<'_> {
+    fn result(self, ending: &Ending, stderr: String, timeout: Duration) -> Result<ProgramEnding, String> {
+        if let Some(trouble) = &ending.trouble {
+            return Err(format!("it could not be started: {}", trouble.detail));
+        }
+        if ending.timed_out {
+            return Err(format!(
+                "it did not end within {} s; `check_timeout_s` in evals/evals.toml gives it more",
+                timeout.as_secs()
+            ));
+        }
+        if self.is_too_long {
+            return Err(format!("it wrote more than {} to its standard output", bounded::bytes(MAX_OUTPUT as u64)));
+        }
+        let words = ending.last_words.as_deref().map_or_else(String::new, |words| format!(": {words}"));
+        match (ending.exit_code, ending.signal) {
+            (Some(exit_code), _) => {
+                let stdout = String::from_utf8_lossy(&self.text).into_owned();
+                Ok(ProgramEnding { exit_code, stdout, stderr })
+            }
+            (None, Some(signal)) => Err(format!("it was ended by the signal {signal}{words}")),
+            (None, None) => Err(format!("it has no exit status{words}")),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! A copy of the workspace that a trial left.
+
+use std::collections::HashSet;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::agent::trial_env::{TrialEnv, without_trial_paths};
+use crate::cases::catalog::evals_folder;
+use crate::files::below::{self, WalkControl, WalkedFile};
+use crate::files::bounded;
+use crate::files::material::Material;
+use crate::run::context::RunContext;
+use crate::run::digests::FIXTURE_PART;
+use crate::run::stored_trial::TrialExhibit;
+
+/// How many missing files a message names.
+const MAX_NAMED: usize = 3;
+
+/// Copies the files of the fixture that the agent left alone, and the stored files that it created or changed. Fails if the
+/// copy would not have every file: a program would take a file that was not stored for one that the agent did not write.
+pub(super) fn restore(run: &RunContext, exhibit: &TrialExhibit<'_>, trial_env: &TrialEnv) -> Result<(), String> {
+    let meta = exhibit.evidence.meta;
+    let to = trial_env.workspace();
+    copy_fixture(run, exhibit, &to)?;
+    trial_env.create_directories(&run.settings.create).map_err(|error| error.to_string())?;
+    for directory in meta.files.iter().filter(|file| file.is_folder()) {
+        fs::create_dir_all(to.join(&directory.path)).map_err(|error| error.to_string())?;
+    }
+    copy_stored(exhibit, &to).map_err(|error| format!("the workspace cannot be copied: {error}"))?;
+    if meta.files_truncated {
+        return Err("the workspace holds more files than are stored".to_owned());
+    }
+    let missing: Vec<String> = meta
+        .files
+        .iter()
+        .filter(|file| !file.is_folder() && !to.join(&file.path).exists())
+        .map(|file| format!("`{}` ({})", file.path.display(), bounded::bytes(file.size)))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let more = missing.len().saturating_sub(MAX_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named: Vec<&str> = missing.iter().take(MAX_NAMED).map(String::as_str).collect();
+    Err(format!("the stored workspace lacks {}{more}: too large to be kept", named.join(", ")))
+}
+
+fn copy_fixture(run: &RunContext, exhibit: &TrialExhibit<'_>, to: &Path) -> Result<(), String> {
+    let (case, meta) = (exhibit.case, exhibit.evidence.meta);
+    let Some(fixture) = &case.fixture else { return Ok(()) };
+    let fixture = run.root.join(evals_folder(&case.skill)).join(fixture.as_path());
+    if meta.inputs.0.get(FIXTURE_PART) != Some(&run.inputs.folder(&fixture)) {
+        return Err("the fixture has changed since the trial".to_owned());
+    }
+    let mut material = Material::list(&fixture);
+    let unchanged: HashSet<&Path> =
+        meta.files.iter().filter(|file| !file.changed).map(|file| file.path.as_path()).collect();
+    material.files.retain(|file| unchanged.contains(file.path.as_path()));
+    let mode = |executable| if executable { 0o755 } else { 0o644 };
+    material.copy(to, mode).map(drop).map_err(|problem| format!("the fixture: {problem}"))
+}
+
+fn copy_stored(exhibit: &TrialExhibit<'_>, to: &Path) -> io::Result<()> {
+    let workspace = exhibit.folder.workspace();
+    let name = Path::new(workspace.file_name().unwrap_or_default());
+    let mut copied = Ok(());
+    let walked = below::walk(exhibit.folder.path(), name, |_| false, &mut |file| {
+        copied = copy(file, &to.join(file.path));
+        if copied.is_ok() { WalkControl::On } else { WalkControl::Stop }
+    });
+    match walked {
+        // An agent that wrote nothing has no workspace.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(_) => copied,
+    }
+}
+
+fn copy(file: &WalkedFile<'_>, to: &Path) -> io::Result<()> {
+    let from = file.open()?;
+    let is_executable = from.metadata()?.permissions().mode() & 0o111 != 0;
+    let content = bounded::read_file(from, bounded::MAX_FILE)?;
+    to.parent().map_or(Ok(()), fs::create_dir_all)?;
+    // As a recording has it.
+    fs::write(to, without_trial_paths(&content))?;
+    fs::set_permissions(to, Permissions::from_mode(if is_executable { 0o755 } else { 0o644 }))
+}
