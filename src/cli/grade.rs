@@ -155,12 +155,8 @@ fn update_run(run: &RunFolder, changed: Vec<TrialRecord>, settings: &Settings) -
         return Ok(());
     }
     let mut progress = run.progress()?;
-    for mut record in changed {
-        if let Some(known) = progress.records.get(&record.id) {
-            record.attempts = known.attempts;
-            record.ended.clone_from(&known.ended);
-        }
-        progress.records.insert(record.id.clone(), record);
+    for record in changed {
+        progress.insert(record);
     }
     run.write_progress(&progress.into_lines())?;
     if run.has_summary() {

@@ -30,6 +30,15 @@ pub fn shard_is_empty(shard: Shard, all: usize) -> String {
     format!("shard {shard} has none of the {}", counted(all, "case"))
 }
 
+/// Gives the run the id of its shard. A run that `is_stored` needs the id of the whole run.
+pub fn name_shard(settings: &mut Settings, shard: Shard, is_stored: bool) -> Result<(), String> {
+    settings.run_id = settings.run_id.take().map(|id| shard.run_id(&id)).transpose()?;
+    if is_stored && settings.run_id.is_none() {
+        return Err(format!("shard {shard} needs the id of the whole run: give every shard the same --run-id"));
+    }
+    Ok(())
+}
+
 /// Options that choose cases by name.
 #[derive(Args, Default)]
 pub struct NameArgs {

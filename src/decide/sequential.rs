@@ -112,6 +112,30 @@ impl SequentialTest {
         }
     }
 
+    /// The comparison of all shards. A shard is a comparison of cases of its own, with its share of `rule.alpha`.
+    ///
+    /// Whether some case broke is the weighted mean of the shards' evidence, so it is shown if a shard shows it. Nothing is assumed
+    /// of how a shard stops or of other shards: a mean of e-values is an e-value. The mean of all cases is looked at here, at
+    /// complete rounds over all shards.
+    pub fn of_shards(shards: &[Self], rule: Rule, plan: ComparePlan) -> Self {
+        let names = shards.iter().flat_map(|shard| shard.names.clone()).collect();
+        let pairs: usize = shards.iter().map(|shard| shard.pairs.len()).sum();
+        // The plan of all is done if that of each is.
+        let max_pairs = if shards.iter().all(Self::is_done) { pairs as u64 } else { u64::MAX };
+        let mut whole = Self::new(names, rule, plan, max_pairs, 0);
+        let mut before = 0;
+        for shard in shards {
+            for pair in &shard.pairs {
+                // Every case is in the list.
+                let _ = whole.feed(Pair { case: before + pair.case, ..*pair });
+            }
+            before += shard.names.len();
+        }
+        whole.harm = shards.iter().map(|shard| shard.evidence.broke * shard.rule.alpha / rule.alpha).sum();
+        whole.evidence.broke = whole.harm;
+        whole
+    }
+
     /// Takes in a pair. Feed pairs in the order in which they started: failing trials may take longer, and the order in which
     /// pairs end must not choose what is looked at.
     ///
@@ -215,6 +239,11 @@ impl SequentialTest {
         }
     }
 
+    /// Whether no further pair is to run: the plan is done, or the limit is reached.
+    pub fn is_done(&self) -> bool {
+        self.is_decided() || self.pairs.len() as u64 >= self.max_pairs
+    }
+
     fn shows(&self, evidence: f64) -> bool {
         evidence >= 1.0 / self.rule.alpha
     }
@@ -238,9 +267,9 @@ impl SequentialTest {
             results.push(CompareResult::Worse);
         }
         if results.is_empty() {
-            let planned = self.is_decided() || self.pairs.len() as u64 >= self.max_pairs;
-            let harmless =
-                planned && self.plan != ComparePlan::UntilDecided && self.rounds.complete() != RoundPairs::default();
+            let harmless = self.is_done()
+                && self.plan != ComparePlan::UntilDecided
+                && self.rounds.complete() != RoundPairs::default();
             results.push(if harmless { CompareResult::NoHarmSeen } else { CompareResult::Undecided });
         }
         results
@@ -342,6 +371,55 @@ mod tests {
         assert!(found.unequal_trials && found.cases.len() == 20);
         let most = found.cases.iter().max_by_key(|case| case.baseline.rate.trials).expect("cases");
         assert_eq!(most.case, "case-7");
+    }
+
+    /// Runs the cases with these rates in shards, each until its plan is done with its share of alpha.
+    fn run_shards(shards: &[&[(f64, f64)]], plan: ComparePlan, seed: u64) -> SequentialTest {
+        let mut world = fastrand::Rng::with_seed(seed);
+        let mut runs = Vec::new();
+        for (number, rates) in shards.iter().enumerate() {
+            let cases = (0..rates.len()).map(|case| format!("{number}-{case}")).collect();
+            let rule = Rule { alpha: RULE.alpha / shards.len() as f64, ..RULE };
+            let mut state = SequentialTest::new(cases, rule, plan, 60, seed);
+            while !state.is_done() {
+                let case = state.next_case(&[]).expect("cases");
+                let (a, b) = rates[case];
+                feed(&mut state, case, world.f64() < a, world.f64() < b, 1);
+            }
+            runs.push(state);
+        }
+        SequentialTest::of_shards(&runs, RULE, plan)
+    }
+
+    #[test]
+    fn shards_that_stop_by_themselves_together_seldom_show_what_is_not_there() {
+        let same: [&[(f64, f64)]; 3] = [&[(0.5, 0.5); 4], &[(0.8, 0.8)], &[(0.9, 0.9); 3]];
+        // One case breaks, and the others rise by as much.
+        let even: [&[(f64, f64)]; 2] = [&[(0.9, 0.0), (0.6, 0.9), (0.6, 0.9)], &[(0.6, 0.9)]];
+        for plan in ComparePlan::ALL {
+            let count = |shards: &[&[(f64, f64)]], result| {
+                let runs = (0..200).map(|seed| run_shards(shards, plan, seed));
+                runs.filter(|run| run.results().contains(&result)).count()
+            };
+            for result in [CompareResult::Broke, CompareResult::Worse, CompareResult::Better] {
+                // 5 % of 200, and three standard errors.
+                let wrong = count(&same, result);
+                assert!(wrong <= 19, "{plan:?} {result:?}: {wrong}");
+            }
+            let worse = count(&even, CompareResult::Worse);
+            assert!(worse <= 19, "{plan:?} worse: {worse}");
+            assert!(count(&even, CompareResult::Broke) > 180, "{plan:?}");
+        }
+    }
+
+    #[test]
+    fn what_one_shard_shows_all_together_show_whatever_the_others_won() {
+        let broken: [&[(f64, f64)]; 3] = [&[(1.0, 0.0)], &[(0.0, 1.0); 6], &[(0.5, 0.8); 4]];
+        for seed in 0..50 {
+            let run = run_shards(&broken, ComparePlan::Quick, seed);
+            assert!(run.results().contains(&CompareResult::Broke), "{seed}");
+            assert_eq!(run.comparison().broken[0], "0-0");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::report::table;
 use crate::results::compared::ComparisonResults;
 use crate::results::gate::{DifferenceKind, GateAnswer, GateResults};
 use crate::text::safe;
+use crate::trial::shard::Shard;
 
 /// How a comment is found again, to be updated in place.
 const MARKER: &str = "<!-- skill-evals -->";
@@ -89,6 +90,26 @@ pub fn render(results: &GateResults, paint: Paint) -> String {
         GateAnswer::Undecided => Tone::Open,
     };
     let _ = writeln!(text, "gate: {}", paint.on(tone, answer.as_str()));
+    text
+}
+
+/// What a shard of the gate did. It has no answer of its own.
+pub fn shard(results: &GateResults, shard: Shard, fails: bool) -> String {
+    let mut text = format!("\n{}\n", changed_lines(results).join("\n"));
+    if fails {
+        let _ = writeln!(text, "{}\nnot compared: this fails the gate", reasons(results, Paint::Plain).join("\n"));
+        return text;
+    }
+    let Some(run) = &results.run else {
+        let _ = writeln!(text, "shard {shard}: nothing to compare");
+        return text;
+    };
+    let _ = writeln!(text, "{}", took(results));
+    if let Some(why) = &results.ended_early {
+        let _ = writeln!(text, "{}", safe::line(why));
+    }
+    let id = Shard::of_run(&run.id).map_or(run.id.as_str(), |(id, _)| id);
+    let _ = writeln!(text, "shard {shard} has run: `skill-evals gate --merge {id}` answers once all have");
     text
 }
 

@@ -1,12 +1,15 @@
 //! A run that compares two sides, read back: its pairs taken in again as while it ran, and their results.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use crate::decide::Rule;
 use crate::decide::sequential::{Pair, SequentialTest};
 use crate::grade::checks::without_the_skill;
 use crate::results::compared::{self, ComparisonResults, ReusedTrials, SpentTrials};
+use crate::results::gate::ComparedRun;
 use crate::results::side_results::{SideReader, SideResults};
+use crate::results::summary::Summary;
 use crate::stats::proportion::Rate;
 use crate::store::{RunFolder, StoreError};
 use crate::trial::id::{CaseInMode, TrialId};
@@ -51,11 +54,20 @@ impl<'a> ComparedCases<'a> {
 /// The course of a run with these sides, up to its decision: the pairs that it started, with the results of their
 /// trials.
 pub fn course(run: &RunFolder, sides: &ComparedSides) -> Result<SequentialTest, StoreError> {
-    let progress = run.progress()?;
+    let (pairs, records) = (run.pairs()?, run.progress()?.records);
+    if sides.shards.is_empty() {
+        return Ok(course_of(&pairs, &records, sides));
+    }
+    let shards: Vec<SequentialTest> = sides.shards.iter().map(|shard| course_of(&pairs, &records, shard)).collect();
+    Ok(SequentialTest::of_shards(&shards, rule(sides), sides.plan))
+}
+
+/// The course of those pairs that are of these sides' cases.
+fn course_of(pairs: &[PairRecord], records: &BTreeMap<TrialId, TrialRecord>, sides: &ComparedSides) -> SequentialTest {
     let mut course = sequential_test(sides);
     let cases = ComparedCases::of(sides);
-    let verdict = |id: &TrialId| progress.records.get(id).map(|record| passed(record, sides.outcome_only));
-    for pair in &run.pairs()? {
+    let verdict = |id: &TrialId| records.get(id).map(|record| passed(record, sides.outcome_only));
+    for pair in pairs {
         // A case that no side had any more when the run was resumed is not compared.
         let Some(case) = cases.place(pair) else { continue };
         // As while it runs: what began after a pair that is not there waits for it.
@@ -64,7 +76,16 @@ pub fn course(run: &RunFolder, sides: &ComparedSides) -> Result<SequentialTest, 
             break;
         }
     }
-    Ok(course)
+    course
+}
+
+/// The pairs of a run with these sides: those on which its answer rests, and the others.
+pub fn used_first(run: &RunFolder, sides: &ComparedSides) -> Result<(Vec<PairRecord>, Vec<PairRecord>), StoreError> {
+    let used = course(run, sides)?.pairs().len();
+    let cases = ComparedCases::of(sides);
+    let (mut pairs, others): (Vec<_>, Vec<_>) = run.pairs()?.into_iter().partition(|pair| cases.place(pair).is_some());
+    let rest = pairs.split_off(used.min(pairs.len()));
+    Ok((pairs, [rest, others].concat()))
 }
 
 /// Everything there is to show of a run with these sides, once its pairs have taken this course.
@@ -115,4 +136,30 @@ pub fn compared(
         left_out: sides.left_out.clone(),
         ..compared::of(labels, course.comparison(), &a, &b, rule(sides))
     })
+}
+
+/// What the run took, and why cases failed with the candidate. `summary` has its trials.
+pub fn took(
+    run: &RunFolder,
+    sides: &ComparedSides,
+    summary: &Summary,
+    time: Duration,
+) -> Result<ComparedRun, StoreError> {
+    let mut took = ComparedRun { id: run.id().to_owned(), spent: summary.total.spent, time, ..ComparedRun::default() };
+    let cases = ComparedCases::of(sides);
+    for pair in &run.pairs()? {
+        let Some(name) = cases.place(pair).map(|place| &sides.cases[place]) else { continue };
+        let [baseline, candidate] = [&pair.baseline, &pair.candidate].map(|id| summary.cases.get(&CaseInMode::of(id)));
+        if [baseline, candidate].into_iter().flatten().any(|case| case.counts.errors + case.counts.unscored > 0) {
+            took.lost.insert(name.clone());
+        }
+        let failed = candidate.filter(|case| case.counts.failed > 0);
+        took.reasons.extend(failed.map(|case| (name.clone(), case.clone())));
+    }
+    let metas = run.trials().into_iter().filter_map(|trial| trial.meta().ok());
+    for meta in metas.filter(|meta| meta.kept_from.is_none()) {
+        took.trials += 1;
+        took.agents.insert(meta.agent.text());
+    }
+    Ok(took)
 }

@@ -75,7 +75,7 @@ pub fn repair_progress(run: &RunFolder, prices: &Prices) -> Result<(), StoreErro
     let mut progress = run.progress()?;
     for folder in run.trials() {
         if let Some(record) = unrecorded(&progress, &folder, prices) {
-            progress.records.insert(record.id.clone(), record);
+            progress.insert(record);
         }
     }
     run.write_progress(&progress.into_lines())

@@ -7,12 +7,16 @@ use crate::process::background;
 use crate::report::markdown;
 use crate::results::not_run::NotRunReasons;
 use crate::results::run_status::is_live;
+use crate::results::stored_comparison;
 use crate::results::summary::Summary;
 use crate::results::table;
+use crate::run::case_digests;
+use crate::run::context::RunContext;
 use crate::settings::Settings;
 use crate::store::{Ledger, RunFolder, RunLock, Staging, StoreError};
+use crate::trial::evidence::AgentMeta;
 use crate::trial::id::{CaseInMode, TrialId};
-use crate::trial::run_record::{PlanLine, ProgressLine, RunChoices, RunEndKind, RunRecord, TrialRecord};
+use crate::trial::run_record::{ComparedSides, PlanLine, ProgressLine, RunChoices, RunEndKind, RunRecord, TrialRecord};
 use crate::trial::shard::{Shard, ShardedCase};
 
 /// Why a trial was not run, if its shard is not there.
@@ -28,6 +32,10 @@ pub struct MergedRun {
     pub summary: Summary,
     /// The planned trials without a result, with the reason of each.
     pub missing: Vec<(TrialId, String)>,
+    /// The shards that have cases and no run here.
+    pub absent: Vec<Shard>,
+    /// The agents of which the shards ran several versions, with these: `codex 0.144.1, 0.145.0`.
+    pub mixed_agents: Vec<String>,
 }
 
 /// The cases of all shards.
@@ -82,6 +90,7 @@ impl<'a> ShardRun<'a> {
 fn check_alike(one: &ShardRun<'_>, other: &ShardRun<'_>) -> Result<(), String> {
     let both = format!("{} and {}", one.folder.path().display(), other.folder.path().display());
     let chosen = |run: &ShardRun<'_>| RunChoices { shard: None, ..run.record.chosen.clone() };
+    let sides = |run: &ShardRun<'_>| run.record.sides.as_ref().map(ComparedSides::of_all_shards);
     if one.shard == other.shard {
         Err(format!("{both} are both shard {}: name one of them", one.shard))
     } else if one.shard.of != other.shard.of {
@@ -92,8 +101,8 @@ fn check_alike(one: &ShardRun<'_>, other: &ShardRun<'_>) -> Result<(), String> {
     } else if one.record.version != other.record.version {
         let versions = format!("{} and {}", one.record.version, other.record.version);
         Err(format!("{both} were run by different versions of skill-evals: {versions}"))
-    } else if chosen(one) != chosen(other) {
-        Err(format!("{both} were started with different options: see `chosen` in the run.json of each"))
+    } else if chosen(one) != chosen(other) || sides(one) != sides(other) {
+        Err(format!("{both} were started with different options: see `chosen` and `sides` in the run.json of each"))
     } else {
         Ok(())
     }
@@ -153,18 +162,67 @@ fn write(
     let run = staging.new_run(id)?;
     let mut summary = Summary::new(vec![id.to_owned()], settings.repetition.threshold());
     summary.isolation_wanted = settings.isolation.kind;
-    let mut merger = Merger { settings, cases, ledger: run.ledger()?, run, summary, planned: 0, missing: Vec::new() };
+    let mut merger = Merger {
+        settings,
+        cases,
+        ledger: run.ledger()?,
+        run,
+        summary,
+        planned: 0,
+        missing: Vec::new(),
+        absent: Vec::new(),
+        versions: BTreeMap::new(),
+    };
     let of = shards[0].shard.of;
+    let sides = shards.iter().filter_map(|run| run.record.sides.clone()).collect();
+    let sides = ComparedSides::merged(sides, of);
     for shard in (1..=of).map(|number| Shard { number, of }) {
         merger.add(shard, shards.iter().find(|run| run.shard == shard).map(|run| run.folder))?;
     }
-    let Merger { run, mut summary, planned, missing, .. } = merger;
-    run.add_snapshot(shards[0].folder)?;
+    if sides.is_some() {
+        add_pairs(shards, &merger.run)?;
+    }
+    let Merger { run, mut summary, planned, missing, absent, versions, .. } = merger;
+    let mixed = versions.into_iter().filter(|(_, versions)| versions.len() > 1);
+    let list = |versions: BTreeSet<String>| versions.into_iter().collect::<Vec<_>>().join(", ");
+    let mixed_agents = mixed.map(|(agent, versions)| format!("{agent} {}", list(versions))).collect();
+    let commits = sides.iter().flat_map(|sides| [&sides.baseline, &sides.candidate]).map(|side| side.commit.as_deref());
+    let commits: BTreeSet<Option<&str>> = commits.chain([None]).collect();
+    commits.into_iter().try_for_each(|commit| run.add_snapshot(shards[0].folder, commit))?;
     summary.planned = Some(planned);
-    run.write_run(&record(shards, id, planned))?;
+    let record = RunRecord { sides: sides.clone(), ..record(shards, id, planned) };
+    run.write_run(&record)?;
+    if let Some(sides) = &sides {
+        let course = stored_comparison::course(&run, sides)?;
+        run.write_comparison(&stored_comparison::compared(&run, sides, &course)?)?;
+    }
     run.write_summary(&summary, &markdown::summary(&summary))?;
     let path = staging.put(Path::new(id))?;
-    Ok(MergedRun { run: RunFolder::at(&path), summary, missing })
+    Ok(MergedRun { run: RunFolder::at(&path), summary, missing, absent, mixed_agents })
+}
+
+/// Adds the pairs of all shards: first those on which the answers of the shards rest.
+fn add_pairs(shards: &[ShardRun<'_>], run: &RunFolder) -> Result<(), StoreError> {
+    let mut others = Vec::new();
+    for shard in shards {
+        let Some(sides) = &shard.record.sides else { continue };
+        let (used, rest) = stored_comparison::used_first(shard.folder, sides)?;
+        used.iter().try_for_each(|pair| run.add_pair(pair))?;
+        others.extend(rest);
+    }
+    others.iter().try_for_each(|pair| run.add_pair(pair))
+}
+
+/// Whether a shard measured the cases of this run with what its agents see and its checks today; if not, what differs.
+pub fn check_cases(run: &RunContext, shard: &RunFolder) -> Result<(), String> {
+    let now = run.plan.entries.iter().map(|entry| case_digests::sharded(run, entry));
+    let now: AllCases = now.map(|case| (case.case.clone(), case)).collect();
+    let then = ShardRun::open(shard)?.cases()?;
+    if now == then {
+        return Ok(());
+    }
+    let (id, differences) = (shard.id(), differences(&then, &now));
+    Err(format!("{id} measured something else than what is here: {differences}; check out the commit that it ran on"))
 }
 
 /// The record of the run `id` of these shards.
@@ -198,6 +256,9 @@ struct Merger<'a> {
     summary: Summary,
     planned: usize,
     missing: Vec<(TrialId, String)>,
+    absent: Vec<Shard>,
+    /// The versions of each agent.
+    versions: BTreeMap<&'static str, BTreeSet<String>>,
 }
 
 impl Merger<'_> {
@@ -206,6 +267,9 @@ impl Merger<'_> {
         let mut plan = self.plan(shard);
         let mut ended = BTreeSet::new();
         let mut reasons = None;
+        if from.is_none() && !plan.is_empty() {
+            self.absent.push(shard);
+        }
         if let Some(from) = from {
             plan.extend(from.plan_lines()?.into_iter().map(|line| (line.id.clone(), line)));
             ended = self.add_results(shard, from)?;
@@ -242,13 +306,19 @@ impl Merger<'_> {
         for trial in from.trials() {
             let Some(id) = trial.id() else { continue };
             self.run.add_trial(&trial, &id)?;
+            if let Ok(AgentMeta { kind, version: Some(version), .. }) = trial.meta().map(|meta| meta.agent) {
+                self.versions.entry(kind.as_str()).or_default().insert(version);
+            }
             // A shard that was killed may not have noted its last trials.
             if trial.has_grade() && !progress.records.contains_key(&id) {
                 let row = table::row(&trial, &self.settings.prices)?;
                 progress.records.insert(id, TrialRecord { run: String::new(), ..row });
             }
         }
-        let foreign = |id: &&TrialId| !shard.has(&CaseInMode::of(id)) || !self.cases.contains_key(&CaseInMode::of(id));
+        // The baseline of a comparison runs in a mode of its own.
+        let is_compared = from.run_record()?.is_some_and(|record| record.sides.is_some());
+        let is_known = |case: &CaseInMode| shard.has(case) && self.cases.contains_key(case);
+        let foreign = |id: &&TrialId| !is_compared && !is_known(&CaseInMode::of(id));
         if let Some(id) = progress.records.keys().find(foreign) {
             let why = format!("it has the trial {id}, which is not in the plan of shard {shard}");
             return Err(StoreError::Damaged { path: from.progress_path(), why });

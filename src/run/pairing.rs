@@ -12,6 +12,7 @@ use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode};
 use crate::trial::id::CaseInMode;
 use crate::trial::run_record::{ComparedSide, ComparedSides, PairRecord};
+use crate::trial::shard::Shard;
 
 /// A case on both sides.
 #[derive(Clone, Debug)]
@@ -150,6 +151,18 @@ pub fn pair(run: &RunContext, sides: &ComparedSides) -> Result<Pairing, String> 
 }
 
 impl Pairing {
+    /// The cases of a shard, by their names in the candidate. Cases that are left out are in the first.
+    #[must_use]
+    pub fn part(mut self, shard: Shard) -> Self {
+        self.cases.retain(|case| shard.has(&case.candidate.case_in_mode()));
+        let places = self.cases.iter().enumerate().map(|(at, case)| (case.baseline.case_in_mode(), at));
+        self.places = places.collect();
+        if shard.number > 1 {
+            self.left_out.clear();
+        }
+        self
+    }
+
     /// The place among the cases of the one that a pair is of; none where it is not among them any more.
     pub fn case_of(&self, pair: &PairRecord) -> Option<usize> {
         let place = *self.places.get(&CaseInMode::of(&pair.baseline))?;

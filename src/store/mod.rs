@@ -319,10 +319,10 @@ impl RunFolder {
         staging::copy_tree(trial.path(), self.trial(id).path())
     }
 
-    /// Adds the other run's copy of the working tree's skills, if it has one.
-    pub fn add_snapshot(&self, other: &RunFolder) -> Result<(), StoreError> {
-        let from = other.snapshot(None);
-        if from.is_dir() { staging::copy_tree(&from, &self.snapshot(None)) } else { Ok(()) }
+    /// Adds the other run's copy of the skills of a commit, or of the working tree, if it has one.
+    pub fn add_snapshot(&self, other: &RunFolder, commit: Option<&str>) -> Result<(), StoreError> {
+        let from = other.snapshot(commit);
+        if from.is_dir() { staging::copy_tree(&from, &self.snapshot(commit)) } else { Ok(()) }
     }
 
     /// The runs of the shards of the run `id`, in order.

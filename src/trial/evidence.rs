@@ -259,6 +259,12 @@ pub struct AgentMeta {
 }
 
 impl AgentMeta {
+    /// The agent with its version and model, for people.
+    pub fn text(&self) -> String {
+        let parts = [Some(self.kind.as_str()), self.version.as_deref(), self.model.as_deref()];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
     /// The names of its model: as reported, then as requested.
     pub fn models(&self) -> Vec<&str> {
         self.model.iter().chain(&self.requested).map(String::as_str).collect()

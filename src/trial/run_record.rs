@@ -105,9 +105,33 @@ pub struct ComparedSides {
     /// The names of cases for which one side has no skill, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<(String, String)>,
+    /// What each shard compared, if the run was merged of shards: its cases, with its share of `alpha` and of the limits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<ComparedSides>,
 }
 
 impl ComparedSides {
+    /// The sides of all shards together. Each of them has the same share of `alpha`; `of` is the number of shards.
+    pub fn merged(shards: Vec<Self>, of: u32) -> Option<Self> {
+        let first = shards.first()?;
+        // Without what the division left behind.
+        let alpha = (first.alpha * f64::from(of) * 1e9).round() / 1e9;
+        Some(Self {
+            alpha,
+            max_trials: shards.iter().map(|shard| shard.max_trials).sum(),
+            seed: 0,
+            cases: shards.iter().flat_map(|shard| shard.cases.clone()).collect(),
+            left_out: shards.iter().flat_map(|shard| shard.left_out.clone()).collect(),
+            shards: shards.clone(),
+            ..first.clone()
+        })
+    }
+
+    /// What all shards of a comparison have in common.
+    pub fn of_all_shards(&self) -> Self {
+        Self { max_trials: 0, seed: 0, cases: Vec::new(), left_out: Vec::new(), shards: Vec::new(), ..self.clone() }
+    }
+
     /// Two sides without cases yet, and without a limit.
     pub fn of(baseline: ComparedSide, candidate: ComparedSide, alpha: f64) -> Self {
         Self {
@@ -121,6 +145,7 @@ impl ComparedSides {
             outcome_only: false,
             cases: Vec::new(),
             left_out: Vec::new(),
+            shards: Vec::new(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::compare::{BY_SKILL, break_skill, git, repository};
+use crate::support::fixture::Ran;
 use crate::support::live::wait_until;
 use crate::support::stub::{ACTIVATES, Stub, signal};
 use nix::sys::signal::Signal;
@@ -184,6 +185,65 @@ fn a_case_that_the_changed_skill_makes_unmeasurable_is_not_measured_and_never_pa
     let ran = stub.run(&["gate"]);
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("not measured on both sides: tidy/c0\ngate: not measured\n"), "{}", ran.stdout);
+}
+
+/// Runs a shard of the gate `pr`.
+fn shard(stub: &Stub, shard: &str, more: &[&str]) -> Ran {
+    stub.run(&[&["gate", "main", "--run-id", "pr", "--shard", shard], more].concat())
+}
+
+#[test]
+fn a_gate_in_shards_runs_each_case_once_on_each_side_and_the_merged_answer_is_one() {
+    let stub = recorded(9);
+    edit(&stub, "Be brief.");
+    let starts = stub.starts().len();
+    for part in ["1/3", "2/3", "3/3"] {
+        let ran = shard(&stub, part, &[]);
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains(&format!("shard {part} has run: `skill-evals gate --merge pr`")), "{}", ran.stdout);
+    }
+    assert_eq!(stub.starts().len(), starts + 18);
+    assert!(!stub.root().join("artifacts/skill-evals/gate/gate.md").exists(), "only the merged answer is one");
+    let ran = stub.run(&["gate", "main", "--merge", "pr"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 18), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.contains(", 18 trials in ") && ran.stdout.contains("\nno harm seen: 9/9 → 9/9 passed"),
+        "{}",
+        ran.stdout
+    );
+    assert!(page(&stub).contains("to see its trials: `skill-evals report pr`"), "{}", page(&stub));
+    assert!(stub.root().join("artifacts/skill-evals/gate/report.html").is_file());
+    // The merged run is a stored comparison.
+    let again = stub.run(&["compare", "pr"]);
+    assert!(
+        again.code == 0 && again.stdout.starts_with("no harm seen: 9/9 → 9/9 passed"),
+        "{}{}",
+        again.stdout,
+        again.stderr
+    );
+}
+
+#[test]
+fn harm_in_one_shard_fails_the_merged_gate_and_a_missing_shard_never_passes() {
+    let stub = recorded(9);
+    edit(&stub, "Be brief.");
+    shard(&stub, "1/2", &[]);
+    let missing = stub.run(&["gate", "main", "--merge", "pr"]);
+    assert_eq!(missing.code, 3, "{}{}", missing.stdout, missing.stderr);
+    assert!(missing.stdout.contains("\nshard 2/2 is not here: run it again, then merge again\n"), "{}", missing.stdout);
+    let none = stub.run(&["gate", "main", "--merge", "other"]);
+    assert!(none.code == 3 && none.stdout.contains("no shard of the gate is here\n"), "{}{}", none.stdout, none.stderr);
+    break_skill(&stub);
+    let other = stub.run(&["gate", "main", "--merge", "pr"]);
+    assert!(other.code == 2 && other.stderr.contains("measured something else than what is here"), "{}", other.stderr);
+    fs::remove_dir_all(stub.root().join("artifacts")).expect("artifacts");
+    for part in ["1/2", "2/2"] {
+        let ran = shard(&stub, part, &[]);
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    }
+    let ran = stub.run(&["gate", "main", "--merge", "pr"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("\nbroke") && page(&stub).contains("must-include: expected "), "{}", ran.stdout);
 }
 
 #[test]

@@ -5,13 +5,16 @@ use std::error::Error;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::{CompareArgs, LiveRequest, gate, stored};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, stdout, text_stdout};
+use crate::cli::start::StartArgs;
 use crate::cli::terminal::Terminal;
 use crate::cli::{CliResult, CliResultOf, select, start};
+use skill_evals::cases::catalog::Catalog;
+use skill_evals::cases::repository::Repository;
 use skill_evals::cases::test_case::TestCase;
 use skill_evals::decide::Rule;
 use skill_evals::decide::plan::{self as power, ComparePlan, PairDesign, PlanPromise};
@@ -35,8 +38,10 @@ use skill_evals::trial::run_record::{ComparedSides, PairRecord, RunChoices};
 
 /// What running a comparison led to.
 pub enum LiveOutcome {
-    /// Nothing was compared: a dry run, or a run in the background.
+    /// Nothing was compared: a dry run, a run in the background, or a shard without cases.
     Exit(Exit),
+    /// Nothing was compared: no shard is here.
+    NoShard,
     /// The sides were compared.
     Compared(Box<LiveComparison>),
 }
@@ -56,6 +61,7 @@ pub struct LiveComparison {
 pub fn compare(args: &CompareArgs, sides: Option<ComparedSides>) -> CliResult {
     match measure(args.request(sides))? {
         LiveOutcome::Exit(exit) => Ok(exit),
+        LiveOutcome::NoShard => Ok(Exit::Infrastructure),
         LiveOutcome::Compared(live) => live.tell(args),
     }
 }
@@ -81,25 +87,28 @@ impl LiveComparison {
 pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<LiveOutcome> {
     let start = request.start;
     let (repository, mut settings, catalog) = start.read()?;
-    settings.resume = start.resume;
-    settings.record = false;
-    settings.repetition.asked.trials = Some(Trials::Times(1));
     let chosen = std::mem::take(&mut request.chosen);
+    if let Some(shard) = chosen.shard {
+        select::name_shard(&mut settings, shard, !start.dry_run)?;
+    }
     let (chosen, mut sides, begun) = match request.sides.take() {
         Some(sides) => (chosen, sides, Vec::new()),
         None => earlier(&repository.root, &settings, chosen)?,
     };
-    select::apply(&chosen, &mut settings)?;
     let asked_to_stop = chosen.stop;
-    settings.stop.get_or_insert(request.stop);
-    // A side's model rules over the model of both.
-    if let Some(model) = settings.model.take() {
-        settings.modes.iter_mut().for_each(|mode| Arc::make_mut(mode).model = Some(model.clone()));
-    }
-    let mut run = start::planned(repository, settings, catalog, chosen)?;
+    let mut run = planned(start, (repository, settings, catalog), chosen, request.stop)?;
     run.versions = pairing::versions(&run, &sides)?;
-    let pairing = pairing::pair(&run, &sides)?;
+    let mut pairing = pairing::pair(&run, &sides)?;
     check(&pairing)?;
+    let all = pairing.cases.len();
+    if let Some(shard) = run.chosen.shard {
+        run = run.of_shard(shard)?;
+        pairing = pairing.part(shard);
+        if pairing.cases.is_empty() {
+            writeln!(stderr(), "{}: nothing to run", select::shard_is_empty(shard, all))?;
+            return Ok(LiveOutcome::Exit(Exit::Clean));
+        }
+    }
     if !start.resume && pairing::unchanged(&run, &sides) {
         return unchanged(&request, &run, sides, &pairing);
     }
@@ -114,7 +123,14 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<LiveOutcome> {
     }
     tell_of_gone(&begun, &pairing, run.settings.force)?;
     let earlier = Some(sides.max_trials).filter(|most| *most > 0);
-    let most = request.max_trials.or(earlier).unwrap_or_else(|| sides.plan.default_limit(pairing.cases.len()));
+    let most = match earlier.filter(|_| start.resume && request.max_trials.is_none()) {
+        Some(most) => most,
+        // A shard has its part of it.
+        None => {
+            let whole = request.max_trials.or(earlier).unwrap_or_else(|| sides.plan.default_limit(all));
+            whole * pairing.cases.len() as u64 / all as u64
+        }
+    };
     // Pairs that started count, whatever the limit is now.
     sides.max_trials = most.max(2 * begun.len() as u64);
     let rule = Rule { alpha: sides.alpha, margin: sides.margin, ..request.rule };
@@ -130,6 +146,25 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<LiveOutcome> {
         Some(exit) => Ok(LiveOutcome::Exit(exit)),
         None => Ok(LiveOutcome::Compared(Box::new(execute(&request, &run, &sides, &pairing)?))),
     }
+}
+
+/// The run of the chosen cases, once each, without its sides.
+pub(super) fn planned(
+    start: &StartArgs,
+    (repository, mut settings, catalog): (Repository, Settings, Catalog),
+    chosen: RunChoices,
+    stop: Stop,
+) -> CliResultOf<RunContext> {
+    settings.resume = start.resume;
+    settings.record = false;
+    settings.repetition.asked.trials = Some(Trials::Times(1));
+    select::apply(&chosen, &mut settings)?;
+    settings.stop.get_or_insert(stop);
+    // A side's model rules over the model of both.
+    if let Some(model) = settings.model.take() {
+        settings.modes.iter_mut().for_each(|mode| Arc::make_mut(mode).model = Some(model.clone()));
+    }
+    start::planned(repository, settings, catalog, chosen)
 }
 
 /// The answer if both sides have the same skills, so that nothing runs.
@@ -174,30 +209,10 @@ fn execute(
         writeln!(stderr(), "warning: {}", safe::line(&warning))?;
     }
     let folder = Some(live.folder.path().to_path_buf());
-    let took = took(run, live.folder.id(), pairing, began.elapsed());
-    Ok(LiveComparison { compared, folder, ended_early: ended_early(&stopped, run, live.folder.id()), took })
-}
-
-/// What the run took, and why cases failed with the candidate.
-fn took(run: &RunContext, id: &str, pairing: &Pairing, time: Duration) -> ComparedRun {
     let summary = run.figures().summary.clone();
-    let mut took = ComparedRun { id: id.to_owned(), spent: summary.total.spent, time, ..ComparedRun::default() };
+    let mut took = stored_comparison::took(&live.folder, sides, &summary, began.elapsed())?;
     took.max_cost_usd = run.settings.max_cost_usd;
-    for case in &pairing.cases {
-        let counts = summary.cases.get(&case.candidate.case_in_mode()).filter(|counts| counts.counts.failed > 0);
-        let sides = [&case.baseline, &case.candidate].map(|side| summary.cases.get(&side.case_in_mode()));
-        if sides.into_iter().flatten().any(|counts| counts.counts.errors + counts.counts.unscored > 0) {
-            took.lost.insert(case.name.clone());
-        }
-        took.reasons.extend(counts.map(|counts| (case.name.clone(), counts.clone())));
-    }
-    let metas = run.opened().into_iter().flat_map(|live| live.folder.trials()).filter_map(|trial| trial.meta().ok());
-    for meta in metas.filter(|meta| meta.kept_from.is_none()) {
-        took.trials += 1;
-        let agent = [Some(meta.agent.kind.as_str().to_owned()), meta.agent.version, meta.agent.model];
-        took.agents.insert(agent.into_iter().flatten().collect::<Vec<_>>().join(" "));
-    }
-    took
+    Ok(LiveComparison { compared, folder, ended_early: ended_early(&stopped, run, live.folder.id()), took })
 }
 
 /// Why a comparison ended before its plan was done, and what to do; `None` if its plan is done.

@@ -3,6 +3,7 @@
 mod drift;
 mod gate;
 mod live;
+mod merged;
 mod models;
 mod stored;
 mod target;
@@ -24,6 +25,7 @@ use super::{CliResult, print_json};
 use crate::cli::output::{stderr, stdout, text_stdout};
 
 pub use live::{LiveOutcome, measure};
+pub use merged::merged;
 use skill_evals::decide::plan::ComparePlan;
 use skill_evals::decide::result::CompareResult;
 use skill_evals::decide::{MARGIN, Rule};

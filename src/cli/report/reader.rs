@@ -123,8 +123,7 @@ impl<'a> ReportReader<'a> {
         let record = TrialRecord::new(&outcome, 1);
         let packed = self.pack(id, &review, &timeline, folder).map_err(|error| error.to_string())?;
         self.sessions.add(record.verdict, &packed).map_err(|error| error.to_string())?;
-        let agent = [Some(meta.agent.kind.as_str()), meta.agent.version.as_deref(), meta.agent.model.as_deref()];
-        self.agents.insert(agent.into_iter().flatten().collect::<Vec<_>>().join(" "));
+        self.agents.insert(meta.agent.text());
         let answer = review.final_text.as_deref().map(short).unwrap_or_default();
         let before = self.counterpart(&record.id, is_baseline);
         self.index.add(run, &record, before.as_deref(), answer, short(&calls(&timeline)));

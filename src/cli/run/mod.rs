@@ -152,13 +152,8 @@ pub fn run(args: &RunArgs) -> CliResult {
     settings.require_recordings = Some(true).filter(|_| args.require_recordings).or(settings.require_recordings);
     let mut chosen = args.choice.chosen();
     if let Some(shard) = chosen.shard {
-        let is_stored = !chosen.replay || args.write_progress;
-        settings.run_id = settings.run_id.map(|id| shard.run_id(&id)).transpose()?;
-        if is_stored && !args.start.dry_run && settings.run_id.is_none() {
-            return Err(
-                format!("shard {shard} needs the id of the whole run: give every shard the same --run-id").into()
-            );
-        }
+        let is_stored = (!chosen.replay || args.write_progress) && !args.start.dry_run;
+        select::name_shard(&mut settings, shard, is_stored)?;
     }
     if let Some(earlier) = earlier_choices(&repository.root, &settings, args.failed.as_deref())? {
         chosen = chosen.or(earlier);

@@ -1,5 +1,7 @@
 //! `skill-evals gate`: one answer about a change, before the push and on a pull request.
 
+mod change;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,6 +11,7 @@ use clap::Args;
 use super::compare::{self, LiveOutcome, LiveRequest};
 use super::export::IN_PLACE;
 use super::report::write_run;
+use super::select::ShardArgs;
 use super::start::{self, StartArgs};
 use super::{CliResult, CliResultOf, lint as lint_command, select};
 use crate::cli::color::paint;
@@ -16,20 +19,17 @@ use crate::cli::exit_code::Exit;
 use crate::cli::github::add_to_page;
 use crate::cli::output::{stderr, stdout, text_stdout};
 use skill_evals::agent;
-use skill_evals::cases::case::Case;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
 use skill_evals::decide::plan::ComparePlan;
 use skill_evals::decide::result::CompareResult;
 use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::lint;
-use skill_evals::process::{git, interrupt};
+use skill_evals::process::interrupt;
 use skill_evals::report::{gate as report, github, junit};
-use skill_evals::results::gate::{GateAnswer, GateResults, SkillDifference, SkillEdit};
+use skill_evals::results::gate::{GateAnswer, GateResults};
 use skill_evals::results::summary::Summary;
 use skill_evals::run::change_locations::change_locations;
-use skill_evals::run::changed_skills::changed_skills;
-use skill_evals::run::other_changes::other_changes;
 use skill_evals::run::scheduler;
 use skill_evals::run::skill_version::SkillVersion;
 use skill_evals::settings::{GateSettings, Settings, Stop};
@@ -46,9 +46,12 @@ const REPORT: &str = "report.html";
 const HELP: &str = "The gate lints, replays recordings, finds the skills that differ from the base,
 and runs their cases with both versions. If a description changed, it also
 compares the positive cases of the skills with the most similar descriptions.
+
 It writes gate.md (a comment for a pull request), junit.xml and report.html.
 [gate] in evals/evals.toml has the same options, and `max_cost_usd` and
 `require_recordings` of its own.
+
+Several machines: gate --shard M/N --run-id ID on each, then gate --merge ID.
 
 Exit codes:
   0    passed
@@ -87,6 +90,11 @@ pub struct GateArgs {
     #[arg(long, group = IN_PLACE, conflicts_with = "dry_run")]
     markdown: bool,
     #[command(flatten)]
+    shard: ShardArgs,
+    /// Answer by the shards of a gate, which `--shard` ran: the run id of all, or directories
+    #[arg(long, value_name = "RUN-ID|DIR", num_args = 1.., conflicts_with_all = ["shard", "dry_run", "run_id"])]
+    merge: Vec<String>,
+    #[command(flatten)]
     start: StartArgs,
 }
 
@@ -101,20 +109,21 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     check_reachable(&asked)?;
     let root = repository.root.clone();
     let out = args.out.clone().unwrap_or_else(|| store::gate_folder(&root));
-    if !args.start.dry_run {
+    let is_shard = args.shard.shard.is_some();
+    if !args.start.dry_run && !is_shard {
         store::check_out(&out.join(JUNIT))?;
         store::write_whole(&out.join(PAGE), report::unfinished().as_bytes())?;
     }
-    let (commit, base) = base(&repository, asked.base.as_deref())?;
+    let (commit, base) = change::base(&repository, asked.base.as_deref())?;
     let version = SkillVersion::or_empty(&root, &commit, &settings)?;
-    let mut results = found(&version, base, &root, (&catalog, &settings), &asked);
-    let cases = cases_to_compare(&results.changed, &version.catalog, &catalog, asked.neighbors);
+    let mut results = change::found(&version, base, &root, (&catalog, &settings), &asked);
+    let cases = change::cases_to_compare(&results.changed, &version.catalog, &catalog, asked.neighbors);
     if args.start.dry_run {
         write!(text_stdout(), "{}", report::changes(&results, &cases))?;
         if cases.is_empty() {
             return Ok(Exit::Clean);
         }
-        let outcome = run_comparison(&args.start, &asked, &commit, &results.base, cases)?;
+        let outcome = args.run_comparison(&asked, &commit, &results.base, cases)?;
         return Ok(if let LiveOutcome::Exit(exit) = outcome { exit } else { Exit::Clean });
     }
     results.problems = lint_errors(&repository, &settings, &catalog);
@@ -122,16 +131,23 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     results.replayed = replay(repository, settings, catalog)?;
     let mut folder = None;
     // What fails for free is not paid for.
-    if !cases.is_empty()
-        && results.answer() != GateAnswer::Failed
-        && let LiveOutcome::Compared(live) = run_comparison(&args.start, &asked, &commit, &results.base, cases)?
-    {
-        let live = *live;
-        results.ended_early = live.ended_early;
-        results.compared = Some(live.compared);
-        results.run = live.folder.is_some().then_some(live.took);
-        // Nothing is reported of a run that was interrupted before its first trial ended.
-        folder = live.folder.filter(|run| RunFolder::at(run).progress().is_ok_and(|run| !run.records.is_empty()));
+    let fails_for_free = results.answer() == GateAnswer::Failed;
+    if !cases.is_empty() && !fails_for_free {
+        let compared = if args.merge.is_empty() {
+            args.run_comparison(&asked, &commit, &results.base, cases)?
+        } else {
+            args.merge_comparison(&asked, &commit, cases)?
+        };
+        folder = take(&mut results, compared);
+    }
+    if let Some(shard) = args.shard.shard {
+        write!(text_stdout(), "{}", report::shard(&results, shard, fails_for_free))?;
+        return Ok(match results.ended_early {
+            _ if interrupt::raised() => Exit::Interrupted,
+            _ if fails_for_free => Exit::Problems,
+            Some(_) => Exit::Infrastructure,
+            None => Exit::Clean,
+        });
     }
     write_report(&root, folder.as_deref(), &out.join(REPORT))?;
     print(&results, args.markdown, &out)?;
@@ -145,43 +161,21 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     })
 }
 
-/// What differs from the base, before anything is measured.
-fn found(
-    version: &SkillVersion,
-    base: String,
-    root: &Path,
-    (catalog, settings): (&Catalog, &Settings),
-    asked: &GateSettings,
-) -> GateResults {
-    let changed = changed_skills(version, root, catalog);
-    let others = other_changes(version, root, catalog);
-    let head = git::commit(root, "HEAD").ok();
-    let is_head = head.as_ref().is_some_and(|head| *head == version.commit);
-    let commit = head.map(|head| {
-        let short = head.get(..12).unwrap_or(&head);
-        let is_changed = SkillVersion::or_empty(root, &head, settings).is_ok_and(|head| {
-            !changed_skills(&head, root, catalog).is_empty() || !other_changes(&head, root, catalog).is_empty()
-        });
-        let more = if is_changed { " and uncommitted changes" } else { "" };
-        format!("{short}{more}")
-    });
-    GateResults {
-        base,
-        skills: catalog.skills.len(),
-        compares_nothing: is_head && changed.is_empty() && others.is_empty(),
-        names_base: asked.base.is_some(),
-        neighbors: asked.neighbors,
-        changed,
-        others,
-        problems: Vec::new(),
-        replayed: Summary::new(Vec::new(), 1.0),
-        needs_recordings: false,
-        compared: None,
-        run: None,
-        commit,
-        fails: asked.fail_on.clone(),
-        ended_early: None,
-    }
+/// Takes in the comparison. Returns the directory of its run.
+fn take(results: &mut GateResults, compared: LiveOutcome) -> Option<PathBuf> {
+    let live = match compared {
+        LiveOutcome::Compared(live) => *live,
+        LiveOutcome::NoShard => {
+            results.ended_early = Some("no shard of the gate is here".to_owned());
+            return None;
+        }
+        LiveOutcome::Exit(_) => return None,
+    };
+    results.ended_early = live.ended_early;
+    results.compared = Some(live.compared);
+    results.run = live.folder.is_some().then_some(live.took);
+    // Nothing is reported of a run that was interrupted before its first trial ended.
+    live.folder.filter(|run| RunFolder::at(run).progress().is_ok_and(|run| !run.records.is_empty()))
 }
 
 /// Writes the files of the gate, and prints its answer or its comment.
@@ -222,46 +216,6 @@ fn annotate(results: &GateResults, args: &GateArgs, commit: &str) -> CliResultOf
     Ok(stdout().write_all(text.as_bytes())?)
 }
 
-/// The commit to compare with, and its name for people.
-fn base(repository: &Repository, reference: Option<&str>) -> CliResultOf<(String, String)> {
-    let root = &repository.root;
-    let (commit, name) = if let Some(reference) = reference {
-        (git::commit(root, reference)?, reference.to_owned())
-    } else {
-        let branch =
-            git::default_branch(root).ok_or("no default branch found: name the base, as in `skill-evals gate main`; a shallow checkout has to fetch it first")?;
-        (git::merge_base(root, &branch)?, branch)
-    };
-    let short = commit.get(..12).unwrap_or(&commit);
-    let label = format!("{name} ({short})");
-    Ok((commit, label))
-}
-
-/// The cases that a change touches, as `skill/id`: all of each changed skill, and the positive ones of the skills most like
-/// one whose description changed, unless their prompt calls the skill: no description takes these away. A skill without a
-/// version on both sides has nothing to compare.
-fn cases_to_compare(changed: &[SkillDifference], before: &Catalog, now: &Catalog, neighbors: usize) -> Vec<String> {
-    let is_changed = |slug: &str| changed.iter().any(|skill| skill.slug == slug);
-    let mut cases = Vec::new();
-    for skill in changed.iter().filter(|skill| skill.edit.is_on_both_sides()) {
-        cases.extend(now.cases_of(&skill.slug).map(|found| format!("{}/{}", found.skill, found.id)));
-    }
-    for skill in changed.iter().filter(|skill| skill.edit.changes_descriptions()) {
-        let catalog = if skill.edit == SkillEdit::Removed { before } else { now };
-        for near in lint::nearest_skills(catalog, &skill.slug, neighbors) {
-            let Some(skill) = now.skill(near).filter(|_| !is_changed(near) && before.skill(near).is_some()) else {
-                continue;
-            };
-            let is_routed = |case: &Case| case.should_trigger && !lint::calls_skill(&case.prompt, skill.skill());
-            let routed = now.cases_of(near).filter(|found| found.case().is_ok_and(is_routed));
-            cases.extend(routed.map(|found| format!("{}/{}", found.skill, found.id)));
-        }
-    }
-    cases.sort();
-    cases.dedup();
-    cases
-}
-
 impl GateArgs {
     /// What is asked for: by the command line, else by the settings.
     fn asked(&self, settings: &GateSettings) -> GateSettings {
@@ -279,6 +233,44 @@ impl GateArgs {
         asked.neighbors = self.neighbors.unwrap_or(asked.neighbors);
         asked
     }
+
+    fn run_comparison(
+        &self,
+        asked: &GateSettings,
+        commit: &str,
+        base: &str,
+        cases: Vec<String>,
+    ) -> CliResultOf<LiveOutcome> {
+        let mut rule = Rule { margin: Some(MARGIN), ..Rule::default() };
+        if let Some(shard) = self.shard.shard {
+            rule.alpha /= f64::from(shard.of);
+        }
+        let label = format!("the skills of {base}");
+        let sides = compare::against_commit(commit, label, &rule, asked.plan, asked.max_trials);
+        let mut chosen = RunChoices::default();
+        chosen.cases = cases;
+        chosen.shard = self.shard.shard;
+        compare::measure(LiveRequest {
+            start: &self.start,
+            chosen,
+            sides: Some(sides),
+            rule,
+            fails: &asked.fail_on,
+            max_trials: asked.max_trials,
+            max_age: Some(asked.max_age),
+            stop: Stop::Settled,
+            remedy: "raise --max-trials, which counts both trials of a pair, choose another --plan, or fail on other results \
+                     with --fail-on",
+            says_more: !self.start.quiet,
+            json: false,
+        })
+    }
+
+    fn merge_comparison(&self, asked: &GateSettings, commit: &str, cases: Vec<String>) -> CliResultOf<LiveOutcome> {
+        let mut chosen = RunChoices::default();
+        chosen.cases = cases;
+        compare::merged(&self.start, &self.merge, chosen, commit, asked.plan)
+    }
 }
 
 /// Refuses to fail on a result with which the plan never ends.
@@ -294,33 +286,6 @@ fn check_reachable(asked: &GateSettings) -> Result<(), String> {
     Err(format!(
         "the plan `{plan}` never ends with `{result}`: take it out of what fails the gate, or choose another plan"
     ))
-}
-
-fn run_comparison(
-    start: &StartArgs,
-    asked: &GateSettings,
-    commit: &str,
-    base: &str,
-    cases: Vec<String>,
-) -> CliResultOf<LiveOutcome> {
-    let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
-    let sides = compare::against_commit(commit, format!("the skills of {base}"), &rule, asked.plan, asked.max_trials);
-    let mut chosen = RunChoices::default();
-    chosen.cases = cases;
-    compare::measure(LiveRequest {
-        start,
-        chosen,
-        sides: Some(sides),
-        rule,
-        fails: &asked.fail_on,
-        max_trials: asked.max_trials,
-        max_age: Some(asked.max_age),
-        stop: Stop::Settled,
-        remedy: "raise --max-trials, which counts both trials of a pair, choose another --plan, or fail on other results \
-                 with --fail-on",
-        says_more: !start.quiet,
-        json: false,
-    })
 }
 
 fn lint_errors(repository: &Repository, settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {

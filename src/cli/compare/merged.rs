@@ -1,0 +1,97 @@
+//! The comparison of a gate that ran in shards.
+
+use std::io::Write;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::LiveOutcome;
+use super::live::{self, LiveComparison};
+use crate::cli::output::stderr;
+use crate::cli::start::StartArgs;
+use crate::cli::{CliResultOf, named_runs};
+use skill_evals::decide::plan::ComparePlan;
+use skill_evals::results::stored_comparison;
+use skill_evals::run::merge::{self, MergedRun};
+use skill_evals::settings::Stop;
+use skill_evals::store::RunFolder;
+use skill_evals::text::safe;
+use skill_evals::trial::run_record::{ComparedSides, RunChoices, RunRecord};
+use skill_evals::trial::shard::Shard;
+
+/// Merges the shards with these names into one run, and compares its sides. They must have compared the chosen cases, as they are
+/// here, with this commit.
+pub fn merged(
+    start: &StartArgs,
+    names: &[String],
+    chosen: RunChoices,
+    commit: &str,
+    plan: ComparePlan,
+) -> CliResultOf<LiveOutcome> {
+    let (repository, settings, catalog) = start.read()?;
+    let root = repository.root.clone();
+    if names.iter().all(|name| !named_runs::is_directory(name) && RunFolder::shards(&root, name).is_empty()) {
+        return Ok(LiveOutcome::NoShard);
+    }
+    let shards = named_runs::open_shards(&root, names)?;
+    let run = live::planned(start, (repository, settings, catalog), chosen, Stop::Settled)?;
+    for shard in &shards {
+        check(shard, commit, plan)?;
+        merge::check_cases(&run, shard)?;
+    }
+    let id = shards.first().and_then(|shard| Shard::of_run(shard.id())).map_or("gate", |(id, _)| id);
+    let merged = merge::merge(&root, &run.settings, &shards, id)?;
+    for agents in &merged.mixed_agents {
+        let mixed = format!("warning: the shards ran different versions of an agent: {agents}");
+        writeln!(stderr(), "{}", safe::line(&mixed))?;
+    }
+    let record = merged.run.run_record()?.ok_or("the merged run has no record")?;
+    let sides = record.sides.as_ref().ok_or("the merged run compares nothing")?;
+    let course = stored_comparison::course(&merged.run, sides)?;
+    let time = time(&record).unwrap_or_default();
+    let mut took = stored_comparison::took(&merged.run, sides, &merged.summary, time)?;
+    took.max_cost_usd = run.settings.max_cost_usd;
+    Ok(LiveOutcome::Compared(Box::new(LiveComparison {
+        compared: stored_comparison::compared(&merged.run, sides, &course)?,
+        folder: Some(merged.run.path().to_path_buf()),
+        ended_early: ended_early(&merged, &record.merged, sides)?,
+        took,
+    })))
+}
+
+/// The time from the start of the first shard to the end of the last.
+fn time(record: &RunRecord) -> Option<Duration> {
+    let read = |text: &str| text.parse::<Timestamp>().ok();
+    Some(read(&record.ended.as_ref()?.at)?.duration_since(read(&record.created)?).unsigned_abs())
+}
+
+/// Refuses a shard that compared something else.
+fn check(shard: &RunFolder, commit: &str, plan: ComparePlan) -> Result<(), String> {
+    let id = shard.id();
+    let sides = shard.run_record().map_err(|error| error.to_string())?.and_then(|record| record.sides);
+    let sides =
+        sides.ok_or_else(|| format!("{id} compares nothing: `skill-evals gate --shard` makes what is merged here"))?;
+    if sides.baseline.commit.as_deref() != Some(commit) {
+        return Err(format!("{id} compared with {}: give every shard and --merge the same base", sides.baseline.label));
+    }
+    if sides.plan != plan {
+        return Err(format!(
+            "{id} had the plan `{}`: give every shard and --merge the same --plan",
+            sides.plan.as_str()
+        ));
+    }
+    Ok(())
+}
+
+/// The shards that are not here or did not finish.
+fn ended_early(merged: &MergedRun, ids: &[String], sides: &ComparedSides) -> CliResultOf<Option<String>> {
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend(merged.absent.iter().map(|shard| format!("shard {shard} is not here")));
+    for (id, shard) in ids.iter().zip(&sides.shards) {
+        if !stored_comparison::course(&merged.run, shard)?.is_done() {
+            lines.push(format!("{id} ended early"));
+        }
+    }
+    let next = "run it again, then merge again";
+    Ok((!lines.is_empty()).then(|| format!("{}: {next}", lines.join(", "))))
+}
