@@ -9,5 +9,6 @@ pub mod repository;
 mod root;
 pub mod selection;
 pub mod skills;
+pub mod start_files;
 pub mod test_case;
 mod unread;

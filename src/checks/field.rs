@@ -4,6 +4,7 @@ use crate::checks::pattern::{Pattern, Style};
 use crate::settings::trials::{self, A_SHARE, TRIALS, Trials};
 use crate::text::diagnostic::{Code, shorten, suggest};
 use crate::text::relative_path::RelativePath;
+use crate::trial::input_file::InputFile;
 
 /// A field of a case.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub enum FieldForm {
         /// The directory that they start from, in words.
         base: &'static str,
     },
+    /// Files of the workspace; paths separated by `;` in a cell, a list in JSON, in which an object may have the content.
+    Files,
     /// How often the case runs.
     Trials,
     /// A share above 0 and up to 1.
@@ -65,6 +68,8 @@ pub enum FieldValue {
     Pattern(Pattern),
     /// Of [`FieldForm::Path`], and each of [`FieldForm::Paths`].
     Path(RelativePath),
+    /// Each of [`FieldForm::Files`].
+    File(InputFile),
     /// Of [`FieldForm::Trials`].
     Trials(Trials),
     /// Of [`FieldForm::Share`].
@@ -88,14 +93,14 @@ impl FieldForm {
 
     /// Whether a field can hold several values.
     pub fn is_list(self) -> bool {
-        matches!(self, Self::Patterns | Self::Paths { .. })
+        matches!(self, Self::Patterns | Self::Paths { .. } | Self::Files)
     }
 
     /// The parts of a cell, each a value; an empty cell has none.
     pub fn split(self, cell: &str) -> Vec<String> {
         let parts = match self {
             Self::Patterns => return Pattern::split(cell),
-            Self::Paths { .. } => cell.split(';').collect(),
+            Self::Paths { .. } | Self::Files => cell.split(';').collect(),
             _ => vec![cell],
         };
         parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -128,12 +133,8 @@ impl FieldForm {
             Self::Choice(words) => Err(invalid(Code::BadChoice, &words.join(" or "), &suggest(text, words))),
             Self::Pattern(style) => pattern(name, text, style),
             Self::Patterns => pattern(name, text, Style::Loose),
-            Self::Path { base } | Self::Paths { base } => {
-                RelativePath::parse(text).map(FieldValue::Path).map_err(|why| {
-                    let message = format!("`{name}`: {:?} {why}", shorten(text));
-                    InvalidField { code: Code::BadPath, message, help: format!("give a path below {base}") }
-                })
-            }
+            Self::Path { base } | Self::Paths { base } => path(name, text, base).map(FieldValue::Path),
+            Self::Files => path(name, text, CASE_DIRECTORY).map(InputFile::copy_of).map(FieldValue::File),
             Self::Trials => text
                 .parse()
                 .map(FieldValue::Trials)
@@ -146,6 +147,16 @@ impl FieldForm {
                 .ok_or_else(|| invalid(Code::BadNumber, A_SHARE, "write 0.8 where four of five trials must pass")),
         }
     }
+}
+
+/// The directory from which a case names its files, in words.
+pub const CASE_DIRECTORY: &str = "the directory of the file with the case";
+
+fn path(name: &str, text: &str, base: &str) -> Result<RelativePath, InvalidField> {
+    RelativePath::parse(text).map_err(|why| {
+        let message = format!("`{name}`: {:?} {why}", shorten(text));
+        InvalidField { code: Code::BadPath, message, help: format!("give a path below {base}") }
+    })
 }
 
 fn pattern(name: &str, text: &str, style: Style) -> Result<FieldValue, InvalidField> {

@@ -14,7 +14,7 @@ pub mod subject;
 use std::fmt;
 use std::sync::Arc;
 
-pub use field::{Field, FieldForm, FieldValue, InvalidField};
+pub use field::{CASE_DIRECTORY, Field, FieldForm, FieldValue, InvalidField};
 pub use kinds::{
     NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, changes_seen, invoked_skills, max_commands, output_schema, script, triggers,
 };

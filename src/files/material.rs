@@ -1,9 +1,10 @@
-//! A directory whose content agents get: a skill or a fixture. It is listed once, with links resolved. Then each file is
+//! A directory whose content agents get: a skill, or the files of a workspace. It is listed once, with links resolved. Then each file is
 //! copied and digested in one pass, so that the digest is that of the copy.
 //!
 //! A symbolic link that stays inside the directory counts as its target. A link that is absolute, broken or leads out is
 //! a problem: on another machine it would lead elsewhere.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
@@ -41,10 +42,27 @@ pub struct Material {
 pub struct MaterialFile {
     /// Its relative path, as the agent gets it.
     pub path: PathBuf,
-    /// The path of its content, without links.
-    source: PathBuf,
+    content: MaterialContent,
     /// Whether any user may execute it.
     pub executable: bool,
+}
+
+/// What a [`MaterialFile`] holds.
+#[derive(Debug)]
+enum MaterialContent {
+    /// The content of the file at this path, without links.
+    At(PathBuf),
+    Text(Vec<u8>),
+}
+
+impl MaterialContent {
+    /// Opens it. Returns its size in bytes too.
+    fn open(&self) -> io::Result<(Box<dyn Read + '_>, u64)> {
+        match self {
+            Self::At(path) => bounded::open(path).map(|(file, size)| (Box::new(file) as Box<dyn Read>, size)),
+            Self::Text(text) => Ok((Box::new(text.as_slice()), text.len() as u64)),
+        }
+    }
 }
 
 /// Digests of a copied [`Material`].
@@ -112,6 +130,59 @@ impl Material {
         material
     }
 
+    /// Adds the file or directory `source`, which replaces files that are at `path` so far. Its own path may go through links.
+    pub fn add(&mut self, path: &Path, source: &Path) {
+        let mut added = Self::default();
+        match source.canonicalize() {
+            Ok(root) if root.is_dir() => {
+                added.directories.push(path.to_path_buf());
+                MaterialWalk { root: &root, open: vec![root.clone()], material: &mut added }.directory(path);
+            }
+            Ok(file) => {
+                let root = file.parent().unwrap_or(&file).to_path_buf();
+                MaterialWalk { root: &root, open: Vec::new(), material: &mut added }.entry(path, file);
+            }
+            Err(error) => added.problem(path, UnusableFile::Unreadable(error)),
+        }
+        self.overlay(path, added);
+    }
+
+    /// Adds a file with this text, which replaces the one that is at `path` so far.
+    pub fn add_text(&mut self, path: &Path, text: &str) {
+        let content = MaterialContent::Text(text.as_bytes().to_vec());
+        let file = MaterialFile { path: path.to_path_buf(), content, executable: false };
+        self.overlay(path, Self { files: vec![file], bytes: text.len() as u64, ..Self::default() });
+    }
+
+    /// Adds what is at `path` and in it.
+    fn overlay(&mut self, path: &Path, added: Self) {
+        let new: HashSet<&Path> = added.files.iter().map(|file| file.path.as_path()).collect();
+        self.files.retain(|file| !new.contains(file.path.as_path()));
+        let parents = path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()).map(Path::to_path_buf);
+        let parents: Vec<PathBuf> = parents.collect();
+        let known: HashSet<PathBuf> = self.directories.iter().cloned().collect();
+        let directories = parents.into_iter().rev().chain(added.directories);
+        self.directories.extend(directories.filter(|directory| !known.contains(directory)));
+        self.files.extend(added.files);
+        self.problems.extend(added.problems);
+        self.bytes = self.bytes.saturating_add(added.bytes);
+        if self.bytes > MAX_BYTES {
+            self.problem(path, UnusableFile::TooLarge(self.bytes));
+        } else if self.files.len() + self.directories.len() > MAX_ENTRIES {
+            self.problem(path, UnusableFile::TooMany);
+        }
+    }
+
+    /// The content of the file at `path`, at most `limit` bytes.
+    pub fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+        let file = self.files.iter().find(|file| file.path == path).ok_or(io::ErrorKind::NotFound)?;
+        match &file.content {
+            MaterialContent::At(path) => bounded::read_at_most(path, limit),
+            MaterialContent::Text(text) if text.len() as u64 > limit => Err(io::ErrorKind::FileTooLarge.into()),
+            MaterialContent::Text(text) => Ok(text.clone()),
+        }
+    }
+
     /// The material if it has no problems.
     pub fn whole(mut self) -> Result<Self, MaterialProblem> {
         if self.problems.is_empty() { Ok(self) } else { Err(self.problems.swap_remove(0)) }
@@ -169,7 +240,7 @@ impl MaterialFile {
 
     /// Writes the content to the digest of all files and to `copy`. Returns the digest of the content alone.
     fn pass(&self, digester: &mut MaterialDigester, copy: &mut dyn Write) -> io::Result<blake3::Hash> {
-        let (file, size) = bounded::open(&self.source)?;
+        let (file, size) = self.content.open()?;
         digester.header(&self.path, size);
         let mut file = file.take(size);
         let mut left = size;
@@ -282,7 +353,8 @@ impl MaterialWalk<'_> {
                     return false;
                 }
                 let executable = found.permissions().mode() & 0o111 != 0;
-                self.material.files.push(MaterialFile { path: path.to_path_buf(), source, executable });
+                let content = MaterialContent::At(source);
+                self.material.files.push(MaterialFile { path: path.to_path_buf(), content, executable });
             }
         }
         true

@@ -1,5 +1,8 @@
 //! One case in its repository.
 
+use std::collections::HashSet;
+use std::path::Path;
+
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, evals_folder};
 use crate::cases::repo_files::{FileKind, RepoFiles};
@@ -9,6 +12,7 @@ use crate::lint::schema::Schemas;
 use crate::lint::script::{self, ScriptProblem};
 use crate::lint::{changes, is_curated, material, prompt};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
+use crate::trial::input_file::InputContent;
 
 pub(super) fn check(
     found: &FoundCase,
@@ -20,6 +24,7 @@ pub(super) fn check(
     let checker = CaseChecker { found, case, tree };
     let mut problems = Vec::new();
     problems.extend(checker.fixture());
+    problems.extend(checker.files());
     problems.extend(checker.output_schema(schemas));
     problems.extend(checker.scripts());
     problems.extend(checker.dialects());
@@ -44,23 +49,62 @@ struct CaseChecker<'a> {
 
 impl CaseChecker<'_> {
     fn fixture(&self) -> Option<Diagnostic> {
-        let fixture = self.case.fixture.as_ref()?;
-        let path = evals_folder(&self.case.skill).join(fixture.as_path());
-        let place = self.place("fixture", fixture.as_path().to_str());
+        let fixture = self.case.fixture.as_ref()?.as_path();
+        let path = evals_folder(&self.case.skill).join(fixture);
+        let help = "`fixture` names a directory in the directory of the skill under evals/skills";
+        let place = self.place("fixture", fixture.to_str());
+        match self.tree.kind(&path) {
+            FileKind::File => {
+                let message = format!("the fixture {} is not a directory", path.display());
+                Some(Diagnostic::new(Code::MissingFixture, place, message).help(help))
+            }
+            kind => self.copied(&path, kind, ("fixture directory", help), place),
+        }
+    }
+
+    /// The files of the workspace that cannot be copied, or have one path.
+    fn files(&self) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        let mut paths = HashSet::new();
+        let directory = self.case.origin.path.parent().unwrap_or(Path::new(""));
+        for file in &self.case.files {
+            if !paths.insert(&file.path) {
+                let place = self.place("files", file.path.as_path().to_str());
+                let message = format!("two files have the path `{}` in the workspace", file.path);
+                problems.push(Diagnostic::new(Code::BadPath, place, message).help("give each file its own path"));
+            }
+            let InputContent::Source(source) = &file.content else { continue };
+            let source = source.as_path();
+            let place = self.place("files", source.strip_prefix(directory).unwrap_or(source).to_str());
+            let help = "`files` names files and directories next to the file with the case";
+            problems.extend(self.copied(source, self.tree.kind(source), ("file", help), place));
+        }
+        problems
+    }
+
+    /// Why the directory or file at `path` cannot be copied into a workspace. `what` names it, and says what to do if it is
+    /// missing.
+    fn copied(
+        &self,
+        path: &Path,
+        kind: FileKind,
+        (what, help): (&str, &str),
+        place: SourceLocation,
+    ) -> Option<Diagnostic> {
         let shown = path.display();
-        let (code, message) = match self.tree.kind(&path) {
-            FileKind::Folder => return material::of_case(&path, place, "fixture", self.tree),
-            FileKind::Missing => (Code::MissingFixture, format!("the fixture directory {shown} does not exist")),
-            FileKind::Symlink => {
-                (Code::Symlink, format!("the fixture directory {shown} is reached through a symbolic link"))
+        let (code, message, help) = match kind {
+            FileKind::File => return None,
+            FileKind::Folder => {
+                let what = what.split(' ').next().unwrap_or(what);
+                return material::of_case(path, place, what, self.tree);
             }
-            FileKind::File | FileKind::Other => {
-                (Code::MissingFixture, format!("the fixture {shown} is not a directory"))
-            }
-        };
-        let help = match code {
-            Code::Symlink => "copy the files: the target of a link is not part of the recording",
-            _ => "`fixture` names a directory in the directory of the skill under evals/skills",
+            FileKind::Missing => (Code::MissingFixture, format!("the {what} {shown} does not exist"), help),
+            FileKind::Symlink => (
+                Code::Symlink,
+                format!("the {what} {shown} is reached through a symbolic link"),
+                "copy the files: the target of a link is not part of the recording",
+            ),
+            FileKind::Other => (Code::MissingFixture, format!("the {what} {shown} is not a file or directory"), help),
         };
         Some(Diagnostic::new(code, place, message).help(help))
     }

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::agent::snapshot::SkillSnapshot;
 use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
+use crate::cases::start_files::start_files;
 use crate::files::bounded;
 use crate::files::material::Material;
 use crate::settings::Settings;
@@ -19,7 +20,12 @@ use crate::trace::change::SkillChange;
 use crate::trial::evidence::{CATALOGUE_PART, Inputs, SKILL_PART, digest};
 
 /// The part for a case's fixture.
-pub const FIXTURE_PART: &str = "fixture";
+const FIXTURE_PART: &str = "fixture";
+
+/// The part for what the workspace of this case holds at the start.
+pub fn files_part(case: &Case) -> &'static str {
+    if case.files.is_empty() { FIXTURE_PART } else { "files" }
+}
 
 /// The part for a case's output schema.
 pub const SCHEMA_PART: &str = "output schema";
@@ -78,9 +84,12 @@ impl InputReader {
         if let Some(path) = &case.output_schema {
             inputs.add(SCHEMA_PART, &bounded::read(&root.join(path.as_path()))?);
         }
-        if let Some(path) = &case.fixture {
+        if let (Some(path), []) = (&case.fixture, &*case.files) {
             let folder = root.join(evals_folder(&case.skill)).join(path.as_path());
             inputs.0.insert(FIXTURE_PART.to_owned(), self.folder(&folder));
+        } else if let Some(files) = start_files(root, case) {
+            let digest = or_problem(files.whole().and_then(|files| files.digest()));
+            inputs.0.insert(files_part(case).to_owned(), digest);
         }
         if mode.delivery != Delivery::None {
             self.add_skills(&mut inputs, sources, case, mode, opened)?;

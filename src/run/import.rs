@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::agent::trial_env::{masked, wanted};
 use crate::cases::case::Case;
-use crate::cases::catalog::{FoundSkill, evals_folder};
+use crate::cases::catalog::FoundSkill;
+use crate::cases::start_files::start_files;
 use crate::files::below::{WalkControl, WalkedFile};
 use crate::files::bounded;
 use crate::files::material::Material;
@@ -253,9 +254,8 @@ impl Importer<'_> {
         folder: &TrialFolder,
         redactor: &Redactor,
     ) -> Result<(Vec<WorkspaceFile>, bool), String> {
-        let fixture =
-            case.fixture.as_ref().map(|path| self.run.root.join(evals_folder(&case.skill)).join(path.as_path()));
-        let before = |path: &Path| bounded::read(&fixture.as_ref()?.join(path)).ok();
+        let start = start_files(&self.run.root, case);
+        let before = |path: &Path| start.as_ref()?.read(path, MAX_FILE).ok();
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
         let (mut files, mut left, mut written) = (Vec::new(), MAX_WORKSPACE, Ok(()));
         let is_complete = self.old.workspace(trial, &mut |file: &WalkedFile<'_>| {

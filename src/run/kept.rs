@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::agent;
 use crate::cases::case::Case;
-use crate::cases::catalog::evals_folder;
+use crate::cases::start_files::start_files;
 use crate::cases::test_case::TestCase;
 use crate::files::material::Material;
 use crate::run::context::RunContext;
@@ -105,7 +105,7 @@ pub fn keep(run: &RunContext) -> Result<(), StoreError> {
         };
         let mut found = run.catalog.cases_of(&meta.skill.slug);
         let found = found.find(|found| found.id == meta.case.id).and_then(|found| found.case().ok());
-        let around = setup + &fixture_programs(run, found) + &limits(run, meta.case.timeout_s);
+        let around = setup + &executable_files(run, found) + &limits(run, meta.case.timeout_s);
         let key = key(live, &meta.inputs, &meta.skill.slug, meta.commit.as_deref(), around);
         kept.add(&key, |folder| {
             promote::write(&trial, folder, 1, promote::workspace_limit(found))?;
@@ -122,7 +122,7 @@ fn key_now(run: &RunContext, live: &LiveRun, ready: &ReadyCase<'_>) -> Option<St
     let inputs = run.digested(&SkillFolders::Snapshot(&snapshot), case, mode, &[]).ok()?;
     let limits = limits(run, case.timeout.unwrap_or(run.settings.timeout).as_secs());
     let setup = run.kept.as_ref()?.setup(mode.agent.as_str(), || setup(run, live, mode.agent))?;
-    let around = setup + &fixture_programs(run, Some(case)) + &limits;
+    let around = setup + &executable_files(run, Some(case)) + &limits;
     Some(key(live, &inputs, &case.skill, mode.commit.as_deref(), around))
 }
 
@@ -132,11 +132,9 @@ fn setup(run: &RunContext, live: &LiveRun, kind: AgentKind) -> Option<String> {
     Some(digest(&live.redactors.masking(Vec::new()).mask(text.as_bytes())))
 }
 
-/// The files of a case's fixture that agents can execute.
-fn fixture_programs(run: &RunContext, case: Option<&Case>) -> String {
-    let folder = case.and_then(|case| Some((case, case.fixture.as_ref()?)));
-    let folder = folder.map(|(case, path)| run.root.join(evals_folder(&case.skill)).join(path.as_path()));
-    folder.map(|folder| Material::list(&folder).programs()).unwrap_or_default()
+/// The files of a case that agents can execute.
+fn executable_files(run: &RunContext, case: Option<&Case>) -> String {
+    case.and_then(|case| start_files(&run.root, case)).map(|files| files.programs()).unwrap_or_default()
 }
 
 /// When a trial of this run ends at the latest.

@@ -10,7 +10,8 @@ use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::snapshot::{self, SkillSnapshot};
 use crate::agent::trial_env::{TrialEnv, masked};
 use crate::cases::case::Case;
-use crate::cases::catalog::{FoundSkill, evals_folder};
+use crate::cases::catalog::FoundSkill;
+use crate::cases::start_files::start_files;
 use crate::checks::program::ProgramRuns;
 use crate::files::bounded;
 use crate::grade::checks;
@@ -19,7 +20,7 @@ use crate::report::session as report;
 use crate::results::timeline::Timeline;
 use crate::run::agent_run::{self, AgentJob, AgentRun, disk, files, unstored};
 use crate::run::context::RunContext;
-use crate::run::digests::{FIXTURE_PART, SCHEMA_PART, SkillFolders};
+use crate::run::digests::{SCHEMA_PART, SkillFolders, files_part};
 use crate::run::judge;
 use crate::run::live::LiveRun;
 use crate::run::plan::is_judged;
@@ -96,14 +97,13 @@ impl LiveTrial<'_> {
         Ok((trial.meta, grade))
     }
 
-    /// An environment with the fixture and the skills; the fixture's digest goes into `inputs`.
+    /// An environment with the case's files and the skills; the files' digest goes into `inputs`.
     fn prepare(&self, inputs: &mut Inputs) -> Result<TrialEnv, Trouble> {
         let Self { run, live, mode, case, skills, folder, .. } = *self;
         let mut trial_env = live.scratch.trial_env(&mode.name).map_err(|error| disk(&error))?;
-        if let Some(fixture) = &case.fixture {
-            let fixture = run.root.join(evals_folder(&case.skill)).join(fixture.as_path());
-            let digest = trial_env.copy_fixture(&fixture).map_err(|error| disk(&error))?;
-            inputs.0.insert(FIXTURE_PART.to_owned(), digest);
+        if let Some(files) = start_files(&run.root, case) {
+            let digest = trial_env.copy_files(files).map_err(|error| disk(&error))?;
+            inputs.0.insert(files_part(case).to_owned(), digest);
         }
         trial_env.create_directories(&run.settings.create).map_err(|error| disk(&error))?;
         // A trial that changes skills needs a copy of its own.

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::cases::case::{Case, FoundCase};
-use crate::cases::catalog::{Catalog, evals_folder};
+use crate::cases::catalog::Catalog;
+use crate::cases::start_files::start_files;
 use crate::files::bounded;
-use crate::files::material::Material;
 use crate::results::gate::{DifferenceKind, OtherChange};
 use crate::run::case_digests;
 use crate::run::skill_version::SkillVersion;
@@ -51,13 +51,10 @@ pub fn other_changes(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec
 
 /// What the agent gets of a case.
 fn asked(root: &Path, case: &Case) -> String {
-    let Case { prompt, system_prompt, sandbox, timeout, max_turns, fixture, output_schema, during, .. } = case;
-    let mut text =
-        format!("{:?}", (prompt, system_prompt, sandbox, timeout, max_turns, fixture, output_schema, during));
-    if let Some(fixture) = fixture {
-        let folder = root.join(evals_folder(&case.skill)).join(fixture.as_path());
-        let digest = Material::list(&folder).whole().and_then(|material| material.digest());
-        let _ = write!(text, "{}", digest.unwrap_or_default());
+    let Case { prompt, system_prompt, sandbox, timeout, max_turns, output_schema, during, .. } = case;
+    let mut text = format!("{:?}", (prompt, system_prompt, sandbox, timeout, max_turns, output_schema, during));
+    if let Some(files) = start_files(root, case) {
+        let _ = write!(text, "{}", files.whole().and_then(|files| files.digest()).unwrap_or_default());
     }
     let schema = output_schema.as_ref().and_then(|path| bounded::read_text(&root.join(path.as_path())).ok());
     text + &schema.unwrap_or_default()

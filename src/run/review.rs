@@ -1,10 +1,10 @@
 //! A stored trial that is read to be shown. Only a trial without a grade is graded, and nothing is written.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::cases::case::Case;
-use crate::cases::catalog::evals_folder;
+use crate::cases::start_files::start_files;
 use crate::files::{below, bounded};
 use crate::grade::rubric::Judgment;
 use crate::results::timeline::Timeline;
@@ -32,7 +32,7 @@ pub struct ChangedFile {
     pub path: PathBuf,
     /// In bytes.
     pub size: u64,
-    /// The text of the fixture's file of this path today, if it is a text.
+    /// The text of the case's file of this path today, if it is a text.
     pub before: Option<String>,
     /// Its text, or why the text is not shown.
     pub after: Result<String, String>,
@@ -69,14 +69,14 @@ impl TrialReview {
 
     pub fn files(&self, run: &RunContext, folder: &TrialFolder) -> Vec<ChangedFile> {
         let case = case(run, &self.meta);
-        let fixture =
-            case.and_then(|case| Some(run.root.join(evals_folder(&case.skill)).join(case.fixture.as_ref()?.as_path())));
+        let start = case.and_then(|case| start_files(&run.root, case));
         let (workspace, mut left) = (folder.workspace(), MAX_FILES);
         let changed = self.meta.files.iter().filter(|file| file.changed && !file.is_folder()).take(MAX_LISTED);
         changed
             .map(|file| {
-                let after = text(&workspace, &file.path, &mut left);
-                let before = fixture.as_ref().and_then(|fixture| text(fixture, &file.path, &mut left).ok());
+                let after = text(&mut left, |limit| below::read(&workspace, &file.path, limit));
+                let before =
+                    start.as_ref().and_then(|start| text(&mut left, |limit| start.read(&file.path, limit)).ok());
                 ChangedFile { path: file.path.clone(), size: file.size, before, after }
             })
             .collect()
@@ -101,9 +101,9 @@ fn case<'a>(run: &'a RunContext, meta: &Meta) -> Option<&'a Case> {
 }
 
 /// The text of a file that an agent may have written; `left` is the number of bytes that may still be shown.
-fn text(folder: &Path, path: &Path, left: &mut u64) -> Result<String, String> {
+fn text(left: &mut u64, read: impl Fn(u64) -> io::Result<Vec<u8>>) -> Result<String, String> {
     let limit = MAX_FILE.min(*left);
-    let content = below::read(folder, path, limit).map_err(|error| match error.kind() {
+    let content = read(limit).map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => format!("longer than {} are not shown", bounded::bytes(limit)),
         _ => error.to_string(),
     })?;

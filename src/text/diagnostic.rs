@@ -160,7 +160,7 @@ codes! {
     UnknownSkill = "unknown-skill": Fixed,
     /// A change during a session that cannot be made.
     BadChange = "bad-change": Fixed,
-    /// A fixture directory is missing.
+    /// A fixture, or another file of the workspace, is missing.
     MissingFixture = "missing-fixture": Fixed,
     /// A schema file is missing.
     MissingSchema = "missing-schema": Fixed,

@@ -47,6 +47,18 @@ impl RelativePath {
     pub fn as_path(&self) -> &Path {
         &self.0
     }
+
+    /// Its last part.
+    #[must_use]
+    pub fn name(&self) -> Self {
+        Self(self.0.file_name().map_or_else(|| self.0.clone(), PathBuf::from))
+    }
+
+    /// The path under a directory that is relative too.
+    #[must_use]
+    pub fn under(&self, directory: &Path) -> Self {
+        Self(directory.join(&self.0))
+    }
 }
 
 impl fmt::Display for RelativePath {

@@ -4,6 +4,7 @@ pub mod current;
 pub mod event;
 pub mod evidence;
 pub mod id;
+pub mod input_file;
 pub mod outcome;
 pub mod run_record;
 pub mod sandbox;

@@ -284,7 +284,7 @@ fn said(case: &Case) -> String {
     let Case { should_trigger, prompt, system_prompt, sandbox, timeout, max_turns, fixture, activation, judge, .. } =
         case;
     let rest = (should_trigger, prompt, system_prompt, sandbox, timeout, max_turns, fixture, activation, judge);
-    format!("{rest:?} {:?} {:?} {checks:?} {during:?}", case.output_schema, case.repetition)
+    format!("{rest:?} {:?} {:?} {checks:?} {during:?} {:?}", case.output_schema, case.repetition, case.files)
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
         FieldForm::Choice(_) => ("read-only", r#""read-only""#),
         FieldForm::Patterns => (r"a\|b | c", r#"["a\\|b", "c"]"#),
         FieldForm::Path { .. } => ("some/where", r#""some/where""#),
-        FieldForm::Paths { .. } => ("a.md; b/c.md", r#"["a.md", "b/c.md"]"#),
+        FieldForm::Paths { .. } | FieldForm::Files => ("a.md; b/c.md", r#"["a.md", "b/c.md"]"#),
         FieldForm::Trials => ("until decided", r#""until decided""#),
         FieldForm::Share => ("0.8", "0.8"),
     };
@@ -313,7 +313,8 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
         write!(to, r#", "{}": {json}"#, field.key).expect("a string");
     }
     let sheet = format!("{}\n\"{}\"\n", columns.join(","), cells.join("\",\""));
-    let parsed = prompts_csv::parse(Path::new("prompts.csv"), sheet.into_bytes(), &[]);
+    // In one directory: from it they name their files.
+    let parsed = prompts_csv::parse(Path::new("evals/tasks/prompts.csv"), sheet.into_bytes(), &[]);
     let row = parsed.rows[0].case("tidy").expect("a case");
     let file = format!(r#"{{ "evalConfig": {{ {config} }}{root} }}"#);
     let task = task_json::parse(Path::new("evals/tasks/it.json"), file.as_bytes()).expect("a case");

@@ -45,7 +45,7 @@ impl TrialEnv {
                 return WalkControl::Stop;
             }
             let (path, size) = (entry.path.to_path_buf(), entry.size);
-            let changed = match self.fixture.get(entry.path) {
+            let changed = match self.start_files.get(entry.path) {
                 Some((stamp, _)) => *stamp != entry.stamp && self.is_changed(entry.path, entry.open()),
                 None => true,
             };
@@ -80,10 +80,10 @@ impl TrialEnv {
         Ok(captured)
     }
 
-    /// Whether the file at this path in the workspace differs from the fixture. A file that was written again with the same
+    /// Whether the file at this path in the workspace differs from the case's. A file that was written again with the same
     /// content does not.
     fn is_changed(&self, path: &Path, file: io::Result<File>) -> bool {
-        let Some((stamp, digest)) = self.fixture.get(path) else { return true };
+        let Some((stamp, digest)) = self.start_files.get(path) else { return true };
         let is_same = |file: File| {
             Ok::<_, io::Error>(Stamp::of(&file.metadata()?) == *stamp || bounded::digest_file(file)? == *digest)
         };

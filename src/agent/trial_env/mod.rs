@@ -50,13 +50,9 @@ pub enum WorkspaceError {
         /// What makes agents read it.
         sign: &'static str,
     },
-    /// A fixture cannot be given to an agent.
-    #[error("the fixture {directory}: {problem}", directory = directory.display())]
-    Fixture {
-        directory: PathBuf,
-        /// Why it cannot be copied.
-        problem: MaterialProblem,
-    },
+    /// A file of the case cannot be given to an agent.
+    #[error("the case's files: {0}")]
+    Files(MaterialProblem),
     /// The new version of a skill cannot be given to an agent.
     #[error("the skill in {directory}: {problem}", directory = directory.display())]
     Skill {
@@ -77,8 +73,8 @@ const MAX_REQUEST_LOG: u64 = 1 << 20;
 pub struct TrialEnv {
     /// `None` only during the drop.
     directory: Option<TempDir>,
-    /// The files of the fixture as they were copied, by path in the workspace.
-    fixture: HashMap<PathBuf, (Stamp, blake3::Hash)>,
+    /// The case's files as they were copied, by path in the workspace.
+    start_files: HashMap<PathBuf, (Stamp, blake3::Hash)>,
     /// Whether another trial may use it after this one.
     is_reusable: bool,
     /// What it had when its agent started, if it is reusable.
@@ -123,9 +119,9 @@ impl TrialEnv {
     }
 
     /// Allows later trials of its kind to use it: it has nothing of its own trial except what the agent needs in its home. One
-    /// with a fixture, or with skills that change, is never used again.
+    /// with files, or with skills that change, is never used again.
     pub fn allow_reuse(&mut self) {
-        self.is_reusable = self.fixture.is_empty() && self.changes.is_none();
+        self.is_reusable = self.start_files.is_empty() && self.changes.is_none();
     }
 
     /// Notes its directories and links before its agent starts: later trials find these and nothing else.
@@ -212,17 +208,16 @@ impl TrialEnv {
         Ok(())
     }
 
-    /// Copies a fixture into the workspace. Returns the digest of what the agent gets.
-    pub fn copy_fixture(&mut self, fixture: &Path) -> Result<String, WorkspaceError> {
+    /// Copies the case's files into the workspace. Returns the digest of what the agent gets.
+    pub fn copy_files(&mut self, material: Material) -> Result<String, WorkspaceError> {
         let workspace = self.workspace();
-        let failed = |problem| WorkspaceError::Fixture { directory: fixture.to_path_buf(), problem };
-        let material = Material::list(fixture).whole().map_err(failed)?;
+        let material = material.whole().map_err(WorkspaceError::Files)?;
         let mode = |executable| if executable { 0o755 } else { 0o644 };
-        let copied = material.copy(&workspace, mode).map_err(failed)?;
+        let copied = material.copy(&workspace, mode).map_err(WorkspaceError::Files)?;
         for (file, digest) in material.files.iter().zip(copied.files) {
             let path = workspace.join(&file.path);
             let stamp = Stamp::of(&fs::symlink_metadata(&path).at(&path)?);
-            self.fixture.insert(file.path.clone(), (stamp, digest));
+            self.start_files.insert(file.path.clone(), (stamp, digest));
         }
         Ok(copied.digest)
     }

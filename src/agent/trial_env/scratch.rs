@@ -82,7 +82,7 @@ impl ScratchDir {
         };
         Ok(TrialEnv {
             directory: Some(directory),
-            fixture: HashMap::new(),
+            start_files: HashMap::new(),
             is_reusable: false,
             prepared: OnceLock::new(),
             skills: None,

@@ -2,6 +2,7 @@
 //!
 //! Each kind of check declares its own field ([`crate::checks::KINDS`]). All other fields are in [`CORE`].
 
+use std::path::Path;
 use std::time::Duration;
 
 use crate::cases::case::Case;
@@ -40,8 +41,15 @@ macro_rules! set {
     };
 }
 
+fn add_file(case: &mut Case, value: FieldValue) {
+    if let FieldValue::File(file) = value {
+        let directory = case.origin.path.parent().unwrap_or(Path::new(""));
+        case.files.push(file.of_directory(directory));
+    }
+}
+
 /// The fields that are not checks.
-pub static CORE: [CoreField; 12] = [
+pub static CORE: [CoreField; 13] = [
     required(core("should_trigger", "shouldTrigger", FieldForm::Flag, set!(Flag(flag) => case.should_trigger = flag))),
     required(core("prompt", "prompt", FieldForm::Text, set!(Text(text) => case.prompt = text))),
     core("system_prompt", "systemPrompt", FieldForm::Text, set!(Text(text) => case.system_prompt = Some(text))),
@@ -82,6 +90,7 @@ pub static CORE: [CoreField; 12] = [
         FieldForm::Path { base: "the skill's directory under evals/skills" },
         set!(Path(path) => case.fixture = Some(path)),
     ),
+    core("files", "files", FieldForm::Files, add_file),
     core("trials", "trials", FieldForm::Trials, set!(Trials(trials) => case.repetition.trials = Some(trials))),
     core("threshold", "threshold", FieldForm::Share, set!(Share(share) => case.repetition.threshold = Some(share))),
 ];

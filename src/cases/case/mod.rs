@@ -20,6 +20,7 @@ use crate::settings::trials::Repetition;
 use crate::text::diagnostic::SourceLocation;
 use crate::text::relative_path::RelativePath;
 use crate::trace::change::SkillChange;
+use crate::trial::input_file::InputFile;
 use crate::trial::sandbox::Sandbox;
 
 pub use format::{CaseFile, CaseFormat, FileCases, Files};
@@ -81,6 +82,8 @@ pub struct Case {
     pub assertions: Vec<Assertion>,
     /// What it asks for and this program does not do.
     pub unsupported: Vec<Unsupported>,
+    /// What its workspace holds at the start besides the fixture.
+    pub files: Vec<InputFile>,
 }
 
 impl Case {

@@ -7,23 +7,22 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::agent::trial_env::{TrialEnv, without_trial_paths};
-use crate::cases::catalog::evals_folder;
+use crate::cases::start_files::start_files;
 use crate::files::below::{self, WalkControl, WalkedFile};
 use crate::files::bounded;
-use crate::files::material::Material;
 use crate::run::context::RunContext;
-use crate::run::digests::FIXTURE_PART;
+use crate::run::digests::files_part;
 use crate::run::stored_trial::TrialExhibit;
 
 /// How many missing files a message names.
 const MAX_NAMED: usize = 3;
 
-/// Copies the files of the fixture that the agent left alone, and the stored files that it created or changed. Fails if the
+/// Copies the files of the start that the agent left alone, and the stored files that it created or changed. Fails if the
 /// copy would not have every file: a program would take a file that was not stored for one that the agent did not write.
 pub(super) fn restore(run: &RunContext, exhibit: &TrialExhibit<'_>, trial_env: &TrialEnv) -> Result<(), String> {
     let meta = exhibit.evidence.meta;
     let to = trial_env.workspace();
-    copy_fixture(run, exhibit, &to)?;
+    copy_start_files(run, exhibit, &to)?;
     trial_env.create_directories(&run.settings.create).map_err(|error| error.to_string())?;
     for directory in meta.files.iter().filter(|file| file.is_folder()) {
         fs::create_dir_all(to.join(&directory.path)).map_err(|error| error.to_string())?;
@@ -47,19 +46,20 @@ pub(super) fn restore(run: &RunContext, exhibit: &TrialExhibit<'_>, trial_env: &
     Err(format!("the stored workspace lacks {}{more}: too large to be kept", named.join(", ")))
 }
 
-fn copy_fixture(run: &RunContext, exhibit: &TrialExhibit<'_>, to: &Path) -> Result<(), String> {
+/// Copies the files with which the workspace started and that the agent left alone.
+fn copy_start_files(run: &RunContext, exhibit: &TrialExhibit<'_>, to: &Path) -> Result<(), String> {
     let (case, meta) = (exhibit.case, exhibit.evidence.meta);
-    let Some(fixture) = &case.fixture else { return Ok(()) };
-    let fixture = run.root.join(evals_folder(&case.skill)).join(fixture.as_path());
-    if meta.inputs.0.get(FIXTURE_PART) != Some(&run.inputs.folder(&fixture)) {
-        return Err("the fixture has changed since the trial".to_owned());
+    let Some(files) = start_files(&run.root, case) else { return Ok(()) };
+    let mut files = files.whole().map_err(|problem| format!("a file of the case: {problem}"))?;
+    let digest = files.digest().map_err(|problem| format!("a file of the case: {problem}"))?;
+    if meta.inputs.0.get(files_part(case)) != Some(&digest) {
+        return Err("the files of the case have changed since the trial".to_owned());
     }
-    let mut material = Material::list(&fixture);
     let unchanged: HashSet<&Path> =
         meta.files.iter().filter(|file| !file.changed).map(|file| file.path.as_path()).collect();
-    material.files.retain(|file| unchanged.contains(file.path.as_path()));
+    files.files.retain(|file| unchanged.contains(file.path.as_path()));
     let mode = |executable| if executable { 0o755 } else { 0o644 };
-    material.copy(to, mode).map(drop).map_err(|problem| format!("the fixture: {problem}"))
+    files.copy(to, mode).map(drop).map_err(|problem| format!("a file of the case: {problem}"))
 }
 
 fn copy_stored(exhibit: &TrialExhibit<'_>, to: &Path) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! What agents are given, and what anybody may have put where it comes from: links, pipes, devices, files without end.
 
 mod choices;
+mod files;
 mod imported;
 mod moving;
 mod skills;

@@ -12,6 +12,7 @@
 //! the file is the id of the case.
 
 mod during;
+mod files;
 
 use std::path::Path;
 
@@ -141,6 +142,9 @@ fn values(file: &mut Document<'_>, field: CaseField, object: &Node, prefix: &str
 }
 
 fn field_value(file: &mut Document<'_>, name: &str, form: FieldForm, written: &Node) -> Option<FieldValue> {
+    if form == FieldForm::Files && written.is_map() {
+        return files::input_file(file, written).map(FieldValue::File);
+    }
     let is_number = matches!(form, FieldForm::Number { .. } | FieldForm::Share);
     let text = match &written.value {
         NodeValue::Flag(flag) if form == FieldForm::Flag => flag.to_string(),
@@ -151,6 +155,7 @@ fn field_value(file: &mut Document<'_>, name: &str, form: FieldForm, written: &N
                 FieldForm::Flag => "true or false",
                 FieldForm::Trials => TRIALS,
                 _ if is_number => "a number",
+                FieldForm::Files => "a path, or an object with `path`, and `content` or `source`",
                 _ if form.is_list() => "a string or a list of strings",
                 _ => "a string",
             };
