@@ -8,9 +8,9 @@ use std::sync::Arc;
 use crate::agent::trial_env::{OriginalSkills, ScratchDir, SkillContents, TrialEnv, WorkspaceError, file_mode};
 use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill};
+use crate::cases::skill_material::skill_material;
 use crate::files::at::At;
 use crate::files::bounded;
-use crate::files::material::Material;
 use crate::settings::mode::{Delivery, Mode};
 use crate::skill::SKILL_FILE;
 
@@ -88,7 +88,7 @@ impl SkillSnapshot {
 fn copy_skill(from: &Path, found: &FoundSkill, to: &Path, contents: &mut SkillContents) -> Result<String, String> {
     let slug = &found.skill().slug;
     let mut copied = SkillContents::default();
-    let digest = Material::list(from)
+    let digest = skill_material(from)
         .whole()
         .and_then(|material| copied.copy_skill(slug, &material, to))
         .map_err(|problem| format!("the skill `{slug}` cannot be given to an agent: {problem}"))?;
@@ -112,7 +112,7 @@ pub fn prepare_changes(
         if let Some(path) = &change.folder {
             let source: PathBuf = repository.join(path.as_path());
             let failed = |problem| WorkspaceError::Skill { directory: source.clone(), problem };
-            let listed = Material::list(&source).whole().map_err(failed)?;
+            let listed = skill_material(&source).whole().map_err(failed)?;
             let to = directory.join(number.to_string());
             fs::create_dir_all(&to).at(&to)?;
             listed.copy(&to, file_mode).map_err(failed)?;

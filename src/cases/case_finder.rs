@@ -5,17 +5,18 @@ use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cases::case::{
-    CaseFile, CaseFormat, FORMATS, FileCases, Files, FoundCase, ReadCase, file_formats, files_of_skill, smoke,
+    CaseFile, CaseFormat, FORMATS, FileCases, Files, ForeignFile, FoundCase, ReadCase, file_formats, files_of_skill,
+    foreign_formats, smoke,
 };
 use crate::cases::catalog::{Catalog, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS, evals_folder};
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::{Repository, Scope};
-use crate::cases::unread;
+use crate::cases::unread::{self, CaseFiles};
 use crate::files::bounded;
 use crate::settings::NamedScript;
 use crate::skill::SKILL_FILE;
@@ -61,7 +62,7 @@ impl CaseFinder<'_> {
                 }
             }
         }
-        self.add_unread();
+        self.add_found_by_walk();
         self.catalog.problems.extend(unread::settings(&self.repository.root));
         self.add_smoke_cases();
         let mut cases: Vec<(Arc<str>, Vec<FoundCase>)> = self.cases.into_iter().collect();
@@ -173,8 +174,12 @@ impl CaseFinder<'_> {
         }
         let problems = match found.case() {
             Ok(case) => {
-                let message =
-                    format!("this {} names the skill `{}`, which is not here", found.format().name, case.skill);
+                let format = found.format().name;
+                let message = if case.skill.is_empty() {
+                    format!("this {format} names no skill, and its file is in no skill's directory")
+                } else {
+                    format!("this {format} names the skill `{}`, which is not here", case.skill)
+                };
                 let file = evals_folder(&case.skill).join(SKILL_FILE);
                 let help = if self.repository.kind(&file) == FileKind::File {
                     format!("it lies in {}: {}", file.display(), with_skill_evals(self.catalog))
@@ -185,19 +190,82 @@ impl CaseFinder<'_> {
             }
             Err(problems) => problems.to_vec(),
         };
-        let source = ReadCase { format: found.format(), case: Err(problems) };
+        let source = ReadCase::new(found.format(), Err(problems));
         FoundCase::new(found.id, NO_SKILL, found.file, found.line, source)
+    }
+
+    /// Adds what a walk of the repository finds: cases of other programs, and problems of files that look like our own and are
+    /// not read. A process that runs one test does not walk if it has the case already.
+    fn add_found_by_walk(&mut self) {
+        if let Scope::Test { skill, case } = self.scope {
+            let mut of_skill = self.cases.iter().filter(|(slug, _)| name::segment(slug) == skill);
+            if of_skill.any(|(_, cases)| cases.iter().any(|found| name::segment(&found.id) == case)) {
+                return;
+            }
+        }
+        let mut files = unread::walk(&self.repository.root, self.catalog);
+        self.catalog.problems.extend(files.problem.take());
+        let foreign = std::mem::take(&mut files.foreign);
+        let read: BTreeSet<PathBuf> = foreign.into_iter().filter(|path| self.read_foreign(path)).collect();
+        self.add_unread(files, &read);
+    }
+
+    /// Reads a file with a name of another program's cases. Returns whether it is one.
+    fn read_foreign(&mut self, path: &Path) -> bool {
+        let formats = || foreign_formats().filter_map(|(format, files)| Some((format, files, files.match_path(path)?)));
+        let Some((certain, ..)) = formats().max_by_key(|(.., is_certain)| *is_certain) else { return false };
+        let is_certain = formats().any(|(.., is_certain)| is_certain);
+        let bytes = match bounded::read(&self.repository.root.join(path)) {
+            Ok(bytes) => bytes,
+            Err(error) if is_certain => {
+                let problem = self.repository.unreadable(&self.repository.root.join(path), &error.to_string());
+                self.add_foreign(certain, path, FileCases { problems: vec![problem], cases: Vec::new() });
+                return true;
+            }
+            Err(_) => return false,
+        };
+        let skill = unread::skill_of_foreign(path, self.catalog);
+        let (skill, skills, tree) = (skill.as_deref(), &self.catalog.slugs()[..], self.repository);
+        let parsed = formats().find_map(|(format, files, is_certain)| {
+            let file = ForeignFile { path, is_certain, skill, skills, tree };
+            let may_be_one = is_certain || bytes.windows(files.mark.len()).any(|part| part == files.mark.as_bytes());
+            may_be_one.then(|| (files.parse)(&file, &bytes)).flatten().map(|parsed| (format, parsed))
+        });
+        let is_read = parsed.is_some();
+        if let Some((format, parsed)) = parsed {
+            self.add_foreign(format, path, parsed);
+        }
+        is_read
+    }
+
+    fn add_foreign(&mut self, format: &'static CaseFormat, path: &Path, parsed: FileCases) {
+        if !parsed.problems.is_empty() {
+            let skill = unread::skill_of_foreign(path, self.catalog);
+            let skill = skill.filter(|slug| self.catalog.skill_mut(slug).map(|found| found.curated = true).is_some());
+            let id = path.to_string_lossy().replace('/', "-");
+            self.add(broken(
+                format,
+                skill.as_deref().unwrap_or(NO_SKILL),
+                id.trim_start_matches('.'),
+                path,
+                parsed.problems,
+            ));
+        }
+        for case in parsed.cases {
+            let case = self.of_known_skill(case);
+            self.add(case);
+        }
     }
 
     /// Reports files that look like cases and are not read. A skill without other cases gets one broken case for all files
     /// that may be its own, and no built-in cases: they would pass in place of what the files ask.
-    fn add_unread(&mut self) {
+    fn add_unread(&mut self, files: CaseFiles, read: &BTreeSet<PathBuf>) {
         let scope = self.scope;
         let lacks_cases = |found: &FoundSkill| !found.curated && scope.wants_skill(&found.skill().slug);
         if !matches!(scope, Scope::All) && !self.catalog.skills.iter().any(lacks_cases) {
             return;
         }
-        let unread = unread::find(&self.repository.root, self.catalog);
+        let unread = unread::find(&self.repository.root, self.catalog, files, read);
         let orphans = unread::orphans(self.catalog, &self.cases);
         let mut broken_cases = Vec::new();
         for found in self.catalog.skills.iter_mut().filter(|found| lacks_cases(found)) {
@@ -226,7 +294,7 @@ impl CaseFinder<'_> {
             }
             for case in smoke::cases(skill, schema.as_ref()) {
                 let (id, file) = (case.id.clone(), skill.folder.join(SKILL_FILE));
-                let case = ReadCase { format: &smoke::FORMAT, case: Ok(case) };
+                let case = ReadCase::new(&smoke::FORMAT, Ok(case));
                 let found = FoundCase::new(id, &*skill.slug, file, 1, case);
                 self.cases.entry(found.skill.clone()).or_default().push(found);
             }
@@ -252,7 +320,7 @@ fn base_name(path: &Path) -> &str {
 
 fn broken(format: &'static CaseFormat, skill: &str, id: &str, path: &Path, problems: Vec<Diagnostic>) -> FoundCase {
     let line = problems.first().map_or(1, |problem| problem.place.line.max(1));
-    FoundCase::new(id.to_owned(), skill, path, line, ReadCase { format, case: Err(problems) })
+    FoundCase::new(id.to_owned(), skill, path, line, ReadCase::new(format, Err(problems)))
 }
 
 /// Replaces every case whose test name an earlier case has by a broken one with a unique name.
@@ -286,7 +354,7 @@ fn mark_duplicates(cases: &mut [FoundCase], tree: &dyn RepoFiles) {
             id.push_str("-again");
         }
         first.insert(name::segment(&id), at);
-        let source = ReadCase { format: found.format(), case: Err(vec![problem]) };
+        let source = ReadCase::new(found.format(), Err(vec![problem]));
         cases[at] = FoundCase::new(id, found.skill.clone(), found.file.clone(), found.line, source);
     }
 }

@@ -8,6 +8,7 @@ pub mod repo_files;
 pub mod repository;
 mod root;
 pub mod selection;
+pub mod skill_material;
 pub mod skills;
 pub mod start_files;
 pub mod test_case;

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::{FileKind, RepoFiles};
+use crate::cases::skill_material::skill_material;
 use crate::files::bounded;
-use crate::files::material::{Material, MaterialProblem};
+use crate::files::material::MaterialProblem;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shown_path};
 use crate::text::name;
 
@@ -85,7 +86,7 @@ impl RepoFiles for Repository {
     }
 
     fn material_problems(&self, path: &Path) -> Vec<MaterialProblem> {
-        Material::list(&self.root.join(path)).problems
+        skill_material(&self.root.join(path)).problems
     }
 }
 

@@ -13,11 +13,14 @@ use crate::skill::{SKILL_FILE, Skill, SkillFile};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shown_path};
 use crate::text::relative_path::RelativePath;
 
-/// The skill roots if the settings name none. The first that holds a skill counts; then the whole repository; then
-/// [`SKILL_EVALS`], for skills that exist only for evals.
+/// The skill roots if the settings name none. The first that holds a skill counts, with the skills of [`PLUGINS`];
+/// then the whole repository; then [`SKILL_EVALS`], for skills that exist only for evals.
 pub fn default_skill_roots() -> impl Iterator<Item = &'static str> {
     std::iter::once("skills").chain(profile::listed().filter_map(|profile| profile.skill_folders.first().copied()))
 }
+
+/// The directory of the plugins that a repository publishes, each with skills of its own.
+const PLUGINS: &str = "plugins";
 
 /// Directories of a repository that hold no skills of its own: fixtures of evals, build outputs, artifacts of runs.
 const NO_SKILLS: [&str; 3] = ["evals", "target", ARTIFACTS];
@@ -37,6 +40,9 @@ impl Repository {
             for root in roots.filter(|root| self.root.join(root).is_dir()) {
                 self.read_skill_root(root, catalog);
                 if !catalog.skills.is_empty() {
+                    if !root.as_os_str().is_empty() {
+                        self.read_plugins(catalog);
+                    }
                     break;
                 }
             }
@@ -59,6 +65,17 @@ impl Repository {
             }
         }
         catalog.skills = unique;
+    }
+
+    /// Adds the skills of the plugins that the repository publishes, except copies of those that it has already.
+    fn read_plugins(&self, catalog: &mut Catalog) {
+        let mut plugins = Catalog::default();
+        if self.root.join(PLUGINS).is_dir() {
+            self.read_skill_root(Path::new(PLUGINS), &mut plugins);
+        }
+        plugins.skills.retain(|found| catalog.skills.iter().all(|known| known.skill().slug != found.skill().slug));
+        catalog.skills.append(&mut plugins.skills);
+        catalog.problems.append(&mut plugins.problems);
     }
 
     fn read_named_root(&self, root: &Path, catalog: &mut Catalog) {

@@ -1,5 +1,7 @@
-//! Finds files that look like cases and are not read. After a slip in a file's name, the built-in cases would run instead.
+//! Walks the repository once: for cases of other programs, and for files that look like our own cases and are not read. After a
+//! slip in a file's name, the built-in cases would run instead.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::fs;
@@ -9,8 +11,8 @@ use std::sync::Arc;
 
 use walkdir::{DirEntry, WalkDir};
 
-use crate::cases::case::{CaseFile, Files, FoundCase, file_formats};
-use crate::cases::catalog::{Catalog, EVALS, FoundSkill};
+use crate::cases::case::{CaseFile, Files, FoundCase, file_formats, foreign_formats};
+use crate::cases::catalog::{ARTIFACTS, Catalog, EVALS, FoundSkill};
 use crate::cases::layout::Layout;
 use crate::files::bounded;
 use crate::settings::FILE;
@@ -23,8 +25,8 @@ const NO_CASES: [&str; 4] = ["fixtures", "recordings", "node_modules", "target"]
 /// How deep is searched.
 const MAX_DEPTH: usize = 12;
 
-/// Maximum number of files and directories that are looked at.
-const MAX_ENTRIES: usize = 100_000;
+/// Maximum number of files that are looked at.
+const MAX_FILES: usize = 100_000;
 
 /// Maximum number of bytes of a file that are searched for the marks of cases.
 const MAX_BYTES: u64 = 256 << 10;
@@ -74,19 +76,76 @@ impl SearchScope {
     }
 }
 
-/// The files that look like cases and are not read.
-pub(super) fn find(root: &Path, catalog: &Catalog) -> Vec<UnreadFile> {
+/// The files that may hold cases, by one walk of the repository.
+#[derive(Debug, Default)]
+pub(super) struct CaseFiles {
+    /// Files with a name of another program's cases, from the repository's root.
+    pub(super) foreign: Vec<PathBuf>,
+    /// Files where our own cases may be.
+    others: Vec<DirEntry>,
+    /// The repository has more files than are looked at.
+    pub(super) problem: Option<Diagnostic>,
+}
+
+/// Walks the repository. Files with a path of our own cases are left out: those are read by their paths.
+pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
     let scope = SearchScope::of(catalog);
     let walk = WalkDir::new(root).max_depth(MAX_DEPTH).sort_by_file_name().into_iter();
+    // Of each directory on the way to the current one: whether our own cases and those of other programs may be in it.
+    let open: RefCell<Vec<(bool, bool)>> = RefCell::default();
+    let of_parent =
+        |entry: &DirEntry| entry.depth().checked_sub(1).map_or((true, true), |parent| open.borrow()[parent]);
     let walk = walk.filter_entry(|entry| {
+        let (own, foreign) = of_parent(entry);
+        if !entry.file_type().is_dir() {
+            return own || foreign;
+        }
         let path = relative(root, entry);
-        let is_other = || entry.depth() > 0 && !scope.leads_to_skills(path) && is_repository(entry.path());
-        !entry.file_type().is_dir() || scope.has(path) && !is_other()
+        let leads = entry.depth() == 0 || scope.leads_to_skills(path);
+        let own = own && scope.has(path) && (leads || !is_repository(entry.path()));
+        let foreign = foreign && may_hold_foreign_cases(path, leads) && (leads || !entry.path().join(".git").exists());
+        open.borrow_mut().truncate(entry.depth());
+        open.borrow_mut().push((own, foreign));
+        own || foreign
     });
-    let mut unread = Vec::new();
-    for entry in walk.take(MAX_ENTRIES).filter_map(Result::ok).filter(|entry| !entry.file_type().is_dir()) {
+    let mut found = CaseFiles::default();
+    let mut looked_at = 0;
+    for entry in walk.filter_map(Result::ok).filter(|entry| !entry.file_type().is_dir()) {
         let path = relative(root, &entry);
         if file_formats().any(|(_, files)| files.have(path)) {
+            continue;
+        }
+        looked_at += 1;
+        if looked_at > MAX_FILES {
+            let message = format!("only the first {MAX_FILES} files are searched for cases of other programs");
+            found.problem = Some(Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message));
+            break;
+        }
+        let (own, foreign) = of_parent(&entry);
+        let is_file = entry.file_type().is_file();
+        if foreign && is_file && foreign_formats().any(|(_, files)| files.match_path(path).is_some()) {
+            found.foreign.push(path.to_path_buf());
+        }
+        if own {
+            found.others.push(entry);
+        }
+    }
+    found
+}
+
+/// Whether cases of other programs are searched in a directory. `leads` says that it leads to skills.
+fn may_hold_foreign_cases(path: &Path, leads: bool) -> bool {
+    let name = name_of(path);
+    let is_hidden = name.starts_with('.') && !leads;
+    !is_hidden && !NO_CASES.contains(&&*name) && path != Path::new(ARTIFACTS)
+}
+
+/// The files that look like our own cases and are not read: those of the walk that are not among the `read` ones.
+pub(super) fn find(root: &Path, catalog: &Catalog, files: CaseFiles, read: &BTreeSet<PathBuf>) -> Vec<UnreadFile> {
+    let mut unread = Vec::new();
+    for entry in files.others {
+        let path = relative(root, &entry);
+        if read.contains(path) {
             continue;
         }
         let format = file_formats().find(|(_, files)| has_near_name(files, path) || has_marks(files, &entry));
@@ -164,6 +223,12 @@ pub(super) fn orphans(catalog: &Catalog, cases: &HashMap<Arc<str>, Vec<FoundCase
         }
     }
     orphans
+}
+
+/// The slug of the skill that the place of a foreign file stands for: as above, or the only skill.
+pub(super) fn skill_of_foreign(path: &Path, catalog: &Catalog) -> Option<String> {
+    let only = || (catalog.skills.len() == 1).then(|| catalog.skills.first().map(|found| found.skill().slug.clone()));
+    skill_of_path(path, catalog).or_else(|| only().flatten())
 }
 
 /// The slug of the skill that a path names: the skill whose directory holds the file, or whose name is a part of the path.

@@ -14,7 +14,7 @@ pub fn next(step: &str) {
 
 /// Suggests `generate` if any of these cases are built in.
 pub fn after_built_in<'a>(cases: impl IntoIterator<Item = &'a FoundCase>) {
-    let mut built_in = cases.into_iter().filter(|found| found.format().files.is_none());
+    let mut built_in = cases.into_iter().filter(|found| found.format().is_built_in());
     let Some(first) = built_in.next() else { return };
     next(&format!(
         "skill-evals generate --skill {} writes cases to edit: {} here were built in, of skills without any",

@@ -119,10 +119,15 @@ pub enum UnusableFile {
 impl Material {
     /// Lists the directory `directory`, whose own path may go through links.
     pub fn list(directory: &Path) -> Self {
+        Self::list_without(directory, &[])
+    }
+
+    /// The same without what has these names directly in it.
+    pub fn list_without(directory: &Path, left_out: &[&str]) -> Self {
         let mut material = Self::default();
         match directory.canonicalize() {
             Ok(root) => {
-                MaterialWalk { root: &root, open: vec![root.clone()], material: &mut material }
+                MaterialWalk { root: &root, open: vec![root.clone()], left_out, material: &mut material }
                     .directory(Path::new(""));
             }
             Err(error) => material.problem(Path::new(""), UnusableFile::Unreadable(error)),
@@ -136,11 +141,12 @@ impl Material {
         match source.canonicalize() {
             Ok(root) if root.is_dir() => {
                 added.directories.push(path.to_path_buf());
-                MaterialWalk { root: &root, open: vec![root.clone()], material: &mut added }.directory(path);
+                MaterialWalk { root: &root, open: vec![root.clone()], left_out: &[], material: &mut added }
+                    .directory(path);
             }
             Ok(file) => {
                 let root = file.parent().unwrap_or(&file).to_path_buf();
-                MaterialWalk { root: &root, open: Vec::new(), material: &mut added }.entry(path, file);
+                MaterialWalk { root: &root, open: Vec::new(), left_out: &[], material: &mut added }.entry(path, file);
             }
             Err(error) => added.problem(path, UnusableFile::Unreadable(error)),
         }
@@ -281,6 +287,8 @@ struct MaterialWalk<'a> {
     root: &'a Path,
     /// The directories from the root to the current one, without links: none is entered again inside itself.
     open: Vec<PathBuf>,
+    /// Names in the root that are not listed.
+    left_out: &'a [&'a str],
     material: &'a mut Material,
 }
 
@@ -297,6 +305,9 @@ impl MaterialWalk<'_> {
             Err(error) => return self.material.problem(path, UnusableFile::Unreadable(error)),
         };
         names.sort();
+        if path.as_os_str().is_empty() {
+            names.retain(|name| self.left_out.iter().all(|left_out| name != left_out));
+        }
         for name in names {
             if !self.entry(&path.join(&name), real.join(&name)) {
                 return;

@@ -88,6 +88,7 @@ pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
         judged: None,
         threshold: None,
         max_trials: None,
+        unsupported: case.unsupported.iter().map(|part| part.what.clone()).collect(),
     })
 }
 

@@ -16,6 +16,7 @@ use crate::report::{diagnostics, rate, table, trial as report};
 use crate::results::summary::CaseCounts;
 use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
+use crate::run::ready;
 use crate::run::scheduler;
 use crate::store;
 use crate::text::diagnostic::{Diagnostic, Severity};
@@ -105,8 +106,11 @@ impl Test {
     }
 }
 
-/// Whether a valid case has nothing to replay. An invalid case is not ignored: it fails.
+/// Whether a valid case has nothing to replay, or asks for what this program does not do. An invalid case is not ignored: it fails.
 fn is_ignored(run: &RunContext, planned: &TestCase) -> bool {
+    if !ready::unsupported(run, &planned.found).is_empty() {
+        return true;
+    }
     !run.settings.live
         && !run.settings.needs_recordings()
         && !store::is_recorded(&run.root, &planned.trial(1))
@@ -130,6 +134,9 @@ fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, F
             Err(NoOutcome::NotRecorded) if !context.ignored_too() && !run.settings.needs_recordings() => {
                 context.note_unrecorded();
                 return Ok(Completion::ignored_with(report::NO_RECORDING));
+            }
+            Err(NoOutcome::Unsupported(problems)) if !context.ignored_too() => {
+                return Ok(Completion::ignored_with(report::unsupported(&problems)));
             }
             Err(problem) => {
                 let mut text = report::not_graded(&planned.trial(number), &problem, &run.door, context.paint());

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::cases::case::{Case, FoundCase};
+use crate::cases::case::{Case, FoundCase, Unsupported};
 use crate::cases::catalog::{Catalog, evals_folder};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::checks::pattern::{DialectDifference, Pattern};
@@ -29,6 +29,7 @@ pub(super) fn check(
     problems.extend(checker.scripts());
     problems.extend(checker.dialects());
     problems.extend(changes::check(case, catalog, tree));
+    problems.extend(case.unsupported.iter().map(Unsupported::diagnostic));
     // Prompts of built-in cases cannot be changed.
     if is_curated(found) {
         if case.should_trigger {

@@ -138,5 +138,5 @@ pub fn count(problems: &[Diagnostic], severity: Severity) -> usize {
 
 /// Whether a case was written for the skill. Otherwise it is built in.
 fn is_curated(found: &FoundCase) -> bool {
-    found.format().files.is_some()
+    !found.format().is_built_in()
 }

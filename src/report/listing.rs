@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::cases::case::Unsupported;
 use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::RepoFiles;
 use crate::cases::test_case::TestCase;
@@ -30,6 +31,12 @@ pub struct ListedTrial {
     pub file: PathBuf,
     /// The line on which the case starts, from 1.
     pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+    /// The format of the file: what messages call one of its cases.
+    pub format: &'static str,
+    /// What the case asks for and this program does not do. Without `partial = true`, it does not run.
+    pub unsupported: Vec<Diagnostic>,
     /// Why the trial cannot run.
     pub problems: Vec<Diagnostic>,
 }
@@ -42,6 +49,8 @@ pub fn listed(planned: &[TestCase], catalog: &Catalog, tree: &dyn RepoFiles, set
         let repetition = settings.repetition.of(&case.skill, case.repetition());
         let mut problems = lint::case_errors(case, catalog, tree, &settings.lint);
         problems.extend(lint::never_decided(case, repetition, tree));
+        let parts = case.case().map(|case| case.unsupported.as_slice()).unwrap_or_default();
+        let unsupported: Vec<Diagnostic> = parts.iter().map(Unsupported::diagnostic).collect();
         trials.push(ListedTrial {
             name: test.test_name(),
             skill: case.skill.to_string(),
@@ -50,6 +59,9 @@ pub fn listed(planned: &[TestCase], catalog: &Catalog, tree: &dyn RepoFiles, set
             should_trigger: case.should_trigger(),
             file: case.file.to_path_buf(),
             line: case.line,
+            column: case.case().map_or(1, |case| case.origin.column.max(1)),
+            format: case.format().name,
+            unsupported,
             problems,
         });
     }
@@ -76,11 +88,15 @@ pub fn render(trials: &[ListedTrial], aligned: bool) -> String {
 fn cells(trial: &ListedTrial) -> [String; 3] {
     let expected = match (trial.problems.is_empty(), trial.should_trigger) {
         (false, _) => "broken",
+        (true, _) if !trial.unsupported.is_empty() => "unsupported",
         (true, Some(true)) => "activate",
         (true, Some(false)) => "not-activate",
-        (true, None) => "unknown",
+        (true, None) => "any",
     };
     let rest = match trial.problems.as_slice() {
+        [] if !trial.unsupported.is_empty() => {
+            trial.unsupported.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        }
         [] => format!("{}:{}", trial.file.display(), trial.line),
         [only] => only.to_string(),
         [first, others @ ..] => format!("{first} (and {} more)", others.len()),

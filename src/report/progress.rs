@@ -75,6 +75,7 @@ impl ProgressBoard {
         let word = match result {
             Ok(outcome) => outcome.grade.verdict.as_str(),
             Err(NoOutcome::NotRecorded) => "not recorded",
+            Err(NoOutcome::Unsupported(_)) => "unsupported",
             Err(_) => "could not run",
         };
         self.done += 1;

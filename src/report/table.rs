@@ -172,6 +172,13 @@ pub fn shown(summary: &Summary) -> String {
             counted(summary.aged, "trial")
         );
     }
+    if summary.partial > 0 {
+        let _ = writeln!(
+            text,
+            "{} ran only in part (`partial = true`): their cases ask for more, which is unsupported",
+            counted(summary.partial, "trial")
+        );
+    }
     if summary.total.settled > 0 {
         let _ = writeln!(
             text,

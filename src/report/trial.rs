@@ -8,6 +8,7 @@ use crate::report::diagnostics;
 use crate::report::paint::{Paint, Tone};
 use crate::settings::Isolation;
 use crate::store::{self, TrialOwner};
+use crate::text::diagnostic::Diagnostic;
 use crate::text::diagnostic::shown_path;
 use crate::text::safe;
 use crate::trial::evidence::Meta;
@@ -49,7 +50,8 @@ pub fn passed(outcome: &Outcome, paint: Paint) -> String {
 /// A trial and its verdict.
 pub fn headline(outcome: &Outcome, paint: Paint) -> String {
     let verdict = outcome.grade.verdict;
-    format!("{}: {}", safe::line(&outcome.id.to_string()), paint.on(verdict.into(), verdict.as_str()))
+    let partial = if outcome.grade.unsupported.is_empty() { "" } else { " in part" };
+    format!("{}: {}{partial}", safe::line(&outcome.id.to_string()), paint.on(verdict.into(), verdict.as_str()))
 }
 
 /// Graded trials of a case in a mode, for the reader of a failing test: the checks that did not pass, their evidence, and
@@ -215,11 +217,19 @@ impl RerunCommand {
     }
 }
 
+/// What a case asks for and this program does not do, on a line.
+pub fn unsupported(problems: &[Diagnostic]) -> String {
+    let parts: Vec<String> =
+        problems.iter().map(|problem| format!("{} ({})", problem.message, problem.place)).collect();
+    safe::line(&parts.join("; "))
+}
+
 /// A trial without an outcome: the problem, and what to do.
 pub fn not_graded(id: &TrialId, problem: &NoOutcome, door: &RerunCommand, paint: Paint) -> String {
     let name = safe::line(&id.to_string());
     match problem {
         NoOutcome::BadCase(problems) => diagnostics::render(problems, paint),
+        NoOutcome::Unsupported(problems) => format!("{name}: not run: {}\n", unsupported(problems)),
         NoOutcome::NotRecorded => match door {
             RerunCommand::Harness(_) => {
                 let mut text = format!("{name}: {NO_RECORDING}\n");

@@ -26,6 +26,7 @@ pub const SUMMARY_FORMAT: u32 = 1;
 // Why a trial was not run, as summaries count it.
 pub const NOT_RECORDED: &str = "no recording";
 pub const BAD_CASE: &str = "the case is wrong";
+pub const UNSUPPORTED: &str = "the case asks for what is unsupported";
 pub const STALE: &str = "the recording is stale";
 pub const UNREADABLE: &str = "a file cannot be read";
 pub const NOT_OPENED: &str = "the run could not be opened";
@@ -43,6 +44,8 @@ pub struct Summary {
     pub scripted: BTreeSet<String>,
     /// Trials that replayed an aged recording: names or descriptions of other skills changed since.
     pub aged: usize,
+    /// Trials of cases that ask for more than was done.
+    pub partial: usize,
     /// The number of planned trials, if known.
     pub planned: Option<usize>,
     /// Trials that were not started, by reason.
@@ -259,6 +262,7 @@ impl Summary {
             comparisons: BTreeSet::new(),
             scripted: BTreeSet::new(),
             aged: 0,
+            partial: 0,
             planned: None,
             not_run: BTreeMap::new(),
             isolation_wanted: Isolation::default(),
@@ -310,6 +314,7 @@ impl Summary {
             self.scripted.insert(by.clone());
         }
         self.aged += usize::from(record.aged);
+        self.partial += usize::from(record.partial);
         if let Some(isolation) = record.isolation {
             *self.isolation.entry(isolation.as_str()).or_default() += 1;
         }
@@ -444,6 +449,9 @@ impl Serialize for Summary {
             map.serialize_entry("scripted", &self.scripted)?;
         }
         map.serialize_entry("aged", &self.aged)?;
+        if self.partial > 0 {
+            map.serialize_entry("partial", &self.partial)?;
+        }
         if let Some(planned) = self.planned {
             map.serialize_entry("planned", &planned)?;
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::cases::catalog::Catalog;
-use crate::files::material::Material;
+use crate::cases::skill_material::skill_material;
 use crate::process::git;
 use crate::results::gate::{SkillDifference, SkillEdit};
 use crate::run::skill_version::SkillVersion;
@@ -58,11 +58,9 @@ fn facts(root: &Path, catalog: &Catalog) -> BTreeMap<String, SkillFacts> {
     facts
 }
 
-/// The digest of the files of a skill, with which of them are executable. The SKILL.md counts by its text. The `.git`
-/// of a submodule does not belong to a skill.
+/// The digest of the files of a skill, with which of them are executable. The SKILL.md counts by its text.
 fn digest(root: &Path, folder: &Path, ignored: &BTreeSet<PathBuf>) -> Option<String> {
-    let mut material = Material::list(&root.join(folder)).whole().ok()?;
-    let is_other = |path: &Path| path == Path::new(SKILL_FILE) || path.starts_with(".git");
-    material.files.retain(|file| !is_other(&file.path) && !ignored.contains(&folder.join(&file.path)));
+    let mut material = skill_material(&root.join(folder)).whole().ok()?;
+    material.files.retain(|file| file.path != Path::new(SKILL_FILE) && !ignored.contains(&folder.join(&file.path)));
     Some(format!("{} {}", material.digest().ok()?, material.programs()))
 }

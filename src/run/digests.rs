@@ -10,9 +10,9 @@ use std::sync::{Mutex, PoisonError};
 use crate::agent::snapshot::SkillSnapshot;
 use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
+use crate::cases::skill_material::skill_material;
 use crate::cases::start_files::start_files;
 use crate::files::bounded;
-use crate::files::material::Material;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode, SkillSelection};
 use crate::text::redact::looks_secret;
@@ -140,7 +140,7 @@ impl InputReader {
         if let Some(digest) = digests().get(folder) {
             return digest.clone();
         }
-        let digest = or_problem(Material::list(folder).whole().and_then(|material| material.digest()));
+        let digest = or_problem(skill_material(folder).whole().and_then(|material| material.digest()));
         digests().insert(folder.to_path_buf(), digest.clone());
         digest
     }

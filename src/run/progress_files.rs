@@ -97,6 +97,7 @@ impl EventListener for ProgressFiles {
 fn why(problem: &NoOutcome) -> String {
     let words = match problem {
         NoOutcome::NotRecorded => summary::NOT_RECORDED,
+        NoOutcome::Unsupported(_) => summary::UNSUPPORTED,
         NoOutcome::BadCase(_) => summary::BAD_CASE,
         NoOutcome::Stale { .. } => summary::STALE,
         NoOutcome::Unreadable(_) => summary::UNREADABLE,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use crate::agent;
 use crate::agent::isolation::{self, IsolationStatus};
 use crate::agent::login::{Login, LoginSources};
-use crate::cases::case::{Case, FoundCase};
+use crate::cases::case::{Case, FoundCase, Unsupported};
 use crate::cases::catalog::FoundSkill;
 use crate::cases::repository::Repository;
 use crate::cases::test_case::TestCase;
@@ -37,12 +37,22 @@ pub struct ReadyCase<'a> {
 pub fn ready<'a>(run: &'a RunContext, planned: &'a TestCase) -> Result<ReadyCase<'a>, NoOutcome> {
     let errors = case_errors(run, &planned.found);
     let (Ok(case), []) = (planned.found.case(), errors) else { return Err(NoOutcome::BadCase(errors.to_vec())) };
+    let unsupported = unsupported(run, &planned.found);
+    if !unsupported.is_empty() {
+        return Err(NoOutcome::Unsupported(unsupported));
+    }
     let commit = planned.mode.commit.as_deref();
     let Some(skill) = run.skills_of(commit).and_then(|catalog| catalog.skill(&case.skill)) else {
         let place = commit.map_or_else(String::new, |commit| format!(" in the commit {commit}"));
         return Err(NoOutcome::Unreadable(format!("unknown skill `{}`{place}", case.skill)));
     };
     Ok(ReadyCase { planned, case, skill })
+}
+
+/// What a case asks for and this program does not do, unless the rest of it runs.
+pub fn unsupported(run: &RunContext, found: &FoundCase) -> Vec<Diagnostic> {
+    let case = found.case().ok().filter(|_| !run.settings.partial);
+    case.into_iter().flat_map(|case| &case.unsupported).map(Unsupported::diagnostic).collect()
 }
 
 /// What keeps a case from running in any mode, found once for all its trials.
@@ -186,7 +196,8 @@ pub fn withheld(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
 pub fn wrong(run: &RunContext, entry: &PlannedCase) -> Vec<Diagnostic> {
     let withheld = withheld(run, &entry.planned).filter(|_| run.settings.live);
     let errors = case_errors(run, &entry.planned.found).iter().cloned();
-    errors.chain(undecidable(run, entry)).chain(withheld).collect()
+    let unsupported = unsupported(run, &entry.planned.found);
+    errors.chain(undecidable(run, entry)).chain(withheld).chain(unsupported).collect()
 }
 
 /// As [`check`], for a run that does not begin: what it would meet before its first agent. Even without its [`agents`],

@@ -176,5 +176,6 @@ fn not_measured(trouble: Trouble, repetition: EffectiveRepetition) -> Grade {
         judged: None,
         threshold: Some(repetition.threshold),
         max_trials: repetition.at_most(),
+        unsupported: Vec::new(),
     }
 }

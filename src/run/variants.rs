@@ -232,6 +232,6 @@ fn forced_mode(base: &Mode, settings: &Settings) -> Arc<Mode> {
 fn forced_case(found: &FoundCase, case: &Case, skill: &Skill, mode: &Mode) -> FoundCase {
     let call = mode.agent.profile().calls_skill.replace("name", &skill.name);
     let case = Case { prompt: format!("{call} {}", case.prompt), forced: true, ..case.clone() };
-    let read = ReadCase { format: found.format(), case: Ok(case) };
+    let read = ReadCase::new(found.format(), Ok(case));
     FoundCase::new(found.id.clone(), Arc::clone(&found.skill), Arc::clone(&found.file), found.line, read)
 }

@@ -77,6 +77,8 @@ pub struct Settings {
     pub live: bool,
     /// Whether a case without a recording is an error in replay, if set.
     pub require_recordings: Option<bool>,
+    /// Whether a case that asks for what is unsupported runs without it.
+    pub partial: bool,
     /// The model that agents use, whatever the mode says.
     pub model: Option<String>,
     /// How often cases run, and which share of their trials must pass.
@@ -163,6 +165,7 @@ impl Default for Settings {
             selected_modes: None,
             live: false,
             require_recordings: None,
+            partial: false,
             model: None,
             repetition: RepetitionSettings::default(),
             activation: BTreeMap::new(),
@@ -242,6 +245,7 @@ struct SettingsFile {
     mcp: Option<toml::Spanned<server::McpTable>>,
     isolation: Option<Isolation>,
     require_recordings: Option<bool>,
+    partial: Option<bool>,
     require_isolation: Option<bool>,
     /// The older name of `require_isolation`.
     require_sandbox: Option<bool>,
@@ -330,6 +334,7 @@ impl Settings {
         self.pass_env.extend(file.pass_env);
         self.secret_env.extend(file.secret_env);
         self.require_recordings = file.require_recordings.or(self.require_recordings);
+        self.partial = file.partial.unwrap_or(self.partial);
         self.own_columns.extend(file.own_columns);
         if problems.list.is_empty() { Ok(()) } else { Err(problems.list) }
     }

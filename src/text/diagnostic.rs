@@ -206,6 +206,8 @@ codes! {
     NoImplicit = "no-implicit": Warning,
     /// No negative prompt of a skill is near any description.
     FarNegatives = "far-negatives": Warning,
+    /// What a case of another program asks for and this program does not do.
+    Unsupported = "unsupported": Warning,
     /// A setting in evals.toml or the environment is unknown or not allowed.
     Config = "config": Fixed,
 }

@@ -134,6 +134,9 @@ pub struct Grade {
     /// Maximum number of trials of the case, if it runs until it is decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_trials: Option<u32>,
+    /// What the case asks for besides and this program did not do: the verdict is about the rest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsupported: Vec<String>,
 }
 
 /// The result of the judge of a trial.
@@ -277,6 +280,8 @@ pub struct Outcome {
 pub enum NoOutcome {
     /// The case, or something that it needs, is invalid.
     BadCase(Vec<Diagnostic>),
+    /// The case asks for what this program does not do.
+    Unsupported(Vec<Diagnostic>),
     /// No recording was found.
     NotRecorded,
     /// The case or the skills have changed since the recording.

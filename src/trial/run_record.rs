@@ -416,6 +416,9 @@ pub struct TrialRecord {
     /// Whether its recording is aged: the names or descriptions of other skills changed since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aged: bool,
+    /// Whether its case asks for more than was done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
     /// When it was measured, if it was kept of an earlier comparison. Its cost belongs to that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
@@ -449,6 +452,7 @@ impl TrialRecord {
             scripted: outcome.scripted.clone(),
             inputs: outcome.inputs.clone(),
             aged: outcome.aged,
+            partial: !grade.unsupported.is_empty(),
             kept: outcome.kept.clone(),
             isolation: outcome.isolation,
             ended: None,

@@ -10,6 +10,7 @@ mod doctor;
 mod english;
 mod faults;
 mod first_hour;
+mod foreign;
 mod gate;
 mod generate;
 mod harness;

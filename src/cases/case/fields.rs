@@ -136,6 +136,8 @@ pub struct CaseDraft {
     /// The case so far, with the defaults of the format.
     pub case: Case,
     origins: Vec<(&'static str, Origin)>,
+    /// Whether the case says nothing about triggering.
+    trigger_is_open: bool,
 }
 
 impl CaseDraft {
@@ -144,7 +146,14 @@ impl CaseDraft {
         Self {
             case: Case { id, skill: skill.to_owned(), origin, should_trigger: true, ..Case::default() },
             origins: Vec::new(),
+            trigger_is_open: false,
         }
+    }
+
+    /// Whether the skill should trigger; `None` if the case does not say, and then it is not checked.
+    pub fn should_trigger(&mut self, should_trigger: Option<bool>) {
+        self.case.should_trigger = should_trigger.unwrap_or(true);
+        self.trigger_is_open = should_trigger.is_none();
     }
 
     /// Stores a value of this field, written under `name` on this line.
@@ -164,12 +173,14 @@ impl CaseDraft {
 
     /// The case with the checks that follow from its other fields, in the order of [`KINDS`].
     pub fn finish(self) -> Case {
-        let Self { mut case, origins } = self;
+        let Self { mut case, origins, trigger_is_open } = self;
         let origin_of = |column: &str| {
             let origin = origins.iter().find(|(field, _)| *field == column);
             origin.map(|(_, origin)| origin.clone()).unwrap_or_default()
         };
-        case.checks.push(Check { origin: origin_of("should_trigger"), ..checks::triggers(case.should_trigger) });
+        if !trigger_is_open {
+            case.checks.push(Check { origin: origin_of("should_trigger"), ..checks::triggers(case.should_trigger) });
+        }
         if let Some(path) = case.output_schema.clone() {
             for check in [checks::output_schema(path), checks::invoked_skills(case.should_trigger)] {
                 case.checks.push(Check { origin: origin_of("output_schema"), ..check });

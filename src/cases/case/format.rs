@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use crate::cases::case::FoundCase;
 use crate::cases::layout::Layout;
+use crate::cases::repo_files::RepoFiles;
+use crate::skill::slug;
 use crate::text::diagnostic::{Diagnostic, SourceLocation};
+use crate::text::name::LONGEST_ID;
 
 /// A format of cases.
 #[derive(Debug)]
@@ -13,8 +16,59 @@ pub struct CaseFormat {
     pub name: &'static str,
     /// The mode in which its cases run by default: the one that the format was made for.
     pub default_mode: &'static str,
-    /// The files that hold its cases; `None` for built-in cases.
+    /// The files that hold its cases; `None` for built-in cases and for formats of other programs.
     pub files: Option<Files>,
+    /// The same for a format of another program.
+    pub foreign: Option<ForeignFiles>,
+}
+
+/// The case files of another program. They are found anywhere in the repository by their names, and read as they are.
+#[derive(Debug)]
+pub struct ForeignFiles {
+    /// The ends of their paths. `*` stands for the start of a file's name.
+    pub names: &'static [&'static str],
+    /// Ends of paths that other files have too: such a file is one only if its content says so.
+    pub possible_names: &'static [&'static str],
+    /// A word that every file of a possible name has if it is one.
+    pub mark: &'static str,
+    /// Reads a file; `None` if it is something else.
+    pub parse: fn(&ForeignFile<'_>, &[u8]) -> Option<FileCases>,
+}
+
+/// A file that may hold the cases of another program.
+#[derive(Clone, Copy)]
+pub struct ForeignFile<'a> {
+    /// The file, from the repository's root.
+    pub path: &'a Path,
+    /// Whether only this format has files of this name.
+    pub is_certain: bool,
+    /// The slug of the skill that its place stands for, if it stands for one.
+    pub skill: Option<&'a str>,
+    /// The slugs of the repository's skills.
+    pub skills: &'a [&'a str],
+    /// The other files of the repository.
+    pub tree: &'a dyn RepoFiles,
+}
+
+impl ForeignFile<'_> {
+    /// The id of the case with this name in the file. Files of one skill may number their cases alike, and names may have
+    /// characters that no test's name can have.
+    pub fn case_id(&self, name: &str) -> String {
+        let file = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let stem = file.split('.').find(|part| !part.is_empty()).unwrap_or_default();
+        let id: String =
+            format!("{stem}-{name}").chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' }).collect();
+        let id = id.trim_start_matches('-');
+        id[..id.floor_char_boundary(LONGEST_ID)].to_owned()
+    }
+
+    /// The slug of the skill with this name, which may begin with the name of a plugin.
+    pub fn skill_slug(&self, name: &str) -> String {
+        let whole = slug(name);
+        let of_plugin =
+            name.rsplit_once(':').map(|(_, name)| slug(name)).filter(|slug| self.skills.contains(&slug.as_str()));
+        if self.skills.contains(&whole.as_str()) { whole } else { of_plugin.unwrap_or(whole) }
+    }
 }
 
 /// Which files hold the cases of a format.
@@ -52,9 +106,34 @@ pub struct FileCases {
 }
 
 impl CaseFormat {
+    /// Whether its cases are in no file.
+    pub fn is_built_in(&self) -> bool {
+        self.files.is_none() && self.foreign.is_none()
+    }
+
     /// Whether each file holds one case, which `--task` chooses by name.
     pub fn is_task(&self) -> bool {
         self.files.as_ref().is_some_and(|files| !files.are_of_skills())
+    }
+}
+
+impl ForeignFiles {
+    /// Whether a file of this path may be one, and if so, whether it is certain.
+    pub fn match_path(&self, path: &Path) -> Option<bool> {
+        let path = path.to_str()?.to_ascii_lowercase();
+        let is_any = |names: &[&str]| names.iter().any(|name| ends_with(&path, name));
+        if is_any(self.names) { Some(true) } else { is_any(self.possible_names).then_some(false) }
+    }
+}
+
+/// Whether a path ends with these parts, the last of which may begin with `*`.
+fn ends_with(path: &str, end: &str) -> bool {
+    match end.split_once('*') {
+        Some((folder, name)) => {
+            let (parent, file) = path.rsplit_once('/').map_or(("", path), |(parent, file)| (parent, file));
+            file.ends_with(name) && ends_with(&format!("{parent}/"), folder)
+        }
+        None => path.strip_suffix(end).is_some_and(|rest| end.is_empty() || rest.is_empty() || rest.ends_with('/')),
     }
 }
 

@@ -45,6 +45,15 @@ pub struct ReadCase {
     pub format: &'static CaseFormat,
     /// The case.
     pub case: Result<Case, Vec<Diagnostic>>,
+    /// The places of its fields' values, if its format cannot find them again.
+    pub places: Vec<(&'static str, SourceLocation)>,
+}
+
+impl ReadCase {
+    /// A case of this format whose places the format finds.
+    pub fn new(format: &'static CaseFormat, case: Result<Case, Vec<Diagnostic>>) -> Self {
+        Self { format, case, places: Vec::new() }
+    }
 }
 
 impl CaseSource for ReadCase {
@@ -61,7 +70,7 @@ impl CaseSource for ReadCase {
     }
 
     fn should_trigger(&self) -> Option<bool> {
-        self.case.as_ref().ok().map(|case| case.should_trigger)
+        self.case.as_ref().ok().filter(|case| case.asks_for_trigger()).map(|case| case.should_trigger)
     }
 
     fn repetition(&self) -> Repetition {
@@ -69,7 +78,11 @@ impl CaseSource for ReadCase {
     }
 
     fn place(&self, key: &str, _text: Option<&str>, tree: &dyn RepoFiles) -> Option<SourceLocation> {
-        let path = &self.case.as_ref().ok()?.origin.path;
+        let case = self.case.as_ref().ok()?;
+        if let Some(place) = self.places.iter().find(|(name, _)| *name == key) {
+            return Some(place.1.clone());
+        }
+        let path = &case.origin.path;
         (self.format.files.as_ref()?.place)(path, &tree.read(path).ok()?, key)
     }
 }

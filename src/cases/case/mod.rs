@@ -4,6 +4,7 @@
 //! skill without cases has three built-in ones ([`smoke`]). All become the one type [`Case`].
 
 pub mod document;
+pub mod evals_json;
 pub mod fields;
 mod format;
 mod found;
@@ -14,22 +15,28 @@ pub mod task_json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::checks::Check;
+use crate::checks::{self, Check};
 use crate::settings::ActivationRule;
 use crate::settings::trials::Repetition;
-use crate::text::diagnostic::SourceLocation;
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::relative_path::RelativePath;
 use crate::trace::change::SkillChange;
 use crate::trial::input_file::InputFile;
 use crate::trial::sandbox::Sandbox;
 
-pub use format::{CaseFile, CaseFormat, FileCases, Files};
+pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFiles};
 pub use found::{CaseSource, FoundCase, ReadCase};
 
 /// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
-pub static FORMATS: [&CaseFormat; 2] = [&prompts_csv::FORMAT, &task_json::FORMAT];
+pub static FORMATS: [&CaseFormat; 4] =
+    [&prompts_csv::FORMAT, &task_json::FORMAT, &evals_json::FORMAT, &evals_json::TRIGGERS];
 
-/// The formats with the files of each.
+/// The formats of other programs with the files of each.
+pub fn foreign_formats() -> impl Iterator<Item = (&'static CaseFormat, &'static ForeignFiles)> {
+    FORMATS.into_iter().filter_map(|format| Some((format, format.foreign.as_ref()?)))
+}
+
+/// The formats of our own with the files of each.
 pub fn file_formats() -> impl Iterator<Item = (&'static CaseFormat, &'static Files)> {
     FORMATS.into_iter().filter_map(|format| Some((format, format.files.as_ref()?)))
 }
@@ -87,6 +94,11 @@ pub struct Case {
 }
 
 impl Case {
+    /// Whether a check looks at the activation of the skill.
+    pub fn asks_for_trigger(&self) -> bool {
+        self.checks.iter().any(|check| [checks::TRIGGERED, checks::NOT_TRIGGERED].contains(&check.kind.id))
+    }
+
     /// The files that its workspace must hold.
     pub fn required_files(&self) -> impl Iterator<Item = &Path> {
         self.checks.iter().filter_map(|check| check.ask.required_file()).map(RelativePath::as_path)
@@ -109,4 +121,12 @@ pub struct Unsupported {
     pub what: String,
     /// The place in the file.
     pub place: SourceLocation,
+}
+
+impl Unsupported {
+    /// It as `lint` reports it.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let problem = Diagnostic::new(Code::Unsupported, self.place.clone(), format!("unsupported: {}", self.what));
+        problem.help("the case does not run; `partial = true` in evals/evals.toml runs what is left of it, and says so")
+    }
 }

@@ -18,7 +18,8 @@ use crate::trial::sandbox::Sandbox;
 const EXPLICIT_COMMANDS: u64 = 3;
 
 /// Built-in cases run under the default agent unless chosen otherwise.
-pub static FORMAT: CaseFormat = CaseFormat { name: "built-in case", default_mode: DEFAULT_MODE, files: None };
+pub static FORMAT: CaseFormat =
+    CaseFormat { name: "built-in case", default_mode: DEFAULT_MODE, files: None, foreign: None };
 
 /// The built-in cases of `skill`, whose answers must follow `schema` if there is one.
 pub fn cases(skill: &Skill, schema: Option<&RelativePath>) -> Vec<Case> {

@@ -37,7 +37,7 @@ use skill_evals::settings::mode::Mode;
 use skill_evals::settings::trials::Trials;
 use skill_evals::settings::{Settings, Stop};
 use skill_evals::store::{self, RunFolder};
-use skill_evals::text::diagnostic::once;
+use skill_evals::text::diagnostic::{Diagnostic, once};
 use skill_evals::text::name::Filters;
 use skill_evals::text::safe;
 use skill_evals::trial::event::{EventListener, RunEvent};
@@ -298,7 +298,7 @@ fn dry_run(args: &RunArgs, run: &RunContext) -> CliResult {
     let ids: Vec<TrialId> = plan.ids_at_most().collect();
     let known = if settings.live { history::known_costs(&run.root, &settings.prices, &ids) } else { BTreeMap::new() };
     let at_least = Some(plan.len()).filter(|_| plan.grows());
-    let exit = if problems.is_empty() { Exit::Clean } else { Exit::CouldNotRun };
+    let exit = if problems.iter().any(Diagnostic::is_error) { Exit::CouldNotRun } else { Exit::Clean };
     // Runs are compared mode by mode.
     let mut trials_of_mode: BTreeMap<&str, u64> = BTreeMap::new();
     for id in &ids {

@@ -37,6 +37,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
         },
         place: |_, _, _| None,
     }),
+    foreign: None,
 };
 
 /// The columns that every prompts.csv has.

@@ -38,12 +38,13 @@ pub static FORMAT: CaseFormat = CaseFormat {
         parse: |file, bytes, _| {
             let case = parse(&file.path, &bytes);
             let skill = case.as_ref().ok().map(|case| case.skill.clone()).or_else(|| skill_named(&bytes));
-            let task = ReadCase { format: &FORMAT, case };
+            let task = ReadCase::new(&FORMAT, case);
             let found = FoundCase::new(file.name.clone(), skill.unwrap_or_default(), file.path.clone(), 1, task);
             FileCases { cases: vec![found], problems: Vec::new() }
         },
         place: place_of,
     }),
+    foreign: None,
 };
 
 /// The keys at the root; all others are in `evalConfig`.

@@ -1,0 +1,157 @@
+//! One case of an evals.json or a trigger set.
+
+use std::collections::HashSet;
+
+use super::{Document, Entry, PROMPTS, SKILL, Unsupported, assertions, skill_named, unknown_keys};
+use crate::cases::case::document::{Node, NodeValue};
+use crate::cases::case::fields::CaseDraft;
+use crate::cases::case::{Case, CaseFormat, ForeignFile, FoundCase, ReadCase};
+use crate::text::diagnostic::SourceLocation;
+
+/// The key of whether the skill should trigger, or of the skill that should.
+const SHOULD_TRIGGER: &str = "should_trigger";
+
+/// The keys of the skill that should trigger.
+const EXPECTED_SKILL: [&str; 2] = ["expect_skill", "expected_skill"];
+
+/// The key of the skills that should trigger.
+const ACTIVATED: &str = "skills_expected_to_activate";
+
+/// The key of the files that the workspace holds.
+const FILES: &str = "files";
+
+/// Reads the cases of a file.
+pub(super) struct EntryReader<'a> {
+    pub format: &'static CaseFormat,
+    pub file: &'a ForeignFile<'a>,
+    pub document: Document<'a>,
+    /// What the file asks of every case and is not known.
+    pub shared: Vec<Unsupported>,
+    /// The skill that the file names.
+    pub skill: Option<String>,
+    /// The skills of which none may trigger where a case expects none.
+    pub tested: Vec<String>,
+    /// The names of the cases that have one.
+    pub names: HashSet<String>,
+}
+
+/// The skill under test, and whether it should trigger.
+struct Expected {
+    skill: String,
+    should_trigger: Option<bool>,
+}
+
+impl EntryReader<'_> {
+    /// The case with this number, from 1.
+    pub fn found(&mut self, entry: &Entry<'_>, number: usize) -> FoundCase {
+        let node = entry.node;
+        let id = self.file.case_id(&name(node).unwrap_or_else(|| self.unnamed(number)));
+        let origin = self.document.place(node.range.start..node.range.start + 1);
+        let mut case = Case { unsupported: self.shared.clone(), ..Case::default() };
+        let expected = self.expected(entry, &mut case);
+        let mut places = vec![("id", origin.clone())];
+        self.read(node, &mut case, &mut places);
+        let problems = std::mem::take(&mut self.document.problems);
+        let skill = self.file.skill_slug(&expected.skill);
+        let mut draft = CaseDraft::new(&skill, id.clone(), origin.clone());
+        draft.case =
+            Case { prompt: case.prompt, assertions: case.assertions, unsupported: case.unsupported, ..draft.case };
+        draft.should_trigger(expected.should_trigger);
+        let read = if problems.is_empty() { Ok(draft.finish()) } else { Err(problems) };
+        FoundCase::new(id, skill, self.file.path, origin.line, ReadCase { format: self.format, case: read, places })
+    }
+
+    /// A name for the case with this number that no other case has.
+    fn unnamed(&self, number: usize) -> String {
+        let mut name = number.to_string();
+        while self.names.contains(&name) {
+            name.push_str("-unnamed");
+        }
+        name
+    }
+
+    fn read(&mut self, node: &Node, case: &mut Case, places: &mut Vec<(&'static str, SourceLocation)>) {
+        if let Some(text) = node.text() {
+            case.prompt = text.to_owned();
+            places.push(("prompt", self.document.place(node.range.clone())));
+            return;
+        }
+        if !node.is_map() {
+            return self.document.wrong_type("a case", "an object", node);
+        }
+        let key = PROMPTS.into_iter().find(|key| node.get(key).is_some()).unwrap_or(PROMPTS[0]);
+        if let Some(prompt) = self.document.required_text(node, key) {
+            case.prompt = prompt.to_owned();
+        }
+        places.extend(node.get(key).map(|prompt| ("prompt", self.document.place(prompt.range.clone()))));
+        assertions::read(&mut self.document, node, case);
+        if let Some(first) = case.assertions.first() {
+            // TODO(chk): judged.
+            let what = "assertions for a judge".to_owned();
+            case.unsupported.push(Unsupported { what, place: first.place.clone() });
+        }
+        self.files(node, case);
+        let own = ["id", SHOULD_TRIGGER, ACTIVATED, FILES];
+        let known: Vec<&str> =
+            own.into_iter().chain([key]).chain(SKILL).chain(EXPECTED_SKILL).chain(assertions::KEYS).collect();
+        case.unsupported.extend(unknown_keys(&mut self.document, node, &known));
+    }
+
+    fn files(&mut self, node: &Node, case: &mut Case) {
+        if let Some(first) = self.document.list(node, FILES).and_then(<[Node]>::first) {
+            self.not_done(case, "`files`", first);
+        }
+    }
+
+    fn expected(&mut self, entry: &Entry<'_>, case: &mut Case) -> Expected {
+        let node = entry.node;
+        let own = skill_named(node).or_else(|| self.skill.clone());
+        let default = || own.clone().or_else(|| self.file.skill.map(str::to_owned));
+        let named = node.get(SHOULD_TRIGGER).filter(|value| value.text().is_some());
+        let named = named.or_else(|| EXPECTED_SKILL.iter().find_map(|key| node.get(key)));
+        let said = match node.get(SHOULD_TRIGGER).map(|node| &node.value) {
+            Some(NodeValue::Flag(flag)) => Some(*flag),
+            Some(NodeValue::Text(_)) | None => entry.should_trigger,
+            Some(_) => {
+                let value = node.get(SHOULD_TRIGGER).unwrap_or(node);
+                self.document.wrong_type(&format!("`{SHOULD_TRIGGER}`"), "true, false or the name of a skill", value);
+                None
+            }
+        };
+        let activated = node.get(ACTIVATED).and_then(Node::elements).unwrap_or_default();
+        let mut expected = Expected { skill: default().unwrap_or_default(), should_trigger: said };
+        if let Some(name) = named.or(activated.first().filter(|_| activated.len() == 1)) {
+            let Some(text) = name.text() else {
+                self.document.wrong_type("the expected skill", "a string", name);
+                return expected;
+            };
+            let is_own = own.as_ref().is_none_or(|own| self.file.skill_slug(own) == self.file.skill_slug(text));
+            if is_own && said != Some(false) {
+                expected = Expected { skill: text.to_owned(), should_trigger: Some(true) };
+            } else {
+                self.not_done(case, &format!("that the skill `{text}` activates in place of the one under test"), name);
+            }
+        } else if activated.len() > 1 {
+            self.not_done(case, "that several skills activate", &activated[0]);
+        } else if own.is_none() && said == Some(false) && self.tested.len() > 1 {
+            expected.skill = default().unwrap_or_else(|| self.tested[0].clone());
+            self.not_done(case, "that none of several skills activates", node);
+        } else if let ([only], None) = (&self.tested[..], &own) {
+            expected.skill.clone_from(only);
+        }
+        expected
+    }
+
+    fn not_done(&self, case: &mut Case, what: &str, node: &Node) {
+        case.unsupported.push(Unsupported { what: what.to_owned(), place: self.document.place(node.range.clone()) });
+    }
+}
+
+/// The name of a case in its file.
+pub(super) fn name(node: &Node) -> Option<String> {
+    let text = |key: &str| match &node.get(key)?.value {
+        NodeValue::Text(text) | NodeValue::Number(text) if !text.trim().is_empty() => Some(text.clone()),
+        _ => None,
+    };
+    text("name").or_else(|| text("id"))
+}

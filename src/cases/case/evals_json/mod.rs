@@ -1,0 +1,206 @@
+//! `evals.json` of skill-creator and agentskills.io, and trigger sets, in the forms that public repositories have.
+//!
+//! ```json
+//! { "skill_name": "greeting",
+//!   "evals": [ { "id": 1, "prompt": "…", "expected_output": "…", "files": [], "expectations": ["It greets by name"] } ] }
+//! [ { "query": "…", "should_trigger": true } ]
+//! { "should_trigger": ["…"], "should_not_trigger": ["…"] }
+//! ```
+//!
+//! What is expected of the output is an assertion for the judge. A case that does not say whether the skill should trigger is
+//! not checked for it. A key that may ask for something and is not known makes the case unsupported.
+
+mod assertions;
+mod entry;
+
+use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
+use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles, Unsupported};
+use crate::profile::DEFAULT_MODE;
+use crate::text::diagnostic::{Code, nearest};
+
+use entry::EntryReader;
+
+/// Cases with expectations of the output.
+pub static FORMAT: CaseFormat = CaseFormat {
+    name: "eval",
+    default_mode: DEFAULT_MODE,
+    files: None,
+    foreign: Some(ForeignFiles {
+        names: &["evals/evals.json", "*.evals.json"],
+        possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
+        mark: "\"prompt\"",
+        parse: |file, bytes| parse(&FORMAT, false, file, bytes),
+    }),
+};
+
+/// Queries and whether they should trigger the skill.
+pub static TRIGGERS: CaseFormat = CaseFormat {
+    name: "trigger query",
+    default_mode: DEFAULT_MODE,
+    files: None,
+    foreign: Some(ForeignFiles {
+        names: &[
+            "*trigger-eval.json",
+            "*trigger-evals.json",
+            "*trigger_eval.json",
+            "*trigger_evals.json",
+            "*trigger-queries.json",
+        ],
+        possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
+        mark: "\"should_trigger\"",
+        parse: |file, bytes| parse(&TRIGGERS, true, file, bytes),
+    }),
+};
+
+/// The keys of lists of cases.
+const LISTS: [&str; 6] = ["evals", "cases", "tests", "test_cases", "queries", "trigger_evals"];
+
+/// The keys of lists of queries, and whether these should trigger the skill.
+const SIDES: [(&str, bool); 2] = [("should_trigger", true), ("should_not_trigger", false)];
+
+/// The keys of the skill under test, of a file or of a case.
+const SKILL: [&str; 2] = ["skill_name", "skill"];
+
+/// The skills of which a query may name one.
+const SKILLS_TESTED: &str = "skills_tested";
+
+/// The keys of a prompt.
+const PROMPTS: [&str; 3] = ["prompt", "query", "input"];
+
+/// Keys that ask for nothing.
+const NOTES: [&str; 30] = [
+    "$schema",
+    "area",
+    "author",
+    "category",
+    "comment",
+    "_comment",
+    "created",
+    "date",
+    "description",
+    "difficulty",
+    "failure_mode",
+    "generated_at",
+    "harness",
+    "instructions",
+    "language",
+    "license",
+    "metadata",
+    "name",
+    "note",
+    "notes",
+    "rationale",
+    "reason",
+    "reasoning",
+    "schema_version",
+    "source",
+    "tags",
+    "title",
+    "updated",
+    "version",
+    "why",
+];
+
+fn parse(format: &'static CaseFormat, triggers: bool, file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
+    let mut document = Document::new(file.path, bytes, Syntax::Json);
+    let Some(root) = document.root() else {
+        return Some(FileCases { problems: document.problems, cases: Vec::new() });
+    };
+    let entries = entries(&root);
+    if is_trigger_set(&root, &entries) != triggers || !file.is_certain && !has_prompts(&entries) {
+        return None;
+    }
+    if entries.is_empty() {
+        missing_cases(&mut document, &root);
+        return Some(FileCases { problems: document.problems, cases: Vec::new() });
+    }
+    let shared = unknown_in_file(&mut document, &root);
+    let problems = std::mem::take(&mut document.problems);
+    let names = entries.iter().filter_map(|entry| entry::name(entry.node)).collect();
+    let (skill, tested) = (skill_named(&root), tested(&root));
+    let mut reader = EntryReader { format, file, document, shared, skill, tested, names };
+    let cases = (1..).zip(&entries).map(|(number, entry)| reader.found(entry, number)).collect();
+    Some(FileCases { cases, problems })
+}
+
+/// A case in the file.
+struct Entry<'n> {
+    node: &'n Node,
+    /// Whether its list says that the skill should trigger.
+    should_trigger: Option<bool>,
+}
+
+/// The cases, in the order of their lists.
+fn entries(root: &Node) -> Vec<Entry<'_>> {
+    let lists = LISTS.into_iter().map(|key| (root.get(key), None));
+    let sides = SIDES.into_iter().map(|(key, side)| (root.get(key), Some(side)));
+    let lists = std::iter::once((Some(root), None)).chain(lists).chain(sides);
+    let lists = lists.filter_map(|(list, side)| Some((list?.elements()?, side)));
+    lists.flat_map(|(nodes, should_trigger)| nodes.iter().map(move |node| Entry { node, should_trigger })).collect()
+}
+
+/// Whether the cases say only which queries trigger the skill.
+fn is_trigger_set(root: &Node, entries: &[Entry<'_>]) -> bool {
+    let has_queries = root.get("queries").is_some() || SIDES.iter().any(|(key, _)| root.get(key).is_some());
+    let asks_more = |entry: &Entry<'_>| assertions::KEYS.iter().any(|key| entry.node.get(key).is_some());
+    let is_query = |entry: &Entry<'_>| entry.node.get("query").is_some() || entry.node.get("should_trigger").is_some();
+    (has_queries || entries.iter().any(is_query)) && !entries.iter().any(asks_more)
+}
+
+fn has_prompts(entries: &[Entry<'_>]) -> bool {
+    let has_prompt =
+        |entry: &Entry<'_>| PROMPTS.iter().any(|key| entry.node.get(key).is_some_and(|node| node.text().is_some()));
+    entries.iter().any(|entry| entry.should_trigger.is_some() || has_prompt(entry))
+}
+
+fn missing_cases(document: &mut Document<'_>, root: &Node) {
+    let (code, message) = match LISTS.iter().find_map(|key| Some((key, root.get(key)?))) {
+        Some((key, list)) if list.elements().is_some() => (Code::EmptyValue, format!("`{key}` is empty")),
+        Some((key, list)) => (Code::ValueType, format!("`{key}` is {}; expected an array", list.kind())),
+        None if root.elements().is_some() => (Code::EmptyValue, "the file is an empty array".to_owned()),
+        None => (Code::MissingKey, "the file has no cases: the key `evals` is missing".to_owned()),
+    };
+    let range = LISTS.iter().find_map(|key| root.get(key)).unwrap_or(root).range.clone();
+    document.problem(code, range.start..range.start + 1, message).help =
+        Some(format!("cases are a list at one of the keys {}, or the whole file", LISTS.join(", ")));
+}
+
+/// What the file asks of every case and is not known. A key that is nearly a known one is a problem.
+fn unknown_in_file(document: &mut Document<'_>, root: &Node) -> Vec<Unsupported> {
+    let known: Vec<&str> =
+        LISTS.into_iter().chain(SIDES.map(|(key, _)| key)).chain(SKILL).chain([SKILLS_TESTED]).collect();
+    unknown_keys(document, root, &known)
+}
+
+/// The keys of an object that may ask for something, and are neither `known` nor notes.
+fn unknown_keys(document: &mut Document<'_>, object: &Node, known: &[&str]) -> Vec<Unsupported> {
+    let mut unsupported = Vec::new();
+    for (at, entry) in object.entries().iter().enumerate() {
+        let key = entry.key.as_str();
+        if object.entries()[..at].iter().any(|earlier| earlier.key == key) {
+            let message = format!("the key `{key}` stands here a second time");
+            document.problem(Code::UnknownKey, entry.key_range.clone(), message);
+        } else if !known.contains(&key) && !NOTES.contains(&key) && entry.value.value != NodeValue::Null {
+            match nearest(key, known.iter().copied()).filter(|near| key.len() > 3 && near.len() > 3) {
+                Some(near) => {
+                    document.problem(Code::UnknownKey, entry.key_range.clone(), format!("unknown key `{key}`")).help =
+                        Some(format!("did you mean `{near}`?"));
+                }
+                None => unsupported.push(Unsupported {
+                    what: format!("the key `{key}`"),
+                    place: document.place(entry.key_range.clone()),
+                }),
+            }
+        }
+    }
+    unsupported
+}
+
+fn skill_named(node: &Node) -> Option<String> {
+    SKILL.iter().find_map(|key| node.get(key)?.text()).map(str::to_owned)
+}
+
+fn tested(root: &Node) -> Vec<String> {
+    let names = root.get(SKILLS_TESTED).and_then(Node::elements).unwrap_or_default();
+    names.iter().filter_map(Node::text).map(str::to_owned).collect()
+}

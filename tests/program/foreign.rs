@@ -1,0 +1,304 @@
+//! Case files of other programs: read where they are, as they are, and never less of them than they have.
+
+use serde_json::Value;
+
+use crate::support::fixture::Fixture;
+use crate::support::harness::harness;
+use crate::support::stub::Stub;
+
+/// The cases as `list --json` has them.
+fn listed(fixture: &Fixture) -> Vec<Value> {
+    let ran = fixture.run(&["list", "--json"]);
+    let value: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr));
+    value["cases"].as_array().expect("cases").clone()
+}
+
+/// A line for each case: skill, id, format, file, line, column, and what is wrong or unsupported.
+fn lines(fixture: &Fixture) -> Vec<String> {
+    let mut lines = Vec::new();
+    for case in listed(fixture) {
+        let text = |key: &str| case[key].as_str().unwrap_or_default().to_owned();
+        let mut parts = vec![format!(
+            "{}/{} {} {}:{}:{}",
+            text("skill"),
+            text("case"),
+            text("format"),
+            text("file"),
+            case["line"],
+            case["column"]
+        )];
+        for key in ["unsupported", "problems"] {
+            for problem in case[key].as_array().expect(key) {
+                let place = &problem["place"];
+                parts.push(format!(
+                    "{}:{} {}",
+                    place["line"],
+                    place["column"],
+                    problem["message"].as_str().expect("text")
+                ));
+            }
+        }
+        lines.push(parts.join(" | "));
+    }
+    lines
+}
+
+fn tidy(path: &str, text: &str) -> Fixture {
+    Fixture::new().skill("tidy").skill("other").file(path, text)
+}
+
+#[test]
+fn files_are_found_by_their_names_and_belong_to_the_skill_that_they_name_or_lie_in() {
+    let eval = r#"{ "evals": [ { "id": 7, "prompt": "Do it" } ] }"#;
+    let named = r#"{ "skill_name": "tidy", "evals": [ { "id": "x y", "prompt": "Do it" } ] }"#;
+    let query = r#"[ { "query": "Do it", "should_trigger": true } ]"#;
+    for (path, text, expected) in [
+        ("skills/tidy/evals/evals.json", eval, "tidy/evals-7 eval"),
+        ("skills/tidy/evals/more-evals.json", eval, "tidy/more-evals-7 eval"),
+        ("evals/evals.json", named, "tidy/evals-x-y eval"),
+        ("evals/tidy/evals.json", eval, "tidy/evals-7 eval"),
+        ("tests/a/evals/evals.json", named, "tidy/evals-x-y eval"),
+        (
+            "evals/trigger-evals.json",
+            r#"{ "skill_name": "tidy", "queries": [ { "query": "Do it", "should_trigger": true } ] }"#,
+            "tidy/trigger-evals-1 trigger query",
+        ),
+        ("skills/tidy/trigger_eval.json", query, "tidy/trigger_eval-1 trigger query"),
+        ("skills/tidy/evals/anything.json", query, "tidy/anything-1 trigger query"),
+        (
+            "evals/trigger-eval.json",
+            r#"[ { "query": "Do it", "should_trigger": "plugin:tidy" } ]"#,
+            "tidy/trigger-eval-1 trigger query",
+        ),
+    ] {
+        let fixture = tidy(path, text);
+        let lines: Vec<String> = lines(&fixture).into_iter().filter(|line| !line.contains("built-in")).collect();
+        assert!(lines.len() == 1 && lines[0].starts_with(&format!("{expected} {path}:1:")), "{path}: {lines:?}");
+        let built_in =
+            listed(&fixture).iter().filter(|case| case["skill"] == "tidy" && case["format"] == "built-in case").count();
+        assert_eq!(built_in, 0, "{path}");
+    }
+}
+
+#[test]
+fn files_that_only_have_a_similar_name_are_none_of_ours() {
+    for (path, text) in [
+        ("evals/config.json", r#"{ "model": "small" }"#),
+        ("evals/config.json", "{ not JSON"),
+        ("evals/data.json", r#"[ { "prompt": 5 } ]"#),
+        ("node_modules/x/evals/evals.json", "{}"),
+        (".claude/skills/tidy/evals/evals.json", "{}"),
+        ("evals/fixtures/evals/evals.json", "{}"),
+        ("artifacts/x/evals/evals.json", "{}"),
+        ("vendor/.git/evals/evals.json", "{}"),
+    ] {
+        let listed = listed(&tidy(path, text));
+        assert!(listed.len() == 6 && listed.iter().all(|case| case["format"] == "built-in case"), "{path}: {listed:?}");
+    }
+}
+
+#[test]
+fn every_form_of_an_evals_json_is_read_and_what_it_expects_has_a_place() {
+    let text = r#"{
+  "skill_name": "tidy",
+  "evals": [
+    { "id": 0, "name": "strings", "prompt": "A", "expected_output": "All is tidy", "files": [],
+      "expectations": ["one", "two"] },
+    { "id": 1, "prompt": "B", "assertions": [ "three", { "text": "four" }, { "name": "n", "description": "five" },
+      { "name": "n", "check": "six" }, { "text": "seven", "type": "contains" } ] },
+    { "id": 2, "prompt": "C", "should_trigger": false, "category": "none", "forbidden_behaviors": ["eight"] },
+    { "prompt": "D", "turns": 3 }
+  ]
+}"#;
+    let fixture = tidy("skills/tidy/evals/evals.json", text);
+    let catalog = fixture.catalog();
+    let cases: Vec<_> = catalog.cases_of("tidy").map(|found| found.case().expect("a case")).collect();
+    let assertions: Vec<Vec<&str>> =
+        cases.iter().map(|case| case.assertions.iter().map(|assertion| assertion.text.as_str()).collect()).collect();
+    assert_eq!(
+        assertions,
+        [
+            vec!["one", "two", "All is tidy"],
+            vec!["three", "four", "five", "six"],
+            vec!["This does not happen: eight"],
+            vec![]
+        ]
+    );
+    let place = &cases[0].assertions[1].place;
+    assert_eq!((place.line, place.column), (5, 31));
+    let expected: Vec<_> = cases.iter().map(|case| case.asks_for_trigger().then_some(case.should_trigger)).collect();
+    assert_eq!(expected, [None, None, Some(false), None]);
+    let lines = lines(&fixture);
+    assert!(lines[4].contains("7:59 unsupported: the key `type` of an assertion"), "{lines:?}");
+    assert!(
+        lines[6].contains("tidy/evals-4 eval skills/tidy/evals/evals.json:9:5 | 9:22 unsupported: the key `turns`"),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn every_form_of_a_trigger_set_is_read() {
+    let query = |text: &str| format!(r#"{{ "query": "Do it", {text} }}"#);
+    for (text, expected) in [
+        (
+            format!("[{}, {}]", query("\"should_trigger\": true"), query("\"should_trigger\": false")),
+            vec![("tidy", true), ("tidy", false)],
+        ),
+        (
+            r#"{ "should_trigger": ["a", "b"], "should_not_trigger": [{ "query": "c", "reason": "d" }] }"#.to_owned(),
+            vec![("tidy", true), ("tidy", true), ("tidy", false)],
+        ),
+        (
+            format!("{{ \"skills_tested\": [\"other\"], \"evals\": [{}] }}", query("\"should_trigger\": false")),
+            vec![("other", false)],
+        ),
+        (format!("[{}]", query("\"should_trigger\": \"other\"")), vec![("other", true)]),
+        (format!("{{ \"queries\": [{}] }}", query("\"expect_skill\": \"other\"")), vec![("other", true)]),
+    ] {
+        let fixture = tidy("skills/tidy/evals/trigger-evals.json", &text);
+        let catalog = fixture.catalog();
+        let mut found: Vec<_> = catalog.cases.iter().filter(|found| found.format().name == "trigger query").collect();
+        found.sort_by_key(|found| found.id.clone());
+        let found: Vec<_> =
+            found.iter().map(|found| (&*found.skill, found.should_trigger().expect("a side"))).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+}
+
+/// A file, how it is broken, and what is said of each of its cases.
+#[test]
+fn a_broken_file_is_no_panic_and_never_has_fewer_cases_than_it_has() {
+    let good = r#"{ "id": 1, "prompt": "Do it" }"#;
+    let deep = format!("{}{}", "[".repeat(600), "]".repeat(600));
+    let in_list = |case: &str| format!("{{ \"evals\": [{case}, {good}] }}");
+    for (text, said) in [
+        ("{ \"evals\": [".to_owned(), vec!["this is not JSON"]),
+        (String::new(), vec!["the file is empty"]),
+        ("\u{feff}".to_owned(), vec!["the file is empty"]),
+        ("5".to_owned(), vec!["the file has no cases: the key `evals` is missing"]),
+        ("[]".to_owned(), vec!["the file is an empty array"]),
+        ("{ \"evals\": [] }".to_owned(), vec!["`evals` is empty"]),
+        ("{ \"evals\": { \"a\": 1 } }".to_owned(), vec!["`evals` is an object; expected an array"]),
+        ("{ \"eval\": [] }".to_owned(), vec!["the file has no cases: the key `evals` is missing"]),
+        (deep, vec!["this is not JSON"]),
+        (in_list("5"), vec!["a case is a number; expected an object", ""]),
+        (in_list("null"), vec!["a case is null; expected an object", ""]),
+        (in_list(r#"{ "id": 2 }"#), vec!["the key `prompt` is missing", ""]),
+        (in_list(r#"{ "id": 2, "prompt": " " }"#), vec!["`prompt` is empty", ""]),
+        (in_list(r#"{ "id": 2, "prompt": ["a"] }"#), vec!["`prompt` is an array; expected a string", ""]),
+        (in_list(r#"{ "id": 2, "prompt": "a", "promt": "b" }"#), vec!["unknown key `promt`", ""]),
+        (
+            in_list(r#"{ "id": 2, "prompt": "a", "prompt": "b" }"#),
+            vec!["the key `prompt` stands here a second time", ""],
+        ),
+        (
+            in_list(r#"{ "id": 2, "prompt": "a", "expectations": { } }"#),
+            vec!["`expectations` is an object; expected an array", ""],
+        ),
+        (in_list(r#"{ "id": 2, "prompt": "a", "assertions": [ { } ] }"#), vec!["the key `text` is missing", ""]),
+        (
+            in_list(r#"{ "id": 2, "prompt": "a", "assertions": [ 5 ] }"#),
+            vec!["an assertion is a number; expected a string or an object", ""],
+        ),
+        (
+            in_list(r#"{ "id": 2, "prompt": "a", "should_trigger": 1 }"#),
+            vec!["`should_trigger` is a number; expected true, false or the name", ""],
+        ),
+        (in_list(r#"{ "id": 1, "prompt": "a" }"#), vec!["", "the case id `evals-1` is taken"]),
+        (
+            in_list(r#"{ "id": 2, "prompt": "a", "skill": "tydi" }"#),
+            vec!["names the skill `tydi`, which is not here", ""],
+        ),
+        (in_list(r#"{ "id": "../../x", "prompt": "a" }"#), vec!["", ""]),
+    ] {
+        let lines: Vec<String> = lines(&tidy("skills/tidy/evals/evals.json", &text))
+            .into_iter()
+            .filter(|line| !line.contains("built-in"))
+            .collect();
+        assert_eq!(lines.len(), said.len(), "{text}: {lines:?}");
+        for (line, said) in lines.iter().zip(&said) {
+            let is_told = if said.is_empty() { !line.contains(" | ") } else { line.contains(said) };
+            assert!(is_told, "{text}: {said:?} is not in {line}");
+        }
+    }
+}
+
+const UNSUPPORTED: &str = r#"{ "skill_name": "tidy", "evals": [
+  { "id": 1, "prompt": "Do it", "should_trigger": false, "wall_clock": 5 },
+  { "id": 2, "prompt": "Do it", "should_trigger": false } ] }"#;
+
+#[test]
+fn a_case_that_asks_for_what_is_unsupported_is_ignored_with_the_reason() {
+    let fixture = tidy("skills/tidy/evals/evals.json", UNSUPPORTED);
+    let reason = "unsupported: the key `wall_clock` (skills/tidy/evals/evals.json:2:58)";
+    let ran = fixture.run(&["list"]);
+    assert!(
+        ran.code == 0
+            && ran.stdout.contains("tidy/evals-1/codex\tunsupported\tskills/tidy/evals/evals.json:2:58: [unsupported]"),
+        "{}",
+        ran.stdout
+    );
+    let ran = fixture.run(&["lint", "--check-evals"]);
+    assert!(
+        ran.code == 0 && ran.stdout.contains("warning[unsupported]: unsupported: the key `wall_clock`"),
+        "{}",
+        ran.stdout
+    );
+    let ran = harness(&fixture, &["tidy::evals_1"]).run();
+    assert!(ran.code == 0 && ran.stdout.contains("... ignored (") && ran.stdout.contains(reason), "{}", ran.stdout);
+    let ran = harness(&fixture, &["--list", "--ignored"]).run();
+    assert!(ran.stdout.contains("tidy::evals_1::codex: test"), "{}", ran.stdout);
+    let ran = fixture.run(&["run", "--case", "evals-1", "--dry-run"]);
+    assert!(ran.stdout.contains("unsupported: the key `wall_clock`"), "{} {}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn a_run_counts_unsupported_cases_and_partial_runs_the_rest_and_says_so() {
+    let stub = Stub::new(1, "");
+    let file = stub.root().join("skills/tidy/evals/evals.json");
+    std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+    std::fs::write(&file, UNSUPPORTED).expect("a file");
+    let ran = stub.run(&["run", "--run-id", "one"]);
+    assert_eq!(ran.code, 3, "{} {}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("tidy/evals-1/codex: not run: unsupported: the key `wall_clock`"), "{}", ran.stdout);
+    assert_eq!(stub.json("one", "summary.json")["not_run"]["the case asks for what is unsupported"], 1);
+    stub.settings("partial = true");
+    let ran = stub.run(&["run", "--run-id", "two"]);
+    assert_eq!(ran.code, 0, "{} {}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("1 trial ran only in part"), "{}", ran.stdout);
+    assert_eq!(stub.json("two", "summary.json")["partial"], 1);
+    let grade = stub.json("two", "work/tidy/evals-1/codex/1/grade.json");
+    assert_eq!(grade["unsupported"][0], "the key `wall_clock`");
+}
+
+#[test]
+fn agents_do_not_get_the_cases_in_the_directory_of_a_skill() {
+    let stub = Stub::new(1, "find -L .agents/skills/tidy -type f > \"$folder/seen\"");
+    for (path, text) in [("evals/evals.json", UNSUPPORTED), ("evals/files/a.txt", "a"), ("references/b.md", "b")] {
+        let file = stub.root().join("skills/tidy").join(path);
+        std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+        std::fs::write(&file, text).expect("a file");
+    }
+    let ran = stub.run(&["run", "--case", "c0"]);
+    assert_eq!(ran.code, 0, "{} {}", ran.stdout, ran.stderr);
+    let seen = std::fs::read_to_string(stub.root().join("seen")).expect("what the agent saw");
+    let mut seen: Vec<&str> = seen.lines().collect();
+    seen.sort_unstable();
+    assert_eq!(seen, [".agents/skills/tidy/SKILL.md", ".agents/skills/tidy/references/b.md"]);
+}
+
+#[test]
+fn skills_of_published_plugins_are_found_next_to_the_others_and_copies_are_not() {
+    let plugin = |name: &str| format!("---\nname: {name}\ndescription: Does what {name} does.\n---\n\nDo it.\n");
+    let fixture = Fixture::new()
+        .skill("tidy")
+        .file("plugins/a/skills/tidy/SKILL.md", plugin("tidy"))
+        .file("plugins/b/skills/more/SKILL.md", plugin("more"));
+    let catalog = fixture.catalog();
+    assert_eq!(catalog.slugs(), ["more", "tidy"]);
+    assert_eq!(catalog.skill("tidy").expect("a skill").skill().folder, std::path::Path::new("skills/tidy"));
+    let alone = Fixture::new()
+        .file("SKILL.md", plugin("alone"))
+        .file("evals/evals.json", r#"{ "evals": [ { "prompt": "A" } ] }"#);
+    assert_eq!(lines(&alone), ["alone/evals-1 eval evals/evals.json:1:14"]);
+}
