@@ -23,7 +23,7 @@ impl TestSelection {
                 continue;
             }
             let mut cases = self.of_suite(cases);
-            cases.retain(|case| self.wants_case(case));
+            cases.retain(|case| self.wants_case(case) && self.wants_tags(case));
             cases.truncate(self.max_cases.unwrap_or(usize::MAX));
             if cases.is_empty() {
                 continue;
@@ -62,9 +62,38 @@ impl TestSelection {
             || self.cases.iter().any(|name| names_case(name, &case.skill, &case.id))
     }
 
+    /// Whether the tags of a case are selected. A case that cannot be read stays, so that it is reported.
+    pub fn wants_tags(&self, case: &FoundCase) -> bool {
+        if self.tags.is_empty() {
+            return true;
+        }
+        let Ok(case) = case.case() else { return true };
+        let has = |tag: &str| case.tags.iter().any(|known| known == tag);
+        let (refused, wanted): (Vec<&str>, Vec<&str>) =
+            self.tags.iter().map(String::as_str).partition(|tag| tag.starts_with('!'));
+        let is_wanted = wanted.is_empty() || wanted.iter().any(|tag| has(tag));
+        is_wanted && !refused.iter().any(|tag| has(&tag[1..]))
+    }
+
+    /// A message for every selected tag that no case has.
+    pub fn unknown_tags(&self, catalog: &Catalog) -> Vec<String> {
+        if self.tags.is_empty() {
+            return Vec::new();
+        }
+        let read = catalog.cases.iter().filter_map(|found| found.case().ok());
+        let known: BTreeSet<&str> = read.flat_map(|case| case.tags.iter().map(String::as_str)).collect();
+        let known: Vec<&str> = known.into_iter().collect();
+        let names = self.tags.iter().map(|tag| tag.strip_prefix('!').unwrap_or(tag));
+        let unknown = names.filter(|tag| !known.contains(tag));
+        unknown.map(|tag| format!("no case has the tag `{tag}`; {}", suggest(tag, &known))).collect()
+    }
+
     /// The `stored` cases, pairs of a skill's slug and a case's id, that are selected; or a message for the first unknown
     /// name. A stored case does not say whether it was a task, so the name of a task names any case with that id.
     pub fn of_stored<'a>(&self, stored: &BTreeSet<(&'a str, &'a str)>) -> Result<BTreeSet<(&'a str, &'a str)>, String> {
+        if !self.tags.is_empty() {
+            return Err("--tag selects cases of the repository: name stored ones with --skill or --case".to_owned());
+        }
         if let Some(name) = self.skills.iter().find(|name| !stored.iter().any(|(skill, _)| slug(name) == *skill)) {
             let known: Vec<&str> = stored.iter().map(|(skill, _)| *skill).collect();
             return Err(format!("no trial is of the skill `{name}`; {}", suggest(&slug(name), &known)));
@@ -85,6 +114,7 @@ impl TestSelection {
     fn check_names(&self, catalog: &Catalog) -> Result<(), Vec<String>> {
         let cases = &catalog.cases;
         let mut problems = Vec::new();
+        problems.extend(self.unknown_tags(catalog));
         for name in self.skills.iter().filter(|name| !cases.iter().any(|case| *case.skill == *slug(name))) {
             problems.push(format!("unknown skill `{name}`; {}", suggest(&slug(name), &catalog.slugs())));
         }

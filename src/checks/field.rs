@@ -49,6 +49,8 @@ pub enum FieldForm {
     },
     /// Files of the workspace; paths separated by `;` in a cell, a list in JSON, in which an object may have the content.
     Files,
+    /// Words by which cases are selected; separated by `;` in a cell, a list in JSON.
+    Tags,
     /// How often the case runs.
     Trials,
     /// A share above 0 and up to 1.
@@ -62,7 +64,7 @@ pub enum FieldValue {
     Flag(bool),
     /// Of [`FieldForm::Number`].
     Number(u64),
-    /// Of [`FieldForm::Text`] and [`FieldForm::Choice`].
+    /// Of [`FieldForm::Text`] and [`FieldForm::Choice`], and each of [`FieldForm::Tags`].
     Text(String),
     /// Of [`FieldForm::Pattern`], and each of [`FieldForm::Patterns`].
     Pattern(Pattern),
@@ -93,14 +95,14 @@ impl FieldForm {
 
     /// Whether a field can hold several values.
     pub fn is_list(self) -> bool {
-        matches!(self, Self::Patterns | Self::Paths { .. } | Self::Files)
+        matches!(self, Self::Patterns | Self::Paths { .. } | Self::Files | Self::Tags)
     }
 
     /// The parts of a cell, each a value; an empty cell has none.
     pub fn split(self, cell: &str) -> Vec<String> {
         let parts = match self {
             Self::Patterns => return Pattern::split(cell),
-            Self::Paths { .. } | Self::Files => cell.split(';').collect(),
+            Self::Paths { .. } | Self::Files | Self::Tags => cell.split(';').collect(),
             _ => vec![cell],
         };
         parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -135,6 +137,11 @@ impl FieldForm {
             Self::Patterns => pattern(name, text, Style::Loose),
             Self::Path { base } | Self::Paths { base } => path(name, text, base).map(FieldValue::Path),
             Self::Files => path(name, text, CASE_DIRECTORY).map(InputFile::copy_of).map(FieldValue::File),
+            Self::Tags if is_tag(text) => Ok(FieldValue::Text(text.to_owned())),
+            Self::Tags => {
+                let help = "write letters, digits and `_ - . / : =`";
+                Err(invalid(Code::BadChoice, "a tag", help))
+            }
             Self::Trials => text
                 .parse()
                 .map(FieldValue::Trials)
@@ -147,6 +154,11 @@ impl FieldForm {
                 .ok_or_else(|| invalid(Code::BadNumber, A_SHARE, "write 0.8 where four of five trials must pass")),
         }
     }
+}
+
+/// Whether a text can be a tag. `!` and `,` have a meaning where tags select cases.
+fn is_tag(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-./:=".contains(c))
 }
 
 /// The directory from which a case names its files, in words.

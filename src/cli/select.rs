@@ -51,6 +51,16 @@ pub struct NameArgs {
     /// Only this case, as `id`, `skill/id` or `skill/id/mode` (repeatable).
     #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     case: Vec<String>,
+    #[command(flatten)]
+    pub tags: TagArgs,
+}
+
+/// The option that chooses cases by their tags.
+#[derive(Args, Clone, Default)]
+pub struct TagArgs {
+    /// Only cases with this tag, or with `!TAG` without it (repeatable).
+    #[arg(long, value_name = "TAG")]
+    pub tag: Vec<String>,
 }
 
 /// The option that chooses a part of the cases.
@@ -148,7 +158,8 @@ impl LimitArgs {
 impl NameArgs {
     pub fn selection(&self) -> TestSelection {
         let Self { skill, task, .. } = self;
-        TestSelection { skills: skill.clone(), tasks: task.clone(), cases: self.cases(), ..TestSelection::default() }
+        let (skills, tasks, tags) = (skill.clone(), task.clone(), self.tags.tag.clone());
+        TestSelection { skills, tasks, cases: self.cases(), tags, ..TestSelection::default() }
     }
 
     /// The values of `--case` without modes.
@@ -210,6 +221,7 @@ impl SelectArgs {
         chosen.skills.clone_from(&self.names.skill);
         chosen.tasks.clone_from(&self.names.task);
         chosen.cases = self.names.cases();
+        chosen.tags.clone_from(&self.names.tags.tag);
         chosen.max_skills = self.max_skills;
         chosen.max_cases = self.max_cases;
         chosen.model.clone_from(&self.model);
@@ -240,6 +252,7 @@ pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), String>
             skills: chosen.skills.clone(),
             tasks: chosen.tasks.clone(),
             cases: chosen.cases.clone(),
+            tags: chosen.tags.clone(),
             max_skills: chosen.max_skills,
             max_cases: chosen.max_cases,
         };

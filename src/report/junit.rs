@@ -32,10 +32,13 @@ pub fn junit(summary: &Summary) -> Result<String, SerializeError> {
     for (key, counts) in &summary.cases {
         let suite = suites.entry(&key.skill).or_insert_with(|| TestSuite::new(key.skill.as_str()));
         suite.add_test_case(test_case(key, counts, &summary.runs));
+        // Jenkins' schema has properties of suites only, not of tests.
+        let name = |what: &str| format!("{what} of {}", test_name(&key.skill, &key.case, &key.mode));
         if counts.counts.ended() > 1 {
-            // Jenkins' schema has properties of suites only, not of tests.
-            let name = format!("repeats of {}", test_name(&key.skill, &key.case, &key.mode));
-            suite.add_property(Property::new(name, table::endings(&counts.counts, Paint::Plain)));
+            suite.add_property(Property::new(name("repeats"), table::endings(&counts.counts, Paint::Plain)));
+        }
+        if !counts.tags.is_empty() {
+            suite.add_property(Property::new(name("tags"), counts.tags.join(", ")));
         }
     }
     let mut report = Report::new(format!("skill-evals {}", summary.runs.join(", ")).trim_end());

@@ -37,6 +37,9 @@ pub struct ListedTrial {
     pub format: &'static str,
     /// What the case asks for and this program does not do. Without `partial = true`, it does not run.
     pub unsupported: Vec<Diagnostic>,
+    /// The tags of the case.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// Why the trial cannot run.
     pub problems: Vec<Diagnostic>,
 }
@@ -62,6 +65,7 @@ pub fn listed(planned: &[TestCase], catalog: &Catalog, tree: &dyn RepoFiles, set
             column: case.case().map_or(1, |case| case.origin.column.max(1)),
             format: case.format().name,
             unsupported,
+            tags: case.case().map(|case| case.tags.clone()).unwrap_or_default(),
             problems,
         });
     }

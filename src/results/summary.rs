@@ -148,6 +148,9 @@ pub struct CaseCounts {
     /// Trials that were not run, by reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub not_run: BTreeMap<String, usize>,
+    /// The tags of the case in its last trial.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
 }
 
 impl TrialCounts {
@@ -285,6 +288,7 @@ impl Summary {
         let key = CaseInMode { skill: skill.clone(), case: case.clone(), mode: mode.clone() };
         let row = self.cases.entry(key).or_default();
         row.counts.add(record);
+        row.tags.clone_from(&record.tags);
         let threshold = record.threshold.unwrap_or(self.threshold);
         row.until_decided(&record.run, record.max_trials);
         row.threshold = Some(row.threshold.map_or(threshold, |known| known.max(threshold)));

@@ -22,7 +22,8 @@ pub fn outcome(id: TrialId, grade: Grade, meta: &Meta, folder: &TrialFolder, pri
     let (folder, scripted) = (folder.path().to_path_buf(), meta.scripted.clone());
     let inputs = Some(inputs(meta, &grade));
     let kept = meta.kept_from.as_ref().map(|_| meta.started.clone());
-    Outcome { id, grade, folder, scripted, spent, isolation: meta.isolation, inputs, aged: false, kept }
+    let tags = meta.case.tags.clone();
+    Outcome { id, grade, folder, scripted, spent, isolation: meta.isolation, inputs, aged: false, kept, tags }
 }
 
 /// A digest of everything that the trial depends on, except the skills.

@@ -275,5 +275,6 @@ pub(super) fn case_meta(case: &Case, timeout: Duration, max_turns: Option<u64>) 
         timeout_s: timeout.as_secs(),
         max_turns,
         forced: case.forced,
+        tags: case.tags.clone(),
     }
 }

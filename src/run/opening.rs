@@ -159,12 +159,13 @@ fn record(run: &RunContext, id: &str) -> RunRecord {
 /// The settings in force, wherever they were set: a resumed run uses them again.
 fn choices(run: &RunContext) -> RunChoices {
     let (chosen, settings) = (&run.chosen, &run.settings);
-    let TestSelection { suite, skills, tasks, cases, max_skills, max_cases } = settings.selection.clone();
+    let TestSelection { suite, skills, tasks, cases, tags, max_skills, max_cases } = settings.selection.clone();
     RunChoices {
         suite: Some(suite.as_str().to_owned()),
         skills,
         tasks,
         cases,
+        tags,
         max_skills,
         max_cases,
         modes: settings.selected_modes.clone().unwrap_or_default(),

@@ -60,7 +60,7 @@ pub fn replay_from(
         return Err(NoOutcome::Stale { folder: folder.path().to_path_buf(), changed: drift.stale });
     }
     let outcome = table::outcome(id, grade, &meta, folder, &run.settings.prices);
-    Ok(Outcome { aged: drift.aged, ..outcome })
+    Ok(Outcome { aged: drift.aged, tags: case.tags.clone(), ..outcome })
 }
 
 /// Runs repeat `number` of a planned trial with its agent, and stores everything. `tell` gets an event for each thing
@@ -104,6 +104,7 @@ pub fn run_live(
             inputs: None,
             aged: false,
             kept: None,
+            tags: case.tags.clone(),
         }),
     }
 }
@@ -161,6 +162,7 @@ pub fn lost(run: &RunContext, planned: &TestCase, record: &TrialRecord) -> Optio
         inputs: record.inputs.clone(),
         aged: false,
         kept: None,
+        tags: record.tags.clone(),
     })
 }
 

@@ -29,6 +29,8 @@ pub struct TestSelection {
     pub tasks: Vec<String>,
     /// Cases, by `id` or `skill/id`.
     pub cases: Vec<String>,
+    /// Tags: a case has one of them, and none of those with a `!` before.
+    pub tags: Vec<String>,
     /// Maximum number of skills.
     pub max_skills: Option<usize>,
     /// Maximum number of cases of each skill.

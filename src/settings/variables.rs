@@ -77,6 +77,8 @@ variables! {
     TASK: "only these tasks, by file name without `.json`, comma-separated",
         |to, given| to.selection.tasks = given.list();
     CASE: "only these cases, as `id` or `skill/id`, comma-separated", |to, given| to.selection.cases = given.list();
+    TAG: "only cases with one of these tags, and with none that has a `!` before, comma-separated",
+        |to, given| to.selection.tags = given.list();
     MAX_SKILLS: "maximum number of skills", |to, given| to.selection.max_skills = Some(given.size(1_000_000)?);
     MAX_CASES: "maximum number of cases of each skill",
         |to, given| to.selection.max_cases = Some(given.size(1_000_000)?);

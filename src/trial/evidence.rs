@@ -133,7 +133,7 @@ impl Meta {
     /// The facts without what the case expects.
     #[must_use]
     pub fn for_a_judge(&self) -> Meta {
-        let case = CaseMeta { should_trigger: None, source: None, ..self.case.clone() };
+        let case = CaseMeta { should_trigger: None, source: None, tags: Vec::new(), ..self.case.clone() };
         let changes = self.changes.iter().map(|change| ChangeMeta { folder: None, ..change.clone() }).collect();
         Meta { case, changes, suite: None, refused_before: RefusedAttempts::default(), ..self.clone() }
     }
@@ -208,6 +208,9 @@ pub struct CaseMeta {
     /// Whether a call of the skill was put before its prompt, so that the skill must load.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
+    /// Its tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
 }
 
 /// The source of a trial or a run that another runner ran.

@@ -273,6 +273,8 @@ pub struct Outcome {
     pub aged: bool,
     /// When it was measured, if it was kept of an earlier comparison.
     pub kept: Option<String>,
+    /// The tags of its case.
+    pub tags: Vec<String>,
 }
 
 /// Why a trial has no outcome.

@@ -268,6 +268,9 @@ pub struct RunChoices {
     pub tasks: Vec<String>,
     /// Cases by `id` or `skill/id`.
     pub cases: Vec<String>,
+    /// Tags, those to leave out with a `!` before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// Maximum number of skills.
     pub max_skills: Option<usize>,
     /// Maximum number of cases of each.
@@ -307,7 +310,7 @@ impl RunChoices {
     /// Whether these choices select cases.
     pub fn selects(&self) -> bool {
         self.suite.is_some()
-            || !(self.skills.is_empty() && self.tasks.is_empty() && self.cases.is_empty())
+            || ![&self.skills, &self.tasks, &self.cases, &self.tags].into_iter().all(Vec::is_empty)
             || self.max_skills.is_some()
             || self.max_cases.is_some()
             || !(self.filters.is_empty() && self.trials_by_name.is_empty())
@@ -422,6 +425,9 @@ pub struct TrialRecord {
     /// When it was measured, if it was kept of an earlier comparison. Its cost belongs to that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
+    /// The tags of its case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
 }
 
 fn once() -> u32 {
@@ -456,6 +462,7 @@ impl TrialRecord {
             kept: outcome.kept.clone(),
             isolation: outcome.isolation,
             ended: None,
+            tags: outcome.tags.clone(),
         }
     }
 

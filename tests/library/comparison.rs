@@ -42,6 +42,7 @@ fn outcome(fixture: &Fixture, mode: &str) -> Outcome {
         inputs: None,
         aged: false,
         kept: None,
+        tags: Vec::new(),
     }
 }
 

@@ -284,7 +284,12 @@ fn said(case: &Case) -> String {
     let Case { should_trigger, prompt, system_prompt, sandbox, timeout, max_turns, fixture, activation, judge, .. } =
         case;
     let rest = (should_trigger, prompt, system_prompt, sandbox, timeout, max_turns, fixture, activation, judge);
-    format!("{rest:?} {:?} {:?} {checks:?} {during:?} {:?}", case.output_schema, case.repetition, case.files)
+    format!(
+        "{rest:?} {:?} {:?} {checks:?} {during:?} {:?}",
+        case.output_schema,
+        case.repetition,
+        (&case.files, &case.tags)
+    )
 }
 
 #[test]
@@ -298,6 +303,7 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
         FieldForm::Choice(_) => ("read-only", r#""read-only""#),
         FieldForm::Patterns => (r"a\|b | c", r#"["a\\|b", "c"]"#),
         FieldForm::Path { .. } => ("some/where", r#""some/where""#),
+        FieldForm::Tags => ("slow; team/a", r#"["slow", "team/a"]"#),
         FieldForm::Paths { .. } | FieldForm::Files => ("a.md; b/c.md", r#"["a.md", "b/c.md"]"#),
         FieldForm::Trials => ("until decided", r#""until decided""#),
         FieldForm::Share => ("0.8", "0.8"),

@@ -75,6 +75,20 @@ fn a_harmless_edit_takes_a_pair_of_each_case_of_its_skill_and_passes() {
 }
 
 #[test]
+fn a_tag_limits_what_is_replayed_and_what_is_compared() {
+    let stub = recorded(3);
+    cases(
+        &stub,
+        "id,should_trigger,prompt,tags\nc0,false,Prompt 0,quick\nc1,false,Prompt 1,\nc2,false,Prompt 2,slow\n",
+    );
+    let ran = stub.run(&["gate", "--tag", "!slow"]);
+    assert!(ran.stdout.contains("recordings: 2 passed, 0 failed\n"), "{}{}", ran.stdout, ran.stderr);
+    edit(&stub, "Be brief.");
+    let dry = stub.run(&["gate", "--dry-run", "--tag", "quick"]);
+    assert!(dry.stdout.contains("to compare: tidy/c0\n"), "{}{}", dry.stdout, dry.stderr);
+}
+
+#[test]
 fn a_broken_skill_fails_and_the_comment_names_its_cases() {
     let stub = recorded(3);
     break_skill(&stub);

@@ -1,6 +1,7 @@
 //! What `skill-evals list` prints.
 
 use crate::support::fixture::Fixture;
+use crate::support::stub::Stub;
 
 fn fixture() -> Fixture {
     Fixture::new()
@@ -68,4 +69,39 @@ fn a_new_row_is_a_new_trial() {
     let after = fixture.run(&["list"]).stdout;
     assert_eq!(after.lines().count(), before + 1);
     assert!(after.contains("greeting/one-more/codex"));
+}
+
+#[test]
+fn tags_select_cases_and_are_in_every_list_of_results() {
+    let rows = "id,should_trigger,prompt,tags\na,false,A,slow; team/x\nb,false,B,slow\nc,false,C,\n";
+    let stub = Stub::new(0, "");
+    std::fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), rows).expect("a file");
+    let listed = |args: &[&str]| {
+        let ran = stub.run(&[&["list"], args].concat());
+        ran.stdout.lines().map(|line| line[5..6].to_owned()).collect::<String>()
+    };
+    assert_eq!(listed(&["--tag", "slow"]), "ab");
+    assert_eq!(listed(&["--tag", "!slow"]), "c");
+    assert_eq!(listed(&["--tag", "slow", "--tag", "!team/x"]), "b");
+    let unknown = stub.run(&["run", "--tag", "slo"]);
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.stderr.contains("no case has the tag `slo`; did you mean `slow`"), "{}", unknown.stderr);
+    let json = stub.run(&["list", "--json", "--tag", "team/x"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["cases"][0]["tags"], serde_json::json!(["slow", "team/x"]));
+    let ran = stub.run(&["run", "--run-id", "r", "--tag", "team/x", "--junit", "j.xml"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(stub.starts(), ["A"]);
+    assert_eq!(stub.json("r", "summary.json")["cases"][0]["tags"], serde_json::json!(["slow", "team/x"]));
+    let junit = std::fs::read_to_string(stub.root().join("j.xml")).expect("a file");
+    assert!(junit.contains(r#"name="tags of tidy::a::codex" value="slow, team/x""#), "{junit}");
+    let resumed = stub.run(&["run", "--resume", "--run-id", "r"]);
+    assert_eq!((resumed.code, stub.starts().len()), (0, 1), "{}{}", resumed.stdout, resumed.stderr);
+}
+
+#[test]
+fn a_tag_that_no_option_could_name_is_an_error() {
+    let ran =
+        Fixture::new().skill("tidy").prompts("tidy", "id,should_trigger,prompt,tags\na,false,A,!x\n").run(&["list"]);
+    assert!(ran.stdout.contains("[bad-choice] `tags` is \"!x\"; expected a tag"), "{}", ran.stdout);
 }

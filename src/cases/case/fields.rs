@@ -49,7 +49,7 @@ fn add_file(case: &mut Case, value: FieldValue) {
 }
 
 /// The fields that are not checks.
-pub static CORE: [CoreField; 13] = [
+pub static CORE: [CoreField; 14] = [
     required(core("should_trigger", "shouldTrigger", FieldForm::Flag, set!(Flag(flag) => case.should_trigger = flag))),
     required(core("prompt", "prompt", FieldForm::Text, set!(Text(text) => case.prompt = text))),
     core("system_prompt", "systemPrompt", FieldForm::Text, set!(Text(text) => case.system_prompt = Some(text))),
@@ -91,6 +91,11 @@ pub static CORE: [CoreField; 13] = [
         set!(Path(path) => case.fixture = Some(path)),
     ),
     core("files", "files", FieldForm::Files, add_file),
+    core("tags", "tags", FieldForm::Tags, |case, value| {
+        if let FieldValue::Text(tag) = value {
+            case.tags.push(tag);
+        }
+    }),
     core("trials", "trials", FieldForm::Trials, set!(Trials(trials) => case.repetition.trials = Some(trials))),
     core("threshold", "threshold", FieldForm::Share, set!(Share(share) => case.repetition.threshold = Some(share))),
 ];

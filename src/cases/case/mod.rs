@@ -91,6 +91,8 @@ pub struct Case {
     pub unsupported: Vec<Unsupported>,
     /// What its workspace holds at the start besides the fixture.
     pub files: Vec<InputFile>,
+    /// Words by which cases are selected.
+    pub tags: Vec<String>,
 }
 
 impl Case {

@@ -11,7 +11,7 @@ use clap::Args;
 use super::compare::{self, LiveOutcome, LiveRequest};
 use super::export::IN_PLACE;
 use super::report::write_run;
-use super::select::ShardArgs;
+use super::select::{ShardArgs, TagArgs};
 use super::start::{self, StartArgs};
 use super::{CliResult, CliResultOf, lint as lint_command, select};
 use crate::cli::color::paint;
@@ -95,6 +95,8 @@ pub struct GateArgs {
     #[arg(long, value_name = "RUN-ID|DIR", num_args = 1.., conflicts_with_all = ["shard", "dry_run", "run_id"])]
     merge: Vec<String>,
     #[command(flatten)]
+    tags: TagArgs,
+    #[command(flatten)]
     start: StartArgs,
 }
 
@@ -104,7 +106,13 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     }
     args.start.quiet |= args.markdown;
     args.start.repository.for_gate = true;
-    let (repository, settings, catalog) = args.start.read()?;
+    let (repository, mut settings, catalog) = args.start.read()?;
+    if !args.tags.tag.is_empty() {
+        settings.selection.tags.clone_from(&args.tags.tag);
+    }
+    if let Some(unknown) = settings.selection.unknown_tags(&catalog).into_iter().next() {
+        return Err(unknown.into());
+    }
     let asked = args.asked(&settings.gate);
     check_reachable(&asked)?;
     let root = repository.root.clone();
@@ -117,7 +125,11 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     let (commit, base) = change::base(&repository, asked.base.as_deref())?;
     let version = SkillVersion::or_empty(&root, &commit, &settings)?;
     let mut results = change::found(&version, base, &root, (&catalog, &settings), &asked);
-    let cases = change::cases_to_compare(&results.changed, &version.catalog, &catalog, asked.neighbors);
+    let mut cases = change::cases_to_compare(&results.changed, &version.catalog, &catalog, asked.neighbors);
+    cases.retain(|name| {
+        let Some((skill, id)) = name.split_once('/') else { return true };
+        catalog.cases_of(skill).filter(|found| found.id == id).all(|found| settings.selection.wants_tags(found))
+    });
     if args.start.dry_run {
         write!(text_stdout(), "{}", report::changes(&results, &cases))?;
         if cases.is_empty() {

@@ -37,6 +37,7 @@ fn ended(case: &str, verdict: Verdict) -> Result<Outcome, NoOutcome> {
         inputs: None,
         aged: false,
         kept: None,
+        tags: Vec::new(),
     })
 }
 
