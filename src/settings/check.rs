@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use crate::settings::Problems;
 use crate::text::diagnostic::SourceLocation;
 use crate::text::relative_path::RelativePath;
@@ -36,35 +34,35 @@ impl Default for CheckSettings {
     }
 }
 
-/// A path or a list of paths.
-#[derive(Debug, Deserialize)]
-#[serde(untagged, expecting = "expected a path or a list of paths")]
-pub(super) enum WrittenScripts {
-    One(toml::Spanned<String>),
-    Several(Vec<toml::Spanned<String>>),
-}
-
 impl CheckSettings {
     /// The scripts that check the trials of the skill with this slug.
     pub fn of(&self, skill: &str) -> impl Iterator<Item = &NamedScript> {
         self.all.iter().chain(self.of_skills.get(skill).into_iter().flatten())
     }
 
-    /// Adds scripts for every trial, or for those of a skill.
-    pub(super) fn add(&mut self, skill: Option<String>, written: WrittenScripts, problems: &mut Problems<'_>) {
-        let written = match written {
-            WrittenScripts::One(path) => vec![path],
-            WrittenScripts::Several(paths) => paths,
+    /// Adds the scripts of every trial, or those of a skill: a path or a list of paths.
+    pub(super) fn add(
+        &mut self,
+        skill: Option<String>,
+        written: &toml::Spanned<toml::Value>,
+        problems: &mut Problems<'_>,
+    ) {
+        let paths = match written.get_ref() {
+            toml::Value::Array(paths) => paths.as_slice(),
+            path => std::slice::from_ref(path),
         };
-        let to = match skill {
-            Some(skill) => self.of_skills.entry(skill).or_default(),
-            None => &mut self.all,
-        };
-        for path in written {
-            let place = problems.place(path.span());
-            to.extend(
-                problems.paths([path], "the check").into_iter().map(|path| NamedScript { path, place: place.clone() }),
-            );
+        let place = problems.place(written.span());
+        let mut scripts = Vec::new();
+        for path in paths {
+            match path.as_str().map(RelativePath::parse) {
+                Some(Ok(path)) => scripts.push(NamedScript { path, place: place.clone() }),
+                Some(Err(why)) => problems.add(written.span(), format!("the check {path} {why}")),
+                None => problems.add(written.span(), format!("`check` has {path}; expected a path or a list of paths")),
+            }
+        }
+        match skill {
+            Some(skill) => self.of_skills.entry(skill).or_default().extend(scripts),
+            None => self.all.extend(scripts),
         }
     }
 }

@@ -236,7 +236,7 @@ struct SettingsFile {
     agents: BTreeMap<toml::Spanned<String>, AgentSettings>,
     #[serde(default)]
     mode: BTreeMap<toml::Spanned<String>, OwnMode>,
-    check: Option<check::WrittenScripts>,
+    check: Option<toml::Spanned<toml::Value>>,
     check_timeout_s: WrittenNumber,
     #[serde(default)]
     judge: judge::JudgeTable,
@@ -298,12 +298,12 @@ impl Settings {
         self.stop = file.stop.or(self.stop);
         self.apply_max_turns(file.max_turns, &mut problems);
         self.repetition.apply(&file.trials, &file.threshold, &mut problems);
-        if let Some(scripts) = file.check {
+        if let Some(scripts) = &file.check {
             self.checks.add(None, scripts, &mut problems);
         }
-        for (name, table) in &mut file.skills {
+        for (name, table) in &file.skills {
             let skill = slug(name.get_ref());
-            if let Some(scripts) = table.check.take() {
+            if let Some(scripts) = &table.check {
                 self.checks.add(Some(skill.clone()), scripts, &mut problems);
             }
             self.activation.extend(table.activation.map(|rule| (skill, rule)));

@@ -6,7 +6,6 @@ use serde::Deserialize;
 
 use crate::settings::ActivationRule;
 use crate::settings::Problems;
-use crate::settings::check::WrittenScripts;
 use crate::settings::trials::{self, A_SHARE, Repetition, TRIALS, Trials};
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
@@ -35,7 +34,7 @@ pub(super) struct SkillTable {
     trials: WrittenNumber,
     threshold: WrittenNumber,
     pub(super) activation: Option<ActivationRule>,
-    pub(super) check: Option<WrittenScripts>,
+    pub(super) check: Option<toml::Spanned<toml::Value>>,
 }
 
 impl RepetitionSettings {
