@@ -111,6 +111,11 @@ pub trait Ask: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether it forbids something or limits an amount: an agent that does nothing passes.
+    fn forbids(&self) -> bool {
+        false
+    }
+
     /// The text that the final message must or must not contain.
     fn text(&self) -> Option<(&Pattern, Presence)> {
         None

@@ -36,6 +36,7 @@ mod stubs;
 mod summary;
 mod terminal;
 mod variants;
+mod verify;
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -75,6 +76,8 @@ enum Command {
     List(list::ListArgs),
     /// Check skills, and with --check-evals their cases.
     Lint(lint::LintArgs),
+    /// Check the checks of cases, without an agent
+    Verify(verify::VerifyArgs),
     /// Run cases with their agents, or replay their recordings.
     Run(Box<run::RunArgs>),
     /// Compare skills with another version, run or mode, or with no skill
@@ -152,6 +155,7 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Command::List(args) => list::list(&args),
         Command::Lint(args) => lint::lint(&args),
+        Command::Verify(args) => verify::verify(&args),
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),

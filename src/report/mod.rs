@@ -29,6 +29,7 @@ pub mod timeline;
 pub mod trend;
 pub mod trial;
 pub mod triggering;
+pub mod verification;
 
 /// The formats in which the results of a run can be written.
 #[cfg(feature = "program")]

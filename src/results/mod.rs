@@ -21,6 +21,7 @@ pub mod timeline;
 pub mod trend;
 pub mod triggering;
 pub mod variants;
+pub mod verification;
 
 /// Whether JSON leaves a field out because it says nothing.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -26,15 +26,14 @@ use crate::run::measure::case_meta;
 use crate::run::regrade;
 use crate::run::review::TrialReview;
 use crate::run::stored_trial::StoredTrial;
-use crate::settings::mode::{AgentKind, Delivery, SkillSelection};
+use crate::settings::mode::{AgentKind, Delivery};
 use crate::skill::slug;
 use crate::store::pkbllm::{PkbllmRun, PkbllmTrial};
 use crate::store::{RunFolder, TrialFolder};
 use crate::text::name::{check_case_id, check_id};
 use crate::text::redact::Redactor;
 use crate::trial::evidence::{
-    AgentMeta, CaseMeta, Ending, Imported, Inputs, MAX_FILES, META_FORMAT, Meta, RefusedAttempts, SkillMeta,
-    WorkspaceFile,
+    AgentMeta, CaseMeta, Ending, Imported, Inputs, MAX_FILES, Meta, SkillMeta, WorkspaceFile,
 };
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunEnd, RunEndKind, RunRecord, TrialRecord};
@@ -203,45 +202,32 @@ impl Importer<'_> {
         let mut inputs = Inputs::default();
         // The old prompt, except for white space around it.
         inputs.add("prompt", case.prompt.as_bytes());
+        let skill = SkillMeta { name: trial.skill.clone(), slug: trial.slug.clone() };
+        let agent = AgentMeta { kind: AgentKind::default(), version: None, model: None, requested: None };
+        let case = CaseMeta {
+            id: trial.case.clone(),
+            source: None,
+            should_trigger: Some(trial.should_trigger),
+            system_prompt: None,
+            // As in the case today.
+            ..case_meta(case, case.timeout.unwrap_or(self.run.settings.timeout), None)
+        };
+        let ending = Ending {
+            exit_code: trial.exit_code,
+            timed_out: trial.timed_out,
+            duration_ms: trial.duration_ms,
+            ..Ending::default()
+        };
         Ok(Meta {
-            format: META_FORMAT,
             run_id: self.folder.id().to_owned(),
-            skill: SkillMeta { name: trial.skill.clone(), slug: trial.slug.clone() },
-            case: CaseMeta {
-                id: trial.case.clone(),
-                source: None,
-                should_trigger: Some(trial.should_trigger),
-                system_prompt: None,
-                // As in the case today.
-                ..case_meta(case, case.timeout.unwrap_or(self.run.settings.timeout), None)
-            },
             mode: MODE.to_owned(),
-            trial: 1,
             suite: trial.suite.clone(),
-            agent: AgentMeta { kind: AgentKind::default(), version: None, model: None, requested: None },
-            delivery: Delivery::Native,
-            offer: SkillSelection::All,
-            commit: None,
-            server: None,
-            scripted: None,
             imported: Some(self.imported(unknown)),
-            kept_from: None,
-            started: String::new(),
-            refused_before: RefusedAttempts::default(),
-            ending: Ending {
-                exit_code: trial.exit_code,
-                timed_out: trial.timed_out,
-                duration_ms: trial.duration_ms,
-                ..Ending::default()
-            },
+            ending,
             inputs,
             files,
             files_truncated: !is_complete,
-            files_looked_for: Vec::new(),
-            skills_changed: Vec::new(),
-            changes: Vec::new(),
-            isolation: None,
-            not_enforced: Vec::new(),
+            ..Meta::new(skill, case, agent, Delivery::Native)
         })
     }
 

@@ -36,8 +36,7 @@ use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::{
-    AgentMeta, CaseMeta, Ending, Evidence, Inputs, META_FORMAT, Meta, RefusedAttempts, ServerMeta, SkillMeta,
-    SourceMeta,
+    AgentMeta, CaseMeta, Evidence, Inputs, Meta, RefusedAttempts, ServerMeta, SkillMeta, SourceMeta,
 };
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Verdict};
@@ -214,38 +213,24 @@ impl LiveTrial<'_> {
     fn meta(&self, timeout: Duration) -> Meta {
         let Self { run, live, mode, case, skill, id, refused_before, .. } = *self;
         let (skill, settings) = (skill.skill(), &run.settings);
+        let agent = AgentMeta {
+            kind: mode.agent,
+            version: None,
+            model: settings.model_for(mode).map(str::to_owned),
+            requested: None,
+        };
+        let case = case_meta(case, timeout, settings.max_turns_of(case.max_turns));
+        let skill = SkillMeta { name: skill.name.clone(), slug: skill.slug.clone() };
         Meta {
-            format: META_FORMAT,
             run_id: live.folder.id().to_owned(),
-            skill: SkillMeta { name: skill.name.clone(), slug: skill.slug.clone() },
-            case: case_meta(case, timeout, settings.max_turns_of(case.max_turns)),
             mode: mode.name.clone(),
             trial: id.number,
             suite: Some(settings.selection.suite.as_str().to_owned()),
-            agent: AgentMeta {
-                kind: mode.agent,
-                version: None,
-                model: settings.model_for(mode).map(str::to_owned),
-                requested: None,
-            },
-            delivery: mode.delivery,
             offer: mode.offer.clone(),
             commit: mode.commit.clone(),
-            server: None,
             scripted: settings.scripted.clone(),
-            imported: None,
-            kept_from: None,
-            started: String::new(),
             refused_before,
-            ending: Ending::default(),
-            inputs: Inputs::default(),
-            files: Vec::new(),
-            files_truncated: false,
-            files_looked_for: Vec::new(),
-            skills_changed: Vec::new(),
-            changes: Vec::new(),
-            isolation: None,
-            not_enforced: Vec::new(),
+            ..Meta::new(skill, case, agent, mode.delivery)
         }
     }
 

@@ -56,3 +56,4 @@ mod stored_trial;
 pub mod trial;
 mod trial_queue;
 pub mod variants;
+pub mod verify;

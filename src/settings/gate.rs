@@ -49,6 +49,23 @@ impl Default for GateSettings {
     }
 }
 
+impl GateSettings {
+    /// Refuses to fail on a result with which the plan never ends.
+    pub fn check_reachable(&self) -> Result<(), String> {
+        let never = match self.plan {
+            ComparePlan::UntilDecided => CompareResult::NoHarmSeen,
+            _ => CompareResult::Undecided,
+        };
+        if !self.fail_on.contains(&never) {
+            return Ok(());
+        }
+        let (plan, result) = (self.plan.as_str(), never.as_str().replace(' ', "-"));
+        Err(format!(
+            "the plan `{plan}` never ends with `{result}`: take it out of what fails the gate, or choose another plan"
+        ))
+    }
+}
+
 /// `[gate]` as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

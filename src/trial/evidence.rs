@@ -125,6 +125,38 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// The facts of a trial that has not started, in no run and no mode.
+    pub(crate) fn new(skill: SkillMeta, case: CaseMeta, agent: AgentMeta, delivery: Delivery) -> Self {
+        Self {
+            format: META_FORMAT,
+            run_id: String::new(),
+            skill,
+            case,
+            mode: String::new(),
+            trial: 1,
+            suite: None,
+            agent,
+            delivery,
+            offer: SkillSelection::All,
+            commit: None,
+            server: None,
+            scripted: None,
+            imported: None,
+            kept_from: None,
+            started: String::new(),
+            refused_before: RefusedAttempts::default(),
+            ending: Ending::default(),
+            inputs: Inputs::default(),
+            files: Vec::new(),
+            files_truncated: false,
+            files_looked_for: Vec::new(),
+            skills_changed: Vec::new(),
+            changes: Vec::new(),
+            isolation: None,
+            not_enforced: Vec::new(),
+        }
+    }
+
     /// The names of the MCP server of skills and its tools, also if the mode has none.
     pub fn tool_names(&self) -> ToolNames {
         self.server.as_ref().map(|server| server.names.clone()).unwrap_or_default()

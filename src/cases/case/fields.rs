@@ -49,7 +49,7 @@ fn add_file(case: &mut Case, value: FieldValue) {
 }
 
 /// The fields that are not checks.
-pub static CORE: [CoreField; 14] = [
+pub static CORE: [CoreField; 16] = [
     required(core("should_trigger", "shouldTrigger", FieldForm::Flag, set!(Flag(flag) => case.should_trigger = flag))),
     required(core("prompt", "prompt", FieldForm::Text, set!(Text(text) => case.prompt = text))),
     core("system_prompt", "systemPrompt", FieldForm::Text, set!(Text(text) => case.system_prompt = Some(text))),
@@ -96,6 +96,18 @@ pub static CORE: [CoreField; 14] = [
             case.tags.push(tag);
         }
     }),
+    core(
+        "solution",
+        "solution",
+        FieldForm::Path { base: "the skill's directory under evals/skills" },
+        set!(Path(path) => case.solution = Some(path)),
+    ),
+    core(
+        "answer",
+        "answer",
+        FieldForm::Path { base: "the skill's directory under evals/skills" },
+        set!(Path(path) => case.answer = Some(path)),
+    ),
     core("trials", "trials", FieldForm::Trials, set!(Trials(trials) => case.repetition.trials = Some(trials))),
     core("threshold", "threshold", FieldForm::Share, set!(Share(share) => case.repetition.threshold = Some(share))),
 ];

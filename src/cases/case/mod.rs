@@ -93,6 +93,10 @@ pub struct Case {
     pub files: Vec<InputFile>,
     /// Words by which cases are selected.
     pub tags: Vec<String>,
+    /// The files of the reference solution, a file or a directory in the skill's eval directory. No agent gets them.
+    pub solution: Option<RelativePath>,
+    /// The final message of the reference solution, a file in the skill's eval directory.
+    pub answer: Option<RelativePath>,
 }
 
 impl Case {

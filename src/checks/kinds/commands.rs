@@ -52,4 +52,8 @@ impl Ask for MaxCommands {
         let spans: Vec<Span> = steps.iter().take(MAX_SPANS).map(|at| Span::of_call(&trace.steps, *at)).collect();
         Some(if spans.is_empty() { answer.at(EventRef::End) } else { answer.with(spans) })
     }
+
+    fn forbids(&self) -> bool {
+        true
+    }
 }

@@ -101,6 +101,10 @@ impl Ask for TextCheck {
         Some(CheckAnswer::new(status, expected, found).with(spans))
     }
 
+    fn forbids(&self) -> bool {
+        self.presence == Presence::Absent
+    }
+
     fn text(&self) -> Option<(&Pattern, Presence)> {
         Some((&self.pattern, self.presence))
     }

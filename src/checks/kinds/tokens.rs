@@ -59,4 +59,8 @@ impl Ask for MaxTokens {
         };
         Some(answer.at(EventRef::End))
     }
+
+    fn forbids(&self) -> bool {
+        true
+    }
 }

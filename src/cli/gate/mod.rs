@@ -114,7 +114,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
         return Err(unknown.into());
     }
     let asked = args.asked(&settings.gate);
-    check_reachable(&asked)?;
+    asked.check_reachable()?;
     let root = repository.root.clone();
     let out = args.out.clone().unwrap_or_else(|| store::gate_folder(&root));
     let is_shard = args.shard.shard.is_some();
@@ -283,21 +283,6 @@ impl GateArgs {
         chosen.cases = cases;
         compare::merged(&self.start, &self.merge, chosen, commit, asked.plan)
     }
-}
-
-/// Refuses to fail on a result with which the plan never ends.
-fn check_reachable(asked: &GateSettings) -> Result<(), String> {
-    let never = match asked.plan {
-        ComparePlan::UntilDecided => CompareResult::NoHarmSeen,
-        _ => CompareResult::Undecided,
-    };
-    if !asked.fail_on.contains(&never) {
-        return Ok(());
-    }
-    let (plan, result) = (asked.plan.as_str(), never.as_str().replace(' ', "-"));
-    Err(format!(
-        "the plan `{plan}` never ends with `{result}`: take it out of what fails the gate, or choose another plan"
-    ))
 }
 
 fn lint_errors(repository: &Repository, settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::agent::trial_env::{ScratchDir, without_trial_paths};
+use crate::agent::trial_env::{ScratchDir, TrialEnv, without_trial_paths};
 use crate::checks::program::{ProgramEnding, ProgramRun, ProgramRuns, WorkspaceProgram};
 use crate::run::context::RunContext;
 use crate::run::live::Redactors;
@@ -29,6 +29,11 @@ use evidence::EvidenceDir;
 pub struct ProgramRunner(OnceLock<Result<(ScratchDir, Redactors), String>>);
 
 impl ProgramRunner {
+    /// An empty trial environment, outside the repository.
+    pub fn trial_env(&self, settings: &Settings) -> Result<TrialEnv, String> {
+        self.open(settings)?.0.trial_env("check").map_err(|error| error.to_string())
+    }
+
     /// Where programs run, and what masks secrets in their output.
     fn open(&self, settings: &Settings) -> Result<&(ScratchDir, Redactors), String> {
         let open = || {
@@ -76,7 +81,7 @@ pub fn run_in_copy(
     program: &WorkspaceProgram,
 ) -> Result<EndedProgram, String> {
     let prepared = run.programs.open(&run.settings).and_then(|(scratch, redactors)| {
-        let trial_env = scratch.trial_env("check").map_err(|error| error.to_string())?;
+        let trial_env = run.programs.trial_env(&run.settings)?;
         workspace::restore(run, exhibit, &trial_env)?;
         let evidence = EvidenceDir::write(exhibit, scratch, &trial_env.workspace())?;
         Ok((trial_env, evidence, redactors))

@@ -1,0 +1,77 @@
+//! What `verify` finds in checks that were run against trials of no agent.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::text::diagnostic::SourceLocation;
+use crate::text::words::words;
+
+words! {
+    /// What is wrong with a check.
+    #[derive(PartialOrd, Ord)]
+    pub enum FaultKind {
+        /// It passes although nothing was done.
+        ProvesNothing = "proves-nothing",
+        /// It fails for the reference solution.
+        Wrong = "wrong",
+        /// It has no result.
+        NoResult = "no-result",
+        /// Its limits allow no decision.
+        NeverDecided = "never-decided",
+    }
+}
+
+impl FaultKind {
+    /// The fault in words, after the name of a check.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::ProvesNothing => "proves nothing",
+            Self::Wrong => "is wrong",
+            Self::NoResult => "has no result",
+            Self::NeverDecided => "can never decide",
+        }
+    }
+}
+
+/// A check with a fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CheckFault {
+    pub kind: FaultKind,
+    /// The slug of the skill and the id of the case; `None` for a setting.
+    pub skill: Option<String>,
+    pub case: Option<String>,
+    /// The name of the check.
+    pub check: String,
+    /// Where it is written.
+    #[serde(flatten)]
+    pub place: SourceLocation,
+    /// What happened.
+    pub found: String,
+    /// What to do.
+    pub help: String,
+}
+
+/// The result of checking checks.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Verification {
+    /// Number of cases whose checks were run.
+    pub cases: usize,
+    /// Number of their checks.
+    pub checks: usize,
+    /// Number of cases with a reference solution.
+    pub solutions: usize,
+    /// Cases that cannot be read, as `skill/case`.
+    pub unreadable: Vec<String>,
+    pub faults: Vec<CheckFault>,
+}
+
+impl fmt::Display for CheckFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.check)?;
+        if let (Some(skill), Some(case)) = (&self.skill, &self.case) {
+            write!(f, " of {skill}/{case}")?;
+        }
+        write!(f, " {}", self.kind.about())
+    }
+}

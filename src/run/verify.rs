@@ -1,0 +1,274 @@
+//! Checks the checks of cases against trials that no agent ran. A check that passes although nothing was done proves nothing.
+//! A check that fails for the reference solution is wrong.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use crate::cases::case::{Case, FoundCase};
+use crate::cases::catalog::{FoundSkill, evals_folder};
+use crate::cases::repo_files::RepoFiles;
+use crate::cases::start_files::start_files;
+use crate::checks::{Check, Presence};
+use crate::files::bounded;
+use crate::files::material::Material;
+use crate::lint;
+use crate::results::verification::{CheckFault, FaultKind, Verification};
+use crate::run::context::RunContext;
+use crate::run::digests::files_part;
+use crate::run::measure::case_meta;
+use crate::run::programs;
+use crate::run::regrade::with_subject;
+use crate::run::stored_trial::TrialExhibit;
+use crate::settings::FILE;
+use crate::settings::mode::{AgentKind, Delivery};
+use crate::store::{self, TrialFolder};
+use crate::text::diagnostic::SourceLocation;
+use crate::text::relative_path::RelativePath;
+use crate::trace::{AgentProgress, Trace};
+use crate::trial::evidence::{AgentMeta, Evidence, Meta, SkillMeta};
+use crate::trial::outcome::{CheckResult, Status};
+
+/// The answer of an agent that does nothing. A pattern that finds it finds anything.
+const NO_ANSWER: &str = "—";
+
+/// What a trial has that no agent ran.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MadeUp<'a> {
+    EmptyWorkspace,
+    UntouchedFixture,
+    Solution,
+    /// The untouched fixture, and this answer.
+    Answer(&'a str),
+}
+
+/// A trial that no agent ran. Its files are removed with it.
+struct MadeUpTrial {
+    meta: Meta,
+    trace: Trace,
+    answer: Option<String>,
+    folder: TrialFolder,
+    _directory: TempDir,
+}
+
+/// A trial in words, and the results of a check for it.
+type MadeUpResults = (&'static str, Vec<CheckResult>);
+
+/// Runs the checks of these cases. Fails if the user ended the run meanwhile.
+pub fn verify(run: &RunContext, cases: &[Arc<FoundCase>], tree: &dyn RepoFiles) -> Result<Verification, String> {
+    let mut all = Verification::default();
+    if let Err(why) = run.settings.gate.check_reachable() {
+        all.faults.push(CheckFault {
+            kind: FaultKind::NeverDecided,
+            skill: None,
+            case: None,
+            check: "[gate] fail_on".to_owned(),
+            place: SourceLocation::file(FILE),
+            found: why,
+            help: "name results with which the plan can end".to_owned(),
+        });
+    }
+    for found in cases {
+        let (Ok(case), Some(skill)) = (found.case(), run.catalog.skill(&found.skill)) else {
+            all.unreadable.push(format!("{}/{}", found.skill, found.id));
+            continue;
+        };
+        all.cases += 1;
+        all.checks += case.checks.len();
+        all.solutions += usize::from(case.solution.is_some() || case.answer.is_some());
+        all.faults.extend(CaseVerifier { run, case, skill }.faults()?);
+        let repetition = run.settings.repetition.of(&found.skill, found.repetition());
+        if let Some(problem) = lint::never_decided(found, repetition, tree) {
+            let fault = CaseVerifier { run, case, skill }.fault(FaultKind::NeverDecided, "threshold", problem.place);
+            let help = problem.help.unwrap_or_default();
+            all.faults.push(CheckFault { found: problem.message, help, ..fault });
+        }
+    }
+    Ok(all)
+}
+
+#[derive(Clone, Copy)]
+struct CaseVerifier<'a> {
+    run: &'a RunContext,
+    case: &'a Case,
+    skill: &'a FoundSkill,
+}
+
+impl CaseVerifier<'_> {
+    fn faults(self) -> Result<Vec<CheckFault>, String> {
+        let case = self.case;
+        let mut undone = vec![("in an empty workspace", self.results(MadeUp::EmptyWorkspace)?)];
+        if case.fixture.is_some() || !case.files.is_empty() {
+            undone.push(("with the untouched fixture", self.results(MadeUp::UntouchedFixture)?));
+        }
+        let description = &self.skill.skill().description;
+        let texts = [
+            ("the prompt", self.results(MadeUp::Answer(&case.prompt))?),
+            ("the skill's description", self.results(MadeUp::Answer(description))?),
+        ];
+        let has_solution = case.solution.is_some() || case.answer.is_some();
+        let solution = if has_solution { Some(self.results(MadeUp::Solution)?) } else { None };
+        let mut faults = Vec::new();
+        for (at, check) in case.checks.iter().enumerate() {
+            let of_check = |made_up: &(&'static str, Vec<Vec<CheckResult>>)| (made_up.0, made_up.1[at].clone());
+            let undone: Vec<_> = undone.iter().map(of_check).collect();
+            let texts: Vec<_> = texts.iter().map(of_check).collect();
+            let solved = solution.as_ref().map(|results| results[at].as_slice()).unwrap_or_default();
+            faults.extend(self.proves_nothing(check, &undone, &texts));
+            // An agent that does nothing fails, and is no error.
+            let silent = undone.last().map(|(_, results)| results.as_slice()).unwrap_or_default();
+            faults.extend(self.no_result(check, silent).or_else(|| self.no_result(check, solved)));
+            faults.extend(self.wrong(check, solved));
+        }
+        Ok(faults)
+    }
+
+    /// The fault of a check that passes although nothing was done, or whose text the agent is given.
+    fn proves_nothing(self, check: &Check, undone: &[MadeUpResults], texts: &[MadeUpResults]) -> Option<CheckFault> {
+        // A check of a skill or of the repository is a rule for many cases.
+        if check.ask.forbids() || check.origin.elsewhere.is_some() {
+            return None;
+        }
+        let fault = self.of(FaultKind::ProvesNothing, check);
+        let passing: Vec<&str> =
+            undone.iter().filter(|(_, results)| passes(results)).map(|(made_up, _)| *made_up).collect();
+        if let Some((_, results)) = undone.iter().find(|(_, results)| passes(results)) {
+            let found = results.first().map_or("", |result| result.found.as_str());
+            let found = format!("it passes {}: {found}", passing.join(" and "));
+            let help = "ask for something that is there only if the agent did the task".to_owned();
+            return Some(CheckFault { found, help, ..fault });
+        }
+        let is_required = matches!(check.ask.text(), Some((_, Presence::Present)));
+        let (text, _) = texts.iter().find(|(_, results)| is_required && passes(results))?;
+        let found = format!("{text} has the text already: an agent that repeats it passes");
+        let help = "require a text that only the result of the task has, or the skill's own text".to_owned();
+        Some(CheckFault { found, help, ..fault })
+    }
+
+    /// The fault of a program that does not answer.
+    fn no_result(self, check: &Check, results: &[CheckResult]) -> Option<CheckFault> {
+        check.ask.program()?;
+        let found = with(results, Status::Unknown)?.found.clone();
+        let help = "let it answer with 0 or 1, also if the agent did nothing".to_owned();
+        Some(CheckFault { found, help, ..self.of(FaultKind::NoResult, check) })
+    }
+
+    /// The fault of a check that fails for the reference solution.
+    fn wrong(self, check: &Check, solved: &[CheckResult]) -> Option<CheckFault> {
+        let CheckResult { id, expected, found, .. } = with(solved, Status::Fail)?;
+        let found = format!("expected {expected}; the reference solution has: {found}");
+        let help = "correct the check, or the reference solution".to_owned();
+        Some(CheckFault { check: id.clone(), found, help, ..self.of(FaultKind::Wrong, check) })
+    }
+
+    /// The results of each check of the case for this trial.
+    fn results(self, made_up: MadeUp<'_>) -> Result<Vec<Vec<CheckResult>>, String> {
+        let Self { run, case, skill } = self;
+        let trial = self.trial(made_up)?;
+        let evidence = Evidence { meta: &trial.meta, trace: &trial.trace, final_text: trial.answer.as_deref() };
+        let exhibit = TrialExhibit { case, skill, evidence, folder: &trial.folder };
+        // Texts are compared without programs.
+        let runs = match made_up {
+            MadeUp::Answer(_) => programs::CaseProgramRuns::default(),
+            _ => programs::run_all(run, &exhibit)?,
+        };
+        Ok(with_subject(run, case, skill, &exhibit.evidence, &runs.runs, |subject| {
+            case.checks.iter().map(|check| check.evaluate(subject)).collect()
+        }))
+    }
+
+    fn trial(self, made_up: MadeUp<'_>) -> Result<MadeUpTrial, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("{}/{}: {error}", self.case.skill, self.case.id);
+        let Self { run, case, .. } = self;
+        let mut meta = self.meta();
+        let mut trial_env = run.programs.trial_env(&run.settings)?;
+        let folder = |path: &RelativePath| run.root.join(evals_folder(&case.skill)).join(path.as_path());
+        if let Some(files) = start_files(&run.root, case) {
+            let digest = if made_up == MadeUp::EmptyWorkspace {
+                files.whole().and_then(|files| files.digest()).map_err(|error| failed(&error))?
+            } else {
+                trial_env.copy_files(files).map_err(|error| failed(&error))?
+            };
+            meta.inputs.0.insert(files_part(case).to_owned(), digest);
+        }
+        let mut trace = Trace { progress: AgentProgress::Done, ..Trace::default() };
+        let mut answer = Some(NO_ANSWER.to_owned());
+        match made_up {
+            MadeUp::Solution => {
+                if let Some(solution) = &case.solution {
+                    copy_over(&folder(solution), &trial_env.workspace()).map_err(|error| failed(&error))?;
+                }
+                let read = case.answer.as_ref().map(|path| bounded::read_text(&folder(path)));
+                answer = read.transpose().map_err(|error| failed(&error))?;
+                trace.lost.push("a reference solution has no session".to_owned());
+            }
+            MadeUp::Answer(text) => answer = Some(text.to_owned()),
+            MadeUp::EmptyWorkspace | MadeUp::UntouchedFixture => {}
+        }
+        trace.final_message.clone_from(&answer);
+        let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
+        let stored = store::trial_at(directory.path());
+        let required: Vec<&Path> = case.required_files().collect();
+        let captured = trial_env.capture(&required, &stored.workspace(), &<[u8]>::to_vec);
+        let captured = captured.map_err(|error| failed(&error))?;
+        meta.files_looked_for = required.into_iter().map(Path::to_path_buf).collect();
+        (meta.files, meta.files_truncated) = (captured.files, captured.truncated);
+        Ok(MadeUpTrial { meta, trace, answer, folder: stored, _directory: directory })
+    }
+
+    fn meta(self) -> Meta {
+        let Self { run, case, skill } = self;
+        let skill = skill.skill();
+        let case = case_meta(case, case.timeout.unwrap_or(run.settings.timeout), case.max_turns);
+        let agent = AgentMeta { kind: AgentKind::default(), version: None, model: None, requested: None };
+        // Without skills, what is asked about the skill is not asked.
+        Meta::new(SkillMeta { name: skill.name.clone(), slug: skill.slug.clone() }, case, agent, Delivery::None)
+    }
+
+    fn of(self, kind: FaultKind, check: &Check) -> CheckFault {
+        let origin = &self.case.origin;
+        let line = if check.origin.line > 0 { check.origin.line } else { origin.line };
+        let own = || SourceLocation { line, column: 1, ..SourceLocation::file(&origin.path) };
+        let place = check.origin.elsewhere.clone().unwrap_or_else(own);
+        let name = check.script().map_or_else(|| check.kind.id.to_owned(), ToString::to_string);
+        self.fault(kind, &name, place)
+    }
+
+    fn fault(self, kind: FaultKind, check: &str, place: SourceLocation) -> CheckFault {
+        CheckFault {
+            kind,
+            skill: Some(self.case.skill.clone()),
+            case: Some(self.case.id.clone()),
+            check: check.to_owned(),
+            place,
+            found: String::new(),
+            help: String::new(),
+        }
+    }
+}
+
+/// Copies a file, or the files of a directory, into a workspace.
+fn copy_over(from: &Path, workspace: &Path) -> Result<(), String> {
+    if from.is_file() {
+        let name = from.file_name().unwrap_or_default();
+        return fs::copy(from, workspace.join(name)).map(drop).map_err(|error| format!("{}: {error}", from.display()));
+    }
+    let material = Material::list(from).whole().map_err(|problem| format!("{}: {problem}", from.display()))?;
+    let copied = material.files.iter().try_for_each(|file| {
+        let to = workspace.join(&file.path);
+        to.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::copy(from.join(&file.path), to).map(drop)
+    });
+    copied.map_err(|error| format!("{}: {error}", from.display()))
+}
+
+/// Whether a check applies and has passed.
+fn passes(results: &[CheckResult]) -> bool {
+    !results.is_empty() && results.iter().all(|result| result.status == Status::Pass)
+}
+
+fn with(results: &[CheckResult], status: Status) -> Option<&CheckResult> {
+    results.iter().find(|result| result.status == status)
+}
