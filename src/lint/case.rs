@@ -219,7 +219,7 @@ impl<'a> RequiredText<'a> {
 }
 
 /// Whether `text` contains `word`, in upper or lower case, as a whole word.
-fn has_word(text: &str, word: &str) -> bool {
+pub fn has_word(text: &str, word: &str) -> bool {
     let is_part_of_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
     let (text, word) = (text.to_lowercase(), word.to_lowercase());
     !word.is_empty()

@@ -21,6 +21,7 @@ use crate::cases::repo_files::RepoFiles;
 use crate::settings::{LintSettings, RepetitionSettings};
 use crate::text::diagnostic::{Code, Diagnostic, Severity};
 
+pub use case::has_word;
 pub use catalogue::SkillList;
 pub use prompt::{SkillWords, calls_skill, copies_description, names_skill};
 pub use repeats::never_decided;

@@ -8,32 +8,27 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::agent;
 use crate::agent::login::LoginSources;
 use crate::agent::trial_env::{TrialEnv, without_trial_paths};
-use crate::agent::{self, Assignment};
-use crate::cases::case::Case;
 use crate::files::at::At;
 use crate::files::below::{self, WalkControl, WalkedFile};
 use crate::files::bounded;
 use crate::grade::rubric::{self, Attempt, JUDGES_PROMPT, JudgeAnswer, JudgeSubject, Judgment, Rubric, Vote};
-use crate::grade::session::session_trouble;
 use crate::profile;
-use crate::run::agent_run::{self, AgentJob, AgentRun, disk, unstored};
+use crate::run::agent_run::unstored;
 use crate::run::context::RunContext;
 use crate::run::live::LiveRun;
 use crate::run::pace::PaceWait;
 use crate::run::plan::is_judged;
+use crate::run::question::{Answer, Question};
 use crate::run::stored_trial::TrialExhibit;
-use crate::settings::Settings;
-use crate::settings::mode::{Delivery, Mode};
 use crate::store::{self, StoreError, TrialFolder};
-use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Trace, excerpt};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::{AgentMeta, Inputs, digest};
 use crate::trial::outcome::{Grade, Verdict};
-use crate::trial::sandbox::Sandbox;
 
 /// How often a judge may answer for one vote: after an unusable answer it is asked again.
 const ANSWERS: usize = 2;
@@ -235,61 +230,31 @@ impl Judge<'_> {
     }
 
     fn session(&self, folder: &TrialFolder) -> Result<JudgeAttempt, Trouble> {
-        folder.clear().map_err(|error| unstored(&error))?;
-        let trial_env = self.live.scratch.trial_env("judge").map_err(|error| disk(&error))?;
-        copy_evidence(self.exhibit, &trial_env).map_err(|error| disk(&error))?;
-        let schema = trial_env.path().join("schema.json");
-        fs::write(&schema, self.rubric.schema()).map_err(|error| disk(&error))?;
-        let judge = &self.run.settings.judge;
-        let assignment = Assignment {
+        let (judge, case) = (&self.run.settings.judge, self.exhibit.case);
+        let question = Question {
+            purpose: "judge",
             root: &self.run.root,
-            case: &self.case(),
-            mode: &Mode::new("judge", judge.agent, Delivery::None),
-            // The model and limits of the agent under test are not the judge's.
-            settings: &Settings { model: judge.model.clone(), max_turns: None, ..self.run.settings.clone() },
-            trial_env: &trial_env,
-            server: None,
-            schema: Some(schema),
-        };
-        let job = AgentJob {
-            assignment: &assignment,
+            settings: &self.run.settings,
+            agent: judge.agent,
+            model: judge.model.as_ref(),
             timeout: judge.timeout,
-            folder,
-            redactors: &self.live.redactors,
-            texts: SkillTexts::default(),
-            is_settled: None,
-            on_progress: &|_| (),
+            about: (&case.id, &case.skill),
+            origin: &case.origin,
+            prompt: &prompt(self.rubric, self.exhibit),
+            schema: self.rubric.schema(),
         };
-        let AgentRun { ending, trace, final_text, .. } = agent_run::run(&job)?;
-        let seconds = judge.timeout.as_secs();
-        let trouble = session_trouble(&ending, &trace, seconds).or_else(|| {
-            (ending.timed_out && !trace.ended())
-                .then(|| Trouble::new(TroubleKind::NoAnswer, format!("no answer within {seconds} s")))
-        });
-        let mut attempt =
-            Attempt { trouble, duration_ms: ending.duration_ms, usage: trace.usage, ..Attempt::default() };
+        let prepare = |trial_env: &TrialEnv| copy_evidence(self.exhibit, trial_env);
+        let Answer { text, trouble, trace, duration_ms } =
+            question.ask((&self.live.scratch, &self.live.redactors), folder, prepare)?;
+        let mut attempt = Attempt { trouble, duration_ms, usage: trace.usage, ..Attempt::default() };
         let mut answer = None;
         if attempt.trouble.is_none() {
-            match self.rubric.answer(final_text.as_deref()) {
+            match self.rubric.answer(text.as_deref()) {
                 Ok(usable) => answer = Some(usable),
-                Err(why) => (attempt.unusable, attempt.said) = (Some(why), final_text.as_deref().map(excerpt)),
+                Err(why) => (attempt.unusable, attempt.said) = (Some(why), text.as_deref().map(excerpt)),
             }
         }
         Ok(JudgeAttempt { attempt, answer, trace: Some(trace) })
-    }
-
-    /// The judge's own case, which is read-only.
-    fn case(&self) -> Case {
-        let TrialExhibit { case, .. } = self.exhibit;
-        Case {
-            id: case.id.clone(),
-            skill: case.skill.clone(),
-            origin: case.origin.clone(),
-            prompt: prompt(self.rubric, self.exhibit),
-            sandbox: Sandbox::ReadOnly,
-            timeout: Some(self.run.settings.judge.timeout),
-            ..Case::default()
-        }
     }
 }
 

@@ -42,6 +42,7 @@ pub mod plan;
 pub mod programs;
 mod progress_files;
 pub mod promote;
+pub mod question;
 pub mod ready;
 pub mod regrade;
 pub mod review;

@@ -128,7 +128,7 @@ pub fn agents(run: &RunContext) -> Result<(), String> {
 }
 
 /// What an agent lacks to run, and what to do about it.
-fn missing(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Option<String> {
+pub fn missing(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Option<String> {
     let agent = agent::of(kind);
     if let Err(trouble) = agent.find(settings) {
         return Some(format!("{} cannot run: {}", kind.as_str(), trouble.detail));

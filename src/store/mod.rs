@@ -42,9 +42,19 @@ pub const RUNS: &str = "artifacts/skill-evals";
 const GATE: &str = "gate";
 const KEPT: &str = "kept";
 
+/// The directory of what agents answered to `generate`, next to those of runs.
+const GENERATE: &str = "generate";
+
 /// Where a gate writes what it found.
 pub fn gate_folder(root: &Path) -> PathBuf {
     root.join(RUNS).join(GATE)
+}
+
+/// Where the evidence is stored of an agent that drafted something for the skill `slug`. Creates the directory above it.
+pub fn drafting_folder(root: &Path, slug: &str) -> Result<TrialFolder, StoreError> {
+    let runs = root.join(RUNS);
+    make_runs(&runs)?;
+    Ok(TrialFolder::found(runs.join(GENERATE).join(slug), Path::new("")))
 }
 
 /// Recordings, from the repository's root.
@@ -360,7 +370,11 @@ fn snapshot_name(commit: Option<&str>) -> String {
 }
 
 fn check_run_id(id: &str) -> Result<(), StoreError> {
-    let reserved = if [GATE, KEPT].contains(&id) { Err("is the name of a directory of gates") } else { Ok(()) };
+    let reserved = match id {
+        GATE | KEPT => Err("is the name of a directory of gates"),
+        GENERATE => Err("is the name of a directory of `generate`"),
+        _ => Ok(()),
+    };
     reserved
         .and_then(|()| crate::text::name::check_id(id))
         .map_err(|why| StoreError::BadRunId { id: id.to_owned(), why })

@@ -4,61 +4,65 @@ use std::fs;
 
 use crate::support::fixture::Fixture;
 use proptest::prelude::*;
-use skill_evals::setup::generate::prompts_csv;
-use skill_evals::skill::{Skill, slug};
-use skill_evals::text::diagnostic::Diagnostic;
-use skill_evals::trial::sandbox::Sandbox;
-
-const SCHEMA: &str = "evals/schemas/skill_response.schema.json";
+use skill_evals::setup::generate::{prompts_csv, starter};
+use skill_evals::text::diagnostic::{Code, Diagnostic};
 
 fn kept(fixture: &Fixture, path: &str) -> String {
     fs::read_to_string(fixture.root().join(path)).unwrap_or_default()
 }
 
-#[test]
-fn a_skill_without_cases_gets_three_and_the_schema_that_they_name() {
-    let fixture = Fixture::new().skill("tidy").skill("sort");
-    let ran = fixture.run(&["generate"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let expected = "wrote evals/schemas/skill_response.schema.json\nwrote evals/skills/sort/prompts.csv\n\
-                    wrote evals/skills/tidy/prompts.csv\n";
-    assert_eq!(ran.stdout, expected);
-    assert_eq!(fixture.run(&["lint", "--check-evals", "--strict"]).code, 0);
-    assert_eq!(fixture.lines(), "");
+/// A catalog's own words for two skills that have no cases.
+const PDF: &str = "---\nname: pdf\ndescription: Fills in forms, e.g. those of an office. Use when there is one. Not for \
+                   merging files, or splitting them. Ask first.\n---\n\nDo it.\n";
+
+fn prompt(fixture: &Fixture, skill: &str, id: &str) -> Option<String> {
     let catalog = fixture.catalog();
-    let cases: Vec<_> = catalog.cases_of("tidy").map(|found| found.case().expect("a case")).collect();
-    assert_eq!(cases.iter().map(|case| case.id.as_str()).collect::<Vec<_>>(), ["explicit", "implicit", "negative"]);
-    assert!(cases[0].prompt.contains("$tidy") && !cases[1].prompt.contains('$'));
-    assert!(cases[1].prompt.ends_with("Does what tidy does."));
-    assert!(cases.iter().all(|case| case.checks.iter().any(|check| check.kind.id == "invoked-skills")));
-    assert_eq!(kept(&fixture, SCHEMA), include_str!("../../evals/schemas/skill_response.schema.json"));
+    let found = catalog.cases_of(skill).find(|found| found.id == id)?;
+    Some(found.case().expect("a case").prompt.clone())
+}
+
+fn ids(fixture: &Fixture, skill: &str) -> Vec<String> {
+    fixture.catalog().cases_of(skill).map(|found| found.id.clone()).collect()
 }
 
 #[test]
-fn a_skill_with_scripts_gets_a_case_that_goes_end_to_end() {
-    let text = "---\nname: tidy\ndescription: Does what tidy does.\n---\n\nRun `scripts/tidy.py FOLDER`.\n";
-    let fixture = Fixture::new()
-        .skill_text("tidy", text)
-        .file("skills/tidy/scripts/all.sh", "")
-        .file("skills/tidy/scripts/tidy.py", "")
-        .file("skills/tidy/scripts/__init__.py", "")
-        .skill("sort")
-        .file("skills/sort/scripts/table.csv", "");
+fn a_skill_without_cases_gets_those_that_can_be_written_without_an_agent() {
+    let fixture = Fixture::new().skill("tidy").skill("sort").skill_text("pdf", PDF);
+    let ran = fixture.run(&["generate"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let expected = "wrote evals/skills/pdf/prompts.csv\nwrote evals/skills/sort/prompts.csv\n\
+                    wrote evals/skills/tidy/prompts.csv\n";
+    assert_eq!(ran.stdout, expected);
+    let header = kept(&fixture, "evals/skills/tidy/prompts.csv");
+    assert_eq!(header.lines().next(), Some("id,should_trigger,prompt,sandbox,must_include"));
+    // What the author has to add is a warning, and nothing keeps the rest from running.
+    let lint = fixture.run(&["lint", "--check-evals", "--strict"]);
+    assert!(lint.code == 0 && lint.stdout.contains("no-implicit"), "{}", lint.stdout);
+    assert_eq!(ids(&fixture, "tidy"), ["explicit", "not-sort", "not-pdf"]);
+    assert_eq!(ids(&fixture, "pdf"), ["explicit", "excluded", "not-sort", "not-tidy"]);
+    assert!(prompt(&fixture, "tidy", "explicit").expect("a prompt").starts_with("Use the $tidy skill."));
+    let task = |id: &str, skill: &str| prompt(&fixture, skill, id).expect("a prompt").lines().last().map(str::to_owned);
+    assert_eq!(task("excluded", "pdf").as_deref(), Some("merging files, or splitting them."));
+    assert_eq!(task("not-pdf", "tidy").as_deref(), Some("Fills in forms, e.g. those of an office."));
+}
+
+#[test]
+fn what_a_neighbor_is_asked_in_its_own_cases_is_a_near_miss() {
+    let own = "id,should_trigger,prompt,fixture\na,true,Use the $sort skill.,\nb,true,Order this pile.,pile\n\
+               c,true,Bring my notes into an order.,\nd,false,Why?,\n";
+    let fixture = Fixture::new().skill("tidy").skill("sort").prompts("sort", own).file("evals/skills/sort/pile/a", "");
+    assert_eq!(fixture.run(&["generate", "--skill", "tidy"]).code, 0);
+    assert_eq!(prompt(&fixture, "tidy", "not-sort").as_deref(), Some("Bring my notes into an order."));
+}
+
+#[test]
+fn a_skill_without_neighbors_gets_a_negative_that_lint_calls_weak() {
+    let text = "---\nname: tidy\ndescription: Moves the old files of a directory to an archive.\n---\n\nDo it.\n";
+    let fixture = Fixture::new().skill_text("tidy", text);
     assert_eq!(fixture.run(&["generate"]).code, 0);
-    assert_eq!(fixture.run(&["lint", "--check-evals", "--strict"]).code, 0, "{}", fixture.lines());
-    let catalog = fixture.catalog();
-    let ids = |slug: &str| catalog.cases_of(slug).map(|found| found.id.clone()).collect::<Vec<_>>();
-    assert_eq!(ids("sort"), ["explicit", "implicit", "negative"], "a table is no script");
-    assert_eq!(ids("tidy"), ["explicit", "implicit", "negative", "end-to-end"]);
-    let case = catalog.cases_of("tidy").last().expect("a case").case().expect("a case");
-    assert!(case.should_trigger && case.sandbox == Sandbox::WorkspaceWrite && !case.judge);
-    assert!(
-        case.prompt.contains("the skill's script `scripts/tidy.py`"),
-        "the one that SKILL.md names: {}",
-        case.prompt
-    );
-    let files: Vec<_> = case.required_files().collect();
-    assert_eq!(files, [std::path::Path::new("end-to-end.md")]);
+    assert_eq!(ids(&fixture, "tidy"), ["explicit", "negative"]);
+    let lint = fixture.run(&["lint", "--check-evals", "--strict"]);
+    assert!(lint.code == 0 && lint.stdout.contains("far-negatives"), "{}", lint.stdout);
 }
 
 /// The header of every table of cases in a page.
@@ -75,7 +79,6 @@ fn init_generate_and_the_docs_agree_on_the_shape_of_prompts_csv() {
     let path = "evals/skills/tidy/prompts.csv";
     let written = kept(&by_generate, path);
     assert_eq!(kept(&by_init, path), written);
-    assert_eq!(kept(&by_init, SCHEMA), kept(&by_generate, SCHEMA));
     assert_eq!(by_init.run(&["lint", "--check-evals"]).code, 0, "{}", by_init.lines());
     let all: Vec<&str> = written.lines().next().expect("a header").split(',').collect();
     let shown: Vec<Vec<String>> = ["README.md", "docs/cases.md"].iter().flat_map(|page| headers(page)).collect();
@@ -90,15 +93,12 @@ fn init_generate_and_the_docs_agree_on_the_shape_of_prompts_csv() {
 #[test]
 fn nothing_that_is_there_is_overwritten_unless_asked_for() {
     let own = "id,should_trigger,prompt\na,true,Mine\n";
-    let fixture = Fixture::new().skill("tidy").prompts("tidy", own).skill("sort").file(SCHEMA, "{}");
+    let fixture = Fixture::new().skill("tidy").prompts("tidy", own).skill("sort");
     assert_eq!(
         fixture.run(&["generate"]).stdout,
         "wrote evals/skills/sort/prompts.csv\nkept evals/skills/tidy/prompts.csv\n"
     );
-    assert_eq!(
-        (kept(&fixture, "evals/skills/tidy/prompts.csv").as_str(), kept(&fixture, SCHEMA).as_str()),
-        (own, "{}")
-    );
+    assert_eq!(kept(&fixture, "evals/skills/tidy/prompts.csv"), own);
     let only = fixture.run(&["generate", "--overwrite", "--skill", "Tidy"]);
     assert_eq!(only.stdout, "wrote evals/skills/tidy/prompts.csv\n");
     assert!(kept(&fixture, "evals/skills/tidy/prompts.csv").contains("$tidy"));
@@ -122,22 +122,11 @@ fn what_cannot_be_generated_is_told() {
 
 #[test]
 fn a_negative_prompt_never_names_the_skill() {
-    for name in ["binary", "search", "json", "schema", "leaves", "noon", "skills", "structure", "two"] {
-        let skill = Skill {
-            slug: slug(name),
-            name: name.to_owned(),
-            // Words of other topics must not lead to the one that names the skill.
-            description: "Explain one sentence with a search; leaves turn red; seconds there are many.".to_owned(),
-            folder: format!("skills/{name}").into(),
-            user_only: false,
-            model_only: false,
-        };
-        let text = prompts_csv(&skill, None);
-        let fixture = Fixture::new()
-            .skill(name)
-            .prompts(name, text)
-            .file(SCHEMA, include_str!("../../evals/schemas/skill_response.schema.json"));
-        assert_eq!(fixture.lines(), "", "{name}");
+    for name in ["stack", "queue", "sentence", "sort", "help", "begin"] {
+        let text = format!("---\nname: other\ndescription: Uses {name} and more.\n---\n\nDo it.\n");
+        let fixture = Fixture::new().skill(name).skill_text("other", text);
+        assert_eq!(fixture.run(&["generate"]).code, 0);
+        assert!(!fixture.lines().contains("negative-names-skill"), "{name}: {}", fixture.lines());
     }
 }
 
@@ -165,33 +154,27 @@ fn description() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn what_is_written_for_a_clean_skill_is_clean(name in name(), description in description(), mention in any::<bool>(), script in any::<bool>()) {
+    fn what_is_written_for_a_clean_skill_has_no_errors(name in name(), description in description(), mention in any::<bool>()) {
         let description = if mention { format!("{description} ${name}") } else { description };
         // JSON strings are YAML strings.
         let quoted = serde_json::to_string(&description).expect("JSON");
         let fixture = Fixture::new()
             .skill_text(&name, format!("---\nname: {name}\ndescription: {quoted}\n---\n\nDo it.\n"))
-            .file(SCHEMA, include_str!("../../evals/schemas/skill_response.schema.json"));
+            .skill_text("other", format!("---\nname: other\ndescription: {quoted}\n---\n\nDo it.\n"));
         let catalog = fixture.catalog();
         let errors = |problems: &[Diagnostic]| problems.iter().filter(|problem| problem.is_error()).count();
         let clean = errors(&fixture.problems()) == 0;
-        let text = prompts_csv(catalog.skills[0].skill(), script.then_some("scripts/do.py"));
-        let fixture = fixture.prompts(&name, &text);
-        let ours: Vec<String> = fixture
-            .problems()
-            .iter()
-            .filter(|problem| problem.place.path.starts_with("evals"))
-            .map(ToString::to_string)
-            .collect();
-        prop_assert_eq!(ours, Vec::<String>::new());
+        let found = catalog.skill(&name).expect("the skill");
+        let fixture = fixture.prompts(&name, prompts_csv(&starter::cases(found, &catalog)));
+        let ours: Vec<Diagnostic> =
+            fixture.problems().into_iter().filter(|problem| problem.place.path.starts_with("evals")).collect();
+        let weak = [Code::NoImplicit, Code::FarNegatives];
+        prop_assert!(ours.iter().all(|problem| weak.contains(&problem.code)), "{:?}", ours);
         prop_assert!(!clean || errors(&fixture.problems()) == 0);
-        let ids = ["explicit", "implicit", "negative", "end-to-end"];
-        prop_assert_eq!(fixture.good_cases(), &ids[..if script { 4 } else { 3 }]);
-        let catalog = fixture.catalog();
-        let case = |id: &str| catalog.cases.iter().find(|found| found.id == id).expect("a case").case().expect("a case");
-        let mention = format!("${name}");
-        prop_assert!(case("explicit").prompt.contains(&mention));
-        prop_assert!(!case("implicit").prompt.contains(&mention));
+        let prompt = |id: &str| prompt(&fixture, &name, id);
+        let call = format!("${name}");
+        prop_assert!(prompt("explicit").is_some_and(|prompt| prompt.contains(&call)));
+        prop_assert!(ids(&fixture, &name).len() > 1);
     }
 }
 
@@ -202,7 +185,8 @@ fn the_readme_shows_rows_in_the_shape_that_is_generated() {
     let (example, _) = example.split_once("```").expect("an end");
     let fixture = Fixture::new().skill("tidy").prompts("tidy", example);
     assert_eq!(fixture.good_cases(), ["implicit"]);
-    let generated = prompts_csv(fixture.catalog().skills[0].skill(), None);
+    let catalog = fixture.catalog();
+    let generated = prompts_csv(&starter::cases(&catalog.skills[0], &catalog));
     let mut columns = generated.lines().next().expect("a header").split(',');
     for column in example.lines().next().expect("a header").split(',') {
         assert!(columns.any(|generated| generated == column), "{column} is generated, in this order");

@@ -13,6 +13,7 @@ mod first_hour;
 mod foreign;
 mod gate;
 mod generate;
+mod generate_agent;
 mod harness;
 mod hostile;
 mod inputs;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::cases::catalog::{Catalog, PROMPTS, RESPONSE_SCHEMA, evals_folder};
+use crate::cases::catalog::{Catalog, FoundSkill, PROMPTS};
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::files::bounded;
 use crate::harness::stubs;
@@ -181,21 +181,22 @@ impl Init<'_> {
     fn first_case(&mut self) -> Result<(), InitError> {
         let root = self.layout.root.clone();
         let catalog = self.catalog()?;
-        let (skill, script) = if catalog.skills.is_empty() {
+        let first;
+        let found = if catalog.skills.is_empty() {
             let folder = Path::new("skills/hello");
             self.files.new_file(&root.join(folder).join(SKILL_FILE), FIRST_SKILL, "")?;
-            (SkillFile::parse(folder, FIRST_SKILL.as_bytes()).skill, None)
+            let file = SkillFile::parse(folder, FIRST_SKILL.as_bytes());
+            first = FoundSkill { file, bytes: FIRST_SKILL.into(), curated: false };
+            &first
         } else {
             let usable = catalog.skills.iter().find(|found| !found.file.problems.iter().any(Diagnostic::is_error));
             let Some(found) = usable.filter(|_| !catalog.skills.iter().any(|found| found.curated)) else {
                 return Ok(());
             };
-            (found.skill().clone(), generate::script(found, &Repository { root: root.clone() }))
+            found
         };
-        // The schema comes first: rows cannot run without it.
-        self.files.new_file(&root.join(RESPONSE_SCHEMA), generate::BUILT_IN_RESPONSE_SCHEMA, "")?;
-        let cases = root.join(evals_folder(&skill.slug)).join(PROMPTS);
-        self.files.new_file(&cases, &generate::prompts_csv(&skill, script.as_deref()), "")
+        let cases = generate::starter::cases(found, &catalog);
+        self.files.new_file(&root.join(found.evals()).join(PROMPTS), &generate::prompts_csv(&cases), "")
     }
 
     fn harness(&mut self) -> Result<(), InitError> {
@@ -254,7 +255,8 @@ impl Init<'_> {
 
 const FIRST_SKILL: &str = "---\n\
     name: hello\n\
-    description: Greets a person in the house style. Use when asked to greet or welcome somebody.\n\
+    description: Greets a person in the house style. Use when asked to greet or welcome somebody. Not for questions about the \
+    customs of a country when people meet.\n\
     ---\n\n\
     # Hello\n\n\
     Say \"Welcome aboard, NAME!\" and nothing else.\n";

@@ -1,17 +1,18 @@
 //! `skill-evals generate`.
 
+mod author;
+
 use std::io::Write;
-use std::path::Path;
 
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs};
 use crate::cli::exit_code::Exit;
+use crate::cli::next::next;
 use crate::cli::output::text_stdout;
 use skill_evals::cases::case::FoundCase;
-use skill_evals::cases::catalog::{FoundSkill, PROMPTS, RESPONSE_SCHEMA};
+use skill_evals::cases::catalog::{FoundSkill, PROMPTS};
 use skill_evals::cases::repo_files::{FileKind, RepoFiles};
-use skill_evals::cases::repository::Repository;
 use skill_evals::setup::generate;
 use skill_evals::skill::slug;
 use skill_evals::store;
@@ -27,11 +28,13 @@ pub struct GenerateArgs {
     #[arg(long, value_name = "NAME")]
     skill: Vec<String>,
     #[command(flatten)]
+    author: author::AuthorArgs,
+    #[command(flatten)]
     repository: RepositoryArgs,
 }
 
 pub fn generate(args: &GenerateArgs) -> CliResult {
-    let (repository, _, catalog) = args.repository.read()?;
+    let (repository, settings, catalog) = args.repository.read()?;
     let known: Vec<&str> = catalog.skills.iter().map(|found| found.skill().slug.as_str()).collect();
     if let Some(name) = args.skill.iter().find(|name| !known.contains(&slug(name).as_str())) {
         return Err(format!("unknown skill `{name}`; {}", suggest(&slug(name), &known)).into());
@@ -41,9 +44,9 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
     if skills.is_empty() {
         return Err("no skills found".into());
     }
+    let mut author = args.author.author(&repository, &settings, &catalog)?;
     let mut out = text_stdout();
-    let mut exit = Exit::Clean;
-    let mut has_schema = false;
+    let (mut exit, mut wrote) = (Exit::Clean, None);
     for found in skills {
         let path = found.evals().join(PROMPTS);
         let shown = safe::line(&path.display().to_string());
@@ -60,15 +63,28 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
                 writeln!(out, "skipped {folder}: {}", safe::line(&why))?;
             }
             GeneratePlan::Write => {
-                // The schema comes first: rows cannot run without it.
-                if !std::mem::replace(&mut has_schema, true) && write_schema(&repository)? {
-                    writeln!(out, "wrote {RESPONSE_SCHEMA}")?;
+                let cases = match &mut author {
+                    Some(author) => author.cases(found)?,
+                    None => Ok(generate::starter::cases(found, &catalog)),
+                };
+                match cases {
+                    Ok(cases) if cases.is_empty() => writeln!(out, "not written {shown}: no case was accepted")?,
+                    Ok(cases) => {
+                        store::write_whole(&repository.root.join(&path), generate::prompts_csv(&cases).as_bytes())?;
+                        writeln!(out, "wrote {shown}")?;
+                        wrote = wrote.or(Some(&found.skill().slug));
+                    }
+                    Err(why) => {
+                        exit = exit.worse(Exit::Infrastructure);
+                        writeln!(out, "not written {shown}: {}", safe::line(&why))?;
+                    }
                 }
-                let text = generate::prompts_csv(found.skill(), generate::script(found, &repository).as_deref());
-                store::write_whole(&repository.root.join(&path), text.as_bytes())?;
-                writeln!(out, "wrote {shown}")?;
             }
         }
+    }
+    if let Some(slug) = wrote.filter(|_| author.is_none()) {
+        let draft = format!("skill-evals generate --agent codex --overwrite --skill {}", safe::word(slug));
+        next(&format!("add tasks as your users write them, without the skill's name, or have some drafted: {draft}"));
     }
     let has_problems = catalog.cases.iter().any(|case| !case.source.file_problems().is_empty());
     Ok(if has_problems { exit.worse(Exit::Problems) } else { exit })
@@ -94,20 +110,5 @@ fn plan(found: &FoundSkill, existing: FileKind, overwrite: bool) -> GeneratePlan
         FileKind::File | FileKind::Missing => GeneratePlan::Write,
         FileKind::Symlink => GeneratePlan::Skip("its cases are reached through a symbolic link".to_owned()),
         FileKind::Folder | FileKind::Other => GeneratePlan::Skip(format!("its {PROMPTS} is not a file")),
-    }
-}
-
-/// Writes the schema that the rows name, if it does not exist. Returns whether it was written.
-fn write_schema(repository: &Repository) -> Result<bool, Box<dyn std::error::Error>> {
-    match repository.kind(Path::new(RESPONSE_SCHEMA)) {
-        FileKind::File => Ok(false),
-        FileKind::Missing => {
-            let text = generate::BUILT_IN_RESPONSE_SCHEMA;
-            store::write_whole(&repository.root.join(RESPONSE_SCHEMA), text.as_bytes())?;
-            Ok(true)
-        }
-        FileKind::Symlink | FileKind::Folder | FileKind::Other => {
-            Err(format!("{RESPONSE_SCHEMA} is not a regular file").into())
-        }
     }
 }

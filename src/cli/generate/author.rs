@@ -1,0 +1,156 @@
+//! Has an agent draft cases, and asks the user about each.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::cli::CliResultOf;
+use crate::cli::output::{stderr, stdout};
+use skill_evals::agent::ScratchDir;
+use skill_evals::cases::catalog::{Catalog, FoundSkill};
+use skill_evals::cases::repository::Repository;
+use skill_evals::process::{interrupt, watchdog};
+use skill_evals::report::diagnostics::counted;
+use skill_evals::report::table::{clock, cost, dollars, tokens};
+use skill_evals::run::live::Redactors;
+use skill_evals::run::ready;
+use skill_evals::settings::Settings;
+use skill_evals::settings::mode::AgentKind;
+use skill_evals::setup::generate::drafted::{Drafter, Drafts};
+use skill_evals::setup::generate::{self, DraftCase, review};
+use skill_evals::store;
+use skill_evals::text::diagnostic::suggest;
+use skill_evals::text::safe;
+use skill_evals::trial::spent::AttemptCost;
+
+#[derive(Args)]
+pub struct AuthorArgs {
+    /// Agent that drafts about twenty cases of each skill, which costs money; you accept, edit or drop each
+    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    agent: Option<AgentKind>,
+    /// Model that the agent uses
+    #[arg(long, requires = "agent")]
+    model: Option<String>,
+    /// Accept every drafted case that lint has nothing to say about
+    #[arg(long, requires = "agent")]
+    yes: bool,
+}
+
+/// An agent by its name in settings, or by that of its program.
+fn agent(name: &str) -> Result<AgentKind, String> {
+    let all = || AgentKind::ALL.into_iter();
+    let found = all().find(|kind| kind.as_str() == name).or_else(|| all().find(|kind| kind.profile().program == name));
+    let known: Vec<&str> = all().map(AgentKind::as_str).collect();
+    found.ok_or_else(|| format!("unknown agent; {}", suggest(name, &known)))
+}
+
+/// An agent that drafts, ready to be asked.
+pub struct Author<'a> {
+    drafter: Drafter<'a>,
+    repository: &'a Repository,
+    scratch: ScratchDir,
+    redactors: Redactors,
+    accepts_all: bool,
+    spent: AttemptCost,
+}
+
+impl AuthorArgs {
+    /// The agent, if there is to be one. Fails if it cannot run, or if nobody could accept what it writes.
+    pub fn author<'a>(
+        &self,
+        repository: &'a Repository,
+        settings: &'a Settings,
+        catalog: &'a Catalog,
+    ) -> CliResultOf<Option<Author<'a>>> {
+        let Some(agent) = self.agent else { return Ok(None) };
+        if !self.yes && !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+            return Err(
+                "each case is shown on a terminal, and this is none: add --yes to accept those that lint accepts"
+                    .into(),
+            );
+        }
+        if let Some(problem) = ready::missing(settings, agent, None) {
+            return Err(problem.into());
+        }
+        interrupt::listen(false)?;
+        let scratch = ScratchDir::open(settings.scratch.as_deref())?;
+        watchdog::remove_afterwards(scratch.path());
+        let drafter = Drafter { root: &repository.root, settings, catalog, agent, model: self.model.clone() };
+        let redactors = Redactors::new(settings);
+        let (accepts_all, spent) = (self.yes, AttemptCost::default());
+        Ok(Some(Author { drafter, repository, scratch, redactors, accepts_all, spent }))
+    }
+}
+
+impl Author<'_> {
+    /// The accepted cases of a skill, or why there are none.
+    pub fn cases(&mut self, found: &FoundSkill) -> CliResultOf<Result<Vec<DraftCase>, String>> {
+        let slug = &found.skill().slug;
+        if interrupt::raised() {
+            return Ok(Err("interrupted".to_owned()));
+        }
+        let limit = self.drafter.settings.max_cost_usd;
+        if limit.is_some_and(|limit| self.spent.cost_usd.unwrap_or_default() >= limit) {
+            return Ok(Err("the cost limit is reached".to_owned()));
+        }
+        self.announce(found)?;
+        let folder = store::drafting_folder(&self.repository.root, slug)?;
+        let answer = self.drafter.ask(found, (&self.scratch, &self.redactors), &folder);
+        let Drafts { cases, spent, duration_ms } = match answer {
+            Ok(drafts) => drafts,
+            Err(trouble) => return Ok(Err(trouble.to_string())),
+        };
+        self.spent = self.spent.and(spent);
+        let time = clock(Duration::from_millis(duration_ms));
+        writeln!(stderr(), "{slug}: answered in {time}; {}, cost {}", tokens(&spent), cost(&spent))?;
+        let drafts = match cases {
+            Ok(drafts) => drafts,
+            Err(why) => {
+                return Ok(Err(format!("{}: {why}; see {}", self.drafter.agent.as_str(), folder.path().display())));
+            }
+        };
+        for why in &drafts.left_out {
+            writeln!(stderr(), "{slug}: left out {}", safe::line(why))?;
+        }
+        self.accepted(slug, drafts.cases).map(Ok)
+    }
+
+    /// Says what is about to be asked, and what that costs.
+    fn announce(&self, found: &FoundSkill) -> io::Result<()> {
+        let Drafter { agent, model, .. } = &self.drafter;
+        let estimate = self.drafter.estimate(found);
+        let model = model.as_deref().map_or_else(String::new, |model| format!(" ({model})"));
+        let cost = match estimate.cost_usd {
+            Some(cost) => format!("about {}", dollars(cost)),
+            None => "at the price of its model".to_owned(),
+        };
+        let line = format!(
+            "{}: asks {}{model} once: about {} tokens besides the agent's own, {cost}",
+            found.skill().slug,
+            agent.as_str(),
+            estimate.tokens
+        );
+        writeln!(stderr(), "{}", safe::line(&line))
+    }
+
+    fn accepted(&self, slug: &str, drafts: Vec<DraftCase>) -> CliResultOf<Vec<DraftCase>> {
+        let lint = |draft: &DraftCase| generate::problems(draft, slug, self.drafter.catalog, self.repository);
+        if !self.accepts_all {
+            return Ok(review::one_by_one(drafts, &lint, &mut io::stdin().lock(), &mut stdout())?);
+        }
+        let count = drafts.len();
+        let mut accepted = Vec::new();
+        for draft in drafts {
+            match lint(&draft).first() {
+                None => accepted.push(draft),
+                Some(problem) => {
+                    let why = format!("{slug}: dropped {}: {}", draft.id, problem.message);
+                    writeln!(stderr(), "{}", safe::line(&why))?;
+                }
+            }
+        }
+        writeln!(stderr(), "{slug}: {} of {} accepted", accepted.len(), counted(count, "case"))?;
+        Ok(accepted)
+    }
+}

@@ -1,0 +1,246 @@
+//! Cases that an agent drafts: what it is asked, which answers are usable, and who wrote them.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::DraftCase;
+use crate::agent::trial_env::ScratchDir;
+use crate::cases::catalog::{Catalog, FoundSkill};
+use crate::lint;
+use crate::run::live::Redactors;
+use crate::run::question::{Answer, Question};
+use crate::settings::Settings;
+use crate::settings::mode::AgentKind;
+use crate::skill::{SKILL_FILE, Skill, slug};
+use crate::store::TrialFolder;
+use crate::text::cut;
+use crate::text::diagnostic::SourceLocation;
+use crate::text::name::check_case_id;
+use crate::trace::trouble::Trouble;
+use crate::trial::evidence::digest;
+use crate::trial::spent::AttemptCost;
+
+const INSTRUCTIONS: &str = include_str!("drafted.md");
+const SCHEMA: &str = include_str!("drafted.schema.json");
+
+/// An agent that thinks first takes minutes for twenty prompts.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Maximum number of neighbors that the agent is shown.
+const NEIGHBORS: usize = 4;
+
+/// The most characters of a SKILL.md that the agent is shown.
+const LONGEST_SKILL: usize = 20_000;
+
+/// Maximum bytes of an answer, number of its cases, and characters of a prompt.
+const LONGEST_ANSWER: usize = 256 << 10;
+const MOST_CASES: usize = 60;
+const LONGEST_PROMPT: usize = 4_000;
+
+/// About this many characters are a token.
+const TOKEN: usize = 4;
+
+/// About this many tokens are an answer.
+const ANSWER_TOKENS: u64 = 3_000;
+
+/// An agent that drafts cases.
+#[derive(Debug)]
+pub struct Drafter<'a> {
+    pub root: &'a Path,
+    pub settings: &'a Settings,
+    pub catalog: &'a Catalog,
+    pub agent: AgentKind,
+    pub model: Option<String>,
+}
+
+/// What an agent answered, and what it took.
+#[derive(Debug)]
+pub struct Drafts {
+    /// The usable cases, or why the answer has none.
+    pub cases: Result<UsableDrafts, String>,
+    pub spent: AttemptCost,
+    pub duration_ms: u64,
+}
+
+/// The usable cases of an answer.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct UsableDrafts {
+    pub cases: Vec<DraftCase>,
+    /// Why others were left out.
+    pub left_out: Vec<String>,
+}
+
+/// What asking for a skill's cases takes, as far as it is known before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DraftEstimate {
+    pub tokens: u64,
+    /// US dollars, if there is a price for the model.
+    pub cost_usd: Option<f64>,
+}
+
+impl Drafter<'_> {
+    /// About what the request for this skill takes. Agents add instructions of their own to it.
+    pub fn estimate(&self, found: &FoundSkill) -> DraftEstimate {
+        let input = (self.prompt(found).chars().count() / TOKEN) as u64;
+        let models: Vec<&str> = self.model.as_deref().into_iter().collect();
+        let price = self.settings.prices.of(self.agent.as_str(), &models);
+        #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+        let cost_usd = price.map(|(price, _)| (input as f64 * price.input + ANSWER_TOKENS as f64 * price.output) / 1e6);
+        DraftEstimate { tokens: input + ANSWER_TOKENS, cost_usd }
+    }
+
+    /// Asks for the cases of a skill once.
+    pub fn ask(
+        &self,
+        found: &FoundSkill,
+        (scratch, redactors): (&ScratchDir, &Redactors),
+        folder: &TrialFolder,
+    ) -> Result<Drafts, Trouble> {
+        let skill = found.skill();
+        let question = Question {
+            purpose: "draft",
+            root: self.root,
+            settings: self.settings,
+            agent: self.agent,
+            model: self.model.as_ref(),
+            timeout: TIMEOUT,
+            about: ("draft", &skill.slug),
+            origin: &SourceLocation::file(skill.folder.join(SKILL_FILE)),
+            prompt: &self.prompt(found),
+            schema: SCHEMA,
+        };
+        let Answer { text, trouble, trace, duration_ms } = question.ask((scratch, redactors), folder, |_| Ok(()))?;
+        let models: Vec<&str> = trace.model.iter().chain(&self.model).map(String::as_str).collect();
+        let spent = AttemptCost::by(self.agent, &models, trace.usage.as_ref(), &self.settings.prices);
+        let author = self.author(trace.agent_version.as_deref(), trace.model.as_deref());
+        let cases = match trouble {
+            Some(trouble) => Err(trouble.to_string()),
+            None => read(text.as_deref().unwrap_or_default(), &author).map_err(|why| format!("the answer {why}")),
+        };
+        Ok(Drafts { cases, spent, duration_ms })
+    }
+
+    /// The agent, its version and model, and the day.
+    fn author(&self, version: Option<&str>, model: Option<&str>) -> String {
+        let mut author = self.agent.as_str().to_owned();
+        let model = self.settings.scripted.as_deref().or(model).or(self.model.as_deref());
+        for part in [version, Some(model.unwrap_or("unknown model"))].into_iter().flatten() {
+            // Writing to a string cannot fail.
+            let _ = write!(author, " {part}");
+        }
+        let _ = write!(author, " {}", jiff::Timestamp::now().strftime("%Y-%m-%d"));
+        // It goes into a cell, and is shown.
+        author.chars().filter(|c| !c.is_control()).take(200).collect()
+    }
+
+    fn prompt(&self, found: &FoundSkill) -> String {
+        let skill = found.skill();
+        let text = String::from_utf8_lossy(&found.bytes);
+        // Nobody can close a mark that depends on all of the data.
+        let mark = digest(&found.bytes);
+        let mark = mark.get(..12).unwrap_or(&mark);
+        let mut prompt = INSTRUCTIONS.replace("$NAME", &format!("${}", skill.name));
+        let mut data = |name: &str, text: &str| {
+            let _ = write!(prompt, "\n<data-{mark} {name}>\n{}\n</data-{mark}>\n", text.trim());
+        };
+        data("skill", &cut::start(&text, LONGEST_SKILL));
+        for slug in lint::nearest_skills(self.catalog, &skill.slug, NEIGHBORS) {
+            let Some(Skill { name, description, .. }) = self.catalog.skill(slug).map(FoundSkill::skill) else {
+                continue;
+            };
+            data("neighbor", &format!("name: {name}\ndescription: {description}"));
+        }
+        prompt
+    }
+}
+
+/// An answer as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenAnswer {
+    cases: Vec<WrittenCase>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenCase {
+    kind: DraftKind,
+    id: String,
+    prompt: String,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum DraftKind {
+    Explicit,
+    Implicit,
+    NearMiss,
+}
+
+impl DraftKind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Explicit => "explicit",
+            Self::Implicit => "implicit",
+            Self::NearMiss => "near-miss",
+        }
+    }
+}
+
+/// Reads an answer, of which nothing is trusted. An error is the end of a sentence that starts with the answer.
+pub fn read(text: &str, author: &str) -> Result<UsableDrafts, String> {
+    if text.len() > LONGEST_ANSWER {
+        return Err(format!("is longer than {} KiB", LONGEST_ANSWER >> 10));
+    }
+    // Some models put words or a fence around it.
+    let object = text.find('{').and_then(|start| text.get(start..=text.rfind('}')?));
+    let Some(object) = object else { return Err("has no JSON object".to_owned()) };
+    let written: WrittenAnswer = serde_json::from_str(object).map_err(|error| format!("cannot be read: {error}"))?;
+    let mut usable = UsableDrafts::default();
+    let (mut ids, mut prompts) = (BTreeSet::new(), BTreeSet::new());
+    for (number, WrittenCase { kind, id, prompt }) in written.cases.into_iter().enumerate() {
+        let number = number + 1;
+        let prompt = prompt.trim().to_owned();
+        let why = if number > MOST_CASES {
+            Some(format!("there are more than {MOST_CASES}"))
+        } else if prompt.is_empty() {
+            Some("its prompt is empty".to_owned())
+        } else if prompt.chars().count() > LONGEST_PROMPT {
+            Some(format!("its prompt is longer than {LONGEST_PROMPT} characters"))
+        } else if prompt.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
+            Some("its prompt has control characters".to_owned())
+        } else if !prompts.insert(prompt.clone()) {
+            Some("its prompt is a duplicate".to_owned())
+        } else {
+            None
+        };
+        if let Some(why) = why {
+            usable.left_out.push(format!("case {number}: {why}"));
+            if number > MOST_CASES {
+                break;
+            }
+            continue;
+        }
+        let id = free_id(kind, &id, number, &mut ids);
+        let should_trigger = !matches!(kind, DraftKind::NearMiss);
+        usable.cases.push(DraftCase { id, should_trigger, prompt, author: Some(author.to_owned()) });
+    }
+    if usable.cases.is_empty() { Err("has no usable case".to_owned()) } else { Ok(usable) }
+}
+
+/// An id that says of which kind the case is, and that no other case has.
+fn free_id(kind: DraftKind, id: &str, number: usize, ids: &mut BTreeSet<String>) -> String {
+    let kind = kind.as_str();
+    let words: String = slug(id).replace(['_', '.'], "-").chars().take(40).collect();
+    let words = words.trim_start_matches(kind).trim_matches('-');
+    let mut id = if words.is_empty() { format!("{kind}-{number}") } else { format!("{kind}-{words}") };
+    if check_case_id(&id).is_err() || !ids.insert(id.clone()) {
+        id = format!("{kind}-{number}");
+        ids.insert(id.clone());
+    }
+    id
+}
