@@ -9,7 +9,7 @@ use crate::report::paint::{Paint, Tone};
 use crate::report::rate::fraction;
 use crate::report::table;
 use crate::results::compared::ComparisonResults;
-use crate::results::gate::{DifferenceKind, GateAnswer, GateResults};
+use crate::results::gate::{DifferenceKind, GateAnswer, GateResults, SkillEdit};
 use crate::text::safe;
 use crate::trial::shard::Shard;
 
@@ -45,6 +45,23 @@ fn changed_lines(results: &GateResults) -> Vec<String> {
     if results.changed.iter().any(|skill| skill.edit.changes_descriptions()) {
         let near = if results.neighbors > 0 { ", the nearest skills are compared too" } else { "" };
         lines.push(format!("descriptions changed: recordings of other skills are aged{near}"));
+    }
+    let has = |edit| results.changed.iter().any(|skill| skill.edit == edit);
+    if has(SkillEdit::Added) {
+        let renamed = if has(SkillEdit::Removed) { "; a renamed skill is a removed and a new one" } else { "" };
+        lines.push(format!(
+            "a new skill has no base to compare with: `skill-evals run --record` records its cases, and replay checks them from \
+             then on{renamed}"
+        ));
+    }
+    let versions = results.other_versions();
+    if !versions.is_empty() {
+        let ran = results.run.iter().flat_map(|run| &run.versions).map(String::as_str).collect::<Vec<_>>().join(", ");
+        lines.push(format!(
+            "agent version changed: recordings are of {}, trials of {ran}; recordings stay as they are, kept trials of another \
+             version are not used",
+            versions.join(", ")
+        ));
     }
     for kind in DifferenceKind::ALL {
         let of_kind = results.others.iter().filter(|other| other.kind == kind);
@@ -303,9 +320,11 @@ fn cell(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use crate::decide::{CaseCount, Rule};
     use crate::results::compared as results;
-    use crate::results::gate::{ComparedRun, OtherChange, SkillDifference, SkillEdit};
+    use crate::results::gate::{ComparedRun, OtherChange, SkillDifference};
     use crate::results::side_results::SideResults;
     use crate::results::summary::{CaseCounts, Summary};
     use crate::stats::proportion::Rate;
@@ -347,6 +366,7 @@ mod tests {
             neighbors: 2,
             problems: Vec::new(),
             replayed: Summary::new(Vec::new(), 1.0),
+            recorded_versions: BTreeSet::new(),
             needs_recordings: false,
             compared: Some(found),
             run: Some(ComparedRun { id: "r".into(), reasons, ..ComparedRun::default() }),

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use crate::decide::MARGIN;
 use crate::results::side_results::SideResults;
 use crate::results::variants::{MeasuredVariants, VariantRate, VariantSpending};
 use crate::skill::slug;
-use crate::stats::LEVEL;
 use crate::stats::difference::{self, Difference};
 use crate::stats::proportion::Rate;
 use crate::stats::stratified::Stratum;
+use crate::stats::{Interval, LEVEL, mean};
 use crate::store::{RunFolder, StoreError};
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::TrialRecord;
@@ -88,6 +89,17 @@ impl DiagnosedPart {
         Some(Self { difference, shown: !difference.interval.contains(0.0) })
     }
 
+    /// How far the skill is from being activated in every trial. Only the measured rate has an interval. A loss is shown if the
+    /// whole interval is more than the usual margin away.
+    fn lost(activated: &BTreeMap<String, Rate>) -> Option<Self> {
+        let rates: Vec<Rate> = activated.values().copied().filter(|rate| rate.trials > 0).collect();
+        let (share, interval) = mean::of(&rates, LEVEL)?;
+        let interval = Interval { low: interval.low - 1.0, high: interval.high - 1.0 };
+        let difference =
+            Difference { baseline: 1.0, candidate: share, difference: share - 1.0, interval, cases: rates.len() };
+        Some(Self { difference, shown: interval.high < -MARGIN })
+    }
+
     /// Whether a loss is shown.
     pub fn is_loss(&self) -> bool {
         self.shown && self.difference.difference < 0.0
@@ -144,8 +156,8 @@ impl Diagnosis {
             judges_outcome: has(&record, Variant::NONE),
             has_neighbors: has(&record, Variant::ALONE),
             body: DiagnosedPart::of(&strata(&passed(none), &passed(forced))),
-            description: DiagnosedPart::of(&lost(&in_routed)),
-            description_alone: DiagnosedPart::of(&lost(&in_alone)),
+            description: DiagnosedPart::lost(&in_routed),
+            description_alone: DiagnosedPart::lost(&in_alone),
             neighbors: DiagnosedPart::of(&strata(&in_alone, &in_routed)),
             outcome: DiagnosedPart::of(&strata(&passed(forced), &passed(routed))),
             taken_by: taken_by(run, &record, &skill)?,
@@ -203,12 +215,6 @@ fn passed(side: &SideResults) -> BTreeMap<String, Rate> {
 fn strata(baseline: &BTreeMap<String, Rate>, candidate: &BTreeMap<String, Rate>) -> Vec<Stratum> {
     let both = baseline.iter().filter_map(|(case, rate)| Some((*rate, *candidate.get(case)?)));
     both.map(|(baseline, candidate)| Stratum { baseline, candidate }).collect()
-}
-
-/// Activations against as many trials that all activate the skill, as forced trials do.
-fn lost(activated: &BTreeMap<String, Rate>) -> Vec<Stratum> {
-    let all = |rate: &Rate| Stratum { baseline: Rate::new(rate.trials, rate.trials), candidate: *rate };
-    activated.values().map(all).collect()
 }
 
 /// The skills that were activated in the routed trials in which the skill under test was not.

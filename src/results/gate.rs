@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use serde::Serialize;
+use serde_json::{Value, json};
+
 use crate::decide::result::CompareResult;
 use crate::decide::{CaseChange, Comparison};
 use crate::results::compared::ComparisonResults;
@@ -14,7 +17,8 @@ use crate::trial::outcome::Verdict;
 use crate::trial::spent::AttemptCost;
 
 /// How a skill differs from the base.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SkillEdit {
     /// The base does not have the skill.
     Added,
@@ -52,16 +56,18 @@ impl SkillEdit {
 }
 
 /// A skill that differs from the base.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SkillDifference {
     /// Its slug.
+    #[serde(rename = "skill")]
     pub slug: String,
     /// The difference.
     pub edit: SkillEdit,
 }
 
 /// What else can differ from the base.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum DifferenceKind {
     /// The base does not have the case.
     CaseAdded,
@@ -115,6 +121,8 @@ pub struct ComparedRun {
     pub time: Duration,
     /// The agents of its trials, with versions and models.
     pub agents: BTreeSet<String>,
+    /// The agents of its trials with their versions.
+    pub versions: BTreeSet<String>,
     /// The cases of which a trial ended in an error or unscored.
     pub lost: BTreeSet<String>,
     /// For each case that failed with the candidate, the failed check with what it expected and found.
@@ -155,6 +163,8 @@ pub struct GateResults {
     pub problems: Vec<Diagnostic>,
     /// The replayed recordings.
     pub replayed: Summary,
+    /// The agents of all recordings with their versions.
+    pub recorded_versions: BTreeSet<String>,
     /// Whether a case without a recording fails the gate.
     pub needs_recordings: bool,
     /// The comparison with the base, if a skill changed that both have.
@@ -247,6 +257,24 @@ impl GateResults {
             lines.push(format!("{stale} stale and not compared: `skill-evals run --stale --record` measures them"));
         }
         lines
+    }
+
+    /// The versions of which only recordings are, of agents that ran now with another version.
+    pub fn other_versions(&self) -> Vec<&str> {
+        let Some(run) = &self.run else { return Vec::new() };
+        let name = |agent: &str| agent.split(' ').next().unwrap_or_default().to_owned();
+        let ran: BTreeSet<String> = run.versions.iter().map(|agent| name(agent)).collect();
+        let others = self.recorded_versions.difference(&run.versions);
+        others.filter(|agent| ran.contains(&name(agent))).map(String::as_str).collect()
+    }
+
+    /// What differs from the base, and the cases that this compares, as a document.
+    pub fn change(&self, commit: &str, cases: &[String]) -> Value {
+        let other =
+            |other: &OtherChange| json!({"kind": other.kind, "name": other.name, "effect": other.kind.meaning().1});
+        let others: Vec<Value> = self.others.iter().map(other).collect();
+        json!({"format": 1, "base": self.base, "commit": commit, "changed": self.changed, "others": others,
+            "cases": cases, "comparison": null})
     }
 
     /// The cases that did not run on both sides because others had shown harm by then.

@@ -159,6 +159,7 @@ pub fn took(
     let metas = run.trials().into_iter().filter_map(|trial| trial.meta().ok());
     for meta in metas.filter(|meta| meta.kept_from.is_none()) {
         took.trials += 1;
+        took.versions.extend(meta.agent.name_and_version());
         took.agents.insert(meta.agent.text());
     }
     Ok(took)

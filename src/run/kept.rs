@@ -20,23 +20,55 @@ use crate::trial::event::RunEvent;
 use crate::trial::evidence::{Inputs, Meta, SKILL_PART, digest};
 use crate::trial::outcome::{CheckResult, Outcome, Verdict};
 
-/// Whether a kept trial may stand for the next trial of this case.
-pub fn may_have(run: &RunContext, planned: &TestCase) -> bool {
+/// The kept trials that may stand for the next trial of this case.
+pub fn find(run: &RunContext, planned: &TestCase) -> Vec<KeptTrial> {
     let found = || {
         let (kept, live) = (run.kept.as_ref()?, run.opened()?);
         let ready = ready::ready(run, planned).ok()?;
-        Some(!kept.unused(&key_now(run, live, &ready)?).is_empty())
+        Some(kept.unused(&key_now(run, live, &ready)?))
     };
     found().unwrap_or_default()
 }
 
-/// The outcome of repeat `number` of a planned trial by a kept trial, which is copied into the run. Its agent, model and
-/// isolation are those of the trial `today`.
-pub fn take(run: &RunContext, planned: &TestCase, number: u32, today: &Meta) -> Option<Outcome> {
+/// How many of these cases have a kept trial that may stand for a trial, before the run is open: one of the same prompt and
+/// version of the skill. The agent and its setup decide later.
+pub fn foreseen<'a>(run: &RunContext, cases: impl Iterator<Item = &'a TestCase>) -> usize {
+    let Some(kept) = &run.kept else { return 0 };
+    let young: Vec<KeptTrial> = kept.all().into_iter().flat_map(|(key, _)| kept.unused(&key)).collect();
+    let may_stand = |planned: &&TestCase| {
+        let commit = planned.mode.commit.as_deref();
+        let version = run.versions.iter().find(|version| Some(version.commit.as_str()) == commit);
+        let (root, skills) = match version {
+            Some(version) => (version.root(), &version.catalog),
+            None => (run.root.as_path(), &run.catalog),
+        };
+        let Some((skill, case)) = skills.skill(&planned.found.skill).zip(planned.found.case().ok()) else {
+            return false;
+        };
+        let text = Material::list(&root.join(&skill.skill().folder)).whole().and_then(|files| files.digest()).ok();
+        young.iter().any(|kept| {
+            let KeptTrial { meta, .. } = kept;
+            let is_of_case =
+                meta.case.id == case.id && meta.skill.slug == case.skill && meta.case.prompt == case.prompt;
+            let part = meta.inputs.0.get(&format!("{SKILL_PART}{}", case.skill));
+            is_of_case && meta.agent.kind == planned.mode.agent && part == text.as_ref()
+        })
+    };
+    cases.filter(may_stand).count()
+}
+
+/// The outcome of repeat `number` of a planned trial by one of the kept trials `found`, which is copied into the run. Its agent,
+/// model and isolation are those of the trial `today`.
+pub fn take(
+    run: &RunContext,
+    planned: &TestCase,
+    number: u32,
+    (found, today): (Vec<KeptTrial>, &Meta),
+) -> Option<Outcome> {
     let (kept, live) = (run.kept.as_ref()?, run.opened()?);
     let ready = ready::ready(run, planned).ok()?;
     let facts = |meta: &Meta| (meta.agent.clone(), meta.isolation, meta.scripted.clone());
-    for candidate in kept.unused(&key_now(run, live, &ready)?) {
+    for candidate in found {
         let snapshot = live.snapshots.offered(&planned.mode, &ready.case.skill).ok()?;
         let opened = opened_skills(&candidate.meta.inputs);
         let now = run.digested(&SkillFolders::Snapshot(&snapshot), ready.case, &planned.mode, &opened).ok()?;

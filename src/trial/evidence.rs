@@ -294,6 +294,11 @@ pub struct AgentMeta {
 }
 
 impl AgentMeta {
+    /// The agent with its version, if it reported one.
+    pub fn name_and_version(&self) -> Option<String> {
+        Some(format!("{} {}", self.kind.as_str(), self.version.as_ref()?))
+    }
+
     /// The agent with its version and model, for people.
     pub fn text(&self) -> String {
         let parts = [Some(self.kind.as_str()), self.version.as_deref(), self.model.as_deref()];

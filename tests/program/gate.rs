@@ -1,12 +1,14 @@
 //! `gate` gives one answer about a change: lint, recordings, and the cases that the change touches against the base.
 
 use std::fs;
+use std::path::Path;
 
 use crate::compare::{BY_SKILL, break_skill, git, repository};
 use crate::support::fixture::Ran;
 use crate::support::live::wait_until;
 use crate::support::stub::{ACTIVATES, Stub, signal};
 use nix::sys::signal::Signal;
+use skill_evals::store::trial_at;
 
 const ALLOWED: &str = "[lint]\nallow = [{ rule = \"no-positive\", reason = \"the agent activates nothing\" }]\n";
 
@@ -177,7 +179,12 @@ fn a_changed_description_compares_the_positive_cases_of_the_nearest_skills_too()
     fs::write(stub.root().join("skills/greedy/SKILL.md"), renamed).expect("a skill");
     compares(
         "1",
-        &["greedy (added), near (removed)", "the nearest skills are compared too\n", "\nto compare: far/yes"],
+        &[
+            "greedy (added), near (removed)",
+            "replay checks them from then on; a renamed skill is a removed and a new one\n",
+            "the nearest skills are compared too\n",
+            "\nto compare: far/yes",
+        ],
     );
 }
 
@@ -357,6 +364,74 @@ fn trials_of_the_base_are_kept_and_the_next_gate_starts_only_those_of_the_change
     let aa = stub.run(&["compare", "--aa", "--kept"]);
     assert!(aa.code == 4 && aa.stdout.contains("undecided: 3/3 → 3/3 passed"), "{}{}", aa.stdout, aa.stderr);
     assert!(aa.stdout.contains("  baseline   kept trials of 20"), "{}", aa.stdout);
+}
+
+/// Moves the start of a kept trial back by this number of days.
+fn age(folder: &Path, days: i64) {
+    let trial = trial_at(folder);
+    let mut meta = trial.meta().expect("facts");
+    let started: jiff::Timestamp = meta.started.parse().expect("a time");
+    meta.started = (started - jiff::SignedDuration::from_hours(24 * days)).to_string();
+    trial.write_meta(&meta).and_then(|()| trial.seal(1)).expect("a kept trial");
+}
+
+#[test]
+fn kept_trials_are_used_for_days_and_removed_by_age_and_size() {
+    let stub = recorded(1);
+    edit(&stub, "Be brief.");
+    assert_eq!(stub.run(&["gate"]).code, 0);
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.stdout.contains("up to 1 kept trial of the base need not run"), "{}{}", dry.stdout, dry.stderr);
+    for folder in kept(&stub) {
+        age(&folder, 8);
+    }
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(!dry.stdout.contains("need not run"), "{}", dry.stdout);
+    let starts = stub.starts().len();
+    assert_eq!((stub.run(&["gate"]).code, stub.starts().len()), (0, starts + 2), "too old to be used");
+    let (all, old) = (kept(&stub), 31);
+    assert_eq!(all.len(), 4);
+    age(&all[0], old);
+    assert_eq!(stub.run(&["gate", "--max-age-days", "0"]).code, 0);
+    assert!(!all[0].exists() && kept(&stub).len() == 5, "one is too old to be kept, two are new");
+    // Files of other tools count for the size.
+    let [first, ..] = &kept(&stub)[..] else { panic!("kept trials") };
+    age(first, 20);
+    let large = fs::File::create(first.join(".large")).expect("a file");
+    large.set_len(300 << 20).expect("a sparse file");
+    assert_eq!(stub.run(&["gate", "--max-age-days", "0"]).code, 0);
+    assert!(!first.exists() && kept(&stub).len() == 6, "the oldest gave its place to two new ones");
+}
+
+#[test]
+fn gates_at_the_same_time_answer_both_and_keep_the_trials_of_both() {
+    let stub = recorded(2);
+    edit(&stub, "Be brief.");
+    let gates = ["a", "b"].map(|id| stub.start(&["gate", "--run-id", id]));
+    for gate in gates {
+        let output = gate.wait_with_output().expect("an end");
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert!(
+        page(&stub).contains("## skill-evals: passed") && page(&stub).contains("to run it again: "),
+        "{}",
+        page(&stub)
+    );
+    assert_eq!(kept(&stub).iter().filter(|folder| trial_at(folder).meta().is_ok()).count(), 8);
+}
+
+#[test]
+fn an_agent_of_another_version_than_that_of_the_recordings_is_named() {
+    let stub = recorded(1);
+    edit(&stub, "Be brief.");
+    assert!(!stub.run(&["gate"]).stdout.contains("agent version changed"));
+    stub.body(&format!("{VERSION}{BY_SKILL}").replace("0.169.0", "0.170.0"));
+    let starts = stub.starts().len();
+    let ran = stub.run(&["gate"]);
+    let line =
+        "agent version changed: recordings are of codex 0.169.0, trials of codex 0.170.0; recordings stay as they are";
+    assert!(ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(stub.starts().len(), starts + 2, "no kept trial of another version is used");
 }
 
 #[test]

@@ -95,6 +95,34 @@ fn commands(stub: &Stub, above: &[&str]) -> BTreeSet<String> {
     found
 }
 
+/// Makes the repository one of git, with its skills and cases in a commit.
+fn commit(stub: &Stub) {
+    let first = [
+        &["init", "--quiet", "--initial-branch", "main"][..],
+        &["add", "skills", "evals"],
+        &["commit", "--quiet", "--message", "first"],
+    ];
+    for args in first {
+        let options = ["-c", "user.name=t", "-c", "user.email=t@localhost"];
+        let output = Command::new("git").args(options).args(args).current_dir(stub.root()).output();
+        assert!(output.is_ok_and(|output| output.status.success()), "{args:?}");
+    }
+}
+
+/// What a gate would do about no change and about a changed skill.
+fn gates(held: &mut Held) {
+    let stub = Stub::new(2, "");
+    commit(&stub);
+    let dry = ["gate", "main", "--dry-run", "--json"];
+    let unchanged = held.expect("gate-dry-run", &dry, &stub.run(&dry));
+    assert!(unchanged["comparison"].is_null() && unchanged["cases"] == json!([]), "{unchanged}");
+    let path = stub.root().join("skills/tidy/SKILL.md");
+    fs::write(&path, fs::read_to_string(&path).expect("a skill") + "\nBe brief.\n").expect("a skill");
+    let changed = held.expect("gate-dry-run", &dry, &stub.run(&dry));
+    assert_eq!(changed["changed"], json!([{"skill": "tidy", "edit": "body"}]), "{changed}");
+    assert_eq!(changed["comparison"]["cases"], json!(2), "{changed}");
+}
+
 /// What a judge leaves.
 fn judged(held: &mut Held) {
     let answers = [Says::Text(GOOD), Says::Text(BAD), Says::Text(GOOD)];
@@ -181,6 +209,7 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
     );
 
     judged(&mut held);
+    gates(&mut held);
 
     let files = fs::read_dir(schemas()).expect("the schemas").flatten();
     let files: BTreeSet<String> = files
@@ -206,14 +235,7 @@ fn documents_of_nothing_of_what_is_the_same_and_of_what_was_interrupted_follow_t
     );
     // Nothing to compare.
     let stub = Stub::new(2, r#"[ ! -e "$folder/slow" ] || [ "$prompt" = 'Prompt 0' ] || sleep 60"#);
-    let git = |args: &[&str]| {
-        let options = ["-c", "user.name=t", "-c", "user.email=t@localhost"];
-        let output = Command::new("git").args(options).args(args).current_dir(stub.root()).output();
-        assert!(output.is_ok_and(|output| output.status.success()), "{args:?}");
-    };
-    git(&["init", "--quiet", "--initial-branch", "main"]);
-    git(&["add", "skills", "evals"]);
-    git(&["commit", "--quiet", "--message", "first"]);
+    commit(&stub);
     let dry = ["compare", "main", "--dry-run", "--json"];
     let plan = held.expect("compare-dry-run", &dry, &stub.run(&dry));
     assert_eq!(

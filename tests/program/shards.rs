@@ -106,6 +106,22 @@ fn merged_shards_are_the_run_that_one_process_would_have_made() {
 }
 
 #[test]
+fn shards_of_different_versions_of_the_agent_are_merged_with_a_warning() {
+    let version = |version: &str| {
+        let meta = format!(r#"{{"type":"session_meta","payload":{{"cli_version":"{version}"}}}}"#);
+        format!("printf '%s\\n' '{meta}' >> \"$CODEX_HOME/sessions/rollout-1.jsonl\"\n{ANSWER}")
+    };
+    let stub = Stub::new(6, &version("1.0.0"));
+    let run = |shard| stub.run(&["run", "--run-id", "r", "--shard", shard]);
+    run("1/2");
+    stub.body(&version("1.1.0"));
+    run("2/2");
+    let merged = stub.run(&["merge", "r", "--into", "r"]);
+    let warning = "warning: the shards ran different versions of an agent: codex 1.0.0, 1.1.0\n";
+    assert!(merged.code == 0 && merged.stderr.contains(warning), "{}{}", merged.stdout, merged.stderr);
+}
+
+#[test]
 fn a_merge_is_made_again_with_what_the_shards_have_then() {
     let stub = mixed();
     run_shards(&stub, "r", 3, &[]);

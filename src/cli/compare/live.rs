@@ -176,7 +176,7 @@ fn unchanged(
 ) -> CliResultOf<LiveOutcome> {
     if request.start.dry_run && request.json {
         let nothing = estimate::estimate(&[], &BTreeMap::new(), run.settings.max_cost_usd);
-        return print_plan(pairing, sides.plan, None, &request.rule, &nothing).map(LiveOutcome::Exit);
+        return print_plan(request, pairing, sides.plan, None, (&nothing, 0)).map(LiveOutcome::Exit);
     }
     let compared = compared::unchanged((sides.baseline.label, sides.candidate.label), request.rule);
     let nothing_ran = LiveComparison { compared, folder: None, ended_early: None, took: ComparedRun::default() };
@@ -310,8 +310,9 @@ fn dry_run(
         }
     }
     let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);
+    let kept = kept::foreseen(run, pairing.cases.iter().map(|case| &case.baseline));
     if request.json {
-        return print_plan(pairing, plan, Some(design), rule, &estimate);
+        return print_plan(request, pairing, plan, Some((design, rule)), (&estimate, kept));
     }
     let mut out = text_stdout();
     writeln!(
@@ -328,6 +329,10 @@ fn dry_run(
     for (case, why) in &pairing.left_out {
         writeln!(out, "{case} is left out: {why}")?;
     }
+    if kept > 0 {
+        let trials = diagnostics::counted(kept, "kept trial");
+        writeln!(out, "of these, up to {trials} of the base need not run, if the agent and its setup are the same")?;
+    }
     writeln!(out, "the first look:")?;
     out.write_all(words::render(&estimate).as_bytes())?;
     out.write_all(words::of_trials(&estimate, design.pairs * 2).as_bytes())?;
@@ -343,18 +348,24 @@ fn promises(chosen: ComparePlan, design: &PairDesign, rule: &Rule) -> Vec<PlanPr
 
 /// Prints what would run as one document. `design` is `None` if both sides are the same, so that nothing runs.
 fn print_plan(
+    request: &LiveRequest<'_>,
     pairing: &Pairing,
     plan: ComparePlan,
-    design: Option<&PairDesign>,
-    rule: &Rule,
-    first_pass: &Estimate,
+    design: Option<(&PairDesign, &Rule)>,
+    (first_pass, kept): (&Estimate, usize),
 ) -> CliResult {
-    let most = design.map_or(0, |design| design.pairs * 2);
-    let plans = design.map(|design| promises(plan, design, rule)).unwrap_or_default();
+    let most = design.map_or(0, |(design, _)| design.pairs * 2);
+    let rule = design.map_or(&request.rule, |(_, rule)| rule);
+    let plans = design.map(|(design, rule)| promises(plan, design, rule)).unwrap_or_default();
     let plan = serde_json::json!({"unchanged": design.is_none(), "cases": pairing.cases.len(), "plan": plan,
         "max_trials": most, "rule": rule, "detectable_drop": plans.first().and_then(|promise| promise.detectable_drop),
         "power": power::USUAL_POWER, "plans": plans, "first_pass": first_pass,
-        "all_trials": first_pass.of_trials(most), "left_out": pairing.left_out});
-    super::print_json(&mut stdout(), &plan)?;
+        "all_trials": first_pass.of_trials(most), "left_out": pairing.left_out,
+        "kept_trials": kept});
+    let document = request.within.clone().map(|mut within| {
+        within["comparison"] = plan.clone();
+        within
+    });
+    super::print_json(&mut stdout(), &document.unwrap_or(plan))?;
     Ok(Exit::Clean)
 }

@@ -13,6 +13,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
+use serde_json::Value;
+
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 
 use super::color::paint;
@@ -144,6 +146,8 @@ pub struct LiveRequest<'a> {
     pub remedy: &'static str,
     pub says_more: bool,
     pub json: bool,
+    /// The document of a dry run in which the plan is a part.
+    pub within: Option<Value>,
 }
 
 pub fn compare(args: &CompareArgs) -> CliResult {
@@ -188,6 +192,7 @@ impl CompareArgs {
             remedy: "raise --max-trials, which counts both trials of a pair, or choose other results",
             says_more: self.says_more(),
             json: self.json,
+            within: None,
         }
     }
 

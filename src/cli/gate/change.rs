@@ -1,5 +1,6 @@
 //! What a change is, and what it touches.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::cli::CliResultOf;
@@ -26,7 +27,8 @@ pub(super) fn base(repository: &Repository, reference: Option<&str>) -> CliResul
         (git::merge_base(root, &branch)?, branch)
     };
     let short = commit.get(..12).unwrap_or(&commit);
-    let label = format!("{name} ({short})");
+    // CI names the base by its commit.
+    let label = if name == commit { short.to_owned() } else { format!("{name} ({short})") };
     Ok((commit, label))
 }
 
@@ -58,6 +60,7 @@ pub(super) fn found(
         others,
         problems: Vec::new(),
         replayed: Summary::new(Vec::new(), 1.0),
+        recorded_versions: BTreeSet::new(),
         needs_recordings: false,
         compared: None,
         run: None,

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use serde_json::Value;
 
 use super::compare::{self, LiveOutcome, LiveRequest};
 use super::export::IN_PLACE;
 use super::report::write_run;
 use super::select::{ShardArgs, TagArgs};
 use super::start::{self, StartArgs};
-use super::{CliResult, CliResultOf, lint as lint_command, select};
+use super::{CliResult, CliResultOf, lint as lint_command, print_json, select};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::github::add_to_page;
@@ -59,7 +60,7 @@ Exit codes:
        --fail-on in the comparison
   2    could not run
   3    not measured: a case was not measured on both sides, the comparison ended
-       early, or a required recording is missing or stale
+       early, a shard is missing, or a required recording is missing or stale
   4    undecided: with `--plan until-decided`, the trials do not tell
   130  interrupted";
 
@@ -89,6 +90,9 @@ pub struct GateArgs {
     /// Print the comment, gate.md, instead of the answer
     #[arg(long, group = IN_PLACE, conflicts_with = "dry_run")]
     markdown: bool,
+    /// With --dry-run: print one JSON document
+    #[arg(long, group = IN_PLACE, requires = "dry_run")]
+    json: bool,
     #[command(flatten)]
     shard: ShardArgs,
     /// Answer by the shards of a gate, which `--shard` ran: the run id of all, or directories
@@ -131,22 +135,20 @@ pub fn gate(mut args: GateArgs) -> CliResult {
         catalog.cases_of(skill).filter(|found| found.id == id).all(|found| settings.selection.wants_tags(found))
     });
     if args.start.dry_run {
-        write!(text_stdout(), "{}", report::changes(&results, &cases))?;
-        if cases.is_empty() {
-            return Ok(Exit::Clean);
-        }
-        let outcome = args.run_comparison(&asked, &commit, &results.base, cases)?;
-        return Ok(if let LiveOutcome::Exit(exit) = outcome { exit } else { Exit::Clean });
+        return args.dry_run(&asked, &commit, &results, cases);
     }
     results.problems = lint_errors(&repository, &settings, &catalog);
     results.needs_recordings = settings.needs_recordings();
     results.replayed = replay(repository, settings, catalog)?;
+    let recordings = store::trials_below(&root.join(store::RECORDINGS)).into_iter();
+    let metas = recordings.filter_map(|recording| recording.meta().ok());
+    results.recorded_versions = metas.filter_map(|meta| meta.agent.name_and_version()).collect();
     let mut folder = None;
     // What fails for free is not paid for.
     let fails_for_free = results.answer() == GateAnswer::Failed;
     if !cases.is_empty() && !fails_for_free {
         let compared = if args.merge.is_empty() {
-            args.run_comparison(&asked, &commit, &results.base, cases)?
+            args.run_comparison(&asked, &commit, &results.base, cases, None)?
         } else {
             args.merge_comparison(&asked, &commit, cases)?
         };
@@ -246,12 +248,27 @@ impl GateArgs {
         asked
     }
 
+    /// Says what changed, what would run, and what that finds and costs.
+    fn dry_run(&self, asked: &GateSettings, commit: &str, results: &GateResults, cases: Vec<String>) -> CliResult {
+        let document = self.json.then(|| results.change(commit, &cases));
+        if document.is_none() {
+            write!(text_stdout(), "{}", report::changes(results, &cases))?;
+        }
+        if cases.is_empty() {
+            document.map(|document| print_json(&mut stdout(), &document)).transpose()?;
+            return Ok(Exit::Clean);
+        }
+        let outcome = self.run_comparison(asked, commit, &results.base, cases, document)?;
+        Ok(if let LiveOutcome::Exit(exit) = outcome { exit } else { Exit::Clean })
+    }
+
     fn run_comparison(
         &self,
         asked: &GateSettings,
         commit: &str,
         base: &str,
         cases: Vec<String>,
+        within: Option<Value>,
     ) -> CliResultOf<LiveOutcome> {
         let mut rule = Rule { margin: Some(MARGIN), ..Rule::default() };
         if let Some(shard) = self.shard.shard {
@@ -274,7 +291,8 @@ impl GateArgs {
             remedy: "raise --max-trials, which counts both trials of a pair, choose another --plan, or fail on other results \
                      with --fail-on",
             says_more: !self.start.quiet,
-            json: false,
+            json: within.is_some(),
+            within,
         })
     }
 
