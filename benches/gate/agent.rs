@@ -21,6 +21,9 @@ pub const DRAWS: &str = "draws";
 /// In place of a seed: every case passes.
 pub const PERFECT: &str = "perfect";
 
+/// The version that it reports.
+const VERSION: &str = "0.169.0";
+
 /// How often a skill is activated although no description claims the task, and how often the own skill is if a neighbor
 /// claims it too.
 const UNCLAIMED: f64 = 0.1;
@@ -56,7 +59,7 @@ pub fn rates(skill: &str, id: &str) -> (f64, f64) {
 /// Answers once, as `codex exec` with these arguments.
 pub fn run(state: &Path, args: &[String]) {
     if args.iter().any(|arg| arg == "--version") {
-        println!("codex-cli 0.169.0");
+        println!("codex-cli {VERSION}");
         return;
     }
     let prompt = args.last().expect("a prompt");
@@ -158,6 +161,8 @@ impl Session {
         list.push_str("</skills_instructions>");
         let file = fs::File::create(folder.join("rollout-1.jsonl")).expect("a session");
         let mut session = Self { file, commands: 0, used: (0, 0, 0) };
+        // Trials of an agent that does not say its version are not kept.
+        session.keep("session_meta", &json!({"cli_version": VERSION}));
         session.keep("response_item", &json!({"type": "message", "role": "developer", "content": [{"text": list}]}));
         say(&json!({"type": "thread.started", "thread_id": "1"}));
         say(&json!({"type": "turn.started"}));

@@ -76,6 +76,7 @@ impl Checkout {
         fs::write(state.join(SEED), seed).expect("a seed");
         let _ = fs::remove_dir_all(state.join(DRAWS));
         fs::create_dir(state.join(DRAWS)).expect("a directory");
+        let id = &format!("base-{id}");
         let ran = self.program(&["gate", "--plan", plan, "--quiet", "--run-id", id]);
         let run = self.root().join("artifacts/skill-evals").join(id);
         let comparison =
