@@ -106,6 +106,8 @@ enum Command {
     Show(show::ShowArgs),
     /// Write runs as one HTML file: results, sessions, evidence of checks
     Report(report::ReportArgs),
+    /// Write runs in the formats of other tools
+    Export(export::ExportCommandArgs),
     /// Grade stored trials again, without an agent
     Grade(grade::GradeArgs),
     /// Check whether evals can run here, and how to fix it. Calls no model
@@ -169,6 +171,7 @@ pub fn main() -> ExitCode {
         Command::Merge(args) => merge::merge(&args),
         Command::Summary(args) => summary::summary(&args),
         Command::Report(args) => report::report(&args),
+        Command::Export(args) => export::export(&args),
         Command::Grade(args) => grade::grade(&args),
         Command::Show(args) => show::show(&args),
         Command::Doctor(args) => doctor::doctor(&args),

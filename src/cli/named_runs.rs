@@ -28,6 +28,13 @@ pub fn open_all(root: &Path, names: &[String]) -> CliResultOf<Vec<RunFolder>> {
     Ok(runs)
 }
 
+/// The same, or the latest run if none is named. Refuses runs that share trials.
+pub fn open_all_or_latest(root: &Path, names: &[String]) -> CliResultOf<Vec<RunFolder>> {
+    let runs = if names.is_empty() { vec![latest(root)?] } else { open_all(root, names)? };
+    check_distinct(runs.iter())?;
+    Ok(runs)
+}
+
 /// The run with this id, or its shards if only they are here.
 pub fn open_id(root: &Path, id: &str) -> CliResultOf<Vec<RunFolder>> {
     RunFolder::open(root, id).map(|run| vec![run]).or_else(|unknown| match RunFolder::shards(root, id) {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::export::ExportArgs;
+use super::export::args::ExportArgs;
 use super::{CliResult, CliResultOf, RepositoryArgs, named_runs};
 use crate::cli::color::paint;
 use crate::cli::exit_code::{self, Exit};
@@ -46,19 +46,8 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     }
     let root = args.repository.open()?.root;
     let settings = load::read(&root)?;
-    let mut summary = Summary::new(Vec::new(), settings.repetition.threshold());
-    summary.isolation_wanted = settings.isolation.kind;
-    let names = if args.what.is_empty() { vec![named_runs::latest(&root)?.id().to_owned()] } else { args.what.clone() };
-    let runs = named_runs::open_all(&root, &names)?;
-    named_runs::check_distinct(runs.iter())?;
-    let mut unreadable = Vec::new();
-    for run in &runs {
-        summary.runs.push(run.id().to_owned());
-        unreadable.extend(add_run(&mut summary, run, &settings.prices)?);
-    }
-    if summary.total.ended() == 0 && unreadable.is_empty() {
-        return Err(super::no_trials(&names.join(", "), &runs).into());
-    }
+    let runs = named_runs::open_all_or_latest(&root, &args.what)?;
+    let (summary, unreadable) = of_runs(&runs, &settings)?;
     if args.write {
         let [run] = runs.as_slice() else { return Err("--write needs exactly one run, by its id".into()) };
         run.write_summary(&summary, &markdown::summary(&summary))?;
@@ -85,6 +74,22 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     }
     let exit = Exit::of_summary(&summary);
     Ok(if unreadable.is_empty() { exit } else { exit.worse(Exit::Infrastructure) })
+}
+
+/// The summary of stored runs, or of parts of them, and the errors of trials that cannot be read. Fails without trials.
+pub fn of_runs(runs: &[RunFolder], settings: &Settings) -> CliResultOf<(Summary, Vec<StoreError>)> {
+    let mut summary = Summary::new(Vec::new(), settings.repetition.threshold());
+    summary.isolation_wanted = settings.isolation.kind;
+    let mut unreadable = Vec::new();
+    for run in runs {
+        summary.runs.push(run.id().to_owned());
+        unreadable.extend(add_run(&mut summary, run, &settings.prices)?);
+    }
+    if summary.total.ended() == 0 && unreadable.is_empty() {
+        let names: Vec<&str> = runs.iter().map(RunFolder::id).collect();
+        return Err(super::no_trials(&names.join(", "), runs).into());
+    }
+    Ok((summary, unreadable))
 }
 
 /// The summary of a stored run.

@@ -96,6 +96,8 @@ pub enum ToolDisplay {
 pub struct Profile {
     /// Its name in messages.
     pub name: &'static str,
+    /// The provider of its models, by OpenTelemetry's name.
+    pub provider: &'static str,
     /// Its default program, found in the PATH.
     pub program: &'static str,
     /// How to get the program, for the end of a message.

@@ -3,7 +3,7 @@
 
 use crate::decide::CaseChange;
 use crate::report::compared;
-use crate::report::export::{ChangeLocations, Export, ExportTarget, FileLine, Results};
+use crate::report::export::{ChangeLocations, Export, ExportKind, FileLine, Results};
 use crate::report::paint::Paint;
 use crate::report::rate::fraction;
 use crate::report::{markdown, table};
@@ -18,8 +18,7 @@ use crate::trial::outcome::Verdict;
 pub static EXPORT: Export = Export {
     name: "github",
     about: "In GitHub Actions: annotate each case that did not pass, and add the summary to the job",
-    target: ExportTarget::Job { page: markdown::summary },
-    render: |results| Ok(annotations(results)),
+    kind: ExportKind::Job { render: |results| Ok(annotations(results)), page: markdown::summary },
 };
 
 /// How GitHub shows an annotation.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-use crate::report::export::{Export, ExportTarget};
+use crate::report::export::{Export, ExportKind};
 use crate::report::paint::Paint;
 use crate::report::table::{self, reason, why};
 use crate::report::trial::scripted;
@@ -22,8 +22,7 @@ use crate::trial::run_record::FailedCheck;
 pub static EXPORT: Export = Export {
     name: "junit",
     about: "Write the results as JUnit XML to this file",
-    target: ExportTarget::File,
-    render: |results| junit(results.summary).map_err(|error| error.to_string()),
+    kind: ExportKind::File(|results| junit(results.summary).map_err(|error| error.to_string())),
 };
 
 /// The summary as a document.

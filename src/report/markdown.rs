@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::report::export::{Export, ExportTarget};
+use crate::report::export::{Export, ExportKind};
 use crate::report::paint::Paint;
 use crate::report::{compared, rate, table, trial, triggering};
 use crate::results::compared::ComparisonResults;
@@ -15,8 +15,7 @@ use crate::trial::outcome::Verdict;
 pub static EXPORT: Export = Export {
     name: "markdown",
     about: "Print the results as Markdown",
-    target: ExportTarget::Output,
-    render: |results| Ok(summary(results.summary)),
+    kind: ExportKind::Output(|results| Ok(summary(results.summary))),
 };
 
 /// A comparison as part of a page: its result, then the figures as code.

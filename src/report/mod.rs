@@ -33,4 +33,14 @@ pub mod verification;
 
 /// The formats in which the results of a run can be written.
 #[cfg(feature = "program")]
-pub static EXPORTS: [&export::Export; 4] = [&junit::EXPORT, &markdown::EXPORT, &json::EXPORT, &github::EXPORT];
+pub static EXPORTS: [&export::Export; 9] = [
+    &junit::EXPORT,
+    &markdown::EXPORT,
+    &json::EXPORT,
+    &github::EXPORT,
+    &export::csv::EXPORT,
+    &export::skill_creator::EXPORT,
+    &export::promptfoo::EXPORT,
+    &export::atif::EXPORT,
+    &export::otlp::EXPORT,
+];

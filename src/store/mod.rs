@@ -126,6 +126,9 @@ pub enum StoreError {
         /// The process, if known.
         who: String,
     },
+    /// The directory to make has files.
+    #[error("{0}: the directory is not empty; name another, or remove it")]
+    NotEmpty(PathBuf),
     /// The id of a new run is that of an old one.
     #[error("the run `{0}` exists; --resume resumes it, another --run-id starts a new one")]
     Exists(String),
@@ -165,6 +168,33 @@ pub fn write_out(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()
         return Ok(fs::OpenOptions::new().write(true).open(&place).and_then(|mut file| write(&mut file)).at(path)?);
     }
     write_with(&place, write)
+}
+
+/// Makes a new directory that a user named, in one step: `fill` writes into one next to it, which is then renamed.
+pub fn write_folder<E: From<StoreError>>(path: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
+    check_new_folder(path)?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let made = || -> Result<_, StoreError> {
+        fs::create_dir_all(parent).at(parent)?;
+        let usual = fs::Permissions::from_mode(0o777);
+        Ok(tempfile::Builder::new().prefix(".new-").permissions(usual).tempdir_in(parent).at(parent)?)
+    };
+    let folder = made()?;
+    fill(folder.path())?;
+    fs::rename(folder.path(), path).at(path).map_err(StoreError::from)?;
+    // It has no longer the name under which it would be removed.
+    let _ = folder.keep();
+    Ok(())
+}
+
+/// Checks that [`write_folder`] can make this directory: nothing or an empty directory is there.
+pub fn check_new_folder(path: &Path) -> Result<(), StoreError> {
+    match fs::read_dir(path).map(|mut entries| entries.next().is_none()) {
+        Ok(true) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Ok(false) => Err(StoreError::NotEmpty(path.to_path_buf())),
+        Err(error) => Ok(Err(error).at(path)?),
+    }
 }
 
 /// The path of a file that a user named, behind links.

@@ -8,6 +8,7 @@ mod diagnose;
 mod display;
 mod doctor;
 mod english;
+mod export;
 mod faults;
 mod first_hour;
 mod foreign;

@@ -4,6 +4,7 @@ use crate::profile::{AgentKind, AgentTools, Delivery, Profile, RefusalPhrases, T
 
 pub const PROFILE: Profile = Profile {
     name: "Claude Code",
+    provider: "anthropic",
     program: "claude",
     how_to_get: "get it with `npm install -g @anthropic-ai/claude-code`, or name it in evals/evals.toml under \
                  [agents.claude-cli] and [agents.claude-sdk]",

@@ -4,6 +4,7 @@ use crate::profile::{AgentKind, AgentTools, Delivery, Profile, RefusalPhrases, T
 
 pub const PROFILE: Profile = Profile {
     name: "codex",
+    provider: "openai",
     program: "codex",
     how_to_get: "get it with `npm install -g @openai/codex`, or name it in evals/evals.toml under [agents.codex]",
     modes: &[

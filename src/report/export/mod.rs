@@ -1,8 +1,21 @@
 //! Exports: the formats in which the results of a run are written for people or programs.
 
+#[cfg(feature = "program")]
+pub mod atif;
+#[cfg(feature = "program")]
+pub mod csv;
+#[cfg(feature = "program")]
+pub mod otlp;
+#[cfg(feature = "program")]
+pub mod promptfoo;
+#[cfg(feature = "program")]
+pub mod skill_creator;
+pub mod trials;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::report::export::trials::{TrialPlan, TrialWriter};
 use crate::results::summary::Summary;
 
 /// A file, relative to the git repository, and a line from 1: CI servers know files so.
@@ -46,28 +59,47 @@ pub struct Results<'a> {
     pub locations: &'a dyn Fn() -> ChangeLocations,
 }
 
-/// A format. Its name is the option that chooses it.
+/// A format. Its name is the option that chooses it, and the value of `export --to`.
 #[derive(Debug)]
 pub struct Export {
     /// The name, kebab-case.
     pub name: &'static str,
     /// The help of the option.
     pub about: &'static str,
-    pub target: ExportTarget,
-    /// Makes the text, or says why the results cannot be written.
-    pub render: fn(&Results<'_>) -> Result<String, String>,
+    pub kind: ExportKind,
 }
 
-/// Where the text of an export goes.
+/// Makes the text of an export from the figures alone, or says why the results cannot be written.
+pub type RenderResults = fn(&Results<'_>) -> Result<String, String>;
+
+/// Starts an export that is written trial by trial, with the sessions.
+pub type StartTrials = fn(&TrialPlan) -> Box<dyn TrialWriter>;
+
+/// How an export is made, and where it goes.
 #[derive(Clone, Copy, Debug)]
-pub enum ExportTarget {
+pub enum ExportKind {
     /// To the file that the option names.
-    File,
+    File(RenderResults),
     /// To standard output, instead of the table.
-    Output,
+    Output(RenderResults),
     /// To standard output for the CI server, with a Markdown page if the server shows one.
     Job {
+        render: RenderResults,
         /// Makes the page.
         page: fn(&Summary) -> String,
     },
+    /// To one file, by `export --to` alone.
+    Trials(StartTrials),
+    /// To a new directory, by `export --to` alone.
+    TrialFolder(StartTrials),
+}
+
+impl Export {
+    /// Makes the text of an export that needs the figures alone.
+    pub fn render(&self) -> Option<RenderResults> {
+        match self.kind {
+            ExportKind::File(render) | ExportKind::Output(render) | ExportKind::Job { render, .. } => Some(render),
+            ExportKind::Trials(_) | ExportKind::TrialFolder(_) => None,
+        }
+    }
 }
