@@ -128,11 +128,6 @@ impl Filters {
         let matches = |filter: &String| if self.exact { name == *filter } else { name.contains(filter.as_str()) };
         self.wanted.iter().any(matches)
     }
-
-    /// The filters in the form of test names.
-    pub fn wanted(&self) -> &[String] {
-        &self.wanted
-    }
 }
 
 /// A filter in the form of test names: `xlsx/verify-it` finds `xlsx::verify_it::codex`.
