@@ -1,6 +1,7 @@
 //! Case files of other programs: read where they are, as they are, and never less of them than they have.
 
 use serde_json::Value;
+use skill_evals::trial::input_file::InputContent;
 
 use crate::support::fixture::Fixture;
 use crate::support::harness::harness;
@@ -220,6 +221,34 @@ fn a_broken_file_is_no_panic_and_never_has_fewer_cases_than_it_has() {
             let is_told = if said.is_empty() { !line.contains(" | ") } else { line.contains(said) };
             assert!(is_told, "{text}: {said:?} is not in {line}");
         }
+    }
+}
+
+#[test]
+fn files_of_a_case_are_named_from_its_file_its_skill_or_the_repository() {
+    let eval = |files: &str| format!(r#"{{ "evals": [ {{ "prompt": "Do it", "files": {files} }} ] }}"#);
+    for (files, said) in [
+        (r#"["files/a.csv"]"#, "files/a.csv skills/tidy/evals/files/a.csv"),
+        (r#"["./evals/files/a.csv"]"#, "evals/files/a.csv skills/tidy/evals/files/a.csv"),
+        (r#"["data/b.csv"]"#, "data/b.csv data/b.csv"),
+        (r#"[{ "path": "c.txt", "content": "c" }]"#, "c.txt text"),
+        (r#"["gone.csv"]"#, "[missing-fixture] the file skills/tidy/evals/gone.csv does not exist"),
+        (r#"["../../../b.csv"]"#, "[bad-path] `../../../b.csv` leaves its directory with `..`"),
+        ("[5]", "[value-type] an element of `files` is a number; expected a path"),
+    ] {
+        let fixture = tidy("skills/tidy/evals/evals.json", &eval(files));
+        let fixture = fixture.file("skills/tidy/evals/files/a.csv", "a").file("data/b.csv", "b");
+        let catalog = fixture.catalog();
+        let case = catalog.cases_of("tidy").next().expect("a case");
+        let found = match case.case() {
+            Ok(case) if case.files[0].path.as_path().ends_with("gone.csv") => fixture.lines(),
+            Ok(case) => match &case.files[0].content {
+                InputContent::Text(_) => format!("{} text", case.files[0].path),
+                InputContent::Source(source) => format!("{} {source}", case.files[0].path),
+            },
+            Err(problems) => problems[0].to_string(),
+        };
+        assert!(found.contains(said), "{files}: {found}");
     }
 }
 

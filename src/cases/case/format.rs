@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use crate::cases::case::FoundCase;
 use crate::cases::layout::Layout;
-use crate::cases::repo_files::RepoFiles;
+use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::skill::slug;
 use crate::text::diagnostic::{Diagnostic, SourceLocation};
 use crate::text::name::LONGEST_ID;
+use crate::text::relative_path::RelativePath;
 
 /// A format of cases.
 #[derive(Debug)]
@@ -60,6 +61,15 @@ impl ForeignFile<'_> {
             format!("{stem}-{name}").chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' }).collect();
         let id = id.trim_start_matches('-');
         id[..id.floor_char_boundary(LONGEST_ID)].to_owned()
+    }
+
+    /// The file that is named `path` in this file: relative to its own directory, to one above that, or to the root. Programs
+    /// differ in that.
+    pub fn named_file(&self, path: &RelativePath) -> RelativePath {
+        let folders = self.path.ancestors().skip(1);
+        let mut found = folders.map(|folder| path.clone().under(folder));
+        let exists = |path: &RelativePath| matches!(self.tree.kind(path.as_path()), FileKind::File | FileKind::Folder);
+        found.find(exists).unwrap_or_else(|| path.clone().under(self.path.parent().unwrap_or(self.path)))
     }
 
     /// The slug of the skill with this name, which may begin with the name of a plugin.

@@ -6,7 +6,9 @@ use super::{Document, Entry, PROMPTS, SKILL, Unsupported, assertions, skill_name
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::fields::CaseDraft;
 use crate::cases::case::{Case, CaseFormat, ForeignFile, FoundCase, ReadCase};
-use crate::text::diagnostic::SourceLocation;
+use crate::text::diagnostic::{Code, SourceLocation, shorten};
+use crate::text::relative_path::RelativePath;
+use crate::trial::input_file::{InputContent, InputFile};
 
 /// The key of whether the skill should trigger, or of the skill that should.
 const SHOULD_TRIGGER: &str = "should_trigger";
@@ -54,8 +56,13 @@ impl EntryReader<'_> {
         let problems = std::mem::take(&mut self.document.problems);
         let skill = self.file.skill_slug(&expected.skill);
         let mut draft = CaseDraft::new(&skill, id.clone(), origin.clone());
-        draft.case =
-            Case { prompt: case.prompt, assertions: case.assertions, unsupported: case.unsupported, ..draft.case };
+        draft.case = Case {
+            prompt: case.prompt,
+            files: case.files,
+            assertions: case.assertions,
+            unsupported: case.unsupported,
+            ..draft.case
+        };
         draft.should_trigger(expected.should_trigger);
         let read = if problems.is_empty() { Ok(draft.finish()) } else { Err(problems) };
         FoundCase::new(id, skill, self.file.path, origin.line, ReadCase { format: self.format, case: read, places })
@@ -84,6 +91,7 @@ impl EntryReader<'_> {
             case.prompt = prompt.to_owned();
         }
         places.extend(node.get(key).map(|prompt| ("prompt", self.document.place(prompt.range.clone()))));
+        places.extend(node.get(FILES).map(|files| (FILES, self.document.place(files.range.clone()))));
         assertions::read(&mut self.document, node, case);
         if let Some(first) = case.assertions.first() {
             // TODO(chk): judged.
@@ -98,8 +106,27 @@ impl EntryReader<'_> {
     }
 
     fn files(&mut self, node: &Node, case: &mut Case) {
-        if let Some(first) = self.document.list(node, FILES).and_then(<[Node]>::first) {
-            self.not_done(case, "`files`", first);
+        for file in self.document.list(node, FILES).unwrap_or_default() {
+            let path = if file.is_map() { self.document.required_text(file, "path") } else { file.text() };
+            let Some(path) = path else {
+                if !file.is_map() {
+                    self.document.wrong_type(&format!("an element of `{FILES}`"), "a path", file);
+                }
+                continue;
+            };
+            match RelativePath::parse(path.strip_prefix("./").unwrap_or(path)) {
+                Ok(path) => {
+                    let content = match self.document.text(file, "content") {
+                        Some(text) => InputContent::Text(text.to_owned()),
+                        None => InputContent::Source(self.file.named_file(&path)),
+                    };
+                    case.files.push(InputFile { path, content });
+                }
+                Err(why) => {
+                    let message = format!("`{}` {why}", shorten(path));
+                    self.document.problem(Code::BadPath, file.range.clone(), message);
+                }
+            }
         }
     }
 
