@@ -1,6 +1,7 @@
 //! `skill-evals list`.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
 
 use clap::Args;
 
@@ -9,8 +10,12 @@ use super::{CliResult, RepositoryArgs, file_problems, print_list, problem_line};
 use crate::cli::exit_code::Exit;
 use crate::cli::next::after_built_in;
 use crate::cli::output::{stderr, text_stdout};
+use skill_evals::cases::case::FoundCase;
+use skill_evals::cases::catalog::{Catalog, EVALS};
+use skill_evals::cases::repository::Repository;
+use skill_evals::cases::skill_material::has_cases;
 use skill_evals::cases::test_case::TestCase;
-use skill_evals::report::listing;
+use skill_evals::report::{coverage, listing};
 use skill_evals::run::plan;
 use skill_evals::settings::Settings;
 use skill_evals::store;
@@ -29,11 +34,35 @@ pub struct ListArgs {
     mode: Vec<String>,
     #[command(flatten)]
     shard: ShardArgs,
+    /// Count the checks of each file: those that are run, judged and unsupported
+    #[arg(long)]
+    coverage: bool,
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     repository: RepositoryArgs,
+}
+
+fn print_coverage(args: &ListArgs, repository: &Repository, catalog: &Catalog, planned: &[TestCase]) -> CliResult {
+    // A case that runs in several modes counts once.
+    let mut cases: Vec<&Arc<FoundCase>> = planned.iter().map(|planned| &planned.found).collect();
+    cases.sort_by_key(|found| Arc::as_ptr(found));
+    cases.dedup_by_key(|found| Arc::as_ptr(found));
+    let files = coverage::coverage(cases);
+    if args.json {
+        print_list("files", &files)?;
+        return Ok(Exit::Clean);
+    }
+    let mut out = text_stdout();
+    out.write_all(coverage::render(&files).as_bytes())?;
+    for found in &catalog.skills {
+        let folder = &found.skill().folder;
+        if has_cases(&repository.root.join(folder)) {
+            writeln!(out, "agents do not get {}: it holds cases", folder.join(EVALS).display())?;
+        }
+    }
+    Ok(Exit::Clean)
 }
 
 pub fn list(args: &ListArgs) -> CliResult {
@@ -56,6 +85,9 @@ pub fn list(args: &ListArgs) -> CliResult {
         }
     }
     let planned: Vec<TestCase> = plan.entries.into_iter().map(|entry| entry.planned).collect();
+    if args.coverage {
+        return print_coverage(args, &repository, &catalog, &planned);
+    }
     let mut listed = listing::listed(&planned, &catalog, &repository, &settings);
     for (recording, problem) in store::damaged_recordings(&repository.root) {
         let Some(id) = recording.id() else { continue };

@@ -2,6 +2,7 @@
 
 pub mod compared;
 pub mod comparison;
+pub mod coverage;
 pub mod diagnosis;
 pub mod diagnostics;
 pub mod estimate;

@@ -2,7 +2,11 @@
 
 use std::path::Path;
 
+use proptest::prelude::*;
 use skill_evals::cases::case::document::{Document, Node, NodeValue, Syntax};
+use skill_evals::cases::case::{ForeignFile, foreign_formats};
+
+use crate::parsers::Nothing;
 
 fn yaml(text: &str) -> Result<Node, String> {
     read(text, Syntax::Yaml)
@@ -102,4 +106,84 @@ fn what_is_no_single_yaml_value_says_where() {
         assert!(found.contains(problem), "{found}\n{problem}");
     }
     yaml(&many(4)).expect("a few aliases");
+}
+
+/// Pieces of case files, so that arbitrary bytes get deep into their readers.
+const PIECES: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    ",",
+    "\n",
+    "\n  ",
+    "- ",
+    "&a ",
+    "*a",
+    "<<: ",
+    "? ",
+    "\"",
+    "|\n",
+    "\u{feff}",
+    "\0",
+    "é",
+    "null",
+    "true",
+    "5",
+    "\"evals\"",
+    "\"prompt\"",
+    "\"query\"",
+    "\"should_trigger\"",
+    "\"expectations\"",
+    "\"files\"",
+    "\"a\"",
+    "\"../b\"",
+    "{\"prompt\":\"a\"}",
+    "{\"query\":\"a\",\"should_trigger\":true}",
+    "{\"evals\":[",
+    "]}",
+];
+
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        6 => prop::sample::select(PIECES).prop_map(|piece| piece.as_bytes().to_vec()),
+        1 => any::<Vec<u8>>(),
+    ];
+    prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_are_a_document_or_say_why_not(bytes in bytes()) {
+        for syntax in [Syntax::Json, Syntax::Yaml] {
+            let mut file = Document::new(Path::new("a"), &bytes, syntax);
+            let root = file.root();
+            prop_assert!(root.is_some() == file.problems.is_empty());
+        }
+    }
+
+    #[test]
+    fn any_bytes_in_a_foreign_file_are_cases_or_say_why_not(bytes in bytes()) {
+        let read = |is_certain| {
+            foreign_formats().find_map(|(_, files)| {
+                let path = Path::new("evals/evals.json");
+                let file = ForeignFile { path, is_certain, skill: Some("a"), skills: &["a"], tree: &Nothing };
+                (files.parse)(&file, &bytes)
+            })
+        };
+        if let Some(cases) = read(true) {
+            prop_assert!(!cases.cases.is_empty() || !cases.problems.is_empty(), "a file of cases has cases or says why not");
+            // As many as the list has, whatever is in them.
+            let counted = serde_json::from_slice::<serde_json::Value>(&bytes).ok().and_then(|value| match value {
+                serde_json::Value::Array(list) => Some(list.len()),
+                serde_json::Value::Object(map) => Some(map.get("evals")?.as_array()?.len()),
+                _ => None,
+            });
+            prop_assert!(counted.is_none_or(|counted| cases.cases.len() >= counted), "{} of {counted:?}", cases.cases.len());
+        }
+        let _ = read(false);
+    }
 }

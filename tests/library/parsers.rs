@@ -255,7 +255,7 @@ fn a_lone_carriage_return_ends_a_line_of_yaml_and_moves_no_place() {
 }
 
 /// A repository without files.
-struct Nothing;
+pub(crate) struct Nothing;
 
 impl skill_evals::cases::repo_files::RepoFiles for Nothing {
     fn material_problems(&self, _: &Path) -> Vec<skill_evals::files::material::MaterialProblem> {

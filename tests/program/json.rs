@@ -164,6 +164,9 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
     fs::write(&cases, rows).expect("cases");
     let listed = held.expect("list", &["list", "--json"], &stub.run(&["list", "--json"]));
     assert_eq!(listed["cases"].as_array().map(Vec::len), Some(4));
+    let args = ["list", "--coverage", "--json"];
+    let covered = held.expect("coverage", &args, &stub.run(&args));
+    assert_eq!(covered["files"][0]["run"], json!({ "must-include": 3, "not-triggered": 3, "triggered": 1 }));
     held.all(
         |args| stub.run(args),
         [
