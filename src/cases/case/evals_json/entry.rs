@@ -59,6 +59,7 @@ impl EntryReader<'_> {
         draft.case = Case {
             prompt: case.prompt,
             files: case.files,
+            tags: case.tags,
             assertions: case.assertions,
             unsupported: case.unsupported,
             ..draft.case
@@ -93,6 +94,8 @@ impl EntryReader<'_> {
         places.extend(node.get(key).map(|prompt| ("prompt", self.document.place(prompt.range.clone()))));
         places.extend(node.get(FILES).map(|files| (FILES, self.document.place(files.range.clone()))));
         assertions::read(&mut self.document, node, case);
+        let tags = node.get("tags").and_then(Node::elements).unwrap_or_default();
+        case.tags = tags.iter().filter_map(Node::text).map(str::to_owned).collect();
         if let Some(first) = case.assertions.first() {
             // TODO(chk): judged.
             let what = "assertions for a judge".to_owned();
