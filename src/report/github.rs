@@ -147,6 +147,7 @@ mod tests {
             commit: None,
             problems: vec![Diagnostic::new(Code::SkillDescription, place, "there is none:\n100 %")],
             replayed: Summary::new(Vec::new(), 1.0),
+            recorded_versions: std::collections::BTreeSet::new(),
             needs_recordings: false,
             compared: None,
             ended_early: Some("interrupted".to_owned()),
