@@ -9,7 +9,7 @@ use skill_evals::lint;
 
 /// Tries one input.
 pub fn run(bytes: &[u8]) {
-    let parsed = prompts_csv::parse(Path::new("prompts.csv"), bytes.to_vec(), &[]);
+    let parsed = prompts_csv::parse(Path::new(""), Path::new("prompts.csv"), bytes.to_vec(), &[]);
     assert_inside(bytes, &parsed.problems);
     for row in parsed.rows {
         let found = row.found("skill");

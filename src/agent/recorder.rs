@@ -17,7 +17,7 @@ use crate::trace::change::{ChangeKind, ChangeMeta};
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::exposure::{Exposure, MAX_ANSWER, Paths, Reference, SeenFile};
 use crate::trace::shell;
-use crate::trace::{ChangeVisibility, Marked, Mechanism, Step, Trace, TraceBuilder, excerpt};
+use crate::trace::{ChangeVisibility, Marked, Mechanism, Step, Trace, TraceBuilder, cut, excerpt};
 
 /// A call of a tool that has ended.
 pub(super) struct EndedCall {
@@ -86,8 +86,12 @@ impl<'a> TraceRecorder<'a> {
         let EndedCall { tool, input, output, failed } = call;
         let evidence = format!("{tool} {}", excerpt(&input));
         match tool_use {
-            ToolUse::Shell { command, exit_code } => return self.command(command, exit_code, output),
-            ToolUse::ChangeFiles(paths) => return self.trace.push(Step::FileChange(paths)),
+            ToolUse::Shell { command, exit_code } => {
+                return self.with_call(tool, input, |to| to.command(command, exit_code, output));
+            }
+            ToolUse::ChangeFiles(paths) => {
+                return self.with_call(tool, input, |to| to.trace.push(Step::FileChange(paths)));
+            }
             ToolUse::LoadSkill { skill: None, .. } => self.trace.lose("a call of the skill tool that names no skill"),
             // Models may not call this skill, so the call says nothing about what would have happened to it.
             ToolUse::LoadSkill { .. } if failed && output.contains(USER_ONLY) => self.trace.inspect(&evidence),
@@ -102,6 +106,14 @@ impl<'a> TraceRecorder<'a> {
             ToolUse::Other => self.tool_answered(&tool, &input, &output, failed),
         }
         self.trace.push(Step::Tool { name: tool, input, output, failed });
+    }
+
+    /// Records a step that says less than the call of this tool.
+    fn with_call(&mut self, tool: String, input: String, record: impl FnOnce(&mut Self)) {
+        self.trace.now.tool = Some(cut(tool)).filter(|tool| !tool.is_empty());
+        self.trace.now.input = Some(cut(input)).filter(|input| !input.is_empty());
+        record(self);
+        (self.trace.now.tool, self.trace.now.input) = (None, None);
     }
 
     fn command(&mut self, command: String, exit_code: Option<i64>, output: String) {

@@ -129,7 +129,8 @@ impl CaseFinder<'_> {
         // A file can have any name, a test cannot.
         let is_name = if of_skill { name::check_id(open).is_ok() } else { name::check_case_id(open).is_ok() };
         let name = if is_name { open.to_owned() } else { name::segment(open) };
-        let file = CaseFile { path: files.path_of(open), name };
+        let root = self.repository.root.as_path().into();
+        let file = CaseFile { root, path: files.path_of(open), name };
         let path = self.repository.root.join(&file.path);
         let parsed = match bounded::read(&path) {
             Ok(_) if of_skill && self.catalog.skill(&file.name).is_none() => {

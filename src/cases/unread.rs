@@ -204,7 +204,7 @@ fn skill_in(root: &Path, path: &Path, files: &Files, catalog: &Catalog) -> Optio
     if files.are_of_skills() {
         return None;
     }
-    let file = CaseFile { path: path.to_path_buf(), name: String::new() };
+    let file = CaseFile { root: root.into(), path: path.to_path_buf(), name: String::new() };
     let bytes = bounded::read(&root.join(path)).ok()?;
     let case = (files.parse)(&file, bytes, Layout::default()).cases.into_iter().next()?;
     catalog.skill(&case.skill).map(|skill| skill.skill().slug.clone())

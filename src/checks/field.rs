@@ -1,5 +1,7 @@
 //! The forms of values in cases: they are the same in a column of a CSV file and under a key of a JSON file.
 
+use serde_json::Value as Json;
+
 use crate::checks::pattern::{Pattern, Style};
 use crate::settings::trials::{self, A_SHARE, TRIALS, Trials};
 use crate::text::diagnostic::{Code, shorten, suggest};
@@ -55,6 +57,14 @@ pub enum FieldForm {
     Trials,
     /// A share above 0 and up to 1.
     Share,
+    /// An amount of US dollars.
+    Amount,
+    /// A list of texts, which may be empty.
+    Texts,
+    /// A JSON pointer.
+    Pointer,
+    /// Any JSON value.
+    Json,
 }
 
 /// A parsed value.
@@ -64,7 +74,8 @@ pub enum FieldValue {
     Flag(bool),
     /// Of [`FieldForm::Number`].
     Number(u64),
-    /// Of [`FieldForm::Text`] and [`FieldForm::Choice`], and each of [`FieldForm::Tags`].
+    /// Of [`FieldForm::Text`], [`FieldForm::Choice`] and [`FieldForm::Pointer`], and each of [`FieldForm::Tags`] and
+    /// [`FieldForm::Texts`].
     Text(String),
     /// Of [`FieldForm::Pattern`], and each of [`FieldForm::Patterns`].
     Pattern(Pattern),
@@ -76,6 +87,10 @@ pub enum FieldValue {
     Trials(Trials),
     /// Of [`FieldForm::Share`].
     Share(f64),
+    /// Of [`FieldForm::Amount`].
+    Amount(f64),
+    /// Of [`FieldForm::Json`].
+    Json(Json),
 }
 
 /// Why a text is not a value of its form.
@@ -95,7 +110,7 @@ impl FieldForm {
 
     /// Whether a field can hold several values.
     pub fn is_list(self) -> bool {
-        matches!(self, Self::Patterns | Self::Paths { .. } | Self::Files | Self::Tags)
+        matches!(self, Self::Patterns | Self::Paths { .. } | Self::Files | Self::Tags | Self::Texts)
     }
 
     /// The parts of a cell, each a value; an empty cell has none.
@@ -130,7 +145,19 @@ impl FieldForm {
                     invalid(Code::BadNumber, &format!("a whole number, {range}"), help)
                 })
             }
-            Self::Text => Ok(FieldValue::Text(text.to_owned())),
+            Self::Text | Self::Texts => Ok(FieldValue::Text(text.to_owned())),
+            Self::Pointer if text.is_empty() || text.starts_with('/') => Ok(FieldValue::Text(text.to_owned())),
+            Self::Pointer => {
+                let help = "write `/items/0/name` for the name of the first of the items";
+                Err(invalid(Code::BadPath, "a JSON pointer, which begins with `/`", help))
+            }
+            Self::Json => serde_json::from_str(text)
+                .map(FieldValue::Json)
+                .map_err(|_| invalid(Code::JsonSyntax, "a JSON value", "write a text in quotes")),
+            Self::Amount => match text.parse() {
+                Ok(amount) if f64::is_finite(amount) && amount >= 0.0 => Ok(FieldValue::Amount(amount)),
+                _ => Err(invalid(Code::BadNumber, "an amount, 0 or more", "write 0.25 for 25 cents")),
+            },
             Self::Choice(words) if words.contains(&text) => Ok(FieldValue::Text(text.to_owned())),
             Self::Choice(words) => Err(invalid(Code::BadChoice, &words.join(" or "), &suggest(text, words))),
             Self::Pattern(style) => pattern(name, text, style),

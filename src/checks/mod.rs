@@ -4,23 +4,33 @@
 //! what it is about, and how the evidence answers it. Case formats, grading, lint and reports iterate over the registry
 //! and never match on a kind.
 
+pub mod call_count;
+pub mod contents;
 pub mod field;
 mod kinds;
+pub mod listed;
 pub mod pattern;
 pub mod program;
 pub mod schema;
 pub mod subject;
+pub mod text_test;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 pub use field::{CASE_DIRECTORY, Field, FieldForm, FieldValue, InvalidField};
 pub use kinds::{
-    NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, changes_seen, invoked_skills, max_commands, output_schema, script, triggers,
+    FileWant, NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, TextPlace, activates, changes_seen, command, file, invoked_skills,
+    max_commands, max_cost_usd, max_seconds, max_turns, output_schema, rejects, script, sequence, text, tool, triggers,
 };
+pub use listed::{InvalidCheck, ListForm, ListedCheck};
 pub use subject::{CheckAnswer, Subject};
 
-use crate::checks::kinds::{answer, changes, commands, description, file, resource, text, tokens, trigger};
+use crate::checks::kinds::{
+    answer, calls, changes, commands, description, file as required_file, files, limits, resource, skills,
+    text as texts, tokens, trigger,
+};
 use crate::checks::pattern::Pattern;
 use crate::checks::program::WorkspaceProgram;
 use crate::text::diagnostic::SourceLocation;
@@ -28,23 +38,33 @@ use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{CheckResult, Goal, Status};
 
 /// Every kind of check, in the order in which a case's checks are made.
-pub static KINDS: [&CheckKind; 17] = [
+pub static KINDS: [&CheckKind; 27] = [
     &trigger::TRIGGERED_KIND,
     &trigger::NOT_TRIGGERED_KIND,
-    &text::OUTPUT_CONTAINS,
-    &text::OUTPUT_MATCHES,
+    &skills::ACTIVATES,
+    &skills::REJECTS,
+    &calls::TOOL,
+    &calls::COMMAND,
+    &calls::SEQUENCE,
+    &texts::OUTPUT_CONTAINS,
+    &texts::OUTPUT_MATCHES,
     &resource::LOADED,
     &description::DESCRIBED,
     &changes::SEEN,
     &answer::OUTPUT_SCHEMA,
     &answer::INVOKED_SKILLS,
-    &text::MUST_INCLUDE,
-    &text::MUST_NOT_INCLUDE,
-    &file::REQUIRED,
+    &texts::MUST_INCLUDE,
+    &texts::MUST_NOT_INCLUDE,
+    &texts::TEXT,
+    &files::FILE,
+    &required_file::REQUIRED,
     &commands::MAX_COMMANDS,
     &tokens::MAX_INPUT,
     &tokens::MAX_OUTPUT,
     &tokens::MAX_TOTAL,
+    &limits::MAX_COST,
+    &limits::MAX_SECONDS,
+    &limits::MAX_TURNS,
     &kinds::script::SCRIPT,
 ];
 
@@ -60,23 +80,23 @@ pub struct CheckKind {
     pub goal: Goal,
     /// Whether it is about the skill under test: an agent without skills is not checked.
     pub asks_for_skill: bool,
-    /// The status that nothing later in a session can change; `None` if each can change until the agent's end.
-    pub settled_by: Option<Status>,
-    /// How cases write it; `None` if it follows from another field of the case.
+    /// The field of a case that writes it, if it has one of its own.
     pub field: Option<CheckField>,
+    /// How the list `checks` of a case writes it, if it can.
+    pub listed: Option<&'static ListForm>,
 }
 
 impl CheckKind {
     const fn new(id: &'static str, goal: Goal) -> Self {
-        Self { id, goal, asks_for_skill: false, settled_by: None, field: None }
+        Self { id, goal, asks_for_skill: false, field: None, listed: None }
     }
 
     const fn about_skill(self) -> Self {
         Self { asks_for_skill: true, ..self }
     }
 
-    const fn settled_by(self, status: Status) -> Self {
-        Self { settled_by: Some(status), ..self }
+    const fn in_list(self, form: &'static ListForm) -> Self {
+        Self { listed: Some(form), ..self }
     }
 
     const fn with_field(self, column: &'static str, key: &'static str, form: FieldForm, ask: MakeAsk) -> Self {
@@ -101,6 +121,11 @@ pub trait Ask: fmt::Debug + Send + Sync {
     /// The answer by the evidence of a trial; `None` if the evidence does not apply to the question.
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer>;
 
+    /// The status that nothing later in a session can change; `None` if each can change until the agent's end.
+    fn settled_by(&self) -> Option<Status> {
+        None
+    }
+
     /// The answers, for a question with several or with names of their own.
     fn answers(&self, subject: &Subject<'_>) -> Vec<NamedAnswer> {
         self.evaluate(subject).map(|answer| NamedAnswer { id: None, answer }).into_iter().collect()
@@ -121,7 +146,17 @@ pub trait Ask: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The file that the workspace must hold.
+    /// The file of the repository that a file of the workspace must equal.
+    fn snapshot(&self) -> Option<&RelativePath> {
+        None
+    }
+
+    /// The names of the skills that it is about.
+    fn skills(&self) -> &[String] {
+        &[]
+    }
+
+    /// The file of the workspace that it is about.
     fn required_file(&self) -> Option<&RelativePath> {
         None
     }
@@ -160,7 +195,7 @@ pub struct Check {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The column or key in the file; empty if every case of the format has the check.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// The line, from 1; 0 if the check is not written.
     pub line: usize,
     /// Its place, if that is not in the file of the case.
@@ -175,7 +210,7 @@ impl Check {
 
     /// Whether nothing later in the session can change this status of the check.
     pub fn is_settled_by(&self, status: Status) -> bool {
-        self.kind.settled_by == Some(status)
+        self.ask.settled_by() == Some(status)
     }
 
     /// The script that answers, if one does.

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use crate::checks::contents::Contents;
 use crate::checks::program::{ProgramEnding, ProgramRuns, WorkspaceProgram};
-use crate::settings::ActivationRule;
+use crate::settings::{ActivationRule, Prices};
 use crate::skill::Skill;
 use crate::trace::Marked;
 use crate::trial::evidence::Evidence;
@@ -21,6 +22,10 @@ pub struct Subject<'a> {
     pub activation: ActivationRule,
     /// The evidence of the trial.
     pub evidence: &'a Evidence<'a>,
+    /// The contents of files.
+    pub contents: &'a dyn Contents,
+    /// What tokens cost.
+    pub prices: &'a Prices,
     /// The runs of the case's programs; empty while the agent is running.
     pub programs: &'a ProgramRuns,
 }
@@ -64,7 +69,7 @@ impl CheckAnswer {
     }
 }
 
-impl Subject<'_> {
+impl<'a> Subject<'a> {
     /// How a program of the case ended, or why it has no result.
     pub fn ending_of(&self, program: &WorkspaceProgram) -> Result<&ProgramEnding, String> {
         let run = self.programs.get(program).ok_or("it has not run")?;
@@ -72,7 +77,7 @@ impl Subject<'_> {
     }
 
     /// The final message, if it is not blank.
-    pub fn final_text(&self) -> Option<&str> {
+    pub fn final_text(&self) -> Option<&'a str> {
         self.evidence.final_text.filter(|text| !text.trim().is_empty())
     }
 
@@ -93,19 +98,35 @@ impl Subject<'_> {
 
     /// The answer about something that `should` have happened or not. The evidence proves that it happened; it proves that it
     /// did not happen only if it is complete and reaches the agent's end.
-    pub fn happened(&self, happened: bool, should: bool, expected: String, found: String) -> CheckAnswer {
+    pub fn proved(&self, happened: bool, should: bool, expected: String, found: String) -> CheckAnswer {
         let trace = self.evidence.trace;
         let doubt = match trace.gap() {
             _ if happened => None,
-            Some(gap) => Some(gap),
             None if !trace.ended() => Some("the agent did not finish".to_owned()),
-            None if should && trace.offered.is_none() => Some("whether the skill was offered is not known".to_owned()),
-            None => None,
+            gap => gap,
         };
         match doubt {
             Some(doubt) => CheckAnswer::new(Status::Unknown, expected, format!("{found}; {doubt}")),
             None => CheckAnswer::holds(happened == should, expected, found),
         }
+    }
+
+    /// The answer about the state at the end: it `holds` there. If the agent did not finish, it may have changed later.
+    pub fn at_end(&self, holds: bool, expected: String, found: String) -> CheckAnswer {
+        if holds && !self.evidence.trace.ended() {
+            return CheckAnswer::new(Status::Unknown, expected, format!("{found}; the agent did not finish"));
+        }
+        CheckAnswer::holds(holds, expected, found)
+    }
+
+    /// As [`Subject::proved`], about something that an agent does only if the skill was offered.
+    pub fn happened(&self, happened: bool, should: bool, expected: String, found: String) -> CheckAnswer {
+        let answer = self.proved(happened, should, expected, found);
+        if answer.status != Status::Fail || !should || self.evidence.trace.offered.is_some() {
+            return answer;
+        }
+        let CheckAnswer { expected, found, .. } = answer;
+        CheckAnswer::new(Status::Unknown, expected, format!("{found}; whether the skill was offered is not known"))
     }
 
     /// Whether a name is that of the skill under test.

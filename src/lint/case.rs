@@ -11,7 +11,8 @@ use crate::checks::{Check, Presence};
 use crate::lint::schema::Schemas;
 use crate::lint::script::{self, ScriptProblem};
 use crate::lint::{changes, is_curated, material, prompt};
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
+use crate::skill::slug;
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::trial::input_file::InputContent;
 
 pub(super) fn check(
@@ -28,6 +29,8 @@ pub(super) fn check(
     problems.extend(checker.output_schema(schemas));
     problems.extend(checker.scripts());
     problems.extend(checker.dialects());
+    problems.extend(checker.snapshots());
+    problems.extend(checker.unknown_skills(catalog));
     problems.extend(changes::check(case, catalog, tree));
     problems.extend(case.unsupported.iter().map(Unsupported::diagnostic));
     // Prompts of built-in cases cannot be changed.
@@ -128,7 +131,7 @@ impl CaseChecker<'_> {
         let problems = scripts.filter_map(|(check, path)| {
             let ScriptProblem { code, message, help } = script::check(path.as_path(), self.tree)?;
             let elsewhere = check.origin.elsewhere.clone();
-            let place = elsewhere.unwrap_or_else(|| self.place(check.origin.key, path.as_path().to_str()));
+            let place = elsewhere.unwrap_or_else(|| self.place(&check.origin.key, path.as_path().to_str()));
             Some(Diagnostic::new(code, place, message).help(help))
         });
         problems.collect()
@@ -139,11 +142,39 @@ impl CaseChecker<'_> {
         let mut problems = Vec::new();
         let texts = self.case.checks.iter().filter_map(|check| Some((check, check.ask.text()?.0)));
         for (check, pattern) in texts {
-            let key = check.origin.key;
+            let key = check.origin.key.as_ref();
             for DialectDifference { part, here, python, instead } in pattern.differences() {
                 let message = format!("`{key}`: `{part}` means {here}; in Python, as other runners take it, {python}");
                 let problem = Diagnostic::new(Code::RegexDialect, self.place(key, Some(part)), message);
                 problems.push(problem.help(format!("write {instead}, which means the same everywhere")));
+            }
+        }
+        problems
+    }
+
+    /// Files of the repository that checks compare with, and that are not there.
+    fn snapshots(&self) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        let snapshots = self.case.checks.iter().filter_map(|check| Some((check, check.ask.snapshot()?)));
+        for (check, path) in snapshots.filter(|(_, path)| self.tree.kind(path.as_path()) != FileKind::File) {
+            let message = format!("the snapshot {path} is not a file");
+            let problem = Diagnostic::new(Code::Unreadable, self.place(&check.origin.key, None), message);
+            problems.push(problem.help("`snapshot` is a path from the repository root"));
+        }
+        problems
+    }
+
+    /// Skills that checks name and that are not in the repository.
+    fn unknown_skills(&self, catalog: &Catalog) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        for check in &self.case.checks {
+            let unknown = check.ask.skills().iter().filter(|name| catalog.skill(&slug(name)).is_none());
+            for name in unknown {
+                let message = format!("`{}` names the skill `{name}`, which is not here", check.kind.id);
+                let place = self.place(&check.origin.key, Some(name));
+                problems.push(
+                    Diagnostic::new(Code::UnknownSkill, place, message).help(suggest(&slug(name), &catalog.slugs())),
+                );
             }
         }
         problems
@@ -190,21 +221,21 @@ impl CaseChecker<'_> {
 
 /// A text that the final message must contain.
 struct RequiredText<'a> {
-    key: &'static str,
+    key: &'a str,
     pattern: &'a Pattern,
 }
 
 impl<'a> RequiredText<'a> {
     fn of(check: &'a Check) -> Option<Self> {
         let (pattern, wanted) = check.ask.text()?;
-        (wanted == Presence::Present).then_some(Self { key: check.origin.key, pattern })
+        (wanted == Presence::Present).then_some(Self { key: &check.origin.key, pattern })
     }
 
     /// Ignores upper and lower case in plain text: an agent that repeats the prompt may get them right.
     fn is_in(&self, prompt: &str) -> bool {
         let regex = if self.pattern.is_literal() { None } else { self.pattern.compile().ok() };
         match regex {
-            Some(regex) => regex.is_match(prompt),
+            Some(regex) => regex.matches(prompt, 1).is_ok_and(|found| !found.is_empty()),
             None => prompt.to_lowercase().contains(&self.pattern.text.to_lowercase()),
         }
     }

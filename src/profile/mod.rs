@@ -145,6 +145,8 @@ pub struct Profile {
 /// The names of an agent's built-in tools, by what they do.
 #[derive(Debug)]
 pub struct AgentTools {
+    /// Tools that run shell commands.
+    pub shells: &'static [&'static str],
     /// Tools that read a resource of an MCP server by its URI.
     pub resources: &'static [&'static str],
     /// Tools that search for tools.

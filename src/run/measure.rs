@@ -26,7 +26,7 @@ use crate::run::live::LiveRun;
 use crate::run::plan::is_judged;
 use crate::run::regrade::{by_checks, with_subject};
 use crate::run::skill_texts;
-use crate::run::stored_trial::StoredTrial;
+use crate::run::stored_trial::{StoredTrial, TrialExhibit};
 use crate::settings::Stop;
 use crate::settings::mode::{Delivery, Mode};
 use crate::skill::slug;
@@ -158,7 +158,7 @@ impl LiveTrial<'_> {
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
         let is_settled = |server: Option<&ServerMeta>, trace: &Trace| {
             let meta = Meta { server: server.cloned(), ..meta.clone() };
-            self.is_settled(&Evidence { meta: &meta, trace, final_text: None })
+            self.is_settled(Evidence { meta: &meta, trace, final_text: None })
         };
         // Changes of skills are made during the session, and are not known before its end.
         let ends_early = settings.stops() == Stop::Settled && case.during.is_empty();
@@ -235,16 +235,17 @@ impl LiveTrial<'_> {
     }
 
     /// Whether nothing that follows can change the verdict of the running trial.
-    fn is_settled(&self, evidence: &Evidence<'_>) -> bool {
-        let Self { run, case, skill, .. } = *self;
+    fn is_settled(&self, evidence: Evidence<'_>) -> bool {
+        let Self { run, case, skill, folder, .. } = *self;
         let is_counted = evidence.trace.usage.is_some() || evidence.trace.usage_of_requests.total_tokens() > 0;
         // Without a count of its tokens, the trial could not count against a limit.
         if run.settings.limit().is_some() && !is_counted {
             return false;
         }
         let has_more = is_judged(case, &run.settings) || run.own_checks.names().next().is_some();
+        let exhibit = TrialExhibit { case, skill, evidence, folder };
         let programs = ProgramRuns::new();
-        with_subject(run, case, skill, evidence, &programs, |subject| checks::is_settled(case, subject, has_more))
+        with_subject(run, &exhibit, &programs, |subject| checks::is_settled(case, subject, has_more))
     }
 }
 

@@ -22,6 +22,7 @@ pub mod change_locations;
 pub mod changed_skills;
 mod changes;
 pub mod check_program;
+mod contents;
 pub mod context;
 pub mod crate_harness;
 pub mod digests;

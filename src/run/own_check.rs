@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::checks::OPEN;
-use crate::files::bounded;
 use crate::grade::checks;
 use crate::run::check_program::CheckProgram;
 use crate::store::TrialFolder;
@@ -74,12 +73,7 @@ impl<'a> Workspace<'a> {
     /// The content of a file that the agent made or changed. A recording has only small contents.
     pub fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         let path = RelativePath::parse(path).map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
-        let path = self.folder.workspace().join(path.as_path());
-        if std::fs::symlink_metadata(&path)?.is_file() {
-            bounded::read(&path)
-        } else {
-            Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"))
-        }
+        self.folder.workspace_file(path.as_path())
     }
 
     /// Whether this file exists at the end.

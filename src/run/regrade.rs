@@ -7,12 +7,13 @@ use crate::checks::program::ProgramRuns;
 use crate::files::bounded;
 use crate::grade::checks::grade;
 use crate::run::check_program;
+use crate::run::contents::TrialContents;
 use crate::run::context::RunContext;
 use crate::run::judge;
 use crate::run::programs::{self, CaseProgramRuns};
 use crate::run::stored_trial::{StoredTrial, TrialExhibit};
 use crate::store::TrialFolder;
-use crate::trial::evidence::{Evidence, Meta};
+use crate::trial::evidence::Meta;
 use crate::trial::outcome::Grade;
 
 /// Grades a stored trial again, with the stored answer of its judge. The grade is not written.
@@ -50,10 +51,10 @@ pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialExhibit<'_>) -> R
 /// The grade of a trial by its built-in and custom checks. Fails if custom checks cannot be run, or the user
 /// ended the run before the programs of the case had answered.
 pub(super) fn by_checks(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<Grade, String> {
-    let TrialExhibit { case, skill, evidence, folder } = exhibit;
+    let TrialExhibit { case, evidence, folder, .. } = exhibit;
     let repetition = run.settings.repetition.of(&case.skill, case.repetition);
     let CaseProgramRuns { runs, not_enforced } = programs::run_all(run, exhibit)?;
-    let grade = with_subject(run, case, skill, evidence, &runs, |subject| grade(case, subject));
+    let grade = with_subject(run, exhibit, &runs, |subject| grade(case, subject));
     let grade =
         Grade { not_enforced, threshold: Some(repetition.threshold), max_trials: repetition.at_most(), ..grade };
     run.own_checks.applied(grade, evidence, folder)
@@ -62,16 +63,18 @@ pub(super) fn by_checks(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<
 /// Calls `grade` with a trial as the checks of its case see it.
 pub(super) fn with_subject<T>(
     run: &RunContext,
-    case: &Case,
-    skill: &FoundSkill,
-    evidence: &Evidence<'_>,
+    exhibit: &TrialExhibit<'_>,
     programs: &ProgramRuns,
     grade: impl FnOnce(&Subject<'_>) -> T,
 ) -> T {
+    let TrialExhibit { case, skill, evidence, .. } = exhibit;
     // The lint has checked that the schema exists and is valid.
     let schema = case.output_schema.as_ref().and_then(|path| bounded::read(&run.root.join(path.as_path())).ok());
     let schema = schema.and_then(|schema| serde_json::from_slice(&schema).ok());
     let by_settings = || run.settings.activation_for(&case.skill, &evidence.meta.mode);
     let activation = case.activation.or_else(by_settings).unwrap_or(case.default_activation);
-    grade(&Subject { skill: skill.skill(), schema: schema.as_ref(), activation, evidence, programs })
+    let prices = &run.settings.prices;
+    let contents = TrialContents { run, exhibit };
+    let (schema, contents) = (schema.as_ref(), &contents);
+    grade(&Subject { skill: skill.skill(), schema, activation, evidence, programs, contents, prices })
 }

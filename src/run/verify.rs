@@ -174,7 +174,7 @@ impl CaseVerifier<'_> {
             MadeUp::Answer(_) => programs::CaseProgramRuns::default(),
             _ => programs::run_all(run, &exhibit)?,
         };
-        Ok(with_subject(run, case, skill, &exhibit.evidence, &runs.runs, |subject| {
+        Ok(with_subject(run, &exhibit, &runs.runs, |subject| {
             case.checks.iter().map(|check| check.evaluate(subject)).collect()
         }))
     }

@@ -104,6 +104,16 @@ impl TrialFolder {
         self.path.join(WORKSPACE)
     }
 
+    /// The content of a file that the agent created or changed. A recording has only small contents.
+    pub fn workspace_file(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let path = self.workspace().join(path);
+        if fs::symlink_metadata(&path)?.is_file() {
+            bounded::read(&path)
+        } else {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"))
+        }
+    }
+
     /// The skills after each change during the session, a directory for each change by its number, from 0.
     pub fn changes(&self) -> PathBuf {
         self.path.join("changes")

@@ -140,6 +140,8 @@ codes! {
     BadRegex = "bad-regex": Fixed,
     /// A regular expression that means something else to other runners.
     RegexDialect = "regex-dialect": Warning,
+    /// An object of the list `checks` is not a check.
+    InvalidCheck = "invalid-check": Fixed,
     /// A path leaves its directory, or is not a path.
     BadPath = "bad-path": Fixed,
     /// A case id with characters that a test name or a directory cannot have.

@@ -65,7 +65,7 @@ impl<T> OpenCalls<T> {
             return None;
         }
         let (call, made) = self.0.remove(0);
-        trace.now = Moment { began: made.ended, ended: None, depth: made.depth };
+        trace.now = Moment { began: made.ended, ended: None, depth: made.depth, ..Moment::default() };
         Some(call)
     }
 

@@ -12,6 +12,10 @@ pub struct Moment {
     pub ended: Option<String>,
     /// 0 for the agent itself, 1 for its sub-agents, 2 for their sub-agents.
     pub depth: u32,
+    /// The tool of a command or of a change of files, by the name that the model sees, if the agent reported it.
+    pub tool: Option<String>,
+    /// The input of that tool, usually as JSON.
+    pub input: Option<String>,
 }
 
 /// An answer of the model: its steps and its tokens.

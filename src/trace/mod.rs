@@ -350,6 +350,14 @@ pub fn cut(text: String) -> String {
     }
 }
 
+/// What of a step's text is not our own note that it was cut, and whether it was.
+pub(crate) fn kept_part(text: &str) -> (&str, bool) {
+    // An uncut text is not longer.
+    let is_cut = text.len() > MAX_TEXT;
+    let kept = if is_cut { text.rsplit_once("… (").map_or(text, |(kept, _)| kept) } else { text };
+    (kept, is_cut)
+}
+
 /// The start of `text` on one line, as evidence.
 #[doc(hidden)]
 #[must_use]

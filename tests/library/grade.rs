@@ -1,15 +1,16 @@
 //! The grade of evidence made by hand: every check, and what is an error rather than a failure.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use skill_evals::cases::case::Case;
 use skill_evals::cases::case::fields::{self, CaseDraft};
+use skill_evals::checks::contents::Contents;
 use skill_evals::checks::program::ProgramRuns;
 use skill_evals::checks::{self, Check, Subject};
 use skill_evals::grade::checks::grade;
-use skill_evals::settings::ActivationRule;
 use skill_evals::settings::mode::{AgentKind, Delivery, SkillSelection};
+use skill_evals::settings::{ActivationRule, Prices};
 use skill_evals::skill::Skill;
 use skill_evals::text::diagnostic::SourceLocation;
 use skill_evals::text::relative_path::RelativePath;
@@ -25,12 +26,37 @@ use skill_evals::trial::outcome::{Grade, Status, TroubleKind, Verdict};
 use skill_evals::trial::sandbox::Sandbox;
 
 /// A trial in which all went well, to be spoiled.
-struct Trial {
-    case: Case,
-    meta: Meta,
-    trace: Trace,
-    final_text: Option<&'static str>,
-    schema: Option<serde_json::Value>,
+#[derive(Debug)]
+pub struct Trial {
+    pub case: Case,
+    pub meta: Meta,
+    pub trace: Trace,
+    pub final_text: Option<&'static str>,
+    pub schema: Option<serde_json::Value>,
+    /// The files of the workspace and of the repository, with their contents.
+    pub files: Files,
+}
+
+/// Files with their contents.
+#[derive(Debug, Default)]
+pub struct Files {
+    pub workspace: Vec<(&'static str, &'static str)>,
+    pub repository: Vec<(&'static str, &'static str)>,
+}
+
+impl Contents for Files {
+    fn of_workspace(&self, path: &Path) -> Result<Vec<u8>, String> {
+        content(&self.workspace, path)
+    }
+
+    fn of_repository(&self, path: &Path) -> Result<Vec<u8>, String> {
+        content(&self.repository, path)
+    }
+}
+
+fn content(files: &[(&str, &str)], path: &Path) -> Result<Vec<u8>, String> {
+    let file = files.iter().find(|(name, _)| Path::new(name) == path);
+    file.map(|(_, content)| content.as_bytes().to_vec()).ok_or_else(|| "its content is not stored".to_owned())
 }
 
 /// A value with some of its fields set, of a type that other crates cannot write out.
@@ -43,14 +69,14 @@ macro_rules! with {
 }
 
 /// Has the trace told something more.
-fn tell(trace: &mut Trace, what: impl FnOnce(&mut TraceBuilder)) {
+pub fn tell(trace: &mut Trace, what: impl FnOnce(&mut TraceBuilder)) {
     let mut builder = TraceBuilder::default();
     *builder = std::mem::take(trace);
     what(&mut builder);
     *trace = builder.finish();
 }
 
-fn trial(checks: Vec<Check>) -> Trial {
+pub fn trial(checks: Vec<Check>) -> Trial {
     let mut trace = with!(Trace, progress: AgentProgress::Done);
     trace.offered = Some(with!(OfferedSkills, native: vec!["greeting".to_owned(), "other".to_owned()]));
     trace.usage = Some(with!(Usage, input_tokens: 100, output_tokens: 20));
@@ -89,16 +115,16 @@ fn trial(checks: Vec<Check>) -> Trial {
         "not_enforced": [],
     });
     let meta = serde_json::from_value(meta).expect("facts");
-    Trial { case, meta, trace, final_text: Some("Ahoy, Ada!"), schema: None }
+    Trial { case, meta, trace, final_text: Some("Ahoy, Ada!"), schema: None, files: Files::default() }
 }
 
 impl Trial {
-    fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
     }
 
-    fn grade(&self) -> Grade {
+    pub fn grade(&self) -> Grade {
         let skill = Skill {
             name: "greeting".to_owned(),
             slug: "greeting".to_owned(),
@@ -109,11 +135,12 @@ impl Trial {
         };
         let evidence = Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text };
         let (schema, activation) = (self.schema.as_ref(), self.case.activation.unwrap_or_default());
-        let programs = ProgramRuns::new();
-        grade(&self.case, &Subject { skill: &skill, schema, activation, evidence: &evidence, programs: &programs })
+        let (contents, prices, programs) = (&self.files, &Prices::default(), &ProgramRuns::new());
+        let evidence = &evidence;
+        grade(&self.case, &Subject { skill: &skill, schema, activation, evidence, programs, contents, prices })
     }
 
-    fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> Verdict {
         self.grade().verdict
     }
 
@@ -121,7 +148,7 @@ impl Trial {
         self.grade().trouble.map(|trouble| trouble.kind)
     }
 
-    fn status(&self, id: &str) -> Status {
+    pub fn status(&self, id: &str) -> Status {
         let grade = self.grade();
         grade.checks.iter().find(|check| check.id == id).unwrap_or_else(|| panic!("no {id} in {grade:#?}")).status
     }

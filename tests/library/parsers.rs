@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use proptest::prelude::*;
+use skill_evals::cases::case::fields::CaseField;
 use skill_evals::cases::case::{Case, CaseSource as _, fields, prompts_csv, task_json};
-use skill_evals::checks::{FieldForm, KINDS};
+use skill_evals::checks::{Field, FieldForm, KINDS};
 use skill_evals::skill::{SkillFile, slug};
 use skill_evals::text::diagnostic::{Diagnostic, SourceLocation, ends_line};
 use skill_evals::text::name::segment;
@@ -124,7 +125,7 @@ fn assert_inside(bytes: &[u8], problems: &[Diagnostic]) {
 }
 
 fn sheet_problems(bytes: &[u8]) -> Vec<Diagnostic> {
-    let parsed = prompts_csv::parse(Path::new("prompts.csv"), bytes.to_vec(), &[]);
+    let parsed = prompts_csv::parse(Path::new(""), Path::new("prompts.csv"), bytes.to_vec(), &[]);
     let mut problems = parsed.problems;
     problems
         .extend(parsed.rows.into_iter().flat_map(|row| row.found("skill").case().err().unwrap_or_default().to_vec()));
@@ -186,7 +187,7 @@ proptest! {
             writer.write_record([&regex::escape(pattern).replace('\n', " "), id, &trigger.to_string(), prompt]).expect("in memory");
         }
         let bytes = writer.into_inner().expect("in memory");
-        let parsed = prompts_csv::parse(Path::new("prompts.csv"), bytes.clone(), &[]);
+        let parsed = prompts_csv::parse(Path::new(""), Path::new("prompts.csv"), bytes.clone(), &[]);
         prop_assert!(parsed.problems.is_empty());
         prop_assert_eq!(parsed.rows.len(), rows.len());
         let mut line = 2;
@@ -213,7 +214,7 @@ proptest! {
         writer.write_record([&before, &cell, "wrong"]).expect("in memory");
         let bytes = writer.into_inner().expect("in memory");
         let text = String::from_utf8(bytes.clone()).expect("ASCII");
-        let place = prompts_csv::parse(Path::new("p"), bytes, &[]).rows[1].place("id");
+        let place = prompts_csv::parse(Path::new(""), Path::new("p"), bytes, &[]).rows[1].place("id");
         let line = text.split('\n').nth(place.line - 1).expect("the line is there");
         let expected = format!("{cell},wrong");
         prop_assert!(line[place.column - 1..].starts_with(&expected));
@@ -284,13 +285,18 @@ fn said(case: &Case) -> String {
     let Case { should_trigger, prompt, system_prompt, sandbox, timeout, max_turns, fixture, activation, judge, .. } =
         case;
     let rest = (should_trigger, prompt, system_prompt, sandbox, timeout, max_turns, fixture, activation, judge);
+    let assertions: Vec<&str> = case.assertions.iter().map(|assertion| assertion.text.as_str()).collect();
     format!(
-        "{rest:?} {:?} {:?} {checks:?} {during:?} {:?}",
+        "{rest:?} {:?} {:?} {checks:?} {during:?} {:?} {assertions:?}",
         case.output_schema,
         case.repetition,
         (&case.files, &case.tags)
     )
 }
+
+/// An object of the list `checks` for each kind that it can write.
+const EVERY_LISTED_KIND: &str = r#"[{"text": "final", "contains": "Ada"}, {"file": "a.md"}, {"tool": "Read"},
+    {"command": "^ls"}, {"sequence": ["Read"]}, {"activates": ["tidy"]}, {"rejects": ["parting"]}, {"maxTurns": 3}]"#;
 
 #[test]
 fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
@@ -307,20 +313,29 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
         FieldForm::Paths { .. } | FieldForm::Files => ("a.md; b/c.md", r#"["a.md", "b/c.md"]"#),
         FieldForm::Trials => ("until decided", r#""until decided""#),
         FieldForm::Share => ("0.8", "0.8"),
+        FieldForm::Amount => ("0.25", "0.25"),
+        form => unreachable!("{form:?} is only in lists"),
     };
-    let during = r#"[{ "afterTurn": 1, "remove": "parting", "expectSeen": true }]"#;
-    let (mut columns, mut cells) = (vec!["id", "during"], vec!["it".to_owned(), during.replace('"', "\"\"")]);
-    let (mut root, mut config) = (String::new(), format!(r#""expectedSkillName": "tidy", "during": {during}"#));
-    for field in fields::all().map(fields::CaseField::field) {
-        let (cell, json) = written(field.form);
-        columns.push(field.column);
-        cells.push(cell.to_owned());
-        let to = if ["prompt", "systemPrompt"].contains(&field.key) { &mut root } else { &mut config };
-        write!(to, r#", "{}": {json}"#, field.key).expect("a string");
+    let (mut columns, mut cells) = (vec!["id"], vec!["it".to_owned()]);
+    let (mut root, mut config) = (String::new(), r#""expectedSkillName": "tidy""#.to_owned());
+    for field in fields::all() {
+        let Field { column, key, form } = *field.field();
+        let list = match (field, column) {
+            (CaseField::List(_), "during") => r#"[{ "afterTurn": 1, "remove": "parting", "expectSeen": true }]"#,
+            (CaseField::List(_), "checks") => EVERY_LISTED_KIND,
+            (CaseField::List(_), "assertions") => r#"["It greets Ada."]"#,
+            (CaseField::List(_), other) => panic!("write down a list for {other}"),
+            _ => "",
+        };
+        let (cell, json) = if list.is_empty() { written(form) } else { (list, list) };
+        columns.push(column);
+        cells.push(cell.replace('"', "\"\""));
+        let to = if ["prompt", "systemPrompt"].contains(&key) { &mut root } else { &mut config };
+        write!(to, r#", "{key}": {json}"#).expect("a string");
     }
     let sheet = format!("{}\n\"{}\"\n", columns.join(","), cells.join("\",\""));
     // In one directory: from it they name their files.
-    let parsed = prompts_csv::parse(Path::new("evals/tasks/prompts.csv"), sheet.into_bytes(), &[]);
+    let parsed = prompts_csv::parse(Path::new(""), Path::new("evals/tasks/prompts.csv"), sheet.into_bytes(), &[]);
     let row = parsed.rows[0].case("tidy").expect("a case");
     let file = format!(r#"{{ "evalConfig": {{ {config} }}{root} }}"#);
     let task = task_json::parse(Path::new("evals/tasks/it.json"), file.as_bytes()).expect("a case");
@@ -328,5 +343,5 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
     let kinds: BTreeSet<&str> = row.checks.iter().map(|check| check.kind.id).collect();
     let all = KINDS.iter().map(|kind| kind.id).filter(|id| *id != "not-triggered");
     assert_eq!(kinds, all.collect(), "every kind of check can be asked for");
-    assert!(task.checks.iter().all(|check| check.origin.line == 1 || check.kind.id == "changes-seen"));
+    assert!(task.checks.iter().all(|check| check.origin.line > 0 || check.kind.id == "changes-seen"));
 }

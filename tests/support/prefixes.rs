@@ -5,15 +5,16 @@ use std::path::Path;
 
 use serde_json::json;
 use skill_evals::agent;
-use skill_evals::cases::case::Case;
 use skill_evals::cases::case::fields::{self, CaseDraft};
+use skill_evals::cases::case::{Case, task_json};
+use skill_evals::checks::contents::NoContents;
 use skill_evals::checks::program::ProgramRuns;
 use skill_evals::checks::{self, Check, Subject};
 use skill_evals::grade::checks::{GENERAL, grade, is_settled};
-use skill_evals::settings::ActivationRule;
 use skill_evals::settings::mode::{AgentKind, Delivery};
+use skill_evals::settings::{ActivationRule, Prices};
 use skill_evals::skill::Skill;
-use skill_evals::text::diagnostic::SourceLocation;
+use skill_evals::text::diagnostic::{Diagnostic, SourceLocation};
 use skill_evals::trace::Trace;
 use skill_evals::trace::exposure::Reference;
 use skill_evals::trial::evidence::{Evidence, META_FORMAT, Meta};
@@ -83,6 +84,20 @@ pub fn meta(kind: AgentKind, delivery: Delivery, skill: &str) -> Meta {
     serde_json::from_value(meta).expect("facts")
 }
 
+/// The check that an object of the list `checks` asks for.
+pub fn listed(check: &str) -> Check {
+    let case = listed_case(check).unwrap_or_else(|problems| panic!("{check}: {problems:#?}"));
+    let mut checks = case.checks.into_iter().filter(|check| check.origin.key == "checks");
+    checks.next().expect("a check")
+}
+
+/// A case with this object in its list `checks`.
+pub fn listed_case(check: &str) -> Result<Case, Vec<Diagnostic>> {
+    let config = format!(r#"{{"expectedSkillName": "greeting", "checks": [{check}]}}"#);
+    let file = format!(r#"{{"prompt": "Greet Ada.", "evalConfig": {config}}}"#);
+    task_json::parse(Path::new("evals/tasks/it.json"), file.as_bytes())
+}
+
 /// What cases ask that a prefix can settle, alone and together.
 fn cases() -> Vec<Case> {
     let asks = |column: &str, text: &str| {
@@ -100,6 +115,16 @@ fn cases() -> Vec<Case> {
         vec![checks::triggers(false), checks::max_commands(1)],
         vec![checks::triggers(true), asks("must_include", "Ahoy")],
         vec![checks::triggers(true), asks("max_total_tokens", "1")],
+        vec![asks("max_cost_usd", "0.0001")],
+        vec![listed(r#"{"activates": ["greeting", "parting"], "inOrder": true}"#)],
+        vec![listed(r#"{"activates": []}"#), listed(r#"{"rejects": ["parting"]}"#)],
+        vec![checks::triggers(true), listed(r#"{"text": "all", "matches": "(?i)a"}"#)],
+        vec![listed(r#"{"text": "messages", "contains": "e", "not": true}"#)],
+        vec![listed(r#"{"text": "tools", "contains": "e"}"#), listed(r#"{"tool": "*", "atLeast": 2}"#)],
+        vec![listed(r#"{"tool": "*", "atMost": 1}"#)],
+        vec![listed(r#"{"command": "^(cat|sed) "}"#)],
+        vec![listed(r#"{"command": "SKILL", "not": true}"#)],
+        vec![listed(r#"{"sequence": ["$ cat", "*"]}"#)],
     ];
     lists.into_iter().map(|checks| Case { id: "it".to_owned(), checks, ..Case::default() }).collect()
 }
@@ -165,8 +190,9 @@ impl WholeTrial<'_> {
         settled: &mut Settled,
     ) {
         let so_far = Evidence { meta, trace, final_text: None };
-        let programs = ProgramRuns::new();
-        let subject = Subject { skill: self.skill, schema: None, activation, evidence: &so_far, programs: &programs };
+        let (contents, prices, programs) = (&NoContents, &Prices::default(), &ProgramRuns::new());
+        let evidence = &so_far;
+        let subject = Subject { skill: self.skill, schema: None, activation, evidence, programs, contents, prices };
         if !is_settled(case, &subject, false) {
             return;
         }

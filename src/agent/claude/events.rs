@@ -72,7 +72,8 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         let by = head.parent_tool_use_id.0.unwrap_or_default();
         let time = head.timestamp.0.or_else(|| self.times.get(head.uuid.0.as_deref()?).cloned());
         self.recorder.set_time(time.as_deref());
-        self.recorder.trace.now = Moment { began: None, ended: time, depth: u32::from(!by.is_empty()) };
+        self.recorder.trace.now =
+            Moment { began: None, ended: time, depth: u32::from(!by.is_empty()), ..Moment::default() };
         if !by.is_empty() {
             self.sub_agents.shown(head.uuid.0, &by);
         }
@@ -133,7 +134,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         self.forked(&by);
         let depth = 1 + u32::from(self.sub_agents.is_nested(&by));
         self.recorder.set_time(head.timestamp.0.as_deref());
-        self.recorder.trace.now = Moment { began: None, ended: head.timestamp.0, depth };
+        self.recorder.trace.now = Moment { began: None, ended: head.timestamp.0, depth, ..Moment::default() };
         // Standard output showed what the agent waited for.
         let waiting = self.recorder.trace.waiting.clone();
         let read = match head.kind.as_str() {

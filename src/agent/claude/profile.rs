@@ -55,6 +55,7 @@ pub const PROFILE: Profile = Profile {
     mcp_client: "claude-code",
     shows: ToolDisplay::Arguments,
     tools: AgentTools {
+        shells: &["Bash"],
         resources: &["ReadMcpResourceTool"],
         searches: &["ToolSearch"],
         files: &[],

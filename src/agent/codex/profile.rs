@@ -48,6 +48,7 @@ pub const PROFILE: Profile = Profile {
     mcp_client: "codex-mcp-client",
     shows: ToolDisplay::Description,
     tools: AgentTools {
+        shells: &["exec_command", "shell_command", "shell", "local_shell", "container.exec"],
         resources: &["read_mcp_resource"],
         searches: &["tool_search"],
         files: &["view_image"],

@@ -9,10 +9,11 @@ use super::listing;
 use super::wire::{CodexTokens, CompletedItem, RolloutContent, RolloutError, RolloutLine, RolloutPayload};
 use crate::agent::recorder::{EndedCall, ToolUse, TraceRecorder, texts};
 use crate::agent::turns::TurnSign;
+use crate::settings::mode::AgentKind;
 use crate::trace::{Mechanism, Moment, OfferedSkills, OpenCall, OpenCalls, Step, Usage};
 
 /// The tools with which models run shell commands, in the versions of codex so far.
-const SHELL_TOOLS: [&str; 5] = ["exec_command", "shell_command", "shell", "local_shell", "container.exec"];
+const SHELL_TOOLS: &[&str] = AgentKind::Codex.profile().tools.shells;
 
 /// Lines that the model did not write and that do not show what the agent did.
 const IGNORED: [&str; 4] = ["compaction", "ghost_snapshot", "additional_tools", "agent_message"];
@@ -111,7 +112,7 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
         };
         let depth = self.depths.get(&self.thread).copied().unwrap_or(u32::from(self.of_sub_agents));
         self.recorder.set_time(timestamp.0.as_deref());
-        self.recorder.trace.now = Moment { began: None, ended: timestamp.0, depth };
+        self.recorder.trace.now = Moment { began: None, ended: timestamp.0, depth, ..Moment::default() };
         match (kind.as_str(), payload.kind.as_deref()) {
             ("session_meta", _) if self.of_sub_agents => self.sub_agent(payload),
             ("session_meta", _) => self.recorder.trace.agent_version = payload.cli_version.0,

@@ -5,11 +5,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::cases::case::Case;
+use crate::cases::case::check_list::CHECKS;
+use crate::cases::case::document::{Document, Node};
+use crate::cases::case::{Assertion, Case, change_list, check_list};
 use crate::checks::{self, Check, CheckKind, Field, FieldForm, FieldValue, KINDS, Origin};
 use crate::settings::ActivationRule;
 use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
-use crate::text::diagnostic::SourceLocation;
+use crate::text::diagnostic::{Code, SourceLocation};
 use crate::trial::sandbox::Sandbox;
 
 /// A field that is not a check.
@@ -112,11 +114,62 @@ pub static CORE: [CoreField; 16] = [
     core("threshold", "threshold", FieldForm::Share, set!(Share(share) => case.repetition.threshold = Some(share))),
 ];
 
+/// A field whose value is a list that no cell can hold. In a CSV file, the cell has the path of a JSON file with the list.
+#[derive(Debug)]
+pub struct ListField {
+    /// Its names.
+    pub field: Field,
+    /// Reads the list, which messages call by this name.
+    pub read: fn(&mut Document<'_>, &str, &Node, &mut Case),
+}
+
+/// The path of a list in a CSV file.
+const LIST: FieldForm = FieldForm::Path { base: "the skill's directory under evals/skills" };
+
+/// The fields that are lists.
+pub static LISTS: [ListField; 3] = [
+    ListField {
+        field: Field { column: "during", key: "during", form: LIST },
+        read: |file, name, list, case| case.during = change_list::changes(file, name, list),
+    },
+    ListField {
+        field: Field { column: CHECKS, key: CHECKS, form: LIST },
+        read: |file, _, list, case| case.checks.extend(check_list::checks(file, list)),
+    },
+    ListField {
+        field: Field { column: "assertions", key: "assertions", form: LIST },
+        read: |file, name, list, case| case.assertions = assertions(file, name, list),
+    },
+];
+
+/// A list of statements for the judge.
+fn assertions(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<Assertion> {
+    let Some(elements) = list.elements() else {
+        file.wrong_type(&format!("`{name}`"), "a list of strings", list);
+        return Vec::new();
+    };
+    let mut assertions = Vec::new();
+    for element in elements {
+        match element.text().map(str::trim) {
+            Some("") => {
+                file.problem(Code::EmptyValue, element.range.clone(), format!("`{name}` holds an empty text"));
+            }
+            Some(text) => {
+                assertions.push(Assertion { text: text.to_owned(), place: file.place(element.range.clone()) })
+            }
+            None => file.wrong_type("an assertion", "a string", element),
+        }
+    }
+    assertions
+}
+
 /// A field of a case: of the case itself, or of a kind of check.
 #[derive(Clone, Copy, Debug)]
 pub enum CaseField {
     /// A field that is not a check.
     Core(&'static CoreField),
+    /// A field that is a list.
+    List(&'static ListField),
     /// The field of a kind of check.
     Check(&'static CheckKind, &'static checks::CheckField),
 }
@@ -126,6 +179,7 @@ impl CaseField {
     pub fn field(self) -> &'static Field {
         match self {
             Self::Core(core) => &core.field,
+            Self::List(list) => &list.field,
             Self::Check(_, check) => &check.field,
         }
     }
@@ -139,7 +193,7 @@ impl CaseField {
 /// Every field.
 pub fn all() -> impl Iterator<Item = CaseField> {
     let checks = KINDS.iter().filter_map(|kind| Some(CaseField::Check(kind, kind.field.as_ref()?)));
-    CORE.iter().map(CaseField::Core).chain(checks)
+    CORE.iter().map(CaseField::Core).chain(checks).chain(LISTS.iter().map(CaseField::List))
 }
 
 /// The field with this name in any format.
@@ -177,12 +231,18 @@ impl CaseDraft {
     pub fn set(&mut self, field: CaseField, name: &'static str, line: usize, value: FieldValue) {
         match field {
             CaseField::Core(core) => {
-                self.origins.push((core.field.column, Origin { key: name, line, elsewhere: None }));
+                self.origins.push((core.field.column, Origin { key: name.into(), line, elsewhere: None }));
                 (core.set)(&mut self.case, value);
             }
+            // Its own function reads it.
+            CaseField::List(_) => {}
             CaseField::Check(kind, check) => {
                 if let Some(ask) = (check.ask)(value) {
-                    self.case.checks.push(Check { kind, origin: Origin { key: name, line, elsewhere: None }, ask });
+                    self.case.checks.push(Check {
+                        kind,
+                        origin: Origin { key: name.into(), line, elsewhere: None },
+                        ask,
+                    });
                 }
             }
         }

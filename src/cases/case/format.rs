@@ -1,6 +1,7 @@
 //! A format of cases, and which files hold its cases.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::cases::case::FoundCase;
 use crate::cases::layout::Layout;
@@ -100,6 +101,8 @@ pub struct Files {
 /// A file of cases that is not read yet.
 #[derive(Debug)]
 pub struct CaseFile {
+    /// The repository's root.
+    pub root: Arc<Path>,
     /// The file, from the repository's root.
     pub path: PathBuf,
     /// The open part of its path, in a form that can be part of a test's name.

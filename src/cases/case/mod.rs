@@ -3,6 +3,8 @@
 //! Each format of cases is a module and a line in [`FORMATS`]. The module says which files hold its cases and reads them. A
 //! skill without cases has three built-in ones ([`smoke`]). All become the one type [`Case`].
 
+mod change_list;
+mod check_list;
 pub mod document;
 pub mod evals_json;
 pub mod fields;

@@ -10,12 +10,15 @@ use crate::trial::span::{EventRef, Span};
 /// Maximum number of commands that the check marks.
 const MAX_SPANS: usize = 50;
 
-pub(in crate::checks) static MAX_COMMANDS: CheckKind = CheckKind::new("max-commands", Goal::Efficiency)
-    .settled_by(Status::Fail)
-    .with_field("max_commands", "maxCommands", FieldForm::LIMIT, |value| match value {
+pub(in crate::checks) static MAX_COMMANDS: CheckKind = CheckKind::new("max-commands", Goal::Efficiency).with_field(
+    "max_commands",
+    "maxCommands",
+    FieldForm::LIMIT,
+    |value| match value {
         FieldValue::Number(most) => Some(Arc::new(MaxCommands(most))),
         _ => None,
-    });
+    },
+);
 
 /// At most this many effective commands, by no field of the case.
 pub fn max_commands(most: u64) -> Check {
@@ -55,5 +58,9 @@ impl Ask for MaxCommands {
 
     fn forbids(&self) -> bool {
         true
+    }
+
+    fn settled_by(&self) -> Option<Status> {
+        Some(Status::Fail)
     }
 }

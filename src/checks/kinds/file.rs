@@ -31,14 +31,12 @@ impl Ask for RequiredFile {
             Some(file) if file.path == path => (Status::Pass, format!("{} bytes", file.size)),
             Some(file) => (Status::Pass, format!("a directory with {}", file.path.display())),
             None if hidden => (Status::Unknown, "the workspace holds more files than are listed".to_owned()),
-            None => {
-                let changed = meta.files.iter().filter(|file| file.changed).take(20);
-                let changed: Vec<String> = changed.map(|file| file.path.display().to_string()).collect();
-                let wrote = if changed.is_empty() { "no files".to_owned() } else { changed.join(", ") };
-                (subject.missing(), format!("missing; the agent wrote {wrote}"))
-            }
+            None => missing(subject),
         };
-        Some(CheckAnswer::new(status, format!("the workspace holds {}", self.0), what).at(self.written(subject)))
+        Some(
+            CheckAnswer::new(status, format!("the workspace holds {}", self.0), what)
+                .at(written(subject, &self.0.to_string())),
+        )
     }
 
     fn required_file(&self) -> Option<&RelativePath> {
@@ -46,22 +44,27 @@ impl Ask for RequiredFile {
     }
 }
 
-impl RequiredFile {
-    /// The last change of the file by an editing tool, else the last call that names it.
-    fn written(&self, subject: &Subject<'_>) -> Span {
-        let path = self.0.to_string();
-        let texts = subject.evidence.trace.steps.iter().enumerate().rev();
-        let hits = texts.flat_map(|(at, step)| step.texts().into_iter().map(move |(part, text)| (at, part, text)));
-        let mut named = None;
-        for (at, part, text) in hits {
-            let Some(from) = text.find(&path) else { continue };
-            let span = || Span::of_text(EventRef::Step(at), part, from..from + path.len());
-            match part {
-                EventPart::Path(_) => return span(),
-                EventPart::Input => named = named.or_else(|| Some(span())),
-                EventPart::Text | EventPart::Name | EventPart::Output => {}
-            }
+/// The answer about a file that should be there and is not.
+pub(super) fn missing(subject: &Subject<'_>) -> (Status, String) {
+    let changed = subject.evidence.meta.files.iter().filter(|file| file.changed).take(20);
+    let changed: Vec<String> = changed.map(|file| file.path.display().to_string()).collect();
+    let wrote = if changed.is_empty() { "no files".to_owned() } else { changed.join(", ") };
+    (subject.missing(), format!("missing; the agent wrote {wrote}"))
+}
+
+/// The last change of the file by an editing tool, else the last call that names it.
+pub(super) fn written(subject: &Subject<'_>, path: &str) -> Span {
+    let texts = subject.evidence.trace.steps.iter().enumerate().rev();
+    let hits = texts.flat_map(|(at, step)| step.texts().into_iter().map(move |(part, text)| (at, part, text)));
+    let mut named = None;
+    for (at, part, text) in hits {
+        let Some(from) = text.find(path) else { continue };
+        let span = || Span::of_text(EventRef::Step(at), part, from..from + path.len());
+        match part {
+            EventPart::Path(_) => return span(),
+            EventPart::Input => named = named.or_else(|| Some(span())),
+            EventPart::Text | EventPart::Name | EventPart::Output => {}
         }
-        named.unwrap_or(EventRef::End.into())
     }
+    named.unwrap_or(EventRef::End.into())
 }

@@ -1,18 +1,27 @@
 //! The kinds of checks, a file for each subject.
 
 pub(super) mod answer;
+pub(super) mod calls;
 pub(super) mod changes;
 pub(super) mod commands;
 pub(super) mod description;
 pub(super) mod file;
+pub(super) mod files;
+pub(super) mod limits;
 pub(super) mod resource;
 pub(super) mod script;
+pub(super) mod skills;
 pub(super) mod text;
 pub(super) mod tokens;
 pub(super) mod trigger;
 
 pub use answer::{invoked_skills, output_schema};
+pub use calls::{command, sequence, tool};
 pub use changes::changes_seen;
 pub use commands::max_commands;
+pub use files::{FileWant, file};
+pub use limits::{max_cost_usd, max_seconds, max_turns};
 pub use script::{KEY as SCRIPT_KEY, script};
+pub use skills::{activates, rejects};
+pub use text::{TextPlace, text};
 pub use trigger::{NOT_TRIGGERED, TRIGGERED, triggers};

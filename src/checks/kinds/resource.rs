@@ -10,7 +10,6 @@ use crate::trial::span::{EventRef, Span};
 
 pub(in crate::checks) static LOADED: CheckKind = CheckKind::new("resource-loaded", Goal::Process)
     .about_skill()
-    .settled_by(Status::Pass)
     .with_field("expect_resource_load", "expectResourceLoad", FieldForm::Flag, |value| {
         matches!(value, FieldValue::Flag(true)).then(|| Arc::new(ResourceLoaded) as Arc<dyn Ask>)
     });
@@ -33,5 +32,9 @@ impl Ask for ResourceLoaded {
         );
         let event = step.map_or(EventRef::Offered.into(), |step| Span::of_call(&trace.steps, step));
         Some(subject.happened(!found.is_empty(), true, expected, text).at(event))
+    }
+
+    fn settled_by(&self) -> Option<Status> {
+        Some(Status::Pass)
     }
 }

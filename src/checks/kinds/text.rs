@@ -1,20 +1,18 @@
-//! The final message contains a text, or does not.
+//! Texts that the agent wrote or read contain something, or do not.
 
-use std::ops::Range;
 use std::sync::Arc;
 
+use crate::checks::listed::{ListForm, ListedCheck, test_of};
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::{Ask, CheckAnswer, CheckKind, FieldForm, FieldValue, Presence, Subject};
-use crate::text::redact::is_masked;
-use crate::trace::excerpt;
+use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest};
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, Presence, Subject};
+use crate::text::words::words;
+use crate::trace::{Step, excerpt, kept_part};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventPart, EventRef, Span};
 
 /// The finding without a final message.
 pub(super) const NO_MESSAGE: &str = "no final message";
-
-/// Maximum number of matches that one check marks.
-const MAX_SPANS: usize = 50;
 
 pub(in crate::checks) static OUTPUT_CONTAINS: CheckKind = CheckKind::new("output-contains", Goal::Outcome).with_field(
     "expected_output",
@@ -40,57 +38,101 @@ pub(in crate::checks) static MUST_INCLUDE: CheckKind = CheckKind::new("must-incl
 pub(in crate::checks) static MUST_NOT_INCLUDE: CheckKind = CheckKind::new("must-not-include", Goal::Outcome)
     .with_field("must_not_include", "mustNotInclude", FieldForm::Patterns, forbidden);
 
+pub(in crate::checks) static TEXT: CheckKind = CheckKind::new("text", Goal::Outcome).in_list(&ListForm {
+    key: "text",
+    form: FieldForm::Choice(&TextPlace::WORDS),
+    options: &[("not", FieldForm::Flag)],
+    tests: true,
+    ask: listed,
+});
+
+words! {
+    /// Which texts of a trial are searched.
+    #[derive(Default)]
+    pub enum TextPlace {
+        /// The final message.
+        #[default]
+        Final = "final",
+        /// Every message of the agent.
+        Messages = "messages",
+        /// What commands and tools answered.
+        Tools = "tools",
+        /// All of these.
+        All = "all",
+    }
+}
+
+/// The texts in this place pass this test: one of them does, or none does if the test is negated.
+pub fn text(place: TextPlace, test: TextTest) -> Check {
+    Check::implied(&TEXT, TextCheck { place, test })
+}
+
+fn listed(check: &ListedCheck) -> Result<Arc<dyn Ask>, InvalidCheck> {
+    let place = check.text("text").and_then(TextPlace::named).unwrap_or_default();
+    let test = test_of(check)?.ok_or_else(|| {
+        let help = r#"say what the text must be, as in {"text": "final", "contains": "Ada"}"#;
+        InvalidCheck::new("text", "this check asks for nothing", help)
+    })?;
+    Ok(Arc::new(TextCheck { place, test }))
+}
+
 fn required(value: FieldValue) -> Option<Arc<dyn Ask>> {
-    ask(value, Presence::Present)
+    ask(value, false)
 }
 
 fn forbidden(value: FieldValue) -> Option<Arc<dyn Ask>> {
-    ask(value, Presence::Absent)
+    ask(value, true)
 }
 
-fn ask(value: FieldValue, presence: Presence) -> Option<Arc<dyn Ask>> {
+fn ask(value: FieldValue, negated: bool) -> Option<Arc<dyn Ask>> {
     let FieldValue::Pattern(pattern) = value else { return None };
-    Some(Arc::new(TextCheck { pattern, presence }))
+    Some(Arc::new(TextCheck { place: TextPlace::Final, test: TextTest { negated, ..pattern.into() } }))
 }
 
 #[derive(Debug)]
 struct TextCheck {
-    pattern: Pattern,
-    presence: Presence,
+    place: TextPlace,
+    test: TextTest,
 }
 
 impl Ask for TextCheck {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
-        let regex = match self.pattern.compile() {
-            Ok(regex) => regex,
-            Err(error) => {
-                return Some(CheckAnswer::new(Status::Unknown, "a pattern that compiles", error.to_string()));
-            }
+        Some(if self.place == TextPlace::Final { self.of_final(subject) } else { self.of_steps(subject) })
+    }
+
+    fn settled_by(&self) -> Option<Status> {
+        let settled = if self.test.negated { Status::Fail } else { Status::Pass };
+        (self.place != TextPlace::Final).then_some(settled)
+    }
+
+    fn forbids(&self) -> bool {
+        self.test.negated
+    }
+
+    fn text(&self) -> Option<(&Pattern, Presence)> {
+        let presence = if self.test.negated { Presence::Absent } else { Presence::Present };
+        let pattern = self.test.plain_pattern().filter(|_| self.place == TextPlace::Final);
+        pattern.map(|pattern| (pattern, presence))
+    }
+}
+
+impl TextCheck {
+    fn of_final(&self, subject: &Subject<'_>) -> CheckAnswer {
+        let negated = self.test.negated;
+        let expected = format!("the final message {}", self.test.words(negated));
+        let Some(text) = subject.final_text() else {
+            let status = if negated { Status::Unknown } else { subject.silent() };
+            return CheckAnswer::new(status, expected, NO_MESSAGE).at(subject.final_event());
         };
-        let verb = match (self.pattern.style, self.presence) {
-            (Style::Literal, Presence::Present) => "contains",
-            (_, Presence::Present) => "matches",
-            (_, Presence::Absent) => "does not match",
-        };
-        let expected = format!("the final message {verb} {:?}", self.pattern.text);
-        let message = subject.final_text();
-        let mut matches: Vec<Range<usize>> = Vec::new();
-        if let Some(text) = message {
-            matches.extend(regex.find_iter(text).map(|found| found.range()).take(MAX_SPANS));
-        }
-        let (status, found) = match (message, matches.first(), self.presence) {
-            (None, _, Presence::Present) => (subject.silent(), NO_MESSAGE.to_owned()),
-            (None, _, Presence::Absent) => (Status::Unknown, NO_MESSAGE.to_owned()),
-            (Some(_), Some(_), Presence::Present) => (Status::Pass, "it does".to_owned()),
-            // The evidence is masked before it is graded.
-            (Some(text), None, _) if is_masked(text) => {
-                (Status::Unknown, format!("not found, but a secret in it is masked: {}", excerpt(text)))
+        let (status, found, matches) = match self.test.of(text, false) {
+            TextResult::Unknown(why) => (Status::Unknown, why, Vec::new()),
+            TextResult::Holds(matches) if !negated => (Status::Pass, "it does".to_owned(), matches),
+            TextResult::Holds(matches) => {
+                let part = matches.first().map_or(text, |range| &text[range.clone()]);
+                (Status::Fail, format!("found {:?}", excerpt(part)), matches)
             }
-            (Some(text), None, Presence::Present) => (Status::Fail, format!("it does not: {}", excerpt(text))),
-            (Some(text), Some(range), Presence::Absent) => {
-                (Status::Fail, format!("found {:?}", excerpt(&text[range.clone()])))
-            }
-            (Some(_), None, Presence::Absent) => (Status::Pass, "not found".to_owned()),
+            TextResult::Differs(_) if negated => (Status::Pass, "not found".to_owned(), Vec::new()),
+            TextResult::Differs(why) => (Status::Fail, why, Vec::new()),
         };
         let marked = matches.into_iter().filter(|range| !range.is_empty());
         let mut spans: Vec<Span> =
@@ -98,14 +140,75 @@ impl Ask for TextCheck {
         if spans.is_empty() {
             spans.push(subject.final_event().into());
         }
-        Some(CheckAnswer::new(status, expected, found).with(spans))
+        CheckAnswer::new(status, expected, found).with(spans)
     }
 
-    fn forbids(&self) -> bool {
-        self.presence == Presence::Absent
+    fn of_steps(&self, subject: &Subject<'_>) -> CheckAnswer {
+        let (one, none) = match self.place {
+            TextPlace::Messages => ("a message of the agent", "no message of the agent"),
+            TextPlace::Tools => ("an output of a tool", "no output of a tool"),
+            TextPlace::All | TextPlace::Final => ("a message or output", "no message or output"),
+        };
+        let expected = format!("{} {}", if self.test.negated { none } else { one }, self.test.words(false));
+        let texts = self.texts(subject);
+        let count = texts.len();
+        let (mut spans, mut found, mut doubt) = (Vec::new(), None, self.doubt(subject));
+        for (event, part, text) in texts {
+            // A final message is whole.
+            let (text, is_cut) = if event == EventRef::Answer { (text, false) } else { kept_part(text) };
+            match self.test.of(text, is_cut) {
+                TextResult::Holds(matches) => {
+                    let first = matches.first().map_or(text, |range| &text[range.clone()]);
+                    found.get_or_insert_with(|| format!("found {:?}", excerpt(first)));
+                    if matches.is_empty() {
+                        spans.push(event.into());
+                    }
+                    spans.extend(matches.into_iter().map(|range| Span::of_text(event, part, range)));
+                }
+                TextResult::Unknown(why) => doubt = doubt.or(Some(why)),
+                TextResult::Differs(_) => {}
+            }
+        }
+        spans.truncate(MAX_SPANS);
+        let is_found = found.is_some();
+        let found = found.unwrap_or_else(|| format!("not in any of {count}"));
+        let answer = match doubt.filter(|_| !is_found) {
+            Some(doubt) => CheckAnswer::new(Status::Unknown, expected, format!("{found}; {doubt}")),
+            None => subject.proved(is_found, !self.test.negated, expected, found),
+        };
+        if spans.is_empty() { answer.at(EventRef::End) } else { answer.with(spans) }
     }
 
-    fn text(&self) -> Option<(&Pattern, Presence)> {
-        Some((&self.pattern, self.presence))
+    fn texts<'a>(&self, subject: &Subject<'a>) -> Vec<(EventRef, EventPart, &'a str)> {
+        let wants = |place| self.place == TextPlace::All || self.place == place;
+        let mut texts = Vec::new();
+        for (at, step) in subject.evidence.trace.steps.iter().enumerate() {
+            let part = match step {
+                Step::Message(_) if wants(TextPlace::Messages) => EventPart::Text,
+                Step::Command { .. } | Step::Tool { .. } if wants(TextPlace::Tools) => EventPart::Output,
+                _ => continue,
+            };
+            let of_step = step.texts().into_iter().find(|(of_step, _)| *of_step == part);
+            texts.extend(of_step.map(|(_, text)| (EventRef::Step(at), part, text)));
+        }
+        // The step of a long final message holds only its start.
+        let last = subject.final_text().filter(|_| wants(TextPlace::Messages));
+        texts.extend(last.map(|text| (EventRef::Answer, EventPart::Text, text)));
+        texts
+    }
+
+    /// Why the trace may lack a text.
+    fn doubt(&self, subject: &Subject<'_>) -> Option<String> {
+        let trace = subject.evidence.trace;
+        if trace.steps_dropped > 0 {
+            return Some(format!("the trace lacks {} events", trace.steps_dropped));
+        }
+        let is_silent = |step: &&Step| matches!(step, Step::Tool { output, .. } if output.is_empty());
+        match trace.steps.iter().find(is_silent) {
+            Some(Step::Tool { name, .. }) if self.place != TextPlace::Messages => {
+                Some(format!("the answer of the tool `{name}` is not in the trace"))
+            }
+            _ => None,
+        }
     }
 }

@@ -6,17 +6,26 @@ use crate::checks::{Ask, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject}
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
 
-pub(in crate::checks) static MAX_INPUT: CheckKind = CheckKind::new("max-input-tokens", Goal::Efficiency)
-    .settled_by(Status::Fail)
-    .with_field("max_input_tokens", "maxInputTokens", FieldForm::LIMIT, |value| ask(&value, TokenScope::Input));
+pub(in crate::checks) static MAX_INPUT: CheckKind = CheckKind::new("max-input-tokens", Goal::Efficiency).with_field(
+    "max_input_tokens",
+    "maxInputTokens",
+    FieldForm::LIMIT,
+    |value| ask(&value, TokenScope::Input),
+);
 
-pub(in crate::checks) static MAX_OUTPUT: CheckKind = CheckKind::new("max-output-tokens", Goal::Efficiency)
-    .settled_by(Status::Fail)
-    .with_field("max_output_tokens", "maxOutputTokens", FieldForm::LIMIT, |value| ask(&value, TokenScope::Output));
+pub(in crate::checks) static MAX_OUTPUT: CheckKind = CheckKind::new("max-output-tokens", Goal::Efficiency).with_field(
+    "max_output_tokens",
+    "maxOutputTokens",
+    FieldForm::LIMIT,
+    |value| ask(&value, TokenScope::Output),
+);
 
-pub(in crate::checks) static MAX_TOTAL: CheckKind = CheckKind::new("max-total-tokens", Goal::Efficiency)
-    .settled_by(Status::Fail)
-    .with_field("max_total_tokens", "maxTotalTokens", FieldForm::LIMIT, |value| ask(&value, TokenScope::Total));
+pub(in crate::checks) static MAX_TOTAL: CheckKind = CheckKind::new("max-total-tokens", Goal::Efficiency).with_field(
+    "max_total_tokens",
+    "maxTotalTokens",
+    FieldForm::LIMIT,
+    |value| ask(&value, TokenScope::Total),
+);
 
 /// Which tokens count.
 #[derive(Clone, Copy, Debug)]
@@ -62,5 +71,9 @@ impl Ask for MaxTokens {
 
     fn forbids(&self) -> bool {
         true
+    }
+
+    fn settled_by(&self) -> Option<Status> {
+        Some(Status::Fail)
     }
 }

@@ -12,11 +12,9 @@ pub const TRIGGERED: &str = "triggered";
 /// The check that it was not.
 pub const NOT_TRIGGERED: &str = "not-triggered";
 
-pub(in crate::checks) static TRIGGERED_KIND: CheckKind =
-    CheckKind::new(TRIGGERED, Goal::Process).about_skill().settled_by(Status::Pass);
+pub(in crate::checks) static TRIGGERED_KIND: CheckKind = CheckKind::new(TRIGGERED, Goal::Process).about_skill();
 
-pub(in crate::checks) static NOT_TRIGGERED_KIND: CheckKind =
-    CheckKind::new(NOT_TRIGGERED, Goal::Process).about_skill().settled_by(Status::Fail);
+pub(in crate::checks) static NOT_TRIGGERED_KIND: CheckKind = CheckKind::new(NOT_TRIGGERED, Goal::Process).about_skill();
 
 /// The check that every case has.
 pub fn triggers(should: bool) -> Check {
@@ -69,10 +67,14 @@ impl Ask for TriggerCheck {
         let event = decided_by(subject, answer.status, happened);
         Some(answer.at(event))
     }
+
+    fn settled_by(&self) -> Option<Status> {
+        Some(if self.should { Status::Pass } else { Status::Fail })
+    }
 }
 
 /// Whether this mechanism activates the skill by the rule of the case.
-fn counts(subject: &Subject<'_>, how: Mechanism) -> bool {
+pub(super) fn counts(subject: &Subject<'_>, how: Mechanism) -> bool {
     subject.activation == ActivationRule::Content
         // All other mechanisms were made for skills.
         || how != Mechanism::ReadSkillFile

@@ -1,10 +1,12 @@
 //! A regular expression that a user wrote.
 
 mod dialect;
+mod search;
 
 use crate::text::diagnostic::shorten;
 
 pub use dialect::DialectDifference;
+pub use search::{PatternError, PatternSearch, SearchError};
 
 /// A text to search for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub struct Pattern {
 pub enum Style {
     /// Plain text, in any case.
     Literal,
+    /// Plain text, exactly as written.
+    Verbatim,
     /// A regular expression, exactly as written.
     Exact,
     /// A regular expression in any case, with `^` and `$` at each line, whatever ends the line.
@@ -29,11 +33,11 @@ pub enum Style {
 impl Pattern {
     /// Whether it is plain text, which always compiles. Reading a large file spends most time compiling patterns.
     pub fn is_literal(&self) -> bool {
-        self.style == Style::Literal || !self.text.chars().any(regex_syntax_char)
+        matches!(self.style, Style::Literal | Style::Verbatim) || !self.text.chars().any(regex_syntax_char)
     }
 
     /// Whether it compiles. Most patterns are only parsed, in a tenth of the time, which matters for a hundred thousand cases.
-    pub fn check(&self) -> Result<(), regex::Error> {
+    pub fn check(&self) -> Result<(), PatternError> {
         // A short pattern can only grow too large by counted repetition.
         let small = self.text.len() <= 200 && !self.text.contains('{');
         if self.is_literal() || (small && regex_syntax::parse(&self.text).is_ok()) {
@@ -43,17 +47,16 @@ impl Pattern {
     }
 
     /// Compiles it by its meaning.
-    pub fn compile(&self) -> Result<regex::Regex, regex::Error> {
+    pub fn compile(&self) -> Result<PatternSearch, PatternError> {
         match self.style {
-            Style::Literal => {
+            Style::Literal | Style::Verbatim => {
                 // A long text in any case exceeds the usual limit.
                 let mut builder = regex::RegexBuilder::new(&regex::escape(&self.text));
-                builder.case_insensitive(true).size_limit(1 << 28).build()
+                let built = builder.case_insensitive(self.style == Style::Literal).size_limit(1 << 28).build();
+                Ok(PatternSearch::Linear(built?))
             }
-            Style::Exact => regex::Regex::new(&self.text),
-            Style::Loose => {
-                regex::RegexBuilder::new(&self.text).case_insensitive(true).multi_line(true).crlf(true).build()
-            }
+            Style::Exact => PatternSearch::new(&self.text, false),
+            Style::Loose => PatternSearch::new(&self.text, true),
         }
     }
 
@@ -80,22 +83,16 @@ impl Pattern {
     }
 
     /// Message and help for a pattern of the field `name` that does not compile.
-    pub fn problem(&self, name: &str, error: &regex::Error) -> (String, String) {
+    pub fn problem(&self, name: &str, error: &PatternError) -> (String, String) {
         let whole = error.to_string();
         // The crate draws the pattern over several lines and ends with "error: what".
         let what = whole.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        let help = if what.contains("look-around") {
-            "look-ahead and look-behind are not supported; say it with two patterns"
-        } else if what.contains("backreferences") || self.text.contains("(?P=") {
-            "a pattern cannot refer to what a group of it has matched; write that part out"
-        } else if self.text.contains(r"\Z") {
+        let help = if self.text.contains(r"\Z") {
             r"write `\z` for the end of the text"
-        } else if self.text.contains("(?>") {
-            "groups that give nothing back are not supported, nor needed: nothing here takes more than linear time"
         } else if name.starts_with("must") && what.contains("unclosed group") {
             "`|` parts patterns here, also inside a group; write one pattern for each alternative, or a class like [ab]"
         } else {
-            "patterns are Rust regular expressions"
+            "patterns are Rust regular expressions, with look-ahead and back-references"
         };
         (format!("`{name}`: the pattern {:?} does not compile: {what}", shorten(&self.text)), help.to_owned())
     }

@@ -74,7 +74,7 @@ fn steps(evidence: &Evidence<'_>) -> Vec<TimelineEvent> {
 }
 
 fn event(evidence: &Evidence<'_>, annotated: AnnotatedStep<'_>) -> TimelineEvent {
-    let AnnotatedStep { at, step, moment: Moment { began, ended, depth }, requests, marks } = annotated;
+    let AnnotatedStep { at, step, moment: Moment { began, ended, depth, .. }, requests, marks } = annotated;
     let times = began.as_deref().and_then(instant).zip(ended.as_deref().and_then(instant));
     let read = requests.iter().map(|request| request.input_tokens).sum();
     let written: Vec<u64> = requests.iter().filter_map(|request| request.output_tokens).collect();

@@ -21,6 +21,7 @@ use crate::trace::AgentProgress;
 
 pub use content::{digest, readable};
 pub use sandboxed::{EndedProgram, SandboxedRun};
+pub(super) use workspace::unchanged_start_files;
 
 use evidence::EvidenceDir;
 

@@ -10,6 +10,7 @@ use crate::agent::trial_env::{TrialEnv, without_trial_paths};
 use crate::cases::start_files::start_files;
 use crate::files::below::{self, WalkControl, WalkedFile};
 use crate::files::bounded;
+use crate::files::material::Material;
 use crate::run::context::RunContext;
 use crate::run::digests::files_part;
 use crate::run::stored_trial::TrialExhibit;
@@ -46,15 +47,25 @@ pub(super) fn restore(run: &RunContext, exhibit: &TrialExhibit<'_>, trial_env: &
     Err(format!("the stored workspace lacks {}{more}: too large to be kept", named.join(", ")))
 }
 
-/// Copies the files with which the workspace started and that the agent left alone.
-fn copy_start_files(run: &RunContext, exhibit: &TrialExhibit<'_>, to: &Path) -> Result<(), String> {
+/// The files with which the workspace of a trial started. Fails if they have changed since.
+pub(in crate::run) fn unchanged_start_files(
+    run: &RunContext,
+    exhibit: &TrialExhibit<'_>,
+) -> Result<Option<Material>, String> {
     let (case, meta) = (exhibit.case, exhibit.evidence.meta);
-    let Some(files) = start_files(&run.root, case) else { return Ok(()) };
-    let mut files = files.whole().map_err(|problem| format!("a file of the case: {problem}"))?;
+    let Some(files) = start_files(&run.root, case) else { return Ok(None) };
+    let files = files.whole().map_err(|problem| format!("a file of the case: {problem}"))?;
     let digest = files.digest().map_err(|problem| format!("a file of the case: {problem}"))?;
     if meta.inputs.0.get(files_part(case)) != Some(&digest) {
         return Err("the files of the case have changed since the trial".to_owned());
     }
+    Ok(Some(files))
+}
+
+/// Copies the files with which the workspace started and that the agent left alone.
+fn copy_start_files(run: &RunContext, exhibit: &TrialExhibit<'_>, to: &Path) -> Result<(), String> {
+    let meta = exhibit.evidence.meta;
+    let Some(mut files) = unchanged_start_files(run, exhibit)? else { return Ok(()) };
     let unchanged: HashSet<&Path> =
         meta.files.iter().filter(|file| !file.changed).map(|file| file.path.as_path()).collect();
     files.files.retain(|file| unchanged.contains(file.path.as_path()));

@@ -4,6 +4,8 @@ pub mod drafted;
 pub mod review;
 pub mod starter;
 
+use std::path::Path;
+
 use crate::cases::case::prompts_csv::parse;
 use crate::cases::catalog::{Catalog, PROMPTS, evals_folder};
 use crate::cases::repo_files::RepoFiles;
@@ -45,7 +47,7 @@ pub fn prompts_csv(drafts: &[DraftCase]) -> String {
 /// What lint would say about a draft for the skill `slug` once it is in a file.
 pub fn problems(draft: &DraftCase, slug: &str, catalog: &Catalog, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let path = evals_folder(slug).join(PROMPTS);
-    let parsed = parse(&path, prompts_csv(std::slice::from_ref(draft)).into_bytes(), &[]);
+    let parsed = parse(Path::new(""), &path, prompts_csv(std::slice::from_ref(draft)).into_bytes(), &[]);
     let mut problems = parsed.problems;
     for found in parsed.rows.into_iter().map(|row| row.found(slug)) {
         problems.extend(match found.case() {

@@ -79,14 +79,50 @@ fn join(directory: Option<&str>, path: &str) -> String {
     }
 }
 
-/// The simple commands of a script. `bash -lc '…'` is replaced by its commands.
-fn simple_commands(text: &str, depth: usize) -> Vec<SimpleCommand> {
+/// The commands that a script runs, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunCommands {
+    /// Each command as its words, without quotes, with spaces between them, without `env`, `timeout` and the like.
+    pub commands: Vec<String>,
+    /// Whether these are surely all.
+    pub all: bool,
+}
+
+/// The commands that `script` runs.
+#[must_use]
+pub fn run_commands(script: &str) -> RunCommands {
+    let (simple, mut all) = parsed_commands(script, 0);
     let mut commands = Vec::new();
-    for simple in script::parse(text).unwrap_or_default().commands {
-        match wrappers::shell_script(&simple.words) {
-            Some(script) if depth < MAX_SHELL_DEPTH => commands.extend(simple_commands(script, depth + 1)),
-            _ => commands.push(simple),
+    for SimpleCommand { words, .. } in &simple {
+        let words: Vec<&str> = wrappers::strip(words).unwrap_or(words).iter().map(|word| word.text.as_str()).collect();
+        let command = words.join(" ");
+        all &= !command.contains(UNKNOWN);
+        if !command.is_empty() {
+            commands.push(command.replace(UNKNOWN, "?"));
         }
     }
-    commands
+    RunCommands { commands, all }
+}
+
+/// The simple commands of a script. `bash -lc '…'` is replaced by its commands.
+fn simple_commands(text: &str, depth: usize) -> Vec<SimpleCommand> {
+    parsed_commands(text, depth).0
+}
+
+/// The same, and whether the script does nothing else.
+fn parsed_commands(text: &str, depth: usize) -> (Vec<SimpleCommand>, bool) {
+    let Some(script::Script { commands, plain }) = script::parse(text) else { return (Vec::new(), false) };
+    let (mut simple_commands, mut all) = (Vec::new(), plain);
+    for simple in commands {
+        match wrappers::shell_script(&simple.words) {
+            Some(script) if depth < MAX_SHELL_DEPTH => {
+                let (inner, is_plain) = parsed_commands(script, depth + 1);
+                simple_commands.extend(inner);
+                all &= is_plain;
+            }
+            Some(_) => all = false,
+            None => simple_commands.push(simple),
+        }
+    }
+    (simple_commands, all)
 }

@@ -1,5 +1,7 @@
 //! A JSON or YAML file as one tree of values with their places, and a reader that collects the problems of its keys.
 
+mod field;
+mod input_file;
 mod json;
 mod node;
 mod yaml;

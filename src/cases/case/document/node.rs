@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use serde_json::Value as Json;
+
 /// A value and its bytes in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
@@ -70,6 +72,18 @@ impl Node {
     /// The text.
     pub fn text(&self) -> Option<&str> {
         if let NodeValue::Text(text) = &self.value { Some(text) } else { None }
+    }
+
+    /// The value as JSON. A number that JSON cannot have is a text.
+    pub fn json(&self) -> Json {
+        match &self.value {
+            NodeValue::Null => Json::Null,
+            NodeValue::Flag(flag) => Json::Bool(*flag),
+            NodeValue::Number(number) => serde_json::from_str(number).unwrap_or_else(|_| Json::String(number.clone())),
+            NodeValue::Text(text) => Json::String(text.clone()),
+            NodeValue::List(elements) => elements.iter().map(Node::json).collect(),
+            NodeValue::Map(entries) => entries.iter().map(|entry| (entry.key.clone(), entry.value.json())).collect(),
+        }
     }
 
     /// The first entry of a key.

@@ -31,7 +31,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
         endings: &[".csv", ".tsv", ".txt", ".xls", ".ods"],
         marks: &["should_trigger", "prompt"],
         parse: |file, bytes, layout| {
-            let ParsedCsv { rows, problems } = parse(&file.path, bytes, layout.own_columns);
+            let ParsedCsv { rows, problems } = parse(&file.root, &file.path, bytes, layout.own_columns);
             let skill: Arc<str> = Arc::from(&*file.name);
             FileCases { cases: rows.into_iter().map(|row| row.found(Arc::clone(&skill))).collect(), problems }
         },
@@ -43,21 +43,20 @@ pub static FORMAT: CaseFormat = CaseFormat {
 /// The columns that every prompts.csv has.
 const REQUIRED: [&str; 3] = ["id", "should_trigger", "prompt"];
 
-/// The column whose cell is a list of changes, as task files write it.
-const DURING: &str = "during";
-
 /// The prefix of columns of the user's own, which are not read.
 pub const OWN_PREFIX: &str = "x_";
 
 /// All columns that are read.
 static COLUMNS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let fields = fields::all().map(|field| field.field().column);
-    ["id"].into_iter().chain(fields).chain([DURING]).collect()
+    ["id"].into_iter().chain(fields).collect()
 });
 
 /// The file of a row.
 #[derive(Debug)]
 struct CsvSheet {
+    /// The repository's root.
+    root: Arc<Path>,
     path: Arc<Path>,
     bytes: Vec<u8>,
     /// The index of every known column that the file has.
@@ -75,8 +74,9 @@ pub struct ParsedCsv {
     pub problems: Vec<Diagnostic>,
 }
 
-/// Cuts `bytes`, the content of `path`, into rows. Columns named in `own` are the user's own and are not read.
-pub fn parse(path: &Path, bytes: Vec<u8>, own: &[String]) -> ParsedCsv {
+/// Cuts `bytes`, the content of `path` in the repository at `root`, into rows. Columns named in `own` are the user's own and are
+/// not read.
+pub fn parse(root: &Path, path: &Path, bytes: Vec<u8>, own: &[String]) -> ParsedCsv {
     let text_start = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let header_start = skip_line_breaks(&bytes, text_start);
     if let Some(problem) = form::utf_16(path, &bytes).or_else(|| form::separator(path, &bytes, header_start)) {
@@ -91,7 +91,7 @@ pub fn parse(path: &Path, bytes: Vec<u8>, own: &[String]) -> ParsedCsv {
         return ParsedCsv { rows: Vec::new(), problems };
     }
     let has_name = names.iter().map(|name| !name.is_empty()).collect();
-    let sheet = Arc::new(CsvSheet { path: path.into(), bytes, columns, has_name });
+    let sheet = Arc::new(CsvSheet { root: root.into(), path: path.into(), bytes, columns, has_name });
     let rows = rows(&sheet, header.range(usize::MAX).end);
     if rows.is_empty() {
         let problem = Diagnostic::new(Code::CsvNoRows, SourceLocation::file(path), "the file has a header and no rows");

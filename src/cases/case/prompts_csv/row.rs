@@ -1,18 +1,21 @@
 //! A row of a prompts.csv as a case.
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::record::{CsvRecord, cell_range};
-use super::{CsvSheet, DURING, FORMAT};
-use crate::cases::case::fields::{self, CaseDraft, CaseField};
-use crate::cases::case::{Case, CaseFormat, CaseSource, FoundCase, task_json};
+use super::{CsvSheet, FORMAT};
+use crate::cases::case::document::{Document, Syntax};
+use crate::cases::case::fields::{self, CaseDraft, CaseField, ListField};
+use crate::cases::case::{Case, CaseFormat, CaseSource, FoundCase};
 use crate::cases::repo_files::RepoFiles;
 use crate::checks::{FieldValue, InvalidField};
+use crate::files::bounded;
 use crate::settings::trials::Repetition;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, ends_line, shorten};
 use crate::text::name;
-use crate::trace::change::SkillChange;
+use crate::text::relative_path::RelativePath;
 
 /// A row of a prompts.csv.
 #[derive(Clone, Debug)]
@@ -163,6 +166,10 @@ impl RowReader<'_> {
                 let problem = Diagnostic::new(Code::EmptyValue, self.row.place(column), "the prompt is empty");
                 self.problems.push(problem.help("write what the agent is asked"));
             }
+            if let CaseField::List(list) = field {
+                self.list(list, &mut draft.case);
+                continue;
+            }
             let values = self.values(field);
             if !values.is_empty() {
                 let line = self.row.line_of(column);
@@ -171,7 +178,6 @@ impl RowReader<'_> {
                 }
             }
         }
-        draft.case.during = self.during();
         draft.finish()
     }
 
@@ -207,19 +213,48 @@ impl RowReader<'_> {
         values
     }
 
-    fn during(&mut self) -> Vec<SkillChange> {
-        let cell = self.text(DURING);
-        if cell.trim().is_empty() {
-            return Vec::new();
+    /// Reads a list: the cell has it as JSON, or has the path of a JSON file with it.
+    fn list(&mut self, list: &ListField, case: &mut Case) {
+        let column = list.field.column;
+        let cell = self.text(column);
+        let cell = cell.trim();
+        if cell.is_empty() {
+            return;
         }
-        let place = self.row.place(DURING);
-        match task_json::changes(&cell) {
-            Ok(changes) => changes.into_iter().map(|change| SkillChange { origin: place.clone(), ..change }).collect(),
-            Err(problems) => {
-                let problems = problems.into_iter().map(|problem| Diagnostic { place: place.clone(), ..problem });
-                self.problems.extend(problems);
-                Vec::new()
+        let place = self.row.place(column);
+        let is_inline = cell.starts_with('[');
+        let (path, bytes) = if is_inline {
+            (self.row.sheet.path.to_path_buf(), cell.as_bytes().to_vec())
+        } else {
+            match self.list_file(list, cell) {
+                Ok(file) => file,
+                Err(problem) => return self.problems.push(*problem),
             }
+        };
+        let mut file = Document::new(&path, &bytes, Syntax::Json);
+        if let Some(root) = file.root() {
+            (list.read)(&mut file, column, &root, case);
         }
+        let mut problems = file.problems;
+        if is_inline {
+            problems.iter_mut().for_each(|problem| problem.place = place.clone());
+            case.during.iter_mut().for_each(|change| change.origin = place.clone());
+        }
+        self.problems.extend(problems);
+    }
+
+    /// The file that a cell names, and its content.
+    fn list_file(&self, list: &ListField, cell: &str) -> Result<(PathBuf, Vec<u8>), Box<Diagnostic>> {
+        let column = list.field.column;
+        let help = "name a JSON file with the list, from the directory of this file, or write the list itself";
+        let problem = |code, message| Box::new(Diagnostic::new(code, self.row.place(column), message).help(help));
+        let path = RelativePath::parse(cell)
+            .map_err(|why| problem(Code::BadPath, format!("`{column}`: {:?} {why}", shorten(cell))))?;
+        let sheet = &self.row.sheet;
+        let path = sheet.path.parent().unwrap_or(Path::new("")).join(path.as_path());
+        let bytes = bounded::read(&sheet.root.join(&path)).map_err(|error| {
+            problem(Code::Unreadable, format!("`{column}`: {} cannot be read: {error}", path.display()))
+        })?;
+        Ok((path, bytes))
     }
 }

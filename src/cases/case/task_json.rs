@@ -11,21 +11,15 @@
 //! A task file can have every field of a case ([`fields`]), in camel case. A key that is `null` counts as absent. The name of
 //! the file is the id of the case.
 
-mod during;
-mod files;
-
 use std::path::Path;
 
-use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
+use crate::cases::case::document::{Document, Syntax};
 use crate::cases::case::fields::{self, CaseDraft, CaseField};
 use crate::cases::case::{Case, CaseFormat, FileCases, Files, FoundCase, ReadCase};
-use crate::checks::{Field, FieldForm, FieldValue, InvalidField};
 use crate::settings::ActivationRule;
-use crate::settings::trials::TRIALS;
 use crate::skill::slug;
-use crate::text::diagnostic::{Diagnostic, SourceLocation, shorten};
+use crate::text::diagnostic::{Diagnostic, SourceLocation};
 use crate::text::name;
-use crate::trace::change::SkillChange;
 
 /// By default, tasks run under the Agent SDK with our MCP server: the format was made for it.
 pub static FORMAT: CaseFormat = CaseFormat {
@@ -59,9 +53,6 @@ const PREFIX: &str = "evalConfig.";
 /// The key of the skill under test.
 const SKILL: &str = "expectedSkillName";
 
-/// The key of the changes during the session.
-const DURING: &str = "during";
-
 /// The case in `bytes`, the content of `path`, or every problem of the file.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
     let mut file = document(path, bytes);
@@ -69,13 +60,6 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
         Some(case) if file.problems.is_empty() => Ok(case),
         _ => Err(file.problems),
     }
-}
-
-/// A list of changes during a session, as `evalConfig.during` has it, or every problem of the list.
-pub fn changes(text: &str) -> Result<Vec<SkillChange>, Vec<Diagnostic>> {
-    let mut file = document(Path::new(""), text.as_bytes());
-    let changes = file.root().map(|list| during::changes(&mut file, &list)).unwrap_or_default();
-    if file.problems.is_empty() { Ok(changes) } else { Err(file.problems) }
 }
 
 /// The place of a field's value in a task file that parses. The field's name may be that of any format.
@@ -106,7 +90,7 @@ fn read(file: &mut Document<'_>) -> Option<Case> {
     file.required(&root, CONFIG)?;
     let config = file.map(&root, CONFIG)?;
     let in_config = fields::all().map(|field| field.field().key).filter(|key| !ROOT.contains(key));
-    file.unknown_keys(config, &[SKILL, DURING].into_iter().chain(in_config).collect::<Vec<_>>());
+    file.unknown_keys(config, &[SKILL].into_iter().chain(in_config).collect::<Vec<_>>());
     let skill = file.required_text(config, &[PREFIX, SKILL].concat());
     let origin = file.place(root.entry("prompt").map_or(0..0, |entry| entry.key_range.clone()));
     file.required_text(&root, "prompt");
@@ -115,12 +99,17 @@ fn read(file: &mut Document<'_>) -> Option<Case> {
     for field in fields::all() {
         let key = field.field().key;
         let (object, prefix) = if ROOT.contains(&key) { (&root, "") } else { (config, PREFIX) };
-        let line = object.entry(key).map_or(0, |entry| file.line_of(entry.key_range.start));
-        for value in values(file, field, object, prefix) {
+        let Some(entry) = object.entry(key).filter(|_| object.get(key).is_some()) else { continue };
+        let name = [prefix, key].concat();
+        if let CaseField::List(list) = field {
+            (list.read)(file, &name, &entry.value, &mut draft.case);
+            continue;
+        }
+        let line = file.line_of(entry.key_range.start);
+        for value in file.field_values(&name, field.field().form, &entry.value) {
             draft.set(field, key, line, value);
         }
     }
-    draft.case.during = config.get(DURING).map(|list| during::changes(file, list)).unwrap_or_default();
     Some(draft.finish())
 }
 
@@ -131,42 +120,4 @@ fn id(file: &mut Document<'_>) -> String {
         file.problems.push(name::id_problem(&id, &why, SourceLocation::file(file.path)));
     }
     id
-}
-
-/// The values of a field: one, or a list of them.
-fn values(file: &mut Document<'_>, field: CaseField, object: &Node, prefix: &str) -> Vec<FieldValue> {
-    let Field { key, form, .. } = *field.field();
-    let name = [prefix, key].concat();
-    let Some(written) = object.get(key) else { return Vec::new() };
-    let list = written.elements().filter(|_| form.is_list()).unwrap_or(std::slice::from_ref(written));
-    list.iter().filter_map(|element| field_value(file, &name, form, element)).collect()
-}
-
-fn field_value(file: &mut Document<'_>, name: &str, form: FieldForm, written: &Node) -> Option<FieldValue> {
-    if form == FieldForm::Files && written.is_map() {
-        return files::input_file(file, written).map(FieldValue::File);
-    }
-    let is_number = matches!(form, FieldForm::Number { .. } | FieldForm::Share);
-    let text = match &written.value {
-        NodeValue::Flag(flag) if form == FieldForm::Flag => flag.to_string(),
-        NodeValue::Number(number) if is_number || form == FieldForm::Trials => number.clone(),
-        NodeValue::Text(text) if form != FieldForm::Flag && !is_number => text.clone(),
-        _ => {
-            let expected = match form {
-                FieldForm::Flag => "true or false",
-                FieldForm::Trials => TRIALS,
-                _ if is_number => "a number",
-                FieldForm::Files => "a path, or an object with `path`, and `content` or `source`",
-                _ if form.is_list() => "a string or a list of strings",
-                _ => "a string",
-            };
-            file.wrong_type(&format!("`{name}`"), expected, written);
-            return None;
-        }
-    };
-    form.read(name, &text, &shorten(&text))
-        .map_err(|InvalidField { code, message, help }| {
-            file.problem(code, written.range.clone(), message).help = Some(help);
-        })
-        .ok()
 }

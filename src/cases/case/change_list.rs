@@ -1,4 +1,4 @@
-//! `evalConfig.during`: changes to the skills during a session.
+//! `during`: changes to the skills during a session.
 //!
 //! ```json
 //! "during": [ { "afterTurn": 1, "add": "evals/changes/flags", "expectSeen": true },
@@ -6,7 +6,6 @@
 //!             { "afterTurn": 2, "remove": "parting" } ]
 //! ```
 
-use super::field_value;
 use crate::cases::case::document::{Document, Node};
 use crate::checks::{FieldForm, FieldValue};
 use crate::settings::limits::MOST_TURNS;
@@ -21,24 +20,21 @@ const AFTER: &str = "afterTurn";
 /// The key that asks whether the change entered the model's context.
 const SEEN: &str = "expectSeen";
 
-/// The path of the object of a change.
-const PREFIX: &str = "evalConfig.during.";
-
 /// Reads a list of changes.
-pub(super) fn changes(file: &mut Document<'_>, list: &Node) -> Vec<SkillChange> {
+pub(super) fn changes(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<SkillChange> {
     let Some(elements) = list.elements() else {
-        file.wrong_type("`evalConfig.during`", "a list of changes", list);
+        file.wrong_type(&format!("`{name}`"), "a list of changes", list);
         return Vec::new();
     };
     if elements.len() > MOST_CHANGES {
-        let message = format!("`evalConfig.during` has more than {MOST_CHANGES} changes");
+        let message = format!("`{name}` has more than {MOST_CHANGES} changes");
         file.problem(Code::BadNumber, list.range.start..list.range.start + 1, message);
         return Vec::new();
     }
-    elements.iter().filter_map(|element| change(file, element)).collect()
+    elements.iter().filter_map(|element| change(file, &format!("{name}."), element)).collect()
 }
 
-fn change(file: &mut Document<'_>, change: &Node) -> Option<SkillChange> {
+fn change(file: &mut Document<'_>, prefix: &str, change: &Node) -> Option<SkillChange> {
     if !change.is_map() {
         file.wrong_type("a change", "an object", change);
         return None;
@@ -46,13 +42,13 @@ fn change(file: &mut Document<'_>, change: &Node) -> Option<SkillChange> {
     let kinds = ChangeKind::ALL.map(ChangeKind::as_str);
     let [add, edit, remove] = kinds;
     file.unknown_keys(change, &[AFTER, add, edit, remove, SEEN]);
-    let mut optional = |key: &str, form| field_value(file, &[PREFIX, key].concat(), form, change.get(key)?);
+    let mut optional = |key: &str, form| file.field_value(&[prefix, key].concat(), form, change.get(key)?);
     let after_turn = match optional(AFTER, FieldForm::Number { least: 1, most: MOST_TURNS }) {
         Some(FieldValue::Number(turn)) => Some(turn),
         _ => None,
     };
     let expect_seen = optional(SEEN, FieldForm::Flag) == Some(FieldValue::Flag(true));
-    file.required(change, &[PREFIX, AFTER].concat());
+    file.required(change, &[prefix, AFTER].concat());
     let named: Vec<(ChangeKind, &Node)> =
         ChangeKind::ALL.into_iter().filter_map(|kind| Some((kind, change.get(kind.as_str())?))).collect();
     let [(kind, named)] = named[..] else {
@@ -60,7 +56,7 @@ fn change(file: &mut Document<'_>, change: &Node) -> Option<SkillChange> {
         file.problem(Code::MissingKey, change.range.start..change.range.start + 1, message);
         return None;
     };
-    let text = file.required_text(change, &[PREFIX, kind.as_str()].concat())?;
+    let text = file.required_text(change, &[prefix, kind.as_str()].concat())?;
     let folder = match kind {
         ChangeKind::Remove => None,
         ChangeKind::Add | ChangeKind::Edit => match RelativePath::parse(text.trim()) {

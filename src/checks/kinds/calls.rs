@@ -1,0 +1,341 @@
+//! Tools are called and commands are run, or not, and in which order.
+
+use std::sync::Arc;
+
+use globset::{Glob, GlobMatcher};
+
+use crate::checks::call_count::{CallCount, Counted};
+use crate::checks::listed::{COUNTS, test_of};
+use crate::checks::pattern::{Pattern, PatternSearch, Style};
+use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest};
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, ListedCheck, Subject};
+use crate::trace::{Step, kept_part, shell};
+use crate::trial::outcome::{Goal, Status};
+use crate::trial::span::{EventRef, Span};
+
+pub(in crate::checks) static TOOL: CheckKind = CheckKind::new("tool", Goal::Process).in_list(&ListForm {
+    key: "tool",
+    form: FieldForm::Text,
+    options: &COUNTS,
+    tests: true,
+    ask: |check| {
+        let name = ToolName::parse("tool", check.text("tool").unwrap_or_default())?;
+        Ok(Arc::new(ToolCheck { name, input: test_of(check)?, count: check.count()? }))
+    },
+});
+
+pub(in crate::checks) static COMMAND: CheckKind = CheckKind::new("command", Goal::Process).in_list(&ListForm {
+    key: "command",
+    form: FieldForm::Pattern(Style::Exact),
+    options: &COUNTS,
+    tests: false,
+    ask: |check| {
+        let pattern = check.pattern("command").cloned().ok_or_else(|| nothing("command"))?;
+        Ok(Arc::new(CommandCheck { pattern, count: check.count()? }))
+    },
+});
+
+pub(in crate::checks) static SEQUENCE: CheckKind = CheckKind::new("sequence", Goal::Process).in_list(&ListForm {
+    key: "sequence",
+    form: FieldForm::Texts,
+    options: &[],
+    tests: false,
+    ask: |check: &ListedCheck| {
+        let calls: Result<Vec<Call>, InvalidCheck> =
+            check.texts("sequence").unwrap_or_default().iter().map(|text| Call::parse(text)).collect();
+        let calls = calls?;
+        if calls.is_empty() { Err(nothing("sequence")) } else { Ok(Arc::new(SequenceCheck(calls))) }
+    },
+});
+
+/// How an entry of a sequence begins that is a pattern of a command.
+const COMMAND_SIGN: &str = "$ ";
+
+fn nothing(key: &'static str) -> InvalidCheck {
+    InvalidCheck::new(key, format!("`{key}` names nothing"), "name a tool or a command")
+}
+
+/// A tool whose name matches this glob is called so often, with an input that passes the test.
+pub fn tool(name: &str, input: Option<TextTest>, count: CallCount) -> Result<Check, InvalidCheck> {
+    Ok(Check::implied(&TOOL, ToolCheck { name: ToolName::parse("tool", name)?, input, count }))
+}
+
+/// A command that matches this pattern is run so often.
+pub fn command(pattern: Pattern, count: CallCount) -> Check {
+    Check::implied(&COMMAND, CommandCheck { pattern, count })
+}
+
+/// Tools and, behind `$ `, commands in this order; others may be between them.
+pub fn sequence(calls: &[String]) -> Result<Check, InvalidCheck> {
+    let calls: Result<Vec<Call>, InvalidCheck> = calls.iter().map(|text| Call::parse(text)).collect();
+    Ok(Check::implied(&SEQUENCE, SequenceCheck(calls?)))
+}
+
+/// A glob for names of tools.
+#[derive(Clone, Debug)]
+struct ToolName(String);
+
+impl ToolName {
+    fn parse(key: &'static str, text: &str) -> Result<Self, InvalidCheck> {
+        if text.trim().is_empty() {
+            return Err(nothing(key));
+        }
+        match Glob::new(text) {
+            Ok(_) => Ok(Self(text.to_owned())),
+            Err(error) => {
+                let help = "`*` stands for any characters, and `{a,b}` for one of two names";
+                Err(InvalidCheck::new(key, format!("`{key}`: {error}"), help))
+            }
+        }
+    }
+
+    fn matcher(&self) -> Option<GlobMatcher> {
+        Some(Glob::new(&self.0).ok()?.compile_matcher())
+    }
+}
+
+/// What is said of a command without its tool.
+const NAMELESS: &str = "the agent did not report the tool of a command";
+
+/// Whether the name may be that of a tool that runs shell commands.
+fn may_be_shell(subject: &Subject<'_>, name: &GlobMatcher) -> bool {
+    let shells = subject.evidence.meta.agent.kind.profile().tools.shells;
+    shells.iter().any(|shell| name.is_match(shell))
+}
+
+/// A call of a tool.
+struct ToolCall<'a> {
+    step: usize,
+    /// `None` if the agent did not report it.
+    name: Option<&'a str>,
+    input: &'a str,
+}
+
+/// The calls of tools, in order.
+fn tool_calls<'a>(subject: &Subject<'a>) -> Vec<ToolCall<'a>> {
+    let trace = subject.evidence.trace;
+    let mut calls = Vec::new();
+    for (step, of_step) in trace.steps.iter().enumerate() {
+        let reported = trace.moments.get(step);
+        let name = reported.and_then(|moment| moment.tool.as_deref());
+        let input = reported.and_then(|moment| moment.input.as_deref()).unwrap_or_default();
+        match of_step {
+            Step::Tool { name, input, .. } => calls.push(ToolCall { step, name: Some(name), input }),
+            // Another event reports the tool that changed these files.
+            Step::FileChange(_) if name.is_none() => {}
+            Step::Command { .. } | Step::FileChange(_) => calls.push(ToolCall { step, name, input }),
+            _ => {}
+        }
+    }
+    calls
+}
+
+#[derive(Debug)]
+struct ToolCheck {
+    name: ToolName,
+    input: Option<TextTest>,
+    count: CallCount,
+}
+
+impl Ask for ToolCheck {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+        let with =
+            self.input.as_ref().map_or_else(String::new, |test| format!(" with an input that {}", test.words(false)));
+        let expected = format!("`{}` called {}{with}", self.name.0, self.count.words());
+        let Some(matcher) = self.name.matcher() else { return None };
+        let trace = subject.evidence.trace;
+        let (mut counted, mut steps, mut other) = (Counted::default(), Vec::new(), None);
+        for ToolCall { step, name, input } in tool_calls(subject) {
+            let Some(name) = name else {
+                counted.doubt(u64::from(may_be_shell(subject, &matcher)), || NAMELESS.to_owned());
+                continue;
+            };
+            if !matcher.is_match(name) {
+                continue;
+            }
+            let (input, is_cut) = kept_part(input);
+            match self.input.as_ref().map(|test| test.of(input, is_cut)) {
+                None | Some(TextResult::Holds(_)) => {
+                    counted.sure += 1;
+                    steps.push(step);
+                }
+                Some(TextResult::Differs(_)) => other = other.or(Some(step)),
+                Some(TextResult::Unknown(why)) => counted.doubt(1, || why),
+            }
+        }
+        counted.doubt(trace.steps_dropped, || format!("the trace lacks {} events", trace.steps_dropped));
+        Some(marked(self.count.answer(subject, counted, expected, "called".to_owned()), subject, &steps, other))
+    }
+
+    fn forbids(&self) -> bool {
+        self.count.least == 0
+    }
+
+    fn settled_by(&self) -> Option<Status> {
+        Some(self.count.settled_by())
+    }
+}
+
+/// The answer with the events that decided it: these steps, else the `other` one, else the end.
+fn marked(answer: CheckAnswer, subject: &Subject<'_>, steps: &[usize], other: Option<usize>) -> CheckAnswer {
+    let call = |step: &usize| Span::of_call(&subject.evidence.trace.steps, *step);
+    match (steps, other) {
+        ([], None) => answer.at(EventRef::End),
+        ([], Some(other)) => answer.at(call(&other)),
+        (steps, _) => answer.with(steps.iter().take(MAX_SPANS).map(call)),
+    }
+}
+
+/// How often a script runs a command that matches.
+fn runs(search: &PatternSearch, script: &str) -> Counted {
+    let mut counted = Counted::default();
+    let (script, is_cut) = kept_part(script);
+    let parsed = shell::run_commands(script);
+    let is_in = |text: &str| search.matches(text, 1).map(|found| !found.is_empty());
+    for command in &parsed.commands {
+        match is_in(command) {
+            Ok(true) => counted.sure += 1,
+            Ok(false) => {}
+            Err(error) => counted.doubt(1, || error.to_string()),
+        }
+    }
+    if counted.sure == 0 && is_cut {
+        counted.doubt(1, || "the trace holds only the start of a command".to_owned());
+    } else if counted.sure == 0 && !parsed.all && is_in(script) != Ok(false) {
+        counted.doubt(1, || "a script names it, and whether it runs it is not known".to_owned());
+    }
+    counted
+}
+
+#[derive(Debug)]
+struct CommandCheck {
+    pattern: Pattern,
+    count: CallCount,
+}
+
+impl Ask for CommandCheck {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+        let expected = format!("a command that matches {:?} run {}", self.pattern.text, self.count.words());
+        let search = match self.pattern.compile() {
+            Ok(search) => search,
+            Err(error) => return Some(CheckAnswer::new(Status::Unknown, expected, error.to_string())),
+        };
+        let trace = subject.evidence.trace;
+        let (mut counted, mut steps, mut other) = (Counted::default(), Vec::new(), None);
+        for (step, of_step) in trace.steps.iter().enumerate() {
+            let Step::Command { command, .. } = of_step else { continue };
+            let Counted { sure, perhaps, why } = runs(&search, command);
+            counted.sure += sure;
+            counted.doubt(perhaps, || why.unwrap_or_default());
+            if sure > 0 {
+                steps.push(step);
+            } else if perhaps > 0 {
+                other = other.or(Some(step));
+            }
+        }
+        let unreported = trace.unreported_commands;
+        counted.doubt(unreported, || "the model's code may have run more, of which its agent tells nothing".to_owned());
+        counted.doubt(trace.steps_dropped, || format!("the trace lacks {} events", trace.steps_dropped));
+        Some(marked(self.count.answer(subject, counted, expected, "run".to_owned()), subject, &steps, other))
+    }
+
+    fn forbids(&self) -> bool {
+        self.count.least == 0
+    }
+
+    fn settled_by(&self) -> Option<Status> {
+        Some(self.count.settled_by())
+    }
+}
+
+/// An entry of a sequence.
+#[derive(Clone, Debug)]
+enum Call {
+    Tool(ToolName),
+    Command(Pattern),
+}
+
+impl Call {
+    fn parse(text: &str) -> Result<Self, InvalidCheck> {
+        let Some(command) = text.strip_prefix(COMMAND_SIGN) else {
+            return Ok(Self::Tool(ToolName::parse("sequence", text)?));
+        };
+        let pattern = Pattern { text: command.to_owned(), style: Style::Exact };
+        match pattern.check() {
+            Ok(()) => Ok(Self::Command(pattern)),
+            Err(error) => {
+                let (message, help) = pattern.problem("sequence", &error);
+                Err(InvalidCheck::new("sequence", message, help))
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Tool(name) => name.0.clone(),
+            Self::Command(pattern) => format!("{COMMAND_SIGN}{}", pattern.text),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct SequenceCheck(Vec<Call>);
+
+impl Ask for SequenceCheck {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+        let trace = subject.evidence.trace;
+        let names: Vec<String> = self.0.iter().map(Call::text).collect();
+        let expected = format!("in this order: {}", names.join(", "));
+        let (mut steps, mut doubt) = (Vec::new(), None);
+        let mut calls = self.0.iter().peekable();
+        let tools = tool_calls(subject);
+        for (step, of_step) in trace.steps.iter().enumerate() {
+            let tool = tools.iter().find(|call| call.step == step);
+            match calls.peek() {
+                None => break,
+                Some(Call::Tool(name)) => {
+                    let (Some(ToolCall { name, .. }), Some(matcher)) = (tool, name.matcher()) else { continue };
+                    if name.is_some_and(|name| matcher.is_match(name)) {
+                        calls.next();
+                        steps.push(step);
+                    } else if name.is_none() && may_be_shell(subject, &matcher) {
+                        doubt.get_or_insert_with(|| NAMELESS.to_owned());
+                    }
+                }
+                Some(Call::Command(_)) => {
+                    let Step::Command { command, .. } = of_step else { continue };
+                    let (script, _) = kept_part(command);
+                    let before = steps.len();
+                    for command in shell::run_commands(script).commands {
+                        let Some(Call::Command(pattern)) = calls.peek() else { break };
+                        let found = pattern.compile().ok().and_then(|search| search.matches(&command, 1).ok());
+                        if found.is_some_and(|found| !found.is_empty()) {
+                            calls.next();
+                            steps.push(step);
+                        }
+                    }
+                    if let (Some(Call::Command(pattern)), true) = (calls.peek(), steps.len() == before) {
+                        doubt = doubt.or_else(|| runs(&pattern.compile().ok()?, command).why);
+                    }
+                }
+            }
+        }
+        let done = calls.peek().is_none();
+        let found = match calls.peek() {
+            None => "all of them".to_owned(),
+            Some(missing) => format!("{} of {}, then no `{}`", steps.len(), self.0.len(), missing.text()),
+        };
+        if trace.steps_dropped > 0 {
+            doubt.get_or_insert_with(|| format!("the trace lacks {} events", trace.steps_dropped));
+        }
+        let answer = match doubt.filter(|_| !done) {
+            Some(doubt) => CheckAnswer::new(Status::Unknown, expected, format!("{found}; {doubt}")),
+            None => subject.proved(done, true, expected, found),
+        };
+        Some(marked(answer, subject, &steps, None))
+    }
+
+    fn settled_by(&self) -> Option<Status> {
+        Some(Status::Pass)
+    }
+}

@@ -1,0 +1,252 @@
+//! What a text must be: it contains, matches or equals something, or is JSON with such a value.
+
+use std::ops::Range;
+
+use serde_json::Value as Json;
+
+use crate::checks::pattern::{Pattern, Style};
+use crate::text::redact::is_masked;
+use crate::trace::excerpt;
+
+/// Maximum number of matches that one check marks.
+pub(super) const MAX_SPANS: usize = 50;
+
+/// Maximum number of places in a text at which JSON is searched.
+const MOST_STARTS: usize = 10_000;
+
+/// What a text must be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextTest {
+    /// Which part of the text is read as JSON; `None` if it is just text.
+    pub json: Option<JsonPart>,
+    /// The JSON pointer of the value that is tested; empty for the whole.
+    pub at: String,
+    /// What the text or value must be.
+    pub want: TextWant,
+    /// Whether it must not be so.
+    pub negated: bool,
+}
+
+/// The part of a text that is JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonPart {
+    /// All of it.
+    Whole,
+    /// A value in it: an object or an array.
+    Within,
+}
+
+/// What a text or value must be.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TextWant {
+    /// It must be there.
+    Present,
+    /// It contains or matches this. A value that is not a string counts as its JSON text.
+    Pattern(Pattern),
+    /// It equals this. Plain text equals only a string.
+    Equal(Json),
+}
+
+/// Whether a text is as wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextResult {
+    /// It is, by these bytes of it; none if all of it is.
+    Holds(Vec<Range<usize>>),
+    /// It is not; with the reason.
+    Differs(String),
+    /// The evidence does not show it; with the reason.
+    Unknown(String),
+}
+
+impl From<Pattern> for TextTest {
+    fn from(pattern: Pattern) -> Self {
+        Self::new(TextWant::Pattern(pattern))
+    }
+}
+
+impl TextTest {
+    /// A text that is as wanted.
+    pub fn new(want: TextWant) -> Self {
+        Self { json: None, at: String::new(), want, negated: false }
+    }
+
+    /// A text that must not be so.
+    #[must_use]
+    pub fn not(self) -> Self {
+        Self { negated: !self.negated, ..self }
+    }
+
+    /// The pattern that a plain text is searched for.
+    pub fn plain_pattern(&self) -> Option<&Pattern> {
+        match &self.want {
+            TextWant::Pattern(pattern) if self.json.is_none() => Some(pattern),
+            _ => None,
+        }
+    }
+
+    /// The test in words, as the rest of a sentence about a text.
+    pub fn words(&self, negated: bool) -> String {
+        let verb = |yes: &'static str, no: &'static str| if negated { no } else { yes };
+        let value = match (&self.want, self.at.as_str()) {
+            (TextWant::Present, "") => None,
+            (TextWant::Present, at) => Some(format!("a value at {at}")),
+            (want, "") => Some(of_value(want)),
+            (want, at) => Some(format!("a value at {at} that {}", of_value(want))),
+        };
+        match (self.json, value) {
+            (None, _) => match &self.want {
+                TextWant::Pattern(Pattern { text, style: Style::Literal | Style::Verbatim }) => {
+                    format!("{} {text:?}", verb("contains", "does not contain"))
+                }
+                TextWant::Pattern(pattern) => format!("{} {:?}", verb("matches", "does not match"), pattern.text),
+                TextWant::Equal(Json::String(text)) => {
+                    format!("{} {:?}", verb("equals", "does not equal"), excerpt(text))
+                }
+                TextWant::Equal(value) => format!("{} {value}", verb("equals", "does not equal")),
+                TextWant::Present => verb("is there", "is not there").to_owned(),
+            },
+            (Some(JsonPart::Whole), None) => verb("is JSON", "is not JSON").to_owned(),
+            (Some(JsonPart::Within), None) => verb("contains JSON", "contains no JSON").to_owned(),
+            (Some(JsonPart::Whole), Some(value)) => format!("{} {value}", verb("is JSON with", "is not JSON with")),
+            (Some(JsonPart::Within), Some(value)) => {
+                format!("{} {value}", verb("contains JSON with", "contains no JSON with"))
+            }
+        }
+    }
+
+    /// Whether a text is as wanted, whatever [`TextTest::negated`] says. Of a `cut` text, the end is missing.
+    pub fn of(&self, text: &str, cut: bool) -> TextResult {
+        let result = match self.json {
+            None => self.of_text(text, cut),
+            Some(_) if cut => TextResult::Unknown("the trace holds only the start of the text".to_owned()),
+            Some(part) => self.of_json(text, part),
+        };
+        match result {
+            // The evidence is masked before it is graded.
+            TextResult::Differs(_) if is_masked(text) => {
+                TextResult::Unknown(format!("not found, but a secret in it is masked: {}", excerpt(text)))
+            }
+            result => result,
+        }
+    }
+
+    fn of_text(&self, text: &str, cut: bool) -> TextResult {
+        let pattern = match &self.want {
+            TextWant::Present => return TextResult::Holds(Vec::new()),
+            TextWant::Equal(_) if cut => {
+                return TextResult::Unknown("the trace holds only the start of the text".to_owned());
+            }
+            TextWant::Equal(Json::String(wanted)) if text == wanted => return TextResult::Holds(Vec::new()),
+            TextWant::Equal(_) => return TextResult::Differs(format!("it is {:?}", excerpt(text))),
+            TextWant::Pattern(pattern) => pattern,
+        };
+        let search = match pattern.compile() {
+            Ok(search) => search,
+            Err(error) => return TextResult::Unknown(error.to_string()),
+        };
+        let mut matches = match search.matches(text, MAX_SPANS) {
+            Ok(matches) => matches,
+            Err(error) => return TextResult::Unknown(error.to_string()),
+        };
+        if cut {
+            // The missing rest may change what matches at the end.
+            matches.retain(|found| search.is_local() && found.end < text.len());
+        }
+        match matches.is_empty() {
+            false => TextResult::Holds(matches),
+            true if cut => {
+                TextResult::Unknown("not in the start of the text, which is all that the trace holds".to_owned())
+            }
+            true => TextResult::Differs(format!("it does not: {}", excerpt(text))),
+        }
+    }
+
+    fn of_json(&self, text: &str, part: JsonPart) -> TextResult {
+        let values = match part {
+            JsonPart::Whole => match serde_json::from_str(text.trim()) {
+                Ok(value) => vec![value],
+                Err(error) => return TextResult::Differs(format!("it is not JSON: {error}")),
+            },
+            JsonPart::Within => match values_within(text) {
+                Some(values) => values,
+                None => return TextResult::Unknown("the text has too many brackets to search it for JSON".to_owned()),
+            },
+        };
+        let mut found = "it contains no JSON".to_owned();
+        for value in &values {
+            match self.of_value(value) {
+                TextResult::Differs(why) => found = why,
+                result => return result,
+            }
+        }
+        TextResult::Differs(found)
+    }
+
+    /// Whether a JSON value is as wanted.
+    pub fn of_value(&self, value: &Json) -> TextResult {
+        let Some(value) = value.pointer(&self.at) else {
+            return TextResult::Differs(format!("there is no value at {} in {}", self.at, excerpt(&value.to_string())));
+        };
+        let shown = || excerpt(&value.to_string());
+        match &self.want {
+            TextWant::Present => TextResult::Holds(Vec::new()),
+            TextWant::Equal(wanted) if equal(wanted, value) => TextResult::Holds(Vec::new()),
+            TextWant::Equal(_) if self.at.is_empty() => TextResult::Differs(format!("it is {}", shown())),
+            TextWant::Equal(_) => TextResult::Differs(format!("the value at {} is {}", self.at, shown())),
+            TextWant::Pattern(_) => {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                match self.of_text(&text, false) {
+                    // The bytes are those of the value, not of the text that holds it.
+                    TextResult::Holds(_) => TextResult::Holds(Vec::new()),
+                    TextResult::Differs(_) => TextResult::Differs(format!("the value at {} is {}", self.at, shown())),
+                    unknown => unknown,
+                }
+            }
+        }
+    }
+}
+
+/// What is wanted of a JSON value, in words.
+fn of_value(want: &TextWant) -> String {
+    match want {
+        TextWant::Present => "is there".to_owned(),
+        TextWant::Equal(value) => format!("equals {value}"),
+        TextWant::Pattern(Pattern { text, style: Style::Literal | Style::Verbatim }) => format!("contains {text:?}"),
+        TextWant::Pattern(pattern) => format!("matches {:?}", pattern.text),
+    }
+}
+
+/// Whether two values are the same; 1 and 1.0 are.
+fn equal(a: &Json, b: &Json) -> bool {
+    match (a, b) {
+        (Json::Number(one), Json::Number(other)) => one == other || one.as_f64() == other.as_f64(),
+        (Json::Array(one), Json::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(a, b)| equal(a, b))
+        }
+        (Json::Object(one), Json::Object(other)) => {
+            one.len() == other.len() && one.iter().all(|(key, a)| other.get(key).is_some_and(|b| equal(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+/// The objects and arrays in a text, none inside another; `None` if the search would take too long.
+fn values_within(text: &str) -> Option<Vec<Json>> {
+    let mut values = Vec::new();
+    let (mut at, mut starts) = (0, 0);
+    while let Some(start) = text.get(at..)?.find(['{', '[']).map(|found| at + found) {
+        starts += 1;
+        if starts > MOST_STARTS {
+            return None;
+        }
+        let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Json>();
+        at = match stream.next() {
+            Some(Ok(value)) => {
+                values.push(value);
+                start + stream.byte_offset()
+            }
+            _ => start + 1,
+        };
+    }
+    Some(values)
+}

@@ -1,0 +1,48 @@
+//! The contents of files that the checks of a stored trial compare.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::agent::trial_env::without_trial_paths;
+use crate::checks::contents::Contents;
+use crate::files::bounded;
+use crate::run::context::RunContext;
+use crate::run::programs::unchanged_start_files;
+use crate::run::stored_trial::TrialExhibit;
+
+/// The files of a stored trial and of its repository.
+pub(super) struct TrialContents<'a> {
+    pub run: &'a RunContext,
+    pub exhibit: &'a TrialExhibit<'a>,
+}
+
+impl fmt::Debug for TrialContents<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TrialContents").finish_non_exhaustive()
+    }
+}
+
+impl Contents for TrialContents<'_> {
+    fn of_workspace(&self, path: &Path) -> Result<Vec<u8>, String> {
+        let TrialExhibit { evidence, folder, .. } = self.exhibit;
+        if evidence.meta.files.iter().any(|file| file.path == path && !file.changed) {
+            return self.of_start(path);
+        }
+        let content = folder.workspace_file(path).map_err(|_| "its content is not stored".to_owned())?;
+        // As a recording stores it.
+        Ok(without_trial_paths(&content).into_owned())
+    }
+
+    fn of_repository(&self, path: &Path) -> Result<Vec<u8>, String> {
+        bounded::read(&self.run.root.join(path)).map_err(|error| error.to_string())
+    }
+}
+
+impl TrialContents<'_> {
+    /// A file of the start that the agent left alone, whose content the trial does not store.
+    fn of_start(&self, path: &Path) -> Result<Vec<u8>, String> {
+        let files = unchanged_start_files(self.run, self.exhibit)?;
+        let files = files.ok_or_else(|| "its content is not stored".to_owned())?;
+        files.read(path, bounded::MAX_FILE).map_err(|error| error.to_string())
+    }
+}
