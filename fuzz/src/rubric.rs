@@ -14,10 +14,11 @@ pub fn run(bytes: &[u8]) {
         Err(problem) if problem.place.path == Path::new("judge.md") => assert_inside(template.as_bytes(), &[*problem]),
         Err(problem) => assert_inside(schema.as_bytes(), &[*problem]),
         Ok(rubric) => {
-            if let Ok(answer) = rubric.answer(Some(&answer)) {
+            let question = rubric.question(true, &[]);
+            if let Ok(answer) = question.answer(Some(&answer)) {
                 assert_eq!(answer.overall_pass, answer.checks.iter().all(|point| point.pass));
             }
-            let prompt = rubric.prompt(&JudgeSubject {
+            let prompt = question.prompt(JudgeSubject {
                 skill_name: &answer,
                 skill_description: &answer,
                 case_id: "it",
@@ -25,6 +26,7 @@ pub fn run(bytes: &[u8]) {
                 prompt: &answer,
                 system_prompt: None,
                 final_message: Some(&answer),
+                assertions: Vec::new(),
             });
             assert!(!prompt.contains('\0'));
         }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::cases::case::Case;
 use crate::cases::test_case::TestCase;
+use crate::files::bounded;
 use crate::run::context::RunContext;
 use crate::run::digests::SkillFolders;
 use crate::run::plan::PlannedCase;
@@ -43,10 +44,15 @@ fn checks(run: &RunContext, planned: &TestCase, case: &Case) -> String {
 /// What a case of the repository at `root` expects of its trials. Without the lines of the checks, which change with every edit
 /// above.
 pub fn expected(root: &Path, case: &Case) -> String {
-    let Case { should_trigger, activation, default_activation, judge, checks, .. } = case;
+    let Case { should_trigger, activation, default_activation, judge, checks, assertions, .. } = case;
     let mut text = format!("{should_trigger} {activation:?} {default_activation:?} {judge}\n");
+    for assertion in assertions {
+        let _ = writeln!(text, "assertion {:?}", assertion.text);
+    }
     for check in checks {
-        let content = check.ask.program().map(|program| programs::digest(root, program)).unwrap_or_default();
+        let snapshot = || Some(digest(&bounded::read(&root.join(check.ask.snapshot()?.as_path())).ok()?));
+        let content = check.ask.program().map(|program| programs::digest(root, program));
+        let content = content.or_else(snapshot).unwrap_or_default();
         let _ = writeln!(text, "{} {:?} {content}", check.kind.id, check.ask);
     }
     text

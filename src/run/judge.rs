@@ -14,7 +14,9 @@ use crate::agent::trial_env::{TrialEnv, without_trial_paths};
 use crate::files::at::At;
 use crate::files::below::{self, WalkControl, WalkedFile};
 use crate::files::bounded;
-use crate::grade::rubric::{self, Attempt, JUDGES_PROMPT, JudgeAnswer, JudgeSubject, Judgment, Rubric, Vote};
+use crate::grade::rubric::{
+    self, Attempt, JUDGES_PROMPT, JudgeAnswer, JudgeQuestion, JudgeSubject, Judgment, Rubric, Vote,
+};
 use crate::profile;
 use crate::run::agent_run::unstored;
 use crate::run::context::RunContext;
@@ -37,8 +39,11 @@ const ANSWERS: usize = 2;
 /// is not judged, nor one that ended because it had failed. Fails if the judgment cannot be stored.
 pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialExhibit<'_>, grade: Grade) -> Result<Grade, Trouble> {
     let is_settled = exhibit.evidence.meta.ending.settled;
-    if grade.verdict == Verdict::Error || is_settled || !is_judged(exhibit.case, &run.settings) {
+    if grade.verdict == Verdict::Error || is_settled {
         return Ok(grade);
+    }
+    if !is_judged(exhibit.case, &run.settings) {
+        return Ok(rubric::without_judge(grade, &exhibit.case.assertions));
     }
     let rubric = match run.rubric() {
         Ok(rubric) => rubric,
@@ -46,7 +51,8 @@ pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialExhibit<'_>, grade
             return Ok(rubric::not_judged(grade, Trouble::new(TroubleKind::NotJudged, problem.to_string())));
         }
     };
-    let judgment = Judge { run, live, rubric, exhibit }.judgment();
+    let question = question_of(run, rubric, exhibit);
+    let judgment = Judge { run, live, rubric, question, exhibit }.judgment();
     // A judge whose answer could not be stored is asked again, once there is space.
     let mut troubles =
         judgment.votes.iter().flat_map(|vote| &vote.attempts).filter_map(|attempt| attempt.trouble.as_ref());
@@ -54,7 +60,7 @@ pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialExhibit<'_>, grade
         return Err(trouble.clone());
     }
     exhibit.folder.write_judgment(&judgment).map_err(|error| unstored(&error))?;
-    Ok(rubric::join(grade, &judgment))
+    Ok(rubric::join(grade, &judgment, &exhibit.case.assertions))
 }
 
 /// Adds the stored answer of a judge to the grade of a stored trial, if it was given about the same evidence. A stored
@@ -62,22 +68,27 @@ pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialExhibit<'_>, grade
 pub fn rejoin(run: &RunContext, exhibit: &TrialExhibit<'_>, grade: Grade) -> Result<Grade, StoreError> {
     // A trial that ended early because it had failed has no judge to miss.
     let has_failed = exhibit.evidence.meta.ending.settled && grade.verdict == Verdict::Fail;
-    if grade.verdict == Verdict::Error || has_failed || run.settings.judge.wanted == Some(false) {
+    if grade.verdict == Verdict::Error || has_failed {
         return Ok(grade);
+    }
+    let assertions = &exhibit.case.assertions;
+    if run.settings.judge.wanted == Some(false) {
+        return Ok(rubric::without_judge(grade, assertions));
     }
     let Some(judgment) = exhibit.folder.judgment()? else {
         let missing = is_judged(exhibit.case, &run.settings);
-        return Ok(if missing { rubric::not_recorded(grade) } else { grade });
+        let grade = if missing { rubric::not_recorded(grade) } else { grade };
+        return Ok(rubric::without_judge(grade, assertions));
     };
     let rubric = match run.rubric() {
         Ok(rubric) => rubric,
         Err(problem) => return Ok(rubric::stale(grade, &[problem.to_string()])),
     };
-    let now = inputs(rubric, exhibit).at(exhibit.folder.path())?;
+    let now = inputs(question_of(run, rubric, exhibit), exhibit).at(exhibit.folder.path())?;
     let mut changed = judgment.inputs.differences(&now);
     // An imported answer has only the digest of its evidence.
     changed.retain(|part| exhibit.evidence.meta.imported.is_none() || judgment.inputs.0.contains_key(part));
-    if changed.is_empty() { Ok(rubric::join(grade, &judgment)) } else { Ok(rubric::stale(grade, &changed)) }
+    if changed.is_empty() { Ok(rubric::join(grade, &judgment, assertions)) } else { Ok(rubric::stale(grade, &changed)) }
 }
 
 /// Stores the answer of a judge that another runner asked, or why it is unknown. Only the digest of the evidence is
@@ -88,13 +99,14 @@ pub(super) fn store_imported(
     answer: Result<&str, &str>,
 ) -> Result<(), String> {
     let rubric = run.rubric().map_err(ToString::to_string)?;
-    let usable = answer.map_err(str::to_owned).and_then(|text| rubric.answer(Some(text)));
+    let question = rubric.question(true, &[]);
+    let usable = answer.map_err(str::to_owned).and_then(|text| question.answer(Some(text)));
     let attempt = Attempt {
         unusable: usable.as_ref().err().cloned(),
         said: answer.ok().filter(|_| usable.is_err()).map(excerpt),
         ..Attempt::default()
     };
-    let mut inputs = inputs(rubric, exhibit).map_err(|error| error.to_string())?;
+    let mut inputs = inputs(question, exhibit).map_err(|error| error.to_string())?;
     inputs.0.retain(|part, _| part == rubric::EVIDENCE);
     let agent = AgentMeta { kind: exhibit.evidence.meta.agent.kind, version: None, model: None, requested: None };
     let vote = Vote { answer: usable.ok(), attempts: vec![attempt] };
@@ -104,16 +116,22 @@ pub(super) fn store_imported(
 
 /// The prompt of the judge that gave this answer; `None` if today's prompt is a different one.
 pub(super) fn question(run: &RunContext, exhibit: &TrialExhibit<'_>, judgment: &Judgment) -> Option<String> {
-    let prompt = prompt(run.rubric().ok()?, exhibit);
+    let prompt = prompt(question_of(run, run.rubric().ok()?, exhibit), exhibit);
     (judgment.inputs.0.get(JUDGES_PROMPT) == Some(&digest(prompt.as_bytes()))).then_some(prompt)
 }
 
+/// What the judge is asked about a case.
+fn question_of<'a>(run: &RunContext, rubric: &'a Rubric, exhibit: &TrialExhibit<'a>) -> JudgeQuestion<'a> {
+    let by_rubric = exhibit.case.judge || run.settings.judge.wanted == Some(true);
+    rubric.question(by_rubric, &exhibit.case.assertions)
+}
+
 /// The judge's prompt: the same for a run and for a recording of it.
-fn prompt(rubric: &Rubric, exhibit: &TrialExhibit<'_>) -> String {
+fn prompt(question: JudgeQuestion<'_>, exhibit: &TrialExhibit<'_>) -> String {
     let TrialExhibit { case, skill, evidence, .. } = exhibit;
     let final_message = evidence.final_text.map(|text| without_trial_paths(text.as_bytes()));
     let final_message = final_message.as_deref().map(String::from_utf8_lossy);
-    rubric.prompt(&JudgeSubject {
+    question.prompt(JudgeSubject {
         skill_name: &skill.skill().name,
         skill_description: &skill.skill().description,
         case_id: &case.id,
@@ -121,11 +139,12 @@ fn prompt(rubric: &Rubric, exhibit: &TrialExhibit<'_>) -> String {
         prompt: &case.prompt,
         system_prompt: case.system_prompt.as_deref(),
         final_message: final_message.as_deref(),
+        assertions: Vec::new(),
     })
 }
 
 /// Digests of what is judged and by what.
-fn inputs(rubric: &Rubric, exhibit: &TrialExhibit<'_>) -> io::Result<Inputs> {
+fn inputs(question: JudgeQuestion<'_>, exhibit: &TrialExhibit<'_>) -> io::Result<Inputs> {
     let meta = exhibit.evidence.meta;
     let streams: Vec<(&str, String)> =
         streams(exhibit)?.into_iter().map(|(name, content)| (name, digest(&content))).collect();
@@ -136,8 +155,8 @@ fn inputs(rubric: &Rubric, exhibit: &TrialExhibit<'_>) -> io::Result<Inputs> {
         "timed_out": meta.ending.timed_out,
         "files": meta.files,
     });
-    let prompt = prompt(rubric, exhibit);
-    Ok(rubric.inputs(&prompt, &exhibit.skill.bytes, evidence.to_string().as_bytes()))
+    let prompt = prompt(question, exhibit);
+    Ok(question.inputs(&prompt, &exhibit.skill.bytes, evidence.to_string().as_bytes()))
 }
 
 /// The agent's streams as a recording stores them.
@@ -151,6 +170,7 @@ struct Judge<'a> {
     run: &'a RunContext,
     live: &'a LiveRun,
     rubric: &'a Rubric,
+    question: JudgeQuestion<'a>,
     exhibit: &'a TrialExhibit<'a>,
 }
 
@@ -177,7 +197,7 @@ impl Judge<'_> {
             AgentMeta { kind: settings.agent, version: None, model: settings.model.clone(), requested: None };
         let votes = (1..=settings.votes).map(|number| self.vote(number, &mut agent)).collect();
         // If the evidence cannot be read, the attempts say so.
-        let inputs = inputs(self.rubric, self.exhibit).unwrap_or_default();
+        let inputs = inputs(self.question, self.exhibit).unwrap_or_default();
         Judgment::new(agent, self.run.settings.scripted.clone(), started, inputs, votes)
     }
 
@@ -240,7 +260,7 @@ impl Judge<'_> {
             timeout: judge.timeout,
             about: (&case.id, &case.skill),
             origin: &case.origin,
-            prompt: &prompt(self.rubric, self.exhibit),
+            prompt: &prompt(self.question, self.exhibit),
             schema: self.rubric.schema(),
         };
         let prepare = |trial_env: &TrialEnv| copy_evidence(self.exhibit, trial_env);
@@ -249,7 +269,7 @@ impl Judge<'_> {
         let mut attempt = Attempt { trouble, duration_ms, usage: trace.usage, ..Attempt::default() };
         let mut answer = None;
         if attempt.trouble.is_none() {
-            match self.rubric.answer(text.as_deref()) {
+            match self.question.answer(text.as_deref()) {
                 Ok(usable) => answer = Some(usable),
                 Err(why) => (attempt.unusable, attempt.said) = (Some(why), text.as_deref().map(excerpt)),
             }

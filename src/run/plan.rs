@@ -131,7 +131,9 @@ impl RunPlan {
     pub fn is_judged(&self, settings: &Settings) -> bool {
         match settings.judge.wanted {
             Some(wanted) => wanted && !self.is_empty(),
-            None => self.entries.iter().any(|entry| entry.planned.found.case().is_ok_and(|case| case.judge)),
+            None => {
+                self.entries.iter().any(|entry| entry.planned.found.case().is_ok_and(|case| is_judged(case, settings)))
+            }
         }
     }
 }
@@ -188,5 +190,5 @@ fn recorded_repeats(root: &Path, planned: &TestCase) -> u32 {
 }
 
 pub fn is_judged(case: &Case, settings: &Settings) -> bool {
-    settings.judge.wanted.unwrap_or(case.judge)
+    settings.judge.wanted.unwrap_or(case.judge || !case.assertions.is_empty())
 }

@@ -391,3 +391,50 @@ fn the_built_in_schema_is_the_sample_repositorys() {
     let sample = include_str!("../../evals/schemas/style_rubric.schema.json");
     assert_eq!(read(skill_evals::grade::rubric::BUILT_IN_SCHEMA), read(sample));
 }
+
+const ASSERTIONS: &str = "should_trigger,prompt,assertions";
+const TWO_ASSERTIONS: &str = r#"true,Please greet Ada.,"[""It greets Ada."", ""It is one line.""]""#;
+
+#[test]
+fn every_assertion_of_a_case_is_a_check_with_its_own_evidence() {
+    let answer = r#"{"overall_pass":false,"score":50,"checks":[
+        {"id":"assertion-2","pass":false,"notes":"two lines"},{"id":"assertion-1","pass":true,"notes":"says Ahoy, Ada"}]}"#;
+    let fake = Fake::new(ASSERTIONS, TWO_ASSERTIONS, "Ahoy, Ada!", &[Says::Text(answer)]);
+    assert_eq!(fake.run(&[]).code, 1);
+    let grade = grade(&fake);
+    let assertions = grade.checks.iter().filter(|check| check.id == "assertion");
+    let assertions: Vec<_> = assertions.map(|check| (check.status, &*check.expected, &*check.found)).collect();
+    let expected = [(Status::Pass, "It greets Ada.", "says Ahoy, Ada"), (Status::Fail, "It is one line.", "two lines")];
+    assert_eq!(assertions, expected);
+    let prompt = fake.prompt(1);
+    assert!(prompt.contains("- `assertion-1`: It greets Ada.\n- `assertion-2`: It is one line.\n"), "{prompt}");
+    assert!(!prompt.contains("- `efficiency`"), "the case does not ask for the rubric: {prompt}");
+}
+
+#[test]
+fn an_answer_that_leaves_out_an_assertion_is_not_used() {
+    let answer = r#"{"overall_pass":true,"score":50,"checks":[{"id":"assertion-1","pass":true,"notes":"it does"}]}"#;
+    let fake = Fake::new(ASSERTIONS, TWO_ASSERTIONS, "Ahoy, Ada!", &[Says::Text(answer), Says::Text(answer)]);
+    assert_eq!(fake.run(&[]).code, 3);
+    let grade = grade(&fake);
+    assert_eq!(grade.verdict, Verdict::Unscored);
+    assert!(grade.trouble.is_some_and(|trouble| trouble.detail.contains("has no check `assertion-2`")));
+}
+
+#[test]
+fn assertions_without_a_judge_are_unscored_live_and_in_replay() {
+    let passes = r#"{"overall_pass":true,"score":90,"checks":[
+        {"id":"assertion-1","pass":true,"notes":"yes"},{"id":"assertion-2","pass":true,"notes":"yes"}]}"#;
+    let fake = Fake::new(ASSERTIONS, TWO_ASSERTIONS, "Ahoy, Ada!", &[Says::Text(passes)]);
+    assert_eq!(fake.run(&["--record"]).code, 0);
+    assert_eq!(fake.program(&["run", "--replay"]).code, 0, "the recording has the judge's answer");
+    let recording = fake.fixture.root().join("evals/recordings/greeting/it/codex/1/judge.json");
+    fs::remove_file(recording).expect("the judge's answer");
+    let replayed = fake.program(&["run", "--replay"]);
+    assert_eq!(replayed.code, 3, "{}{}", replayed.stdout, replayed.stderr);
+    let off = Fake::new(ASSERTIONS, TWO_ASSERTIONS, "Ahoy, Ada!", &[Says::Text(passes)]);
+    let off = (off.run(&["--no-judge"]), grade(&off));
+    assert_eq!((off.0.code, off.1.verdict), (3, Verdict::Unscored), "{}{}", off.0.stdout, off.0.stderr);
+    let why = off.1.trouble.expect("a reason").detail;
+    assert_eq!(why, "no judge was asked about its 2 assertions");
+}

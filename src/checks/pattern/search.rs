@@ -37,19 +37,15 @@ impl PatternSearch {
     /// Compiles a regular expression; a `loose` one ignores case and has `^` and `$` at each line, whatever ends the line.
     pub(super) fn new(pattern: &str, loose: bool) -> Result<Self, PatternError> {
         let mut linear = regex::RegexBuilder::new(pattern);
-        let error = match linear.case_insensitive(loose).multi_line(loose).crlf(loose).build() {
+        match linear.case_insensitive(loose).multi_line(loose).crlf(loose).build() {
             Ok(regex) => return Ok(Self::Linear(regex)),
-            Err(error @ regex::Error::Syntax(_)) => error,
+            Err(regex::Error::Syntax(_)) if is_fancy(pattern) => {}
+            // The message of the usual rules shows the place in the pattern.
             Err(error) => return Err(error.into()),
-        };
+        }
         let mut builder = fancy_regex::RegexBuilder::new(pattern);
         builder.case_insensitive(loose).multi_line(loose).crlf(loose).backtrack_limit(MOST_STEPS_BACK);
-        match builder.build() {
-            Ok(regex) => Ok(Self::Backtracking(Box::new(regex))),
-            // The message of the usual rules shows the place in the pattern.
-            Err(_) if !is_fancy(pattern) => Err(error.into()),
-            Err(error) => Err(Box::new(error).into()),
-        }
+        Ok(Self::Backtracking(Box::new(builder.build().map_err(Box::new)?)))
     }
 
     /// The first `most` matches, in order.
@@ -69,7 +65,11 @@ impl PatternSearch {
     }
 }
 
-/// Whether a pattern uses what linear patterns cannot have.
+/// Whether a pattern uses what linear patterns cannot have. The end of the text, `\Z`, means something else to each program.
 fn is_fancy(pattern: &str) -> bool {
-    ["(?=", "(?!", "(?<=", "(?<!", "(?>", "(?P=", r"\k"].iter().any(|part| pattern.contains(part))
+    let refers_back = || (b'1'..=b'9').any(|digit| pattern.contains(&format!("\\{}", char::from(digit))));
+    if pattern.contains(r"\Z") {
+        return false;
+    }
+    ["(?=", "(?!", "(?<=", "(?<!", "(?>", "(?P=", r"\k"].iter().any(|part| pattern.contains(part)) || refers_back()
 }

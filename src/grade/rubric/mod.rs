@@ -10,6 +10,7 @@ mod template;
 use std::cmp::Ordering;
 use std::path::Path;
 
+use crate::cases::case::Assertion;
 use crate::checks::schema::Schema;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -30,30 +31,44 @@ pub const BUILT_IN_TEMPLATE: &str = include_str!("judge.md");
 
 pub const BUILT_IN_SCHEMA: &str = include_str!("style_rubric.schema.json");
 
+/// The check that an assertion of a case holds.
+pub const ASSERTION: &str = "assertion";
+
 /// The part of a judgment's inputs for its prompt.
 pub const JUDGES_PROMPT: &str = "judge's prompt";
 
 /// The part of a judgment's inputs for the evidence.
 pub const EVIDENCE: &str = "evidence";
 
-/// The template of the judge's prompt, and the schema of its answer.
+/// The templates of the judge's prompt, and the schema of its answer.
 #[derive(Debug)]
 pub struct Rubric {
     template: template::Template,
+    /// For cases that have assertions and are not graded by the rubric.
+    assertions_only: template::Template,
     schema: Schema,
     schema_text: String,
+}
+
+/// What a judge is asked about the trials of a case.
+#[derive(Clone, Copy, Debug)]
+pub struct JudgeQuestion<'a> {
+    rubric: &'a Rubric,
+    template: &'a template::Template,
+    assertions: &'a [Assertion],
 }
 
 impl Rubric {
     /// Reads a template and a schema, each with its path.
     pub fn new(template: (&Path, &str), schema: (&Path, &str)) -> Result<Self, Box<Diagnostic>> {
         let template = template::Template::parse(template.0, template.1)?;
+        let assertions_only = template::Template::parse(Path::new(TEMPLATE), BUILT_IN_TEMPLATE)?.without_checks();
         let (path, schema_text) = (schema.0, schema.1.to_owned());
         let schema = Schema::parse(schema_text.as_bytes()).map_err(|why| {
             let message = format!("this schema of the judge's answer cannot be used: it {why}");
             Box::new(Diagnostic::new(Code::BadSchema, SourceLocation::file(path), message))
         })?;
-        Ok(Self { template, schema, schema_text })
+        Ok(Self { template, assertions_only, schema, schema_text })
     }
 
     /// The schema's text, for the judge's program.
@@ -61,13 +76,25 @@ impl Rubric {
         &self.schema_text
     }
 
-    pub fn prompt(&self, subject: &JudgeSubject<'_>) -> String {
-        self.template.render(subject)
+    /// What is asked about a case with these assertions. `by_rubric` says whether the rubric's own points count, too.
+    pub fn question<'a>(&'a self, by_rubric: bool, assertions: &'a [Assertion]) -> JudgeQuestion<'a> {
+        let template = if by_rubric || assertions.is_empty() { &self.template } else { &self.assertions_only };
+        JudgeQuestion { rubric: self, template, assertions }
+    }
+}
+
+impl JudgeQuestion<'_> {
+    /// The judge's prompt.
+    pub fn prompt(&self, subject: JudgeSubject<'_>) -> String {
+        let assertions = self.assertions.iter().map(|assertion| assertion.text.as_str()).collect();
+        self.template.render(&JudgeSubject { assertions, ..subject })
     }
 
     /// Reads a judge's final message. An error is the end of a sentence that starts with the answer.
     pub fn answer(&self, text: Option<&str>) -> Result<JudgeAnswer, String> {
-        JudgeAnswer::read(text, &self.schema, &self.template.checks)
+        let assertions = (1..=self.assertions.len()).map(template::assertion_id);
+        let required: Vec<String> = self.template.checks.iter().cloned().chain(assertions).collect();
+        JudgeAnswer::read(text, &self.rubric.schema, &required)
     }
 
     /// Digests of what is judged and by what. `skill` is its SKILL.md; `evidence` is everything else that the judge sees, in
@@ -75,7 +102,7 @@ impl Rubric {
     pub fn inputs(&self, prompt: &str, skill: &[u8], evidence: &[u8]) -> Inputs {
         let mut inputs = Inputs::default();
         inputs.0.insert("judge's template".to_owned(), self.template.digest());
-        inputs.0.insert("judge's schema".to_owned(), digest(self.schema_text.as_bytes()));
+        inputs.0.insert("judge's schema".to_owned(), digest(self.rubric.schema_text.as_bytes()));
         inputs.add(JUDGES_PROMPT, prompt.as_bytes());
         inputs.add("skill", skill);
         inputs.add(EVIDENCE, evidence);
@@ -83,8 +110,8 @@ impl Rubric {
     }
 }
 
-/// Adds a judgment to a grade. A failure or an error by the evidence stays one.
-pub fn join(mut grade: Grade, judgment: &Judgment) -> Grade {
+/// Adds a judgment about a case with these assertions to a grade. A failure or an error by the evidence stays one.
+pub fn join(mut grade: Grade, judgment: &Judgment, assertions: &[Assertion]) -> Grade {
     if grade.verdict == Verdict::Error {
         return grade;
     }
@@ -97,7 +124,7 @@ pub fn join(mut grade: Grade, judgment: &Judgment) -> Grade {
         model: judgment.agent.model.clone(),
         usage: judgment.usage,
     });
-    grade.checks.extend(checks(judgment));
+    grade.checks.extend(checks(judgment, assertions));
     match (grade.verdict, judgment.verdict) {
         (Verdict::Pass, Verdict::Fail) => grade.verdict = Verdict::Fail,
         (Verdict::Pass, Verdict::Unscored | Verdict::Error) => {
@@ -130,9 +157,25 @@ pub fn not_recorded(grade: Grade) -> Grade {
     Grade { judged: Some(Judged::NotRecorded), ..grade }
 }
 
-fn checks(judgment: &Judgment) -> Vec<CheckResult> {
+/// The grade of a trial with these assertions that no judge was asked about.
+pub fn without_judge(grade: Grade, assertions: &[Assertion]) -> Grade {
+    match assertions.len() {
+        0 => grade,
+        1 => not_judged(grade, Trouble::new(TroubleKind::NotJudged, "no judge was asked about its assertion")),
+        count => {
+            let detail = format!("no judge was asked about its {count} assertions");
+            not_judged(grade, Trouble::new(TroubleKind::NotJudged, detail))
+        }
+    }
+}
+
+fn checks(judgment: &Judgment, assertions: &[Assertion]) -> Vec<CheckResult> {
     let mut checks = Vec::new();
-    for points in judgment.points() {
+    let number = |id: &str| (1..=assertions.len()).find(|number| template::assertion_id(*number) == id);
+    let mut all_points = judgment.points();
+    // Assertions in the order of the case, then the others as the judge mentions them.
+    all_points.sort_by_key(|points| number(&points[0].id).unwrap_or(usize::MAX));
+    for points in all_points {
         let id = &points[0].id;
         let passing = points.iter().filter(|point| point.pass).count();
         let status = match (passing * 2).cmp(&points.len()) {
@@ -144,7 +187,12 @@ fn checks(judgment: &Judgment) -> Vec<CheckResult> {
         if judgment.votes.len() > 1 {
             evidence = format!("{passing} of {}: {evidence}", points.len());
         }
-        checks.push(check(format!("rubric-{id}"), status, format!("the judge passes `{id}`"), evidence));
+        checks.push(match number(id).and_then(|number| assertions.get(number - 1)) {
+            Some(Assertion { text, .. }) => {
+                CheckResult { goal: Goal::Outcome, ..check(ASSERTION.to_owned(), status, text.clone(), evidence) }
+            }
+            None => check(format!("rubric-{id}"), status, format!("the judge passes `{id}`"), evidence),
+        });
     }
     let status = match judgment.verdict {
         Verdict::Pass => Status::Pass,

@@ -154,7 +154,7 @@ fn empty_values_bad_patterns_and_bad_names() {
     );
     assert_only(
         &with_task(
-            r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "tidy", "expectedOutputPattern": "(?=a)" } }"#,
+            r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "tidy", "expectedOutputPattern": "(?=a" } }"#,
         ),
         "evals/tasks/bad.json:1:92: [bad-regex]",
         &["bad"],
