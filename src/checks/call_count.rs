@@ -63,7 +63,7 @@ impl CallCount {
         subject: &Subject<'_>,
         counted: Counted,
         expected: String,
-        found: String,
+        found: &str,
     ) -> CheckAnswer {
         let Counted { sure, perhaps, why } = counted;
         let possible = sure.saturating_add(perhaps);

@@ -22,7 +22,8 @@ use std::sync::Arc;
 pub use field::{CASE_DIRECTORY, Field, FieldForm, FieldValue, InvalidField};
 pub use kinds::{
     FileWant, NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, TextPlace, activates, changes_seen, command, file, invoked_skills,
-    max_commands, max_cost_usd, max_seconds, max_turns, output_schema, rejects, script, sequence, text, tool, triggers,
+    max_commands, max_cost_usd, max_seconds, max_turns, output_schema, rejects, run, script, sequence, text, tool,
+    triggers,
 };
 pub use listed::{InvalidCheck, ListForm, ListedCheck};
 pub use subject::{CheckAnswer, Subject};
@@ -38,7 +39,7 @@ use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{CheckResult, Goal, Status};
 
 /// Every kind of check, in the order in which a case's checks are made.
-pub static KINDS: [&CheckKind; 27] = [
+pub static KINDS: [&CheckKind; 28] = [
     &trigger::TRIGGERED_KIND,
     &trigger::NOT_TRIGGERED_KIND,
     &skills::ACTIVATES,
@@ -65,6 +66,7 @@ pub static KINDS: [&CheckKind; 27] = [
     &limits::MAX_COST,
     &limits::MAX_SECONDS,
     &limits::MAX_TURNS,
+    &kinds::run::RUN,
     &kinds::script::SCRIPT,
 ];
 

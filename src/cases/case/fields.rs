@@ -155,7 +155,7 @@ fn assertions(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<Assertion
                 file.problem(Code::EmptyValue, element.range.clone(), format!("`{name}` holds an empty text"));
             }
             Some(text) => {
-                assertions.push(Assertion { text: text.to_owned(), place: file.place(element.range.clone()) })
+                assertions.push(Assertion { text: text.to_owned(), place: file.place(element.range.clone()) });
             }
             None => file.wrong_type("an assertion", "a string", element),
         }

@@ -142,7 +142,9 @@ impl Ask for ToolCheck {
         let with =
             self.input.as_ref().map_or_else(String::new, |test| format!(" with an input that {}", test.words(false)));
         let expected = format!("`{}` called {}{with}", self.name.0, self.count.words());
-        let Some(matcher) = self.name.matcher() else { return None };
+        let Some(matcher) = self.name.matcher() else {
+            return Some(CheckAnswer::new(Status::Unknown, expected, "the name is not a glob"));
+        };
         let trace = subject.evidence.trace;
         let (mut counted, mut steps, mut other) = (Counted::default(), Vec::new(), None);
         for ToolCall { step, name, input } in tool_calls(subject) {
@@ -164,7 +166,7 @@ impl Ask for ToolCheck {
             }
         }
         counted.doubt(trace.steps_dropped, || format!("the trace lacks {} events", trace.steps_dropped));
-        Some(marked(self.count.answer(subject, counted, expected, "called".to_owned()), subject, &steps, other))
+        Some(marked(self.count.answer(subject, counted, expected, "called"), subject, &steps, other))
     }
 
     fn forbids(&self) -> bool {
@@ -236,7 +238,7 @@ impl Ask for CommandCheck {
         let unreported = trace.unreported_commands;
         counted.doubt(unreported, || "the model's code may have run more, of which its agent tells nothing".to_owned());
         counted.doubt(trace.steps_dropped, || format!("the trace lacks {} events", trace.steps_dropped));
-        Some(marked(self.count.answer(subject, counted, expected, "run".to_owned()), subject, &steps, other))
+        Some(marked(self.count.answer(subject, counted, expected, "run"), subject, &steps, other))
     }
 
     fn forbids(&self) -> bool {

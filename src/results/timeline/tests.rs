@@ -33,7 +33,7 @@ fn check(id: &str, evidence: &str, spans: Vec<Span>) -> CheckResult {
 }
 
 fn at(second: u32, depth: u32) -> Moment {
-    Moment { began: None, ended: Some(format!("2026-01-01T00:00:{second:02}Z")), depth }
+    Moment { began: None, ended: Some(format!("2026-01-01T00:00:{second:02}Z")), depth, ..Moment::default() }
 }
 
 /// The skill is read, two commands follow, a sub-agent speaks in between, and an answer ends it.

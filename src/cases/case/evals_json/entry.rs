@@ -96,11 +96,6 @@ impl EntryReader<'_> {
         assertions::read(&mut self.document, node, case);
         let tags = node.get("tags").and_then(Node::elements).unwrap_or_default();
         case.tags = tags.iter().filter_map(Node::text).map(str::to_owned).collect();
-        if let Some(first) = case.assertions.first() {
-            // TODO(chk): judged.
-            let what = "assertions for a judge".to_owned();
-            case.unsupported.push(Unsupported { what, place: first.place.clone() });
-        }
         self.files(node, case);
         let own = ["id", SHOULD_TRIGGER, ACTIVATED, FILES];
         let known: Vec<&str> =

@@ -237,8 +237,12 @@ impl RowReader<'_> {
         }
         let mut problems = file.problems;
         if is_inline {
-            problems.iter_mut().for_each(|problem| problem.place = place.clone());
-            case.during.iter_mut().for_each(|change| change.origin = place.clone());
+            for problem in &mut problems {
+                problem.place = place.clone();
+            }
+            for change in &mut case.during {
+                change.origin = place.clone();
+            }
         }
         self.problems.extend(problems);
     }

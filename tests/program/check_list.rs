@@ -1,0 +1,84 @@
+//! The list `checks` of a row: one verdict live, in replay and when the trial is graded again.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::stub::Stub;
+
+const CHECKS: &str = r#"[
+    {"text": "final", "matches": "^Done(?=\\.)"},
+    {"file": "data/*.json", "at": "/name", "equals": "Ada"},
+    {"file": "data/kept.txt", "contains": "kept"},
+    {"file": "removed.txt", "exists": false},
+    {"file": "made/report.md", "snapshot": "evals/report.md"},
+    {"run": "grep -q Ada data/a.json"},
+    {"run": "cat missing.txt", "exits": 1}
+]"#;
+
+/// A repository with a case that has this list in a file, and whose agent changes its fixture.
+fn stub(checks: &str) -> Stub {
+    let body = r#"mkdir made; echo '{"name": "Ada"}' > data/a.json; rm removed.txt; echo Fine > made/report.md"#;
+    let stub = Stub::new(1, body);
+    let evals = stub.root().join("evals");
+    let fixture = evals.join("skills/tidy/files");
+    fs::create_dir_all(fixture.join("data")).expect("a directory");
+    for (name, text) in [("data/kept.txt", "kept\n"), ("data/a.json", "{}"), ("removed.txt", "x")] {
+        fs::write(fixture.join(name), text).expect("a file");
+    }
+    fs::write(evals.join("report.md"), "Fine\n").expect("a snapshot");
+    fs::write(evals.join("skills/tidy/checks.json"), checks).expect("a list");
+    let text = "id,should_trigger,prompt,checks,fixture\nc0,false,Prompt 0,checks.json,files\n";
+    fs::write(evals.join("skills/tidy/prompts.csv"), text).expect("a table");
+    stub
+}
+
+/// The checks of the list in the grade of the run `r`: id, status and what was found.
+fn results(stub: &Stub) -> Vec<(String, String, String)> {
+    let grade: Value = stub.json("r", "work/tidy/c0/codex/1/grade.json");
+    let checks = grade["checks"].as_array().expect("checks").clone();
+    let text = |check: &Value, key: &str| check[key].as_str().unwrap_or_default().to_owned();
+    let results = checks.iter().map(|check| (text(check, "id"), text(check, "status"), text(check, "found")));
+    results.filter(|(id, ..)| ["text", "file", "run"].contains(&id.as_str())).collect()
+}
+
+#[test]
+fn checks_in_a_file_have_the_same_result_live_in_replay_and_graded_again() {
+    let stub = stub(CHECKS);
+    let run = stub.run(&["run", "--run-id", "r", "--record"]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let live = results(&stub);
+    assert!(live.len() == 7 && live.iter().all(|(_, status, _)| status == "pass"), "{live:#?}");
+    let replay = stub.run(&["run", "--replay"]);
+    assert_eq!(replay.code, 0, "{}{}", replay.stdout, replay.stderr);
+    assert_eq!(stub.run(&["grade", "r"]).code, 0);
+    assert_eq!(results(&stub), live);
+    // The verdict follows the list and the snapshot, and no agent runs.
+    fs::write(stub.root().join("evals/report.md"), "Better\n").expect("a snapshot");
+    for args in [&["grade", "r"][..], &["run", "--replay"]] {
+        let run = stub.run(args);
+        assert_eq!(run.code, 1, "{args:?}: {}{}", run.stdout, run.stderr);
+        assert!(run.stdout.contains("-Better") && run.stdout.contains("+Fine"), "{args:?}: {}", run.stdout);
+    }
+    assert_eq!(stub.starts().len(), 1);
+}
+
+#[test]
+fn a_mistake_in_the_file_of_a_list_is_reported_in_that_file() {
+    let stub = stub("[\n  {\"file\": \"a\", \"contain\": \"b\"}\n]");
+    let lint = stub.run(&["lint", "--check-evals"]);
+    assert!(lint.stdout.contains("evals/skills/tidy/checks.json:2:17"), "{}{}", lint.stdout, lint.stderr);
+    assert!(lint.stdout.contains("did you mean `contains`?"), "{}", lint.stdout);
+    fs::remove_file(stub.root().join("evals/skills/tidy/checks.json")).expect("the list");
+    let lint = stub.run(&["lint", "--check-evals"]);
+    assert!(lint.stdout.contains("evals/skills/tidy/checks.json cannot be read"), "{}", lint.stdout);
+}
+
+#[test]
+fn a_list_that_names_an_unknown_skill_or_snapshot_is_an_error() {
+    let stub = stub(r#"[{"rejects": ["tidi"]}, {"file": "a", "snapshot": "evals/reprt.md"}]"#);
+    let lint = stub.run(&["lint", "--check-evals"]);
+    assert!(lint.stdout.contains("`rejects` names the skill `tidi`, which is not here"), "{}", lint.stdout);
+    assert!(lint.stdout.contains("did you mean `tidy`?"), "{}", lint.stdout);
+    assert!(lint.stdout.contains("the snapshot evals/reprt.md is not a file"), "{}", lint.stdout);
+}
