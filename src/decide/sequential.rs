@@ -379,7 +379,7 @@ mod tests {
         let mut runs = Vec::new();
         for (number, rates) in shards.iter().enumerate() {
             let cases = (0..rates.len()).map(|case| format!("{number}-{case}")).collect();
-            let rule = Rule { alpha: RULE.alpha / shards.len() as f64, ..RULE };
+            let rule = Rule { alpha: RULE.alpha / crate::stats::special::len(shards.len()), ..RULE };
             let mut state = SequentialTest::new(cases, rule, plan, 60, seed);
             while !state.is_done() {
                 let case = state.next_case(&[]).expect("cases");

@@ -174,8 +174,8 @@ fn write(
         versions: BTreeMap::new(),
     };
     let of = shards[0].shard.of;
-    let sides = shards.iter().filter_map(|run| run.record.sides.clone()).collect();
-    let sides = ComparedSides::merged(sides, of);
+    let sides: Vec<ComparedSides> = shards.iter().filter_map(|run| run.record.sides.clone()).collect();
+    let sides = ComparedSides::merged(&sides, of);
     for shard in (1..=of).map(|number| Shard { number, of }) {
         merger.add(shard, shards.iter().find(|run| run.shard == shard).map(|run| run.folder))?;
     }

@@ -112,7 +112,7 @@ pub struct ComparedSides {
 
 impl ComparedSides {
     /// The sides of all shards together. Each of them has the same share of `alpha`; `of` is the number of shards.
-    pub fn merged(shards: Vec<Self>, of: u32) -> Option<Self> {
+    pub fn merged(shards: &[Self], of: u32) -> Option<Self> {
         let first = shards.first()?;
         // Without what the division left behind.
         let alpha = (first.alpha * f64::from(of) * 1e9).round() / 1e9;
@@ -122,12 +122,13 @@ impl ComparedSides {
             seed: 0,
             cases: shards.iter().flat_map(|shard| shard.cases.clone()).collect(),
             left_out: shards.iter().flat_map(|shard| shard.left_out.clone()).collect(),
-            shards: shards.clone(),
+            shards: shards.to_vec(),
             ..first.clone()
         })
     }
 
     /// What all shards of a comparison have in common.
+    #[must_use]
     pub fn of_all_shards(&self) -> Self {
         Self { max_trials: 0, seed: 0, cases: Vec::new(), left_out: Vec::new(), shards: Vec::new(), ..self.clone() }
     }
