@@ -123,14 +123,11 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<LiveOutcome> {
     }
     tell_of_gone(&begun, &pairing, run.settings.force)?;
     let earlier = Some(sides.max_trials).filter(|most| *most > 0);
-    let most = match earlier.filter(|_| start.resume && request.max_trials.is_none()) {
-        Some(most) => most,
-        // A shard has its part of it.
-        None => {
-            let whole = request.max_trials.or(earlier).unwrap_or_else(|| sides.plan.default_limit(all));
-            whole * pairing.cases.len() as u64 / all as u64
-        }
-    };
+    let share = |whole: u64| whole * pairing.cases.len() as u64 / all as u64;
+    let resumed = earlier.filter(|_| start.resume && request.max_trials.is_none());
+    // A shard has its part of the limit; a resumed one has it already.
+    let most = resumed
+        .unwrap_or_else(|| share(request.max_trials.or(earlier).unwrap_or_else(|| sides.plan.default_limit(all))));
     // Pairs that started count, whatever the limit is now.
     sides.max_trials = most.max(2 * begun.len() as u64);
     let rule = Rule { alpha: sides.alpha, margin: sides.margin, ..request.rule };
