@@ -58,13 +58,7 @@ impl CallCount {
     }
 
     /// The answer about something that happened so often.
-    pub(super) fn answer(
-        self,
-        subject: &Subject<'_>,
-        counted: Counted,
-        expected: String,
-        found: &str,
-    ) -> CheckAnswer {
+    pub(super) fn answer(self, subject: &Subject<'_>, counted: Counted, expected: String, found: &str) -> CheckAnswer {
         let Counted { sure, perhaps, why } = counted;
         let possible = sure.saturating_add(perhaps);
         let is_over = |count| self.most.is_some_and(|most| count > most);

@@ -56,11 +56,14 @@ fn print_coverage(args: &ListArgs, repository: &Repository, catalog: &Catalog, p
     }
     let mut out = text_stdout();
     out.write_all(coverage::render(&files).as_bytes())?;
-    for found in &catalog.skills {
-        let folder = &found.skill().folder;
-        if has_cases(&repository.root.join(folder)) {
-            writeln!(out, "agents do not get {}: it holds cases", folder.join(EVALS).display())?;
-        }
+    let folders = catalog.skills.iter().map(|found| &found.skill().folder);
+    let withheld: Vec<String> = folders
+        .filter(|folder| has_cases(&repository.root.join(folder)))
+        .map(|folder| folder.join(EVALS).display().to_string())
+        .collect();
+    if let [first, others @ ..] = &withheld[..] {
+        let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+        writeln!(out, "not given to agents, because they hold cases: {first}{more}")?;
     }
     Ok(Exit::Clean)
 }

@@ -74,7 +74,9 @@ pub fn render(files: &[FileCoverage]) -> String {
     let mut text = String::new();
     for [path, kind, numbers @ ..] in &rows {
         let _ = write!(text, "{path:file$}  {kind:format$}");
-        numbers.iter().for_each(|number| _ = write!(text, "  {number:>11}"));
+        for number in numbers {
+            let _ = write!(text, "  {number:>11}");
+        }
         text.push('\n');
     }
     for (kind, count) in &total.run {

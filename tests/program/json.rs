@@ -153,6 +153,36 @@ fn failed_checks_are_named(stub: &Stub) {
     }
 }
 
+/// The schema of task files is that of the table of fields, and this repository's task files follow it. With
+/// `INSTA_UPDATE=always` the schema is written.
+fn tasks_follow_the_schema_of_their_fields(held: &mut Held) {
+    let text = format!("{:#}\n", skill_evals::cases::case::task_schema::schema());
+    let path = schemas().join("task.json");
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        fs::write(&path, &text).expect("the schema");
+    }
+    assert_eq!(
+        fs::read_to_string(path).expect("the schema"),
+        text,
+        "INSTA_UPDATE=always writes docs/schemas/task.json"
+    );
+    let validator = jsonschema::validator_for(&read("task")).expect("a schema");
+    let tasks = Path::new(env!("CARGO_MANIFEST_DIR")).join("evals/tasks");
+    for task in fs::read_dir(tasks).expect("task files").flatten() {
+        let task: Value = serde_json::from_str(&fs::read_to_string(task.path()).expect("a task")).expect("JSON");
+        assert!(validator.is_valid(&task), "{task:#}");
+    }
+    for (wrong, at) in [
+        (json!({ "prompt": "a" }), ""),
+        (json!({ "prompt": "a", "evalConfig": { "expectedSkillName": "b", "trials": true } }), "/evalConfig/trials"),
+        (json!({ "prompt": "a", "evalConfig": { "expectedSkillName": "b", "trails": 1 } }), "/evalConfig"),
+    ] {
+        let found: Vec<String> = validator.iter_errors(&wrong).map(|error| error.instance_path().to_string()).collect();
+        assert_eq!(found, [at], "{wrong}");
+    }
+    held.schemas.insert("task".to_owned());
+}
+
 #[test]
 fn every_json_document_follows_its_schema_and_every_command_has_one() {
     let mut held = Held::default();
@@ -164,9 +194,10 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
     fs::write(&cases, rows).expect("cases");
     let listed = held.expect("list", &["list", "--json"], &stub.run(&["list", "--json"]));
     assert_eq!(listed["cases"].as_array().map(Vec::len), Some(4));
+    tasks_follow_the_schema_of_their_fields(&mut held);
     let args = ["list", "--coverage", "--json"];
     let covered = held.expect("coverage", &args, &stub.run(&args));
-    assert_eq!(covered["files"][0]["run"], json!({ "must-include": 3, "not-triggered": 3, "triggered": 1 }));
+    assert_eq!(covered["files"][0]["run"], json!({ "must-include": 4, "not-triggered": 3, "triggered": 1 }));
     held.all(
         |args| stub.run(args),
         [

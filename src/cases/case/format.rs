@@ -58,10 +58,15 @@ impl ForeignFile<'_> {
     pub fn case_id(&self, name: &str) -> String {
         let file = self.path.file_name().unwrap_or_default().to_string_lossy();
         let stem = file.split('.').find(|part| !part.is_empty()).unwrap_or_default();
-        let id: String =
-            format!("{stem}-{name}").chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' }).collect();
-        let id = id.trim_start_matches('-');
-        id[..id.floor_char_boundary(LONGEST_ID)].to_owned()
+        let mut id = String::new();
+        for c in format!("{stem}-{name}").chars().skip_while(|c| !c.is_alphanumeric()) {
+            let c = if c.is_alphanumeric() || c == '_' { c } else { '-' };
+            if id.len() + c.len_utf8() > LONGEST_ID {
+                break;
+            }
+            id.push(c);
+        }
+        id
     }
 
     /// The file that is named `path` in this file: relative to its own directory, to one above that, or to the root. Programs

@@ -13,6 +13,7 @@ mod found;
 pub mod prompts_csv;
 pub mod smoke;
 pub mod task_json;
+pub mod task_schema;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

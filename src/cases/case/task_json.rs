@@ -41,17 +41,17 @@ pub static FORMAT: CaseFormat = CaseFormat {
     foreign: None,
 };
 
-/// The keys at the root; all others are in `evalConfig`.
-const ROOT: [&str; 3] = ["prompt", "systemPrompt", CONFIG];
+/// The keys at the root; all others are in `evalConfig`. Editors read `$schema`.
+pub(super) const ROOT: [&str; 4] = ["$schema", "prompt", "systemPrompt", CONFIG];
 
 /// The key of what is expected.
-const CONFIG: &str = "evalConfig";
+pub(super) const CONFIG: &str = "evalConfig";
 
 /// The path of the object at that key.
 const PREFIX: &str = "evalConfig.";
 
 /// The key of the skill under test.
-const SKILL: &str = "expectedSkillName";
+pub(super) const SKILL: &str = "expectedSkillName";
 
 /// The case in `bytes`, the content of `path`, or every problem of the file.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {

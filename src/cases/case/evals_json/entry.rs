@@ -80,7 +80,7 @@ impl EntryReader<'_> {
 
     fn read(&mut self, node: &Node, case: &mut Case, places: &mut Vec<(&'static str, SourceLocation)>) {
         if let Some(text) = node.text() {
-            case.prompt = text.to_owned();
+            text.clone_into(&mut case.prompt);
             places.push(("prompt", self.document.place(node.range.clone())));
             return;
         }

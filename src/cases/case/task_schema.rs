@@ -1,0 +1,102 @@
+//! The JSON Schema of a task file, made of the table of fields: editors complete keys from it and mark mistakes.
+
+use serde_json::{Map, Value, json};
+
+use crate::cases::case::fields::{self, CaseField};
+use crate::cases::case::task_json::{CONFIG, ROOT, SKILL};
+use crate::checks::FieldForm;
+use crate::checks::listed::listed;
+use crate::settings::limits::MOST_TURNS;
+use crate::settings::trials::TRIALS;
+
+/// The schema, in the order of the fields.
+pub fn schema() -> Value {
+    let mut root = Map::new();
+    let mut config = Map::new();
+    config.insert(SKILL.to_owned(), json!({ "description": "the skill under test", "type": "string", "minLength": 1 }));
+    for case_field in fields::all() {
+        let field = case_field.field();
+        let schema = match (case_field, field.key) {
+            (CaseField::List(_), "during") => changes(),
+            (CaseField::List(_), "checks") => checks(),
+            (CaseField::List(_), _) => value(FieldForm::Texts),
+            _ => value(field.form),
+        };
+        let object = if ROOT.contains(&field.key) { &mut root } else { &mut config };
+        object.insert(field.key.to_owned(), nullable(&schema));
+    }
+    root.insert(CONFIG.to_owned(), object(&config, &[SKILL]));
+    root.insert("$schema".to_owned(), json!({ "type": "string" }));
+    let mut schema = object(&root, &["prompt", CONFIG]);
+    if let Value::Object(schema) = &mut schema {
+        schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+        schema.insert("title".to_owned(), json!("evals/tasks/*.json"));
+    }
+    schema
+}
+
+fn object(properties: &Map<String, Value>, required: &[&str]) -> Value {
+    json!({ "type": "object", "additionalProperties": false, "required": required, "properties": properties })
+}
+
+/// A key that is `null` counts as absent.
+fn nullable(schema: &Value) -> Value {
+    json!({ "oneOf": [schema, { "type": "null" }] })
+}
+
+fn value(form: FieldForm) -> Value {
+    let text = || json!({ "type": "string", "minLength": 1 });
+    let one_or_list = |one: Value| json!({ "oneOf": [one, { "type": "array", "items": one }] });
+    match form {
+        FieldForm::Flag => json!({ "type": "boolean" }),
+        FieldForm::Number { least, most: u64::MAX } => json!({ "type": "integer", "minimum": least }),
+        FieldForm::Number { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        FieldForm::Choice(words) => json!({ "enum": words }),
+        FieldForm::Path { base } => {
+            json!({ "description": format!("a path under {base}"), "type": "string", "minLength": 1 })
+        }
+        FieldForm::Paths { base } => {
+            one_or_list(json!({ "description": format!("a path under {base}"), "type": "string", "minLength": 1 }))
+        }
+        FieldForm::Patterns | FieldForm::Tags => one_or_list(text()),
+        FieldForm::Files => one_or_list(json!({ "oneOf": [text(), input_file()] })),
+        FieldForm::Trials => {
+            json!({ "description": TRIALS, "oneOf": [{ "type": "integer", "minimum": 1 }, { "type": "string", "pattern": "^until decided" }] })
+        }
+        FieldForm::Amount => json!({ "description": "US dollars", "type": "number", "minimum": 0 }),
+        FieldForm::Texts => json!({ "type": "array", "items": text() }),
+        FieldForm::Json => json!(true),
+        FieldForm::Share => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 }),
+        FieldForm::Text | FieldForm::Pattern(_) | FieldForm::Pointer => text(),
+    }
+}
+
+/// Objects of the list `checks`: one for each kind, by the key that names it.
+fn checks() -> Value {
+    let kinds = listed().map(|(kind, form)| {
+        let keys = form.keys().map(|(key, form)| (key.to_owned(), value(form)));
+        let mut schema = object(&keys.collect(), &[form.key]);
+        schema["title"] = json!(kind.id);
+        schema
+    });
+    json!({ "type": "array", "items": { "anyOf": kinds.collect::<Vec<_>>() } })
+}
+
+fn input_file() -> Value {
+    let text = || json!({ "type": "string" });
+    let properties = Map::from_iter(["path", "content", "source"].map(|key| (key.to_owned(), text())));
+    object(&properties, &[])
+}
+
+fn changes() -> Value {
+    let text = || json!({ "type": "string", "minLength": 1 });
+    let change = [
+        ("afterTurn", json!({ "type": "integer", "minimum": 1, "maximum": MOST_TURNS })),
+        ("add", text()),
+        ("edit", text()),
+        ("remove", text()),
+        ("expectSeen", json!({ "type": "boolean" })),
+    ];
+    let change = Map::from_iter(change.map(|(key, schema)| (key.to_owned(), schema)));
+    json!({ "type": "array", "items": object(&change, &["afterTurn"]) })
+}
