@@ -18,7 +18,7 @@ pub fn run(bytes: &[u8]) {
             if let Ok(answer) = question.answer(Some(&answer)) {
                 assert_eq!(answer.overall_pass, answer.checks.iter().all(|point| point.pass));
             }
-            let prompt = question.prompt(JudgeSubject {
+            let prompt = question.prompt(&JudgeSubject {
                 skill_name: &answer,
                 skill_description: &answer,
                 case_id: "it",

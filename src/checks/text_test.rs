@@ -72,7 +72,7 @@ impl TextTest {
 
     /// A text that must not be so.
     #[must_use]
-    pub fn not(self) -> Self {
+    pub fn negated(self) -> Self {
         Self { negated: !self.negated, ..self }
     }
 
@@ -199,7 +199,7 @@ impl TextTest {
                     // The bytes are those of the value, not of the text that holds it.
                     TextResult::Holds(_) => TextResult::Holds(Vec::new()),
                     TextResult::Differs(_) => TextResult::Differs(format!("the value at {} is {}", self.at, shown())),
-                    unknown => unknown,
+                    unknown @ TextResult::Unknown(_) => unknown,
                 }
             }
         }

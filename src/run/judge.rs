@@ -131,7 +131,7 @@ fn prompt(question: JudgeQuestion<'_>, exhibit: &TrialExhibit<'_>) -> String {
     let TrialExhibit { case, skill, evidence, .. } = exhibit;
     let final_message = evidence.final_text.map(|text| without_trial_paths(text.as_bytes()));
     let final_message = final_message.as_deref().map(String::from_utf8_lossy);
-    question.prompt(JudgeSubject {
+    question.prompt(&JudgeSubject {
         skill_name: &skill.skill().name,
         skill_description: &skill.skill().description,
         case_id: &case.id,

@@ -90,9 +90,12 @@ impl Ask for ActivatesCheck {
         let expected = format!("{}{order}", names(self.skills.iter().map(String::as_str)));
         let found = format!("activated: {}", names(all.iter().map(|(_, activation)| activation.skill.as_str())));
         let is_it = |name: &str, activation: &Activation| slug(&activation.skill) == slug(name);
-        let mut first = |name: &str| match self.in_order {
-            true => active.find(|(_, activation)| is_it(name, activation)),
-            false => all.iter().find(|(_, activation)| is_it(name, activation)).copied(),
+        let mut first = |name: &str| {
+            if self.in_order {
+                active.find(|(_, activation)| is_it(name, activation))
+            } else {
+                all.iter().find(|(_, activation)| is_it(name, activation)).copied()
+            }
         };
         let found_at: Vec<Option<usize>> = self.skills.iter().map(|name| Some(first(name)?.0)).collect();
         let missing = self.skills.iter().zip(&found_at).find(|(_, at)| at.is_none()).map(|(name, _)| name);

@@ -85,9 +85,9 @@ impl Rubric {
 
 impl JudgeQuestion<'_> {
     /// The judge's prompt.
-    pub fn prompt(&self, subject: JudgeSubject<'_>) -> String {
+    pub fn prompt(&self, subject: &JudgeSubject<'_>) -> String {
         let assertions = self.assertions.iter().map(|assertion| assertion.text.as_str()).collect();
-        self.template.render(&JudgeSubject { assertions, ..subject })
+        self.template.render(&JudgeSubject { assertions, ..subject.clone() })
     }
 
     /// Reads a judge's final message. An error is the end of a sentence that starts with the answer.
