@@ -28,8 +28,8 @@
 //!    workspace and a home directory of its own. `agent::snapshot` puts the skills there. `process` runs the agent and
 //!    stores its output as `trace.jsonl`. A replayed trial starts with the `trace.jsonl` of its recording.
 //! 4. The agent's own module decodes the stored output into a `trace::Trace`, which has the same form for all agents.
-//! 5. `grade::checks` compares the trace and the files with what the case expects and returns a verdict. A judge and the
-//!    repository's custom checks may add to it. The result is an `Outcome`.
+//! 5. `run::programs` runs the scripts that answer checks. `grade::checks` compares their answers, the trace and the files
+//!    with what the case expects and returns a verdict. A judge and custom checks may add to it. The result is an `Outcome`.
 //! 6. A `RunEvent` carries the outcome to the progress file, the terminal and `results::summary`. `report` turns the
 //!    summary into the line that you see.
 //!

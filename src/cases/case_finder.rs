@@ -70,7 +70,9 @@ impl CaseFinder<'_> {
         for (skill, mut cases) in cases {
             let scripts = self.layout.checks.into_iter().flat_map(|checks| checks.of(&skill));
             let scripts: Vec<NamedScript> = scripts.cloned().collect();
-            cases.iter_mut().for_each(|case| case.scripts.clone_from(&scripts));
+            for case in &mut cases {
+                case.scripts.clone_from(&scripts);
+            }
             mark_duplicates(&mut cases, self.repository);
             self.catalog.cases.extend(cases.into_iter().map(Arc::new));
         }

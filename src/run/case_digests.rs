@@ -9,7 +9,7 @@ use crate::files::bounded;
 use crate::run::context::RunContext;
 use crate::run::digests::SkillFolders;
 use crate::run::plan::PlannedCase;
-use crate::run::programs;
+use crate::run::program_content;
 use crate::trial::evidence::{Inputs, digest};
 use crate::trial::shard::ShardedCase;
 
@@ -51,7 +51,7 @@ pub fn expected(root: &Path, case: &Case) -> String {
     }
     for check in checks {
         let snapshot = || Some(digest(&bounded::read(&root.join(check.ask.snapshot()?.as_path())).ok()?));
-        let content = check.ask.program().map(|program| programs::digest(root, program));
+        let content = check.ask.program().map(|program| program_content::digest(root, program));
         let content = content.or_else(snapshot).unwrap_or_default();
         let _ = writeln!(text, "{} {:?} {content}", check.kind.id, check.ask);
     }

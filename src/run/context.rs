@@ -14,7 +14,7 @@ use crate::run::live::LiveRun;
 use crate::run::own_check::OwnChecks;
 use crate::run::pace::Pace;
 use crate::run::plan::RunPlan;
-use crate::run::programs::ProgramRunner;
+use crate::run::program_runner::ProgramRunner;
 use crate::run::progress_files::ProgressFiles;
 use crate::run::rubric;
 use crate::run::skill_texts::TextReader;
@@ -56,7 +56,7 @@ pub struct RunContext {
     pub shared_id: Option<String>,
     pub inputs: InputReader,
     pub texts: TextReader,
-    pub programs: ProgramRunner,
+    pub program_runner: ProgramRunner,
     pub pace: Pace,
     pub slots: Slots,
     /// The results so far.
@@ -102,7 +102,7 @@ impl RunContext {
             shared_id: None,
             inputs: InputReader::default(),
             texts: TextReader::default(),
-            programs: ProgramRunner::default(),
+            program_runner: ProgramRunner::default(),
             pace: Pace::default(),
             rubric: OnceLock::new(),
             live: OnceLock::new(),

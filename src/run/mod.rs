@@ -3,15 +3,15 @@
 //! [`plan`] lists the trials. [`ready`] finds what keeps them from beginning. [`opening`] creates the run's directory, takes
 //! its lock and copies the skills. [`scheduler`] runs trials at the same time, as fast as `pace` and `budget` allow.
 //! [`trial`] gets each to its outcome: `measure` prepares a trial environment, `agent_run` runs the agent in it until its
-//! end, or until the trial is `settled`, [`regrade`] grades the evidence with the built-in checks and [`own_check`], and
-//! `judge` asks the judge. A recording only needs [`regrade`].
+//! end, or until the trial is `settled`, [`programs`] runs scripts that answer checks, [`regrade`] grades the evidence with
+//! the checks of the case and [`own_check`], and `judge` asks the judge. A recording only needs [`regrade`].
 //!
 //! A comparison has a [`pairing`] of cases, and perhaps a [`skill_version`] for a side. [`pairs`] runs a trial of each side
 //! at a time until [`decide`](crate::decide) has an answer. [`kept`] are trials of earlier comparisons.
 //!
 //! Everything that happens is an event. The progress file, `progress_files` (the summary) and the terminal read the same
 //! events. [`promote`] makes recordings of results, [`import`] makes runs of what other runners left,
-//! and [`merge`] makes one run of shards.
+//! and [`merge`] makes one run of shards. [`verify`] runs checks against trials that no agent ran.
 
 #![allow(clippy::must_use_candidate, reason = "hidden from users")]
 
@@ -40,6 +40,8 @@ mod pace;
 pub mod pairing;
 pub mod pairs;
 pub mod plan;
+pub mod program_content;
+mod program_runner;
 pub mod programs;
 mod progress_files;
 pub mod promote;

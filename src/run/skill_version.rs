@@ -12,7 +12,7 @@ use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cases::skills::default_skill_roots;
 use crate::checks::Check;
 use crate::process::git::{self, CommitFiles};
-use crate::run::programs;
+use crate::run::program_content;
 use crate::settings::{FILE, Settings};
 use crate::text::relative_path::RelativePath;
 
@@ -99,7 +99,7 @@ impl SkillVersion {
 /// The files outside of the directories of cases that decide the result of a case.
 fn named_files(case: &Case) -> Vec<PathBuf> {
     let schema = case.output_schema.iter().map(RelativePath::as_path);
-    let scripts = case.checks.iter().filter_map(Check::script).map(programs::readable);
+    let scripts = case.checks.iter().filter_map(Check::script).map(program_content::readable);
     schema.chain(scripts).map(Path::to_path_buf).collect()
 }
 

@@ -117,7 +117,7 @@ impl CaseVerifier<'_> {
             let texts: Vec<_> = texts.iter().map(of_check).collect();
             let solved = solution.as_ref().map(|results| results[at].as_slice()).unwrap_or_default();
             faults.extend(self.proves_nothing(check, &undone, &texts));
-            // An agent that does nothing fails, and is no error.
+            // An agent that does nothing fails: its trial was measured.
             let silent = undone.last().map(|(_, results)| results.as_slice()).unwrap_or_default();
             faults.extend(self.no_result(check, silent).or_else(|| self.no_result(check, solved)));
             faults.extend(self.wrong(check, solved));
@@ -183,7 +183,7 @@ impl CaseVerifier<'_> {
         let failed = |error: &dyn std::fmt::Display| format!("{}/{}: {error}", self.case.skill, self.case.id);
         let Self { run, case, .. } = self;
         let mut meta = self.meta();
-        let mut trial_env = run.programs.trial_env(&run.settings)?;
+        let mut trial_env = run.program_runner.trial_env(&run.settings)?;
         let folder = |path: &RelativePath| run.root.join(evals_folder(&case.skill)).join(path.as_path());
         if let Some(files) = start_files(&run.root, case) {
             let digest = if made_up == MadeUp::EmptyWorkspace {

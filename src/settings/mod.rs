@@ -298,17 +298,7 @@ impl Settings {
         self.stop = file.stop.or(self.stop);
         self.apply_max_turns(file.max_turns, &mut problems);
         self.repetition.apply(&file.trials, &file.threshold, &mut problems);
-        if let Some(scripts) = &file.check {
-            self.checks.add(None, scripts, &mut problems);
-        }
-        for (name, table) in &file.skills {
-            let skill = slug(name.get_ref());
-            if let Some(scripts) = &table.check {
-                self.checks.add(Some(skill.clone()), scripts, &mut problems);
-            }
-            self.activation.extend(table.activation.map(|rule| (skill, rule)));
-        }
-        self.repetition.apply_skills(file.skills, &mut problems);
+        self.apply_skills(file.skills, file.check.as_ref(), &mut problems);
         self.apply_agents(file.agents, &mut problems);
         for (name, table) in file.prices {
             self.prices.0.insert(name, table.price(&mut problems));
@@ -337,6 +327,26 @@ impl Settings {
         self.partial = file.partial.unwrap_or(self.partial);
         self.own_columns.extend(file.own_columns);
         if problems.list.is_empty() { Ok(()) } else { Err(problems.list) }
+    }
+
+    /// Applies what the file says about all cases, and about those of single skills.
+    fn apply_skills(
+        &mut self,
+        skills: BTreeMap<toml::Spanned<String>, repetition::SkillTable>,
+        scripts: Option<&toml::Spanned<toml::Value>>,
+        problems: &mut Problems<'_>,
+    ) {
+        if let Some(scripts) = scripts {
+            self.checks.add(None, scripts, problems);
+        }
+        for (name, table) in &skills {
+            let skill = slug(name.get_ref());
+            if let Some(scripts) = &table.check {
+                self.checks.add(Some(skill.clone()), scripts, problems);
+            }
+            self.activation.extend(table.activation.map(|rule| (skill, rule)));
+        }
+        self.repetition.apply_skills(skills, problems);
     }
 
     fn apply_max_turns(&mut self, turns: Option<toml::Spanned<i64>>, problems: &mut Problems<'_>) {

@@ -106,7 +106,7 @@ impl<'a> StepContent<'a> {
             Step::Thinking(text) => Self::Thinking { text },
             Step::Command { command, exit_code, output } => Self::Command { command, exit_code: *exit_code, output },
             Step::Tool { name, input, output, failed } => {
-                // An input that was cut is no JSON, and stays a text.
+                // An input that was cut does not parse, and stays a text.
                 let input = serde_json::from_str(input).unwrap_or_else(|_| Value::String(input.clone()));
                 Self::Tool { name, input, output, failed: *failed }
             }

@@ -10,6 +10,10 @@ use crate::support::fixture::Ran;
 use crate::support::stub::{ANSWER, Stub, signal};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use skill_evals::agent;
+use skill_evals::settings::mode::AgentKind;
+use skill_evals::trace::exposure::Reference;
+use skill_evals::trace::file::TraceFile;
 
 fn schemas() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schemas")
@@ -59,18 +63,22 @@ impl Held {
         }
     }
 
-    fn expect(&mut self, schema: &str, args: &[&str], ran: &Ran) -> Value {
-        let document: Value = serde_json::from_str(&ran.stdout)
-            .unwrap_or_else(|error| panic!("{args:?}: {error}\n{}{}", ran.stdout, ran.stderr));
+    fn document(&mut self, schema: &str, what: &str, document: &Value) {
         let validator = jsonschema::validator_for(&strict(schema)).expect("a schema");
         let wrong: Vec<String> =
-            validator.iter_errors(&document).map(|error| format!("{} {error}", error.instance_path())).collect();
+            validator.iter_errors(document).map(|error| format!("{} {error}", error.instance_path())).collect();
         assert!(
             wrong.is_empty(),
-            "{args:?} is not as docs/schemas/{schema}.json says:\n{}\n{document:#}",
+            "{what} is not as docs/schemas/{schema}.json says:\n{}\n{document:#}",
             wrong.join("\n")
         );
         self.schemas.insert(schema.to_owned());
+    }
+
+    fn expect(&mut self, schema: &str, args: &[&str], ran: &Ran) -> Value {
+        let document: Value = serde_json::from_str(&ran.stdout)
+            .unwrap_or_else(|error| panic!("{args:?}: {error}\n{}{}", ran.stdout, ran.stderr));
+        self.document(schema, &format!("{args:?}"), &document);
         let command = args.iter().take_while(|word| word.starts_with(char::is_alphabetic));
         let whole: Vec<&str> = command.copied().take(if args[0] == "judge" { 2 } else { 1 }).collect();
         self.commands.insert(whole.join(" "));
@@ -139,6 +147,28 @@ fn judged(held: &mut Held) {
             ("grade", vec!["grade", "--json", "t"]),
         ],
     );
+}
+
+/// The traces of all recordings of agents, as scripts read them.
+fn traces(held: &mut Held) {
+    let mut steps = BTreeSet::new();
+    for place in ["evals/recordings", "tests/fixtures/traces"] {
+        for entry in walkdir::WalkDir::new(Path::new(env!("CARGO_MANIFEST_DIR")).join(place)) {
+            let path = entry.expect("a file").into_path();
+            if !path.ends_with("trace.jsonl") {
+                continue;
+            }
+            let folder = path.parent().expect("a directory");
+            for kind in [AgentKind::Codex, AgentKind::ClaudeCli, AgentKind::ClaudeSdk] {
+                let trace = agent::of(kind).decode(&Reference::default(), folder).expect("a trace");
+                let document = serde_json::to_value(TraceFile::of(&trace)).expect("JSON");
+                held.document("trace", &path.display().to_string(), &document);
+                let kinds = document["steps"].as_array().expect("steps").iter().map(|step| step["kind"].to_string());
+                steps.extend(kinds);
+            }
+        }
+    }
+    assert!(steps.len() >= 5, "{steps:?}");
 }
 
 /// The case `bad` of the run `r` failed both patterns twice.
@@ -216,6 +246,7 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
             ("show", vec!["show", "--json", "bad"]),
             ("show", vec!["show", "--json", "good", "--recording"]),
             ("doctor", vec!["doctor", "--json"]),
+            ("verify", vec!["verify", "--json"]),
             ("lint", vec!["lint", "--json", "--check-evals"]),
             ("compare", vec!["compare", "--json", "r", "u"]),
             ("compare-dry-run", vec!["compare", "--json", "--aa", "--dry-run"]),
@@ -237,6 +268,7 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
             ("list", vec!["list", "--json"]),
             ("dry-run", vec!["run", "--dry-run", "--json"]),
             ("lint", vec!["lint", "--json", "--check-evals"]),
+            ("verify", vec!["verify", "--json"]),
             ("grade", vec!["grade", "--json", "r"]),
             ("summary", vec!["run", "--replay", "--json"]),
         ],
@@ -244,6 +276,7 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
 
     judged(&mut held);
     gates(&mut held);
+    traces(&mut held);
 
     let files = fs::read_dir(schemas()).expect("the schemas").flatten();
     let files: BTreeSet<String> = files

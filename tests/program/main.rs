@@ -43,4 +43,5 @@ mod show;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminal;
+mod verify;
 mod watch;

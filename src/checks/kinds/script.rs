@@ -30,18 +30,18 @@ pub(in crate::checks) static SCRIPT: CheckKind = CheckKind::new("check", Goal::O
     KEY,
     FieldForm::Paths { base: "the repository's root" },
     |value| match value {
-        FieldValue::Path(path) => Some(Arc::new(Script(WorkspaceProgram::Script(path)))),
+        FieldValue::Path(path) => Some(Arc::new(ScriptCheck(WorkspaceProgram::Script(path)))),
         _ => None,
     },
 );
 
 /// The script at `path` answers, by no field of the case.
 pub fn script(path: RelativePath) -> Check {
-    Check::implied(&SCRIPT, Script(WorkspaceProgram::Script(path)))
+    Check::implied(&SCRIPT, ScriptCheck(WorkspaceProgram::Script(path)))
 }
 
 #[derive(Debug)]
-struct Script(WorkspaceProgram);
+struct ScriptCheck(WorkspaceProgram);
 
 /// What a script writes to its standard output, if it does not answer by its exit status alone.
 #[derive(Debug, Deserialize)]
@@ -60,7 +60,7 @@ struct ScriptResult {
     evidence: Option<Json>,
 }
 
-impl Ask for Script {
+impl Ask for ScriptCheck {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         self.answers(subject).into_iter().next().map(|named| named.answer)
     }
@@ -75,7 +75,7 @@ impl Ask for Script {
     }
 }
 
-impl Script {
+impl ScriptCheck {
     /// The name of its results. It differs from the id of every kind of check.
     fn name(&self) -> String {
         let path = self.0.to_string();

@@ -22,7 +22,7 @@ use skill_evals::run::case_digests::{self, CaseDigests};
 use skill_evals::run::context::RunContext;
 use skill_evals::run::digests::opened_skills;
 use skill_evals::run::plan::PlannedCase;
-use skill_evals::run::programs;
+use skill_evals::run::program_content;
 use skill_evals::run::ready;
 use skill_evals::store::{self, RECORDINGS};
 use skill_evals::text::diagnostic::shown_path;
@@ -109,7 +109,7 @@ fn places(run: &RunContext) -> BTreeSet<PathBuf> {
         let changes = case.during.iter().filter_map(|change| change.folder.as_ref());
         places.extend(case.output_schema.iter().chain(changes).map(|path| path.as_path().to_path_buf()));
         let scripts = case.checks.iter().filter_map(Check::script);
-        places.extend(scripts.map(|script| programs::readable(script).to_path_buf()));
+        places.extend(scripts.map(|script| program_content::readable(script).to_path_buf()));
     }
     places.sort();
     // What is in another one of them is looked at with it.

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::agent::trial_env::{ScratchDir, without_trial_paths};
 use crate::run::stored_trial::TrialExhibit;
+use crate::store;
 use crate::trace::file::TraceFile;
 
 /// The number of the format of a program's standard input.
@@ -97,7 +98,7 @@ impl EvidenceDir {
     }
 
     fn meta(&self) -> PathBuf {
-        self.readable().join("meta.json")
+        self.readable().join(store::META)
     }
 
     /// The variables that name the files.

@@ -1,7 +1,6 @@
 //! Runs the programs that answer checks: after the agent, each in a copy of the workspace of its own, in the sandbox that agents
 //! have. They read a trial as it is stored, so that a replay reaches the verdict of the live trial.
 
-mod content;
 mod evidence;
 mod sandboxed;
 mod workspace;
@@ -9,41 +8,18 @@ mod workspace;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
-use crate::agent::trial_env::{ScratchDir, TrialEnv, without_trial_paths};
+use crate::agent::trial_env::without_trial_paths;
 use crate::checks::program::{ProgramEnding, ProgramRun, ProgramRuns, WorkspaceProgram};
 use crate::run::context::RunContext;
-use crate::run::live::Redactors;
+use crate::run::program_content::{self, readable};
 use crate::run::stored_trial::TrialExhibit;
-use crate::settings::Settings;
 use crate::trace::AgentProgress;
 
-pub use content::{digest, readable};
 pub use sandboxed::{EndedProgram, SandboxedRun};
 pub(super) use workspace::unchanged_start_files;
 
 use evidence::EvidenceDir;
-
-/// What the programs of all trials of this process share.
-#[derive(Debug, Default)]
-pub struct ProgramRunner(OnceLock<Result<(ScratchDir, Redactors), String>>);
-
-impl ProgramRunner {
-    /// An empty trial environment, outside the repository.
-    pub fn trial_env(&self, settings: &Settings) -> Result<TrialEnv, String> {
-        self.open(settings)?.0.trial_env("check").map_err(|error| error.to_string())
-    }
-
-    /// Where programs run, and what masks secrets in their output.
-    fn open(&self, settings: &Settings) -> Result<&(ScratchDir, Redactors), String> {
-        let open = || {
-            let scratch = ScratchDir::open(settings.scratch.as_deref()).map_err(|error| error.to_string())?;
-            Ok((scratch, Redactors::new(settings)))
-        };
-        self.0.get_or_init(open).as_ref().map_err(Clone::clone)
-    }
-}
 
 /// The runs of the programs of a case about a trial, and what was not enforced, in words.
 #[derive(Debug, Default)]
@@ -68,7 +44,7 @@ pub fn run_all(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<CaseProgr
         } else {
             Err("it did not run".to_owned())
         };
-        let digest = content::digest(&run.root, program);
+        let digest = program_content::digest(&run.root, program);
         all.runs.insert(program.clone(), ProgramRun { digest, ending });
     }
     Ok(all)
@@ -81,8 +57,8 @@ pub fn run_in_copy(
     exhibit: &TrialExhibit<'_>,
     program: &WorkspaceProgram,
 ) -> Result<EndedProgram, String> {
-    let prepared = run.programs.open(&run.settings).and_then(|(scratch, redactors)| {
-        let trial_env = run.programs.trial_env(&run.settings)?;
+    let prepared = run.program_runner.open(&run.settings).and_then(|(scratch, redactors)| {
+        let trial_env = run.program_runner.trial_env(&run.settings)?;
         workspace::restore(run, exhibit, &trial_env)?;
         let evidence = EvidenceDir::write(exhibit, scratch, &trial_env.workspace())?;
         Ok((trial_env, evidence, redactors))

@@ -22,8 +22,8 @@ fn refused(name: &str, value: &str) -> String {
 fn every_variable_of_the_table_is_read() {
     for name in VARIABLES.iter().map(|variable| variable.name) {
         let value = match name.trim_start_matches("SKILL_EVALS_") {
-            "LIVE" | "TRIALS" | "JOBS" | "TIMEOUT_S" | "MAX_SKILLS" | "MAX_CASES" | "RESUME" | "MAX_COST_USD"
-            | "RETRIES" | "RETRY_WAIT_S" | "RECORD" | "MAX_TOKENS" | "THRESHOLD" => "1",
+            "LIVE" | "TRIALS" | "JOBS" | "TIMEOUT_S" | "CHECK_TIMEOUT_S" | "MAX_SKILLS" | "MAX_CASES" | "RESUME"
+            | "MAX_COST_USD" | "RETRIES" | "RETRY_WAIT_S" | "RECORD" | "MAX_TOKENS" | "THRESHOLD" => "1",
             name if name.starts_with("JUDGE") => "1",
             "SUITE" => "negative",
             "MODE" => "codex",
@@ -240,6 +240,7 @@ fn the_docs_say_the_defaults_of_the_settings_file() {
     for (key, default) in [
         ("jobs", built_in.jobs.to_string()),
         ("timeout_s", seconds(built_in.timeout)),
+        ("check_timeout_s", seconds(built_in.checks.timeout)),
         ("retries", built_in.retries.to_string()),
         ("retry_wait_s", seconds(built_in.retry_wait)),
         ("threshold", format!("{:?}", built_in.repetition.threshold())),

@@ -1,0 +1,27 @@
+//! What the programs that answer checks share: opened when the first one runs.
+
+use std::sync::OnceLock;
+
+use crate::agent::trial_env::{ScratchDir, TrialEnv};
+use crate::run::live::Redactors;
+use crate::settings::Settings;
+
+/// What the programs of all trials of this process share.
+#[derive(Debug, Default)]
+pub struct ProgramRunner(OnceLock<Result<(ScratchDir, Redactors), String>>);
+
+impl ProgramRunner {
+    /// Where programs run, and what masks secrets in their output.
+    pub(super) fn open(&self, settings: &Settings) -> Result<&(ScratchDir, Redactors), String> {
+        let open = || {
+            let scratch = ScratchDir::open(settings.scratch.as_deref()).map_err(|error| error.to_string())?;
+            Ok((scratch, Redactors::new(settings)))
+        };
+        self.0.get_or_init(open).as_ref().map_err(Clone::clone)
+    }
+
+    /// An empty trial environment, outside the repository.
+    pub fn trial_env(&self, settings: &Settings) -> Result<TrialEnv, String> {
+        self.open(settings)?.0.trial_env("check").map_err(|error| error.to_string())
+    }
+}

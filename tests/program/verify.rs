@@ -1,0 +1,158 @@
+//! `verify`: checks of checks, without an agent.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::stub::Stub;
+use serde_json::{Value, json};
+
+const HEADER: &str = "id,should_trigger,prompt,must_include,require_files,check,fixture,solution,answer";
+
+fn write(stub: &Stub, path: &str, text: &str) {
+    let path = stub.root().join(path);
+    fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+    fs::write(&path, text).expect("a file");
+    if text.starts_with("#!") {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("permissions");
+    }
+}
+
+/// A repository with these cases, which have a fixture `files` with `kept.txt`, and a solution that adds `sum.txt`.
+fn stub(rows: &str) -> Stub {
+    let stub = Stub::new(1, "");
+    write(&stub, "evals/skills/tidy/prompts.csv", &format!("{HEADER}\n{rows}"));
+    write(&stub, "evals/skills/tidy/files/kept.txt", "kept");
+    write(&stub, "evals/skills/tidy/solved/sum.txt", "12");
+    write(&stub, "evals/skills/tidy/answer.txt", "The sum is 12.");
+    stub
+}
+
+/// The faults: kind, case, check, line and what was found.
+fn faults(stub: &Stub, args: &[&str]) -> (i32, Vec<(String, String, String, u64, String)>) {
+    let ran = stub.run(&[&["verify", "--json"], args].concat());
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}{}", ran.stdout, ran.stderr));
+    let text = |fault: &Value, key: &str| fault[key].as_str().unwrap_or_default().to_owned();
+    let faults = document["faults"].as_array().expect("faults").iter().map(|fault| {
+        let line = fault["line"].as_u64().expect("a line");
+        (text(fault, "kind"), text(fault, "case"), text(fault, "check"), line, text(fault, "found"))
+    });
+    assert_eq!(stub.starts().len(), 0, "no agent runs");
+    (ran.code, faults.collect())
+}
+
+#[test]
+fn checks_that_prove_something_have_no_fault() {
+    let stub = stub("c0,false,Add it up,The sum,sum.txt,checks/sum.sh,files,solved,answer.txt\n");
+    write(&stub, "checks/sum.sh", "#!/bin/sh\n[ -e sum.txt ] && grep -q 12 sum.txt && [ -e kept.txt ]\n");
+    assert_eq!(faults(&stub, &[]), (0, Vec::new()));
+    let ran = stub.run(&["verify"]);
+    let told = "4 checks of 1 case run, 1 reference solution: 0 prove nothing,\n0 wrong, 0 without a result, 0 never decided\n";
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, told), "{}", ran.stderr);
+}
+
+#[test]
+fn a_check_that_passes_although_nothing_was_done_proves_nothing() {
+    let rows = "c0,false,Do it,.*,,,,,\n\
+                c1,false,Do it,,kept.txt,,files,,\n\
+                c2,false,Do it,,,checks/always.sh,,,\n\
+                c3,false,Do it,,,checks/unless.sh,files,,\n\
+                c4,false,Say it is Done,done,,,,,\n\
+                c5,false,Do it,does what tidy,,,,,\n";
+    let stub = stub(rows);
+    write(&stub, "checks/always.sh", "#!/bin/sh\nexit 0\n");
+    write(&stub, "checks/unless.sh", "#!/bin/sh\n[ -e kept.txt ]\n");
+    let (code, faults) = faults(&stub, &[]);
+    let short: Vec<(&str, &str, u64)> =
+        faults.iter().map(|(_, case, check, line, _)| (case.as_str(), check.as_str(), *line)).collect();
+    let expected = [
+        ("c0", "must-include", 2),
+        ("c1", "require-file", 3),
+        ("c2", "checks/always.sh", 4),
+        ("c3", "checks/unless.sh", 5),
+        ("c4", "must-include", 6),
+        ("c5", "must-include", 7),
+    ];
+    assert_eq!((code, short.as_slice()), (1, expected.as_slice()), "{faults:#?}");
+    assert!(faults.iter().all(|(kind, ..)| kind == "proves-nothing"), "{faults:#?}");
+    let found: Vec<&str> = faults.iter().map(|(.., found)| found.as_str()).collect();
+    assert!(found[0].starts_with("it passes in an empty workspace: "), "{found:#?}");
+    assert_eq!(found[1], "it passes with the untouched fixture: 4 bytes");
+    assert_eq!(found[4], "the prompt has the text already: an agent that repeats it passes");
+    assert_eq!(found[5], "the skill's description has the text already: an agent that repeats it passes");
+    let text = stub.run(&["verify"]).stdout;
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(
+        text.starts_with("`must-include` of tidy/c0 proves nothing\n  evals/skills/tidy/prompts.csv:2:1\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn prohibitions_limits_and_rules_of_the_repository_may_pass_if_nothing_is_done() {
+    let stub = Stub::new(1, "");
+    let text = "id,should_trigger,prompt,must_not_include,max_commands\nc0,false,Do it,never,3\n";
+    write(&stub, "evals/skills/tidy/prompts.csv", text);
+    write(&stub, "checks/rule.sh", "#!/bin/sh\nexit 0\n");
+    stub.settings("check = \"checks/rule.sh\"");
+    assert_eq!(faults(&stub, &[]), (0, Vec::new()));
+}
+
+#[test]
+fn a_check_that_the_reference_solution_fails_is_wrong() {
+    let rows = "c0,false,Add it up,thirteen,other.txt,checks/sum.py,files,solved,answer.txt\n\
+                c1,false,Add it up,thirteen,,,,solved/sum.txt,\n";
+    let stub = stub(rows);
+    let script = "#!/usr/bin/env python3\nimport json, os\n\
+        done = os.path.exists('sum.txt') and os.path.exists('kept.txt')\n\
+        checks = [{'id': 'there', 'pass': done}, {'id': 'total', 'pass': False, 'expected': 13, 'evidence': 12}]\n\
+        print(json.dumps({'checks': checks}))\n";
+    write(&stub, "checks/sum.py", script);
+    let (code, faults) = faults(&stub, &[]);
+    let short: Vec<(&str, &str, &str)> =
+        faults.iter().map(|(kind, case, check, ..)| (kind.as_str(), case.as_str(), check.as_str())).collect();
+    let expected =
+        [("wrong", "c0", "must-include"), ("wrong", "c0", "require-file"), ("wrong", "c0", "checks/sum.py: total")];
+    assert_eq!((code, short.as_slice()), (1, expected.as_slice()), "without an answer, nobody knows: {faults:#?}");
+    assert_eq!(faults[2].4, "expected 13; the reference solution has: 12");
+}
+
+#[test]
+fn a_program_that_crashes_if_nothing_was_done_is_an_error_and_is_named() {
+    let stub = stub("c0,false,Add it up,,,checks/sum.py,files,solved,\nc1,false,Do it,,,checks/gone.sh,,,\n");
+    write(&stub, "checks/sum.py", "#!/usr/bin/env python3\nassert open('sum.txt').read() == '12'\n");
+    let (code, faults) = faults(&stub, &["c0"]);
+    let [(kind, case, check, line, found)] = faults.as_slice() else { panic!("{faults:#?}") };
+    assert_eq!((code, kind.as_str(), case.as_str(), check.as_str(), *line), (1, "no-result", "c0", "checks/sum.py", 2));
+    assert!(found.contains("FileNotFoundError"), "{found}");
+    let missing = faults_of(&stub, "c1");
+    assert!(missing.contains("it could not be started"), "{missing}");
+}
+
+fn faults_of(stub: &Stub, case: &str) -> String {
+    let (_, faults) = faults(stub, &["--case", case]);
+    faults.into_iter().map(|(.., found)| found).collect()
+}
+
+#[test]
+fn cases_and_gates_that_can_never_decide_are_named() {
+    let stub = Stub::new(1, "");
+    stub.settings(
+        "trials = \"until decided at most 2\"\nthreshold = 0.95\n[gate]\nplan = \"quick\"\nfail_on = [\"undecided\"]\n",
+    );
+    let (code, faults) = faults(&stub, &[]);
+    let short: Vec<(&str, &str, &str)> =
+        faults.iter().map(|(kind, case, check, ..)| (kind.as_str(), case.as_str(), check.as_str())).collect();
+    let expected = [("never-decided", "", "[gate] fail_on"), ("never-decided", "c0", "threshold")];
+    assert_eq!((code, short.as_slice()), (1, expected.as_slice()), "{faults:#?}");
+}
+
+#[test]
+fn a_case_that_cannot_be_read_and_a_solution_that_is_missing_are_no_success() {
+    let stub = stub("c0,maybe,Do it,,,,,,\nc1,false,Do it,,,,,,\n");
+    let ran = stub.run(&["verify", "--json"]);
+    let document: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!((ran.code, &document["unreadable"], &document["cases"]), (2, &json!(["tidy/c0"]), &json!(1)));
+    write(&stub, "evals/skills/tidy/prompts.csv", &format!("{HEADER}\nc1,false,Do it,,,,,none,\n"));
+    let ran = stub.run(&["verify"]);
+    assert!(ran.code == 2 && ran.stderr.contains("evals/skills/tidy/none"), "{}{}", ran.stdout, ran.stderr);
+}
