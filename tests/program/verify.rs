@@ -27,8 +27,11 @@ fn stub(rows: &str) -> Stub {
     stub
 }
 
-/// The faults: kind, case, check, line and what was found.
-fn faults(stub: &Stub, args: &[&str]) -> (i32, Vec<(String, String, String, u64, String)>) {
+/// A fault: kind, case, check, line and what was found.
+type Fault = (String, String, String, u64, String);
+
+/// The exit code and the faults.
+fn faults(stub: &Stub, args: &[&str]) -> (i32, Vec<Fault>) {
     let ran = stub.run(&[&["verify", "--json"], args].concat());
     let document: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}{}", ran.stdout, ran.stderr));
     let text = |fault: &Value, key: &str| fault[key].as_str().unwrap_or_default().to_owned();
