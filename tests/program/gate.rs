@@ -1,6 +1,7 @@
 //! `gate` gives one answer about a change: lint, recordings, and the cases that the change touches against the base.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::compare::{BY_SKILL, break_skill, git, repository};
@@ -626,6 +627,29 @@ fn a_schema_outside_of_the_cases_is_a_change_only_if_its_text_differs() {
     fs::write(&schema, "{\"type\": \"array\"}").expect("a schema");
     let dry = stub.run(&["gate", "--dry-run"]);
     assert!(dry.stdout.contains("prompts changed: tidy/c0; "), "{}{}", dry.stdout, dry.stderr);
+}
+
+#[test]
+fn a_script_is_a_changed_check_only_if_what_it_can_read_differs() {
+    let stub = recorded(1);
+    let checks = stub.root().join("tools/checks");
+    fs::create_dir_all(&checks).expect("a directory");
+    let write = |name: &str, text: &str| {
+        fs::write(checks.join(name), text).expect("a script");
+        fs::set_permissions(checks.join(name), fs::Permissions::from_mode(0o755)).expect("permissions");
+    };
+    write("own.sh", "#!/bin/sh\n. \"$(dirname \"$0\")/helper.sh\"\n");
+    write("helper.sh", "exit 0\n");
+    let cases = "id,should_trigger,prompt,check\nc0,false,Prompt 0,tools/checks/own.sh\n";
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), cases).expect("cases");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "a script"]);
+    edit(&stub, "Be brief.");
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.code == 0 && !dry.stdout.contains("checks changed"), "{}{}", dry.stdout, dry.stderr);
+    write("helper.sh", "exit 1\n");
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.stdout.contains("checks changed: tidy/c0; "), "{}{}", dry.stdout, dry.stderr);
 }
 
 #[test]

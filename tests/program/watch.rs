@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -127,6 +128,27 @@ fn an_edit_replays_the_cases_that_it_touches_and_starts_no_agent() {
     assert!(block.contains("evals/evals.toml changed: 5 cases\n"), "{block}");
     assert_eq!(watching.end(), 0);
     assert_eq!(stub.starts().len(), 4, "only the recorded run started agents");
+}
+
+#[test]
+fn an_edit_of_a_script_grades_its_cases_again() {
+    let stub = recorded();
+    let script = stub.root().join("checks/own.sh");
+    fs::create_dir(stub.root().join("checks")).expect("a directory");
+    let put = |text: &str| {
+        let new = stub.root().join("script.new");
+        fs::write(&new, text).expect("a script");
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).expect("permissions");
+        fs::rename(&new, &script).expect("a script");
+    };
+    put("#!/bin/sh\nexit 0\n");
+    stub.settings("check = \"checks/own.sh\"");
+    let watching = Watching::start(&stub, &["--watch"]);
+    assert!(!watching.text().contains(": fail"), "{}", watching.text());
+    let block = watching.after(|| put("#!/bin/sh\nexit 1\n"), "; took ");
+    assert!(block.contains(" UTC  checks/own.sh changed: 4 cases\n"), "{block}");
+    assert!(block.contains("failed      checks/own.sh (outcome)"), "{block}");
+    assert_eq!((watching.end(), stub.starts().len()), (0, 4));
 }
 
 #[test]
