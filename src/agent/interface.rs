@@ -6,11 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, program};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
+use crate::agent::user_session::UserSession;
 use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
 use crate::skill::Skill;
@@ -61,6 +64,10 @@ pub trait Agent: Sync {
     /// Reads the evidence in a trial's directory. `reference` has the names of the skills' MCP server, and the texts of the
     /// skills.
     fn decode(&self, reference: &Reference, directory: &Path) -> io::Result<Trace>;
+
+    /// The user's own session in these lines of a session file and of its sub-agents' files, as far as the prompt with this
+    /// number goes. `None` if another program wrote them.
+    fn user_session(&self, lines: &[Value], sub_agents: &[Value], turn: Option<usize>) -> Option<UserSession>;
 
     /// Whose work a line of its output shows.
     fn work(&self, line: &[u8]) -> WorkOwner;

@@ -20,6 +20,7 @@ mod sandbox;
 pub(crate) mod snapshot;
 pub(crate) mod trial_env;
 pub mod turns;
+mod user_session;
 
 use std::fmt::Write;
 use std::fs::File;
@@ -40,6 +41,7 @@ pub use interface::{Agent, WorkOwner};
 pub use isolation::bwrap;
 use sandbox::SandboxProgram;
 pub use trial_env::{ScratchDir, without_trial_paths};
+pub use user_session::UserSession;
 
 macro_rules! programs {
     ($($family:ident: $($kind:ident = $word:literal),+;)+) => {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
+use super::session::SessionArgs;
 use super::{CliResult, CliResultOf, RepositoryArgs, named_runs, own_checks, print_list, select};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
@@ -31,8 +32,8 @@ use skill_evals::trial::run_record::TrialRecord;
 #[command(after_help = crate::cli::exit_code::HELP)]
 pub struct GradeArgs {
     /// Run by id, or a directory of stored trials or recordings
-    #[arg(value_name = "RUN-ID|DIR")]
-    what: String,
+    #[arg(value_name = "RUN-ID|DIR", required_unless_present = "session", conflicts_with = "session")]
+    what: Option<String>,
     /// Runner that wrote the directory; it is converted to a run first
     #[arg(long = "as", value_name = "RUNNER", value_parser = [import::PKBLLM])]
     runner: Option<String>,
@@ -40,29 +41,35 @@ pub struct GradeArgs {
     #[arg(long, value_name = "ID", requires = "runner")]
     run_id: Option<String>,
     /// Print one JSON document.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "session")]
     json: bool,
+    #[command(flatten)]
+    session: SessionArgs,
+    /// Case of the skill to grade the session by [default: whether the skill activated]
+    #[arg(long, value_name = "ID", requires = "session")]
+    case: Option<String>,
     #[command(flatten)]
     repository: RepositoryArgs,
 }
 
 /// Converts the directory of another runner to a stored run. Returns its id.
-fn import_run(args: &GradeArgs) -> CliResultOf<String> {
+fn import_run(args: &GradeArgs, what: &str) -> CliResultOf<String> {
     let (repository, settings, catalog) = args.repository.read()?;
     let mut run = RunContext::new(repository.root, settings, catalog);
     run.own_checks = own_checks(&run.root)?;
-    let made = import::pkbllm(&run, Path::new(&args.what), args.run_id.as_deref())?;
+    let made = import::pkbllm(&run, Path::new(what), args.run_id.as_deref())?;
     let mut err = stderr();
     for note in &made.notes {
         writeln!(err, "{}", safe::block(note))?;
     }
-    writeln!(err, "{} is the run `{}`", safe::line(&args.what), made.run.id())?;
+    writeln!(err, "{} is the run `{}`", safe::line(what), made.run.id())?;
     super::summary::write(&made.run, &run.settings)?;
     Ok(made.run.id().to_owned())
 }
 
 pub fn grade(args: &GradeArgs) -> CliResult {
-    let name = if args.runner.is_some() { import_run(args)? } else { args.what.clone() };
+    let Some(what) = &args.what else { return args.session.grade(args.case.as_deref(), &args.repository) };
+    let name = if args.runner.is_some() { import_run(args, what)? } else { what.clone() };
     let (repository, mut settings, catalog) = args.repository.read()?;
     let stored = if named_runs::is_directory(&name) { None } else { Some(RunFolder::open(&repository.root, &name)?) };
     if let Some(stored) = &stored {

@@ -13,6 +13,7 @@ mod github;
 mod grade;
 mod harness;
 mod history;
+mod import;
 mod init;
 mod judge;
 mod lint;
@@ -27,6 +28,7 @@ mod record;
 mod report;
 mod run;
 mod select;
+mod session;
 mod shell;
 mod show;
 mod start;
@@ -110,6 +112,8 @@ enum Command {
     Export(export::ExportCommandArgs),
     /// Grade stored trials again, without an agent
     Grade(grade::GradeArgs),
+    /// Make a case of a session of your own machine
+    Import(import::ImportArgs),
     /// Check whether evals can run here, and how to fix it. Calls no model
     Doctor(doctor::DoctorArgs),
     /// Run the test harness of a repository without a crate
@@ -173,6 +177,7 @@ pub fn main() -> ExitCode {
         Command::Report(args) => report::report(&args),
         Command::Export(args) => export::export(&args),
         Command::Grade(args) => grade::grade(&args),
+        Command::Import(args) => import::import(&args),
         Command::Show(args) => show::show(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Generate(args) => generate::generate(&args),

@@ -3,7 +3,7 @@
 use crate::cases::case::Case;
 use crate::checks::{self, CheckAnswer, Subject};
 use crate::grade::delivered::{as_mode_says, delivered};
-use crate::grade::session::session_trouble;
+use crate::grade::session::{session_trouble, user_session_trouble};
 use crate::skill::{Skill, slug};
 use crate::trace::{AgentProgress, excerpt};
 use crate::trial::evidence::Evidence;
@@ -118,9 +118,12 @@ pub fn settle(mut grade: Grade) -> Grade {
 /// Why the trial could not be measured, if so.
 fn infrastructure(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
     let meta = evidence.meta;
-    let mut trouble = session_trouble(&meta.ending, evidence.trace, meta.case.timeout_s)
-        .or_else(|| not_delivered(skill, evidence))
-        .or_else(|| not_forced(skill, evidence))?;
+    let of_session = if meta.is_user_session() {
+        not_delivered(skill, evidence).or_else(|| user_session_trouble(evidence.trace))
+    } else {
+        session_trouble(&meta.ending, evidence.trace, meta.case.timeout_s)
+    };
+    let mut trouble = of_session.or_else(|| not_delivered(skill, evidence)).or_else(|| not_forced(skill, evidence))?;
     if trouble.kind == TroubleKind::RateLimit && !meta.refused_before.is_none() {
         trouble.detail = format!("{}; {}", trouble.detail, meta.refused_before);
     }
@@ -169,14 +172,18 @@ fn metrics(skill: &Skill, evidence: &Evidence<'_>) -> Metrics {
 fn general(subject: &Subject<'_>) -> Vec<CheckResult> {
     let evidence = subject.evidence;
     let (ending, trace) = (&evidence.meta.ending, evidence.trace);
-    let mut checks = vec![result(IN_TIME, Goal::Efficiency, in_time(evidence).at(EventRef::End))];
+    let of_user = evidence.meta.is_user_session();
+    let mut checks = Vec::new();
+    if !of_user {
+        checks.push(result(IN_TIME, Goal::Efficiency, in_time(evidence).at(EventRef::End)));
+    }
     checks.extend(
         completed(evidence)
             .filter(|_| !ending.settled)
             .map(|answer| result(COMPLETED, Goal::Outcome, answer.at(EventRef::End))),
     );
     // If we ended the agent, or its model stopped, the exit status says no more than that.
-    if !ending.timed_out && !ending.settled && trace.stopped.is_none() {
+    if !of_user && !ending.timed_out && !ending.settled && trace.stopped.is_none() {
         let expected = "exit status 0";
         let answer = match ending.exit_code {
             Some(code) => CheckAnswer::holds(code == 0, expected, format!("exit status {code}")),

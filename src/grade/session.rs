@@ -40,6 +40,13 @@ pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option
     None
 }
 
+/// Why a session of the user cannot be graded: it does not show that its last turn ended.
+pub fn user_session_trouble(trace: &Trace) -> Option<Trouble> {
+    let is_over = trace.stopped.is_some() || trace.progress >= AgentProgress::Done;
+    let unfinished = || Trouble::new(TroubleKind::Unobservable, "the session does not show that the model finished");
+    trace.trouble.clone().or_else(|| (!is_over).then(unfinished))
+}
+
 /// The trouble that an agent was waiting for its model at its timeout. If a tool takes too long, or the model answers again
 /// and again, that is the agent's own doing.
 fn no_answer(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> {

@@ -13,7 +13,7 @@ use crate::text::diagnostic::shown_path;
 use crate::text::safe;
 use crate::trial::evidence::Meta;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{Goal, Judged, NoOutcome, Outcome, Status, Verdict};
+use crate::trial::outcome::{Goal, Grade, Judged, NoOutcome, Outcome, Status, Verdict};
 
 /// Why a test without a recording is ignored in replay.
 pub const NO_RECORDING: &str = "no recording; SKILL_EVALS_LIVE=1 runs the agent";
@@ -96,7 +96,13 @@ fn block(root: &Path, findings: &str, outcomes: &[&Outcome], paint: Paint) -> Op
 
 /// The result of a trial, after the verdict of the headline.
 fn findings(case: &FoundCase, outcome: &Outcome, paint: Paint) -> String {
-    let grade = &outcome.grade;
+    let mut text = result(&outcome.grade, paint);
+    line(&mut text, "case", &format!("{}:{}", case.file.display(), case.line));
+    text
+}
+
+/// A grade, after its verdict: why nothing was measured, the checks that did not pass, and the names of those that did.
+pub fn result(grade: &Grade, paint: Paint) -> String {
     let mut text = match grade.verdict {
         Verdict::Error => " (nothing was measured)\n",
         Verdict::Unscored => " (the evidence passed; no usable answer from the judge)\n",
@@ -125,7 +131,6 @@ fn findings(case: &FoundCase, outcome: &Outcome, paint: Paint) -> String {
     if !passed.is_empty() {
         toned(&mut text, paint, Tone::Good, "passed", &passed.join(", "));
     }
-    line(&mut text, "case", &format!("{}:{}", case.file.display(), case.line));
     text
 }
 
@@ -156,7 +161,8 @@ pub fn scripted(by: &str) -> String {
     format!("a mock model ({by}) gave the answers; they say nothing about a real model")
 }
 
-fn line(text: &mut String, label: &str, value: &str) {
+/// Adds a line with a label.
+pub fn line(text: &mut String, label: &str, value: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "  {label:<12}{}", safe::line(value));
 }

@@ -59,5 +59,6 @@ mod slots;
 mod stored_trial;
 pub mod trial;
 mod trial_queue;
+pub mod user_session;
 pub mod variants;
 pub mod verify;

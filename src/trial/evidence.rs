@@ -33,11 +33,14 @@ pub struct Evidence<'a> {
     pub final_text: Option<&'a str>,
 }
 
+/// The runner of sessions of the user's own machine.
+pub const USER_SESSION: &str = "the user";
+
 impl Evidence<'_> {
     /// Whether it is not known which skills were offered, because another runner stored no session. Checks of the offer do not
     /// apply then.
     pub fn is_offer_unseen(&self) -> bool {
-        self.meta.imported.is_some() && self.trace.offered.is_none()
+        self.meta.imported.is_some() && !self.meta.is_user_session() && self.trace.offered.is_none()
     }
 
     /// How much of the description of this skill entered the model's context; `None` in a mode without skills.
@@ -160,6 +163,11 @@ impl Meta {
     /// The names of the MCP server of skills and its tools, also if the mode has none.
     pub fn tool_names(&self) -> ToolNames {
         self.server.as_ref().map(|server| server.names.clone()).unwrap_or_default()
+    }
+
+    /// Whether it is a session of the user: it had no time limit, and its exit status and its workspace are not known.
+    pub fn is_user_session(&self) -> bool {
+        self.imported.as_ref().is_some_and(|imported| imported.runner == USER_SESSION)
     }
 
     /// The facts without what the case expects.

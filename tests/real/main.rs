@@ -7,6 +7,7 @@ mod claude_sdk;
 mod codex;
 mod compare_agents;
 mod conformance;
+mod exports;
 mod fault_matrix;
 mod gate_agents;
 mod ide;
@@ -16,6 +17,7 @@ mod judge_codex;
 mod list_changed;
 mod nextest;
 mod report_page;
+mod sessions;
 mod settled;
 mod skill_servers;
 #[path = "../support/mod.rs"]
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         codex::trials,
         compare_agents::trials,
         conformance::trials,
+        exports::trials,
         fault_matrix::trials,
         gate_agents::trials,
         isolation::trials,
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         list_changed::trials,
         nextest::trials,
         report_page::trials,
+        sessions::trials,
         settled::trials,
         skill_servers::trials,
     ];

@@ -20,11 +20,14 @@ mod sdk;
 mod session;
 mod slim;
 mod sub_agents;
+mod user_session;
 mod wire;
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
+
+use serde_json::Value;
 
 use crate::agent::assignment::Assignment;
 use crate::agent::command::AgentCommand;
@@ -32,6 +35,7 @@ use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
+use crate::agent::user_session::UserSession;
 use crate::settings::mode::AgentKind;
 use crate::skill::{SKILL_FILE, Skill};
 use crate::trace::Trace;
@@ -96,6 +100,10 @@ impl Agent for ClaudeCode {
 
     fn decode(&self, reference: &Reference, directory: &Path) -> io::Result<Trace> {
         evidence::decode(reference, directory)
+    }
+
+    fn user_session(&self, lines: &[Value], sub_agents: &[Value], turn: Option<usize>) -> Option<UserSession> {
+        user_session::read(lines, sub_agents, turn)
     }
 
     fn work(&self, line: &[u8]) -> WorkOwner {

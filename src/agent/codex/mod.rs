@@ -14,6 +14,7 @@ mod listing;
 mod login;
 mod rollout;
 mod slim;
+mod user_session;
 mod wire;
 
 use std::ffi::OsString;
@@ -21,12 +22,15 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::agent::assignment::Assignment;
 use crate::agent::command::AgentCommand;
 use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
+use crate::agent::user_session::UserSession;
 use crate::files::bounded;
 use crate::settings::mode::AgentKind;
 use crate::skill::Skill;
@@ -93,6 +97,10 @@ impl Agent for Codex {
 
     fn decode(&self, reference: &Reference, directory: &Path) -> io::Result<Trace> {
         evidence::decode(reference, directory)
+    }
+
+    fn user_session(&self, lines: &[Value], _: &[Value], turn: Option<usize>) -> Option<UserSession> {
+        user_session::read(lines, turn)
     }
 
     fn work(&self, line: &[u8]) -> WorkOwner {

@@ -51,6 +51,16 @@ pub fn cases(skill: &Skill, schema: Option<&RelativePath>) -> Vec<Case> {
     cases
 }
 
+impl Case {
+    /// The case without a prompt that asks only whether this skill activates.
+    pub fn of_activation(skill: &Skill) -> Self {
+        let origin = SourceLocation::file(skill.folder.join(SKILL_FILE));
+        let mut draft = CaseDraft::new(&skill.slug, "activation".to_owned(), origin);
+        draft.case.should_trigger = true;
+        draft.finish()
+    }
+}
+
 fn case(
     skill: &Skill,
     schema: Option<&RelativePath>,

@@ -21,7 +21,7 @@ const VERSION: u32 = 3;
 /// The template of all prompts: each test brings its own.
 const PROMPT: &str = "{{prompt}}";
 
-// Why a result is no success, by promptfoo's numbers.
+// Why a result is not a success, by promptfoo's numbers.
 const NONE: u8 = 0;
 const ASSERTION: u8 = 1;
 const ERROR: u8 = 2;

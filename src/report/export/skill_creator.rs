@@ -1,7 +1,7 @@
 //! The workspace of Anthropic's skill-creator: a directory for each skill with `benchmark.json`, and for each trial a
 //! `grading.json`, a `timing.json` and the outputs. Its viewer and its aggregation read them.
 //!
-//! It knows a pass and a failure only. A trial that was not measured has no `grading.json`, is in no figure, and is named in
+//! It knows a pass and a failure only. A trial that was not measured has no `grading.json`, is not counted, and is named in
 //! the notes. A check without an answer is a note too.
 
 use std::collections::{BTreeMap, BTreeSet};

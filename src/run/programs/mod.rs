@@ -34,9 +34,12 @@ pub fn run_all(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<CaseProgr
         exhibit.case.checks.iter().filter_map(|check| check.ask.program()).collect();
     let (ending, progress) = (&exhibit.evidence.meta.ending, exhibit.evidence.trace.progress);
     let is_whole = !ending.settled && (ending.trouble.is_none() || progress > AgentProgress::Silent);
+    let has_workspace = !exhibit.evidence.meta.is_user_session();
     let mut all = CaseProgramRuns::default();
     for program in programs {
-        let ending = if is_whole {
+        let ending = if !has_workspace {
+            Err("the workspace of the session is not known".to_owned())
+        } else if is_whole {
             let EndedProgram { ending, not_isolated } = run_in_copy(run, exhibit, program)?;
             let not_isolated = not_isolated.map(|why| format!("the check `{program}` is not isolated: {why}"));
             all.not_enforced.extend(not_isolated);

@@ -1,0 +1,137 @@
+//! Sessions of the user, as Claude Code keeps them in `~/.claude/projects`. The lines of messages are those that it prints in
+//! a trial. What it prints besides them, at the start and at the end, is made from what the file shows.
+
+use serde_json::{Value, json};
+
+use super::sub_agents::TOOLS;
+use crate::agent::user_session::{UserSession, chosen};
+
+/// The starts of lines that claude itself wrote as the user.
+const NOTES: [&str; 6] = [
+    "<local-command-",
+    "<bash-",
+    "<task-notification",
+    "<system-reminder",
+    "[Request interrupted",
+    "Caveat: The messages below",
+];
+
+/// The session in these lines, and in those of its sub-agents' files. `None` if Claude Code did not write them.
+pub(super) fn read(lines: &[Value], sub_agents: &[Value], turn: Option<usize>) -> Option<UserSession> {
+    let first = lines.iter().find(|line| line["sessionId"].is_string() && line["version"].is_string())?;
+    let is_own = |line: &Value| line["isSidechain"] != true;
+    let mut prompts: Vec<(usize, String)> = Vec::new();
+    let mut is_answered = true;
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| is_own(line)) {
+        if let Some(text) = prompt(line) {
+            if !is_answered {
+                prompts.pop();
+            }
+            prompts.push((at, text));
+            is_answered = false;
+        }
+        is_answered |= line["type"] == "assistant";
+    }
+    let starts: Vec<usize> = prompts.iter().map(|(at, _)| *at).collect();
+    let range = chosen(&starts, lines.len(), turn);
+    // What was offered before still is.
+    let before = lines[..range.start].iter().filter(|line| line["attachment"].is_object());
+    let session: Vec<Value> = before.chain(&lines[range.clone()]).filter(|line| is_own(line)).cloned().collect();
+    let of_sub_agents = lines[range.clone()].iter().filter(|line| !is_own(line)).chain(sub_agents);
+    let model =
+        session.iter().rev().find_map(|line| line["message"]["model"].as_str().filter(|model| *model != "<synthetic>"));
+    let version = first["version"].as_str();
+    Some(UserSession {
+        prompts: prompts.into_iter().map(|(_, text)| text).collect(),
+        folder: first["cwd"].as_str().map(str::to_owned),
+        started: lines[range].first().and_then(|line| line["timestamp"].as_str()).map(str::to_owned),
+        version: version.map(str::to_owned),
+        model: model.map(str::to_owned),
+        events: events(&session, version, model),
+        sub_agents: of_sub_agents.cloned().collect(),
+        session,
+    })
+}
+
+/// What the user asked with this line.
+fn prompt(line: &Value) -> Option<String> {
+    let of_user = line["type"] == "user" && line["isMeta"] != true && line["isCompactSummary"] != true;
+    let content = Some(&line["message"]["content"]).filter(|_| of_user)?;
+    let text = match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) if blocks.iter().all(|block| block["type"] != "tool_result") => {
+            blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
+        }
+        _ => return None,
+    };
+    if text.is_empty() || NOTES.iter().any(|note| text.starts_with(note)) {
+        return None;
+    }
+    // claude rewrites `/greeting Ada`.
+    let tag = |name: &str| Some(text.split_once(&format!("<{name}>"))?.1.split_once(&format!("</{name}>"))?.0.trim());
+    let command = tag("command-name").filter(|_| text.starts_with("<command-"));
+    Some(match command {
+        Some(name) => format!("{name} {}", tag("command-args").unwrap_or_default()).trim_end().to_owned(),
+        None => text,
+    })
+}
+
+fn events(session: &[Value], version: Option<&str>, model: Option<&str>) -> Vec<Value> {
+    let mut events = Vec::new();
+    // Without a list nothing shows what was offered.
+    if session.iter().any(|line| line["attachment"]["names"].is_array()) {
+        events.push(json!({ "type": "system", "subtype": "init", "model": model, "claude_code_version": version }));
+    }
+    let mut last = &Value::Null;
+    for line in session.iter().filter(|line| line["message"].is_object() || line.is_string()) {
+        let blocks = line["message"]["content"].as_array().into_iter().flatten();
+        let task = |subtype: &str, call: &Value, agent: &Value| {
+            json!({
+                "type": "system", "subtype": subtype, "task_type": "local_agent", "status": "completed",
+                "task_id": if agent.is_string() { agent } else { call }, "tool_use_id": call,
+            })
+        };
+        let agent = &line["toolUseResult"]["agentId"];
+        for block in blocks {
+            let is_task = block["name"].as_str().is_some_and(|name| TOOLS.contains(&name));
+            if block["type"] == "tool_use" && is_task {
+                // Its file may show what it did. The line of its answer has its name.
+                let answer = session.iter().find(|line| answers(line, &block["id"]));
+                events.push(task(
+                    "task_started",
+                    &block["id"],
+                    answer.map_or(&Value::Null, |line| &line["toolUseResult"]["agentId"]),
+                ));
+            }
+            if block["type"] == "tool_result" && agent.is_string() {
+                events.push(task("task_notification", &block["tool_use_id"], agent));
+            }
+        }
+        events.push(line.clone());
+        // Notes of claude end no turn.
+        if line["type"] == "assistant" || prompt(line).is_some() || line["message"]["content"][0]["type"] == "tool_result" {
+            last = line;
+        }
+    }
+    events.extend(end(last));
+    events
+}
+
+fn answers(line: &Value, call: &Value) -> bool {
+    let mut blocks = line["message"]["content"].as_array().into_iter().flatten();
+    blocks.any(|block| block["type"] == "tool_result" && block["tool_use_id"] == *call)
+}
+
+/// The end of the last turn, if the last line is an answer of the model that calls no tool.
+fn end(last: &Value) -> Option<Value> {
+    let message = &last["message"];
+    let reason =
+        message["stop_reason"].as_str().filter(|_| last["type"] == "assistant" && message["model"] != "<synthetic>")?;
+    let texts = message["content"].as_array()?.iter().filter_map(|block| block["text"].as_str());
+    (reason != "tool_use").then(|| {
+        json!({
+            "type": "result", "subtype": "success", "is_error": false, "stop_reason": reason,
+            "result": texts.collect::<Vec<_>>().join("\n"),
+        })
+    })
+}

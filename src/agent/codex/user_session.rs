@@ -1,0 +1,102 @@
+//! Sessions of the user, as codex keeps them in `~/.codex/sessions`: rollout files, as a trial has one. What codex prints
+//! besides, at the end of a turn, is made from what the rollout shows.
+
+use serde_json::{Value, json};
+
+use crate::agent::user_session::{UserSession, chosen};
+
+/// The session in these lines. `None` if codex did not write them.
+pub(super) fn read(lines: &[Value], turn: Option<usize>) -> Option<UserSession> {
+    let first =
+        lines.first().filter(|line| line["type"] == "session_meta" && line["payload"]["cli_version"].is_string())?;
+    let prompts: Vec<(usize, String)> =
+        lines.iter().enumerate().filter_map(|(at, line)| Some((at, prompt(line)?))).collect();
+    // A turn begins before its prompt.
+    let mut starts = Vec::new();
+    for (at, _) in &prompts {
+        let earlier = starts.last().copied().unwrap_or_default();
+        let mut between = (earlier..*at).rev().skip_while(|at| event(&lines[*at], "task_started").is_none());
+        starts.push(between.next().filter(|start| *start > earlier || starts.is_empty()).unwrap_or(*at));
+    }
+    let range = chosen(&starts, lines.len(), turn);
+    let kept = |line: &&Value| {
+        matches!(line["type"].as_str(), Some("session_meta" | "turn_context")) || line["payload"]["role"] == "developer"
+    };
+    let before = &lines[..range.start];
+    let session: Vec<Value> = before.iter().filter(kept).chain(&lines[range.clone()]).cloned().collect();
+    let model = session.iter().rev().find_map(|line| line["payload"]["model"].as_str());
+    Some(UserSession {
+        prompts: prompts.into_iter().map(|(_, text)| text).collect(),
+        folder: first["payload"]["cwd"].as_str().map(str::to_owned),
+        started: lines[range.clone()].first().and_then(|line| line["timestamp"].as_str()).map(str::to_owned),
+        version: first["payload"]["cli_version"].as_str().map(str::to_owned),
+        model: model.map(str::to_owned),
+        events: events(&lines[range], &tokens(before)),
+        sub_agents: Vec::new(),
+        session,
+    })
+}
+
+/// An event of this type.
+fn event<'a>(line: &'a Value, kind: &str) -> Option<&'a Value> {
+    (line["type"] == "event_msg" && line["payload"]["type"] == kind).then(|| &line["payload"])
+}
+
+/// An item of this type that is complete.
+fn item<'a>(line: &'a Value, kind: &str) -> Option<&'a Value> {
+    event(line, "item_completed").map(|event| &event["item"]).filter(|item| item["type"] == kind)
+}
+
+/// What the user asked with this line, in the form of older and of current versions.
+fn prompt(line: &Value) -> Option<String> {
+    if let Some(event) = event(line, "user_message") {
+        return event["message"].as_str().map(str::to_owned);
+    }
+    let texts = item(line, "UserMessage")?["content"].as_array()?.iter().filter_map(|part| part["text"].as_str());
+    Some(texts.collect::<Vec<_>>().join("\n"))
+}
+
+/// The tokens of the whole session up to the end of these lines.
+fn tokens(lines: &[Value]) -> Value {
+    let mut counts = lines.iter().rev().filter_map(|line| event(line, "token_count"));
+    counts
+        .find_map(|count| Some(count["info"]["total_token_usage"].clone()).filter(Value::is_object))
+        .unwrap_or_default()
+}
+
+fn events(lines: &[Value], before: &Value) -> Vec<Value> {
+    let mut events = vec![json!({ "type": "thread.started" }), json!({ "type": "turn.started" })];
+    let mut end = None;
+    for (number, line) in lines.iter().enumerate() {
+        let changes = event(line, "patch_apply_end").filter(|patch| patch["success"] == true);
+        if let Some(changed) =
+            changes.or_else(|| item(line, "FileChange")).and_then(|patch| patch["changes"].as_object())
+        {
+            let changes: Vec<Value> = changed.keys().map(|path| json!({ "path": path })).collect();
+            let item = json!({ "id": format!("change-{number}"), "type": "file_change", "changes": changes });
+            events.push(json!({ "type": "item.completed", "item": item }));
+        }
+        if let Some(done) = event(line, "task_complete") {
+            let message = json!({ "id": format!("message-{number}"), "type": "agent_message", "text": done["last_agent_message"] });
+            events.extend(
+                done["last_agent_message"].is_string().then(|| json!({ "type": "item.completed", "item": message })),
+            );
+            end = Some(json!({ "type": "turn.completed" }));
+        } else if let Some(error) = event(line, "error") {
+            end = Some(json!({ "type": "turn.failed", "error": { "message": error["message"] } }));
+        } else if event(line, "turn_aborted").is_some() || event(line, "task_started").is_some() {
+            end = None;
+        }
+    }
+    let total = tokens(lines);
+    if let Some(end) = end.as_mut().filter(|_| total.is_object()) {
+        let of = |key: &str| Some(total[key].as_u64()?.saturating_sub(before[key].as_u64().unwrap_or_default()));
+        end["usage"] = ["input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens"]
+            .into_iter()
+            .filter_map(|key| Some((key.to_owned(), of(key)?.into())))
+            .collect::<serde_json::Map<_, _>>()
+            .into();
+    }
+    events.extend(end);
+    events
+}

@@ -1,0 +1,194 @@
+//! Sessions of the user's own machine, read as trials. Nothing of them is stored: their evidence is in a temporary directory.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::agent;
+use crate::agent::UserSession;
+use crate::cases::case::Case;
+use crate::cases::catalog::FoundSkill;
+use crate::checks::TRIGGERED;
+use crate::files::bounded;
+use crate::run::context::RunContext;
+use crate::run::live::Redactors;
+use crate::run::measure::case_meta;
+use crate::run::plan::is_judged;
+use crate::run::regrade;
+use crate::run::stored_trial::StoredTrial;
+use crate::settings::mode::{AgentKind, Delivery, SkillSelection};
+use crate::store::RunFolder;
+use crate::text::redact::Redactor;
+use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::{Step, Trace};
+use crate::trial::evidence::{
+    AgentMeta, CaseMeta, Ending, Imported, Inputs, META_FORMAT, Meta, RefusedAttempts, SkillMeta, USER_SESSION,
+};
+use crate::trial::outcome::{Grade, Status, Verdict};
+
+/// The name of its mode, and the id of its run.
+const NAME: &str = "session";
+
+/// A session file, read. Secrets are masked.
+#[derive(Debug)]
+pub struct ReadSession {
+    pub agent: AgentKind,
+    pub session: UserSession,
+    /// The chosen prompt, from 1; all of them without a choice.
+    pub turn: Option<usize>,
+}
+
+/// Reads a session file. Fails if no agent wrote it, or if it has no such prompt.
+pub fn read(run: &RunContext, file: &Path, turn: Option<usize>) -> Result<ReadSession, String> {
+    let redactor = Redactors::new(&run.settings).masking(Vec::new());
+    let read = lines(file, &redactor)?;
+    // Its sub-agents have files of their own, in a directory named after it.
+    let mut sub_agents = Vec::new();
+    let mut files: Vec<_> = fs::read_dir(file.with_extension("").join("subagents"))
+        .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
+        .unwrap_or_default();
+    files.sort();
+    for file in files.iter().filter(|file| file.extension() == Some("jsonl".as_ref())) {
+        sub_agents.extend(lines(file, &redactor)?);
+    }
+    let shown = file.display();
+    let mut kinds = AgentKind::ALL.into_iter();
+    let found = kinds.find_map(|kind| Some((kind, agent::of(kind).user_session(&read, &sub_agents, turn)?)));
+    let (agent, session) = found.ok_or_else(|| {
+        let names = crate::profile::PROFILES.map(|profile| format!("{}/{}", profile.home, profile.sessions));
+        format!("{shown}: not a session file of a known agent; they are in ~/{}", names.join(" and ~/"))
+    })?;
+    let count = session.prompts.len();
+    match turn {
+        _ if count == 0 => Err(format!("{shown}: it has no prompt that a model answered")),
+        Some(turn) if turn == 0 || turn > count => Err(format!("{shown}: it has no prompt {turn}; it has {count}")),
+        _ => Ok(ReadSession { agent, session, turn }),
+    }
+}
+
+/// The lines of a file, masked. A line that cannot be read stands as a text, which decoders count as damaged.
+fn lines(file: &Path, redactor: &Redactor) -> Result<Vec<Value>, String> {
+    let bytes = bounded::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    Ok(lines.map(|line| serde_json::from_slice(&redactor.mask(line)).unwrap_or_else(|_| "damaged".into())).collect())
+}
+
+/// A session as the evidence of a trial of a case.
+#[derive(Debug)]
+pub struct GradedSession {
+    pub grade: Grade,
+    pub trace: Trace,
+}
+
+impl GradedSession {
+    /// Whether the skill activated, if the session shows it, and what was found.
+    pub fn activated(&self) -> (Option<bool>, &str) {
+        let Some(check) = self.grade.checks.iter().find(|check| check.id == TRIGGERED) else { return (None, "") };
+        let activated = match check.status {
+            Status::Pass => Some(true),
+            Status::Fail if self.grade.trouble.is_none() => Some(false),
+            Status::Fail | Status::Unknown => None,
+        };
+        (activated, &check.found)
+    }
+}
+
+impl ReadSession {
+    /// What the user asked, as far as it was chosen.
+    pub fn prompts(&self) -> &[String] {
+        let all = self.session.prompts.as_slice();
+        self.turn.and_then(|turn| all.get(turn - 1..turn)).unwrap_or(all)
+    }
+
+    /// The paths that editing tools wrote, in the directory of the session and relative to it.
+    pub fn written(&self, trace: &Trace) -> Vec<String> {
+        let base = self.session.folder.as_ref().map(|folder| format!("{folder}/")).unwrap_or_default();
+        let mut written: Vec<String> = Vec::new();
+        for path in trace
+            .steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::FileChange(paths) => Some(paths),
+                _ => None,
+            })
+            .flatten()
+        {
+            let path = path.strip_prefix(&base).unwrap_or(path);
+            if !path.starts_with('/') && !written.iter().any(|known| known == path) {
+                written.push(path.to_owned());
+            }
+        }
+        written
+    }
+
+    /// Grades the session by the checks of a case.
+    pub fn grade(&self, run: &RunContext, case: &Case, skill: &FoundSkill) -> Result<GradedSession, String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let place = tempfile::tempdir().map_err(|error| text(&error))?;
+        let meta = self.meta(case, skill);
+        let folder = RunFolder::at(place.path()).trial(&meta.id());
+        folder.clear().map_err(|error| text(&error))?;
+        folder.write_meta(&meta).map_err(|error| text(&error))?;
+        let session = self.agent.profile().session;
+        let UserSession { events, session: own, sub_agents, .. } = &self.session;
+        for (name, lines) in [("trace.jsonl", events), (session, own), ("subagents.jsonl", sub_agents)] {
+            let content: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            if !content.is_empty() {
+                folder.write(name, content.as_bytes()).map_err(|error| text(&error))?;
+            }
+        }
+        let mut stored = StoredTrial::read(run, &folder).map_err(|error| text(&error))?;
+        stored.final_text = stored.trace.final_message.clone();
+        let mut grade = regrade::by_checks(run, &stored.exhibit(case, skill, &folder))?;
+        if is_judged(case, &run.settings) && grade.verdict == Verdict::Pass {
+            grade.verdict = Verdict::Unscored;
+            grade.trouble = Some(Trouble::new(TroubleKind::NotJudged, "no judge is asked about a session"));
+        }
+        Ok(GradedSession { grade, trace: stored.trace })
+    }
+
+    fn meta(&self, case: &Case, skill: &FoundSkill) -> Meta {
+        let (session, skill) = (&self.session, skill.skill());
+        let prompt = self.prompts().join("\n\n");
+        Meta {
+            format: META_FORMAT,
+            run_id: NAME.to_owned(),
+            skill: SkillMeta { name: skill.name.clone(), slug: skill.slug.clone() },
+            case: CaseMeta {
+                prompt,
+                system_prompt: None,
+                forced: false,
+                ..case_meta(case, case.timeout.unwrap_or_default(), None)
+            },
+            mode: NAME.to_owned(),
+            trial: 1,
+            suite: None,
+            agent: AgentMeta {
+                kind: self.agent,
+                version: session.version.clone(),
+                model: session.model.clone(),
+                requested: None,
+            },
+            delivery: Delivery::Native,
+            offer: SkillSelection::All,
+            commit: None,
+            server: None,
+            scripted: None,
+            imported: Some(Imported { runner: USER_SESSION.to_owned(), folder: "".into(), unknown: Vec::new() }),
+            kept_from: None,
+            started: session.started.clone().unwrap_or_default(),
+            refused_before: RefusedAttempts::default(),
+            ending: Ending::default(),
+            inputs: Inputs::default(),
+            // A session shows what editing tools wrote, not what was there at its end.
+            files: Vec::new(),
+            files_truncated: true,
+            files_looked_for: Vec::new(),
+            skills_changed: Vec::new(),
+            changes: Vec::new(),
+            isolation: None,
+            not_enforced: Vec::new(),
+        }
+    }
+}
