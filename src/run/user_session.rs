@@ -133,7 +133,7 @@ impl ReadSession {
         let session = self.agent.profile().session;
         let UserSession { events, session: own, sub_agents, .. } = &self.session;
         for (name, lines) in [("trace.jsonl", events), (session, own), ("subagents.jsonl", sub_agents)] {
-            let content: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let content = lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect::<String>();
             if !content.is_empty() {
                 folder.write(name, content.as_bytes()).map_err(|error| text(&error))?;
             }

@@ -51,13 +51,13 @@ struct CsvTable {
 impl TrialWriter for CsvTable {
     fn trial(&mut self, trial: &ExportedTrial<'_>) -> Vec<ExportPart> {
         let mut part = self.end();
-        part.push(ExportPart::next(line(row(trial))));
+        part.push(ExportPart::next(line(&row(trial))));
         part
     }
 
     fn end(&mut self) -> Vec<ExportPart> {
         // A table without trials has its head too.
-        let head = (!std::mem::replace(&mut self.has_head, true)).then(|| line(HEAD.map(str::to_owned)));
+        let head = (!std::mem::replace(&mut self.has_head, true)).then(|| line(&HEAD.map(str::to_owned)));
         head.into_iter().map(ExportPart::next).collect()
     }
 }
@@ -106,7 +106,7 @@ fn text(value: Option<impl ToString>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-fn line<const N: usize>(cells: [String; N]) -> String {
+fn line<const N: usize>(cells: &[String; N]) -> String {
     let mut writer = Writer::from_writer(Vec::new());
     // Writing to memory cannot fail, and cells are UTF-8.
     let _ = writer.write_record(cells.iter().map(|cell| harmless(cell).into_owned()));

@@ -52,14 +52,14 @@ fn spans(trial: &ExportedTrial<'_>) -> Value {
         // A call without a time is where the event before it ended.
         last = event.time.as_deref().and_then(nanoseconds).unwrap_or(last);
         let Some((tool, attributes, failed)) = call(event) else { continue };
-        let took = Duration::from_millis(event.took_ms.unwrap_or_default()).as_nanos();
+        let duration = Duration::from_millis(event.took_ms.unwrap_or_default()).as_nanos();
         spans.push(json!({
             "traceId": trace_id,
             "spanId": span_id(number + 1),
             "parentSpanId": root,
             "name": format!("execute_tool {tool}"),
             "kind": INTERNAL,
-            "startTimeUnixNano": last.saturating_sub(took).to_string(),
+            "startTimeUnixNano": last.saturating_sub(duration).to_string(),
             "endTimeUnixNano": last.to_string(),
             "attributes": attributes,
             "status": if failed { json!({ "code": FAILED }) } else { json!({}) },
