@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::export::args::IN_PLACE;
+use super::export_args::IN_PLACE;
 use super::select;
 use super::start::{self, StartArgs};
 use super::variants::{self, MeasuredRun, VariantOutcome};

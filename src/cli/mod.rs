@@ -7,6 +7,7 @@ mod diagnose;
 mod doctor;
 mod exit_code;
 mod export;
+mod export_args;
 mod gate;
 mod generate;
 mod github;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 
-use super::export::args::IN_PLACE;
+use super::export_args::IN_PLACE;
 use super::select::LimitArgs;
 use super::{CliResult, CliResultOf, RepositoryArgs, detached, own_checks};
 use crate::cli::exit_code::Exit;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::export::args::ExportArgs;
+use super::export_args::ExportArgs;
 use super::{CliResult, CliResultOf, RepositoryArgs, named_runs};
 use crate::cli::color::paint;
 use crate::cli::exit_code::{self, Exit};

@@ -19,7 +19,7 @@ use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueP
 
 use super::color::paint;
 use super::exit_code::Exit;
-use super::export::args::IN_PLACE;
+use super::export_args::IN_PLACE;
 use super::github::add_to_page;
 use super::select::SelectArgs;
 use super::start::StartArgs;

@@ -1,6 +1,5 @@
 //! `skill-evals export`.
 
-pub mod args;
 mod trials;
 
 use std::io::{BufWriter, Write};

@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::compare::{self, LiveOutcome, LiveRequest};
-use super::export::args::IN_PLACE;
+use super::export_args::IN_PLACE;
 use super::report::write_run;
 use super::select::{ShardArgs, TagArgs};
 use super::start::{self, StartArgs};

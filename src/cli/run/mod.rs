@@ -16,7 +16,7 @@ use super::start::{self, StartArgs};
 use super::{CliResult, CliResultOf, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::export::args::{ExportArgs, IN_PLACE};
+use crate::cli::export_args::{ExportArgs, IN_PLACE};
 use crate::cli::next::after_built_in;
 use crate::cli::output::{stderr, stdout, text_stdout};
 use crate::cli::terminal::Terminal;
