@@ -57,7 +57,7 @@ fn no_cell_of_a_table_is_a_formula() {
         .map(|row| {
             let row = row.expect("a row");
             assert!(row.iter().all(|cell| !cell.starts_with(['=', '+', '-', '@', '\t', '\r'])), "{row:?}");
-            row.iter().last().expect("an answer").to_owned()
+            row.iter().next_back().expect("an answer").to_owned()
         })
         .collect();
     let expected =
@@ -76,7 +76,7 @@ fn a_trial_that_was_not_measured_is_neither_a_pass_nor_a_failure_in_any_format()
     assert_eq!((&lost["success"], &lost["failureReason"]), (&json!(false), &json!(2)));
     assert!(lost.get("gradingResult").is_none() && lost["error"].as_str().expect("why").contains("429"), "{lost}");
     let otlp = json(&text("otlp"));
-    let status = |trial: usize| {
+    let result_of = |trial: usize| {
         let attributes = &otlp["resourceSpans"][trial]["scopeSpans"][0]["spans"][0]["attributes"];
         let all = attributes.as_array().expect("attributes").iter();
         let named = |key: &str| all.clone().find(|attribute| attribute["key"] == key);
@@ -85,7 +85,7 @@ fn a_trial_that_was_not_measured_is_neither_a_pass_nor_a_failure_in_any_format()
             named("error.type").is_some(),
         )
     };
-    let all = [status(0), status(1), status(2)];
+    let all = [result_of(0), result_of(1), result_of(2)];
     assert_eq!(all, [(Some(json!("pass")), false), (Some(json!("fail")), false), (None, true)]);
     for format in ["atif", "skill-creator"] {
         export(&fixture, &["r", "--to", format, "-o", format]);

@@ -102,7 +102,7 @@ fn codex() -> Vec<Value> {
 
 /// A repository with these session files.
 fn fixture() -> Fixture {
-    let text = |lines: Vec<Value>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let text = |lines: Vec<Value>| lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     stored::repository().file("claude.jsonl", text(claude())).file("codex.jsonl", text(codex()))
 }
 
