@@ -81,6 +81,12 @@ pub trait Agent: Sync {
     /// What the agent does by a line of its output, in a few words; `None` for uninteresting lines.
     fn describe(&self, line: &[u8]) -> Option<String>;
 
+    /// The arguments with which its program sends one more message to the session that a process with `args` began; `None` if it
+    /// cannot. An agent with a dialogue gets its messages there.
+    fn resumed(&self, _args: &[OsString], _trial_env: &TrialEnv, _message: &str) -> Option<Vec<OsString>> {
+        None
+    }
+
     /// The arguments with which its program runs a shell command in its own sandbox; `None` if it has no sandbox.
     fn in_sandbox(&self, _script: &str) -> Option<Vec<OsString>> {
         None

@@ -106,6 +106,7 @@ impl ServerCommand {
             folder: trial_env.workspace(),
             timeout: TIMEOUT,
             stdout: trial_env.path().join("server-stdout"),
+            appends: false,
             by_file: None,
             input: None,
             stderr: trial_env.path().join("server-stderr"),

@@ -17,7 +17,9 @@ use crate::trace::change::{ChangeKind, ChangeMeta};
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::exposure::{Exposure, MAX_ANSWER, Paths, Reference, SeenFile};
 use crate::trace::shell;
-use crate::trace::{ChangeVisibility, Marked, Mechanism, Step, Trace, TraceBuilder, cut, excerpt};
+use crate::trace::{
+    AgentProgress, ChangeVisibility, Marked, Mechanism, Step, Trace, TraceBuilder, WaitingFor, cut, excerpt,
+};
 
 /// A call of a tool that has ended.
 pub(super) struct EndedCall {
@@ -390,6 +392,15 @@ impl<'a> TraceRecorder<'a> {
 
     /// Adds how much of each skill, resource and change the model saw, and returns the trace.
     pub(super) fn finish(mut self) -> Trace {
+        let follow_ups = self.reference.follow_ups;
+        self.trace.follow_ups_at.truncate(follow_ups);
+        let is_complete = self.trace.messages_answered > follow_ups as u64;
+        if follow_ups > 0 && !is_complete && self.trace.progress == AgentProgress::Done {
+            // It is done with an earlier message, and nothing shows that it got the next one.
+            self.trace.progress = AgentProgress::Answering;
+            self.trace.waiting = WaitingFor::Model;
+            self.trace.final_message = None;
+        }
         for (number, change) in self.reference.changes.iter().enumerate() {
             if let Some(made) = made_at(change) {
                 let visibility = self.change_visibility(number, change, made);

@@ -53,6 +53,10 @@ pub enum FieldForm {
     Files,
     /// Words by which cases are selected; separated by `;` in a cell, a list in JSON.
     Tags,
+    /// Messages: a list in JSON; in a cell such a list, or one message.
+    Messages,
+    /// Shell commands; a line each in a cell, a list in JSON.
+    Commands,
     /// How often the case runs.
     Trials,
     /// A share above 0 and up to 1.
@@ -74,8 +78,8 @@ pub enum FieldValue {
     Flag(bool),
     /// Of [`FieldForm::Number`].
     Number(u64),
-    /// Of [`FieldForm::Text`], [`FieldForm::Choice`] and [`FieldForm::Pointer`], and each of [`FieldForm::Tags`] and
-    /// [`FieldForm::Texts`].
+    /// Of [`FieldForm::Text`], [`FieldForm::Choice`] and [`FieldForm::Pointer`], and each of [`FieldForm::Tags`],
+    /// [`FieldForm::Texts`], [`FieldForm::Commands`] and [`FieldForm::Messages`].
     Text(String),
     /// Of [`FieldForm::Pattern`], and each of [`FieldForm::Patterns`].
     Pattern(Pattern),
@@ -110,7 +114,8 @@ impl FieldForm {
 
     /// Whether a field can hold several values.
     pub fn is_list(self) -> bool {
-        matches!(self, Self::Patterns | Self::Paths { .. } | Self::Files | Self::Tags | Self::Texts)
+        let is_of_texts = matches!(self, Self::Tags | Self::Texts | Self::Commands | Self::Messages);
+        is_of_texts || matches!(self, Self::Patterns | Self::Paths { .. } | Self::Files)
     }
 
     /// The parts of a cell, each a value; an empty cell has none.
@@ -118,6 +123,10 @@ impl FieldForm {
         let parts = match self {
             Self::Patterns => return Pattern::split(cell),
             Self::Paths { .. } | Self::Files | Self::Tags => cell.split(';').collect(),
+            Self::Messages if !cell.trim().is_empty() => {
+                return serde_json::from_str(cell).unwrap_or_else(|_| vec![cell.to_owned()]);
+            }
+            Self::Commands => cell.lines().collect(),
             _ => vec![cell],
         };
         parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -145,7 +154,7 @@ impl FieldForm {
                     invalid(Code::BadNumber, &format!("a whole number, {range}"), help)
                 })
             }
-            Self::Text | Self::Texts => Ok(FieldValue::Text(text.to_owned())),
+            Self::Text | Self::Texts | Self::Commands => Ok(FieldValue::Text(text.to_owned())),
             Self::Pointer if text.is_empty() || text.starts_with('/') => Ok(FieldValue::Text(text.to_owned())),
             Self::Pointer => {
                 let help = "write `/items/0/name` for the name of the first of the items";
@@ -164,6 +173,12 @@ impl FieldForm {
             Self::Patterns => pattern(name, text, Style::Loose),
             Self::Path { base } | Self::Paths { base } => path(name, text, base).map(FieldValue::Path),
             Self::Files => path(name, text, CASE_DIRECTORY).map(InputFile::copy_of).map(FieldValue::File),
+            Self::Messages if text.trim().is_empty() || text.trim_start().starts_with("[\"") => Err(invalid(
+                Code::EmptyValue,
+                "a message, or a JSON list of messages",
+                "write what the agent is asked next",
+            )),
+            Self::Messages => Ok(FieldValue::Text(text.to_owned())),
             Self::Tags if is_tag(text) => Ok(FieldValue::Text(text.to_owned())),
             Self::Tags => {
                 let help = "write letters, digits and `_ - . / : =`";

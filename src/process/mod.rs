@@ -70,6 +70,8 @@ pub struct Job<'a> {
     pub timeout: Duration,
     /// The file for its standard output.
     pub stdout: PathBuf,
+    /// Whether the output is added to the files.
+    pub appends: bool,
     /// A file to use as its standard output in place of a pipe, for a program that loses output if a pipe is full. The
     /// masked content is copied to `stdout`.
     pub by_file: Option<PathBuf>,
@@ -130,8 +132,9 @@ fn is_executable(path: &Path) -> bool {
 
 /// Runs `job` to its end. If it does not run, the ending's `trouble` says why.
 pub fn run(job: &Job<'_>, listener: &mut dyn OutputListener) -> io::Result<Ending> {
-    let stdout = File::create(&job.stdout)?;
-    let stderr = File::create(&job.stderr)?;
+    let create =
+        |path: &Path| File::options().create(true).write(true).append(job.appends).truncate(!job.appends).open(path);
+    let (stdout, stderr) = (create(&job.stdout)?, create(&job.stderr)?);
     if interrupt::raised() {
         return Ok(not_run(TroubleKind::Interrupted, "the run was interrupted before this trial"));
     }

@@ -52,8 +52,8 @@ fn head(text: &mut String, meta: &Meta, grade: &Grade) {
 fn steps(text: &mut String, timeline: &Timeline) {
     section(text, "What happened");
     for (at, event) in timeline.entries.iter().enumerate() {
-        // The prompts have sections of their own.
-        if matches!(event.what, EventKind::Prompt { .. } | EventKind::System { .. }) {
+        // The first prompts have sections of their own.
+        if at < 2 && matches!(event.what, EventKind::Prompt { .. } | EventKind::System { .. }) {
             continue;
         }
         let time = clock(event).map_or_else(String::new, |time| format!("{} ", safe::markdown(time)));

@@ -71,6 +71,9 @@ fn head(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
     line("agent", &format!("{}{version}, model {model}, skills {}", meta.agent.kind.as_str(), meta.delivery.as_str()));
     let started = if meta.started.is_empty() { "unknown" } else { meta.started.as_str() };
     line("started", &format!("{started}, run {}", meta.run_id));
+    for setup in &meta.setup {
+        line("setup", &setup.to_string());
+    }
     for change in &meta.changes {
         line("skills", &change.summary());
     }

@@ -175,7 +175,7 @@ fn toned(text: &mut String, paint: Paint, tone: Tone, label: &str, value: &str) 
 /// What reports say of every trial.
 pub fn facts(meta: &Meta) -> Vec<(&'static str, String)> {
     let agent = format!("{} {}", meta.agent.kind.as_str(), meta.agent.version.as_deref().unwrap_or_default());
-    vec![
+    let mut facts = vec![
         ("agent", agent.trim_end().to_owned()),
         ("model", meta.agent.model.clone().unwrap_or_else(|| "unknown".to_owned())),
         ("skills", meta.delivery.as_str().to_owned()),
@@ -183,7 +183,9 @@ pub fn facts(meta: &Meta) -> Vec<(&'static str, String)> {
         ("isolation", meta.isolation.map_or("not recorded", Isolation::as_str).to_owned()),
         ("started", meta.started.clone()),
         ("run", meta.run_id.clone()),
-    ]
+    ];
+    facts.extend(meta.setup.iter().map(|setup| ("setup", setup.to_string())));
+    facts
 }
 
 /// The name of a goal.

@@ -69,7 +69,12 @@ pub type SettledRule<'a> = dyn Fn(Option<&ServerMeta>, &Trace) -> bool + Sync + 
 pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
     let AgentJob { assignment, folder, redactors, .. } = *job;
     let names = assignment.server.map(|server| server.names.clone()).unwrap_or_default();
-    let mut reference = Reference { names, texts: job.texts.clone(), changes: Vec::new() };
+    let mut reference = Reference {
+        names,
+        texts: job.texts.clone(),
+        changes: Vec::new(),
+        follow_ups: assignment.case.follow_ups.len(),
+    };
     let mut run = AgentRun {
         ending: Ending::default(),
         not_enforced: Vec::new(),
@@ -86,6 +91,7 @@ pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
     agent.keep_evidence(assignment.trial_env, folder.path(), &mask).at(folder.path()).map_err(|error| disk(&error))?;
     reference.changes.clone_from(&run.changes);
     run.trace = agent.decode(&reference, folder.path()).map_err(|error| files(&error))?;
+    run.note_unanswered(1 + assignment.case.follow_ups.len() as u64);
     for (number, visibility) in &run.trace.changes_seen {
         run.changes[*number].seen = Some(*visibility);
     }
@@ -94,6 +100,17 @@ pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
 }
 
 impl AgentRun {
+    /// Notes the trouble that the agent ended well before it had answered every message.
+    fn note_unanswered(&mut self, messages: u64) {
+        let Self { ending, trace, .. } = self;
+        let ended_well = ending.exit_code == Some(0) && ending.trouble.is_none() && trace.trouble.is_none();
+        if messages > 1 && ended_well && trace.stopped.is_none() && trace.messages_answered < messages {
+            let answered = trace.messages_answered;
+            let why = format!("it ended after it had answered {answered} of {messages} messages");
+            ending.trouble = Some(Trouble::new(TroubleKind::Crashed, why));
+        }
+    }
+
     /// Starts the agent and waits for its end.
     fn execute(&mut self, job: &AgentJob<'_>, reference: &Reference) -> Result<Ending, Trouble> {
         let AgentJob { assignment, timeout, folder, redactors, is_settled, on_progress, .. } = *job;
@@ -116,7 +133,7 @@ impl AgentRun {
         let notify = Notify::new();
         let so_far = is_settled.map(|_| EvidenceSoFar::new(folder)).transpose();
         let (so_far, output) = so_far.at(folder.path()).map_err(|error| disk(&error))?.unzip();
-        let job = Job {
+        let mut job = Job {
             namespace: command.sandbox.is_some(),
             program: command.program,
             args: command.args,
@@ -124,6 +141,7 @@ impl AgentRun {
             folder: trial_env.workspace(),
             timeout,
             stdout: folder.trace(),
+            appends: false,
             by_file: command.by_file,
             input: command.input,
             stderr: folder.stderr(),
@@ -138,7 +156,7 @@ impl AgentRun {
             silence: SilenceTimer::new(timeout),
             output,
         };
-        let mut run = || made_during(assignment, || process::run(&job, &mut listener));
+        let mut run = || made_during(assignment, || run_all(&mut job, &mut listener, assignment));
         let (ending, changes) = match is_settled.zip(so_far.as_ref()) {
             Some((is_settled, so_far)) => {
                 let is_settled = |trace: &Trace| is_settled(self.server.as_ref(), trace);
@@ -154,6 +172,33 @@ impl AgentRun {
         ending.trouble = agent::trouble_at_start(&ending, command.sandbox.as_ref(), assignment);
         Ok(ending)
     }
+}
+
+/// Runs the agent, and again for each further message of the case, unless it has a dialogue for them. All of them together have
+/// the job's timeout.
+fn run_all(job: &mut Job<'_>, listener: &mut TraceListener<'_>, assignment: &Assignment<'_>) -> io::Result<Ending> {
+    let Assignment { case, mode, trial_env, .. } = *assignment;
+    let (timeout, first) = (job.timeout, job.args.clone());
+    let mut ending = process::run(job, listener)?;
+    if listener.dialogue.is_some() {
+        return Ok(ending);
+    }
+    for message in &case.follow_ups {
+        if ending.exit_code != Some(0) || ending.timed_out || ending.settled || ending.trouble.is_some() {
+            break;
+        }
+        let Some(args) = agent::of(mode.agent).resumed(&first, trial_env, message) else {
+            let why = "the session cannot be resumed for the next message";
+            ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, why));
+            break;
+        };
+        let before = ending.duration_ms;
+        job.timeout = timeout.saturating_sub(Duration::from_millis(before));
+        (job.args, job.appends, job.input) = (args, true, None);
+        ending = process::run(job, listener)?;
+        ending.duration_ms += before;
+    }
+    Ok(ending)
 }
 
 fn not_started(trouble: Trouble) -> Ending {
@@ -221,7 +266,8 @@ impl OutputListener for TraceListener<'_> {
             output.add(&masked);
         }
         let mut reply = self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.line(line));
-        reply.over |= work == WorkOwner::End;
+        // With a dialogue, more messages may follow.
+        reply.over |= work == WorkOwner::End && (self.dialogue.is_none() || reply.close);
         // The agent would wait until its timeout. Ended now, it lets the run wait instead, and hold back other trials.
         reply.end |= matches!(work, WorkOwner::Waits(wait) if self.silence.outlasts(wait));
         reply

@@ -91,6 +91,12 @@ impl InputReader {
             let digest = or_problem(files.whole().and_then(|files| files.digest()));
             inputs.0.insert(files_part(case).to_owned(), digest);
         }
+        if !case.follow_ups.is_empty() {
+            inputs.add("follow-ups", case.follow_ups.join("\0").as_bytes());
+        }
+        if !case.setup.is_empty() {
+            inputs.add("setup", case.setup.join("\0").as_bytes());
+        }
         if mode.delivery != Delivery::None {
             self.add_skills(&mut inputs, sources, case, mode, opened)?;
         }

@@ -136,7 +136,7 @@ fn prompt(question: JudgeQuestion<'_>, exhibit: &TrialExhibit<'_>) -> String {
         skill_description: &skill.skill().description,
         case_id: &case.id,
         should_trigger: case.should_trigger,
-        prompt: &case.prompt,
+        prompt: &case.asked(),
         system_prompt: case.system_prompt.as_deref(),
         final_message: final_message.as_deref(),
         assertions: Vec::new(),

@@ -25,6 +25,7 @@ use crate::run::judge;
 use crate::run::live::LiveRun;
 use crate::run::plan::is_judged;
 use crate::run::regrade::{by_checks, with_subject};
+use crate::run::setup;
 use crate::run::skill_texts;
 use crate::run::stored_trial::{StoredTrial, TrialExhibit};
 use crate::settings::Stop;
@@ -113,7 +114,9 @@ impl LiveTrial<'_> {
             snapshot::prepare_changes(case, &run.root, &mut trial_env, &folder.changes())
                 .map_err(|error| disk(&error))?;
         }
-        trial_env.allow_reuse();
+        if case.setup.is_empty() {
+            trial_env.allow_reuse();
+        }
         Ok(trial_env)
     }
 
@@ -147,11 +150,13 @@ impl LiveTrial<'_> {
         let Self { run, live, mode, case, skills, id, folder, .. } = *self;
         let (settings, skills) = (&run.settings, SkillFolders::Snapshot(skills));
         let mut inputs = run.digested(&skills, case, mode, &[]).map_err(|error| files(&error))?;
-        let trial_env = &self.prepare(&mut inputs)?;
+        let timeout = case.timeout.unwrap_or(settings.timeout);
+        let mut trial_env = self.prepare(&mut inputs)?;
+        let setup = setup::run(run, &case.setup, &mut trial_env, timeout, &live.redactors.masking(Vec::new()))?;
+        let trial_env = &trial_env;
         let server = self.server(trial_env)?;
         let schema = self.schema(trial_env, &mut inputs)?;
         let started = jiff::Timestamp::now();
-        let timeout = case.timeout.unwrap_or(settings.timeout);
         let assignment =
             Assignment { root: &run.root, case, mode, settings, trial_env, server: server.as_ref(), schema };
         let mut meta = self.meta(timeout);
@@ -160,8 +165,8 @@ impl LiveTrial<'_> {
             let meta = Meta { server: server.cloned(), ..meta.clone() };
             self.is_settled(Evidence { meta: &meta, trace, final_text: None })
         };
-        // Changes of skills are made during the session, and are not known before its end.
-        let ends_early = settings.stops() == Stop::Settled && case.during.is_empty();
+        // Changes of skills are made during the session, and are not known before its end. A later message may change everything.
+        let ends_early = settings.stops() == Stop::Settled && case.during.is_empty() && case.follow_ups.is_empty();
         let job = AgentJob {
             assignment: &assignment,
             timeout,
@@ -202,6 +207,7 @@ impl LiveTrial<'_> {
             files_looked_for: required.into_iter().map(Path::to_path_buf).collect(),
             skills_changed,
             changes,
+            setup,
             isolation,
             not_enforced,
             ..meta
@@ -262,6 +268,7 @@ pub(super) fn case_meta(case: &Case, timeout: Duration, max_turns: Option<u64>) 
         timeout_s: timeout.as_secs(),
         max_turns,
         forced: case.forced,
+        follow_ups: case.follow_ups.clone(),
         tags: case.tags.clone(),
     }
 }

@@ -52,6 +52,7 @@ pub mod review;
 pub mod rubric;
 pub mod scheduler;
 mod settled;
+mod setup;
 mod silence;
 pub mod skill_texts;
 pub mod skill_version;

@@ -51,8 +51,10 @@ pub fn other_changes(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec
 
 /// What the agent gets of a case.
 fn asked(root: &Path, case: &Case) -> String {
-    let Case { prompt, system_prompt, sandbox, timeout, max_turns, output_schema, during, .. } = case;
-    let mut text = format!("{:?}", (prompt, system_prompt, sandbox, timeout, max_turns, output_schema, during));
+    let Case { prompt, system_prompt, sandbox, timeout, max_turns, output_schema, during, setup, follow_ups, .. } =
+        case;
+    let mut text =
+        format!("{:?}", (prompt, system_prompt, sandbox, timeout, max_turns, output_schema, during, setup, follow_ups));
     if let Some(files) = start_files(root, case) {
         let _ = write!(text, "{}", files.whole().and_then(|files| files.digest()).unwrap_or_default());
     }

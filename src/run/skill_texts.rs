@@ -56,7 +56,7 @@ impl TextReader {
                 Some(of_change(number, &change.skill, &root.join(folder.as_path())))
             }))
         };
-        Reference { names: meta.tool_names(), texts, changes: Vec::new() }
+        Reference { names: meta.tool_names(), texts, changes: Vec::new(), follow_ups: meta.case.follow_ups.len() }
     }
 
     /// As [`reference`](Self::reference), if only the trial's directory is known: a recording's repository contains it.

@@ -56,6 +56,31 @@ impl TraceBuilder {
         self.progress = self.progress.max(progress);
     }
 
+    /// Reports that the agent answered a message of the user to the end.
+    pub fn message_answered(&mut self) {
+        self.reached(AgentProgress::Done);
+        self.messages_answered += 1;
+    }
+
+    /// Reports that the agent started to work. Returns whether that is in answer to a further message of the user.
+    pub fn started(&mut self) -> bool {
+        let again = self.progress == AgentProgress::Done;
+        if again {
+            self.progress = AgentProgress::Started;
+            self.final_message = None;
+        }
+        self.reached(AgentProgress::Started);
+        again
+    }
+
+    /// Reports that the user's next message comes here.
+    pub fn followed_up(&mut self) {
+        let steps = self.steps.len();
+        if self.follow_ups_at.len() < MAX_NOTES {
+            self.follow_ups_at.push(steps);
+        }
+    }
+
     /// Reports the input of a model request. The first one has the system prompt, the tools, every skill list and the prompt.
     /// Its size in two modes shows what another skill list costs.
     pub fn first_request(&mut self, input_tokens: u64) {

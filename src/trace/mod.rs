@@ -92,8 +92,12 @@ pub struct Trace {
     pub agent_duration_ms: Option<u64>,
     /// Time that the agent waited for the model in milliseconds, if the agent reported it.
     pub api_duration_ms: Option<u64>,
-    /// How far the agent got.
+    /// How far the agent got, in answer to the last message of the user.
     pub progress: AgentProgress,
+    /// Number of messages of the user that the agent answered to the end.
+    pub messages_answered: u64,
+    /// For each message of the user after the prompt, the number of steps before it.
+    pub follow_ups_at: Vec<usize>,
     /// Number of the model's answers.
     pub answers: u64,
     /// What the agent waited for when its stream ended.

@@ -32,6 +32,8 @@ pub enum TroubleKind {
     NotJudged,
     /// A file of the case, the skill or the evidence could not be read or written.
     Files,
+    /// A setup command failed or did not end.
+    Setup,
     /// The evidence could not be stored. The run starts no more trials.
     NotStored,
 }
@@ -52,6 +54,7 @@ impl TroubleKind {
             TroubleKind::Unobservable => "the evidence does not show what was asked",
             TroubleKind::NotJudged => "not judged",
             TroubleKind::Files => "files",
+            TroubleKind::Setup => "the setup failed",
             TroubleKind::NotStored => "the result could not be stored",
         }
     }

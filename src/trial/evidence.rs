@@ -119,6 +119,9 @@ pub struct Meta {
     /// The changes to the skills during the session, in the case's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<ChangeMeta>,
+    /// The setup commands of the case, which ran before the agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<SetupMeta>,
     /// The isolation of the agent; absent if not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
@@ -155,6 +158,7 @@ impl Meta {
             files_looked_for: Vec::new(),
             skills_changed: Vec::new(),
             changes: Vec::new(),
+            setup: Vec::new(),
             isolation: None,
             not_enforced: Vec::new(),
         }
@@ -248,6 +252,9 @@ pub struct CaseMeta {
     /// Whether a call of the skill was put before its prompt, so that the skill must load.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
+    /// What the agent was asked next in the same session, each after it had answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub follow_ups: Vec<String>,
     /// Its tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -341,6 +348,29 @@ pub struct ServerMeta {
 /// The default of older files.
 fn always() -> bool {
     true
+}
+
+/// A setup command that succeeded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SetupMeta {
+    /// The command.
+    pub command: String,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+}
+
+impl SetupMeta {
+    /// A command and how long it took.
+    pub fn new(command: String, took: Duration) -> Self {
+        Self { command, duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX) }
+    }
+}
+
+impl fmt::Display for SetupMeta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`, {:.1} s", self.command, Duration::from_millis(self.duration_ms).as_secs_f64())
+    }
 }
 
 /// The attempts at a trial that its provider refused before the one that is kept.

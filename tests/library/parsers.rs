@@ -290,7 +290,7 @@ fn said(case: &Case) -> String {
         "{rest:?} {:?} {:?} {checks:?} {during:?} {:?} {assertions:?}",
         case.output_schema,
         case.repetition,
-        (&case.files, &case.tags)
+        (&case.files, &case.tags, &case.setup, &case.follow_ups)
     )
 }
 
@@ -309,6 +309,8 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
         FieldForm::Choice(_) => ("read-only", r#""read-only""#),
         FieldForm::Patterns => (r"a\|b | c", r#"["a\\|b", "c"]"#),
         FieldForm::Path { .. } => ("some/where", r#""some/where""#),
+        FieldForm::Messages => (r#"["Now shorter.", "Bye"]"#, r#"["Now shorter.", "Bye"]"#),
+        FieldForm::Commands => ("npm ci\nmake", r#"["npm ci", "make"]"#),
         FieldForm::Tags => ("slow; team/a", r#"["slow", "team/a"]"#),
         FieldForm::Paths { .. } | FieldForm::Files => ("a.md; b/c.md", r#"["a.md", "b/c.md"]"#),
         FieldForm::Trials => ("until decided", r#""until decided""#),

@@ -9,6 +9,7 @@ mod compare_agents;
 mod conformance;
 mod exports;
 mod fault_matrix;
+mod follow_ups;
 mod gate_agents;
 mod ide;
 mod isolation;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         conformance::trials,
         exports::trials,
         fault_matrix::trials,
+        follow_ups::trials,
         gate_agents::trials,
         isolation::trials,
         judge_claude::trials,

@@ -1,8 +1,9 @@
-//! `claude -p`: all input is in its arguments, the prompt last.
+//! `claude -p`: all input is in its arguments, the prompt last. Several messages are lines of its standard input.
 
 use std::path::PathBuf;
 
 use super::call;
+use super::sdk::Dialogue;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, long_prompt, settings_args_of};
 use crate::agent::files::write_private;
@@ -10,7 +11,11 @@ use crate::trace::trouble::Trouble;
 
 /// How to start `program` for a trial.
 pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<AgentCommand, Trouble> {
-    let fixed = ["-p", "--output-format", "stream-json", "--verbose"];
+    let mut fixed = vec!["-p", "--output-format", "stream-json", "--verbose"];
+    let has_follow_ups = !assignment.case.follow_ups.is_empty();
+    if has_follow_ups {
+        fixed.extend(["--input-format", "stream-json"]);
+    }
     let mut command = call::command(assignment, program, &fixed, call::schema(assignment)?.as_ref())?;
     match &assignment.case.system_prompt {
         Some(text) if text.len() > LONGEST_ARGUMENT => {
@@ -22,8 +27,12 @@ pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<A
         None => {}
     }
     command.args.extend(settings_args_of(assignment).map(Into::into));
-    command.input = long_prompt(assignment)?;
-    if command.input.is_none() {
+    if has_follow_ups {
+        command.dialogue = Some(Box::new(Dialogue::new(String::new(), assignment.case)));
+    } else {
+        command.input = long_prompt(assignment)?;
+    }
+    if !has_follow_ups && command.input.is_none() {
         // A prompt may start with a dash.
         command.args.extend(["--".into(), assignment.case.prompt.as_str().into()]);
     }

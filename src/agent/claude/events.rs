@@ -183,7 +183,9 @@ impl<'a, 's> StreamDecoder<'a, 's> {
 
     fn init(&mut self, init: InitLine) {
         let trace = &mut self.recorder.trace;
-        trace.reached(AgentProgress::Started);
+        if trace.started() {
+            trace.followed_up();
+        }
         if self.interrupted_in_sub_agent.is_none() {
             trace.waiting = WaitingFor::Model;
         }
@@ -346,8 +348,12 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         let synthetic = self.synthetic.remove("").filter(|synthetic| !synthetic.text.is_empty());
         let retried = self.retried_status();
         let trace = &mut self.recorder.trace;
-        trace.turns = result.num_turns.0;
-        (trace.agent_duration_ms, trace.api_duration_ms) = (result.duration_ms.0, result.duration_api_ms.0);
+        // Of the answer to this message. Everything else is of the whole session.
+        let is_first = trace.follow_ups_at.is_empty();
+        let sum = |before: Option<u64>, now: Option<u64>| if is_first { now } else { Some(before? + now?) };
+        trace.turns = sum(trace.turns, result.num_turns.0);
+        trace.agent_duration_ms = sum(trace.agent_duration_ms, result.duration_ms.0);
+        trace.api_duration_ms = result.duration_api_ms.0;
         trace.models = result.usage_by_model();
         trace.usage = result.usage().or(trace.usage);
         for denial in result.permission_denials.0.into_iter().flat_map(|denials| denials.0) {
@@ -373,7 +379,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             // claude reports a limit of the account like an answer, with exit code 0.
             trace.trouble = Some(synthetic.trouble("claude answered in the model's place"));
         } else {
-            trace.reached(AgentProgress::Done);
+            trace.message_answered();
             trace.final_message = Some(text);
         }
     }

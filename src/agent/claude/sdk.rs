@@ -1,6 +1,7 @@
 //! The Claude Agent SDK's side of its dialogue with `claude`: the arguments, environment and lines of version 0.3.330. The SDK
 //! itself would need Node.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -30,12 +31,13 @@ pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<A
     let mut command = call::command(assignment, program, &fixed, schema.as_ref())?;
     command.args.extend(settings_args_of(assignment).map(Into::into));
     command.env.extend(ENVIRONMENT.map(|(name, value)| (name.into(), value.into())));
-    command.dialogue = Some(Box::new(Dialogue { opening: opening(assignment.case, assignment.mode, schema) }));
+    command.dialogue =
+        Some(Box::new(Dialogue::new(initialize(assignment.case, assignment.mode, schema), assignment.case)));
     Ok(command)
 }
 
-/// The first lines: the initialization and the prompt.
-fn opening(case: &Case, mode: &Mode, schema: Option<Value>) -> Vec<u8> {
+/// The first line.
+fn initialize(case: &Case, mode: &Mode, schema: Option<Value>) -> String {
     let mut request = json!({ "subtype": "initialize" });
     // With skills in its own directory claude has its own system prompt; with MCP alone it has none.
     let has_own_prompt = !mode.delivery.mcp() || mode.delivery.native();
@@ -48,32 +50,51 @@ fn opening(case: &Case, mode: &Mode, schema: Option<Value>) -> Vec<u8> {
         request["jsonSchema"] = schema;
     }
     let initialize = json!({ "request_id": "skill-evals", "type": "control_request", "request": request });
-    let content = json!([{ "type": "text", "text": case.prompt }]);
-    let prompt = json!({
+    format!("{initialize}\n")
+}
+
+/// Sends what the SDK sends, and answers claude's requests.
+#[derive(Debug)]
+pub(super) struct Dialogue {
+    opening: String,
+    /// The messages that are not sent yet.
+    messages: VecDeque<String>,
+}
+
+impl Dialogue {
+    /// Sends these first lines, then the prompt of the case, and each further message when claude has answered the one before.
+    pub(super) fn new(opening: String, case: &Case) -> Self {
+        let messages = std::iter::once(&case.prompt).chain(&case.follow_ups);
+        Self { opening, messages: messages.map(|text| message(text)).collect() }
+    }
+}
+
+/// A message of the user.
+fn message(text: &str) -> String {
+    let content = json!([{ "type": "text", "text": text }]);
+    let message = json!({
         "type": "user",
         "session_id": "",
         "message": { "role": "user", "content": content },
         "parent_tool_use_id": null,
     });
-    format!("{initialize}\n{prompt}\n").into_bytes()
-}
-
-/// Sends what the SDK sends, and answers claude's requests.
-#[derive(Debug)]
-struct Dialogue {
-    opening: Vec<u8>,
+    format!("{message}\n")
 }
 
 impl OutputListener for Dialogue {
     fn opening(&mut self) -> Option<Vec<u8>> {
-        Some(std::mem::take(&mut self.opening))
+        let prompt = self.messages.pop_front().unwrap_or_default();
+        Some([std::mem::take(&mut self.opening), prompt].concat().into_bytes())
     }
 
     fn line(&mut self, line: &[u8]) -> Reply {
         // The type is near the line's start, so most lines need no parsing.
         let has = |word: &[u8]| line.windows(word.len()).take(200).any(|window| window == word);
         if has(b"\"type\":\"result\"") {
-            return Reply { close: true, ..Reply::default() };
+            // Nothing more is asked of a session that failed.
+            let next = self.messages.pop_front().filter(|_| !has(b"\"is_error\":true"));
+            let close = next.is_none();
+            return Reply { close, write: next.unwrap_or_default().into_bytes(), ..Reply::default() };
         }
         if !has(b"\"type\":\"control_request\"") {
             return Reply::default();

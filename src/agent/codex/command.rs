@@ -71,6 +71,13 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     })
 }
 
+/// These arguments with another message, for the session with this id.
+pub(super) fn resumed(args: &[OsString], session: &str, message: &str) -> Option<Vec<OsString>> {
+    let [options @ .., _, _] = args else { return None };
+    let resume = ["resume", session, "--", message].map(OsString::from);
+    (message.len() <= LONGEST_ARGUMENT).then(|| options.iter().cloned().chain(resume).collect())
+}
+
 /// The MCP server in codex's configuration. Without `required`, codex does not report a server that does not start.
 fn server_configuration(server: &ServerCommand) -> Vec<String> {
     let name = &server.names.server;

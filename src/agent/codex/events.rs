@@ -145,7 +145,10 @@ impl<'a, 's> EventDecoder<'a, 's> {
         };
         match (event.kind.as_str(), event.item) {
             ("thread.started" | "turn.started", _) => {
-                trace.reached(AgentProgress::Started);
+                if trace.started() {
+                    // A resumed session counts the tokens of its whole thread.
+                    self.usage = Some(Usage::default());
+                }
                 trace.waiting = WaitingFor::Model;
             }
             // An item `error` may precede everything that the model says.
@@ -153,7 +156,7 @@ impl<'a, 's> EventDecoder<'a, 's> {
             ("item.completed", Some(item)) => self.item_completed(item, line),
             ("item.started" | "item.updated" | "item.completed", _) => {}
             ("turn.completed", _) => {
-                trace.reached(AgentProgress::Done);
+                trace.message_answered();
                 trace.waiting = WaitingFor::Nothing;
                 // A number that is not reported is not 0.
                 let is_whole = |tokens: &CodexTokens| tokens.input_tokens.is_some() && tokens.output_tokens.is_some();

@@ -18,6 +18,9 @@ use crate::trace::{Mechanism, Trace};
 /// Where codex stores sessions, in its home.
 const SESSIONS: &str = ".codex/sessions";
 
+/// The length of a session's id, which is a UUID.
+const ID_LENGTH: usize = 36;
+
 /// The largest rollout file that is stored, in bytes.
 const MAX_ROLLOUT: u64 = 512 << 20;
 
@@ -58,6 +61,18 @@ pub(super) fn store(trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8])
 /// The rollout of the running session.
 pub(super) fn session(trial_env: &TrialEnv) -> Option<File> {
     below::first(&trial_env.home(), Path::new(SESSIONS), is_rollout)
+}
+
+/// The id of the running session: the last part of its rollout's name, `rollout-<time>-<id>.jsonl`.
+pub(super) fn session_id(trial_env: &TrialEnv) -> Option<String> {
+    let mut id = None;
+    below::walk(&trial_env.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
+        let name = entry.path.file_stem().filter(|_| is_rollout(entry.path)).map(|name| name.to_string_lossy());
+        id = name.and_then(|name| Some(name.get(name.len().checked_sub(ID_LENGTH)?..)?.to_owned()));
+        if id.is_some() { WalkControl::Stop } else { WalkControl::On }
+    })
+    .ok()?;
+    id
 }
 
 fn is_rollout(path: &Path) -> bool {

@@ -119,6 +119,10 @@ impl Agent for Codex {
         events::describe(line)
     }
 
+    fn resumed(&self, args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
+        command::resumed(args, &evidence::session_id(trial_env)?, message)
+    }
+
     /// Runs the script in the sandbox that codex uses for read-only cases.
     fn in_sandbox(&self, script: &str) -> Option<Vec<OsString>> {
         Some(["sandbox", "--", "/bin/sh", "-c", script].map(OsString::from).to_vec())

@@ -69,6 +69,8 @@ pub(super) struct RolloutDecoder<'a, 's> {
     pub recorder: &'a mut TraceRecorder<'s>,
     of_sub_agents: bool,
     thread: String,
+    /// Whether the agent has answered the last message of the user.
+    completed: bool,
     /// Whether the current lines are a copy of the parent's conversation.
     copied: bool,
     /// How deep each sub-agent is under the agent.
@@ -88,6 +90,7 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
             recorder,
             of_sub_agents,
             thread: String::new(),
+            completed: false,
             copied: false,
             depths: HashMap::new(),
             turn: None,
@@ -123,7 +126,12 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
             }
             ("event_msg", Some("error" | "task_complete" | "stream_error")) => self.error(&payload),
             ("event_msg", Some("item_completed")) => self.item(payload.item.0.unwrap_or_default()),
-            ("response_item", Some(_)) => self.response(payload, raw.get().as_bytes()),
+            ("response_item", Some(_)) => {
+                if std::mem::take(&mut self.completed) {
+                    self.recorder.trace.followed_up();
+                }
+                self.response(payload, raw.get().as_bytes());
+            }
             _ => {}
         }
     }
@@ -185,7 +193,11 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
         let error = payload.reported_error();
         if !self.of_sub_agents {
             let trace = &mut self.recorder.trace;
-            trace.agent_duration_ms = payload.duration_ms.0.or(trace.agent_duration_ms);
+            if let Some(duration_ms) = payload.duration_ms.0 {
+                let before = trace.agent_duration_ms.filter(|_| !trace.follow_ups_at.is_empty());
+                trace.agent_duration_ms = Some(before.unwrap_or(0) + duration_ms);
+            }
+            self.completed = payload.kind.as_deref() == Some("task_complete");
             self.facts.error = error.or(self.facts.error.take());
         } else if let Some(error) = error {
             self.facts.refused.insert(self.thread.clone(), error);

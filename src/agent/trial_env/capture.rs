@@ -49,7 +49,9 @@ impl TrialEnv {
                 Some((stamp, _)) => *stamp != entry.stamp && self.is_changed(entry.path, entry.open()),
                 None => true,
             };
-            if changed && size <= MAX_FILE_BYTES.min(bytes_left) {
+            // The repository does not have what setup commands made.
+            let is_stored = changed || self.setup_files.contains(entry.path);
+            if is_stored && size <= MAX_FILE_BYTES.min(bytes_left) {
                 // A file that the agent made unreadable cannot be stored.
                 if let Ok((content, permissions)) = entry.open().and_then(read) {
                     bytes_left = bytes_left.saturating_sub(content.len() as u64);
@@ -78,6 +80,26 @@ impl TrialEnv {
         }
         captured.files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(captured)
+    }
+
+    /// Takes what setup commands made or changed for files of the case: it is not the agent's work.
+    pub fn note_setup(&mut self) {
+        let mut found = Vec::new();
+        let skip = |name: &OsStr| name == ".git";
+        let _ = below::walk(self.path(), Path::new(Self::WORKSPACE), skip, &mut |entry| {
+            let known = self.start_files.get(entry.path);
+            if known.is_none_or(|(stamp, _)| *stamp != entry.stamp)
+                && let Ok(digest) = entry.open().and_then(bounded::digest_file)
+            {
+                found.push((entry.path.to_path_buf(), entry.stamp.clone(), digest));
+            }
+            if found.len() == MAX_FILES { WalkControl::Stop } else { WalkControl::On }
+        });
+        for (path, stamp, digest) in found {
+            if self.start_files.insert(path.clone(), (stamp, digest)).is_none_or(|(_, before)| before != digest) {
+                self.setup_files.insert(path);
+            }
+        }
     }
 
     /// Whether the file at this path in the workspace differs from the case's. A file that was written again with the same

@@ -8,7 +8,7 @@ mod scratch;
 mod skills;
 mod versions;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -75,6 +75,8 @@ pub struct TrialEnv {
     directory: Option<TempDir>,
     /// The case's files as they were copied, by path in the workspace.
     start_files: HashMap<PathBuf, (Stamp, blake3::Hash)>,
+    /// Those that setup commands made or changed.
+    setup_files: HashSet<PathBuf>,
     /// Whether another trial may use it after this one.
     is_reusable: bool,
     /// What it had when its agent started, if it is reusable.

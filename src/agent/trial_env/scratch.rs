@@ -1,6 +1,6 @@
 //! A process's directory for its trials, and the trial environments in it that can be used again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -83,6 +83,7 @@ impl ScratchDir {
         Ok(TrialEnv {
             directory: Some(directory),
             start_files: HashMap::new(),
+            setup_files: HashSet::new(),
             is_reusable: false,
             prepared: OnceLock::new(),
             skills: None,

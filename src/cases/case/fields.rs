@@ -43,6 +43,17 @@ macro_rules! set {
     };
 }
 
+/// Adds a text to a list of the case.
+macro_rules! add {
+    ($field:ident) => {
+        |case, value| {
+            if let FieldValue::Text(text) = value {
+                case.$field.push(text);
+            }
+        }
+    };
+}
+
 fn add_file(case: &mut Case, value: FieldValue) {
     if let FieldValue::File(file) = value {
         let directory = case.origin.path.parent().unwrap_or(Path::new(""));
@@ -51,7 +62,7 @@ fn add_file(case: &mut Case, value: FieldValue) {
 }
 
 /// The fields that are not checks.
-pub static CORE: [CoreField; 16] = [
+pub static CORE: [CoreField; 18] = [
     required(core("should_trigger", "shouldTrigger", FieldForm::Flag, set!(Flag(flag) => case.should_trigger = flag))),
     required(core("prompt", "prompt", FieldForm::Text, set!(Text(text) => case.prompt = text))),
     core("system_prompt", "systemPrompt", FieldForm::Text, set!(Text(text) => case.system_prompt = Some(text))),
@@ -93,11 +104,9 @@ pub static CORE: [CoreField; 16] = [
         set!(Path(path) => case.fixture = Some(path)),
     ),
     core("files", "files", FieldForm::Files, add_file),
-    core("tags", "tags", FieldForm::Tags, |case, value| {
-        if let FieldValue::Text(tag) = value {
-            case.tags.push(tag);
-        }
-    }),
+    core("tags", "tags", FieldForm::Tags, add!(tags)),
+    core("follow_ups", "followUps", FieldForm::Messages, add!(follow_ups)),
+    core("setup", "setup", FieldForm::Commands, add!(setup)),
     core(
         "solution",
         "solution",

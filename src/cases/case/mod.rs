@@ -100,12 +100,23 @@ pub struct Case {
     pub solution: Option<RelativePath>,
     /// The final message of the reference solution, a file in the skill's eval directory.
     pub answer: Option<RelativePath>,
+    /// Shell commands that prepare the workspace before the agent starts.
+    pub setup: Vec<String>,
+    /// What the agent is asked next in the same session, each after it has answered.
+    pub follow_ups: Vec<String>,
 }
 
 impl Case {
     /// Whether a check looks at the activation of the skill.
     pub fn asks_for_trigger(&self) -> bool {
         self.checks.iter().any(|check| [checks::TRIGGERED, checks::NOT_TRIGGERED].contains(&check.kind.id))
+    }
+
+    /// The prompt and the messages after it.
+    pub fn asked(&self) -> String {
+        let messages =
+            self.follow_ups.iter().map(|message| format!("\n\n(The next message of the user:)\n\n{message}"));
+        std::iter::once(self.prompt.clone()).chain(messages).collect()
     }
 
     /// The files that its workspace must hold.

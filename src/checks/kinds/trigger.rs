@@ -2,7 +2,7 @@
 
 use crate::checks::{Ask, Check, CheckAnswer, CheckKind, Subject};
 use crate::settings::ActivationRule;
-use crate::trace::{Activation, Marked, Mechanism};
+use crate::trace::{Activation, Marked, Mechanism, Trace};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventRef, Span};
 
@@ -35,7 +35,7 @@ impl Ask for TriggerCheck {
         if own.is_empty() && subject.evidence.is_offer_unseen() {
             return None;
         }
-        let mut found = own.iter().map(|activation| describe(activation)).collect::<Vec<_>>().join("; ");
+        let mut found = own.iter().map(|activation| describe(activation, trace)).collect::<Vec<_>>().join("; ");
         if own.is_empty() {
             found.push_str("not activated");
         } else if !happened {
@@ -89,8 +89,15 @@ fn own_mechanisms(subject: &Subject<'_>) -> Vec<&'static str> {
     native.into_iter().chain(by_mcp).map(Mechanism::as_str).collect()
 }
 
-fn describe(activation: &Activation) -> String {
-    format!("{} ({}){}", activation.how.as_str(), activation.evidence, seen_part(activation.seen))
+fn describe(activation: &Activation, trace: &Trace) -> String {
+    let place = trace.activations.iter().position(|known| std::ptr::eq(known, activation));
+    let is_it = |what: Marked| matches!(what, Marked::Activation(at) if Some(at) == place);
+    let step = trace.marks.iter().find(|mark| is_it(mark.what)).map(|mark| mark.step);
+    let message = step.filter(|_| !trace.follow_ups_at.is_empty()).map_or_else(String::new, |step| {
+        let earlier = trace.follow_ups_at.iter().filter(|first| **first <= step).count();
+        format!(", in answer to message {}", earlier + 1)
+    });
+    format!("{} ({}){}{message}", activation.how.as_str(), activation.evidence, seen_part(activation.seen))
 }
 
 /// The part of a file that was seen, if not all.

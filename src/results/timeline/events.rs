@@ -70,7 +70,14 @@ fn steps(evidence: &Evidence<'_>) -> Vec<TimelineEvent> {
         timed.push((time.or(latest), step));
     }
     timed.sort_by_key(|(time, _)| *time);
-    timed.into_iter().map(|(_, step)| event(evidence, step)).collect()
+    let mut events: Vec<TimelineEvent> = timed.into_iter().map(|(_, step)| event(evidence, step)).collect();
+    for (text, first) in evidence.meta.case.follow_ups.iter().zip(&trace.follow_ups_at).rev() {
+        let is_after =
+            |event: &TimelineEvent| event.depth == 0 && matches!(event.step, Some(EventRef::Step(at)) if at >= *first);
+        let place = events.iter().position(is_after).unwrap_or(events.len());
+        events.insert(place, EventKind::Prompt { text: text.clone() }.into());
+    }
+    events
 }
 
 fn event(evidence: &Evidence<'_>, annotated: AnnotatedStep<'_>) -> TimelineEvent {

@@ -61,7 +61,7 @@ pub struct TimelineEvent {
 pub enum EventKind {
     /// The case's addition to the system prompt.
     System { text: String },
-    /// The prompt of the case.
+    /// The prompt of the case, or a further message of its user.
     Prompt { text: String },
     /// The names in the agent's skill list, its own skills included, and the tools of MCP servers.
     Offered { native: Vec<String>, mcp: Vec<String> },

@@ -87,6 +87,7 @@ pub fn run_in_copy(
         input: Some(evidence.input()),
         output: evidence.private(),
         timeout: run.settings.checks.timeout,
+        more_time: "`check_timeout_s` in evals/evals.toml gives it more",
         redactor: &redactors.masking(Vec::new()),
     }
     .run()?;

@@ -41,6 +41,8 @@ pub struct SandboxedRun<'a> {
     /// A directory for what it writes to its standard error.
     pub output: PathBuf,
     pub timeout: Duration,
+    /// What gives it more time.
+    pub more_time: &'static str,
     pub redactor: &'a Redactor,
 }
 
@@ -91,6 +93,7 @@ impl SandboxedRun<'_> {
             timeout: self.timeout,
             // The collector has it.
             stdout: PathBuf::from("/dev/null"),
+            appends: false,
             by_file: None,
             input: self.input,
             stderr: self.output.join("stderr"),
@@ -107,7 +110,7 @@ impl SandboxedRun<'_> {
             return Err("the run was ended before a check had answered".to_owned());
         }
         let stderr = tail(&job.stderr);
-        let mut result = collector.result(&ending, stderr, self.timeout);
+        let mut result = collector.result(&ending, stderr, (self.timeout, self.more_time));
         if let Ok(ProgramEnding { exit_code: code @ (126 | 127), stderr, .. }) = &result {
             let words = ending.last_words.as_deref().unwrap_or("it wrote nothing");
             let advice = sandbox
@@ -154,15 +157,17 @@ impl OutputListener for OutputCollector<'_> {
 }
 
 impl OutputCollector<'_> {
-    fn result(self, ending: &Ending, stderr: String, timeout: Duration) -> Result<ProgramEnding, String> {
+    fn result(
+        self,
+        ending: &Ending,
+        stderr: String,
+        (timeout, more_time): (Duration, &str),
+    ) -> Result<ProgramEnding, String> {
         if let Some(trouble) = &ending.trouble {
             return Err(format!("it could not be started: {}", trouble.detail));
         }
         if ending.timed_out {
-            return Err(format!(
-                "it did not end within {} s; `check_timeout_s` in evals/evals.toml gives it more",
-                timeout.as_secs()
-            ));
+            return Err(format!("it did not end within {:.0} s; {more_time}", timeout.as_secs_f64()));
         }
         if self.is_too_long {
             return Err(format!("it wrote more than {} to its standard output", bounded::bytes(MAX_OUTPUT as u64)));

@@ -135,6 +135,7 @@ fn start(
         folder: environment.workspace(),
         timeout: PATIENCE,
         stdout: stdout.clone(),
+        appends: false,
         by_file: None,
         input: None,
         stderr: stderr.clone(),

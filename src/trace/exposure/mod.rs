@@ -54,6 +54,8 @@ pub struct Reference {
     pub texts: SkillTexts,
     /// The changes to skills during the session that are to be searched for.
     pub changes: Vec<ChangeMeta>,
+    /// Number of messages that the case has after its prompt.
+    pub follow_ups: usize,
 }
 
 /// A file of which a part was seen.

@@ -2,7 +2,9 @@
 
 mod choices;
 mod files;
+mod follow_ups;
 mod imported;
 mod moving;
+mod setup;
 mod skills;
 mod workspace;

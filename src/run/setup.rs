@@ -1,0 +1,70 @@
+//! Setup commands: they prepare the workspace of a trial, in the agent's sandbox and before the agent.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::agent::trial_env::TrialEnv;
+use crate::checks::program::ProgramEnding;
+use crate::run::agent_run::disk;
+use crate::run::context::RunContext;
+use crate::run::programs::SandboxedRun;
+use crate::text::redact::Redactor;
+use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trial::evidence::SetupMeta;
+
+/// How much of a failed command's output an error shows, in characters.
+const SHOWN: usize = 1_000;
+
+/// Runs these commands one after the other. All of them together have `timeout`. The first one that fails is the trouble of the
+/// trial, with the end of its output.
+pub(super) fn run(
+    run: &RunContext,
+    commands: &[String],
+    trial_env: &mut TrialEnv,
+    timeout: Duration,
+    redactor: &Redactor,
+) -> Result<Vec<SetupMeta>, Trouble> {
+    let began = Instant::now();
+    let mut ended = Vec::new();
+    let output = tempfile::tempdir_in(trial_env.path()).map_err(|error| disk(&error))?;
+    for command in commands {
+        let started = Instant::now();
+        let program = SandboxedRun {
+            root: &run.root,
+            settings: &run.settings,
+            trial_env,
+            program: Path::new("/bin/sh"),
+            args: ["-c".into(), command.into()].to_vec(),
+            env: BTreeMap::new(),
+            reads: &[] as &[PathBuf],
+            input: None,
+            output: output.path().to_path_buf(),
+            timeout: timeout.saturating_sub(began.elapsed()),
+            more_time: "`timeout_s` of the case gives its setup more",
+            redactor,
+        };
+        let result = program.run().map_err(|why| Trouble::new(TroubleKind::Interrupted, why))?.ending;
+        let failure = match result {
+            Ok(ProgramEnding { exit_code: 0, .. }) => None,
+            Ok(ProgramEnding { exit_code, stdout, stderr }) => {
+                let words = if stderr.trim().is_empty() { stdout } else { stderr };
+                Some(format!("exit status {exit_code}: {}", end_of(words.trim())))
+            }
+            Err(why) => Some(why),
+        };
+        if let Some(why) = failure {
+            return Err(Trouble::new(TroubleKind::Setup, format!("`{command}`: {why}")));
+        }
+        ended.push(SetupMeta::new(command.clone(), started.elapsed()));
+    }
+    drop(output);
+    trial_env.note_setup();
+    Ok(ended)
+}
+
+/// The last part of a text.
+fn end_of(text: &str) -> &str {
+    let start = text.char_indices().rev().nth(SHOWN - 1).map_or(0, |(at, _)| at);
+    &text[start..]
+}

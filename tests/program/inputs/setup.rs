@@ -1,0 +1,66 @@
+//! Setup commands: they run before the agent, and what they make is not the agent's work.
+
+use std::fs;
+
+use crate::support::fixture::Ran;
+use crate::support::stub::Stub;
+
+/// A run of a case with this setup, after a trial that had none.
+fn run(setup: &str, more: &str) -> (Stub, Ran) {
+    let stub = Stub::new(0, "ls > seen; cat lib/made >> seen 2> /dev/null; echo mine > out; echo x >> edited");
+    let rows = format!(
+        "id,should_trigger,prompt,setup,fixture,timeout_s,require_files\nc0,false,Do it,\"{setup}\",base,{more},\n"
+    );
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), rows).expect("a table");
+    fs::create_dir(stub.root().join("evals/skills/tidy/base")).expect("a directory");
+    fs::write(stub.root().join("evals/skills/tidy/base/edited"), "fixture\n").expect("a file");
+    let ran = stub.run(&["run", "--run-id", "r"]);
+    (stub, ran)
+}
+
+#[test]
+fn setup_commands_run_in_order_in_the_workspace_before_the_agent_and_are_timed() {
+    let (stub, ran) = run("mkdir lib; echo one > lib/made\ncat lib/made > lib/again && echo y >> edited", "");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let trial = stub.run_folder("r").join("work/tidy/c0/codex/1");
+    let seen = fs::read_to_string(trial.join("workspace/seen")).expect("a file");
+    assert_eq!(seen, "edited\nlib\nseen\none\n");
+    let meta = stub.json("r", "work/tidy/c0/codex/1/meta.json");
+    let commands: Vec<&str> = meta["setup"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|done| done["command"].as_str().expect("a command"))
+        .collect();
+    assert_eq!(commands, ["mkdir lib; echo one > lib/made", "cat lib/made > lib/again && echo y >> edited"]);
+    let files = meta["files"].as_array().expect("a list");
+    let changed: Vec<&str> = files
+        .iter()
+        .filter(|file| file["changed"] == true)
+        .map(|file| file["path"].as_str().expect("a path"))
+        .collect();
+    assert_eq!(changed, ["edited", "out", "seen"]);
+    assert!(trial.join("workspace/lib/again").exists(), "scripts that check the trial find it");
+    let shown = stub.run(&["show", "tidy/c0/codex", "--run", "r"]).stdout;
+    assert!(shown.contains("setup       `mkdir lib; echo one > lib/made`, 0."), "{shown}");
+    assert_eq!(stub.run(&["record", "r"]).code, 0);
+    let replayed = stub.run(&["run", "--replay"]);
+    assert_eq!((replayed.code, stub.starts().len()), (0, 1), "{}{}", replayed.stdout, replayed.stderr);
+}
+
+#[test]
+fn a_setup_command_that_fails_or_hangs_is_an_error_with_its_output_and_starts_no_agent() {
+    for (setup, timeout, words) in [
+        ("echo fine\necho the reason >&2; exit 3", "", "`echo the reason >&2; exit 3`: exit status 3: the reason"),
+        ("echo said; false", "", "exit status 1: said"),
+        ("sleep 60", "1", "it did not end within 1 s; `timeout_s` of the case"),
+        ("no-such-program", "", "not found"),
+    ] {
+        let (stub, ran) = run(setup, timeout);
+        assert_eq!((ran.code, stub.starts().len()), (3, 0), "{setup}: {}{}", ran.stdout, ran.stderr);
+        let line = &stub.progress("r")[0];
+        assert_eq!((&line["verdict"], &line["trouble"]["kind"]), (&"error".into(), &"setup".into()), "{setup}");
+        let detail = line["trouble"]["detail"].as_str().expect("a detail");
+        assert!(detail.contains(words), "{setup}: {detail}");
+    }
+}

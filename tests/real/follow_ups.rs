@@ -1,0 +1,90 @@
+//! Several messages in one session of the real agents: one trial and one trace, whose final message is that of the last one.
+
+use serde_json::{Value, json};
+use skill_evals::trial::outcome::Verdict;
+
+use crate::support::live::{Live, OPEN_GREETING};
+use crate::support::stand_in::{Protocol, Request, Turn};
+use crate::tests;
+
+const COLUMNS: &str = "should_trigger,prompt,follow_ups,must_include,must_not_include,timeout_s";
+const CELLS: &str =
+    r#"true,Say hello.,"[""Greet Ada in the house style."", ""And now Bob.""]",AHOY_MARKER Bob,^Hello.$,60"#;
+
+pub fn trials() -> Vec<libtest_mimic::Trial> {
+    crate::support::real::all_needing_both_agents(tests![
+        each_message_is_sent_when_the_one_before_is_answered,
+        a_session_that_fails_in_a_later_message_is_an_error,
+    ])
+}
+
+fn load(request: &Request) -> Turn {
+    let call = |tool: &str, input| Turn::Call { tool: tool.to_owned(), input };
+    if request.tools.iter().any(|tool| tool == "mcp__skilljack__skill") {
+        call("mcp__skilljack__skill", json!({ "name": "greeting" }))
+    } else if request.protocol == Protocol::Messages {
+        call("Skill", json!({ "skill": "greeting" }))
+    } else {
+        Turn::Shell(OPEN_GREETING.to_owned())
+    }
+}
+
+fn answer(request: &Request) -> Turn {
+    match (request.prompt.as_str(), request.step) {
+        ("Greet Ada in the house style.", 0) => load(request),
+        ("Greet Ada in the house style.", _) => Turn::Say("Ahoy, Ada! AHOY_MARKER Ada".to_owned()),
+        ("And now Bob.", _) => Turn::Say("Ahoy, Bob! AHOY_MARKER Bob".to_owned()),
+        _ => Turn::Say("Hello.".to_owned()),
+    }
+}
+
+fn each_message_is_sent_when_the_one_before_is_answered() {
+    for mode in ["codex", "codex-mcp", "cli-native", "native", "mcp"] {
+        let live = Live::new(COLUMNS, CELLS, answer);
+        let ran = live.run(&["--mode", mode, "--record"]);
+        let trial = live.kept("greeting", "it", mode).unwrap_or_else(|| panic!("{mode}: {}{}", ran.stdout, ran.stderr));
+        trial.expect(Verdict::Pass);
+        assert_eq!(trial.text("final.txt"), "Ahoy, Bob! AHOY_MARKER Bob", "{mode}");
+        let found = &trial.check("triggered").found;
+        assert!(found.contains("in answer to message 2"), "{mode}: {found}");
+        let usage = trial.grade.metrics.usage.expect("tokens");
+        let asked: u64 = live.model.requests().len() as u64;
+        assert_eq!(asked, 4, "{mode}");
+        assert!(usage.output_tokens > 0 && usage.cost_usd.is_none_or(|cost| cost > 0.0), "{mode}: {usage:?}");
+        let root = live.fixture.root();
+        let args = ["show", &format!("greeting/it/{mode}"), "--run", "t", "--json"];
+        let shown = live.program().args(args).current_dir(root).output().expect("the program starts");
+        let shown: Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+        let texts: Vec<&str> = shown["timeline"]["entries"]
+            .as_array()
+            .expect("events")
+            .iter()
+            .filter(|event| ["prompt", "said"].contains(&event["kind"].as_str().expect("a kind")))
+            .map(|event| event["text"].as_str().expect("a text"))
+            .collect();
+        let expected = [
+            "Say hello.",
+            "Hello.",
+            "Greet Ada in the house style.",
+            "Ahoy, Ada! AHOY_MARKER Ada",
+            "And now Bob.",
+            "Ahoy, Bob! AHOY_MARKER Bob",
+        ];
+        assert_eq!(texts, expected, "{mode}");
+        let replayed =
+            live.program().args(["run", "--replay", "--mode", mode, "-v"]).current_dir(live.fixture.root()).output();
+        let replayed = String::from_utf8(replayed.expect("the program starts").stdout).expect("UTF-8");
+        assert!(replayed.contains("1 passed"), "{mode}: {replayed}");
+        assert_eq!(live.model.requests().len(), 4, "a replay asks no model");
+    }
+}
+
+fn a_session_that_fails_in_a_later_message_is_an_error() {
+    for mode in ["codex", "cli-native", "native"] {
+        let live = Live::new(COLUMNS, CELLS, |request| match request.prompt.as_str() {
+            "And now Bob." => Turn::Status(400),
+            _ => answer(request),
+        });
+        live.trial(mode).expect(Verdict::Error);
+    }
+}
