@@ -26,11 +26,12 @@ pub use crate::trial::evidence::{
 pub use crate::trial::id::TrialId;
 #[doc(inline)]
 pub use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, Metrics, Status, Verdict};
-#[doc(inline)]
 pub use crate::trial::run_record::{
     ComparedSide, ComparedSides, FailedCheck, PairRecord, ProgressLine, RunChoices, RunEnd, RunEndKind, RunRecord,
     TrialRecord,
 };
+#[doc(inline)]
+pub use crate::trial::setup::SetupMeta;
 #[doc(inline)]
 pub use crate::trial::spent::AttemptCost;
 #[doc(inline)]

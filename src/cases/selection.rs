@@ -75,6 +75,12 @@ impl TestSelection {
         is_wanted && !refused.iter().any(|tag| has(&tag[1..]))
     }
 
+    /// Whether the tags of the case with the name `skill/id` are selected.
+    pub fn wants_tags_of(&self, name: &str, catalog: &Catalog) -> bool {
+        let Some((skill, id)) = name.split_once('/') else { return true };
+        catalog.cases_of(skill).filter(|found| found.id == id).all(|found| self.wants_tags(found))
+    }
+
     /// A message for every selected tag that no case has.
     pub fn unknown_tags(&self, catalog: &Catalog) -> Vec<String> {
         if self.tags.is_empty() {

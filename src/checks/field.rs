@@ -154,7 +154,12 @@ impl FieldForm {
                     invalid(Code::BadNumber, &format!("a whole number, {range}"), help)
                 })
             }
-            Self::Text | Self::Texts | Self::Commands => Ok(FieldValue::Text(text.to_owned())),
+            Self::Messages if text.trim().is_empty() || text.trim_start().starts_with("[\"") => Err(invalid(
+                Code::EmptyValue,
+                "a message, or a JSON list of messages",
+                "write what the agent is asked next",
+            )),
+            Self::Text | Self::Texts | Self::Commands | Self::Messages => Ok(FieldValue::Text(text.to_owned())),
             Self::Pointer if text.is_empty() || text.starts_with('/') => Ok(FieldValue::Text(text.to_owned())),
             Self::Pointer => {
                 let help = "write `/items/0/name` for the name of the first of the items";
@@ -173,12 +178,6 @@ impl FieldForm {
             Self::Patterns => pattern(name, text, Style::Loose),
             Self::Path { base } | Self::Paths { base } => path(name, text, base).map(FieldValue::Path),
             Self::Files => path(name, text, CASE_DIRECTORY).map(InputFile::copy_of).map(FieldValue::File),
-            Self::Messages if text.trim().is_empty() || text.trim_start().starts_with("[\"") => Err(invalid(
-                Code::EmptyValue,
-                "a message, or a JSON list of messages",
-                "write what the agent is asked next",
-            )),
-            Self::Messages => Ok(FieldValue::Text(text.to_owned())),
             Self::Tags if is_tag(text) => Ok(FieldValue::Text(text.to_owned())),
             Self::Tags => {
                 let help = "write letters, digits and `_ - . / : =`";

@@ -63,6 +63,16 @@ pub struct TagArgs {
     pub tag: Vec<String>,
 }
 
+impl TagArgs {
+    /// Puts the tags into a selection. Fails if no case has one of them.
+    pub fn select(&self, selection: &mut TestSelection, catalog: &Catalog) -> Result<(), String> {
+        if !self.tag.is_empty() {
+            selection.tags.clone_from(&self.tag);
+        }
+        selection.unknown_tags(catalog).into_iter().next().map_or(Ok(()), Err)
+    }
+}
+
 /// The option that chooses a part of the cases.
 #[derive(Args)]
 pub struct ShardArgs {

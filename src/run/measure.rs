@@ -192,11 +192,7 @@ impl LiveTrial<'_> {
             inputs = run.digested(&skills, case, mode, &opened).map_err(|error| files(&error))?;
             inputs.0.extend(copied);
         }
-        meta.agent.version.clone_from(&trace.agent_version);
-        if let Some(reported) = trace.model.clone() {
-            let requested = meta.agent.model.replace(reported);
-            meta.agent.requested = requested.filter(|requested| meta.agent.model.as_ref() != Some(requested));
-        }
+        note_agent(&mut meta, &trace);
         let meta = Meta {
             server,
             started: started.to_string(),
@@ -253,6 +249,15 @@ impl LiveTrial<'_> {
         let exhibit = TrialExhibit { case, skill, evidence, folder };
         let programs = ProgramRuns::new();
         with_subject(run, &exhibit, &programs, |subject| checks::is_settled(case, subject, has_more))
+    }
+}
+
+/// Notes the version and the model that the agent reports.
+fn note_agent(meta: &mut Meta, trace: &Trace) {
+    meta.agent.version.clone_from(&trace.agent_version);
+    if let Some(reported) = trace.model.clone() {
+        let requested = meta.agent.model.replace(reported);
+        meta.agent.requested = requested.filter(|requested| meta.agent.model.as_ref() != Some(requested));
     }
 }
 

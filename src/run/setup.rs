@@ -11,7 +11,7 @@ use crate::run::context::RunContext;
 use crate::run::programs::SandboxedRun;
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trial::evidence::SetupMeta;
+use crate::trial::setup::SetupMeta;
 
 /// How much of a failed command's output an error shows, in characters.
 const SHOWN: usize = 1_000;

@@ -15,6 +15,7 @@ use crate::trace::description::DescriptionVisibility;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::id::TrialId;
 use crate::trial::sandbox::Sandbox;
+use crate::trial::setup::SetupMeta;
 
 /// The number of the `meta.json` format.
 pub const META_FORMAT: u32 = 1;
@@ -348,29 +349,6 @@ pub struct ServerMeta {
 /// The default of older files.
 fn always() -> bool {
     true
-}
-
-/// A setup command that succeeded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct SetupMeta {
-    /// The command.
-    pub command: String,
-    /// How long it took, in milliseconds.
-    pub duration_ms: u64,
-}
-
-impl SetupMeta {
-    /// A command and how long it took.
-    pub fn new(command: String, took: Duration) -> Self {
-        Self { command, duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX) }
-    }
-}
-
-impl fmt::Display for SetupMeta {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`, {:.1} s", self.command, Duration::from_millis(self.duration_ms).as_secs_f64())
-    }
 }
 
 /// The attempts at a trial that its provider refused before the one that is kept.

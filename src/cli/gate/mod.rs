@@ -111,12 +111,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     args.start.quiet |= args.markdown;
     args.start.repository.for_gate = true;
     let (repository, mut settings, catalog) = args.start.read()?;
-    if !args.tags.tag.is_empty() {
-        settings.selection.tags.clone_from(&args.tags.tag);
-    }
-    if let Some(unknown) = settings.selection.unknown_tags(&catalog).into_iter().next() {
-        return Err(unknown.into());
-    }
+    args.tags.select(&mut settings.selection, &catalog)?;
     let asked = args.asked(&settings.gate);
     asked.check_reachable()?;
     let root = repository.root.clone();
@@ -130,10 +125,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     let version = SkillVersion::or_empty(&root, &commit, &settings)?;
     let mut results = change::found(&version, base, &root, (&catalog, &settings), &asked);
     let mut cases = change::cases_to_compare(&results.changed, &version.catalog, &catalog, asked.neighbors);
-    cases.retain(|name| {
-        let Some((skill, id)) = name.split_once('/') else { return true };
-        catalog.cases_of(skill).filter(|found| found.id == id).all(|found| settings.selection.wants_tags(found))
-    });
+    cases.retain(|name| settings.selection.wants_tags_of(name, &catalog));
     if args.start.dry_run {
         return args.dry_run(&asked, &commit, &results, cases);
     }
