@@ -38,6 +38,7 @@ mod stop;
 mod stubs;
 mod summary;
 mod terminal;
+mod tune;
 mod variants;
 mod verify;
 
@@ -87,6 +88,8 @@ enum Command {
     Compare(Box<compare::CompareArgs>),
     /// Find what keeps a skill from helping: body, description or neighbors
     Diagnose(Box<diagnose::DiagnoseArgs>),
+    /// Compare other descriptions of a skill with the current one
+    Tune(Box<tune::TuneArgs>),
     /// Check a change: lint, replay, and compare what changed with the base
     Gate(Box<gate::GateArgs>),
     /// Show the state of a run, running or not
@@ -165,6 +168,7 @@ pub fn main() -> ExitCode {
         Command::Verify(args) => verify::verify(&args),
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Tune(args) => tune::tune(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Gate(args) => gate::gate(*args),
         Command::Status(args) => status::status(&args),

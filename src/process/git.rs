@@ -187,6 +187,52 @@ pub fn export(directory: &Path, commit: &str, parts: &[PathBuf], to: &Path) -> i
     Ok(CommitFiles { folder: target, filtered: filtered(&attributes, &settings) })
 }
 
+/// Stores these files of the directory `from`, each with whether it is executable, as a commit without a parent, and returns its
+/// hash. No reference leads to it: git removes it some weeks later. Paths are relative to `directory`. Equal files have one hash.
+pub fn store(directory: &Path, from: &Path, files: &[(PathBuf, bool)]) -> io::Result<String> {
+    let place = place(directory)?;
+    let scratch = tempfile::tempdir()?;
+    let input = |name: &str, bytes: &[u8]| -> io::Result<File> {
+        let path = scratch.path().join(name);
+        fs::write(&path, bytes)?;
+        File::open(path)
+    };
+    let mut paths = Vec::new();
+    for (file, _) in files {
+        let path = from.join(file);
+        if path.as_os_str().as_bytes().contains(&b'\n') {
+            return Err(io::Error::other(format!("{} has a line break in its name", file.display())));
+        }
+        paths.extend_from_slice(path.as_os_str().as_bytes());
+        paths.push(b'\n');
+    }
+    let hash = ["hash-object", "-w", "--no-filters", "--stdin-paths"];
+    let hashes = stdout(git(directory).args(hash).stdin(input("paths", &paths)?))?;
+    let mut index = Vec::new();
+    for ((file, executable), hash) in files.iter().zip(hashes.split(|byte| *byte == b'\n')) {
+        let mode = if *executable { "100755" } else { "100644" };
+        index.extend_from_slice(format!("{mode} {}\t", String::from_utf8_lossy(hash)).as_bytes());
+        index.extend_from_slice(place.join(file).as_os_str().as_bytes());
+        index.push(0);
+    }
+    let index_file = scratch.path().join("index");
+    let in_index = || {
+        let mut git = git(directory);
+        git.env("GIT_INDEX_FILE", &index_file);
+        git
+    };
+    stdout(in_index().args(["update-index", "-z", "--index-info"]).stdin(input("list", &index)?))?;
+    let tree = stdout(in_index().arg("write-tree"))?;
+    let tree = String::from_utf8_lossy(&tree).trim_end().to_owned();
+    let mut git = git(directory);
+    git.args(["commit-tree", "--no-gpg-sign", "-m", "skill-evals", &tree]);
+    for who in ["AUTHOR", "COMMITTER"] {
+        git.env(format!("GIT_{who}_NAME"), "skill-evals").env(format!("GIT_{who}_EMAIL"), "skill-evals@localhost");
+        git.env(format!("GIT_{who}_DATE"), "2026-01-01T00:00:00Z");
+    }
+    Ok(String::from_utf8_lossy(&stdout(&mut git)?).trim_end().to_owned())
+}
+
 /// The files whose filter has a program in the settings. git ignores other filters.
 fn filtered(attributes: &[u8], settings: &BTreeMap<String, String>) -> Vec<(PathBuf, String)> {
     let fields: Vec<&[u8]> = attributes.split(|byte| *byte == 0).collect();

@@ -11,6 +11,7 @@ use super::tree::{ProcessTree, TreeHolder};
 use super::watchdog;
 
 static RAISED: AtomicBool = AtomicBool::new(false);
+static LISTENS: AtomicBool = AtomicBool::new(false);
 static RAISED_AT: OnceLock<Instant> = OnceLock::new();
 static RUNNING: Mutex<Vec<ProcessTree>> = Mutex::new(Vec::new());
 static NOTICE: Notify = Notify::const_new();
@@ -26,8 +27,12 @@ pub fn raised_for() -> Option<Duration> {
 }
 
 /// Handles SIGINT, SIGTERM and SIGHUP. The first signal asks the running trees to end. The second kills them and ends this
-/// process. A run in the `background` ignores SIGHUP.
+/// process. A run in the `background` ignores SIGHUP. A second call changes nothing.
 pub fn listen(background: bool) -> std::io::Result<()> {
+    // A second listener would take the first signal for a second one.
+    if LISTENS.swap(true, Ordering::SeqCst) {
+        return Ok(());
+    }
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     if background {
         // A handled signal does not end the process, even if the handler only sets a flag.

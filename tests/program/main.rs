@@ -44,5 +44,6 @@ mod show;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminal;
+mod tune;
 mod verify;
 mod watch;

@@ -87,6 +87,7 @@ impl LiveComparison {
 pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<LiveOutcome> {
     let start = request.start;
     let (repository, mut settings, catalog) = start.read()?;
+    settings.max_cost_usd = request.max_cost_usd.or(settings.max_cost_usd);
     let chosen = std::mem::take(&mut request.chosen);
     if let Some(shard) = chosen.shard {
         select::name_shard(&mut settings, shard, !start.dry_run)?;

@@ -26,7 +26,7 @@ use super::start::StartArgs;
 use super::{CliResult, print_json};
 use crate::cli::output::{stderr, stdout, text_stdout};
 
-pub use live::{LiveOutcome, measure};
+pub use live::{LiveComparison, LiveOutcome, measure};
 pub use merged::merged;
 use skill_evals::decide::plan::ComparePlan;
 use skill_evals::decide::result::CompareResult;
@@ -39,7 +39,7 @@ use skill_evals::store::RunFolder;
 use skill_evals::text::safe;
 use skill_evals::trial::run_record::{ComparedSides, RunChoices};
 use target::CompareTarget;
-pub use target::against_commit;
+pub use target::{against_commit, with_commit};
 
 /// The end of `--help`, for 80 columns.
 const EXAMPLES: &str = "Examples:
@@ -140,6 +140,8 @@ pub struct LiveRequest<'a> {
     pub max_trials: Option<u64>,
     /// How long kept trials may stand for trials of the baseline; `None` if none do.
     pub max_age: Option<Duration>,
+    /// What it may cost in US dollars, if that is less than the settings allow.
+    pub max_cost_usd: Option<f64>,
     /// When trials end, unless the user says otherwise.
     pub stop: Stop,
     /// What to do about results that cannot be reached.
@@ -188,6 +190,7 @@ impl CompareArgs {
             fails: &self.gate,
             max_trials: self.max_trials,
             max_age: None,
+            max_cost_usd: None,
             stop: Stop::End,
             remedy: "raise --max-trials, which counts both trials of a pair, or choose other results",
             says_more: self.says_more(),

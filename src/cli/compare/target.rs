@@ -255,6 +255,19 @@ pub fn against_commit(
     compared((baseline, working_tree()), rule, plan, max_trials)
 }
 
+/// The skills of the working tree against those of a commit.
+pub fn with_commit(
+    commit: &str,
+    label: String,
+    rule: &Rule,
+    plan: ComparePlan,
+    max_trials: Option<u64>,
+) -> ComparedSides {
+    let mut candidate = ComparedSide::default().called(label);
+    candidate.commit = Some(commit.to_owned());
+    compared((working_tree(), candidate), rule, plan, max_trials)
+}
+
 fn compared(
     (a, b): (ComparedSide, ComparedSide),
     rule: &Rule,

@@ -279,6 +279,7 @@ impl GateArgs {
             fails: &asked.fail_on,
             max_trials: asked.max_trials,
             max_age: Some(asked.max_age),
+            max_cost_usd: None,
             stop: Stop::Settled,
             remedy: "raise --max-trials, which counts both trials of a pair, choose another --plan, or fail on other results \
                      with --fail-on",

@@ -19,9 +19,10 @@ use skill_evals::settings::Settings;
 use skill_evals::settings::mode::AgentKind;
 use skill_evals::setup::generate::drafted::{Drafter, Drafts};
 use skill_evals::setup::generate::{self, DraftCase, review};
-use skill_evals::store;
+use skill_evals::store::{self, TrialFolder};
 use skill_evals::text::diagnostic::suggest;
 use skill_evals::text::safe;
+use skill_evals::trace::trouble::Trouble;
 use skill_evals::trial::spent::AttemptCost;
 
 #[derive(Args)]
@@ -38,7 +39,7 @@ pub struct AuthorArgs {
 }
 
 /// An agent by its name in settings, or by that of its program.
-fn agent(name: &str) -> Result<AgentKind, String> {
+pub fn agent(name: &str) -> Result<AgentKind, String> {
     let all = || AgentKind::ALL.into_iter();
     let found = all().find(|kind| kind.as_str() == name).or_else(|| all().find(|kind| kind.profile().program == name));
     let known: Vec<&str> = all().map(AgentKind::as_str).collect();
@@ -70,22 +71,43 @@ impl AuthorArgs {
                     .into(),
             );
         }
-        if let Some(problem) = ready::missing(settings, agent, None) {
-            return Err(problem.into());
-        }
-        interrupt::listen(false)?;
-        let scratch = ScratchDir::open(settings.scratch.as_deref())?;
-        watchdog::remove_afterwards(scratch.path());
         let drafter = Drafter { root: &repository.root, settings, catalog, agent, model: self.model.clone() };
-        let redactors = Redactors::new(settings);
-        let (accepts_all, spent) = (self.yes, AttemptCost::default());
-        Ok(Some(Author { drafter, repository, scratch, redactors, accepts_all, spent }))
+        Ok(Some(Author { accepts_all: self.yes, ..Author::new(drafter, repository)? }))
     }
 }
 
-impl Author<'_> {
+impl<'a> Author<'a> {
+    /// Fails if the agent cannot run.
+    pub fn new(drafter: Drafter<'a>, repository: &'a Repository) -> CliResultOf<Self> {
+        if let Some(problem) = ready::missing(drafter.settings, drafter.agent, None) {
+            return Err(problem.into());
+        }
+        interrupt::listen(false)?;
+        let scratch = ScratchDir::open(drafter.settings.scratch.as_deref())?;
+        watchdog::remove_afterwards(scratch.path());
+        let redactors = Redactors::new(drafter.settings);
+        Ok(Self { drafter, repository, scratch, redactors, accepts_all: false, spent: AttemptCost::default() })
+    }
+
     /// The accepted cases of a skill, or why there are none.
     pub fn cases(&mut self, found: &FoundSkill) -> CliResultOf<Result<Vec<DraftCase>, String>> {
+        let slug = &found.skill().slug;
+        let drafts = match self.asked(found, |drafter, found, env, folder| drafter.ask(found, env, folder))? {
+            Ok((drafts, _)) => drafts,
+            Err(why) => return Ok(Err(why)),
+        };
+        for why in &drafts.left_out {
+            writeln!(stderr(), "{slug}: left out {}", safe::line(why))?;
+        }
+        self.accepted(slug, drafts.cases).map(Ok)
+    }
+
+    /// What the agent answers about a skill with its author, or why that cannot be used.
+    pub fn asked<T>(
+        &mut self,
+        found: &FoundSkill,
+        ask: impl FnOnce(&Drafter<'_>, &FoundSkill, (&ScratchDir, &Redactors), &TrialFolder) -> Result<Drafts<T>, Trouble>,
+    ) -> CliResultOf<Result<(T, String), String>> {
         let slug = &found.skill().slug;
         if interrupt::raised() {
             return Ok(Err("interrupted".to_owned()));
@@ -96,24 +118,18 @@ impl Author<'_> {
         }
         self.announce(found)?;
         let folder = store::drafting_folder(&self.repository.root, slug)?;
-        let answer = self.drafter.ask(found, (&self.scratch, &self.redactors), &folder);
-        let Drafts { cases, spent, duration_ms } = match answer {
+        let drafts = match ask(&self.drafter, found, (&self.scratch, &self.redactors), &folder) {
             Ok(drafts) => drafts,
             Err(trouble) => return Ok(Err(trouble.to_string())),
         };
-        self.spent = self.spent.and(spent);
-        let time = clock(Duration::from_millis(duration_ms));
-        writeln!(stderr(), "{slug}: answered in {time}; {}, cost {}", tokens(&spent), cost(&spent))?;
-        let drafts = match cases {
-            Ok(drafts) => drafts,
-            Err(why) => {
-                return Ok(Err(format!("{}: {why}; see {}", self.drafter.agent.as_str(), folder.path().display())));
-            }
-        };
-        for why in &drafts.left_out {
-            writeln!(stderr(), "{slug}: left out {}", safe::line(why))?;
-        }
-        self.accepted(slug, drafts.cases).map(Ok)
+        self.spent = self.spent.and(drafts.spent);
+        let time = clock(Duration::from_millis(drafts.duration_ms));
+        writeln!(stderr(), "{slug}: answered in {time}; {}, cost {}", tokens(&drafts.spent), cost(&drafts.spent))?;
+        let agent = self.drafter.agent.as_str();
+        Ok(match drafts.usable {
+            Ok(usable) => Ok((usable, drafts.author)),
+            Err(why) => Err(format!("{agent}: {why}; see {}", folder.path().display())),
+        })
     }
 
     /// Says what is about to be asked, and what that costs.

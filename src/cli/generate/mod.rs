@@ -1,6 +1,6 @@
 //! `skill-evals generate`.
 
-mod author;
+pub mod author;
 
 use std::io::Write;
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::DraftCase;
 use crate::agent::trial_env::ScratchDir;
@@ -26,6 +27,8 @@ use crate::trial::spent::AttemptCost;
 
 const INSTRUCTIONS: &str = include_str!("drafted.md");
 const SCHEMA: &str = include_str!("drafted.schema.json");
+const PROPOSE: &str = include_str!("proposed.md");
+const PROPOSE_SCHEMA: &str = include_str!("proposed.schema.json");
 
 /// An agent that thinks first takes minutes for twenty prompts.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -40,6 +43,9 @@ const LONGEST_SKILL: usize = 20_000;
 const LONGEST_ANSWER: usize = 256 << 10;
 const MOST_CASES: usize = 60;
 const LONGEST_PROMPT: usize = 4_000;
+
+/// Maximum number of descriptions of an answer: each costs a comparison.
+const MOST_DESCRIPTIONS: usize = 3;
 
 /// About this many characters are a token.
 const TOKEN: usize = 4;
@@ -59,9 +65,11 @@ pub struct Drafter<'a> {
 
 /// What an agent answered, and what it took.
 #[derive(Debug)]
-pub struct Drafts {
-    /// The usable cases, or why the answer has none.
-    pub cases: Result<UsableDrafts, String>,
+pub struct Drafts<T> {
+    /// The usable part, or why the answer has none.
+    pub usable: Result<T, String>,
+    /// The agent, its version and model, and the day.
+    pub author: String,
     pub spent: AttemptCost,
     pub duration_ms: u64,
 }
@@ -97,9 +105,37 @@ impl Drafter<'_> {
     pub fn ask(
         &self,
         found: &FoundSkill,
+        env: (&ScratchDir, &Redactors),
+        folder: &TrialFolder,
+    ) -> Result<Drafts<UsableDrafts>, Trouble> {
+        self.answer(found, (&self.prompt(found), SCHEMA), env, folder, read)
+    }
+
+    /// Asks for other descriptions of a skill once. `training` are the prompts that the agent may see, each with whether the skill
+    /// should activate.
+    pub fn propose(
+        &self,
+        found: &FoundSkill,
+        training: &[(String, bool)],
+        env: (&ScratchDir, &Redactors),
+        folder: &TrialFolder,
+    ) -> Result<Drafts<Vec<String>>, Trouble> {
+        let mut prompt = self.with_data(PROPOSE, found);
+        for (text, should_trigger) in training {
+            let name = if *should_trigger { "must-trigger" } else { "must-not-trigger" };
+            add_data(&mut prompt, found, name, &cut::start(text, LONGEST_PROMPT));
+        }
+        self.answer(found, (&prompt, PROPOSE_SCHEMA), env, folder, |text, _| read_descriptions(text))
+    }
+
+    fn answer<T>(
+        &self,
+        found: &FoundSkill,
+        (prompt, schema): (&str, &str),
         (scratch, redactors): (&ScratchDir, &Redactors),
         folder: &TrialFolder,
-    ) -> Result<Drafts, Trouble> {
+        read: impl FnOnce(&str, &str) -> Result<T, String>,
+    ) -> Result<Drafts<T>, Trouble> {
         let skill = found.skill();
         let question = Question {
             purpose: "draft",
@@ -110,18 +146,18 @@ impl Drafter<'_> {
             timeout: TIMEOUT,
             about: ("draft", &skill.slug),
             origin: &SourceLocation::file(skill.folder.join(SKILL_FILE)),
-            prompt: &self.prompt(found),
-            schema: SCHEMA,
+            prompt,
+            schema,
         };
         let Answer { text, trouble, trace, duration_ms } = question.ask((scratch, redactors), folder, |_| Ok(()))?;
         let models: Vec<&str> = trace.model.iter().chain(&self.model).map(String::as_str).collect();
         let spent = AttemptCost::by(self.agent, &models, trace.usage.as_ref(), &self.settings.prices);
         let author = self.author(trace.agent_version.as_deref(), trace.model.as_deref());
-        let cases = match trouble {
+        let usable = match trouble {
             Some(trouble) => Err(trouble.to_string()),
             None => read(text.as_deref().unwrap_or_default(), &author).map_err(|why| format!("the answer {why}")),
         };
-        Ok(Drafts { cases, spent, duration_ms })
+        Ok(Drafts { usable, author, spent, duration_ms })
     }
 
     /// The agent, its version and model, and the day.
@@ -138,24 +174,29 @@ impl Drafter<'_> {
     }
 
     fn prompt(&self, found: &FoundSkill) -> String {
-        let skill = found.skill();
-        let text = String::from_utf8_lossy(&found.bytes);
-        // Nobody can close a mark that depends on all of the data.
-        let mark = digest(&found.bytes);
-        let mark = mark.get(..12).unwrap_or(&mark);
-        let mut prompt = INSTRUCTIONS.replace("$NAME", &format!("${}", skill.name));
-        let mut data = |name: &str, text: &str| {
-            let _ = write!(prompt, "\n<data-{mark} {name}>\n{}\n</data-{mark}>\n", text.trim());
-        };
-        data("skill", &cut::start(&text, LONGEST_SKILL));
-        for slug in lint::nearest_skills(self.catalog, &skill.slug, NEIGHBORS) {
+        self.with_data(&INSTRUCTIONS.replace("$NAME", &format!("${}", found.skill().name)), found)
+    }
+
+    /// Instructions, and under them the skill and its neighbors.
+    fn with_data(&self, instructions: &str, found: &FoundSkill) -> String {
+        let mut prompt = instructions.to_owned();
+        add_data(&mut prompt, found, "skill", &cut::start(&String::from_utf8_lossy(&found.bytes), LONGEST_SKILL));
+        for slug in lint::nearest_skills(self.catalog, &found.skill().slug, NEIGHBORS) {
             let Some(Skill { name, description, .. }) = self.catalog.skill(slug).map(FoundSkill::skill) else {
                 continue;
             };
-            data("neighbor", &format!("name: {name}\ndescription: {description}"));
+            add_data(&mut prompt, found, "neighbor", &format!("name: {name}\ndescription: {description}"));
         }
         prompt
     }
+}
+
+/// Adds data between marks that none of it can contain by chance.
+fn add_data(prompt: &mut String, found: &FoundSkill, name: &str, text: &str) {
+    let mark = digest(&found.bytes);
+    let mark = mark.get(..12).unwrap_or(&mark);
+    // Writing to a string cannot fail.
+    let _ = write!(prompt, "\n<data-{mark} {name}>\n{}\n</data-{mark}>\n", text.trim());
 }
 
 /// An answer as written.
@@ -163,6 +204,12 @@ impl Drafter<'_> {
 #[serde(deny_unknown_fields)]
 struct WrittenAnswer {
     cases: Vec<WrittenCase>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenDescriptions {
+    descriptions: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -193,13 +240,7 @@ impl DraftKind {
 
 /// Reads an answer, of which nothing is trusted. An error is the end of a sentence that starts with the answer.
 pub fn read(text: &str, author: &str) -> Result<UsableDrafts, String> {
-    if text.len() > LONGEST_ANSWER {
-        return Err(format!("is longer than {} KiB", LONGEST_ANSWER >> 10));
-    }
-    // Some models put words or a fence around it.
-    let object = text.find('{').and_then(|start| text.get(start..=text.rfind('}')?));
-    let Some(object) = object else { return Err("has no JSON object".to_owned()) };
-    let written: WrittenAnswer = serde_json::from_str(object).map_err(|error| format!("cannot be read: {error}"))?;
+    let written: WrittenAnswer = object(text)?;
     let mut usable = UsableDrafts::default();
     let (mut ids, mut prompts) = (BTreeSet::new(), BTreeSet::new());
     for (number, WrittenCase { kind, id, prompt }) in written.cases.into_iter().enumerate() {
@@ -230,6 +271,23 @@ pub fn read(text: &str, author: &str) -> Result<UsableDrafts, String> {
         usable.cases.push(DraftCase { id, should_trigger, prompt, author: Some(author.to_owned()) });
     }
     if usable.cases.is_empty() { Err("has no usable case".to_owned()) } else { Ok(usable) }
+}
+
+/// The JSON object of an answer. Some models put words or a fence around it.
+fn object<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    if text.len() > LONGEST_ANSWER {
+        return Err(format!("is longer than {} KiB", LONGEST_ANSWER >> 10));
+    }
+    let object = text.find('{').and_then(|start| text.get(start..=text.rfind('}')?));
+    let Some(object) = object else { return Err("has no JSON object".to_owned()) };
+    serde_json::from_str(object).map_err(|error| format!("cannot be read: {error}"))
+}
+
+/// The descriptions of an answer.
+fn read_descriptions(text: &str) -> Result<Vec<String>, String> {
+    let WrittenDescriptions { mut descriptions } = object(text)?;
+    descriptions.truncate(MOST_DESCRIPTIONS);
+    if descriptions.is_empty() { Err("has no description".to_owned()) } else { Ok(descriptions) }
 }
 
 /// An id that says of which kind the case is, and that no other case has.

@@ -1,0 +1,153 @@
+//! `skill-evals tune`: training cases choose a description, held-out cases decide, and nothing is written unasked.
+
+use std::fs;
+
+use crate::support::stub::{ACTIVATES, Stub};
+
+/// An agent that chooses by the description that it was given: of the prompts that end in a digit, it sees `tidy` in those
+/// below 3, with a better description below 9, with a worse one in none. A greedy description takes prompts of `other` too.
+fn repository() -> Stub {
+    let body = format!(
+        r#"{ACTIVATES}
+has() {{ grep -q "^description:.*$1" .agents/skills/tidy/SKILL.md; }}
+digit=${{prompt#"${{prompt%?}}"}}; below=3
+has better && below=9
+has worse && below=0
+printf '%s\n' '{{"type":"thread.started","thread_id":"1"}}' '{{"type":"turn.started"}}'
+case "$prompt" in
+  Other*) if has greedy; then activate tidy; else activate other; fi;;
+  Task*) [ "$digit" -lt $below ] && activate tidy;;
+esac"#
+    );
+    let stub = Stub::new(1, &body);
+    let mut tasks: Vec<String> = (0..30).map(|number| format!("c{number},true,Task {number}")).collect();
+    tasks.extend((0..6).map(|number| format!("n{number},false,Sing {number}")));
+    tasks.push("explicit,true,Use $tidy here.".to_owned());
+    let table = |rows: &[String]| format!("id,should_trigger,prompt\n{}\n", rows.join("\n"));
+    let write = |path: &str, text: &str| {
+        let path = stub.root().join(path);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    };
+    write("evals/skills/tidy/prompts.csv", &table(&tasks));
+    write("skills/tidy/SKILL.md", SKILL);
+    write("skills/tidy/scripts/run.sh", "echo\n");
+    write("skills/other/SKILL.md", "---\nname: other\ndescription: Does other things.\n---\n\nDo something else.\n");
+    let of_other: Vec<String> = (0..3).map(|number| format!("o{number},true,Other {number}")).collect();
+    write("evals/skills/other/prompts.csv", &table(&of_other));
+    write("better", "Tidies a directory; a better text.\n");
+    write("worse", "A worse text.\n");
+    write("greedy", "A better and greedy text.\n");
+    let git = std::process::Command::new("git").args(["init", "--quiet"]).current_dir(stub.root()).status();
+    assert!(git.expect("git starts").success());
+    stub
+}
+
+const SKILL: &str =
+    "---\nname: tidy\n# A comment.\ndescription: >-\n  Tidies\n  a directory.\nlicense: MIT\n---\n\nDo it.\n";
+
+fn skill(stub: &Stub) -> String {
+    fs::read_to_string(stub.root().join("skills/tidy/SKILL.md")).expect("the skill")
+}
+
+#[test]
+fn a_better_description_is_shown_with_its_length_and_written_only_if_asked() {
+    let stub = repository();
+    let ran = stub.run(&["tune", "tidy", "--candidate", "better"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    for said in [
+        "current: about 5 tokens in every session\nbetter: about 9 tokens, 4 more\n",
+        " and 3 cases of neighbors decide",
+        "held out, better: better: ",
+        "--apply writes it into skills/tidy/SKILL.md",
+    ] {
+        assert!(ran.stdout.contains(said), "{said}: {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains("training, "), "one candidate needs no choice: {}", ran.stdout);
+    assert!(!ran.stdout.contains("neighbor loses"), "{}", ran.stdout);
+    assert_eq!(skill(&stub), SKILL);
+    let applied = stub.run(&["tune", "tidy", "--candidate", "better", "--apply"]);
+    assert!(applied.code == 0 && applied.stdout.contains("wrote skills/tidy/SKILL.md"), "{}", applied.stdout);
+    let old = ">-\n  Tidies\n  a directory.\n";
+    assert_eq!(skill(&stub), SKILL.replace(old, "Tidies a directory; a better text.\n"));
+}
+
+#[test]
+fn of_several_candidates_the_training_cases_choose_one() {
+    let stub = repository();
+    let ran = stub.run(&["tune", "tidy", "--candidate", "worse", "--candidate", "better", "--max-trials", "300"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.contains("training, worse: ") && ran.stdout.contains("held out, better: better"),
+        "{}",
+        ran.stdout
+    );
+    // No held-out case was asked before the choice.
+    let starts = stub.starts();
+    let last = starts.iter().rposition(|prompt| prompt.starts_with("Task")).expect("a trial");
+    assert!(last > 0);
+    let of_training = |name: &str| blake3::hash(format!("tidy/{name}").as_bytes()).as_bytes()[0].is_multiple_of(2);
+    let first_other = starts.iter().position(|prompt| prompt.starts_with("Other")).expect("a neighbor's trial");
+    let choice = starts[..first_other].iter().filter_map(|prompt| prompt.strip_prefix("Task "));
+    assert!(choice.clone().count() > 10);
+    let outside: Vec<&str> = choice.filter(|number| !of_training(&format!("c{number}"))).collect();
+    assert!(outside.len() <= 4, "only those that started with the first neighbor: {outside:?}");
+}
+
+#[test]
+fn a_description_that_takes_from_a_neighbor_is_refused() {
+    let stub = repository();
+    let ran = stub.run(&["tune", "tidy", "--candidate", "greedy", "--apply"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("a neighbor loses by it: other/o"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("skills/tidy/SKILL.md stays as it is"), "{}", ran.stdout);
+    assert_eq!(skill(&stub), SKILL);
+}
+
+#[test]
+fn what_cannot_be_compared_is_told_before_a_trial() {
+    let stub = repository();
+    let long = "a".repeat(1_100);
+    for (name, text, why) in [
+        ("same", "Tidies a  directory.\n", "there is no candidate to compare"),
+        ("empty", " \n", "it is empty"),
+        ("long", long.as_str(), "it has 1100 characters; at most 1024"),
+    ] {
+        fs::write(stub.root().join(name), text).expect("a file");
+        let ran = stub.run(&["tune", "tidy", "--candidate", name]);
+        assert!(ran.code == 2 && ran.stderr.contains(why), "{name}: {}{}", ran.stdout, ran.stderr);
+    }
+    let few = stub.run(&["tune", "other", "--candidate", "better"]);
+    assert!(few.code == 2 && few.stderr.contains("write more that do not call the skill"), "{}", few.stderr);
+    let dry = stub.run(&["tune", "tidy", "--candidate", "better", "--dry-run"]);
+    assert!(dry.code == 0 && dry.stdout.contains("trials"), "{}{}", dry.stdout, dry.stderr);
+    assert!(stub.starts().is_empty());
+}
+
+#[test]
+fn an_agent_proposes_descriptions_and_sees_only_training_cases() {
+    let stub = repository();
+    let answer = r#"{"descriptions": ["One better text.", "One worse text."]}"#;
+    let event = format!(
+        r#"{{"type":"item.completed","item":{{"id":"0","type":"agent_message","text":{}}}}}"#,
+        serde_json::to_string(answer).expect("JSON")
+    );
+    fs::write(stub.root().join("answer"), event + "\n").expect("an answer");
+    let script = fs::read_to_string(stub.root().join("agent.sh")).expect("the agent");
+    let asked = r#"case "$prompt" in *"three other descriptions"*) echo "$prompt" > "$folder/asked"
+printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}'; cat "$folder/answer"
+printf '%s\n' '{"type":"turn.completed","usage":{"input_tokens":100,"output_tokens":50}}'; exit 0;; esac
+"#;
+    let (start, rest) = script.split_once("for prompt; do :; done\n").expect("the start");
+    fs::write(stub.root().join("agent.sh"), format!("{start}for prompt; do :; done\n{asked}{rest}"))
+        .expect("the agent");
+    let ran = stub.run(&["tune", "tidy", "--agent", "codex"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains(", number 1: about 4 tokens, 1 fewer\n"), "{}", ran.stdout);
+    let asked = fs::read_to_string(stub.root().join("asked")).expect("what it was asked");
+    for number in 0..30 {
+        let name = format!("tidy/c{number}");
+        let is_training = blake3::hash(name.as_bytes()).as_bytes()[0].is_multiple_of(2);
+        assert_eq!(asked.contains(&format!("\nTask {number}\n")), is_training, "{name}");
+    }
+}
