@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 fn everything(catalog: &Catalog) -> Vec<Vec<String>> {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let mut tasks = words("--mode mcp --mode native --mode mcp+native");
-    for found in catalog.cases.iter().filter(|found| found.format().is_task) {
+    for found in catalog.cases.iter().filter(|found| found.format().is_task()) {
         tasks.extend(["--task".to_owned(), found.id.clone()]);
     }
     vec![words("--mode codex --mode cli-native"), tasks]

@@ -103,6 +103,11 @@ fn work(id: &str) -> impl Iterator<Item = &'static str> {
             "printf 'from openpyxl import Workbook\\n\\nworkbook = Workbook()\\n' > model.py",
             "echo 'Inputs are blue.' > README.md",
         ],
+        "write-cases" => &[
+            "cat skill/SKILL.md",
+            "printf 'id,should_trigger,prompt\nimplicit,true,Bring the pictures of my phone into an order.\nnot-editing,false,Make \
+             this picture brighter.\n' > prompts.csv",
+        ],
         "script-from-csv" => &["cat sales.csv", "printf 'import csv\\nimport openpyxl\\n' > build_report.py"],
         _ => &[],
     };
@@ -177,6 +182,27 @@ fn answer(skill: &str, id: &str) -> &'static str {
         ("xlsx", "xlsx-formulas") => "`sheet[\"B6\"] = \"=SUM(B2:B5)\"`",
         ("xlsx", "xlsx-verify") => "Run `recalc.py` on it: it recalculates and lists every formula error.",
         ("xlsx", _) => "Use openpyxl: write the rows, then `=SUM(B2:B13)` into the total row.",
+        ("writing-skill-evals", "explicit") => "Who are its users, and what did they last ask for?",
+        ("writing-skill-evals", "implicit-does-it-trigger") => {
+            "Write rows with should_trigger true and false to prompts.csv, and run each five times. First: \"What did we decide?\""
+        }
+        ("writing-skill-evals", "implicit-german") => {
+            "id,should_trigger,prompt\nexplicit,true,Nutze $rechnung-pruefen\nkurz,true,Fehlt hier etwas?\nmahnung,false,Schreib eine \
+             Mahnung"
+        }
+        ("writing-skill-evals", "implicit-flaky-cases") => "The prompt says it already: repeating the prompt passes.",
+        ("writing-skill-evals", "write-cases") => {
+            "Wrote two cases to prompts.csv, one of them a near miss, and started no agent."
+        }
+        ("writing-skill-evals", "not-unit-tests") => {
+            "def test_default():\n    assert vat(100) == 119\n\ndef test_rate():\n    assert vat(100, 0.07) == 107"
+        }
+        ("writing-skill-evals", "not-code-style") => {
+            "def make_case(name, prompt=\"\"): return {\"name\": name, \"prompt\": prompt}"
+        }
+        ("writing-skill-evals", "not-writing-the-skill") => {
+            "name: branch-names\ndescription: Names branches by their purpose."
+        }
         _ => "Done.",
     }
 }

@@ -158,6 +158,44 @@ mod template_generator {
 }
 
 #[allow(non_snake_case, clippy::module_inception, reason = "the names are the trials'")]
+mod writing_skill_evals {
+    #[test]
+    fn lint() {}
+    mod explicit {
+        #[test]
+        fn codex() {}
+    }
+    mod implicit_does_it_trigger {
+        #[test]
+        fn codex() {}
+    }
+    mod implicit_flaky_cases {
+        #[test]
+        fn codex() {}
+    }
+    mod implicit_german {
+        #[test]
+        fn codex() {}
+    }
+    mod not_code_style {
+        #[test]
+        fn codex() {}
+    }
+    mod not_unit_tests {
+        #[test]
+        fn codex() {}
+    }
+    mod not_writing_the_skill {
+        #[test]
+        fn codex() {}
+    }
+    mod write_cases {
+        #[test]
+        fn codex() {}
+    }
+}
+
+#[allow(non_snake_case, clippy::module_inception, reason = "the names are the trials'")]
 mod xlsx {
     #[test]
     fn lint() {}
