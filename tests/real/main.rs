@@ -11,6 +11,7 @@ mod exports;
 mod fault_matrix;
 mod follow_ups;
 mod gate_agents;
+mod generate;
 mod ide;
 mod isolation;
 mod judge_claude;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         fault_matrix::trials,
         follow_ups::trials,
         gate_agents::trials,
+        generate::trials,
         isolation::trials,
         judge_claude::trials,
         judge_codex::trials,
