@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 
 use super::compare::{self, LiveComparison, LiveOutcome, LiveRequest};
-use super::export::IN_PLACE;
+use super::export_args::IN_PLACE;
 use super::generate::author::{Author, agent};
 use super::start::StartArgs;
 use super::{CliResult, CliResultOf};
@@ -118,6 +118,7 @@ pub fn tune(args: &TuneArgs) -> CliResult {
     let trials = if candidates.len() > 1 { most / 2 } else { most };
     match tuning.compare(best, deciding, trials, &mut left)? {
         LiveOutcome::Exit(exit) => Ok(exit),
+        LiveOutcome::NoShard => Ok(Exit::Infrastructure),
         LiveOutcome::Compared(live) => tuning.decide(best, &live),
     }
 }
@@ -197,6 +198,7 @@ impl Tuning<'_> {
         for candidate in candidates {
             match self.compare(candidate, training.to_vec(), most / candidates.len() as u64, left)? {
                 LiveOutcome::Exit(dry) => exit = dry,
+                LiveOutcome::NoShard => exit = Exit::Infrastructure,
                 LiveOutcome::Compared(live) => {
                     let comparison = &live.compared.comparison;
                     let sentence = report::sentence(&live.compared, paint(&io::stdout()));

@@ -181,6 +181,7 @@ impl ReadSession {
             refused_before: RefusedAttempts::default(),
             ending: Ending::default(),
             inputs: Inputs::default(),
+            setup: Vec::new(),
             // A session shows what editing tools wrote, not what was there at its end.
             files: Vec::new(),
             files_truncated: true,

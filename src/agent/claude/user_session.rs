@@ -109,7 +109,10 @@ fn events(session: &[Value], version: Option<&str>, model: Option<&str>) -> Vec<
         }
         events.push(line.clone());
         // Notes of claude end no turn.
-        if line["type"] == "assistant" || prompt(line).is_some() || line["message"]["content"][0]["type"] == "tool_result" {
+        if line["type"] == "assistant"
+            || prompt(line).is_some()
+            || line["message"]["content"][0]["type"] == "tool_result"
+        {
             last = line;
         }
     }

@@ -58,7 +58,7 @@ fn value(form: FieldForm) -> Value {
         FieldForm::Paths { base } => {
             one_or_list(json!({ "description": format!("a path under {base}"), "type": "string", "minLength": 1 }))
         }
-        FieldForm::Patterns | FieldForm::Tags => one_or_list(text()),
+        FieldForm::Patterns | FieldForm::Tags | FieldForm::Messages | FieldForm::Commands => one_or_list(text()),
         FieldForm::Files => one_or_list(json!({ "oneOf": [text(), input_file()] })),
         FieldForm::Trials => {
             json!({ "description": TRIALS, "oneOf": [{ "type": "integer", "minimum": 1 }, { "type": "string", "pattern": "^until decided" }] })
