@@ -204,7 +204,7 @@ impl Tuning<'_> {
                     let sentence = report::sentence(&live.compared, paint(&io::stdout()));
                     writeln!(text_stdout(), "training, {}: {sentence}", safe::line(&candidate.label))?;
                     if live.ended_early.is_some() {
-                        self.tell_early(&live)?;
+                        tell_early(&live)?;
                         return Ok(Err(Exit::Infrastructure.of_live(true)));
                     }
                     let share = |side: Option<f64>| side.unwrap_or_default();
@@ -257,11 +257,6 @@ impl Tuning<'_> {
         Ok(outcome)
     }
 
-    fn tell_early(&self, live: &LiveComparison) -> io::Result<()> {
-        let why = live.ended_early.as_deref().map(|why| why.split("; to resume").next().unwrap_or(why));
-        writeln!(text_stdout(), "{}", safe::line(why.unwrap_or_default()))
-    }
-
     /// Says what the held-out cases decide, and applies it if that is wanted.
     fn decide(&self, best: &Candidate, live: &LiveComparison) -> CliResult {
         let mut out = text_stdout();
@@ -273,7 +268,7 @@ impl Tuning<'_> {
             writeln!(out, "a neighbor loses by it: {} ({how})", safe::line(&case.case))?;
         }
         if live.ended_early.is_some() {
-            self.tell_early(live)?;
+            tell_early(live)?;
         }
         let has = |results: &[CompareResult]| comparison.results.iter().any(|result| results.contains(result));
         let exit = if has(&[CompareResult::NothingMeasured]) {
@@ -302,4 +297,9 @@ impl Tuning<'_> {
         }
         Ok(exit.of_live(live.ended_early.is_some()))
     }
+}
+
+fn tell_early(live: &LiveComparison) -> io::Result<()> {
+    let why = live.ended_early.as_deref().map(|why| why.split("; to resume").next().unwrap_or(why));
+    writeln!(text_stdout(), "{}", safe::line(why.unwrap_or_default()))
 }

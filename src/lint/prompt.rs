@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::cases::case::{Case, FoundCase};
-use crate::cases::catalog::Catalog;
+use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repo_files::RepoFiles;
 use crate::lint::is_curated;
 use crate::lint::similar::{content_words, function_words};
@@ -66,7 +66,7 @@ pub struct SkillWords {
 impl SkillWords {
     pub fn of(catalog: &Catalog) -> Self {
         let mut all = Self { skills: Vec::new(), function_words: BTreeSet::new() };
-        for skill in catalog.skills.iter().map(|found| found.skill()) {
+        for skill in catalog.skills.iter().map(FoundSkill::skill) {
             let text = format!("{} {}", skill.name, skill.description);
             all.function_words.extend(function_words(&text));
             all.skills.push((skill.slug.clone(), content_words(&text)));

@@ -222,12 +222,8 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
     stub.settings("threshold = 0.5");
     let cases = stub.root().join("evals/skills/tidy/prompts.csv");
     fs::write(&cases, rows).expect("cases");
-    let listed = held.expect("list", &["list", "--json"], &stub.run(&["list", "--json"]));
-    assert_eq!(listed["cases"].as_array().map(Vec::len), Some(4));
+    lists(&mut held, &stub);
     tasks_follow_the_schema_of_their_fields(&mut held);
-    let args = ["list", "--coverage", "--json"];
-    let covered = held.expect("coverage", &args, &stub.run(&args));
-    assert_eq!(covered["files"][0]["run"], json!({ "must-include": 4, "not-triggered": 3, "triggered": 1 }));
     held.all(
         |args| stub.run(args),
         [
@@ -278,6 +274,14 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
     gates(&mut held);
     traces(&mut held);
     assert_all_held(&held, &stub);
+}
+
+fn lists(held: &mut Held, stub: &Stub) {
+    let listed = held.expect("list", &["list", "--json"], &stub.run(&["list", "--json"]));
+    assert_eq!(listed["cases"].as_array().map(Vec::len), Some(4));
+    let args = ["list", "--coverage", "--json"];
+    let covered = held.expect("coverage", &args, &stub.run(&args));
+    assert_eq!(covered["files"][0]["run"], json!({ "must-include": 4, "not-triggered": 3, "triggered": 1 }));
 }
 
 fn assert_all_held(held: &Held, stub: &Stub) {

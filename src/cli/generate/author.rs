@@ -65,7 +65,7 @@ impl AuthorArgs {
         catalog: &'a Catalog,
     ) -> CliResultOf<Option<Author<'a>>> {
         let Some(agent) = self.agent else { return Ok(None) };
-        if !self.yes && !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        if !self.yes && (!io::stdin().is_terminal() || !io::stdout().is_terminal()) {
             return Err(
                 "each case is shown on a terminal, and this is none: add --yes to accept those that lint accepts"
                     .into(),
@@ -92,7 +92,7 @@ impl<'a> Author<'a> {
     /// The accepted cases of a skill, or why there are none.
     pub fn cases(&mut self, found: &FoundSkill) -> CliResultOf<Result<Vec<DraftCase>, String>> {
         let slug = &found.skill().slug;
-        let drafts = match self.asked(found, |drafter, found, env, folder| drafter.ask(found, env, folder))? {
+        let drafts = match self.asked(found, Drafter::ask)? {
             Ok((drafts, _)) => drafts,
             Err(why) => return Ok(Err(why)),
         };
