@@ -33,7 +33,7 @@ pub(super) struct Greeting {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Question {
+pub(super) struct CheckQuestion {
     pub folder: PathBuf,
 }
 
@@ -86,7 +86,7 @@ impl CheckProgram {
     pub fn ask(&self, folder: &Path) -> Result<Vec<CheckResult>, String> {
         let failed = |error: &dyn Display| format!("the harness {}: {error}", self.start.path.display());
         let folder = std::path::absolute(folder).map_err(|error| failed(&error))?;
-        let question = serde_json::to_string(&Question { folder }).map_err(|error| failed(&error))?;
+        let question = serde_json::to_string(&CheckQuestion { folder }).map_err(|error| failed(&error))?;
         let mut slot = self.service.lock().unwrap_or_else(PoisonError::into_inner);
         let mut service = match slot.take() {
             Some(service) => service,

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::agent;
 use crate::process::{brief, service};
-use crate::run::check_program::{CheckProgram, Greeting, ProgramAnswer, Question, VARIABLE};
+use crate::run::check_program::{CheckProgram, CheckQuestion, Greeting, ProgramAnswer, VARIABLE};
 use crate::run::own_check::OwnChecks;
 use crate::run::skill_texts::TextReader;
 use crate::store;
@@ -68,7 +68,7 @@ pub fn serve(checks: &OwnChecks, root: PathBuf) -> io::Result<()> {
         let line = line?;
         let results = serde_json::from_str(&line)
             .map_err(|error| format!("{line:?} is not a question: {error}"))
-            .and_then(|Question { folder }| results(checks, &folder));
+            .and_then(|CheckQuestion { folder }| results(checks, &folder));
         write_line(&mut out, &results.map_or_else(ProgramAnswer::Error, ProgramAnswer::Checks))?;
     }
     Ok(())

@@ -11,6 +11,7 @@ use crate::files::material::Material;
 use crate::lint::{self, LONGEST_DESCRIPTION, calls_skill};
 use crate::process::git;
 use crate::settings::FILE;
+use crate::settings::mode::AgentKind;
 use crate::skill::{SKILL_FILE, SkillFile};
 use crate::text::diagnostic::Diagnostic;
 
@@ -50,8 +51,9 @@ pub fn split(catalog: &Catalog, found: &FoundSkill) -> Result<SplitCases, String
     if held_out == 0 || training == 0 {
         return Err(format!(
             "`{}` has {training} positive cases to choose a description by and {held_out} to decide by, and needs one of each: \
-             write more that do not call the skill, or have some drafted: skill-evals generate --agent codex",
-            skill.slug
+             write more that do not call the skill, or have some drafted: skill-evals generate --agent {}",
+            skill.slug,
+            AgentKind::default().as_str()
         ));
     }
     for slug in lint::nearest_skills(catalog, &skill.slug, NEIGHBORS) {

@@ -92,7 +92,9 @@ impl<'a> Author<'a> {
     /// The accepted cases of a skill, or why there are none.
     pub fn cases(&mut self, found: &FoundSkill) -> CliResultOf<Result<Vec<DraftCase>, String>> {
         let slug = &found.skill().slug;
-        let drafts = match self.asked(found, Drafter::ask)? {
+        #[expect(clippy::redundant_closure_for_method_calls, reason = "the path of the method has another lifetime")]
+        let asked = self.asked(found, |drafter, found, env, folder| drafter.ask(found, env, folder))?;
+        let drafts = match asked {
             Ok((drafts, _)) => drafts,
             Err(why) => return Ok(Err(why)),
         };

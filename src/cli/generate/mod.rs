@@ -13,6 +13,7 @@ use crate::cli::output::text_stdout;
 use skill_evals::cases::case::FoundCase;
 use skill_evals::cases::catalog::{FoundSkill, PROMPTS};
 use skill_evals::cases::repo_files::{FileKind, RepoFiles};
+use skill_evals::settings::mode::AgentKind;
 use skill_evals::setup::generate;
 use skill_evals::skill::slug;
 use skill_evals::store;
@@ -83,7 +84,11 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
         }
     }
     if let Some(slug) = wrote.filter(|_| author.is_none()) {
-        let draft = format!("skill-evals generate --agent codex --overwrite --skill {}", safe::word(slug));
+        let draft = format!(
+            "skill-evals generate --agent {} --overwrite --skill {}",
+            AgentKind::default().as_str(),
+            safe::word(slug)
+        );
         next(&format!("add tasks as your users write them, without the skill's name, or have some drafted: {draft}"));
     }
     let has_problems = catalog.cases.iter().any(|case| !case.source.file_problems().is_empty());

@@ -1,0 +1,203 @@
+use super::*;
+
+const RULE: Rule = Rule { alpha: 0.05, level: 0.95, margin: Some(0.1) };
+
+fn names(count: usize) -> Vec<String> {
+    (0..count).map(|case| format!("case-{case}")).collect()
+}
+
+fn test(cases: usize, plan: ComparePlan) -> SequentialTest {
+    SequentialTest::new(names(cases), RULE, plan, 500, 1)
+}
+
+fn feed(state: &mut SequentialTest, case: usize, baseline: bool, candidate: bool, times: usize) {
+    for _ in 0..times {
+        state.feed(Pair { case, baseline: Some(baseline), candidate: Some(candidate) }).expect("a case");
+    }
+}
+
+/// Runs pairs of cases with these rates on both sides until the plan is done.
+fn run(rates: &[(f64, f64)], plan: ComparePlan) -> SequentialTest {
+    let mut state = test(rates.len(), plan);
+    let mut world = fastrand::Rng::with_seed(1001);
+    while !state.is_decided() && state.pairs().len() < 500 {
+        let case = state.next_case(&[]).expect("cases");
+        let (a, b) = rates[case];
+        feed(&mut state, case, world.f64() < a, world.f64() < b, 1);
+    }
+    state
+}
+
+#[test]
+fn the_case_that_broke_is_named_and_tried_most() {
+    let mut rates = vec![(1.0, 1.0); 20];
+    rates[7] = (1.0, 0.1);
+    let state = run(&rates, ComparePlan::Standard);
+    let found = state.comparison();
+    assert_eq!((found.results, found.broken), (vec![CompareResult::Broke], vec!["case-7".to_owned()]));
+    assert!(found.unequal_trials && found.cases.len() == 20);
+    let most = found.cases.iter().max_by_key(|case| case.baseline.rate.trials).expect("cases");
+    assert_eq!(most.case, "case-7");
+}
+
+/// Runs the cases with these rates in shards, each until its plan is done with its share of alpha.
+fn run_shards(shards: &[&[(f64, f64)]], plan: ComparePlan, seed: u64) -> SequentialTest {
+    let mut world = fastrand::Rng::with_seed(seed);
+    let mut runs = Vec::new();
+    for (number, rates) in shards.iter().enumerate() {
+        let cases = (0..rates.len()).map(|case| format!("{number}-{case}")).collect();
+        let rule = Rule { alpha: RULE.alpha / crate::stats::special::len(shards.len()), ..RULE };
+        let mut state = SequentialTest::new(cases, rule, plan, 60, seed);
+        while !state.is_done() {
+            let case = state.next_case(&[]).expect("cases");
+            let (a, b) = rates[case];
+            feed(&mut state, case, world.f64() < a, world.f64() < b, 1);
+        }
+        runs.push(state);
+    }
+    SequentialTest::of_shards(&runs, RULE, plan)
+}
+
+#[test]
+fn shards_that_stop_by_themselves_together_seldom_show_what_is_not_there() {
+    let same: [&[(f64, f64)]; 3] = [&[(0.5, 0.5); 4], &[(0.8, 0.8)], &[(0.9, 0.9); 3]];
+    // One case breaks, and the others rise by as much.
+    let even: [&[(f64, f64)]; 2] = [&[(0.9, 0.0), (0.6, 0.9), (0.6, 0.9)], &[(0.6, 0.9)]];
+    for plan in ComparePlan::ALL {
+        let count = |shards: &[&[(f64, f64)]], result| {
+            let runs = (0..200).map(|seed| run_shards(shards, plan, seed));
+            runs.filter(|run| run.results().contains(&result)).count()
+        };
+        for result in [CompareResult::Broke, CompareResult::Worse, CompareResult::Better] {
+            // 5 % of 200, and three standard errors.
+            let wrong = count(&same, result);
+            assert!(wrong <= 19, "{plan:?} {result:?}: {wrong}");
+        }
+        let worse = count(&even, CompareResult::Worse);
+        assert!(worse <= 19, "{plan:?} worse: {worse}");
+        assert!(count(&even, CompareResult::Broke) > 180, "{plan:?}");
+    }
+}
+
+#[test]
+fn what_one_shard_shows_all_together_show_whatever_the_others_won() {
+    let broken: [&[(f64, f64)]; 3] = [&[(1.0, 0.0)], &[(0.0, 1.0); 6], &[(0.5, 0.8); 4]];
+    for seed in 0..50 {
+        let run = run_shards(&broken, ComparePlan::Quick, seed);
+        assert!(run.results().contains(&CompareResult::Broke), "{seed}");
+        assert_eq!(run.comparison().broken[0], "0-0");
+    }
+}
+
+#[test]
+fn good_news_ends_a_comparison_too() {
+    assert_eq!(run(&[(1.0, 1.0); 5], ComparePlan::Standard).results(), [CompareResult::NoWorse]);
+    assert_eq!(run(&[(0.2, 0.9); 5], ComparePlan::Standard).results(), [CompareResult::Better]);
+}
+
+#[test]
+fn feeding_the_same_pairs_again_resumes_where_it_was() {
+    let done = run(&[(0.9, 0.6); 4], ComparePlan::UntilDecided);
+    let mut again = test(4, ComparePlan::UntilDecided);
+    for pair in done.pairs() {
+        assert_eq!(again.next_case(&[]), Some(pair.case));
+        again.feed(*pair).expect("a case");
+    }
+    assert_eq!(again.comparison(), done.comparison());
+}
+
+#[test]
+fn one_case_that_broke_says_nothing_about_the_mean() {
+    let mut state = test(3, ComparePlan::UntilDecided);
+    feed(&mut state, 0, true, false, 20);
+    feed(&mut state, 1, false, true, 1);
+    feed(&mut state, 2, false, true, 1);
+    assert_eq!(state.results(), [CompareResult::Broke]);
+    // Only the mean is open, so the cases with the fewest pairs are next.
+    assert!(!state.is_decided());
+    assert_eq!((state.next_case(&[]), state.next_case(&[1])), (Some(1), Some(2)));
+    for case in [1, 2] {
+        feed(&mut state, case, false, true, 20);
+    }
+    assert_eq!(state.results(), [CompareResult::Broke, CompareResult::NoWorse]);
+}
+
+#[test]
+fn the_quick_plan_retries_what_failed_and_nothing_else() {
+    let mut state = test(4, ComparePlan::Quick);
+    assert_eq!(state.next_case(&[0, 1, 2, 3]), None, "their pairs are running");
+    for case in 0..4 {
+        assert_eq!(state.next_case(&[]), Some(case));
+        feed(&mut state, case, case != 2, case == 0, 1);
+    }
+    // Cases 1 and 3 failed on the candidate's side only, case 2 on both.
+    assert_eq!(state.next_case(&[1, 2]), Some(3));
+    feed(&mut state, 2, false, false, 1);
+    feed(&mut state, 1, true, true, 1);
+    assert_eq!((state.next_case(&[]), state.is_decided()), (Some(3), false));
+    feed(&mut state, 3, true, true, 1);
+    assert!(state.is_decided() && state.next_case(&[]).is_none());
+    assert_eq!(state.results(), [CompareResult::NoHarmSeen]);
+    // One pass after two failures is too few.
+    let mut state = test(1, ComparePlan::Quick);
+    for (passed, next) in [(false, Some(0)), (false, Some(0)), (true, Some(0)), (true, None)] {
+        feed(&mut state, 0, true, passed, 1);
+        assert_eq!((state.next_case(&[]), state.is_decided()), (next, next.is_none()));
+    }
+    let found = run(&[(1.0, 1.0), (1.0, 0.0), (1.0, 1.0)], ComparePlan::Quick);
+    assert_eq!((found.results(), found.pairs().len()), (vec![CompareResult::Broke], 8));
+}
+
+#[test]
+fn no_harm_is_seen_only_once_the_plan_is_done() {
+    for (plan, expected) in
+        [(ComparePlan::Standard, CompareResult::NoHarmSeen), (ComparePlan::UntilDecided, CompareResult::Undecided)]
+    {
+        let mut state = SequentialTest::new(names(2), RULE, plan, 9, 1);
+        feed(&mut state, 0, true, true, 8);
+        assert_eq!(state.results(), [CompareResult::Undecided]);
+        feed(&mut state, 1, true, true, 1);
+        assert_eq!(state.results(), [expected]);
+    }
+    let mut state = SequentialTest::new(names(2), RULE, ComparePlan::Standard, 4, 1);
+    feed(&mut state, 0, true, true, 4);
+    assert_eq!(state.results(), [CompareResult::Undecided], "a case was never tried");
+}
+
+#[test]
+fn pairs_that_were_not_measured_are_counted_separately_and_keep_no_case_busy() {
+    let mut state = test(2, ComparePlan::Standard);
+    assert_eq!(state.results(), [CompareResult::NothingMeasured]);
+    for _ in 0..10 {
+        let case = state.next_case(&[]).expect("cases");
+        let candidate = (case == 1).then_some(true);
+        state.feed(Pair { case, baseline: Some(true), candidate }).expect("a case");
+    }
+    let found = state.comparison();
+    assert_eq!((found.baseline.not_measured, found.only_baseline.len(), found.cases.len()), (0, 0, 1));
+    assert!(found.candidate.not_measured > 0 && found.baseline.rate.trials > 1, "{found:?}");
+}
+
+#[test]
+fn a_case_that_is_never_measured_prevents_no_result() {
+    for (plan, expected) in
+        [(ComparePlan::Standard, CompareResult::NoWorse), (ComparePlan::Quick, CompareResult::NoHarmSeen)]
+    {
+        let mut state = test(3, plan);
+        while !state.is_decided() && state.pairs().len() < 400 {
+            let case = state.next_case(&[]).expect("cases");
+            let pair = Pair { case, baseline: Some(true), candidate: (case != 1).then_some(true) };
+            state.feed(pair).expect("a case");
+        }
+        assert_eq!(state.results(), [expected]);
+    }
+}
+
+#[test]
+fn pairs_in_flight_go_to_different_cases_and_unknown_ones_are_refused() {
+    let mut state = test(3, ComparePlan::Standard);
+    assert_eq!((state.next_case(&[0]), state.next_case(&[0, 1])), (Some(1), Some(2)));
+    let wrong = state.feed(Pair { case: 3, baseline: None, candidate: None }).expect_err("no such case");
+    assert_eq!(wrong.to_string(), "a pair is of case number 3, and only 3 cases are compared");
+    assert_eq!(test(0, ComparePlan::Standard).next_case(&[]), None);
+}
