@@ -14,6 +14,7 @@ pub mod prompts_csv;
 pub mod smoke;
 pub mod task_json;
 pub mod task_schema;
+pub mod vally;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,8 +32,8 @@ pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFil
 pub use found::{CaseSource, FoundCase, ReadCase};
 
 /// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
-pub static FORMATS: [&CaseFormat; 4] =
-    [&prompts_csv::FORMAT, &task_json::FORMAT, &evals_json::FORMAT, &evals_json::TRIGGERS];
+pub static FORMATS: [&CaseFormat; 5] =
+    [&prompts_csv::FORMAT, &task_json::FORMAT, &evals_json::FORMAT, &evals_json::TRIGGERS, &vally::FORMAT];
 
 /// The formats of other programs with the files of each.
 pub fn foreign_formats() -> impl Iterator<Item = (&'static CaseFormat, &'static ForeignFiles)> {

@@ -1,0 +1,88 @@
+//! What the workspace holds at the start, and the commands that prepare it.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::{Document, is_spec, texts, unknown_keys, unsupported};
+use crate::cases::case::document::Node;
+use crate::cases::case::{Case, ForeignFile};
+use crate::cases::repo_files::FileKind;
+use crate::text::diagnostic::{Code, shorten};
+use crate::text::relative_path::RelativePath;
+use crate::trial::input_file::{InputContent, InputFile};
+
+/// The key of the environment, of a file or of a stimulus.
+pub(super) const KEY: &str = "environment";
+
+/// Adds what the environment in `object` asks for.
+pub(super) fn read(document: &mut Document<'_>, file: &ForeignFile<'_>, object: &Node, case: &mut Case) {
+    let Some(node) = object.get(KEY) else { return };
+    if let Some(name) = node.text() {
+        let what = format!("the environment `{}` of another file", shorten(name));
+        case.unsupported.push(unsupported(document, what, node));
+        return;
+    }
+    let Some(environment) = document.map(object, KEY) else { return };
+    let unknown = unknown_keys(document, environment, &["files", "commands", "skills"]);
+    case.unsupported.extend(unknown);
+    if let Some(skills) = environment.get("skills") {
+        case.unsupported.push(unsupported(document, "that only some skills are offered", skills));
+    }
+    for written in document.list(environment, "files").unwrap_or_default() {
+        add_files(document, file, written, case);
+    }
+    case.setup.extend(texts(document, environment, "commands"));
+}
+
+fn add_files(document: &mut Document<'_>, file: &ForeignFile<'_>, written: &Node, case: &mut Case) {
+    if !written.is_map() {
+        return document.wrong_type("an element of `files`", "an object with `src` and `dest`", written);
+    }
+    let unknown = unknown_keys(document, written, &["src", "dest"]);
+    case.unsupported.extend(unknown);
+    let Some(src) = document.required_text(written, "src") else { return };
+    let dest = document.text(written, "dest").unwrap_or(src);
+    let problems = document.problems.len();
+    let folder = file.path.parent().unwrap_or(Path::new(""));
+    let from = within(&folder.join(src));
+    let to = within(Path::new(dest));
+    for (path, text) in [(&from, src), (&to, dest)] {
+        if path.is_none() {
+            let message = format!("`{}` is absolute, or leaves its directory", shorten(text));
+            document.problem(Code::BadPath, written.range.clone(), message);
+        }
+    }
+    let (Some(from), Some(to), true) = (from, to, problems == document.problems.len()) else { return };
+    // The directory of the spec holds the spec, which says what is expected.
+    let is_parts = folder.starts_with(&from) || to.as_os_str().is_empty() && file.tree.kind(&from) == FileKind::Folder;
+    let files: Vec<(PathBuf, PathBuf)> = if is_parts {
+        let names = file.tree.names(&from).unwrap_or_default();
+        let files = names.into_iter().map(|name| (from.join(&name), to.join(&name)));
+        files.filter(|(from, _)| !is_spec(from) && !folder.starts_with(from)).collect()
+    } else {
+        vec![(from, to)]
+    };
+    for (from, to) in files {
+        let path = |path: &Path| RelativePath::parse(&path.to_string_lossy());
+        match (path(&from), path(&to)) {
+            (Ok(source), Ok(path)) => case.files.push(InputFile { path, content: InputContent::Source(source) }),
+            (Err(why), _) | (_, Err(why)) => {
+                let message = format!("`{}` {why}", shorten(src));
+                document.problem(Code::BadPath, written.range.clone(), message);
+            }
+        }
+    }
+}
+
+/// The path without `.` and `..`, if it stays inside.
+fn within(path: &Path) -> Option<PathBuf> {
+    let mut inside = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => inside.push(name),
+            Component::CurDir => {}
+            Component::ParentDir if inside.pop() => {}
+            _ => return None,
+        }
+    }
+    Some(inside)
+}

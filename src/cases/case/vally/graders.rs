@@ -1,0 +1,244 @@
+//! Graders of a stimulus as checks and assertions.
+
+use super::{Document, number, texts, tools, unknown_keys, unsupported};
+use crate::cases::case::document::{Node, NodeValue};
+use crate::cases::case::{Assertion, Case};
+use crate::checks::pattern::{Pattern, Style};
+use crate::checks::text_test::{TextTest, TextWant};
+use crate::checks::{self, Check, FileWant, InvalidCheck, Origin, TextPlace};
+use crate::skill::slug;
+use crate::text::diagnostic::{Code, nearest};
+
+/// The key of the list.
+const KEY: &str = "graders";
+
+/// The graders that are read. `-not-` in the name is the same as `negate: true`.
+const KNOWN: [&str; 18] = [
+    "output-contains",
+    "output-not-contains",
+    "output-matches",
+    "output-not-matches",
+    "transcript-contains",
+    "transcript-matches",
+    "file-exists",
+    "file-not-exists",
+    "file-contains",
+    "file-not-contains",
+    "file-matches",
+    "file-not-matches",
+    "skill-invocation",
+    "tool-calls",
+    "shell-command-invoked",
+    "run-command",
+    "completed",
+    "exit-success",
+];
+
+/// The grader that asks a judge.
+const PROMPT: &str = "prompt";
+
+/// A grader while it is read.
+struct Grader<'n> {
+    node: &'n Node,
+    /// Its options; the grader itself if it has none.
+    config: &'n Node,
+    kind: &'n str,
+}
+
+/// The skills that graders of a stimulus require.
+pub(super) fn required_skills(stimulus: &Node) -> Vec<String> {
+    let graders = stimulus.get(KEY).and_then(Node::elements).unwrap_or_default();
+    let required = graders.iter().filter_map(|grader| grader.get("config")?.get("required")?.elements());
+    required.flatten().filter_map(Node::text).map(str::to_owned).collect()
+}
+
+/// Adds the checks. Returns whether the skill under test should trigger: what is `expected`, or what a grader says of it alone.
+pub(super) fn read(
+    document: &mut Document<'_>,
+    stimulus: &Node,
+    case: &mut Case,
+    expected: Option<bool>,
+) -> Option<bool> {
+    let mut should_trigger = expected;
+    for node in document.list(stimulus, KEY).unwrap_or_default() {
+        let Some(kind) = document.required_text(node, "type") else { continue };
+        let others = unknown_keys(document, node, &["type", "config", "name", "description", "weight"]);
+        case.unsupported.extend(others);
+        let config = document.map(node, "config").unwrap_or(node);
+        let grader = Grader { node, config, kind };
+        let before = case.checks.len();
+        match kind {
+            PROMPT => prompt(document, &grader, case),
+            "skill-invocation" => skills(document, &grader, case, &mut should_trigger),
+            "tool-calls" | "shell-command-invoked" => tools::read(document, config, node, kind, case),
+            "run-command" => command(document, &grader, case),
+            "completed" | "exit-success" => {
+                let said = Pattern { text: r"\S".to_owned(), style: Style::Exact };
+                case.checks.push(checks::text(TextPlace::Final, said.into()));
+                options(document, &grader, &[], case);
+            }
+            _ if KNOWN.contains(&kind) => text_or_file(document, &grader, case),
+            _ => unknown(document, &grader, case),
+        }
+        let line = document.line_of(node.range.start);
+        for check in &mut case.checks[before..] {
+            check.origin = Origin { key: KEY.into(), line, elsewhere: None };
+        }
+    }
+    should_trigger
+}
+
+fn unknown(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
+    let Some(written) = grader.node.get("type") else { return };
+    match nearest(grader.kind, KNOWN.into_iter().chain([PROMPT])) {
+        Some(near) => {
+            let message = format!("unknown grader `{}`", grader.kind);
+            document.problem(Code::InvalidCheck, written.range.clone(), message).help =
+                Some(format!("did you mean `{near}`?"));
+        }
+        None => case.unsupported.push(unsupported(document, format!("the grader `{}`", grader.kind), written)),
+    }
+}
+
+/// Options that are not `known` make the case unsupported.
+fn options(document: &mut Document<'_>, grader: &Grader<'_>, known: &[&str], case: &mut Case) {
+    if grader.node.get("config").is_some() {
+        let unknown = unknown_keys(document, grader.config, known);
+        case.unsupported.extend(unknown);
+    }
+}
+
+/// A check, or the problem of a grader whose values make none.
+fn add(document: &mut Document<'_>, node: &Node, check: Result<Check, InvalidCheck>, case: &mut Case) {
+    match check {
+        Ok(check) => case.checks.push(check),
+        Err(InvalidCheck { message, help, .. }) => {
+            document.problem(Code::InvalidCheck, node.range.clone(), message).help = Some(help);
+        }
+    }
+}
+
+/// The regular expression at a key, if it compiles.
+pub(super) fn pattern(document: &mut Document<'_>, object: &Node, key: &str) -> Option<Pattern> {
+    document.text(object, key)?;
+    compiled(document, object.get(key)?, key)
+}
+
+/// The regular expression in `node`, the value of `key`, if it compiles.
+pub(super) fn compiled(document: &mut Document<'_>, node: &Node, key: &str) -> Option<Pattern> {
+    let pattern = Pattern { text: node.text()?.to_owned(), style: Style::Exact };
+    let Err(error) = pattern.check() else { return Some(pattern) };
+    let (message, help) = pattern.problem(key, &error);
+    document.problem(Code::InvalidCheck, node.range.clone(), message).help = Some(help);
+    None
+}
+
+fn text_or_file(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
+    let Grader { config, kind, .. } = *grader;
+    let (place, how) = kind.split_once('-').unwrap_or((kind, ""));
+    let (is_not, how) = how.strip_prefix("not-").map_or((false, how), |how| (true, how));
+    let is_file = place == "file";
+    let text_key = if is_file { "value" } else { "substring" };
+    let wanted = match how {
+        "exists" => vec!["path", "negate"],
+        "contains" if is_file => vec!["path", text_key, "negate"],
+        "contains" => vec![text_key, "negate", "case_sensitive"],
+        _ if is_file => vec!["path", "pattern", "negate"],
+        _ => vec!["pattern", "negate"],
+    };
+    options(document, grader, &wanted, case);
+    let is_negated = is_not != document.flag(config, "negate").unwrap_or_default();
+    let pattern = match how {
+        "exists" => None,
+        "contains" => {
+            let is_exact = is_file || document.flag(config, "case_sensitive").unwrap_or_default();
+            let style = if is_exact { Style::Verbatim } else { Style::Literal };
+            let Some(text) = document.required_text(config, text_key) else { return };
+            Some(Pattern { text: text.to_owned(), style })
+        }
+        _ => {
+            document.required(config, "pattern");
+            let Some(pattern) = pattern(document, config, "pattern") else { return };
+            Some(pattern)
+        }
+    };
+    let test = pattern.map(|pattern| TextTest { negated: is_negated, ..TextTest::new(TextWant::Pattern(pattern)) });
+    if is_file {
+        let Some(path) = document.required_text(config, "path") else { return };
+        let want = test.map_or(FileWant::Exists(!is_negated), FileWant::Content);
+        return add(document, config, checks::file(path.strip_prefix("./").unwrap_or(path), want), case);
+    }
+    let place = if place == "output" { TextPlace::Final } else { TextPlace::Messages };
+    case.checks.extend(test.map(|test| checks::text(place, test)));
+}
+
+fn skills(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case, should_trigger: &mut Option<bool>) {
+    options(document, grader, &["required", "disallowed"], case);
+    let required = texts(document, grader.config, "required");
+    let disallowed = texts(document, grader.config, "disallowed");
+    if required.is_empty() && disallowed.is_empty() {
+        document.missing(grader.config, "required");
+    }
+    // Triggering has a check of its own, which is also counted over all cases.
+    let is_own = |names: &[String]| matches!(names, [only] if slug(only) == case.skill);
+    let sides = [(required, true), (disallowed, false)].map(|(names, side)| (is_own(&names), names, side));
+    for (is_own, names, side) in sides {
+        if is_own && should_trigger.is_none_or(|said| said == side) {
+            *should_trigger = Some(side);
+        } else if !names.is_empty() {
+            case.checks.push(if side { checks::activates(names, false) } else { checks::rejects(names) });
+        }
+    }
+}
+
+fn command(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
+    // Programs that answer checks have a limit of time of their own.
+    options(document, grader, &["command", "args", "expected_exit_code", "sub_path", "timeout"], case);
+    let config = grader.config;
+    let Some(command) = document.required_text(config, "command") else { return };
+    let mut line = command.to_owned();
+    if config.get("args").is_some() {
+        let words = texts(document, config, "args");
+        let words = std::iter::once(command).chain(words.iter().map(String::as_str));
+        line = words.map(quoted).collect::<Vec<_>>().join(" ");
+    }
+    if let Some(folder) = document.text(config, "sub_path") {
+        line = format!("cd {} || exit\n{line}", quoted(folder));
+    }
+    let exits = match config.get("expected_exit_code") {
+        None => 0,
+        Some(written) => match number(written).and_then(|status| u8::try_from(status).ok()) {
+            Some(status) => i32::from(status),
+            None => return document.wrong_type("`expected_exit_code`", "a number from 0 to 255", written),
+        },
+    };
+    case.checks.push(checks::run(line, exits));
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+fn prompt(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
+    options(document, grader, &["prompt", "scoring", "threshold", "model"], case);
+    let config = grader.config;
+    if let Some(scoring) = config.get("scoring").filter(|scoring| scoring.text() != Some("binary")) {
+        case.unsupported.push(unsupported(document, "a judge's score that is not pass or fail", scoring));
+    }
+    let is_number = |node: &Node| matches!(node.value, NodeValue::Number(_));
+    if let Some(threshold) = config.get("threshold").filter(|threshold| !is_number(threshold)) {
+        document.wrong_type("`threshold`", "a number", threshold);
+    }
+    match config.get("prompt") {
+        Some(written) => {
+            if let Some(text) = document.required_text(config, "prompt") {
+                let place = document.place(written.range.clone());
+                case.assertions.push(Assertion { text: text.trim().to_owned(), place });
+            }
+        }
+        // The rubric is read with the stimulus.
+        None if !case.assertions.is_empty() => {}
+        None => case.unsupported.push(unsupported(document, "a judge without a prompt or a rubric", grader.node)),
+    }
+}

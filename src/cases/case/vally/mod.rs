@@ -1,0 +1,187 @@
+//! Eval specs of Vally: `eval.yaml` with `stimuli`.
+//!
+//! ```yaml
+//! defaults: { runs: 5, timeout: 10m }
+//! stimuli:
+//!   - name: greets
+//!     prompt: Greet Ada
+//!     graders:
+//!       - { type: output-contains, config: { substring: Ada } }
+//!       - { type: skill-invocation, config: { required: [greeting] } }
+//! ```
+//!
+//! Other programs have files of this name. A file without `stimuli` is none of ours. A grader that this program does not have
+//! makes its case unsupported.
+
+mod environment;
+mod graders;
+mod stimulus;
+mod tools;
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
+use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles, Unsupported};
+use crate::profile::DEFAULT_MODE;
+use crate::settings::limits::LONGEST_TIMEOUT;
+use crate::settings::trials::{MOST_TRIALS, Trials};
+use crate::text::diagnostic::{Code, nearest};
+
+use stimulus::StimulusReader;
+
+/// Stimuli and how their trials are graded.
+pub static FORMAT: CaseFormat = CaseFormat {
+    name: "stimulus",
+    default_mode: DEFAULT_MODE,
+    files: None,
+    foreign: Some(ForeignFiles {
+        names: &["evals/eval.yaml", "evals/eval.yml", "*.eval.yaml", "*.eval.yml", "*.vally.yaml", "*.vally.yml"],
+        possible_names: &["*eval.yaml", "*eval.yml"],
+        mark: STIMULI,
+        parse,
+    }),
+};
+
+/// The key of the cases.
+const STIMULI: &str = "stimuli";
+
+/// The keys of what holds for every stimulus; public files have either.
+const DEFAULTS: [&str; 2] = ["config", "defaults"];
+
+/// Keys of a file that ask for nothing of a trial. `scoring` lets a part of the graders fail; here, all must pass.
+const NOTES: [&str; 8] = ["name", "description", "version", "type", "tags", "scoring", "executionShard", "owner"];
+
+/// What a file or a stimulus says about its runs.
+#[derive(Clone, Debug, Default)]
+struct RunSettings {
+    trials: Option<Trials>,
+    timeout: Option<Duration>,
+    unsupported: Vec<Unsupported>,
+}
+
+fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
+    let mut document = Document::new(file.path, bytes, Syntax::Yaml);
+    let Some(root) = document.root() else {
+        let is_ours = String::from_utf8_lossy(bytes).lines().any(|line| line.starts_with("stimuli:"));
+        return is_ours.then(|| FileCases { problems: document.problems, cases: Vec::new() });
+    };
+    root.entry(STIMULI)?;
+    let stimuli = match root.get(STIMULI).map(|list| (list, list.elements())) {
+        Some((_, Some(stimuli))) if !stimuli.is_empty() => stimuli,
+        Some((list, Some(_))) => {
+            document.problem(Code::EmptyValue, list.range.clone(), format!("`{STIMULI}` is empty"));
+            return Some(FileCases { problems: document.problems, cases: Vec::new() });
+        }
+        list => {
+            document.wrong_type(&format!("`{STIMULI}`"), "an array", list.map_or(&root, |(list, _)| list));
+            return Some(FileCases { problems: document.problems, cases: Vec::new() });
+        }
+    };
+    let known: Vec<&str> = NOTES.into_iter().chain(DEFAULTS).chain([STIMULI, environment::KEY]).collect();
+    let mut shared = unknown_keys(&mut document, &root, &known);
+    let mut settings = RunSettings::default();
+    for key in DEFAULTS {
+        settings = run_settings(&mut document, &root, key, settings);
+    }
+    shared.append(&mut settings.unsupported);
+    let problems = std::mem::take(&mut document.problems);
+    let mut reader = StimulusReader { file, document, root: &root, shared, settings, names: Vec::new() };
+    let cases = (1..).zip(stimuli).map(|(number, stimulus)| reader.found(stimulus, number)).collect();
+    Some(FileCases { cases, problems })
+}
+
+/// What the object at `key` says about runs, over what `outer` says.
+fn run_settings(document: &mut Document<'_>, object: &Node, key: &str, outer: RunSettings) -> RunSettings {
+    let mut settings = outer;
+    let Some(config) = document.map(object, key) else { return settings };
+    let known = ["runs", "timeout", "model", "judge_model", "executor"];
+    let unknown = unknown_keys(document, config, &known);
+    settings.unsupported.extend(unknown);
+    read_runs(document, config, &mut settings);
+    settings
+}
+
+/// Reads `runs` and `timeout`.
+fn read_runs(document: &mut Document<'_>, object: &Node, settings: &mut RunSettings) {
+    if let Some(runs) = object.get("runs") {
+        match number(runs).and_then(|runs| u32::try_from(runs).ok()) {
+            Some(times @ 1..=MOST_TRIALS) => settings.trials = Some(Trials::Times(times)),
+            Some(0) => settings.unsupported.push(unsupported(document, "`runs: 0`, which runs nothing", runs)),
+            _ => document.wrong_type("`runs`", "a number of trials", runs),
+        }
+    }
+    if let Some(written) = object.get("timeout") {
+        match duration(written).filter(|timeout| (Duration::from_secs(1)..=LONGEST_TIMEOUT).contains(timeout)) {
+            Some(timeout) => settings.timeout = Some(timeout),
+            None => document.wrong_type("`timeout`", "a duration like `90s`, `2m` or `1h`, up to a day", written),
+        }
+    }
+}
+
+/// A number of something.
+fn number(node: &Node) -> Option<u64> {
+    if let NodeValue::Number(number) = &node.value { number.parse().ok() } else { None }
+}
+
+/// A duration with its unit. A bare number counts seconds.
+fn duration(node: &Node) -> Option<Duration> {
+    if let Some(seconds) = number(node) {
+        return Some(Duration::from_secs(seconds));
+    }
+    let text = node.text()?.trim();
+    let at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let amount: f64 = text[..at].parse().ok()?;
+    let unit = match text[at..].trim() {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3_600.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(amount * unit).ok()
+}
+
+/// The keys of an object that may ask for something and are not `known`. A key that is nearly a known one is a problem.
+fn unknown_keys(document: &mut Document<'_>, object: &Node, known: &[&str]) -> Vec<Unsupported> {
+    let mut unknown = Vec::new();
+    for entry in object.entries().iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+        match nearest(&entry.key, known.iter().copied()).filter(|near| entry.key.len() > 3 && near.len() > 3) {
+            Some(near) => {
+                let message = format!("unknown key `{}`", entry.key);
+                document.problem(Code::UnknownKey, entry.key_range.clone(), message).help =
+                    Some(format!("did you mean `{near}`?"));
+            }
+            None if entry.value.value == NodeValue::Null => {}
+            None => unknown.push(Unsupported {
+                what: format!("the key `{}`", entry.key),
+                place: document.place(entry.key_range.clone()),
+            }),
+        }
+    }
+    unknown
+}
+
+/// A part of a case that this program does not do.
+fn unsupported(document: &Document<'_>, what: impl Into<String>, node: &Node) -> Unsupported {
+    Unsupported { what: what.into(), place: document.place(node.range.clone()) }
+}
+
+/// The texts of a list, or of one text in its place.
+fn texts(document: &mut Document<'_>, object: &Node, key: &str) -> Vec<String> {
+    let Some(node) = object.get(key) else { return Vec::new() };
+    let list = node.elements().unwrap_or(std::slice::from_ref(node));
+    let mut texts = Vec::new();
+    for element in list {
+        match element.text() {
+            Some(text) => texts.push(text.to_owned()),
+            None => document.wrong_type(&format!("an element of `{key}`"), "a string", element),
+        }
+    }
+    texts
+}
+
+/// Whether `path` names a spec, by its name alone.
+fn is_spec(path: &Path) -> bool {
+    FORMAT.foreign.as_ref().is_some_and(|files| files.match_path(path).is_some())
+}

@@ -1,0 +1,170 @@
+//! One stimulus: a case.
+
+use super::{
+    Document, RunSettings, environment, graders, read_runs, run_settings, texts, tools, unknown_keys, unsupported,
+};
+use crate::cases::case::document::{Node, NodeValue};
+use crate::cases::case::fields::CaseDraft;
+use crate::cases::case::{Assertion, Case, ForeignFile, FoundCase, ReadCase, Unsupported};
+use crate::checks;
+use crate::settings::limits::MOST_TURNS;
+use crate::settings::trials::Repetition;
+use crate::text::diagnostic::Code;
+
+/// Reads the stimuli of a file.
+pub(super) struct StimulusReader<'a> {
+    pub file: &'a ForeignFile<'a>,
+    pub document: Document<'a>,
+    pub root: &'a Node,
+    /// What the file asks of every case and this program does not do.
+    pub shared: Vec<Unsupported>,
+    /// What the file says about the runs of every case.
+    pub settings: RunSettings,
+    /// The ids so far.
+    pub names: Vec<String>,
+}
+
+/// The keys of a stimulus.
+const KEYS: [&str; 13] = [
+    "name",
+    "description",
+    "prompt",
+    "turns",
+    "tags",
+    "environment",
+    "constraints",
+    "graders",
+    "rubric",
+    "config",
+    "runs",
+    "timeout",
+    "expect_activation",
+];
+
+impl StimulusReader<'_> {
+    /// The case with this number, from 1.
+    pub fn found(&mut self, node: &Node, number: usize) -> FoundCase {
+        let origin = self.document.place(node.range.start..node.range.start + 1);
+        let name = node.get("name").and_then(Node::text).map_or_else(|| number.to_string(), str::to_owned);
+        let mut id = self.file.case_id(&name);
+        if self.names.contains(&id) {
+            id = self.file.case_id(&format!("{number}-{name}"));
+        }
+        self.names.push(id.clone());
+        let skill = self.skill(node);
+        let mut draft = CaseDraft::new(&skill, id.clone(), origin.clone());
+        let mut places = vec![("id", origin.clone())];
+        places.extend(node.get("prompt").map(|prompt| ("prompt", self.document.place(prompt.range.clone()))));
+        draft.case.unsupported.clone_from(&self.shared);
+        if node.is_map() {
+            let should_trigger = self.read(node, &mut draft.case);
+            draft.should_trigger(should_trigger);
+        } else {
+            self.document.wrong_type("a stimulus", "an object", node);
+        }
+        let problems = std::mem::take(&mut self.document.problems);
+        let case = if problems.is_empty() { Ok(draft.finish()) } else { Err(problems) };
+        FoundCase::new(id, skill, self.file.path, origin.line, ReadCase { format: &super::FORMAT, case, places })
+    }
+
+    /// The skill under test: the one that the tags name, or that the file's place stands for, or that must be activated. Of these,
+    /// the first that is here.
+    fn skill(&self, node: &Node) -> String {
+        let of_tags = |node: &Node| node.get("tags").and_then(|tags| tags.get("skill")?.text().map(str::to_owned));
+        let required = graders::required_skills(node).into_iter().next();
+        let place = self.file.skill.map(str::to_owned);
+        let named = [of_tags(node), of_tags(self.root), place, required].into_iter().flatten();
+        let slugs: Vec<String> = named.map(|name| self.file.skill_slug(&name)).collect();
+        let here = slugs.iter().find(|slug| self.file.skills.contains(&slug.as_str()));
+        here.or(slugs.first()).cloned().unwrap_or_default()
+    }
+
+    /// Fills the case. Returns whether the skill should trigger, if the stimulus says so.
+    fn read(&mut self, node: &Node, case: &mut Case) -> Option<bool> {
+        let unknown = unknown_keys(&mut self.document, node, &KEYS);
+        case.unsupported.extend(unknown);
+        self.prompts(node, case);
+        for tags in [self.root, node] {
+            case.tags.extend(read_tags(tags));
+        }
+        for object in [self.root, node] {
+            environment::read(&mut self.document, self.file, object, case);
+        }
+        let outer = RunSettings { unsupported: Vec::new(), ..self.settings.clone() };
+        let mut settings = run_settings(&mut self.document, node, "config", outer);
+        read_runs(&mut self.document, node, &mut settings);
+        case.repetition = Repetition { trials: settings.trials, threshold: None };
+        case.timeout = settings.timeout;
+        case.unsupported.append(&mut settings.unsupported);
+        self.constraints(node, case);
+        for statement in self.document.list(node, "rubric").unwrap_or_default() {
+            match statement.text().filter(|text| !text.trim().is_empty()) {
+                Some(text) => case.assertions.push(Assertion {
+                    text: text.trim().to_owned(),
+                    place: self.document.place(statement.range.clone()),
+                }),
+                None => self.document.wrong_type("an element of `rubric`", "a string", statement),
+            }
+        }
+        let expected = self.document.flag(node, "expect_activation");
+        graders::read(&mut self.document, node, case, expected)
+    }
+
+    fn prompts(&mut self, node: &Node, case: &mut Case) {
+        if node.get("turns").is_none() {
+            if let Some(prompt) = self.document.required_text(node, "prompt") {
+                prompt.clone_into(&mut case.prompt);
+            }
+            return;
+        }
+        let mut turns = texts(&mut self.document, node, "turns");
+        if let Some(prompt) = node.get("prompt") {
+            case.unsupported.push(unsupported(&self.document, "`prompt` next to `turns`", prompt));
+        }
+        if turns.is_empty() || turns.iter().any(|turn| turn.trim().is_empty()) {
+            let range = node.get("turns").unwrap_or(node).range.clone();
+            self.document.problem(Code::EmptyValue, range, "`turns` holds no text");
+            return;
+        }
+        case.prompt = turns.remove(0);
+        case.follow_ups = turns;
+    }
+
+    fn constraints(&mut self, node: &Node, case: &mut Case) {
+        let Some(constraints) = self.document.map(node, "constraints") else { return };
+        let known = ["max_turns", "expect_tools", "reject_tools", "expect_skills", "reject_skills"];
+        let unknown = unknown_keys(&mut self.document, constraints, &known);
+        case.unsupported.extend(unknown);
+        if let Some(most) = constraints.get("max_turns") {
+            match super::number(most).filter(|most| (1..=MOST_TURNS).contains(most)) {
+                Some(most) => case.max_turns = Some(most),
+                None => self.document.wrong_type("`max_turns`", "a number of turns", most),
+            }
+        }
+        let skills = texts(&mut self.document, constraints, "expect_skills");
+        case.checks.extend((!skills.is_empty()).then(|| checks::activates(skills, false)));
+        let skills = texts(&mut self.document, constraints, "reject_skills");
+        case.checks.extend((!skills.is_empty()).then(|| checks::rejects(skills)));
+        for (key, is_required) in [("expect_tools", true), ("reject_tools", false)] {
+            for tool in self.document.list(constraints, key).unwrap_or_default() {
+                tools::read_named(&mut self.document, tool, is_required, case);
+            }
+        }
+    }
+}
+
+/// The tags as words: those of a map as `key=value`.
+fn read_tags(object: &Node) -> Vec<String> {
+    let Some(tags) = object.get("tags") else { return Vec::new() };
+    let value = |node: &Node| match &node.value {
+        NodeValue::Text(text) | NodeValue::Number(text) => Some(text.clone()),
+        NodeValue::Flag(flag) => Some(flag.to_string()),
+        _ => None,
+    };
+    let mut words: Vec<String> = tags.elements().unwrap_or_default().iter().filter_map(value).collect();
+    for entry in tags.entries() {
+        let values = entry.value.elements().unwrap_or(std::slice::from_ref(&entry.value));
+        words.extend(values.iter().filter_map(|node| Some(format!("{}={}", entry.key, value(node)?))));
+    }
+    words
+}
