@@ -331,3 +331,56 @@ fn skills_of_published_plugins_are_found_next_to_the_others_and_copies_are_not()
         .file("evals/evals.json", r#"{ "evals": [ { "prompt": "A" } ] }"#);
     assert_eq!(lines(&alone), ["alone/evals-1 eval evals/evals.json:1:14"]);
 }
+
+/// A stimulus of Vally with these lines besides its name.
+fn stimulus(lines: &str) -> Fixture {
+    tidy("evals/tidy/eval.yaml", &format!("stimuli:\n  - name: one\n    prompt: Do it\n{lines}"))
+}
+
+#[test]
+fn each_grader_of_a_vally_spec_is_a_check_an_assertion_or_unsupported() {
+    for (grader, said) in [
+        ("{ type: output-contains, config: { substring: Ada } }", "text"),
+        ("{ type: output-not-matches, config: { pattern: '(?i)a(?!b)' } }", "text"),
+        ("{ type: file-exists, config: { path: '**/a.txt' } }", "file"),
+        ("{ type: file-not-contains, config: { path: a.txt, value: b } }", "file"),
+        ("{ type: skill-invocation, config: { required: [tidy] } }", "triggered"),
+        ("{ type: skill-invocation, config: { disallowed: [tidy] } }", "not-triggered"),
+        ("{ type: skill-invocation, config: { required: [other] } }", "activates"),
+        ("{ type: tool-calls, config: { disallowed: [{ name: '^(bash|pwsh)$', command: rm }] } }", "command"),
+        ("{ type: tool-calls, config: { required: [view] } }", "unsupported: a call of the tool `view`"),
+        ("{ type: run-command, config: { command: make, expected_exit_code: 2 } }", "run"),
+        (
+            "{ type: run-command, config: { command: make, stdout_contains: a } }",
+            "unsupported: the key `stdout_contains`",
+        ),
+        ("{ type: completed }", "text"),
+        ("{ type: prompt, config: { prompt: Is it good? } }", "assertion"),
+        ("{ type: json-object-rules }", "unsupported: the grader `json-object-rules`"),
+        ("{ type: output-contain, config: { substring: a } }", "unknown grader `output-contain`"),
+        ("{ type: output-matches, config: { pattern: '(' } }", "does not compile"),
+        ("{ type: output-matches, config: { } }", "the key `pattern` is missing"),
+    ] {
+        let fixture = stimulus(&format!("    graders:\n      - {grader}\n"));
+        let catalog = fixture.catalog();
+        let found = catalog.cases_of("tidy").next().expect("a case");
+        let shown = match found.case() {
+            Ok(case) => {
+                let checks = case.checks.iter().map(|check| check.kind.id.to_owned());
+                let judged = case.assertions.iter().map(|_| "assertion".to_owned());
+                let rest = case.unsupported.iter().map(|part| format!("unsupported: {}", part.what));
+                checks.chain(judged).chain(rest).collect::<Vec<_>>().join(", ")
+            }
+            Err(problems) => problems[0].to_string(),
+        };
+        assert!(shown.contains(said), "{grader}: {shown}");
+    }
+}
+
+#[test]
+fn an_eval_yaml_of_another_program_is_none_of_ours() {
+    for text in ["tasks: [a.yaml]\n", "name: stimuli\n", "a: [\n# stimuli\n"] {
+        let listed = listed(&tidy("evals/tidy/eval.yaml", text));
+        assert!(listed.iter().all(|case| case["format"] == "built-in case"), "{text}: {listed:?}");
+    }
+}

@@ -89,8 +89,8 @@ pub(super) fn read_named(document: &mut Document<'_>, tool: &Node, is_required: 
 fn is_shell(name: &str) -> bool {
     let pattern = Pattern { text: name.to_owned(), style: Style::Exact };
     let Ok(search) = pattern.compile() else { return false };
-    let is_match = |name: &&str| search.matches(name, 1).is_ok_and(|found| !found.is_empty());
-    SHELLS.iter().any(|name| is_match(name)) && !OTHERS.iter().any(|name| is_match(name))
+    let is_match = |name: &&'static str| search.matches(name, 1).is_ok_and(|found| !found.is_empty());
+    SHELLS.iter().any(is_match) && !OTHERS.iter().any(is_match)
 }
 
 /// Any command.
