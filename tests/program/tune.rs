@@ -109,7 +109,7 @@ fn what_cannot_be_compared_is_told_before_a_trial() {
     let stub = repository();
     let long = "a".repeat(1_100);
     for (name, text, why) in [
-        ("same", "Tidies a  directory.\n", "there is no candidate to compare"),
+        ("same", "Tidies a  directory.\n", "no candidate is left to compare"),
         ("empty", " \n", "it is empty"),
         ("long", long.as_str(), "it has 1100 characters; at most 1024"),
     ] {

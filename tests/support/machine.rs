@@ -34,6 +34,8 @@ if [ -n "$schema" ] && grep -q overall_pass "$schema"; then
   prompt='A judge.'
 fi
 echo "$prompt" >> "$(dirname "$0")/started"
+# As a model, it knows a task of the skill `pdf` that does not name it.
+case "$prompt" in *"fields are still empty"*) prompt="$prompt pdf";; esac
 offer=
 for skill in .agents/skills/*; do
   name=$(basename "$skill"); offer="$offer\\n- $name: x (file: r0/$name/SKILL.md)"

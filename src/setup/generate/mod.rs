@@ -56,7 +56,7 @@ pub fn problems(draft: &DraftCase, slug: &str, catalog: &Catalog, tree: &dyn Rep
         });
     }
     if !draft.should_trigger && !SkillWords::of(catalog).come_near(&draft.prompt, slug) {
-        let message = format!("this prompt is near no skill: a model passes over `{slug}` without a choice");
+        let message = format!("this prompt is near no skill: a model ignores `{slug}` without a choice");
         problems.push(Diagnostic::new(Code::FarNegatives, SourceLocation::file(path), message));
     }
     problems
