@@ -229,8 +229,11 @@ impl CaseFinder<'_> {
         };
         let skill = unread::skill_of_foreign(path, self.catalog);
         let (skill, skills, tree) = (skill.as_deref(), &self.catalog.slugs()[..], self.repository);
+        let directories =
+            self.catalog.skills.iter().map(|found| (base_name(&found.skill().folder), &*found.skill().slug));
+        let directories = &directories.collect::<Vec<_>>()[..];
         let parsed = formats().find_map(|(format, files, is_certain)| {
-            let file = ForeignFile { path, is_certain, skill, skills, tree };
+            let file = ForeignFile { path, is_certain, skill, skills, directories, tree };
             let may_be_one = is_certain || bytes.windows(files.mark.len()).any(|part| part == files.mark.as_bytes());
             may_be_one.then(|| (files.parse)(&file, &bytes)).flatten().map(|parsed| (format, parsed))
         });

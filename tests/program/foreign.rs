@@ -384,3 +384,13 @@ fn an_eval_yaml_of_another_program_is_none_of_ours() {
         assert!(listed.iter().all(|case| case["format"] == "built-in case"), "{text}: {listed:?}");
     }
 }
+
+#[test]
+fn a_case_may_name_its_skill_as_the_directory_is_named() {
+    let query = r#"[ { "query": "Do it", "should_trigger": "desk:tidy" } ]"#;
+    let fixture = Fixture::new()
+        .file("skills/desk:tidy/SKILL.md", "---\nname: desk-tidy\ndescription: Tidies the desk.\n---\n\nDo it.\n")
+        .file("evals/trigger-evals.json", query);
+    let lines = lines(&fixture);
+    assert!(lines.iter().any(|line| line.starts_with("desk-tidy/trigger-evals-1 ")), "{lines:?}");
+}

@@ -48,6 +48,8 @@ pub struct ForeignFile<'a> {
     pub skill: Option<&'a str>,
     /// The slugs of the repository's skills.
     pub skills: &'a [&'a str],
+    /// The names of the directories of these skills, each with the slug.
+    pub directories: &'a [(&'a str, &'a str)],
     /// The other files of the repository.
     pub tree: &'a dyn RepoFiles,
 }
@@ -78,12 +80,16 @@ impl ForeignFile<'_> {
         found.find(exists).unwrap_or_else(|| path.clone().under(self.path.parent().unwrap_or(self.path)))
     }
 
-    /// The slug of the skill with this name, which may begin with the name of a plugin.
+    /// The slug of the skill with this name, which may be that of its directory, or begin with the name of a plugin.
     pub fn skill_slug(&self, name: &str) -> String {
+        let known = |slug: &String| self.skills.contains(&slug.as_str());
+        let of_directory = || self.directories.iter().find(|(directory, _)| *directory == name);
+        let of_plugin = || name.rsplit_once(':').map(|(_, name)| slug(name)).filter(known);
         let whole = slug(name);
-        let of_plugin =
-            name.rsplit_once(':').map(|(_, name)| slug(name)).filter(|slug| self.skills.contains(&slug.as_str()));
-        if self.skills.contains(&whole.as_str()) { whole } else { of_plugin.unwrap_or(whole) }
+        if known(&whole) {
+            return whole;
+        }
+        of_directory().map(|(_, slug)| (*slug).to_owned()).or_else(of_plugin).unwrap_or(whole)
     }
 }
 
