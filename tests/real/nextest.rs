@@ -191,7 +191,7 @@ fn junit_has_the_failure_text() {
 fn wrong_settings_fail_every_trial_and_break_no_list() {
     let fixture = Fixture::copy_of_sample().file("evals/evals.toml", "jobz = 1\n");
     let nextest = Nextest::over(&fixture);
-    assert_eq!(nextest.names(&[]).len(), 84);
+    assert_eq!(nextest.names(&[]).len(), 101);
     let (code, verdicts, junit) = nextest.run(&["-E", "test(greeting)"], &[]);
     assert_eq!(code, 100);
     assert!(verdicts.values().filter(|verdict| **verdict == "fail").count() == 16, "{verdicts:?}");
