@@ -170,7 +170,7 @@ proptest! {
         let read = |is_certain| {
             foreign_formats().find_map(|(_, files)| {
                 let path = Path::new("evals/evals.json");
-                let file = ForeignFile { path, is_certain, skill: Some("a"), skills: &["a"], tree: &Nothing };
+                let file = ForeignFile { path, is_certain, skill: Some("a"), skills: &["a"], directories: &[], tree: &Nothing };
                 (files.parse)(&file, &bytes)
             })
         };
