@@ -13,7 +13,7 @@ use crate::skill::{SKILL_FILE, Skill, SkillFile};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shown_path};
 use crate::text::relative_path::RelativePath;
 
-/// The skill roots if the settings name none. The first that holds a skill counts, with the skills of [`PLUGINS`];
+/// The skill roots if the settings name none. The first that holds a skill counts, with the skills of published plugins;
 /// then the whole repository; then [`SKILL_EVALS`], for skills that exist only for evals.
 pub fn default_skill_roots() -> impl Iterator<Item = &'static str> {
     std::iter::once("skills").chain(profile::listed().filter_map(|profile| profile.skill_folders.first().copied()))

@@ -18,7 +18,7 @@ pub struct ListForm {
     pub form: FieldForm,
     /// The keys that may be next to it.
     pub options: &'static [(&'static str, FieldForm)],
-    /// Whether the keys of [`TESTS`] may be, too.
+    /// Whether the keys that say what a text must be may be there, too.
     pub tests: bool,
     /// Makes the question.
     pub ask: fn(&ListedCheck) -> Result<Arc<dyn Ask>, InvalidCheck>,
