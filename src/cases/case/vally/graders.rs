@@ -1,6 +1,6 @@
 //! Graders of a stimulus as checks and assertions.
 
-use super::{Document, number, texts, tools, unknown_keys, unsupported};
+use super::{Document, number, pattern, texts, tools, unknown_keys, unsupported};
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::{Assertion, Case};
 use crate::checks::pattern::{Pattern, Style};
@@ -116,21 +116,6 @@ fn add(document: &mut Document<'_>, node: &Node, check: Result<Check, InvalidChe
             document.problem(Code::InvalidCheck, node.range.clone(), message).help = Some(help);
         }
     }
-}
-
-/// The regular expression at a key, if it compiles.
-pub(super) fn pattern(document: &mut Document<'_>, object: &Node, key: &str) -> Option<Pattern> {
-    document.text(object, key)?;
-    compiled(document, object.get(key)?, key)
-}
-
-/// The regular expression in `node`, the value of `key`, if it compiles.
-pub(super) fn compiled(document: &mut Document<'_>, node: &Node, key: &str) -> Option<Pattern> {
-    let pattern = Pattern { text: node.text()?.to_owned(), style: Style::Exact };
-    let Err(error) = pattern.check() else { return Some(pattern) };
-    let (message, help) = pattern.problem(key, &error);
-    document.problem(Code::InvalidCheck, node.range.clone(), message).help = Some(help);
-    None
 }
 
 fn text_or_file(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {

@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
 use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles, Unsupported};
+use crate::checks::pattern::{Pattern, Style};
 use crate::profile::DEFAULT_MODE;
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::settings::trials::{MOST_TRIALS, Trials};
@@ -165,6 +166,21 @@ fn unknown_keys(document: &mut Document<'_>, object: &Node, known: &[&str]) -> V
 /// A part of a case that this program does not do.
 fn unsupported(document: &Document<'_>, what: impl Into<String>, node: &Node) -> Unsupported {
     Unsupported { what: what.into(), place: document.place(node.range.clone()) }
+}
+
+/// The regular expression at a key, if it compiles.
+fn pattern(document: &mut Document<'_>, object: &Node, key: &str) -> Option<Pattern> {
+    document.text(object, key)?;
+    compiled(document, object.get(key)?, key)
+}
+
+/// The regular expression in `node`, the value of `key`, if it compiles.
+fn compiled(document: &mut Document<'_>, node: &Node, key: &str) -> Option<Pattern> {
+    let pattern = Pattern { text: node.text()?.to_owned(), style: Style::Exact };
+    let Err(error) = pattern.check() else { return Some(pattern) };
+    let (message, help) = pattern.problem(key, &error);
+    document.problem(Code::InvalidCheck, node.range.clone(), message).help = Some(help);
+    None
 }
 
 /// The texts of a list, or of one text in its place.

@@ -1,7 +1,6 @@
 //! Graders of tool calls. Agents name their tools differently, so only those that run commands have an equal here.
 
-use super::graders::{compiled, pattern};
-use super::{Document, unknown_keys, unsupported};
+use super::{Document, compiled, pattern, unknown_keys, unsupported};
 use crate::cases::case::Case;
 use crate::cases::case::document::Node;
 use crate::checks;
