@@ -122,7 +122,6 @@ fn a_repository_without_rust_gets_a_small_crate_a_skill_and_cases() {
     for line in [
         "evals/Cargo.toml: written",
         "skills/hello/SKILL.md: written",
-        "evals/schemas/skill_response.schema.json: written",
         "evals/skills/hello/prompts.csv: written",
         "evals/tests/skill_evals.rs: written",
         "evals/tests/skill_evals/stubs.rs: written",
@@ -135,9 +134,11 @@ fn a_repository_without_rust_gets_a_small_crate_a_skill_and_cases() {
     }
     assert_eq!(read(&fixture, ".gitignore"), "/artifacts/skill-evals/\n/evals/target\n");
     let lint = fixture.run(&["lint", "--check-evals", "--strict"]);
-    assert_eq!((lint.code, lint.stdout.as_str()), (0, "1 skill, 3 cases: no problems\n"), "{}", lint.stdout);
+    // The author has to add what nobody else can write.
+    let said = format!("{}{}", lint.stdout, lint.stderr);
+    assert!(said.contains("no-implicit") && said.contains("1 warning"), "{said}");
     let ran = cargo_test(&fixture.root().join("evals"), &[]);
-    assert!(ran.status.success() && text(&ran).contains("2 passed; 0 failed; 3 ignored"), "{}", text(&ran));
+    assert!(ran.status.success() && text(&ran).contains("2 passed; 0 failed; 2 ignored"), "{}", text(&ran));
     assert_eq!(
         fixture.run(&["init", "--yes"]).stdout.matches("is there already").count(),
         6,
@@ -220,7 +221,7 @@ fn evals_are_green_at_once_in_a_repository_a_crate_a_member_and_a_workspace() {
         let args: Vec<&str> = next.iter().map(String::as_str).collect();
         let test = cargo(&here, &[&["test"], &args[..]].concat()).output().expect("cargo starts");
         let said = text(&test);
-        assert!(test.status.success() && said.contains("2 passed; 0 failed; 3 ignored"), "{next:?}: {said}");
+        assert!(test.status.success() && said.contains("2 passed; 0 failed; 2 ignored"), "{next:?}: {said}");
         assert!(said.contains(tests), "{next:?}: {said}");
         let config = format!("{place}/nextest.toml");
         assert!(read(&fixture, &config).contains("[test-groups]"));
