@@ -25,7 +25,7 @@ impl fmt::Debug for TrialContents<'_> {
 impl Contents for TrialContents<'_> {
     fn of_workspace(&self, path: &Path) -> Result<Vec<u8>, String> {
         let TrialExhibit { evidence, folder, .. } = self.exhibit;
-        if evidence.meta.files.iter().any(|file| file.path == path && !file.changed) {
+        if evidence.meta.files.iter().any(|file| file.path == path && file.is_as_in_repository()) {
             return self.of_start(path);
         }
         let content = folder.workspace_file(path).map_err(|_| "its content is not stored".to_owned())?;
@@ -39,7 +39,7 @@ impl Contents for TrialContents<'_> {
 }
 
 impl TrialContents<'_> {
-    /// A file of the start that the agent left alone, whose content the trial does not store.
+    /// A file of the case that neither its setup nor the agent changed, whose content the trial does not store.
     fn of_start(&self, path: &Path) -> Result<Vec<u8>, String> {
         let files = unchanged_start_files(self.run, self.exhibit)?;
         let files = files.ok_or_else(|| "its content is not stored".to_owned())?;

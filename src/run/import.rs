@@ -257,7 +257,7 @@ impl Importer<'_> {
                 left -= content.len() as u64;
                 written = folder.write(&Path::new("workspace").join(&path).to_string_lossy(), &mask(&content));
             }
-            files.push(WorkspaceFile { path, size: file.size, changed });
+            files.push(WorkspaceFile::new(path, file.size, changed));
             if written.is_err() { WalkControl::Stop } else { WalkControl::On }
         });
         text(written)?;

@@ -12,7 +12,7 @@ use crate::agent;
 use crate::agent::login::LoginSources;
 use crate::agent::trial_env::{TrialEnv, without_trial_paths};
 use crate::files::at::At;
-use crate::files::below::{self, WalkControl, WalkedFile};
+use crate::files::below::WalkedFile;
 use crate::files::bounded;
 use crate::grade::rubric::{
     self, Attempt, JUDGES_PROMPT, JudgeAnswer, JudgeQuestion, JudgeSubject, Judgment, Rubric, Vote,
@@ -290,19 +290,8 @@ fn copy_evidence(exhibit: &TrialExhibit<'_>, trial_env: &TrialEnv) -> io::Result
     }
     fs::write(to.join(store::META), serde_json::to_vec_pretty(&evidence.meta.for_a_judge())?)?;
     fs::write(to.join("skill.md"), &exhibit.skill.bytes)?;
-    let workspace = folder.workspace();
-    let name = Path::new(workspace.file_name().unwrap_or_default());
-    let mut copied = Ok(());
-    let walked = below::walk(folder.path(), name, |_| false, &mut |file| {
-        copied = copy(file, &to.join(name).join(harmless(file.path)));
-        if copied.is_ok() { WalkControl::On } else { WalkControl::Stop }
-    });
-    match walked {
-        // An agent that wrote nothing has no workspace.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-        Ok(_) => copied,
-    }
+    let name = folder.workspace().file_name().unwrap_or_default().to_owned();
+    folder.each_workspace_file(|file| copy(file, &to.join(&name).join(harmless(file.path))))
 }
 
 fn copy(file: &WalkedFile<'_>, to: &Path) -> io::Result<()> {

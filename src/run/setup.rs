@@ -25,8 +25,11 @@ pub(super) fn run(
     timeout: Duration,
     redactor: &Redactor,
 ) -> Result<Vec<SetupMeta>, Trouble> {
-    let began = Instant::now();
     let mut ended = Vec::new();
+    if commands.is_empty() {
+        return Ok(ended);
+    }
+    let began = Instant::now();
     let output = tempfile::tempdir_in(trial_env.path()).map_err(|error| disk(&error))?;
     for command in commands {
         let started = Instant::now();
@@ -58,7 +61,6 @@ pub(super) fn run(
         }
         ended.push(SetupMeta::new(command.clone(), started.elapsed()));
     }
-    drop(output);
     trial_env.note_setup();
     Ok(ended)
 }

@@ -8,6 +8,7 @@ use super::{
     At, DEPTH, FINAL, GRADE, JUDGING, JUDGMENT, META, SESSION, StoreError, WORK, WORKSPACE, check_format, read_json,
     seal, snapshot_name, write_json, write_whole,
 };
+use crate::files::below::{self, WalkControl, WalkedFile};
 use crate::files::bounded;
 use crate::grade::rubric::{JUDGMENT_FORMAT, Judgment};
 use crate::text::name::{check_case_id, check_id};
@@ -111,6 +112,21 @@ impl TrialFolder {
             bounded::read(&path)
         } else {
             Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"))
+        }
+    }
+
+    /// Calls `take` for each stored file of the workspace, until one fails.
+    pub fn each_workspace_file(&self, mut take: impl FnMut(&WalkedFile<'_>) -> io::Result<()>) -> io::Result<()> {
+        let mut taken = Ok(());
+        let walked = below::walk(&self.path, Path::new(WORKSPACE), |_| false, &mut |file| {
+            taken = take(file);
+            if taken.is_ok() { WalkControl::On } else { WalkControl::Stop }
+        });
+        match walked {
+            // An agent that wrote nothing has no workspace.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => taken,
         }
     }
 

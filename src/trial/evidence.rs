@@ -469,9 +469,21 @@ pub struct WorkspaceFile {
     pub size: u64,
     /// Whether the agent created or changed it; false for an unchanged file of the fixture.
     pub changed: bool,
+    /// Whether the agent left it as a setup command had made it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_setup: bool,
 }
 
 impl WorkspaceFile {
+    pub(crate) fn new(path: PathBuf, size: u64, changed: bool) -> Self {
+        Self { path, size, changed, by_setup: false }
+    }
+
+    /// Whether it is as the repository has it.
+    pub fn is_as_in_repository(&self) -> bool {
+        !self.changed && !self.by_setup
+    }
+
     /// Whether it is a directory without files.
     pub fn is_folder(&self) -> bool {
         self.path.as_os_str().as_encoded_bytes().ends_with(b"/")

@@ -15,7 +15,7 @@ use crate::trial::evidence::{MAX_FILES, WorkspaceFile};
 /// The most bytes of one workspace file that are stored.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The most bytes of a workspace that are stored.
+/// The most bytes that are stored of what the agent made of a workspace, and of what setup commands made.
 const MAX_BYTES: u64 = 32 << 20;
 
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl TrialEnv {
         mask: &dyn Fn(&[u8]) -> Vec<u8>,
     ) -> Result<CapturedFiles, WorkspaceError> {
         let mut captured = CapturedFiles::default();
-        let mut bytes_left = MAX_BYTES;
+        let mut bytes_left = [MAX_BYTES; 2];
         let mut result = Ok(());
         // Version control has too many files.
         let skip = |name: &OsStr| name == ".git";
@@ -49,16 +49,19 @@ impl TrialEnv {
                 Some((stamp, _)) => *stamp != entry.stamp && self.is_changed(entry.path, entry.open()),
                 None => true,
             };
-            // The repository does not have what setup commands made.
-            let is_stored = changed || self.setup_files.contains(entry.path);
-            if is_stored && size <= MAX_FILE_BYTES.min(bytes_left) {
+            // The repository does not have what setup commands made. It takes no place from the agent's work.
+            let by_setup = self.setup_files.contains(entry.path);
+            let left = &mut bytes_left[usize::from(!changed)];
+            if (changed || by_setup) && size <= MAX_FILE_BYTES.min(*left) {
                 // A file that the agent made unreadable cannot be stored.
                 if let Ok((content, permissions)) = entry.open().and_then(read) {
-                    bytes_left = bytes_left.saturating_sub(content.len() as u64);
+                    *left = left.saturating_sub(content.len() as u64);
                     result = store(&directory.join(masked(entry.path, mask)), &mask(&content), &permissions);
                 }
             }
-            captured.files.push(WorkspaceFile { path, size, changed });
+            captured
+                .files
+                .push(WorkspaceFile { by_setup: !changed && by_setup, ..WorkspaceFile::new(path, size, changed) });
             if result.is_ok() { WalkControl::On } else { WalkControl::Stop }
         });
         result?;
@@ -129,18 +132,18 @@ pub fn wanted(
     if !real.is_dir() {
         let file = below::open(workspace, real_path).ok()?;
         let size = file.metadata().ok()?.len();
-        return Some(WorkspaceFile { path: path.to_path_buf(), size, changed: changed(real_path, Ok(file))? });
+        return Some(WorkspaceFile::new(path.to_path_buf(), size, changed(real_path, Ok(file))?));
     }
     let mut first = None;
     let mut is_empty = true;
     let take = &mut |entry: &WalkedFile<'_>| {
         is_empty = false;
         let changed = changed(&real_path.join(entry.path), entry.open());
-        first = changed.map(|changed| WorkspaceFile { path: path.join(entry.path), size: entry.size, changed });
+        first = changed.map(|changed| WorkspaceFile::new(path.join(entry.path), entry.size, changed));
         if first.is_some() { WalkControl::Stop } else { WalkControl::On }
     };
     below::walk(workspace, real_path, |_| false, take).ok()?;
-    first.or_else(|| is_empty.then(|| WorkspaceFile { path: path.join(""), size: 0, changed: false }))
+    first.or_else(|| is_empty.then(|| WorkspaceFile::new(path.join(""), 0, false)))
 }
 
 fn read(file: File) -> io::Result<(Vec<u8>, Permissions)> {

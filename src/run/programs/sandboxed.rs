@@ -107,7 +107,7 @@ impl SandboxedRun<'_> {
             Err(error) => return Ok(EndedProgram { ending: Err(error.to_string()), not_isolated }),
         };
         if ending.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Interrupted) {
-            return Err("the run was ended before a check had answered".to_owned());
+            return Err("the run was ended before a program of the case had ended".to_owned());
         }
         let stderr = tail(&job.stderr);
         let mut result = collector.result(&ending, stderr, (self.timeout, self.more_time));

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::agent::trial_env::{TrialEnv, without_trial_paths};
 use crate::cases::start_files::start_files;
-use crate::files::below::{self, WalkControl, WalkedFile};
+use crate::files::below::WalkedFile;
 use crate::files::bounded;
 use crate::files::material::Material;
 use crate::run::context::RunContext;
@@ -18,7 +18,7 @@ use crate::run::stored_trial::TrialExhibit;
 /// How many missing files a message names.
 const MAX_NAMED: usize = 3;
 
-/// Copies the files of the start that the agent left alone, and the stored files that it created or changed. Fails if the
+/// Copies the case's files that nothing changed, and the stored files that its setup or the agent created or changed. Fails if the
 /// copy would not have every file: a program would take a file that was not stored for one that the agent did not write.
 pub(super) fn restore(run: &RunContext, exhibit: &TrialExhibit<'_>, trial_env: &TrialEnv) -> Result<(), String> {
     let meta = exhibit.evidence.meta;
@@ -28,7 +28,8 @@ pub(super) fn restore(run: &RunContext, exhibit: &TrialExhibit<'_>, trial_env: &
     for directory in meta.files.iter().filter(|file| file.is_folder()) {
         fs::create_dir_all(to.join(&directory.path)).map_err(|error| error.to_string())?;
     }
-    copy_stored(exhibit, &to).map_err(|error| format!("the workspace cannot be copied: {error}"))?;
+    let copied = exhibit.folder.each_workspace_file(|file| copy(file, &to.join(file.path)));
+    copied.map_err(|error| format!("the workspace cannot be copied: {error}"))?;
     if meta.files_truncated {
         return Err("the workspace holds more files than are stored".to_owned());
     }
@@ -62,31 +63,15 @@ pub(in crate::run) fn unchanged_start_files(
     Ok(Some(files))
 }
 
-/// Copies the files with which the workspace started and that the agent left alone.
+/// Copies the case's files that neither its setup nor the agent changed.
 fn copy_start_files(run: &RunContext, exhibit: &TrialExhibit<'_>, to: &Path) -> Result<(), String> {
     let meta = exhibit.evidence.meta;
     let Some(mut files) = unchanged_start_files(run, exhibit)? else { return Ok(()) };
     let unchanged: HashSet<&Path> =
-        meta.files.iter().filter(|file| !file.changed).map(|file| file.path.as_path()).collect();
+        meta.files.iter().filter(|file| file.is_as_in_repository()).map(|file| file.path.as_path()).collect();
     files.files.retain(|file| unchanged.contains(file.path.as_path()));
     let mode = |executable| if executable { 0o755 } else { 0o644 };
     files.copy(to, mode).map(drop).map_err(|problem| format!("a file of the case: {problem}"))
-}
-
-fn copy_stored(exhibit: &TrialExhibit<'_>, to: &Path) -> io::Result<()> {
-    let workspace = exhibit.folder.workspace();
-    let name = Path::new(workspace.file_name().unwrap_or_default());
-    let mut copied = Ok(());
-    let walked = below::walk(exhibit.folder.path(), name, |_| false, &mut |file| {
-        copied = copy(file, &to.join(file.path));
-        if copied.is_ok() { WalkControl::On } else { WalkControl::Stop }
-    });
-    match walked {
-        // An agent that wrote nothing has no workspace.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-        Ok(_) => copied,
-    }
 }
 
 fn copy(file: &WalkedFile<'_>, to: &Path) -> io::Result<()> {

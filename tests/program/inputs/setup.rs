@@ -64,3 +64,35 @@ fn a_setup_command_that_fails_or_hangs_is_an_error_with_its_output_and_starts_no
         assert!(detail.contains(words), "{setup}: {detail}");
     }
 }
+
+#[test]
+fn checks_read_files_as_the_setup_left_them_and_never_as_the_repository_has_them() {
+    let stub = Stub::new(0, "");
+    fs::remove_file(stub.root().join("evals/skills/tidy/prompts.csv")).expect("a file");
+    let write = |path: &str, text: &str| {
+        let path = stub.root().join(path);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    };
+    let task = |setup: &str| {
+        let config = format!(
+            r#""expectedSkillName": "tidy", "shouldTrigger": false, "files": ["data.txt"], "setup": ["{setup}"],
+            "checks": [{{ "file": "data.txt", "contains": "new" }}, {{ "run": "grep -q new data.txt" }}]"#
+        );
+        write("evals/tasks/one.json", &format!(r#"{{ "prompt": "Do it", "evalConfig": {{ {config} }} }}"#));
+    };
+    write("evals/tasks/data.txt", "old");
+    task("echo new > data.txt");
+    let ran = stub.run(&["run", "--mode", "codex", "--record"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(stub.run(&["run", "--mode", "codex", "--replay"]).code, 0);
+    // Too large to be stored.
+    write("evals/tasks/data.txt", &"new\n".repeat(500_000));
+    task("tr n o < data.txt > other && mv other data.txt");
+    let ran = stub.run(&["run", "--mode", "codex", "--run-id", "r"]);
+    let grade = stub.json("r", "work/tidy/one/codex/1/grade.json");
+    assert_eq!((ran.code, &grade["verdict"]), (3, &"error".into()), "{}{}", ran.stdout, ran.stderr);
+    for found in ["its content is not stored", "the stored workspace lacks `data.txt`"] {
+        assert!(grade.to_string().contains(found), "{grade}");
+    }
+}
