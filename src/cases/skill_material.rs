@@ -14,7 +14,7 @@ const PROGRAM: &str = "skill-evals";
 /// How deep in a skill's `evals/` cases are searched.
 const MAX_DEPTH: usize = 4;
 
-/// The files in the directory of a skill, or in that of a fixture, without those that belong to its repository: agents would
+/// The files in the directory of a skill, without those that belong to its repository: agents would
 /// read in `evals/` what is expected of them.
 pub fn skill_material(folder: &Path) -> Material {
     let mut left_out = vec![".git"];

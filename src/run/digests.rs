@@ -13,6 +13,7 @@ use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
 use crate::cases::skill_material::skill_material;
 use crate::cases::start_files::start_files;
 use crate::files::bounded;
+use crate::files::material::Material;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode, SkillSelection};
 use crate::text::redact::looks_secret;
@@ -86,7 +87,7 @@ impl InputReader {
         }
         if let (Some(path), []) = (&case.fixture, &*case.files) {
             let folder = root.join(evals_folder(&case.skill)).join(path.as_path());
-            inputs.0.insert(FIXTURE_PART.to_owned(), self.folder(&folder));
+            inputs.0.insert(FIXTURE_PART.to_owned(), self.digest_of(&folder, Material::list));
         } else if let Some(files) = start_files(root, case) {
             let digest = or_problem(files.whole().and_then(|files| files.digest()));
             inputs.0.insert(files_part(case).to_owned(), digest);
@@ -140,13 +141,17 @@ impl InputReader {
         Ok(())
     }
 
-    /// The digest of all files in a directory, with their paths.
+    /// The digest of the files in the directory of a skill, with their paths.
     pub fn folder(&self, folder: &Path) -> String {
+        self.digest_of(folder, skill_material)
+    }
+
+    fn digest_of(&self, folder: &Path, list: fn(&Path) -> Material) -> String {
         let digests = || self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(digest) = digests().get(folder) {
             return digest.clone();
         }
-        let digest = or_problem(skill_material(folder).whole().and_then(|material| material.digest()));
+        let digest = or_problem(list(folder).whole().and_then(|material| material.digest()));
         digests().insert(folder.to_path_buf(), digest.clone());
         digest
     }
