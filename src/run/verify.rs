@@ -21,6 +21,7 @@ use crate::run::digests::files_part;
 use crate::run::measure::case_meta;
 use crate::run::programs;
 use crate::run::regrade::with_subject;
+use crate::run::setup;
 use crate::run::stored_trial::TrialExhibit;
 use crate::settings::FILE;
 use crate::settings::mode::{AgentKind, Delivery};
@@ -56,7 +57,7 @@ struct MadeUpTrial {
 /// A trial in words, and the results of a check for it.
 type MadeUpResults = (&'static str, Vec<CheckResult>);
 
-/// Runs the checks of these cases. Fails if the user ended the run meanwhile.
+/// Runs the checks of these cases. Fails if a setup command fails, or if the user ended the run meanwhile.
 pub fn verify(run: &RunContext, cases: &[Arc<FoundCase>], tree: &dyn RepoFiles) -> Result<Verification, String> {
     let mut all = Verification::default();
     if let Err(why) = run.settings.gate.check_reachable() {
@@ -100,7 +101,7 @@ impl CaseVerifier<'_> {
     fn faults(self) -> Result<Vec<CheckFault>, String> {
         let case = self.case;
         let mut undone = vec![("in an empty workspace", self.results(MadeUp::EmptyWorkspace)?)];
-        if case.fixture.is_some() || !case.files.is_empty() {
+        if case.fixture.is_some() || !case.files.is_empty() || !case.setup.is_empty() {
             undone.push(("with the untouched fixture", self.results(MadeUp::UntouchedFixture)?));
         }
         let description = &self.skill.skill().description;
@@ -192,6 +193,13 @@ impl CaseVerifier<'_> {
                 trial_env.copy_files(files).map_err(|error| failed(&error))?
             };
             meta.inputs.0.insert(files_part(case).to_owned(), digest);
+        }
+        if matches!(made_up, MadeUp::UntouchedFixture | MadeUp::Solution) {
+            trial_env.create_directories(&run.settings.create).map_err(|error| failed(&error))?;
+            let timeout = case.timeout.unwrap_or(run.settings.timeout);
+            let redactor = run.program_runner.open(&run.settings)?.1.masking(Vec::new());
+            let ended = setup::run(run, &case.setup, &mut trial_env, timeout, &redactor);
+            meta.setup = ended.map_err(|trouble| failed(&trouble))?;
         }
         let mut trace = Trace { progress: AgentProgress::Done, ..Trace::default() };
         let mut answer = Some(NO_ANSWER.to_owned());
