@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What a session file shows of the chosen prompts. All texts are as the file has them: unmasked.
+/// What a session file shows of the chosen prompts.
 #[derive(Debug, Default, PartialEq)]
 pub struct UserSession {
     /// What the user asked, in order: of the whole session.

@@ -17,14 +17,12 @@ use crate::run::measure::case_meta;
 use crate::run::plan::is_judged;
 use crate::run::regrade;
 use crate::run::stored_trial::StoredTrial;
-use crate::settings::mode::{AgentKind, Delivery, SkillSelection};
+use crate::settings::mode::{AgentKind, Delivery};
 use crate::store::RunFolder;
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Step, Trace};
-use crate::trial::evidence::{
-    AgentMeta, CaseMeta, Ending, Imported, Inputs, META_FORMAT, Meta, RefusedAttempts, SkillMeta, USER_SESSION,
-};
+use crate::trial::evidence::{AgentMeta, CaseMeta, Imported, Meta, SkillMeta, USER_SESSION};
 use crate::trial::outcome::{Grade, Status, Verdict};
 
 /// The name of its mode, and the id of its run.
@@ -150,46 +148,24 @@ impl ReadSession {
 
     fn meta(&self, case: &Case, skill: &FoundSkill) -> Meta {
         let (session, skill) = (&self.session, skill.skill());
-        let prompt = self.prompts().join("\n\n");
+        let case = CaseMeta {
+            prompt: self.prompts().join("\n\n"),
+            system_prompt: None,
+            forced: false,
+            follow_ups: Vec::new(),
+            ..case_meta(case, case.timeout.unwrap_or_default(), None)
+        };
+        let (version, model) = (session.version.clone(), session.model.clone());
+        let agent = AgentMeta { kind: self.agent, version, model, requested: None };
+        let skill = SkillMeta { name: skill.name.clone(), slug: skill.slug.clone() };
         Meta {
-            format: META_FORMAT,
             run_id: NAME.to_owned(),
-            skill: SkillMeta { name: skill.name.clone(), slug: skill.slug.clone() },
-            case: CaseMeta {
-                prompt,
-                system_prompt: None,
-                forced: false,
-                ..case_meta(case, case.timeout.unwrap_or_default(), None)
-            },
             mode: NAME.to_owned(),
-            trial: 1,
-            suite: None,
-            agent: AgentMeta {
-                kind: self.agent,
-                version: session.version.clone(),
-                model: session.model.clone(),
-                requested: None,
-            },
-            delivery: Delivery::Native,
-            offer: SkillSelection::All,
-            commit: None,
-            server: None,
-            scripted: None,
             imported: Some(Imported { runner: USER_SESSION.to_owned(), folder: "".into(), unknown: Vec::new() }),
-            kept_from: None,
             started: session.started.clone().unwrap_or_default(),
-            refused_before: RefusedAttempts::default(),
-            ending: Ending::default(),
-            inputs: Inputs::default(),
-            setup: Vec::new(),
             // A session shows what editing tools wrote, not what was there at its end.
-            files: Vec::new(),
             files_truncated: true,
-            files_looked_for: Vec::new(),
-            skills_changed: Vec::new(),
-            changes: Vec::new(),
-            isolation: None,
-            not_enforced: Vec::new(),
+            ..Meta::new(skill, case, agent, Delivery::Native)
         }
     }
 }

@@ -134,7 +134,9 @@ fn without_a_case_a_session_shows_whether_the_skill_activated() {
 
 #[test]
 fn a_case_grades_a_session_and_what_it_does_not_show_is_unknown() {
-    let fixture = fixture();
+    let task =
+        r#"{ "prompt": "Greet Ada.", "evalConfig": { "expectedSkillName": "greeting", "followUps": ["Shorter."] } }"#;
+    let fixture = fixture().file("evals/tasks/asks-more.json", task);
     for agent in AGENTS {
         let explicit = grade(&fixture, agent, &["--case", "explicit", "--turn", "1"]);
         insta::assert_snapshot!(format!("{agent}_explicit"), explicit.stdout);
@@ -142,6 +144,11 @@ fn a_case_grades_a_session_and_what_it_does_not_show_is_unknown() {
         // The session shows that an editing tool wrote a file, not which files were there at the end.
         let kept = grade(&fixture, agent, &["--case", "kept", "--turn", "1"]);
         assert!(kept.code == 3 && kept.stdout.contains("unknown     require-file "), "{}{}", kept.stdout, kept.stderr);
+        assert_eq!(
+            grade(&fixture, agent, &["--case", "asks-more", "--turn", "1"]).code,
+            0,
+            "its messages are not the case's"
+        );
         assert_eq!(grade(&fixture, agent, &["--case", "negative", "--turn", "2"]).code, 0);
         assert_eq!(grade(&fixture, agent, &["--case", "negative", "--turn", "1"]).code, 1);
     }
