@@ -187,9 +187,10 @@ pub fn export(directory: &Path, commit: &str, parts: &[PathBuf], to: &Path) -> i
     Ok(CommitFiles { folder: target, filtered: filtered(&attributes, &settings) })
 }
 
-/// Stores these files of the directory `from`, each with whether it is executable, as a commit without a parent, and returns its
-/// hash. No reference leads to it: git removes it some weeks later. Paths are relative to `directory`. Equal files have one hash.
-pub fn store(directory: &Path, from: &Path, files: &[(PathBuf, bool)]) -> io::Result<String> {
+/// Stores files as a commit without a parent, and returns its hash. Each has its path, relative to `directory`, the absolute path
+/// of its content, and whether it is executable. No reference leads to the commit: git removes it some weeks later. Equal files
+/// have one hash.
+pub fn store(directory: &Path, files: &[(PathBuf, PathBuf, bool)]) -> io::Result<String> {
     let place = place(directory)?;
     let scratch = tempfile::tempdir()?;
     let input = |name: &str, bytes: &[u8]| -> io::Result<File> {
@@ -198,18 +199,18 @@ pub fn store(directory: &Path, from: &Path, files: &[(PathBuf, bool)]) -> io::Re
         File::open(path)
     };
     let mut paths = Vec::new();
-    for (file, _) in files {
-        let path = from.join(file);
-        if path.as_os_str().as_bytes().contains(&b'\n') {
-            return Err(io::Error::other(format!("{} has a line break in its name", file.display())));
+    for (_, content, _) in files {
+        let path = content.as_os_str().as_bytes();
+        if path.contains(&b'\n') {
+            return Err(io::Error::other(format!("{} has a line break in its name", content.display())));
         }
-        paths.extend_from_slice(path.as_os_str().as_bytes());
+        paths.extend_from_slice(path);
         paths.push(b'\n');
     }
     let hash = ["hash-object", "-w", "--no-filters", "--stdin-paths"];
     let hashes = stdout(git(directory).args(hash).stdin(input("paths", &paths)?))?;
     let mut index = Vec::new();
-    for ((file, executable), hash) in files.iter().zip(hashes.split(|byte| *byte == b'\n')) {
+    for ((file, _, executable), hash) in files.iter().zip(hashes.split(|byte| *byte == b'\n')) {
         let mode = if *executable { "100755" } else { "100644" };
         index.extend_from_slice(format!("{mode} {}\t", String::from_utf8_lossy(hash)).as_bytes());
         index.extend_from_slice(place.join(file).as_os_str().as_bytes());

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cases::case::FoundCase;
 use crate::cases::catalog::{Catalog, FoundSkill};
-use crate::files::at::At;
-use crate::files::bounded;
-use crate::files::material::Material;
+use crate::cases::skill_material::skill_material;
 use crate::lint::{self, LONGEST_DESCRIPTION, calls_skill};
 use crate::process::git;
 use crate::settings::FILE;
@@ -123,37 +121,25 @@ pub fn with_description(found: &FoundSkill, description: &str) -> Result<Vec<u8>
 /// Stores the skills of the working tree, with another SKILL.md for one of them, as a commit that no branch has. Returns its
 /// hash.
 pub fn store(root: &Path, catalog: &Catalog, changed: &FoundSkill, text: &[u8]) -> Result<String, String> {
-    let copy = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let mut files: Vec<(PathBuf, bool)> = Vec::new();
-    let mut add = |path: &Path, bytes: &[u8], executable: bool| -> Result<(), String> {
-        let to = copy.path().join(path);
-        to.parent()
-            .map_or(Ok(()), fs::create_dir_all)
-            .and_then(|()| fs::write(&to, bytes))
-            .at(&to)
-            .map_err(|e| e.to_string())?;
-        files.push((path.to_path_buf(), executable));
-        Ok(())
-    };
-    if let Ok(settings) = bounded::read(&root.join(FILE)) {
-        add(Path::new(FILE), &settings, false)?;
+    let changed_file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
+    fs::write(changed_file.path(), text).map_err(|error| error.to_string())?;
+    let mut files = Vec::new();
+    if root.join(FILE).is_file() {
+        files.push((PathBuf::from(FILE), root.join(FILE), false));
     }
     for found in &catalog.skills {
         let folder = &found.skill().folder;
         if folder.as_os_str().is_empty() {
             return Err("the repository itself is a skill: put it into a directory of skills first".to_owned());
         }
-        let material = Material::list(&root.join(folder)).whole();
+        let material = skill_material(&root.join(folder)).whole();
         let material = material.map_err(|problem| format!("the skill in {}: {problem}", folder.display()))?;
         for file in &material.files {
+            let path = folder.join(&file.path);
             let is_changed = std::ptr::eq(found, changed) && file.path == Path::new(SKILL_FILE);
-            let bytes = if is_changed { text.to_vec() } else { read(&root.join(folder).join(&file.path))? };
-            add(&folder.join(&file.path), &bytes, file.executable)?;
+            let content = if is_changed { changed_file.path().to_path_buf() } else { root.join(&path) };
+            files.push((path, content, file.executable));
         }
     }
-    git::store(root, copy.path(), &files).map_err(|error| format!("the candidate could not be stored in git: {error}"))
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    bounded::read(path).map_err(|error| format!("{}: {error}", path.display()))
+    git::store(root, &files).map_err(|error| format!("the candidate could not be stored in git: {error}"))
 }

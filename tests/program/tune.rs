@@ -32,6 +32,7 @@ esac"#
     write("evals/skills/tidy/prompts.csv", &table(&tasks));
     write("skills/tidy/SKILL.md", SKILL);
     write("skills/tidy/scripts/run.sh", "echo\n");
+    write("skills/other/.git", "gitdir: elsewhere\n");
     write("skills/other/SKILL.md", "---\nname: other\ndescription: Does other things.\n---\n\nDo something else.\n");
     let of_other: Vec<String> = (0..3).map(|number| format!("o{number},true,Other {number}")).collect();
     write("evals/skills/other/prompts.csv", &table(&of_other));
