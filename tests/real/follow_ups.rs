@@ -1,7 +1,7 @@
 //! Several messages in one session of the real agents: one trial and one trace, whose final message is that of the last one.
 
 use serde_json::{Value, json};
-use skill_evals::trial::outcome::Verdict;
+use skill_evals::trial::outcome::{Status, Verdict};
 
 use crate::support::live::{Live, OPEN_GREETING};
 use crate::support::stand_in::{Protocol, Request, Turn};
@@ -51,6 +51,8 @@ fn each_message_is_sent_when_the_one_before_is_answered() {
         let asked: u64 = live.model.requests().len() as u64;
         assert_eq!(asked, 4, "{mode}");
         assert!(usage.output_tokens > 0 && usage.cost_usd.is_none_or(|cost| cost > 0.0), "{mode}: {usage:?}");
+        // Four requests of about 1,000 tokens. A session that was resumed counts all of them again.
+        assert!((4_000..5_000).contains(&usage.input_tokens), "{mode}: {usage:?}");
         let root = live.fixture.root();
         let args = ["show", &format!("greeting/it/{mode}"), "--run", "t", "--json"];
         let shown = live.program().args(args).current_dir(root).output().expect("the program starts");
@@ -85,6 +87,13 @@ fn a_session_that_fails_in_a_later_message_is_an_error() {
             "And now Bob." => Turn::Status(400),
             _ => answer(request),
         });
-        live.trial(mode).expect(Verdict::Error);
+        let trial = live.trial(mode);
+        trial.expect(Verdict::Error);
+        assert_eq!(trial.check("must-include").status, Status::Unknown, "an earlier answer is not the last one");
+        // codex reports no tokens for a turn that failed, and those of the turns before are not all.
+        let whole = trial.grade.metrics.usage.map(|usage| usage.input_tokens);
+        let least = trial.grade.metrics.usage_at_least.map(|usage| usage.input_tokens);
+        assert_eq!((whole.is_none(), least.is_some()), (mode == "codex", mode == "codex"), "{mode}");
+        assert!(whole.or(least).is_some_and(|tokens| (3_000..4_000).contains(&tokens)), "{mode}: {whole:?} {least:?}");
     }
 }

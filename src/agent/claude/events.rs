@@ -185,6 +185,8 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         let trace = &mut self.recorder.trace;
         if trace.started() {
             trace.followed_up();
+            // The next result counts the tokens of the whole session.
+            (trace.usage, trace.models) = (None, BTreeMap::new());
         }
         if self.interrupted_in_sub_agent.is_none() {
             trace.waiting = WaitingFor::Model;

@@ -146,8 +146,9 @@ impl<'a, 's> EventDecoder<'a, 's> {
         match (event.kind.as_str(), event.item) {
             ("thread.started" | "turn.started", _) => {
                 if trace.started() {
-                    // A resumed session counts the tokens of its whole thread.
+                    // A resumed session counts the tokens of its whole thread at its end.
                     self.usage = Some(Usage::default());
+                    trace.usage = None;
                 }
                 trace.waiting = WaitingFor::Model;
             }

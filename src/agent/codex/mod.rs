@@ -120,6 +120,8 @@ impl Agent for Codex {
     }
 
     fn resumed(&self, args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
+        // The answer to an earlier message is not the answer to this one.
+        let _ = std::fs::remove_file(trial_env.path().join(LAST_MESSAGE));
         command::resumed(args, &evidence::session_id(trial_env)?, message)
     }
 
