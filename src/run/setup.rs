@@ -1,7 +1,7 @@
 //! Setup commands: they prepare the workspace of a trial, in the agent's sandbox and before the agent.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::agent::trial_env::TrialEnv;
@@ -40,7 +40,7 @@ pub(super) fn run(
             program: Path::new("/bin/sh"),
             args: ["-c".into(), command.into()].to_vec(),
             env: BTreeMap::new(),
-            reads: &[] as &[PathBuf],
+            reads: &[],
             input: None,
             output: output.path().to_path_buf(),
             timeout: timeout.saturating_sub(began.elapsed()),

@@ -70,9 +70,9 @@ fn is_choice(catalog: &Catalog, found: &FoundCase) -> bool {
     }
 }
 
-/// About how many tokens a description takes in every session.
-pub fn tokens(description: &str) -> usize {
-    description.chars().count().div_ceil(TOKEN)
+/// About how many tokens a text has.
+pub fn tokens(text: &str) -> usize {
+    text.chars().count().div_ceil(TOKEN)
 }
 
 /// A description as a candidate, on one line. Fails if no agent would show it whole.

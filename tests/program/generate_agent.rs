@@ -160,6 +160,8 @@ fn an_answer_is_read_within_bounds() {
     let ids: Vec<&str> = usable.cases.iter().map(|case| case.id.as_str()).collect();
     assert_eq!(ids, ["implicit-x", "implicit-two", "implicit-3", "implicit-4"]);
     assert_eq!(usable.left_out.len(), 4, "{:?}", usable.left_out);
+    let numbers = drafted::read(&answer(vec![case("2", "One"), case("", "Two")]), "somebody").expect("it can be read");
+    assert_eq!([&numbers.cases[0].id, &numbers.cases[1].id], ["implicit-2", "implicit-3"]);
     let many = answer((0..100).map(|number| case("a", &format!("Prompt {number}"))).collect());
     assert_eq!(drafted::read(&many, "somebody").expect("it can be read").cases.len(), 60);
     assert!(drafted::read(&"a".repeat(300 << 10), "somebody").is_err_and(|why| why.contains("longer")));

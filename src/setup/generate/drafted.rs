@@ -16,6 +16,7 @@ use crate::run::live::Redactors;
 use crate::run::question::{Answer, Question};
 use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
+use crate::setup::tune;
 use crate::skill::{SKILL_FILE, Skill, slug};
 use crate::store::TrialFolder;
 use crate::text::cut;
@@ -46,9 +47,6 @@ const LONGEST_PROMPT: usize = 4_000;
 
 /// Maximum number of descriptions of an answer: each costs a comparison.
 const MOST_DESCRIPTIONS: usize = 3;
-
-/// About this many characters are a token.
-const TOKEN: usize = 4;
 
 /// About this many tokens are an answer.
 const ANSWER_TOKENS: u64 = 3_000;
@@ -93,7 +91,7 @@ pub struct DraftEstimate {
 impl Drafter<'_> {
     /// About what the request for this skill takes. Agents add instructions of their own to it.
     pub fn estimate(&self, found: &FoundSkill) -> DraftEstimate {
-        let input = (self.prompt(found).chars().count() / TOKEN) as u64;
+        let input = tune::tokens(&self.prompt(found)) as u64;
         let models: Vec<&str> = self.model.as_deref().into_iter().collect();
         let price = self.settings.prices.of(self.agent.as_str(), &models);
         #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
@@ -295,10 +293,7 @@ fn free_id(kind: DraftKind, id: &str, number: usize, ids: &mut BTreeSet<String>)
     let kind = kind.as_str();
     let words: String = slug(id).replace(['_', '.'], "-").chars().take(40).collect();
     let words = words.trim_start_matches(kind).trim_matches('-');
-    let mut id = if words.is_empty() { format!("{kind}-{number}") } else { format!("{kind}-{words}") };
-    if check_case_id(&id).is_err() || !ids.insert(id.clone()) {
-        id = format!("{kind}-{number}");
-        ids.insert(id.clone());
-    }
-    id
+    let named = Some(format!("{kind}-{words}")).filter(|id| !words.is_empty() && check_case_id(id).is_ok());
+    let mut candidates = named.into_iter().chain((number..).map(|number| format!("{kind}-{number}")));
+    candidates.find(|id| ids.insert(id.clone())).unwrap_or_default()
 }
