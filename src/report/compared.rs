@@ -8,7 +8,7 @@ use crate::decide::{CaseChange, Comparison, ResultBasis, SideSummary};
 use crate::report::diagnostics::counted;
 use crate::report::paint::{Paint, Tone};
 use crate::report::rate::{self, fraction, points};
-use crate::report::trial::scripted;
+use crate::report::trial::{in_part, scripted};
 use crate::results::activation_shift::{ReplacementSkill, SkillShift};
 use crate::results::compared::{ComparisonResults, SpentTrials};
 use crate::stats::amounts::Ratio;
@@ -396,6 +396,7 @@ fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
             trials(compared.settled)
         ));
     }
+    lines.extend(in_part(compared.partial));
     lines.extend(compared.scripted.iter().map(|by| scripted(by)));
 }
 

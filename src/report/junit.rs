@@ -11,7 +11,7 @@ use quick_junit::{NonSuccessKind, Property, Report, SerializeError, TestCase, Te
 use crate::report::export::{Export, ExportKind};
 use crate::report::paint::Paint;
 use crate::report::table::{self, reason, why};
-use crate::report::trial::scripted;
+use crate::report::trial::{in_part, scripted};
 use crate::results::summary::{BAD_CASE, CaseCounts, Summary};
 use crate::text::safe;
 use crate::trial::id::{CaseInMode, test_name};
@@ -46,6 +46,9 @@ pub fn junit(summary: &Summary) -> Result<String, SerializeError> {
         suite.set_time(Duration::from_millis(duration_ms));
         for by in &summary.scripted {
             suite.add_property(Property::new("scripted", scripted(by)));
+        }
+        if let Some(note) = in_part(summary.partial) {
+            suite.add_property(Property::new("partial", note));
         }
         report.add_test_suite(suite);
     }

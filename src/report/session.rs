@@ -34,17 +34,11 @@ fn head(text: &mut String, meta: &Meta, grade: &Grade) {
         let _ = writeln!(text, "\n> **Imported**: {}.", safe::markdown(&imported.told()));
     }
     text.push('\n');
-    for (name, value) in facts(meta) {
+    for (name, value) in facts(meta, grade) {
         let _ = writeln!(text, "- {name}: {}", safe::markdown(&value));
     }
     if !meta.refused_before.is_none() {
         let _ = writeln!(text, "- {}", meta.refused_before);
-    }
-    for change in &meta.changes {
-        let _ = writeln!(text, "- during the session: {}", safe::markdown(&change.summary()));
-    }
-    for open in meta.not_enforced.iter().chain(&grade.not_enforced) {
-        let _ = writeln!(text, "- not enforced: {}", safe::markdown(open));
     }
     let _ = writeln!(text, "- in a terminal: {}", safe::code(&show_command(&meta.id(), Some(&meta.run_id))));
 }

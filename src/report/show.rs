@@ -77,6 +77,9 @@ fn head(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
     for change in &meta.changes {
         line("skills", &change.summary());
     }
+    for part in &grade.unsupported {
+        line("unsupported", part);
+    }
     if let Some((file, at)) = trial.case {
         line("case", &format!("{}:{at}", file.display()));
     }

@@ -8,6 +8,7 @@ use crate::decide::threshold::ThresholdSide;
 use crate::report::diagnostics::counted;
 use crate::report::paint::{Paint, Tone};
 use crate::report::rate;
+use crate::report::trial::in_part;
 use crate::results::summary::{CaseCounts, CutDescription, NOT_RECORDED, RepeatFigures, Summary, TrialCounts};
 use crate::settings::CostSource;
 use crate::settings::price_table::PRICES_OF;
@@ -172,12 +173,8 @@ pub fn shown(summary: &Summary) -> String {
             counted(summary.aged, "trial")
         );
     }
-    if summary.partial > 0 {
-        let _ = writeln!(
-            text,
-            "{} ran only in part (`partial = true`): their cases ask for more, which is unsupported",
-            counted(summary.partial, "trial")
-        );
+    if let Some(note) = in_part(summary.partial) {
+        let _ = writeln!(text, "{note}");
     }
     if summary.total.settled > 0 {
         let _ = writeln!(

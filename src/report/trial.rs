@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::cases::case::FoundCase;
 use crate::report::diagnostics;
+use crate::report::diagnostics::counted;
 use crate::report::paint::{Paint, Tone};
 use crate::settings::Isolation;
 use crate::store::{self, TrialOwner};
@@ -168,12 +169,21 @@ pub fn line(text: &mut String, label: &str, value: &str) {
 }
 
 /// A line with a colored label.
+/// The note that trials ran only a part of their cases; `None` if none did.
+pub fn in_part(trials: u64) -> Option<String> {
+    let trials = usize::try_from(trials).unwrap_or(usize::MAX);
+    (trials > 0).then(|| {
+        let trials = counted(trials, "trial");
+        format!("{trials} ran only in part (`partial = true`): their cases also ask for something unsupported")
+    })
+}
+
 fn toned(text: &mut String, paint: Paint, tone: Tone, label: &str, value: &str) {
     let _ = writeln!(text, "  {}{}", paint.on(tone, &format!("{label:<12}")), safe::line(value));
 }
 
 /// What reports say of every trial.
-pub fn facts(meta: &Meta) -> Vec<(&'static str, String)> {
+pub fn facts(meta: &Meta, grade: &Grade) -> Vec<(&'static str, String)> {
     let agent = format!("{} {}", meta.agent.kind.as_str(), meta.agent.version.as_deref().unwrap_or_default());
     let mut facts = vec![
         ("agent", agent.trim_end().to_owned()),
@@ -185,6 +195,10 @@ pub fn facts(meta: &Meta) -> Vec<(&'static str, String)> {
         ("run", meta.run_id.clone()),
     ];
     facts.extend(meta.setup.iter().map(|setup| ("setup", setup.to_string())));
+    facts.extend(meta.commit.clone().map(|commit| ("skills of the commit", commit)));
+    facts.extend(meta.changes.iter().map(|change| ("during the session", change.summary())));
+    facts.extend(meta.not_enforced.iter().chain(&grade.not_enforced).map(|open| ("not enforced", open.clone())));
+    facts.extend(grade.unsupported.iter().map(|part| ("unsupported", part.clone())));
     facts
 }
 

@@ -64,6 +64,9 @@ pub struct ComparisonResults {
     /// How many trials ended as soon as their verdict was settled.
     #[serde(skip_serializing_if = "is_default")]
     pub settled: u64,
+    /// How many trials ran only a part of what their case asks for.
+    #[serde(skip_serializing_if = "is_default")]
+    pub partial: u64,
     /// Why answers are not a model's own.
     pub scripted: Vec<String>,
 }
@@ -183,6 +186,7 @@ pub fn of(
         trials: None,
         kept: None,
         settled,
+        partial: a.partial + b.partial,
         scripted: a.scripted.union(&b.scripted).cloned().collect(),
     }
 }

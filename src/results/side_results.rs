@@ -40,6 +40,8 @@ pub struct SideResults {
     pub until_decided: BTreeSet<String>,
     /// Number of measured trials that ended as soon as their verdict was settled.
     pub settled: u64,
+    /// Number of measured trials that ran only a part of what their case asks for.
+    pub partial: u64,
     /// The names of the modes.
     pub modes: BTreeSet<String>,
     /// By case, the digests of its prompts, checks and settings. Skills are not in a digest.
@@ -88,6 +90,8 @@ struct ProgressResult {
     #[serde(default)]
     cost_incomplete: bool,
     #[serde(default)]
+    partial: bool,
+    #[serde(default)]
     scripted: Option<String>,
     #[serde(default)]
     max_trials: Option<u32>,
@@ -102,6 +106,7 @@ struct TrialFacts {
     checks: u32,
     activated: u32,
     settled: bool,
+    partial: bool,
     seconds: f32,
     tokens: f64,
     cost_usd: f64,
@@ -191,6 +196,7 @@ impl SideReader {
             checks,
             activated,
             settled: row.settled,
+            partial: row.partial,
             seconds: seconds(row.duration_ms),
             // An incomplete amount is not compared.
             tokens: row.tokens.filter(|_| !row.tokens_incomplete).map_or(f64::NAN, float),
@@ -254,6 +260,7 @@ impl SideReader {
                 }
             }
             side.settled += u64::from(trial.settled);
+            side.partial += u64::from(trial.partial);
             *alike.entry((trial.case, trial.checks, trial.activated)).or_default() += 1;
             let took = side.took.entry(name.clone()).or_default();
             let mut keep = |list: fn(&mut CaseUsage) -> &mut Vec<f64>, amount: f64| {

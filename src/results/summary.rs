@@ -26,7 +26,7 @@ pub const SUMMARY_FORMAT: u32 = 1;
 // Why a trial was not run, as summaries count it.
 pub const NOT_RECORDED: &str = "no recording";
 pub const BAD_CASE: &str = "the case is wrong";
-pub const UNSUPPORTED: &str = "the case asks for what is unsupported";
+pub const UNSUPPORTED: &str = "the case asks for something unsupported";
 pub const STALE: &str = "the recording is stale";
 pub const UNREADABLE: &str = "a file cannot be read";
 pub const NOT_OPENED: &str = "the run could not be opened";
@@ -45,7 +45,7 @@ pub struct Summary {
     /// Trials that replayed an aged recording: names or descriptions of other skills changed since.
     pub aged: usize,
     /// Trials of cases that ask for more than was done.
-    pub partial: usize,
+    pub partial: u64,
     /// The number of planned trials, if known.
     pub planned: Option<usize>,
     /// Trials that were not started, by reason.
@@ -318,7 +318,7 @@ impl Summary {
             self.scripted.insert(by.clone());
         }
         self.aged += usize::from(record.aged);
-        self.partial += usize::from(record.partial);
+        self.partial += u64::from(record.partial);
         if let Some(isolation) = record.isolation {
             *self.isolation.entry(isolation.as_str()).or_default() += 1;
         }

@@ -290,7 +290,7 @@ fn a_run_counts_unsupported_cases_and_partial_runs_the_rest_and_says_so() {
     let ran = stub.run(&["run", "--run-id", "one"]);
     assert_eq!(ran.code, 3, "{} {}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("tidy/evals-1/codex: not run: unsupported: the key `wall_clock`"), "{}", ran.stdout);
-    assert_eq!(stub.json("one", "summary.json")["not_run"]["the case asks for what is unsupported"], 1);
+    assert_eq!(stub.json("one", "summary.json")["not_run"]["the case asks for something unsupported"], 1);
     stub.settings("partial = true");
     let ran = stub.run(&["run", "--run-id", "two"]);
     assert_eq!(ran.code, 0, "{} {}", ran.stdout, ran.stderr);
@@ -298,6 +298,21 @@ fn a_run_counts_unsupported_cases_and_partial_runs_the_rest_and_says_so() {
     assert_eq!(stub.json("two", "summary.json")["partial"], 1);
     let grade = stub.json("two", "work/tidy/evals-1/codex/1/grade.json");
     assert_eq!(grade["unsupported"][0], "the key `wall_clock`");
+    let said = |arguments: &[&str]| {
+        let ran = stub.run(arguments);
+        assert_eq!(ran.code, 0, "{arguments:?}: {} {}", ran.stdout, ran.stderr);
+        ran.stdout
+    };
+    said(&["report", "two", "--output", "report.html"]);
+    let page = std::fs::read_to_string(stub.root().join("report.html")).expect("a page");
+    assert!(page.contains("1 trial ran only in part"), "{page}");
+    assert!(said(&["show", "tidy/evals-1", "--run", "two"]).contains("unsupported the key `wall_clock`"));
+    for format in ["markdown", "junit"] {
+        assert!(said(&["export", "two", "--to", format]).contains("1 trial ran only in part"), "{format}");
+    }
+    for format in ["csv", "promptfoo", "otlp"] {
+        assert!(said(&["export", "two", "--to", format]).contains("the key `wall_clock`"), "{format}");
+    }
 }
 
 #[test]

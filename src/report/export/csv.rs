@@ -15,7 +15,7 @@ pub static EXPORT: Export = Export {
     kind: ExportKind::Trials(|_| Box::new(CsvTable { has_head: false })),
 };
 
-const HEAD: [&str; 26] = [
+const HEAD: [&str; 27] = [
     "run",
     "skill",
     "case",
@@ -25,6 +25,7 @@ const HEAD: [&str; 26] = [
     "trouble",
     "failed_checks",
     "unknown_checks",
+    "unsupported",
     "activated",
     "duration_ms",
     "turns",
@@ -82,6 +83,7 @@ fn row(trial: &ExportedTrial<'_>) -> [String; HEAD.len()] {
         text(record.trouble.as_ref()),
         failed,
         checks(Status::Unknown),
+        trial.grade.unsupported.join("; "),
         record.activated.join("; "),
         record.duration_ms.to_string(),
         text(record.turns),

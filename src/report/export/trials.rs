@@ -94,6 +94,7 @@ impl ExportedTrial<'_> {
         for (name, check) in named.filter(|(_, check)| check.status == Status::Unknown) {
             notes.push(format!("unknown: {name}: {}", check.found));
         }
+        notes.extend(self.grade.unsupported.iter().map(|part| format!("ran only in part, unsupported: {part}")));
         notes.extend(self.record.scripted.as_deref().map(scripted));
         if self.record.settled {
             notes.push("ended as soon as its verdict was settled: times and tokens are lower bounds".to_owned());

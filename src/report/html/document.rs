@@ -107,7 +107,7 @@ impl<'a> TrialDocument<'a> {
             verdict: grade.verdict,
             trouble: grade.trouble.as_ref().map(ToString::to_string),
             scripted: meta.scripted.as_deref().map(scripted),
-            facts: facts(evidence, grade),
+            facts: trial::facts(meta, grade),
             checks: checks.map(|(check, finding)| located(check, finding, timeline)).collect(),
             entries: &timeline.entries,
             answers: answers(timeline),
@@ -119,15 +119,6 @@ impl<'a> TrialDocument<'a> {
             commands,
         }
     }
-}
-
-fn facts(evidence: &Evidence<'_>, grade: &Grade) -> Vec<(&'static str, String)> {
-    let meta = evidence.meta;
-    let mut facts = trial::facts(meta);
-    facts.extend(meta.commit.clone().map(|commit| ("skills of the commit", commit)));
-    facts.extend(meta.changes.iter().map(|change| ("during the session", change.summary())));
-    facts.extend(meta.not_enforced.iter().chain(&grade.not_enforced).map(|open| ("not enforced", open.clone())));
-    facts
 }
 
 fn answers(timeline: &Timeline) -> BTreeMap<usize, Vec<Value>> {

@@ -10,7 +10,7 @@ use crate::report::diagnostics::counted;
 use crate::report::paint::Paint;
 use crate::report::rate::{self, points};
 use crate::report::table;
-use crate::report::trial::scripted;
+use crate::report::trial::{in_part, scripted};
 use crate::results::compared::ComparisonResults;
 use crate::results::share::{self, CaseShare};
 use crate::results::summary::{CaseCounts, Summary, TrialCounts};
@@ -128,7 +128,7 @@ fn head(html: &mut String, overview: &Overview<'_>) {
         let note = escape::text(&capital(&scripted(by)));
         let _ = writeln!(html, "<p class=\"note scripted\">{note}.</p>");
     }
-    for note in overview.notes {
+    for note in overview.notes.iter().chain(&in_part(overview.summary.partial)) {
         let _ = writeln!(html, "<p class=\"note\">{}</p>", escape::text(note));
     }
     html.push_str("</header>\n");
