@@ -26,7 +26,6 @@ pub fn run(bytes: &[u8]) {
                 prompt: &answer,
                 system_prompt: None,
                 final_message: Some(&answer),
-                assertions: Vec::new(),
             });
             assert!(!prompt.contains('\0'));
         }

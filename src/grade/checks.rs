@@ -118,12 +118,13 @@ pub fn settle(mut grade: Grade) -> Grade {
 /// Why the trial could not be measured, if so.
 fn infrastructure(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
     let meta = evidence.meta;
-    let of_session = if meta.is_user_session() {
-        not_delivered(skill, evidence).or_else(|| user_session_trouble(evidence.trace))
+    let not_delivered = || not_delivered(skill, evidence);
+    let trouble = if meta.is_user_session() {
+        not_delivered().or_else(|| user_session_trouble(evidence.trace))
     } else {
-        session_trouble(&meta.ending, evidence.trace, meta.case.timeout_s)
+        session_trouble(&meta.ending, evidence.trace, meta.case.timeout_s).or_else(not_delivered)
     };
-    let mut trouble = of_session.or_else(|| not_delivered(skill, evidence)).or_else(|| not_forced(skill, evidence))?;
+    let mut trouble = trouble.or_else(|| not_forced(skill, evidence))?;
     if trouble.kind == TroubleKind::RateLimit && !meta.refused_before.is_none() {
         trouble.detail = format!("{}; {}", trouble.detail, meta.refused_before);
     }

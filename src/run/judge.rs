@@ -139,7 +139,6 @@ fn prompt(question: JudgeQuestion<'_>, exhibit: &TrialExhibit<'_>) -> String {
         prompt: &case.asked(),
         system_prompt: case.system_prompt.as_deref(),
         final_message: final_message.as_deref(),
-        assertions: Vec::new(),
     })
 }
 

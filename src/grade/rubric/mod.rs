@@ -86,8 +86,8 @@ impl Rubric {
 impl JudgeQuestion<'_> {
     /// The judge's prompt.
     pub fn prompt(&self, subject: &JudgeSubject<'_>) -> String {
-        let assertions = self.assertions.iter().map(|assertion| assertion.text.as_str()).collect();
-        self.template.render(&JudgeSubject { assertions, ..subject.clone() })
+        let assertions: Vec<&str> = self.assertions.iter().map(|assertion| assertion.text.as_str()).collect();
+        self.template.render(subject, &assertions)
     }
 
     /// Reads a judge's final message. An error is the end of a sentence that starts with the answer.
@@ -159,14 +159,10 @@ pub fn not_recorded(grade: Grade) -> Grade {
 
 /// The grade of a trial with these assertions that no judge was asked about.
 pub fn without_judge(grade: Grade, assertions: &[Assertion]) -> Grade {
-    match assertions.len() {
-        0 => grade,
-        1 => not_judged(grade, Trouble::new(TroubleKind::NotJudged, "no judge was asked about its assertion")),
-        count => {
-            let detail = format!("no judge was asked about its {count} assertions");
-            not_judged(grade, Trouble::new(TroubleKind::NotJudged, detail))
-        }
+    if assertions.is_empty() {
+        return grade;
     }
+    not_judged(grade, Trouble::new(TroubleKind::NotJudged, "no judge was asked about its assertions"))
 }
 
 fn checks(judgment: &Judgment, assertions: &[Assertion]) -> Vec<CheckResult> {
