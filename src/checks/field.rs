@@ -97,6 +97,13 @@ pub enum FieldValue {
     Json(Json),
 }
 
+impl FieldValue {
+    /// The number, if it is one.
+    pub fn number(&self) -> Option<u64> {
+        if let Self::Number(number) = self { Some(*number) } else { None }
+    }
+}
+
 /// Why a text is not a value of its form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidField {
@@ -114,8 +121,8 @@ impl FieldForm {
 
     /// Whether a field can hold several values.
     pub fn is_list(self) -> bool {
-        let is_of_texts = matches!(self, Self::Tags | Self::Texts | Self::Commands | Self::Messages);
-        is_of_texts || matches!(self, Self::Patterns | Self::Paths { .. } | Self::Files)
+        let is_of_paths = matches!(self, Self::Paths { .. } | Self::Files);
+        is_of_paths || matches!(self, Self::Patterns | Self::Tags | Self::Texts | Self::Commands | Self::Messages)
     }
 
     /// The parts of a cell, each a value; an empty cell has none.

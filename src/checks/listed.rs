@@ -49,9 +49,6 @@ impl InvalidCheck {
     }
 }
 
-/// The part of a text that is JSON, by its word.
-const JSON_PARTS: [&str; 2] = ["whole", "within"];
-
 /// The keys of [`TESTS`] that say what is wanted.
 const WANTS: [&str; 3] = ["contains", "matches", "equals"];
 
@@ -61,7 +58,7 @@ const TESTS: [(&str, FieldForm); 6] = [
     ("matches", FieldForm::Pattern(Style::Exact)),
     ("equals", FieldForm::Json),
     ("ignoreCase", FieldForm::Flag),
-    ("json", FieldForm::Choice(&JSON_PARTS)),
+    ("json", FieldForm::Choice(&JsonPart::WORDS)),
     ("at", FieldForm::Pointer),
 ];
 
@@ -119,7 +116,7 @@ impl ListedCheck {
 
     /// The number of a key.
     pub fn number(&self, key: &str) -> Option<u64> {
-        if let Some(FieldValue::Number(number)) = self.one(key) { Some(*number) } else { None }
+        self.one(key)?.number()
     }
 
     /// The pattern of a key.
@@ -139,6 +136,10 @@ impl ListedCheck {
         let least = least.unwrap_or(u64::from(most.is_none()));
         if most.is_some_and(|most| most < least) {
             return Err(InvalidCheck::new("atMost", "`atMost` is less than `atLeast`", "swap them"));
+        }
+        if (least, most) == (0, None) {
+            let help = "write 1 or more, or `atMost`";
+            return Err(InvalidCheck::new("atLeast", "`atLeast` is 0: that always holds", help));
         }
         Ok(CallCount { least, most })
     }
@@ -174,7 +175,7 @@ pub(super) fn test_of(check: &ListedCheck) -> Result<Option<TextTest>, InvalidCh
         let help = "use it next to `contains` or `matches`";
         return Err(InvalidCheck::new("ignoreCase", "`ignoreCase` has nothing to apply to", help));
     }
-    let part = check.text("json").map(|word| if word == JSON_PARTS[0] { JsonPart::Whole } else { JsonPart::Within });
+    let part = check.text("json").and_then(JsonPart::named);
     let at = check.text("at").unwrap_or_default().to_owned();
     // Only JSON has values at pointers, and values that are not strings.
     let needs_json = check.all("at").is_some() || matches!(&want, TextWant::Equal(value) if !value.is_string());

@@ -22,15 +22,13 @@ use std::sync::Arc;
 pub use field::{CASE_DIRECTORY, Field, FieldForm, FieldValue, InvalidField};
 pub use kinds::{
     FileWant, NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, TextPlace, activates, changes_seen, command, file, invoked_skills,
-    max_commands, max_cost_usd, max_seconds, max_turns, output_schema, rejects, run, script, sequence, text, tool,
-    triggers,
+    max_commands, output_schema, rejects, run, script, text, triggers,
 };
 pub use listed::{InvalidCheck, ListForm, ListedCheck};
 pub use subject::{CheckAnswer, Subject};
 
 use crate::checks::kinds::{
-    answer, calls, changes, commands, description, file as required_file, files, limits, resource, skills,
-    text as texts, tokens, trigger,
+    answer, calls, changes, commands, description, files, limits, resource, skills, text as texts, tokens, trigger,
 };
 use crate::checks::pattern::Pattern;
 use crate::checks::program::WorkspaceProgram;
@@ -58,7 +56,7 @@ pub static KINDS: [&CheckKind; 28] = [
     &texts::MUST_NOT_INCLUDE,
     &texts::TEXT,
     &files::FILE,
-    &required_file::REQUIRED,
+    &files::REQUIRED,
     &commands::MAX_COMMANDS,
     &tokens::MAX_INPUT,
     &tokens::MAX_OUTPUT,

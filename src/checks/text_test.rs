@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 
 use crate::checks::pattern::{Pattern, Style};
 use crate::text::redact::is_masked;
+use crate::text::words::words;
 use crate::trace::excerpt;
 
 /// Maximum number of matches that one check marks.
@@ -27,13 +28,14 @@ pub struct TextTest {
     pub negated: bool,
 }
 
-/// The part of a text that is JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JsonPart {
-    /// All of it.
-    Whole,
-    /// A value in it: an object or an array.
-    Within,
+words! {
+    /// The part of a text that is JSON.
+    pub enum JsonPart {
+        /// All of it.
+        Whole = "whole",
+        /// A value in it: an object or an array.
+        Within = "within",
+    }
 }
 
 /// What a text or value must be.
@@ -58,6 +60,23 @@ pub enum TextResult {
     Unknown(String),
 }
 
+impl TextWant {
+    /// It in words, as the rest of a sentence about a text or value.
+    fn words(&self, negated: bool) -> String {
+        let verb = |yes: &'static str, no: &'static str| if negated { no } else { yes };
+        let equals = verb("equals", "does not equal");
+        match self {
+            Self::Present => verb("is there", "is not there").to_owned(),
+            Self::Equal(Json::String(text)) => format!("{equals} {:?}", excerpt(text)),
+            Self::Equal(value) => format!("{equals} {value}"),
+            Self::Pattern(Pattern { text, style: Style::Literal | Style::Verbatim }) => {
+                format!("{} {text:?}", verb("contains", "does not contain"))
+            }
+            Self::Pattern(pattern) => format!("{} {:?}", verb("matches", "does not match"), pattern.text),
+        }
+    }
+}
+
 impl From<Pattern> for TextTest {
     fn from(pattern: Pattern) -> Self {
         Self::new(TextWant::Pattern(pattern))
@@ -70,12 +89,6 @@ impl TextTest {
         Self { json: None, at: String::new(), want, negated: false }
     }
 
-    /// A text that must not be so.
-    #[must_use]
-    pub fn negated(self) -> Self {
-        Self { negated: !self.negated, ..self }
-    }
-
     /// The pattern that a plain text is searched for.
     pub fn plain_pattern(&self) -> Option<&Pattern> {
         match &self.want {
@@ -86,32 +99,20 @@ impl TextTest {
 
     /// The test in words, as the rest of a sentence about a text.
     pub fn words(&self, negated: bool) -> String {
-        let verb = |yes: &'static str, no: &'static str| if negated { no } else { yes };
+        let Some(part) = self.json else { return self.want.words(negated) };
         let value = match (&self.want, self.at.as_str()) {
-            (TextWant::Present, "") => None,
-            (TextWant::Present, at) => Some(format!("a value at {at}")),
-            (want, "") => Some(of_value(want)),
-            (want, at) => Some(format!("a value at {at} that {}", of_value(want))),
+            (TextWant::Present, "") => String::new(),
+            (TextWant::Present, at) => format!(" with a value at {at}"),
+            (want, "") => format!(" that {}", want.words(false)),
+            (want, at) => format!(" with a value at {at} that {}", want.words(false)),
         };
-        match (self.json, value) {
-            (None, _) => match &self.want {
-                TextWant::Pattern(Pattern { text, style: Style::Literal | Style::Verbatim }) => {
-                    format!("{} {text:?}", verb("contains", "does not contain"))
-                }
-                TextWant::Pattern(pattern) => format!("{} {:?}", verb("matches", "does not match"), pattern.text),
-                TextWant::Equal(Json::String(text)) => {
-                    format!("{} {:?}", verb("equals", "does not equal"), excerpt(text))
-                }
-                TextWant::Equal(value) => format!("{} {value}", verb("equals", "does not equal")),
-                TextWant::Present => verb("is there", "is not there").to_owned(),
-            },
-            (Some(JsonPart::Whole), None) => verb("is JSON", "is not JSON").to_owned(),
-            (Some(JsonPart::Within), None) => verb("contains JSON", "contains no JSON").to_owned(),
-            (Some(JsonPart::Whole), Some(value)) => format!("{} {value}", verb("is JSON with", "is not JSON with")),
-            (Some(JsonPart::Within), Some(value)) => {
-                format!("{} {value}", verb("contains JSON with", "contains no JSON with"))
-            }
-        }
+        let json = match (part, negated) {
+            (JsonPart::Whole, false) => "is JSON",
+            (JsonPart::Whole, true) => "is not JSON",
+            (JsonPart::Within, false) => "contains JSON",
+            (JsonPart::Within, true) => "contains no JSON",
+        };
+        format!("{json}{value}")
     }
 
     /// Whether a text is as wanted, whatever [`TextTest::negated`] says. Of a `cut` text, the end is missing.
@@ -203,16 +204,6 @@ impl TextTest {
                 }
             }
         }
-    }
-}
-
-/// What is wanted of a JSON value, in words.
-fn of_value(want: &TextWant) -> String {
-    match want {
-        TextWant::Present => "is there".to_owned(),
-        TextWant::Equal(value) => format!("equals {value}"),
-        TextWant::Pattern(Pattern { text, style: Style::Literal | Style::Verbatim }) => format!("contains {text:?}"),
-        TextWant::Pattern(pattern) => format!("matches {:?}", pattern.text),
     }
 }
 

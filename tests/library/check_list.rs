@@ -180,6 +180,8 @@ fn a_file_exists_by_its_path_or_by_a_glob() {
             (r#"{"file": "*.json"}"#, FAIL),
             (r#"{"file": "**/b.json"}"#, PASS),
             (r#"{"file": "out/{b,c}.json", "exists": false}"#, PASS),
+            (r#"{"file": "**/deep", "exists": false}"#, FAIL),
+            (r#"{"file": "*/shallow", "exists": false}"#, PASS),
         ],
     );
 }
@@ -303,6 +305,18 @@ fn commands_are_found_by_the_grammar_of_the_shell() {
     );
     let hidden = |trial: &mut Trial| command(trial, "sh -c \"$(cat run.sh)\" # npm install");
     hold(hidden, &[(r#"{"command": "^npm"}"#, FAIL), (r#"{"command": "npm install", "not": true}"#, UNKNOWN)]);
+    for script in [
+        "eval 'npm install'",
+        "sudo npm install",
+        "env CI=1 npm install",
+        "ls | xargs npm install",
+        "bash <<EOF\nnpm install\nEOF",
+    ] {
+        hold(|trial| command(trial, script), &[(r#"{"command": "^npm install", "not": true}"#, UNKNOWN)]);
+    }
+    let long = format!("npm install; echo {}", "x".repeat(5_000));
+    let cut = |trial: &mut Trial| command(trial, &long);
+    hold(cut, &[(r#"{"command": "npm", "atMost": 3}"#, UNKNOWN), (r#"{"command": "npm", "atLeast": 2}"#, UNKNOWN)]);
     let unreported = |trial: &mut Trial| trial.trace.unreported_commands = 1;
     hold(unreported, &[(r#"{"command": "^npm"}"#, UNKNOWN), (r#"{"command": "^npm", "not": true}"#, UNKNOWN)]);
 }
@@ -324,6 +338,11 @@ fn a_sequence_holds_when_its_calls_come_in_this_order() {
             (r#"{"sequence": ["$ ^cargo test", "$ ^cargo build"]}"#, FAIL),
         ],
     );
+    let unreported = |trial: &mut Trial| {
+        steps(trial);
+        trial.trace.unreported_commands = 1;
+    };
+    hold(unreported, &[(r#"{"sequence": ["Read", "$ ^npm"]}"#, UNKNOWN), (r#"{"sequence": ["Read", "Write"]}"#, FAIL)]);
     let missing = result(r#"{"sequence": ["Read", "Edit", "Write"]}"#, steps);
     assert_eq!(missing.found, "2 of 3, then no `Write`");
 }
@@ -388,10 +407,11 @@ fn a_mistake_in_the_list_is_reported_with_its_place_and_what_to_write() {
         (r#"{"file": "../a"}"#, r#""../a""#, "\"../a\"", "give a path in the workspace"),
         (r#"{"file": "a[", "exists": true}"#, r#""a[""#, "is not a glob", "`**` for any directories"),
         (r#"{"file": "a", "exists": true, "contains": "b"}"#, r#""a""#, "has one of", "write two checks"),
-        (r#"{"file": "*", "snapshot": "b"}"#, r#""b""#, "`snapshot` is of one file", "name one file"),
+        (r#"{"file": "*", "snapshot": "b"}"#, r#""b""#, "`snapshot` is what one file must equal", "name one file"),
         (r#"{"tool": "a", "command": "b"}"#, r#""command""#, "a check of two kinds", "write two checks"),
         (r#"{"tool": "a", "not": true, "atMost": 1}"#, "1", "`not` means never", "leave out one"),
         (r#"{"tool": "a", "atLeast": 2, "atMost": 1}"#, "1", "`atMost` is less than", "swap them"),
+        (r#"{"tool": "a", "atLeast": 0}"#, "0", "that always holds", "write 1 or more"),
         (r#"{"tool": " "}"#, r#"" ""#, "`tool` names nothing", "name a tool or a command"),
         (r#"{"sequence": []}"#, "[]", "`sequence` names nothing", "name a tool or a command"),
         (r#"{"sequence": ["$ ("]}"#, r#"["$ ("]"#, "does not compile", "Rust regular expressions"),

@@ -41,9 +41,8 @@ pub(in crate::checks) static SEQUENCE: CheckKind = CheckKind::new("sequence", Go
     options: &[],
     tests: false,
     ask: |check: &ListedCheck| {
-        let calls: Result<Vec<Call>, InvalidCheck> =
-            check.texts("sequence").unwrap_or_default().iter().map(|text| Call::parse(text)).collect();
-        let calls = calls?;
+        let calls = check.texts("sequence").unwrap_or_default();
+        let calls = calls.iter().map(|text| Call::parse(text)).collect::<Result<Vec<_>, _>>()?;
         if calls.is_empty() { Err(nothing("sequence")) } else { Ok(Arc::new(SequenceCheck(calls))) }
     },
 });
@@ -55,53 +54,39 @@ fn nothing(key: &'static str) -> InvalidCheck {
     InvalidCheck::new(key, format!("`{key}` names nothing"), "name a tool or a command")
 }
 
-/// A tool whose name matches this glob is called so often, with an input that passes the test.
-pub fn tool(name: &str, input: Option<TextTest>, count: CallCount) -> Result<Check, InvalidCheck> {
-    Ok(Check::implied(&TOOL, ToolCheck { name: ToolName::parse("tool", name)?, input, count }))
-}
-
 /// A command that matches this pattern is run so often.
 pub fn command(pattern: Pattern, count: CallCount) -> Check {
     Check::implied(&COMMAND, CommandCheck { pattern, count })
 }
 
-/// Tools and, behind `$ `, commands in this order; others may be between them.
-pub fn sequence(calls: &[String]) -> Result<Check, InvalidCheck> {
-    let calls: Result<Vec<Call>, InvalidCheck> = calls.iter().map(|text| Call::parse(text)).collect();
-    Ok(Check::implied(&SEQUENCE, SequenceCheck(calls?)))
-}
-
 /// A glob for names of tools.
 #[derive(Clone, Debug)]
-struct ToolName(String);
+struct ToolName(GlobMatcher);
 
 impl ToolName {
     fn parse(key: &'static str, text: &str) -> Result<Self, InvalidCheck> {
         if text.trim().is_empty() {
             return Err(nothing(key));
         }
-        match Glob::new(text) {
-            Ok(_) => Ok(Self(text.to_owned())),
-            Err(error) => {
-                let help = "`*` stands for any characters, and `{a,b}` for one of two names";
-                Err(InvalidCheck::new(key, format!("`{key}`: {error}"), help))
-            }
-        }
+        Glob::new(text).map(|glob| Self(glob.compile_matcher())).map_err(|error| {
+            let help = "`*` stands for any characters, and `{a,b}` for one of two names";
+            InvalidCheck::new(key, format!("`{key}`: {error}"), help)
+        })
     }
 
-    fn matcher(&self) -> Option<GlobMatcher> {
-        Some(Glob::new(&self.0).ok()?.compile_matcher())
+    fn text(&self) -> &str {
+        self.0.glob().glob()
+    }
+
+    /// Whether it may name a tool that runs shell commands.
+    fn may_be_shell(&self, subject: &Subject<'_>) -> bool {
+        let shells = subject.evidence.meta.agent.kind.profile().tools.shells;
+        shells.iter().any(|shell| self.0.is_match(shell))
     }
 }
 
 /// What is said of a command without its tool.
 const NAMELESS: &str = "the agent did not report the tool of a command";
-
-/// Whether the name may be that of a tool that runs shell commands.
-fn may_be_shell(subject: &Subject<'_>, name: &GlobMatcher) -> bool {
-    let shells = subject.evidence.meta.agent.kind.profile().tools.shells;
-    shells.iter().any(|shell| name.is_match(shell))
-}
 
 /// A call of a tool.
 struct ToolCall<'a> {
@@ -141,18 +126,15 @@ impl Ask for ToolCheck {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let with =
             self.input.as_ref().map_or_else(String::new, |test| format!(" with an input that {}", test.words(false)));
-        let expected = format!("`{}` called {}{with}", self.name.0, self.count.words());
-        let Some(matcher) = self.name.matcher() else {
-            return Some(CheckAnswer::new(Status::Unknown, expected, "the name is not a glob"));
-        };
+        let expected = format!("`{}` called {}{with}", self.name.text(), self.count.words());
         let trace = subject.evidence.trace;
         let (mut counted, mut steps, mut other) = (Counted::default(), Vec::new(), None);
         for ToolCall { step, name, input } in tool_calls(subject) {
             let Some(name) = name else {
-                counted.doubt(u64::from(may_be_shell(subject, &matcher)), || NAMELESS.to_owned());
+                counted.doubt(u64::from(self.name.may_be_shell(subject)), || NAMELESS.to_owned());
                 continue;
             };
-            if !matcher.is_match(name) {
+            if !self.name.0.is_match(name) {
                 continue;
             }
             let (input, is_cut) = kept_part(input);
@@ -188,23 +170,31 @@ fn marked(answer: CheckAnswer, subject: &Subject<'_>, steps: &[usize], other: Op
     }
 }
 
+/// What is said of commands that the agent did not report.
+pub(super) const UNREPORTED: &str = "the model's code may have run more, which its agent does not report";
+
+/// Where a script may begin or end a command.
+const SEPARATORS: [char; 13] = ['\n', ';', '|', '&', '(', ')', '{', '}', '`', '"', '\'', '$', '!'];
+
 /// How often a script runs a command that matches.
 fn runs(search: &PatternSearch, script: &str) -> Counted {
     let mut counted = Counted::default();
     let (script, is_cut) = kept_part(script);
-    let parsed = shell::run_commands(script);
-    let is_in = |text: &str| search.matches(text, 1).map(|found| !found.is_empty());
-    for command in &parsed.commands {
-        match is_in(command) {
-            Ok(true) => counted.sure += 1,
-            Ok(false) => {}
+    let shell::RunCommands { commands, perhaps, all } = shell::run_commands(script);
+    for command in &commands {
+        match search.matches(command, 1) {
+            Ok(found) => counted.sure += u64::from(!found.is_empty()),
             Err(error) => counted.doubt(1, || error.to_string()),
         }
     }
-    if counted.sure == 0 && is_cut {
-        counted.doubt(1, || "the trace holds only the start of a command".to_owned());
-    } else if counted.sure == 0 && !parsed.all && is_in(script) != Ok(false) {
-        counted.doubt(1, || "a script names it, and whether it runs it is not known".to_owned());
+    if is_cut {
+        counted.doubt(u64::MAX, || "the trace holds only the start of a command".to_owned());
+    } else if counted.sure == 0 {
+        let is_in = |text: &str| search.matches(text, 1).map_or(true, |found| !found.is_empty());
+        let names_it = || is_in(script) || script.split(SEPARATORS).any(|part| is_in(part.trim()));
+        if perhaps.iter().any(|command| is_in(command)) || (!all && names_it()) {
+            counted.doubt(1, || "a script names it, and whether it runs it is not known".to_owned());
+        }
     }
     counted
 }
@@ -236,7 +226,7 @@ impl Ask for CommandCheck {
             }
         }
         let unreported = trace.unreported_commands;
-        counted.doubt(unreported, || "the model's code may have run more, of which its agent tells nothing".to_owned());
+        counted.doubt(unreported, || UNREPORTED.to_owned());
         counted.doubt(trace.steps_dropped, || format!("the trace lacks {} events", trace.steps_dropped));
         Some(marked(self.count.answer(subject, counted, expected, "run"), subject, &steps, other))
     }
@@ -274,7 +264,7 @@ impl Call {
 
     fn text(&self) -> String {
         match self {
-            Self::Tool(name) => name.0.clone(),
+            Self::Tool(name) => name.text().to_owned(),
             Self::Command(pattern) => format!("{COMMAND_SIGN}{}", pattern.text),
         }
     }
@@ -290,20 +280,21 @@ impl Ask for SequenceCheck {
         let expected = format!("in this order: {}", names.join(", "));
         let (mut steps, mut doubt) = (Vec::new(), None);
         let mut calls = self.0.iter().peekable();
-        let tools = tool_calls(subject);
+        let mut tools = tool_calls(subject).into_iter().peekable();
         for (step, of_step) in trace.steps.iter().enumerate() {
-            let tool = tools.iter().find(|call| call.step == step);
+            let tool = tools.next_if(|call| call.step == step);
             match calls.peek() {
                 None => break,
-                Some(Call::Tool(name)) => {
-                    let (Some(ToolCall { name, .. }), Some(matcher)) = (tool, name.matcher()) else { continue };
-                    if name.is_some_and(|name| matcher.is_match(name)) {
+                Some(Call::Tool(wanted)) => match tool.map(|call| call.name) {
+                    Some(Some(name)) if wanted.0.is_match(name) => {
                         calls.next();
                         steps.push(step);
-                    } else if name.is_none() && may_be_shell(subject, &matcher) {
+                    }
+                    Some(None) if wanted.may_be_shell(subject) => {
                         doubt.get_or_insert_with(|| NAMELESS.to_owned());
                     }
-                }
+                    _ => {}
+                },
                 Some(Call::Command(_)) => {
                     let Step::Command { command, .. } = of_step else { continue };
                     let (script, _) = kept_part(command);
@@ -327,6 +318,9 @@ impl Ask for SequenceCheck {
             None => "all of them".to_owned(),
             Some(missing) => format!("{} of {}, then no `{}`", steps.len(), self.0.len(), missing.text()),
         };
+        if trace.unreported_commands > 0 && self.0.iter().any(|call| matches!(call, Call::Command(_))) {
+            doubt.get_or_insert_with(|| UNREPORTED.to_owned());
+        }
         if trace.steps_dropped > 0 {
             doubt.get_or_insert_with(|| format!("the trace lacks {} events", trace.steps_dropped));
         }

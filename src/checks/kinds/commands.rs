@@ -2,22 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject};
+use crate::checks::kinds::calls::UNREPORTED;
+use crate::checks::text_test::MAX_SPANS;
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, Subject};
 use crate::trace::{Step, shell};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventRef, Span};
-
-/// Maximum number of commands that the check marks.
-const MAX_SPANS: usize = 50;
 
 pub(in crate::checks) static MAX_COMMANDS: CheckKind = CheckKind::new("max-commands", Goal::Efficiency).with_field(
     "max_commands",
     "maxCommands",
     FieldForm::LIMIT,
-    |value| match value {
-        FieldValue::Number(most) => Some(Arc::new(MaxCommands(most))),
-        _ => None,
-    },
+    |value| Some(Arc::new(MaxCommands(value.number()?))),
 );
 
 /// At most this many effective commands, by no field of the case.
@@ -35,7 +31,7 @@ impl Ask for MaxCommands {
         let found = format!("{effective} effective of {} commands", trace.commands);
         let expected = format!("at most {most} effective commands");
         let answer = if effective <= most && effective.saturating_add(trace.unreported_commands) > most {
-            let found = format!("{found}; the model's code may have run more, of which its agent tells nothing");
+            let found = format!("{found}; {UNREPORTED}");
             CheckAnswer::new(Status::Unknown, expected, found)
         } else {
             subject.happened(effective > most, false, expected, found)

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use globset::{GlobBuilder, GlobMatcher};
 use similar::TextDiff;
 
-use crate::checks::kinds::file::{missing, written};
 use crate::checks::listed::test_of;
 use crate::checks::text_test::{TextResult, TextTest};
 use crate::checks::{
@@ -16,8 +15,9 @@ use crate::checks::{
 use crate::text::cut;
 use crate::text::redact::is_masked;
 use crate::text::relative_path::RelativePath;
+use crate::trial::evidence::WorkspaceFile;
 use crate::trial::outcome::{Goal, Status};
-use crate::trial::span::{EventRef, Span};
+use crate::trial::span::{EventPart, EventRef, Span};
 
 /// Maximum number of files whose contents one check reads.
 const MOST_FILES: usize = 200;
@@ -37,6 +37,18 @@ pub(in crate::checks) static FILE: CheckKind = CheckKind::new("file", Goal::Outc
     ask: listed,
 });
 
+pub(in crate::checks) static REQUIRED: CheckKind = CheckKind::new("require-file", Goal::Outcome).with_field(
+    "require_files",
+    "requireFiles",
+    FieldForm::Paths { base: "the workspace" },
+    |value| match value {
+        FieldValue::Path(path) => {
+            Some(Arc::new(FileCheck { files: WantedFiles { path, glob: None }, want: FileWant::Exists(true) }))
+        }
+        _ => None,
+    },
+);
+
 /// What must hold of files.
 #[derive(Clone, Debug)]
 pub enum FileWant {
@@ -50,11 +62,11 @@ pub enum FileWant {
 
 /// The files of the workspace that match this glob are as wanted.
 pub fn file(glob: &str, want: FileWant) -> Result<Check, InvalidCheck> {
-    Ok(Check::implied(&FILE, FileCheck { files: FileGlob::parse(glob)?, want }))
+    Ok(Check::implied(&FILE, FileCheck { files: WantedFiles::parse(glob)?, want }))
 }
 
 fn listed(check: &ListedCheck) -> Result<Arc<dyn Ask>, InvalidCheck> {
-    let files = FileGlob::parse(check.text("file").unwrap_or_default())?;
+    let files = WantedFiles::parse(check.text("file").unwrap_or_default())?;
     let test = test_of(check)?;
     let snapshot = match check.all("snapshot") {
         Some([FieldValue::Path(path)]) => Some(path.clone()),
@@ -64,8 +76,8 @@ fn listed(check: &ListedCheck) -> Result<Arc<dyn Ask>, InvalidCheck> {
         (Some(exists), None, None) => FileWant::Exists(exists != check.is("not")),
         (None, Some(test), None) => FileWant::Content(test),
         (None, None, None) => FileWant::Exists(!check.is("not")),
-        (None, None, Some(_)) if check.is("not") || files.is_glob() => {
-            let message = "`snapshot` is of one file, which must equal it";
+        (None, None, Some(_)) if check.is("not") || files.glob.is_some() => {
+            let message = "`snapshot` is what one file must equal";
             return Err(InvalidCheck::new("snapshot", message, "name one file in `file`, without `*` and `not`"));
         }
         (None, None, Some(path)) => FileWant::Snapshot(path),
@@ -77,44 +89,50 @@ fn listed(check: &ListedCheck) -> Result<Arc<dyn Ask>, InvalidCheck> {
     Ok(Arc::new(FileCheck { files, want }))
 }
 
-/// A path in the workspace, or a glob.
+/// Files of the workspace, by a path or a glob.
 #[derive(Clone, Debug)]
-struct FileGlob(RelativePath);
+struct WantedFiles {
+    path: RelativePath,
+    /// Matches the files if the path is a glob.
+    glob: Option<GlobMatcher>,
+}
 
-impl FileGlob {
+impl WantedFiles {
     fn parse(text: &str) -> Result<Self, InvalidCheck> {
         let help = "give a path in the workspace; `*` stands for a part of a name, `**` for any directories";
         let invalid = |why: String| InvalidCheck::new("file", format!("`file`: {text:?} {why}"), help);
         let path = RelativePath::parse(text).map_err(|why| invalid(why.to_owned()))?;
-        matcher(&path).map_err(|error| invalid(format!("is not a glob: {error}")))?;
-        Ok(Self(path))
+        if !text.contains(['*', '?', '[', '{']) {
+            return Ok(Self { path, glob: None });
+        }
+        let glob = GlobBuilder::new(&path.to_string()).literal_separator(true).build();
+        let glob = glob.map_err(|error| invalid(format!("is not a glob: {error}")))?.compile_matcher();
+        Ok(Self { path, glob: Some(glob) })
     }
 
-    fn is_glob(&self) -> bool {
-        self.0.to_string().contains(['*', '?', '[', '{'])
+    fn matches(&self, path: &Path) -> bool {
+        // The path of an empty directory ends with a slash.
+        let path = path.components().as_path();
+        self.glob.as_ref().map_or_else(|| path == self.path.as_path(), |glob| glob.is_match(path))
     }
-}
-
-fn matcher(path: &RelativePath) -> Result<GlobMatcher, globset::Error> {
-    let glob = GlobBuilder::new(&path.to_string()).literal_separator(true).build()?;
-    Ok(glob.compile_matcher())
 }
 
 #[derive(Debug)]
 struct FileCheck {
-    files: FileGlob,
+    files: WantedFiles,
     want: FileWant,
 }
 
 impl Ask for FileCheck {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let paths = self.paths(subject);
-        let files = &self.files.0;
+        let files = &self.files.path;
         let answer = match &self.want {
-            FileWant::Exists(should) => self.exists(subject, &paths, *should),
+            FileWant::Exists(should) => self.exists(subject, *should),
             FileWant::Content(test) => {
-                let (one, none) = if self.files.is_glob() { ("one of", "none of") } else { ("the file", "the file") };
-                let negated = test.negated && !self.files.is_glob();
+                let (one, none) =
+                    if self.files.glob.is_some() { ("one of", "none of") } else { ("the file", "the file") };
+                let negated = test.negated && !self.files.glob.is_some();
                 let which = if test.negated { none } else { one };
                 let expected = format!("{which} {files} {}", test.words(negated));
                 let (status, found) = self.content(subject, &paths, test);
@@ -125,7 +143,8 @@ impl Ask for FileCheck {
                 CheckAnswer::new(status, format!("{files} equals {snapshot}"), found)
             }
         };
-        Some(answer.at(self.event(subject, &paths)))
+        let path = paths.first().map_or(files.as_path(), PathBuf::as_path);
+        Some(answer.at(written(subject, &path.display().to_string())))
     }
 
     fn forbids(&self) -> bool {
@@ -133,7 +152,7 @@ impl Ask for FileCheck {
     }
 
     fn required_file(&self) -> Option<&RelativePath> {
-        (!self.files.is_glob()).then_some(&self.files.0)
+        self.files.glob.is_none().then_some(&self.files.path)
     }
 
     fn snapshot(&self) -> Option<&RelativePath> {
@@ -144,48 +163,43 @@ impl Ask for FileCheck {
 impl FileCheck {
     /// The files that it is about.
     fn paths(&self, subject: &Subject<'_>) -> Vec<PathBuf> {
-        let is_it = |path: &Path| match (self.files.is_glob(), matcher(&self.files.0)) {
-            (true, Ok(glob)) => glob.is_match(path),
-            _ => path == self.files.0.as_path(),
-        };
         let files = subject.evidence.meta.files.iter();
-        files.filter(|file| !file.is_folder() && is_it(&file.path)).map(|file| file.path.clone()).collect()
+        files.filter(|file| !file.is_folder() && self.files.matches(&file.path)).map(|file| file.path.clone()).collect()
     }
 
-    /// Whether the list of files may lack one.
-    fn may_lack_some(&self, subject: &Subject<'_>) -> bool {
-        let meta = subject.evidence.meta;
-        let is_known = meta.files_looked_for.iter().any(|known| known == self.files.0.as_path());
-        meta.files_truncated && (self.files.is_glob() || !is_known)
+    /// Why one of them may exist that is not listed, if so.
+    fn doubt(&self, subject: &Subject<'_>) -> Option<String> {
+        let (meta, path) = (subject.evidence.meta, self.files.path.as_path());
+        let is_known = self.files.glob.is_none() && meta.files_looked_for.iter().any(|known| known == path);
+        (meta.files_truncated && !is_known).then(|| "the workspace holds more files than are listed".to_owned())
     }
 
-    fn event(&self, subject: &Subject<'_>, paths: &[PathBuf]) -> Span {
-        let path = paths.first().map_or(self.files.0.as_path(), PathBuf::as_path);
-        if path == self.files.0.as_path() || !paths.is_empty() {
-            written(subject, &path.display().to_string())
-        } else {
-            EventRef::End.into()
-        }
-    }
-
-    fn exists(&self, subject: &Subject<'_>, paths: &[PathBuf], should: bool) -> CheckAnswer {
-        let files = &self.files.0;
-        let expected = format!("the workspace holds {}{files}", if should { "" } else { "no " });
-        let meta = subject.evidence.meta;
+    fn exists(&self, subject: &Subject<'_>, should: bool) -> CheckAnswer {
+        let path = &self.files.path;
+        let expected = format!("the workspace holds {}{path}", if should { "" } else { "no " });
         // A directory counts as what it holds, and as itself if it is empty.
-        let in_directory = meta.files.iter().find(|file| file.path.starts_with(files.as_path()));
-        let found = paths.first().map(|path| path.display().to_string());
-        let found = found.or_else(|| in_directory.map(|file| file.path.display().to_string()));
-        match found {
-            Some(path) => CheckAnswer::holds(should, expected, format!("there is {path}")),
-            None if self.may_lack_some(subject) => {
-                CheckAnswer::new(Status::Unknown, expected, "the workspace holds more files than are listed")
-            }
-            None if should => {
+        let is_it = |file: &&WorkspaceFile| file.path.ancestors().any(|path| self.files.matches(path));
+        match (subject.evidence.meta.files.iter().find(is_it), self.doubt(subject)) {
+            (Some(file), _) => CheckAnswer::holds(should, expected, self.described(file)),
+            (None, Some(doubt)) => CheckAnswer::new(Status::Unknown, expected, doubt),
+            (None, None) if should => {
                 let (status, found) = missing(subject);
                 CheckAnswer::new(status, expected, found)
             }
-            None => subject.at_end(true, expected, "it is not there".to_owned()),
+            (None, None) => subject.at_end(true, expected, "it is not there".to_owned()),
+        }
+    }
+
+    fn described(&self, file: &WorkspaceFile) -> String {
+        let shown = file.path.display();
+        if self.files.glob.is_some() {
+            format!("there is {shown}")
+        } else if file.is_folder() {
+            "an empty directory".to_owned()
+        } else if file.path == self.files.path.as_path() {
+            format!("{} bytes", file.size)
+        } else {
+            format!("a directory with {shown}")
         }
     }
 
@@ -215,10 +229,7 @@ impl FileCheck {
         if paths.len() > MOST_FILES {
             doubt = doubt.or(Some(format!("more than {MOST_FILES} files match")));
         }
-        if self.may_lack_some(subject) {
-            doubt = doubt.or(Some("the workspace holds more files than are listed".to_owned()));
-        }
-        match (doubt, test.negated) {
+        match (doubt.or_else(|| self.doubt(subject)), test.negated) {
             (Some(doubt), _) => (Status::Unknown, doubt),
             (None, false) => (subject.missing(), differs.unwrap_or_default()),
             (None, true) => {
@@ -229,10 +240,7 @@ impl FileCheck {
     }
 
     fn none_there(&self, subject: &Subject<'_>) -> (Status, String) {
-        if self.may_lack_some(subject) {
-            return (Status::Unknown, "the workspace holds more files than are listed".to_owned());
-        }
-        missing(subject)
+        self.doubt(subject).map_or_else(|| missing(subject), |doubt| (Status::Unknown, doubt))
     }
 
     fn snapshot(&self, subject: &Subject<'_>, paths: &[PathBuf], snapshot: &Path) -> (Status, String) {
@@ -262,4 +270,29 @@ fn difference(wanted: &str, found: &str, snapshot: &Path, path: &Path) -> String
     let (start, missing) = cut::bytes(&diff, LONGEST_DIFF);
     let start: Cow<'_, str> = start.trim_end().into();
     if missing == 0 { start.into_owned() } else { format!("{start}\n… ({missing} bytes more)") }
+}
+
+/// The answer about a file that should be there and is not.
+fn missing(subject: &Subject<'_>) -> (Status, String) {
+    let changed = subject.evidence.meta.files.iter().filter(|file| file.changed).take(20);
+    let changed: Vec<String> = changed.map(|file| file.path.display().to_string()).collect();
+    let wrote = if changed.is_empty() { "no files".to_owned() } else { changed.join(", ") };
+    (subject.missing(), format!("missing; the agent wrote {wrote}"))
+}
+
+/// The last change of the file by an editing tool, else the last call that names it.
+fn written(subject: &Subject<'_>, path: &str) -> Span {
+    let texts = subject.evidence.trace.steps.iter().enumerate().rev();
+    let hits = texts.flat_map(|(at, step)| step.texts().into_iter().map(move |(part, text)| (at, part, text)));
+    let mut named = None;
+    for (at, part, text) in hits {
+        let Some(from) = text.find(path) else { continue };
+        let span = || Span::of_text(EventRef::Step(at), part, from..from + path.len());
+        match part {
+            EventPart::Path(_) => return span(),
+            EventPart::Input => named = named.or_else(|| Some(span())),
+            EventPart::Text | EventPart::Name | EventPart::Output => {}
+        }
+    }
+    named.unwrap_or(EventRef::End.into())
 }

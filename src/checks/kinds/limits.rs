@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, Subject};
+use crate::checks::{Ask, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, Subject};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
 use crate::trial::spent::AttemptCost;
@@ -22,10 +22,7 @@ pub(in crate::checks) static MAX_SECONDS: CheckKind = CheckKind::new("max-second
     "max_seconds",
     "maxSeconds",
     FieldForm::LIMIT,
-    |value| match value {
-        FieldValue::Number(most) => Some(Arc::new(MaxSeconds(most))),
-        _ => None,
-    },
+    |value| Some(Arc::new(MaxSeconds(value.number()?))),
 );
 
 pub(in crate::checks) static MAX_TURNS: CheckKind = CheckKind::new("max-turns", Goal::Efficiency).in_list(&ListForm {
@@ -38,21 +35,6 @@ pub(in crate::checks) static MAX_TURNS: CheckKind = CheckKind::new("max-turns", 
         None => Err(InvalidCheck::new("maxTurns", "`maxTurns` has no number", "write a number")),
     },
 });
-
-/// At most this many US dollars.
-pub fn max_cost_usd(most: f64) -> Check {
-    Check::implied(&MAX_COST, MaxCost(most))
-}
-
-/// At most this many seconds.
-pub fn max_seconds(most: u64) -> Check {
-    Check::implied(&MAX_SECONDS, MaxSeconds(most))
-}
-
-/// At most this many turns, which nothing enforces.
-pub fn max_turns(most: u64) -> Check {
-    Check::implied(&MAX_TURNS, MaxTurns(most))
-}
 
 #[derive(Debug)]
 struct MaxCost(f64);

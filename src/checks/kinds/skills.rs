@@ -72,6 +72,30 @@ fn event(subject: &Subject<'_>, at: usize) -> Span {
     }
 }
 
+/// The answer by these activations. It is open if a call that was to load a skill failed.
+fn answer(
+    subject: &Subject<'_>,
+    activated: impl Iterator<Item = usize>,
+    failed: Option<&Activation>,
+    (happened, should): (bool, bool),
+    (expected, found): (String, String),
+) -> CheckAnswer {
+    let answer = match failed {
+        Some(Activation { skill, evidence, .. }) => {
+            let found = format!("{found}; a call that was to load `{skill}` failed: {evidence}");
+            CheckAnswer::new(Status::Unknown, expected, found)
+        }
+        None => subject.happened(happened, should, expected, found),
+    };
+    let spans: Vec<Span> = activated.map(|at| event(subject, at)).collect();
+    if spans.is_empty() { answer.at(EventRef::Offered) } else { answer.with(spans) }
+}
+
+/// The first failed call that was to load such a skill, by a mechanism that counts.
+fn failed_load<'a>(subject: &Subject<'a>, is_it: impl Fn(&Activation) -> bool) -> Option<&'a Activation> {
+    subject.evidence.trace.failed_loads.iter().find(|call| is_it(call) && counts(subject, call.how))
+}
+
 #[derive(Debug)]
 struct ActivatesCheck {
     skills: Vec<String>,
@@ -80,8 +104,6 @@ struct ActivatesCheck {
 
 impl Ask for ActivatesCheck {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
-        let trace = subject.evidence.trace;
-        let mut active = activations(subject);
         let all: Vec<(usize, &Activation)> = activations(subject).collect();
         if all.is_empty() && subject.evidence.is_offer_unseen() {
             return None;
@@ -90,25 +112,18 @@ impl Ask for ActivatesCheck {
         let expected = format!("{}{order}", names(self.skills.iter().map(String::as_str)));
         let found = format!("activated: {}", names(all.iter().map(|(_, activation)| activation.skill.as_str())));
         let is_it = |name: &str, activation: &Activation| slug(&activation.skill) == slug(name);
-        let mut first = |name: &str| {
-            if self.in_order {
-                active.find(|(_, activation)| is_it(name, activation))
-            } else {
-                all.iter().find(|(_, activation)| is_it(name, activation)).copied()
+        let (mut activated, mut missing, mut rest) = (Vec::new(), None, all.iter());
+        for name in &self.skills {
+            if !self.in_order {
+                rest = all.iter();
             }
-        };
-        let found_at: Vec<Option<usize>> = self.skills.iter().map(|name| Some(first(name)?.0)).collect();
-        let missing = self.skills.iter().zip(&found_at).find(|(_, at)| at.is_none()).map(|(name, _)| name);
-        let failed = missing.and_then(|name| trace.failed_loads.iter().find(|call| is_it(name, call)));
-        let answer = match failed {
-            Some(call) => {
-                let found = format!("{found}; a call that was to load `{}` failed: {}", call.skill, call.evidence);
-                CheckAnswer::new(Status::Unknown, expected, found)
+            match rest.find(|(_, activation)| is_it(name, activation)) {
+                Some((at, _)) => activated.push(*at),
+                None => missing = missing.or(Some(name)),
             }
-            None => subject.happened(missing.is_none(), true, expected, found),
-        };
-        let spans: Vec<Span> = found_at.into_iter().flatten().map(|at| event(subject, at)).collect();
-        Some(if spans.is_empty() { answer.at(EventRef::Offered) } else { answer.with(spans) })
+        }
+        let failed = missing.and_then(|name| failed_load(subject, |call| is_it(name, call)));
+        Some(answer(subject, activated.into_iter(), failed, (missing.is_none(), true), (expected, found)))
     }
 
     fn settled_by(&self) -> Option<Status> {
@@ -123,29 +138,28 @@ impl Ask for ActivatesCheck {
 #[derive(Debug)]
 struct RejectsCheck(Vec<String>);
 
+impl RejectsCheck {
+    fn is_any(&self) -> bool {
+        self.0.iter().any(|name| name == ANY)
+    }
+}
+
 impl Ask for RejectsCheck {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
-        let is_any = self.0.iter().any(|name| name == ANY);
         let is_rejected =
-            |activation: &Activation| is_any || self.0.iter().any(|name| slug(name) == slug(&activation.skill));
+            |activation: &Activation| self.is_any() || self.0.iter().any(|name| slug(name) == slug(&activation.skill));
         let rejected: Vec<(usize, &Activation)> =
             activations(subject).filter(|(_, activation)| is_rejected(activation)).collect();
-        let trace = subject.evidence.trace;
         if rejected.is_empty() && subject.evidence.is_offer_unseen() {
             return None;
         }
-        let which = if is_any { "any skill".to_owned() } else { names(self.0.iter().map(String::as_str)) };
+        let which = if self.is_any() { "any skill".to_owned() } else { names(self.0.iter().map(String::as_str)) };
         let expected = format!("{which} not activated");
         let found = format!("activated: {}", names(rejected.iter().map(|(_, activation)| activation.skill.as_str())));
-        let answer = match trace.failed_loads.iter().find(|call| is_rejected(call)).filter(|_| rejected.is_empty()) {
-            Some(call) => {
-                let found = format!("{found}; a call that was to load `{}` failed: {}", call.skill, call.evidence);
-                CheckAnswer::new(Status::Unknown, expected, found)
-            }
-            None => subject.happened(!rejected.is_empty(), false, expected, found),
-        };
-        let spans: Vec<Span> = rejected.iter().map(|(at, _)| event(subject, *at)).collect();
-        Some(if spans.is_empty() { answer.at(EventRef::Offered) } else { answer.with(spans) })
+        let happened = !rejected.is_empty();
+        let failed = failed_load(subject, is_rejected).filter(|_| !happened);
+        let activated = rejected.iter().map(|(at, _)| *at);
+        Some(answer(subject, activated, failed, (happened, false), (expected, found)))
     }
 
     fn forbids(&self) -> bool {
@@ -157,6 +171,6 @@ impl Ask for RejectsCheck {
     }
 
     fn skills(&self) -> &[String] {
-        if self.0.iter().any(|name| name == ANY) { &[] } else { &self.0 }
+        if self.is_any() { &[] } else { &self.0 }
     }
 }

@@ -39,8 +39,7 @@ enum TokenScope {
 }
 
 fn ask(value: &FieldValue, counted: TokenScope) -> Option<Arc<dyn Ask>> {
-    let FieldValue::Number(most) = *value else { return None };
-    Some(Arc::new(MaxTokens { most, counted }))
+    Some(Arc::new(MaxTokens { most: value.number()?, counted }))
 }
 
 #[derive(Debug)]

@@ -84,24 +84,36 @@ fn join(directory: Option<&str>, path: &str) -> String {
 pub struct RunCommands {
     /// Each command as its words, without quotes, with spaces between them, without `env`, `timeout` and the like.
     pub commands: Vec<String>,
+    /// What `sudo`, `xargs` and the like may run besides: the words behind them, from each word on.
+    pub perhaps: Vec<String>,
     /// Whether these are surely all.
     pub all: bool,
 }
+
+/// Programs that run a command in their arguments.
+const LAUNCHERS: [&str; 18] = [
+    "command", "doas", "env", "eval", "exec", "find", "nice", "nohup", "parallel", "setsid", "ssh", "stdbuf", "sudo",
+    "time", "timeout", "trap", "watch", "xargs",
+];
 
 /// The commands that `script` runs.
 #[must_use]
 pub fn run_commands(script: &str) -> RunCommands {
     let (simple, mut all) = parsed_commands(script, 0);
-    let mut commands = Vec::new();
+    let (mut commands, mut perhaps) = (Vec::new(), Vec::new());
     for SimpleCommand { words, .. } in &simple {
-        let words: Vec<&str> = wrappers::strip(words).unwrap_or(words).iter().map(|word| word.text.as_str()).collect();
-        let command = words.join(" ");
+        let words = wrappers::strip(words).unwrap_or(words);
+        let text = |words: &[ShellWord]| words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+        let command = text(words);
         all &= !command.contains(UNKNOWN);
+        if words.first().and_then(wrappers::program).is_some_and(|program| LAUNCHERS.contains(&program)) {
+            perhaps.extend((1..words.len()).map(|first| text(&words[first..]).replace(UNKNOWN, "?")));
+        }
         if !command.is_empty() {
             commands.push(command.replace(UNKNOWN, "?"));
         }
     }
-    RunCommands { commands, all }
+    RunCommands { commands, perhaps, all }
 }
 
 /// The simple commands of a script. `bash -lc '…'` is replaced by its commands.
