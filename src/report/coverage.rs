@@ -1,4 +1,4 @@
-//! How much of the files of cases is run: the checks of each kind, those that a judge makes, and what is unsupported.
+//! How much of each file of cases is run: the checks of each kind, those that a judge makes, and what is unsupported.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,7 +21,7 @@ pub struct FileCoverage {
     pub cases: usize,
     /// Those that cannot be read.
     pub broken: usize,
-    /// Those that ask for what is unsupported.
+    /// Those that ask for something unsupported.
     pub partial: usize,
     /// The number of checks that are run, by kind.
     pub run: BTreeMap<&'static str, usize>,
@@ -86,8 +86,11 @@ pub fn render(files: &[FileCoverage]) -> String {
         let _ = writeln!(text, "unsupported: {} {count}", safe::line(what));
     }
     if total.partial > 0 {
-        let _ =
-            writeln!(text, "{} of {} cases do not run: they ask for what is unsupported", total.partial, total.cases);
+        let _ = writeln!(
+            text,
+            "{} of {} cases run only with `partial = true`: they ask for something unsupported",
+            total.partial, total.cases
+        );
     }
     text
 }

@@ -77,7 +77,7 @@ pub struct Settings {
     pub live: bool,
     /// Whether a case without a recording is an error in replay, if set.
     pub require_recordings: Option<bool>,
-    /// Whether a case that asks for what is unsupported runs without it.
+    /// Whether a case that asks for something unsupported runs without it.
     pub partial: bool,
     /// The model that agents use, whatever the mode says.
     pub model: Option<String>,

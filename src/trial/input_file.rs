@@ -18,8 +18,8 @@ pub struct InputFile {
 pub enum InputContent {
     /// This text.
     Text(String),
-    /// A copy of this file or directory, which a case names from its own directory, and a [`InputFile`] in a case from the
-    /// repository's root.
+    /// A copy of this file or directory. Files of cases name it from their own directory, a parsed case from the repository's
+    /// root.
     Source(RelativePath),
 }
 

@@ -63,7 +63,7 @@ pub struct CheckResult {
     /// What was found, from the evidence.
     pub found: String,
     /// Whether it is a custom check, which only the repository's harness can run.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub custom: bool,
     /// A digest of the program that answered, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,11 +85,6 @@ impl CheckResult {
             None => format!("{}\n{}\n", self.id, if self.custom { "" } else { &self.expected }),
         }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 words! {
@@ -192,7 +187,7 @@ pub struct Metrics {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage_at_least: Option<Usage>,
     /// Whether the trial ended as soon as its verdict was settled: times, tokens and counts are lower bounds.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
     /// What the model read before its first output, in tokens: the system prompt, the tools, the skill list and the prompt.
     /// Two modes of one case differ here by their skill lists and tools.

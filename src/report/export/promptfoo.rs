@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::report::export::trials::{ExportPart, ExportedTrial, TrialPlan, TrialWriter, without_null};
+use crate::report::export::trials::{ExportPart, ExportedTrial, TrialWriter, without_null};
 use crate::report::export::{Export, ExportKind};
 use crate::trial::evidence::digest;
 use crate::trial::spent::AttemptCost;
@@ -12,7 +12,15 @@ use crate::trial::spent::AttemptCost;
 pub static EXPORT: Export = Export {
     name: "promptfoo",
     about: "promptfoo's results.json, for `promptfoo import` and `promptfoo view`",
-    kind: ExportKind::Trials(|plan| Box::new(PromptfooResults::new(plan))),
+    kind: ExportKind::Trials(|plan| {
+        Box::new(PromptfooResults {
+            run: plan.runs.clone(),
+            columns: Vec::new(),
+            tests: Vec::new(),
+            started: String::new(),
+            is_first: true,
+        })
+    }),
 };
 
 /// promptfoo's number of this format.
@@ -49,17 +57,6 @@ struct Column {
 }
 
 impl PromptfooResults {
-    fn new(plan: &TrialPlan) -> Self {
-        let columns = plan.modes.keys().map(|mode| Column { mode: mode.clone(), ..Column::default() });
-        Self {
-            run: plan.runs.clone(),
-            columns: columns.collect(),
-            tests: Vec::new(),
-            started: String::new(),
-            is_first: true,
-        }
-    }
-
     /// The number of the column, and of the row: each repeat is a row.
     fn place(&mut self, trial: &ExportedTrial<'_>) -> (usize, usize) {
         let id = &trial.record.id;
@@ -68,8 +65,10 @@ impl PromptfooResults {
             self.tests.push(row);
             self.tests.len() - 1
         });
-        // The plan has every mode.
-        let column = self.columns.iter().position(|column| column.mode == id.mode).unwrap_or_default();
+        let column = self.columns.iter().position(|column| column.mode == id.mode).unwrap_or_else(|| {
+            self.columns.push(Column { mode: id.mode.clone(), ..Column::default() });
+            self.columns.len() - 1
+        });
         (column, test)
     }
 }
