@@ -28,7 +28,7 @@ pub fn render(verification: &Verification) -> String {
     let count = |kind| faults.iter().filter(|fault| fault.kind == kind).count();
     let _ = writeln!(
         text,
-        "{} of {} run, {}: {} prove nothing,\n{} wrong, {} without a result, {} never decided",
+        "{} of {} run, {}: {} proving nothing,\n{} wrong, {} without a result, {} never decided",
         counted(*checks, "check"),
         counted(*cases, "case"),
         counted(*solutions, "reference solution"),

@@ -14,7 +14,7 @@ use skill_evals::text::name::segment;
 use skill_evals::text::relative_path::RelativePath;
 
 /// Bytes that are likely to get deep into a parser: pieces of the format itself between arbitrary ones.
-fn bytes(pieces: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn bytes(pieces: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         6 => prop::sample::select(pieces).prop_map(|piece| piece.as_bytes().to_vec()),
         1 => any::<Vec<u8>>(),

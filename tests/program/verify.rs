@@ -49,7 +49,7 @@ fn checks_that_prove_something_have_no_fault() {
     write(&stub, "checks/sum.sh", "#!/bin/sh\n[ -e sum.txt ] && grep -q 12 sum.txt && [ -e kept.txt ]\n");
     assert_eq!(faults(&stub, &[]), (0, Vec::new()));
     let ran = stub.run(&["verify"]);
-    let told = "4 checks of 1 case run, 1 reference solution: 0 prove nothing,\n0 wrong, 0 without a result, 0 never decided\n";
+    let told = "4 checks of 1 case run, 1 reference solution: 0 proving nothing,\n0 wrong, 0 without a result, 0 never decided\n";
     assert_eq!((ran.code, ran.stdout.as_str()), (0, told), "{}", ran.stderr);
 }
 
