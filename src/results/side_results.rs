@@ -64,6 +64,7 @@ pub struct CaseUsage {
 /// A finished trial in a progress file: the fields of a [`TrialRecord`](crate::trial::run_record::TrialRecord) that are
 /// compared. Reading only these takes a third of the time.
 #[derive(Debug, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "fields as the progress file has them")]
 struct ProgressResult {
     skill: String,
     case: String,

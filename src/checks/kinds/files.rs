@@ -130,10 +130,11 @@ impl Ask for FileCheck {
         let answer = match &self.want {
             FileWant::Exists(should) => self.exists(subject, *should),
             FileWant::Content(test) => {
-                let (one, none) =
-                    if self.files.glob.is_some() { ("one of", "none of") } else { ("the file", "the file") };
-                let negated = test.negated && !self.files.glob.is_some();
-                let which = if test.negated { none } else { one };
+                let (which, negated) = match (&self.files.glob, test.negated) {
+                    (None, negated) => ("the file", negated),
+                    (Some(_), false) => ("one of", false),
+                    (Some(_), true) => ("none of", false),
+                };
                 let expected = format!("{which} {files} {}", test.words(negated));
                 let (status, found) = self.content(subject, &paths, test);
                 CheckAnswer::new(status, expected, found)
