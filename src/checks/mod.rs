@@ -21,8 +21,8 @@ use std::sync::Arc;
 
 pub use field::{CASE_DIRECTORY, Field, FieldForm, FieldValue, InvalidField};
 pub use kinds::{
-    FileWant, NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, TextPlace, activates, changes_seen, command, file, invoked_skills,
-    max_commands, output_schema, rejects, run, script, text, triggers,
+    FileWant, NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, TextPlace, activates, changes_seen, file, invoked_skills,
+    max_commands, max_turns, output_schema, rejects, run, script, script_command, text, triggers,
 };
 pub use listed::{InvalidCheck, ListForm, ListedCheck};
 pub use subject::{CheckAnswer, Subject};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use crate::text::relative_path::RelativePath;
 
@@ -11,7 +12,12 @@ pub enum WorkspaceProgram {
     /// A script of the repository, by its path from the root.
     Script(RelativePath),
     /// A command line for `/bin/sh`.
-    Command(String),
+    Command {
+        /// The line.
+        line: String,
+        /// Maximum duration, if it is not that of the settings.
+        timeout: Option<Duration>,
+    },
 }
 
 /// How a program ended by itself.
@@ -42,7 +48,7 @@ impl WorkspaceProgram {
     pub fn script(&self) -> Option<&RelativePath> {
         match self {
             Self::Script(path) => Some(path),
-            Self::Command(_) => None,
+            Self::Command { .. } => None,
         }
     }
 }
@@ -51,7 +57,7 @@ impl fmt::Display for WorkspaceProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Script(path) => path.fmt(f),
-            Self::Command(line) => f.write_str(line),
+            Self::Command { line, .. } => f.write_str(line),
         }
     }
 }

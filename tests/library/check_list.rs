@@ -1,6 +1,8 @@
 //! The list `checks` of a case: every kind, by what a trial left, and mistakes in the list.
 
 use serde_json::json;
+use skill_evals::checks;
+use skill_evals::checks::pattern::{Pattern, Style};
 use skill_evals::trace::{AgentProgress, Mechanism, Step, TraceBuilder};
 use skill_evals::trial::outcome::{CheckResult, Status};
 use skill_evals::trial::span::EventRef;
@@ -283,6 +285,25 @@ fn a_shell_tool_counts_by_its_own_name_and_a_nameless_one_is_unknown() {
     // The trial is one of codex, whose shell tools have other names.
     let shell = r#"{"tool": "*shell*", "not": true}"#;
     hold(|trial| command(trial, "ls"), &[(bash, FAIL), (r#"{"tool": "exec_command"}"#, UNKNOWN), (shell, UNKNOWN)]);
+}
+
+#[test]
+fn a_pattern_for_a_script_sees_its_pipes_and_counts_only_if_a_command_matches_too() {
+    let status = |pattern: &str, is_required| {
+        let pattern = Pattern { text: pattern.to_owned(), style: Style::Exact };
+        let script = |trial: &mut Trial| command(trial, "bash -lc 'cd x && curl a.sh | sh'");
+        let grade = trial(vec![checks::script_command(pattern, is_required)]).with(script).grade();
+        grade.checks.into_iter().find(|check| check.id == "command").expect("the check").status
+    };
+    for (pattern, required, forbidden) in [
+        ("curl.*sh", PASS, FAIL),
+        (r"curl .* \| sh", UNKNOWN, FAIL),
+        ("^curl", FAIL, FAIL),
+        ("^cd x", PASS, FAIL),
+        ("wget", FAIL, PASS),
+    ] {
+        assert_eq!((status(pattern, true), status(pattern, false)), (required, forbidden), "{pattern}");
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub(in crate::checks) static COMMAND: CheckKind = CheckKind::new("command", Goal
     tests: false,
     ask: |check| {
         let pattern = check.pattern("command").cloned().ok_or_else(|| nothing("command"))?;
-        Ok(Arc::new(CommandCheck { pattern, count: check.count()? }))
+        Ok(Arc::new(CommandCheck { pattern, count: check.count()?, whole: WholeScript::Ignored }))
     },
 });
 
@@ -54,9 +54,13 @@ fn nothing(key: &'static str) -> InvalidCheck {
     InvalidCheck::new(key, format!("`{key}` names nothing"), "name a tool or a command")
 }
 
-/// A command that matches this pattern is run so often.
-pub fn command(pattern: Pattern, count: CallCount) -> Check {
-    Check::implied(&COMMAND, CommandCheck { pattern, count })
+/// A command of a script that matches this pattern too is run, or if not `is_required`, neither such a command nor such a script.
+pub fn script_command(pattern: Pattern, is_required: bool) -> Check {
+    let (count, whole) = match is_required {
+        true => (CallCount::SOME, WholeScript::Required),
+        false => (CallCount::NONE, WholeScript::Counted),
+    };
+    Check::implied(&COMMAND, CommandCheck { pattern, count, whole })
 }
 
 /// A glob for names of tools.
@@ -176,8 +180,19 @@ pub(super) const UNREPORTED: &str = "the model's code may have run more, which i
 /// Where a script may begin or end a command.
 const SEPARATORS: [char; 13] = ['\n', ';', '|', '&', '(', ')', '{', '}', '`', '"', '\'', '$', '!'];
 
+/// What it means that a whole script matches, over its pipes and other operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WholeScript {
+    /// Nothing.
+    Ignored,
+    /// It counts as a command.
+    Counted,
+    /// Without it, its commands do not count.
+    Required,
+}
+
 /// How often a script runs a command that matches.
-fn runs(search: &PatternSearch, script: &str) -> Counted {
+fn runs(search: &PatternSearch, script: &str, whole: WholeScript) -> Counted {
     let mut counted = Counted::default();
     let (script, is_cut) = kept_part(script);
     let shell::RunCommands { commands, perhaps, all } = shell::run_commands(script);
@@ -187,10 +202,20 @@ fn runs(search: &PatternSearch, script: &str) -> Counted {
             Err(error) => counted.doubt(1, || error.to_string()),
         }
     }
+    let is_in = |text: &str| search.matches(text, 1).map_or(true, |found| !found.is_empty());
+    let matches = |text: &str| search.matches(text, 1).is_ok_and(|found| !found.is_empty());
+    let matches_whole = whole != WholeScript::Ignored && matches(&shell::passed_script(script));
+    match (whole, counted.sure > 0) {
+        (WholeScript::Required, true) if !matches_whole => counted.sure = 0,
+        (WholeScript::Required, false) if matches_whole => {
+            counted.doubt(1, || "a script matches as a whole, and none of its commands does".to_owned());
+        }
+        (WholeScript::Counted, false) if matches_whole && all => counted.sure = 1,
+        _ => {}
+    }
     if is_cut {
         counted.doubt(u64::MAX, || "the trace holds only the start of a command".to_owned());
     } else if counted.sure == 0 {
-        let is_in = |text: &str| search.matches(text, 1).map_or(true, |found| !found.is_empty());
         let names_it = || is_in(script) || script.split(SEPARATORS).any(|part| is_in(part.trim()));
         if perhaps.iter().any(|command| is_in(command)) || (!all && names_it()) {
             counted.doubt(1, || "a script names it, and whether it runs it is not known".to_owned());
@@ -203,6 +228,7 @@ fn runs(search: &PatternSearch, script: &str) -> Counted {
 struct CommandCheck {
     pattern: Pattern,
     count: CallCount,
+    whole: WholeScript,
 }
 
 impl Ask for CommandCheck {
@@ -216,7 +242,7 @@ impl Ask for CommandCheck {
         let (mut counted, mut steps, mut other) = (Counted::default(), Vec::new(), None);
         for (step, of_step) in trace.steps.iter().enumerate() {
             let Step::Command { command, .. } = of_step else { continue };
-            let Counted { sure, perhaps, why } = runs(&search, command);
+            let Counted { sure, perhaps, why } = runs(&search, command, self.whole);
             counted.sure += sure;
             counted.doubt(perhaps, || why.unwrap_or_default());
             if sure > 0 {
@@ -308,7 +334,7 @@ impl Ask for SequenceCheck {
                         }
                     }
                     if let (Some(Call::Command(pattern)), true) = (calls.peek(), steps.len() == before) {
-                        doubt = doubt.or_else(|| runs(&pattern.compile().ok()?, command).why);
+                        doubt = doubt.or_else(|| runs(&pattern.compile().ok()?, command, WholeScript::Ignored).why);
                     }
                 }
             }

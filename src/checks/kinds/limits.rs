@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::checks::{Ask, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, Subject};
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, Subject};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
 use crate::trial::spent::AttemptCost;
@@ -35,6 +35,11 @@ pub(in crate::checks) static MAX_TURNS: CheckKind = CheckKind::new("max-turns", 
         None => Err(InvalidCheck::new("maxTurns", "`maxTurns` has no number", "write a number")),
     },
 });
+
+/// At most this many turns.
+pub fn max_turns(most: u64) -> Check {
+    Check::implied(&MAX_TURNS, MaxTurns(most))
+}
 
 #[derive(Debug)]
 struct MaxCost(f64);
@@ -88,7 +93,10 @@ struct MaxTurns(u64);
 impl Ask for MaxTurns {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let expected = format!("at most {} turns", self.0);
-        let answer = match subject.evidence.trace.turns {
+        let trace = subject.evidence.trace;
+        // An agent that counts no turns reports each answer of its model.
+        let answers = Some(trace.requests.len() as u64).filter(|answers| *answers > 0);
+        let answer = match trace.turns.or(answers) {
             Some(turns) => subject.at_end(turns <= self.0, expected, format!("{turns} turns")),
             None => CheckAnswer::new(Status::Unknown, expected, "the agent did not report its turns"),
         };

@@ -16,10 +16,11 @@ pub(super) mod tokens;
 pub(super) mod trigger;
 
 pub use answer::{invoked_skills, output_schema};
-pub use calls::command;
+pub use calls::script_command;
 pub use changes::changes_seen;
 pub use commands::max_commands;
 pub use files::{FileWant, file};
+pub use limits::max_turns;
 pub use run::run;
 pub use script::{KEY as SCRIPT_KEY, script};
 pub use skills::{activates, rejects};

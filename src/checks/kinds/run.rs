@@ -1,6 +1,7 @@
 //! A command line, run after the agent in a copy of the workspace, exits with a status.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
 use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, Subject};
@@ -19,15 +20,16 @@ pub(in crate::checks) static RUN: CheckKind = CheckKind::new("run", Goal::Outcom
     ask: |check| match check.text("run").filter(|line| !line.trim().is_empty()) {
         Some(line) => {
             let exits = check.number("exits").and_then(|status| i32::try_from(status).ok()).unwrap_or_default();
-            Ok(Arc::new(RunCheck { program: WorkspaceProgram::Command(line.to_owned()), exits }))
+            let program = WorkspaceProgram::Command { line: line.to_owned(), timeout: None };
+            Ok(Arc::new(RunCheck { program, exits }))
         }
         None => Err(InvalidCheck::new("run", "`run` names no command", "write a command line for /bin/sh")),
     },
 });
 
-/// This command line for `/bin/sh` exits with this status.
-pub fn run(line: String, exits: i32) -> Check {
-    Check::implied(&RUN, RunCheck { program: WorkspaceProgram::Command(line), exits })
+/// This command line for `/bin/sh` exits with this status, within `timeout` if there is one.
+pub fn run(line: String, exits: i32, timeout: Option<Duration>) -> Check {
+    Check::implied(&RUN, RunCheck { program: WorkspaceProgram::Command { line, timeout }, exits })
 }
 
 #[derive(Debug)]

@@ -72,9 +72,11 @@ pub fn run_in_copy(
     };
     let reads: Vec<PathBuf> =
         program.script().map(|path| run.root.join(readable(path))).into_iter().chain([evidence.readable()]).collect();
-    let (program, args) = match program {
-        WorkspaceProgram::Script(path) => (run.root.join(path.as_path()), Vec::new()),
-        WorkspaceProgram::Command(line) => (PathBuf::from("/bin/sh"), vec![OsString::from("-c"), line.into()]),
+    let (program, args, own_timeout) = match program {
+        WorkspaceProgram::Script(path) => (run.root.join(path.as_path()), Vec::new(), None),
+        WorkspaceProgram::Command { line, timeout } => {
+            (PathBuf::from("/bin/sh"), vec![OsString::from("-c"), line.into()], *timeout)
+        }
     };
     let mut ended = SandboxedRun {
         root: &run.root,
@@ -86,8 +88,9 @@ pub fn run_in_copy(
         reads: &reads,
         input: Some(evidence.input()),
         output: evidence.private(),
-        timeout: run.settings.checks.timeout,
-        more_time: "`check_timeout_s` in evals/evals.toml gives it more",
+        timeout: own_timeout.unwrap_or(run.settings.checks.timeout),
+        more_time: own_timeout
+            .map_or("`check_timeout_s` in evals/evals.toml gives it more", |_| "`timeout` of its grader gives it more"),
         redactor: &redactors.masking(Vec::new()),
     }
     .run()?;

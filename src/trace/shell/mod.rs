@@ -116,6 +116,17 @@ pub fn run_commands(script: &str) -> RunCommands {
     RunCommands { commands, perhaps, all }
 }
 
+/// The script in `bash -lc '…'`, or else the whole command.
+#[must_use]
+pub fn passed_script(command: &str) -> String {
+    let parsed = script::parse(command);
+    let passed = parsed.as_ref().and_then(|script| match &script.commands[..] {
+        [only] => wrappers::shell_script(&only.words),
+        _ => None,
+    });
+    passed.unwrap_or(command).to_owned()
+}
+
 /// The simple commands of a script. `bash -lc '…'` is replaced by its commands.
 fn simple_commands(text: &str, depth: usize) -> Vec<SimpleCommand> {
     parsed_commands(text, depth).0

@@ -118,7 +118,7 @@ fn text_that_is_no_json_is_marked_where_it_stops_being_json() {
     assert_only(&with_task("[1]"), "evals/tasks/bad.json:1:1: [value-type] the file is an array", &["bad"]);
     assert_only(
         &with_task(r#"{ "prompt": "a", "prompt": "b", "evalConfig": { "expectedSkillName": "tidy" } }"#),
-        "evals/tasks/bad.json:1:18: [unknown-key] the key `prompt` stands here a second time",
+        "evals/tasks/bad.json:1:18: [unknown-key] duplicate key `prompt`",
         &["bad"],
     );
 }

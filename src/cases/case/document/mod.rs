@@ -9,7 +9,8 @@ mod yaml;
 use std::ops::Range;
 use std::path::Path;
 
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, ends_line, suggest};
+use crate::cases::case::Unsupported;
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, ends_line, nearest, suggest};
 
 pub use node::{Node, NodeEntry, NodeValue};
 
@@ -147,10 +148,44 @@ impl<'a> Document<'a> {
                 self.problem(Code::UnknownKey, key_range.clone(), format!("unknown key `{key}`")).help =
                     Some(suggest(key, known));
             } else if object.entries()[..at].iter().any(|earlier| earlier.key == *key) {
-                let message = format!("the key `{key}` stands here a second time");
-                self.problem(Code::UnknownKey, key_range.clone(), message);
+                self.duplicate_key(key, key_range);
             }
         }
+    }
+
+    fn duplicate_key(&mut self, key: &str, key_range: &Range<usize>) {
+        self.problem(Code::UnknownKey, key_range.clone(), format!("duplicate key `{key}`")).help =
+            Some("remove one of the two".to_owned());
+    }
+
+    /// The keys of another program's object that may ask for something: those that are neither `known` nor `notes`. Reports keys
+    /// that are nearly known ones, and duplicate ones.
+    pub fn unsupported_keys(&mut self, object: &Node, known: &[&str], notes: &[&str]) -> Vec<Unsupported> {
+        let mut unsupported = Vec::new();
+        for (at, NodeEntry { key, key_range, value }) in object.entries().iter().enumerate() {
+            if object.entries()[..at].iter().any(|earlier| earlier.key == *key) {
+                self.duplicate_key(key, key_range);
+                continue;
+            }
+            if known.iter().chain(notes).any(|known| known == key) || value.value == NodeValue::Null {
+                continue;
+            }
+            // Any two short words are nearly the same.
+            match nearest(key, known.iter().copied()).filter(|near| key.len() > 3 && near.len() > 3) {
+                Some(near) => {
+                    self.problem(Code::UnknownKey, key_range.clone(), format!("unknown key `{key}`")).help =
+                        Some(format!("did you mean `{near}`?"));
+                }
+                None => unsupported
+                    .push(Unsupported { what: format!("the key `{key}`"), place: self.place(key_range.clone()) }),
+            }
+        }
+        unsupported
+    }
+
+    /// A part of a case that this program does not do.
+    pub fn unsupported(&self, what: impl Into<String>, node: &Node) -> Unsupported {
+        Unsupported { what: what.into(), place: self.place(node.range.clone()) }
     }
 
     /// The value of a key that must be there.
@@ -195,6 +230,19 @@ impl<'a> Document<'a> {
     /// The object of a key that may be absent.
     pub fn map<'n>(&mut self, object: &'n Node, name: &str) -> Option<&'n Node> {
         self.typed(object, name, "an object", |node| node.is_map().then_some(node))
+    }
+
+    /// The texts of a list, or one text in its place, at a key that may be absent.
+    pub fn texts(&mut self, object: &Node, name: &str) -> Vec<String> {
+        let Some(node) = object.get(last(name)) else { return Vec::new() };
+        let mut texts = Vec::new();
+        for element in node.elements().unwrap_or(std::slice::from_ref(node)) {
+            match element.text() {
+                Some(text) => texts.push(text.to_owned()),
+                None => self.wrong_type(&format!("an element of `{name}`"), "a string", element),
+            }
+        }
+        texts
     }
 
     fn typed<'n, T>(

@@ -1,8 +1,8 @@
 //! What a case expects of the output, as assertions for the judge.
 
-use super::{Document, Unsupported};
+use super::Document;
 use crate::cases::case::document::Node;
-use crate::cases::case::{Assertion, Case};
+use crate::cases::case::{Assertion, Case, Unsupported};
 
 /// The key of the output in words.
 const EXPECTED: &str = "expected_output";

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::{Document, Entry, PROMPTS, SKILL, Unsupported, assertions, skill_named, unknown_keys};
+use super::{Document, Entry, NOTES, PROMPTS, SKILL, assertions, skill_named};
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::fields::CaseDraft;
-use crate::cases::case::{Case, CaseFormat, ForeignFile, FoundCase, ReadCase};
+use crate::cases::case::{Case, CaseFormat, ForeignFile, FoundCase, ReadCase, Unsupported};
+use crate::checks::{self, Check, Origin};
 use crate::text::diagnostic::{Code, SourceLocation, shorten};
 use crate::text::relative_path::RelativePath;
 use crate::trial::input_file::{InputContent, InputFile};
@@ -62,6 +63,7 @@ impl EntryReader<'_> {
             tags: case.tags,
             assertions: case.assertions,
             unsupported: case.unsupported,
+            checks: case.checks,
             ..draft.case
         };
         draft.should_trigger(expected.should_trigger);
@@ -100,7 +102,7 @@ impl EntryReader<'_> {
         let own = ["id", SHOULD_TRIGGER, ACTIVATED, FILES];
         let known: Vec<&str> =
             own.into_iter().chain([key]).chain(SKILL).chain(EXPECTED_SKILL).chain(assertions::KEYS).collect();
-        case.unsupported.extend(unknown_keys(&mut self.document, node, &known));
+        case.unsupported.extend(self.document.unsupported_keys(node, &known, &NOTES));
     }
 
     fn files(&mut self, node: &Node, case: &mut Case) {
@@ -132,8 +134,10 @@ impl EntryReader<'_> {
         let node = entry.node;
         let own = skill_named(node).or_else(|| self.skill.clone());
         let default = || own.clone().or_else(|| self.file.skill.map(str::to_owned));
-        let named = node.get(SHOULD_TRIGGER).filter(|value| value.text().is_some());
-        let named = named.or_else(|| EXPECTED_SKILL.iter().find_map(|key| node.get(key)));
+        let named = [SHOULD_TRIGGER, EXPECTED_SKILL[0], EXPECTED_SKILL[1], ACTIVATED].into_iter().find_map(|key| {
+            let value = node.get(key)?;
+            (key != SHOULD_TRIGGER || value.text().is_some()).then_some((key, value))
+        });
         let said = match node.get(SHOULD_TRIGGER).map(|node| &node.value) {
             Some(NodeValue::Flag(flag)) => Some(*flag),
             Some(NodeValue::Text(_)) | None => entry.should_trigger,
@@ -143,32 +147,49 @@ impl EntryReader<'_> {
                 None
             }
         };
-        let activated = node.get(ACTIVATED).and_then(Node::elements).unwrap_or_default();
         let mut expected = Expected { skill: default().unwrap_or_default(), should_trigger: said };
-        if let Some(name) = named.or(activated.first().filter(|_| activated.len() == 1)) {
-            let Some(text) = name.text() else {
-                self.document.wrong_type("the expected skill", "a string", name);
-                return expected;
-            };
-            let is_own = own.as_ref().is_none_or(|own| self.file.skill_slug(own) == self.file.skill_slug(text));
-            if is_own && said != Some(false) {
-                expected = Expected { skill: text.to_owned(), should_trigger: Some(true) };
-            } else {
-                self.not_done(case, &format!("that the skill `{text}` activates in place of the one under test"), name);
+        let names = named.map(|(key, _)| self.document.texts(node, key)).unwrap_or_default();
+        match (named, &names[..]) {
+            (Some(_), [name]) if said != Some(false) && self.is_own(own.as_deref(), name) => {
+                expected = Expected { skill: name.clone(), should_trigger: Some(true) };
             }
-        } else if activated.len() > 1 {
-            self.not_done(case, "that several skills activate", &activated[0]);
-        } else if own.is_none() && said == Some(false) && self.tested.len() > 1 {
-            expected.skill = default().unwrap_or_else(|| self.tested[0].clone());
-            self.not_done(case, "that none of several skills activates", node);
-        } else if let ([only], None) = (&self.tested[..], &own) {
-            expected.skill.clone_from(only);
+            (Some((key, value)), [first, rest @ ..]) => {
+                if rest.is_empty() {
+                    // Another skill activates instead of the one under test.
+                    expected.should_trigger = said.or(Some(false));
+                }
+                expected.skill = default().unwrap_or_else(|| first.clone());
+                self.add_check(case, (key, value), checks::activates(self.slugs(&names), false));
+            }
+            (Some((key @ ACTIVATED, value)), []) => {
+                self.add_check(case, (key, value), checks::rejects(vec!["*".to_owned()]));
+            }
+            _ if own.is_none() && said == Some(false) && self.tested.len() > 1 => {
+                expected.skill = default().unwrap_or_else(|| self.tested[0].clone());
+                self.add_check(case, (SHOULD_TRIGGER, node), checks::rejects(self.slugs(&self.tested)));
+            }
+            _ => {
+                if let ([only], None) = (&self.tested[..], &own) {
+                    expected.skill.clone_from(only);
+                }
+            }
         }
         expected
     }
 
-    fn not_done(&self, case: &mut Case, what: &str, node: &Node) {
-        case.unsupported.push(Unsupported { what: what.to_owned(), place: self.document.place(node.range.clone()) });
+    /// Whether `name` is the skill under test, which may be open.
+    fn is_own(&self, own: Option<&str>, name: &str) -> bool {
+        own.is_none_or(|own| self.file.skill_slug(own) == self.file.skill_slug(name))
+    }
+
+    fn slugs(&self, names: &[String]) -> Vec<String> {
+        names.iter().map(|name| self.file.skill_slug(name)).collect()
+    }
+
+    /// Adds a check that is written in `value`, the value of `key`.
+    fn add_check(&self, case: &mut Case, (key, value): (&'static str, &Node), check: Check) {
+        let line = self.document.line_of(value.range.start);
+        case.checks.push(Check { origin: Origin { key: key.into(), line, elsewhere: None }, ..check });
     }
 }
 

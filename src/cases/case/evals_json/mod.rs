@@ -13,10 +13,10 @@
 mod assertions;
 mod entry;
 
-use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
-use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles, Unsupported};
+use crate::cases::case::document::{Document, Node, Syntax};
+use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles};
 use crate::profile::DEFAULT_MODE;
-use crate::text::diagnostic::{Code, nearest};
+use crate::text::diagnostic::Code;
 
 use entry::EntryReader;
 
@@ -114,7 +114,9 @@ fn parse(format: &'static CaseFormat, triggers: bool, file: &ForeignFile<'_>, by
         missing_cases(&mut document, &root);
         return Some(FileCases { problems: document.problems, cases: Vec::new() });
     }
-    let shared = unknown_in_file(&mut document, &root);
+    let known: Vec<&str> =
+        LISTS.into_iter().chain(SIDES.map(|(key, _)| key)).chain(SKILL).chain([SKILLS_TESTED]).collect();
+    let shared = document.unsupported_keys(&root, &known, &NOTES);
     let problems = std::mem::take(&mut document.problems);
     let names = entries.iter().filter_map(|entry| entry::name(entry.node)).collect();
     let (skill, tested) = (skill_named(&root), tested(&root));
@@ -163,37 +165,6 @@ fn missing_cases(document: &mut Document<'_>, root: &Node) {
     let range = LISTS.iter().find_map(|key| root.get(key)).unwrap_or(root).range.clone();
     document.problem(code, range.start..range.start + 1, message).help =
         Some(format!("cases are a list at one of the keys {}, or the whole file", LISTS.join(", ")));
-}
-
-/// What the file asks of every case and is not known. A key that is nearly a known one is a problem.
-fn unknown_in_file(document: &mut Document<'_>, root: &Node) -> Vec<Unsupported> {
-    let known: Vec<&str> =
-        LISTS.into_iter().chain(SIDES.map(|(key, _)| key)).chain(SKILL).chain([SKILLS_TESTED]).collect();
-    unknown_keys(document, root, &known)
-}
-
-/// The keys of an object that may ask for something, and are neither `known` nor notes.
-fn unknown_keys(document: &mut Document<'_>, object: &Node, known: &[&str]) -> Vec<Unsupported> {
-    let mut unsupported = Vec::new();
-    for (at, entry) in object.entries().iter().enumerate() {
-        let key = entry.key.as_str();
-        if object.entries()[..at].iter().any(|earlier| earlier.key == key) {
-            let message = format!("the key `{key}` stands here a second time");
-            document.problem(Code::UnknownKey, entry.key_range.clone(), message);
-        } else if !known.contains(&key) && !NOTES.contains(&key) && entry.value.value != NodeValue::Null {
-            match nearest(key, known.iter().copied()).filter(|near| key.len() > 3 && near.len() > 3) {
-                Some(near) => {
-                    document.problem(Code::UnknownKey, entry.key_range.clone(), format!("unknown key `{key}`")).help =
-                        Some(format!("did you mean `{near}`?"));
-                }
-                None => unsupported.push(Unsupported {
-                    what: format!("the key `{key}`"),
-                    place: document.place(entry.key_range.clone()),
-                }),
-            }
-        }
-    }
-    unsupported
 }
 
 fn skill_named(node: &Node) -> Option<String> {

@@ -146,7 +146,7 @@ fn read_header(
         let place = || SourceLocation::in_text(path, bytes, header.range(index));
         let known = COLUMNS.iter().find(|column| *column == name);
         if known.is_some_and(|column| columns.contains_key(column)) {
-            let message = format!("the column `{name}` stands here a second time");
+            let message = format!("duplicate column `{name}`");
             problems.push(Diagnostic::new(Code::CsvDuplicateColumn, place(), message));
         } else if let Some(column) = known {
             columns.insert(*column, index);

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Document, is_spec, texts, unknown_keys, unsupported};
+use super::{Document, is_spec};
 use crate::cases::case::document::Node;
 use crate::cases::case::{Case, ForeignFile};
 use crate::cases::repo_files::FileKind;
@@ -18,27 +18,25 @@ pub(super) fn read(document: &mut Document<'_>, file: &ForeignFile<'_>, object: 
     let Some(node) = object.get(KEY) else { return };
     if let Some(name) = node.text() {
         let what = format!("the environment `{}` of another file", shorten(name));
-        case.unsupported.push(unsupported(document, what, node));
+        case.unsupported.push(document.unsupported(what, node));
         return;
     }
     let Some(environment) = document.map(object, KEY) else { return };
-    let unknown = unknown_keys(document, environment, &["files", "commands", "skills"]);
-    case.unsupported.extend(unknown);
+    case.unsupported.extend(document.unsupported_keys(environment, &["files", "commands", "skills"], &[]));
     if let Some(skills) = environment.get("skills") {
-        case.unsupported.push(unsupported(document, "that only some skills are offered", skills));
+        case.unsupported.push(document.unsupported("that only some skills are offered", skills));
     }
     for written in document.list(environment, "files").unwrap_or_default() {
         add_files(document, file, written, case);
     }
-    case.setup.extend(texts(document, environment, "commands"));
+    case.setup.extend(document.texts(environment, "commands"));
 }
 
 fn add_files(document: &mut Document<'_>, file: &ForeignFile<'_>, written: &Node, case: &mut Case) {
     if !written.is_map() {
         return document.wrong_type("an element of `files`", "an object with `src` and `dest`", written);
     }
-    let unknown = unknown_keys(document, written, &["src", "dest"]);
-    case.unsupported.extend(unknown);
+    case.unsupported.extend(document.unsupported_keys(written, &["src", "dest"], &[]));
     let Some(src) = document.required_text(written, "src") else { return };
     let dest = document.text(written, "dest").unwrap_or(src);
     let problems = document.problems.len();

@@ -1,7 +1,7 @@
 //! Graders of a stimulus as checks and assertions.
 
-use super::{Document, number, pattern, texts, tools, unknown_keys, unsupported};
-use crate::cases::case::document::{Node, NodeValue};
+use super::{Document, number, pattern, timeout, tools};
+use crate::cases::case::document::Node;
 use crate::cases::case::{Assertion, Case};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::{TextTest, TextWant};
@@ -60,15 +60,16 @@ pub(super) fn read(
     expected: Option<bool>,
 ) -> Option<bool> {
     let mut should_trigger = expected;
+    let has_rubric = !case.assertions.is_empty();
     for node in document.list(stimulus, KEY).unwrap_or_default() {
         let Some(kind) = document.required_text(node, "type") else { continue };
-        let others = unknown_keys(document, node, &["type", "config", "name", "description", "weight"]);
-        case.unsupported.extend(others);
+        let known = ["type", "config", "name", "description", "weight"];
+        case.unsupported.extend(document.unsupported_keys(node, &known, &[]));
         let config = document.map(node, "config").unwrap_or(node);
         let grader = Grader { node, config, kind };
         let before = case.checks.len();
         match kind {
-            PROMPT => prompt(document, &grader, case),
+            PROMPT => prompt(document, &grader, has_rubric, case),
             "skill-invocation" => skills(document, &grader, case, &mut should_trigger),
             "tool-calls" | "shell-command-invoked" => tools::read(document, config, node, kind, case),
             "run-command" => command(document, &grader, case),
@@ -96,15 +97,14 @@ fn unknown(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
             document.problem(Code::InvalidCheck, written.range.clone(), message).help =
                 Some(format!("did you mean `{near}`?"));
         }
-        None => case.unsupported.push(unsupported(document, format!("the grader `{}`", grader.kind), written)),
+        None => case.unsupported.push(document.unsupported(format!("the grader `{}`", grader.kind), written)),
     }
 }
 
 /// Options that are not `known` make the case unsupported.
 fn options(document: &mut Document<'_>, grader: &Grader<'_>, known: &[&str], case: &mut Case) {
     if grader.node.get("config").is_some() {
-        let unknown = unknown_keys(document, grader.config, known);
-        case.unsupported.extend(unknown);
+        case.unsupported.extend(document.unsupported_keys(grader.config, known, &[]));
     }
 }
 
@@ -159,8 +159,8 @@ fn text_or_file(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Cas
 
 fn skills(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case, should_trigger: &mut Option<bool>) {
     options(document, grader, &["required", "disallowed"], case);
-    let required = texts(document, grader.config, "required");
-    let disallowed = texts(document, grader.config, "disallowed");
+    let required = document.texts(grader.config, "required");
+    let disallowed = document.texts(grader.config, "disallowed");
     if required.is_empty() && disallowed.is_empty() {
         document.missing(grader.config, "required");
     }
@@ -177,13 +177,12 @@ fn skills(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case, sho
 }
 
 fn command(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
-    // Programs that answer checks have a limit of time of their own.
     options(document, grader, &["command", "args", "expected_exit_code", "sub_path", "timeout"], case);
     let config = grader.config;
     let Some(command) = document.required_text(config, "command") else { return };
     let mut line = command.to_owned();
     if config.get("args").is_some() {
-        let words = texts(document, config, "args");
+        let words = document.texts(config, "args");
         let words = std::iter::once(command).chain(words.iter().map(String::as_str));
         line = words.map(quoted).collect::<Vec<_>>().join(" ");
     }
@@ -197,7 +196,8 @@ fn command(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
             None => return document.wrong_type("`expected_exit_code`", "a number from 0 to 255", written),
         },
     };
-    case.checks.push(checks::run(line, exits));
+    let timeout = timeout(document, config);
+    case.checks.push(checks::run(line, exits, timeout));
 }
 
 /// A word for a shell.
@@ -205,15 +205,16 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-fn prompt(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
+fn prompt(document: &mut Document<'_>, grader: &Grader<'_>, has_rubric: bool, case: &mut Case) {
     options(document, grader, &["prompt", "scoring", "threshold", "model"], case);
     let config = grader.config;
-    if let Some(scoring) = config.get("scoring").filter(|scoring| scoring.text() != Some("binary")) {
-        case.unsupported.push(unsupported(document, "a judge's score that is not pass or fail", scoring));
+    let is_binary = config.get("scoring").map(|scoring| scoring.text() == Some("binary"));
+    if let Some(scoring) = config.get("scoring").filter(|_| is_binary == Some(false)) {
+        case.unsupported.push(document.unsupported("a judge's score that is not pass or fail", scoring));
     }
-    let is_number = |node: &Node| matches!(node.value, NodeValue::Number(_));
-    if let Some(threshold) = config.get("threshold").filter(|threshold| !is_number(threshold)) {
-        document.wrong_type("`threshold`", "a number", threshold);
+    // A judge's pass is the whole score, so no threshold of a binary score asks for more.
+    if let Some(threshold) = config.get("threshold").filter(|_| is_binary.is_none()) {
+        case.unsupported.push(document.unsupported("a threshold of a judge's score", threshold));
     }
     match config.get("prompt") {
         Some(written) => {
@@ -223,7 +224,7 @@ fn prompt(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
             }
         }
         // The rubric is read with the stimulus.
-        None if !case.assertions.is_empty() => {}
-        None => case.unsupported.push(unsupported(document, "a judge without a prompt or a rubric", grader.node)),
+        None if has_rubric => {}
+        None => case.unsupported.push(document.unsupported("a judge without a prompt or a rubric", grader.node)),
     }
 }

@@ -27,7 +27,7 @@ use crate::checks::pattern::{Pattern, Style};
 use crate::profile::DEFAULT_MODE;
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::settings::trials::{MOST_TRIALS, Trials};
-use crate::text::diagnostic::{Code, nearest};
+use crate::text::diagnostic::Code;
 
 use stimulus::StimulusReader;
 
@@ -50,7 +50,7 @@ const STIMULI: &str = "stimuli";
 /// The keys of what holds for every stimulus; public files have either.
 const DEFAULTS: [&str; 2] = ["config", "defaults"];
 
-/// Keys of a file that ask for nothing of a trial. `scoring` lets a part of the graders fail; here, all must pass.
+/// Keys of a file that ask for nothing of a trial. `scoring` lets some graders fail; here, all must pass.
 const NOTES: [&str; 8] = ["name", "description", "version", "type", "tags", "scoring", "executionShard", "owner"];
 
 /// What a file or a stimulus says about its runs.
@@ -79,8 +79,8 @@ fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
             return Some(FileCases { problems: document.problems, cases: Vec::new() });
         }
     };
-    let known: Vec<&str> = NOTES.into_iter().chain(DEFAULTS).chain([STIMULI, environment::KEY]).collect();
-    let mut shared = unknown_keys(&mut document, &root, &known);
+    let known = [STIMULI, environment::KEY, DEFAULTS[0], DEFAULTS[1]];
+    let mut shared = document.unsupported_keys(&root, &known, &NOTES);
     let mut settings = RunSettings::default();
     for key in DEFAULTS {
         settings = run_settings(&mut document, &root, key, settings);
@@ -97,7 +97,7 @@ fn run_settings(document: &mut Document<'_>, object: &Node, key: &str, outer: Ru
     let mut settings = outer;
     let Some(config) = document.map(object, key) else { return settings };
     let known = ["runs", "timeout", "model", "judge_model", "executor"];
-    let unknown = unknown_keys(document, config, &known);
+    let unknown = document.unsupported_keys(config, &known, &[]);
     settings.unsupported.extend(unknown);
     read_runs(document, config, &mut settings);
     settings
@@ -108,16 +108,21 @@ fn read_runs(document: &mut Document<'_>, object: &Node, settings: &mut RunSetti
     if let Some(runs) = object.get("runs") {
         match number(runs).and_then(|runs| u32::try_from(runs).ok()) {
             Some(times @ 1..=MOST_TRIALS) => settings.trials = Some(Trials::Times(times)),
-            Some(0) => settings.unsupported.push(unsupported(document, "`runs: 0`, which runs nothing", runs)),
+            Some(0) => settings.unsupported.push(document.unsupported("`runs: 0`, which runs nothing", runs)),
             _ => document.wrong_type("`runs`", "a number of trials", runs),
         }
     }
-    if let Some(written) = object.get("timeout") {
-        match duration(written).filter(|timeout| (Duration::from_secs(1)..=LONGEST_TIMEOUT).contains(timeout)) {
-            Some(timeout) => settings.timeout = Some(timeout),
-            None => document.wrong_type("`timeout`", "a duration like `90s`, `2m` or `1h`, up to a day", written),
-        }
+    settings.timeout = timeout(document, object).or(settings.timeout);
+}
+
+/// The duration at `timeout`, which may be absent.
+fn timeout(document: &mut Document<'_>, object: &Node) -> Option<Duration> {
+    let written = object.get("timeout")?;
+    let timeout = duration(written).filter(|timeout| (Duration::from_secs(1)..=LONGEST_TIMEOUT).contains(timeout));
+    if timeout.is_none() {
+        document.wrong_type("`timeout`", "a duration like `90s`, `2m` or `1h`, up to a day", written);
     }
+    timeout
 }
 
 /// A number of something.
@@ -143,31 +148,6 @@ fn duration(node: &Node) -> Option<Duration> {
     Duration::try_from_secs_f64(amount * unit).ok()
 }
 
-/// The keys of an object that may ask for something and are not `known`. A key that is nearly a known one is a problem.
-fn unknown_keys(document: &mut Document<'_>, object: &Node, known: &[&str]) -> Vec<Unsupported> {
-    let mut unknown = Vec::new();
-    for entry in object.entries().iter().filter(|entry| !known.contains(&entry.key.as_str())) {
-        match nearest(&entry.key, known.iter().copied()).filter(|near| entry.key.len() > 3 && near.len() > 3) {
-            Some(near) => {
-                let message = format!("unknown key `{}`", entry.key);
-                document.problem(Code::UnknownKey, entry.key_range.clone(), message).help =
-                    Some(format!("did you mean `{near}`?"));
-            }
-            None if entry.value.value == NodeValue::Null => {}
-            None => unknown.push(Unsupported {
-                what: format!("the key `{}`", entry.key),
-                place: document.place(entry.key_range.clone()),
-            }),
-        }
-    }
-    unknown
-}
-
-/// A part of a case that this program does not do.
-fn unsupported(document: &Document<'_>, what: impl Into<String>, node: &Node) -> Unsupported {
-    Unsupported { what: what.into(), place: document.place(node.range.clone()) }
-}
-
 /// The regular expression at a key, if it compiles.
 fn pattern(document: &mut Document<'_>, object: &Node, key: &str) -> Option<Pattern> {
     document.text(object, key)?;
@@ -181,20 +161,6 @@ fn compiled(document: &mut Document<'_>, node: &Node, key: &str) -> Option<Patte
     let (message, help) = pattern.problem(key, &error);
     document.problem(Code::InvalidCheck, node.range.clone(), message).help = Some(help);
     None
-}
-
-/// The texts of a list, or of one text in its place.
-fn texts(document: &mut Document<'_>, object: &Node, key: &str) -> Vec<String> {
-    let Some(node) = object.get(key) else { return Vec::new() };
-    let list = node.elements().unwrap_or(std::slice::from_ref(node));
-    let mut texts = Vec::new();
-    for element in list {
-        match element.text() {
-            Some(text) => texts.push(text.to_owned()),
-            None => document.wrong_type(&format!("an element of `{key}`"), "a string", element),
-        }
-    }
-    texts
 }
 
 /// Whether `path` names a spec, by its name alone.

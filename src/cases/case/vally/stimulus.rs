@@ -1,8 +1,6 @@
 //! One stimulus: a case.
 
-use super::{
-    Document, RunSettings, environment, graders, read_runs, run_settings, texts, tools, unknown_keys, unsupported,
-};
+use super::{Document, RunSettings, environment, graders, read_runs, run_settings, tools};
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::fields::CaseDraft;
 use crate::cases::case::{Assertion, Case, ForeignFile, FoundCase, ReadCase, Unsupported};
@@ -81,8 +79,7 @@ impl StimulusReader<'_> {
 
     /// Fills the case. Returns whether the skill should trigger, if the stimulus says so.
     fn read(&mut self, node: &Node, case: &mut Case) -> Option<bool> {
-        let unknown = unknown_keys(&mut self.document, node, &KEYS);
-        case.unsupported.extend(unknown);
+        case.unsupported.extend(self.document.unsupported_keys(node, &KEYS, &[]));
         self.prompts(node, case);
         for tags in [self.root, node] {
             case.tags.extend(read_tags(tags));
@@ -117,9 +114,9 @@ impl StimulusReader<'_> {
             }
             return;
         }
-        let mut turns = texts(&mut self.document, node, "turns");
+        let mut turns = self.document.texts(node, "turns");
         if let Some(prompt) = node.get("prompt") {
-            case.unsupported.push(unsupported(&self.document, "`prompt` next to `turns`", prompt));
+            case.unsupported.push(self.document.unsupported("`prompt` next to `turns`", prompt));
         }
         if turns.is_empty() || turns.iter().any(|turn| turn.trim().is_empty()) {
             let range = node.get("turns").unwrap_or(node).range.clone();
@@ -133,17 +130,20 @@ impl StimulusReader<'_> {
     fn constraints(&mut self, node: &Node, case: &mut Case) {
         let Some(constraints) = self.document.map(node, "constraints") else { return };
         let known = ["max_turns", "expect_tools", "reject_tools", "expect_skills", "reject_skills"];
-        let unknown = unknown_keys(&mut self.document, constraints, &known);
-        case.unsupported.extend(unknown);
+        case.unsupported.extend(self.document.unsupported_keys(constraints, &known, &[]));
         if let Some(most) = constraints.get("max_turns") {
             match super::number(most).filter(|most| (1..=MOST_TURNS).contains(most)) {
-                Some(most) => case.max_turns = Some(most),
+                Some(most) => {
+                    case.max_turns = Some(most);
+                    // Some agents have no such limit.
+                    case.checks.push(checks::max_turns(most));
+                }
                 None => self.document.wrong_type("`max_turns`", "a number of turns", most),
             }
         }
-        let skills = texts(&mut self.document, constraints, "expect_skills");
+        let skills = self.document.texts(constraints, "expect_skills");
         case.checks.extend((!skills.is_empty()).then(|| checks::activates(skills, false)));
-        let skills = texts(&mut self.document, constraints, "reject_skills");
+        let skills = self.document.texts(constraints, "reject_skills");
         case.checks.extend((!skills.is_empty()).then(|| checks::rejects(skills)));
         for (key, is_required) in [("expect_tools", true), ("reject_tools", false)] {
             for tool in self.document.list(constraints, key).unwrap_or_default() {

@@ -1,10 +1,9 @@
 //! Graders of tool calls. Agents name their tools differently, so only those that run commands have an equal here.
 
-use super::{Document, compiled, pattern, unknown_keys, unsupported};
+use super::{Document, compiled, pattern};
 use crate::cases::case::Case;
 use crate::cases::case::document::Node;
 use crate::checks;
-use crate::checks::call_count::CallCount;
 use crate::checks::pattern::{Pattern, Style};
 use crate::text::diagnostic::shorten;
 
@@ -31,10 +30,13 @@ const OTHERS: [&str; 14] = [
 
 /// Adds the checks of `tool-calls` and `shell-command-invoked`, written at `node`.
 pub(super) fn read(document: &mut Document<'_>, config: &Node, node: &Node, kind: &str, case: &mut Case) {
-    let unknown = unknown_keys(document, config, &["required", "disallowed", "sequence", "type", "config", "name"]);
-    case.unsupported.extend(unknown);
+    case.unsupported.extend(document.unsupported_keys(
+        config,
+        &["required", "disallowed", "sequence", "type", "config", "name"],
+        &[],
+    ));
     if let Some(sequence) = config.get("sequence") {
-        case.unsupported.push(unsupported(document, "a sequence of tool calls", sequence));
+        case.unsupported.push(document.unsupported("a sequence of tool calls", sequence));
     } else if config.get("required").is_none() && config.get("disallowed").is_none() {
         return document.missing(node, "required");
     }
@@ -53,8 +55,11 @@ fn read_call(document: &mut Document<'_>, call: &Node, of_shell: bool, is_requir
     let command = if call.text().is_some() {
         compiled(document, call, "command")
     } else if call.is_map() {
-        let unknown = unknown_keys(document, call, &["name", "command", "description", "path", "args"]);
-        case.unsupported.extend(unknown);
+        case.unsupported.extend(document.unsupported_keys(
+            call,
+            &["name", "command", "description", "path", "args"],
+            &[],
+        ));
         let name = document.text(call, "name").map(str::to_owned);
         let has_more = ["path", "args"].into_iter().find_map(|key| call.get(key));
         let names_shell = of_shell || name.as_deref().is_some_and(is_shell);
@@ -63,22 +68,22 @@ fn read_call(document: &mut Document<'_>, call: &Node, of_shell: bool, is_requir
         }
         if let (false, _) | (_, Some(_)) = (names_shell, has_more) {
             let what = format!("a call of the tool `{}`", shorten(name.as_deref().unwrap_or("shell")));
-            return case.unsupported.push(unsupported(document, what, call));
+            return case.unsupported.push(document.unsupported(what, call));
         }
         if call.get("command").is_some() { pattern(document, call, "command") } else { Some(any()) }
     } else {
         return document.wrong_type("a tool call", "a string or an object", call);
     };
-    case.checks.extend(command.map(|command| checks::command(command, count(is_required))));
+    case.checks.extend(command.map(|command| checks::script_command(command, is_required)));
 }
 
 /// A tool by its name alone, which is a pattern.
 pub(super) fn read_named(document: &mut Document<'_>, tool: &Node, is_required: bool, case: &mut Case) {
     match tool.text() {
-        Some(name) if is_shell(name) => case.checks.push(checks::command(any(), count(is_required))),
+        Some(name) if is_shell(name) => case.checks.push(checks::script_command(any(), is_required)),
         Some(name) => {
             let what = format!("a call of the tool `{}`", shorten(name));
-            case.unsupported.push(unsupported(document, what, tool));
+            case.unsupported.push(document.unsupported(what, tool));
         }
         None => document.wrong_type("a tool", "a string", tool),
     }
@@ -95,8 +100,4 @@ fn is_shell(name: &str) -> bool {
 /// Any command.
 fn any() -> Pattern {
     Pattern { text: "(?s).".to_owned(), style: Style::Exact }
-}
-
-fn count(is_required: bool) -> CallCount {
-    if is_required { CallCount::SOME } else { CallCount::NONE }
 }
