@@ -215,33 +215,25 @@ impl CaseFinder<'_> {
 
     /// Reads a file with a name of another program's cases. Returns whether it is one.
     fn read_foreign(&mut self, path: &Path) -> bool {
-        let formats = || foreign_formats().filter_map(|(format, files)| Some((format, files, files.match_path(path)?)));
-        let Some((certain, ..)) = formats().max_by_key(|(.., is_certain)| *is_certain) else { return false };
-        let is_certain = formats().any(|(.., is_certain)| is_certain);
         let bytes = match bounded::read(&self.repository.root.join(path)) {
             Ok(bytes) => bytes,
-            Err(error) if is_certain => {
+            Err(error) => {
+                let mut formats = foreign_formats().filter(|(_, files)| files.match_path(path) == Some(true));
+                let Some((certain, _)) = formats.next() else { return false };
                 let problem = self.repository.unreadable(&self.repository.root.join(path), &error.to_string());
                 self.add_foreign(certain, path, FileCases { problems: vec![problem], cases: Vec::new() });
                 return true;
             }
-            Err(_) => return false,
         };
         let skill = unread::skill_of_foreign(path, self.catalog);
         let (skill, skills, tree) = (skill.as_deref(), &self.catalog.slugs()[..], self.repository);
         let directories =
             self.catalog.skills.iter().map(|found| (base_name(&found.skill().folder), &*found.skill().slug));
         let directories = &directories.collect::<Vec<_>>()[..];
-        let parsed = formats().find_map(|(format, files, is_certain)| {
-            let file = ForeignFile { path, is_certain, skill, skills, directories, tree };
-            let may_be_one = is_certain || bytes.windows(files.mark.len()).any(|part| part == files.mark.as_bytes());
-            may_be_one.then(|| (files.parse)(&file, &bytes)).flatten().map(|parsed| (format, parsed))
-        });
-        let is_read = parsed.is_some();
-        if let Some((format, parsed)) = parsed {
-            self.add_foreign(format, path, parsed);
-        }
-        is_read
+        let file = ForeignFile { path, is_certain: false, skill, skills, directories, tree };
+        let Some((format, parsed)) = file.read(&bytes) else { return false };
+        self.add_foreign(format, path, parsed);
+        true
     }
 
     fn add_foreign(&mut self, format: &'static CaseFormat, path: &Path, parsed: FileCases) {

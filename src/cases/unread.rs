@@ -134,7 +134,7 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
 }
 
 /// Whether cases of other programs are searched in a directory. `leads` says that it leads to skills.
-fn may_hold_foreign_cases(path: &Path, leads: bool) -> bool {
+pub(super) fn may_hold_foreign_cases(path: &Path, leads: bool) -> bool {
     let name = name_of(path);
     let is_hidden = name.starts_with('.') && !leads;
     !is_hidden && !NO_CASES.contains(&&*name) && path != Path::new(ARTIFACTS)

@@ -166,6 +166,46 @@ fn every_form_of_a_trigger_set_is_read() {
     }
 }
 
+#[test]
+fn a_trigger_set_may_expect_several_skills_none_of_several_or_another_one() {
+    for (path, text, expected) in [
+        (
+            "skills/tidy/evals/trigger-evals.json",
+            r#"[ { "query": "A", "skills_expected_to_activate": ["tidy", "other"] } ]"#,
+            r#"tidy activates ActivatesCheck { skills: ["tidy", "other"], in_order: false }"#,
+        ),
+        (
+            "skills/tidy/evals/trigger-evals.json",
+            r#"[ { "query": "A", "skills_expected_to_activate": [] } ]"#,
+            r#"tidy rejects RejectsCheck(["*"])"#,
+        ),
+        (
+            "evals/trigger-evals.json",
+            r#"{ "skills_tested": ["tidy", "other"], "evals": [ { "query": "A", "should_trigger": false } ] }"#,
+            r#"tidy not-triggered, rejects RejectsCheck(["tidy", "other"])"#,
+        ),
+        (
+            "evals/trigger-evals.json",
+            r#"{ "skill_name": "tidy", "evals": [ { "query": "A", "expect_skill": "desk:other" } ] }"#,
+            r#"tidy not-triggered, activates ActivatesCheck { skills: ["other"], in_order: false }"#,
+        ),
+    ] {
+        let catalog = tidy(path, text).catalog();
+        let found = catalog.cases.iter().find(|found| found.format().name == "trigger query").expect("a query");
+        let case = found.case().expect("a good case");
+        assert!(case.unsupported.is_empty(), "{text}: {:?}", case.unsupported);
+        let checks: Vec<String> = case
+            .checks
+            .iter()
+            .map(|check| match check.kind.id {
+                id @ ("activates" | "rejects") => format!("{id} {:?}", check.ask),
+                id => id.to_owned(),
+            })
+            .collect();
+        assert_eq!(format!("{} {}", found.skill, checks.join(", ")), expected, "{text}");
+    }
+}
+
 /// A file, how it is broken, and what is said of each of its cases.
 #[test]
 fn a_broken_file_is_no_panic_and_never_has_fewer_cases_than_it_has() {
@@ -188,10 +228,7 @@ fn a_broken_file_is_no_panic_and_never_has_fewer_cases_than_it_has() {
         (in_list(r#"{ "id": 2, "prompt": " " }"#), vec!["`prompt` is empty", ""]),
         (in_list(r#"{ "id": 2, "prompt": ["a"] }"#), vec!["`prompt` is an array; expected a string", ""]),
         (in_list(r#"{ "id": 2, "prompt": "a", "promt": "b" }"#), vec!["unknown key `promt`", ""]),
-        (
-            in_list(r#"{ "id": 2, "prompt": "a", "prompt": "b" }"#),
-            vec!["the key `prompt` stands here a second time", ""],
-        ),
+        (in_list(r#"{ "id": 2, "prompt": "a", "prompt": "b" }"#), vec!["duplicate key `prompt`", ""]),
         (
             in_list(r#"{ "id": 2, "prompt": "a", "expectations": { } }"#),
             vec!["`expectations` is an object; expected an array", ""],
@@ -318,7 +355,15 @@ fn a_run_counts_unsupported_cases_and_partial_runs_the_rest_and_says_so() {
 #[test]
 fn agents_do_not_get_the_cases_in_the_directory_of_a_skill() {
     let stub = Stub::new(1, "find -L .agents/skills/tidy -type f > \"$folder/seen\"");
-    for (path, text) in [("evals/evals.json", UNSUPPORTED), ("evals/files/a.txt", "a"), ("references/b.md", "b")] {
+    let spec = "stimuli:\n  - name: one\n    prompt: Do it\n";
+    for (path, text) in [
+        ("evals/evals.json", UNSUPPORTED),
+        ("evals/files/a.txt", "a"),
+        ("references/b.md", "b"),
+        ("eval.yaml", spec),
+        ("tests/tidy.eval.yaml", spec),
+        ("assets/eval.yaml", "tasks: []\n"),
+    ] {
         let file = stub.root().join("skills/tidy").join(path);
         std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
         std::fs::write(&file, text).expect("a file");
@@ -328,7 +373,8 @@ fn agents_do_not_get_the_cases_in_the_directory_of_a_skill() {
     let seen = std::fs::read_to_string(stub.root().join("seen")).expect("what the agent saw");
     let mut seen: Vec<&str> = seen.lines().collect();
     seen.sort_unstable();
-    assert_eq!(seen, [".agents/skills/tidy/SKILL.md", ".agents/skills/tidy/references/b.md"]);
+    let expected = ["SKILL.md", "assets/eval.yaml", "references/b.md"];
+    assert_eq!(seen, expected.map(|path| format!(".agents/skills/tidy/{path}")));
 }
 
 #[test]
@@ -369,7 +415,19 @@ fn each_grader_of_a_vally_spec_is_a_check_an_assertion_or_unsupported() {
             "{ type: run-command, config: { command: make, stdout_contains: a } }",
             "unsupported: the key `stdout_contains`",
         ),
+        ("{ type: run-command, config: { command: make, timeout: 2m } }", "run"),
+        ("{ type: run-command, config: { command: make, timeout: soon } }", "`timeout` is a string"),
         ("{ type: completed }", "text"),
+        ("{ type: prompt, config: { prompt: Is it good?, scoring: binary, threshold: 1 } }", "assertion"),
+        (
+            "{ type: prompt, config: { prompt: Is it good?, threshold: 3 } }",
+            "unsupported: a threshold of a judge's score",
+        ),
+        (
+            "{ type: prompt, config: { prompt: Is it good?, scoring: scale } }",
+            "unsupported: a judge's score that is not pass or fail",
+        ),
+        ("{ type: prompt }", "unsupported: a judge without a prompt or a rubric"),
         ("{ type: prompt, config: { prompt: Is it good? } }", "assertion"),
         ("{ type: json-object-rules }", "unsupported: the grader `json-object-rules`"),
         ("{ type: output-contain, config: { substring: a } }", "unknown grader `output-contain`"),
@@ -390,6 +448,14 @@ fn each_grader_of_a_vally_spec_is_a_check_an_assertion_or_unsupported() {
         };
         assert!(shown.contains(said), "{grader}: {shown}");
     }
+}
+
+#[test]
+fn a_limit_on_turns_in_a_vally_spec_is_checked_too_because_some_agents_do_not_keep_it() {
+    let catalog = stimulus("    constraints: { max_turns: 3 }\n").catalog();
+    let case = catalog.cases_of("tidy").next().expect("a case").case().expect("a good case").clone();
+    assert_eq!(case.max_turns, Some(3));
+    assert!(case.checks.iter().any(|check| check.kind.id == "max-turns"), "{:?}", case.checks);
 }
 
 #[test]

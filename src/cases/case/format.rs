@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cases::case::FoundCase;
+use crate::cases::case::{FoundCase, foreign_formats};
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::skill::slug;
@@ -55,6 +55,16 @@ pub struct ForeignFile<'a> {
 }
 
 impl ForeignFile<'_> {
+    /// Its format and its cases, if its name and its content are those of a file of cases.
+    pub fn read(self, bytes: &[u8]) -> Option<(&'static CaseFormat, FileCases)> {
+        foreign_formats().find_map(|(format, files)| {
+            let is_certain = files.match_path(self.path)?;
+            let has_mark = || bytes.windows(files.mark.len()).any(|part| part == files.mark.as_bytes());
+            let read = || (files.parse)(&ForeignFile { is_certain, ..self }, bytes);
+            (is_certain || has_mark()).then(read).flatten().map(|cases| (format, cases))
+        })
+    }
+
     /// The id of the case with this name in the file. Files of one skill may number their cases alike, and names may have
     /// characters that no test's name can have.
     pub fn case_id(&self, name: &str) -> String {
