@@ -152,5 +152,5 @@ pub(super) fn of_skill(catalog: &Catalog, skill: &Skill, known: &SkillWords, tre
 
 fn words(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect::<Vec<_>>().into_iter()
+    words.map(str::to_lowercase)
 }

@@ -84,6 +84,12 @@ pub fn stored_file(directory: &Path, commit: &str, file: &str) -> Option<Vec<u8>
     stdout(git(directory).args(["cat-file", "blob", &format!("{commit}:./{file}")])).ok()
 }
 
+/// The files in a commit of `directory`, by their paths in it.
+pub fn files(directory: &Path, commit: &str) -> io::Result<Vec<PathBuf>> {
+    let listed = stdout(git(directory).args(["ls-tree", "-r", "-z", "--name-only", commit]))?;
+    Ok(listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path).collect())
+}
+
 /// The submodules in a commit of `directory`, each with its commit.
 pub fn submodules(directory: &Path, commit: &str) -> io::Result<Vec<(PathBuf, String)>> {
     let listed = stdout(git(directory).args(["ls-tree", "-r", "-z", commit]))?;

@@ -1,19 +1,21 @@
 //! The repository's skills in a git commit.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use crate::cases::case::{Case, FoundCase, file_formats};
-use crate::cases::catalog::Catalog;
+use crate::cases::case::{Case, FoundCase, file_formats, foreign_formats};
+use crate::cases::catalog::{Catalog, EVALS};
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cases::skills::default_skill_roots;
 use crate::checks::Check;
 use crate::process::git::{self, CommitFiles};
 use crate::run::program_content;
 use crate::settings::{FILE, Settings};
+use crate::store::RECORDINGS;
 use crate::text::relative_path::RelativePath;
 
 /// The skills of a commit, in a temporary directory that is removed with this value.
@@ -76,7 +78,8 @@ impl SkillVersion {
         catalog.cases.clear();
         // Apart, since a directory of cases may also have skills.
         let folders = file_formats().filter_map(|(_, files)| files.path.split('<').next()).map(PathBuf::from);
-        let cases = read(&folders.collect::<Vec<_>>())?.1.cases;
+        let listed = git::files(root, commit).map_err(|error| error.to_string())?;
+        let cases = read(&folders.chain(foreign_parts(&listed)).collect::<Vec<_>>())?.1.cases;
         // Files that are compared with those of today. No part at all would be the whole commit.
         let mut parts: Vec<PathBuf> =
             cases.iter().filter_map(|found| found.case().ok()).flat_map(named_files).collect();
@@ -94,6 +97,20 @@ impl SkillVersion {
     pub fn root(&self) -> &Path {
         &self.root
     }
+}
+
+/// The parts of a commit with these files that hold cases of other programs: their directories, since cases name files there.
+fn foreign_parts(files: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let foreign = files.iter().filter(|file| foreign_formats().any(|(_, files)| files.match_path(file).is_some()));
+    let directory = |file: &PathBuf| file.parent().filter(|parent| *parent != Path::new("")).map(Path::to_path_buf);
+    let mut parts: BTreeSet<PathBuf> = foreign.map(|file| directory(file).unwrap_or_else(|| file.clone())).collect();
+    // Recordings can be large, and no case names them.
+    if parts.remove(Path::new(EVALS)) {
+        let inside = files.iter().filter_map(|file| file.strip_prefix(EVALS).ok()?.components().next());
+        parts.extend(inside.map(|name| Path::new(EVALS).join(name)));
+    }
+    parts.remove(Path::new(RECORDINGS));
+    parts
 }
 
 /// The files outside of the directories of cases that decide the result of a case.

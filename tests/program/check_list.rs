@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::support::fixture::Fixture;
 use crate::support::stub::Stub;
 
 const CHECKS: &str = r#"[
@@ -81,4 +82,16 @@ fn a_list_that_names_an_unknown_skill_or_snapshot_is_an_error() {
     assert!(lint.stdout.contains("`rejects` names the skill `tidi`, which is not here"), "{}", lint.stdout);
     assert!(lint.stdout.contains("did you mean `tidy`?"), "{}", lint.stdout);
     assert!(lint.stdout.contains("the snapshot evals/reprt.md is not a file"), "{}", lint.stdout);
+}
+
+#[test]
+fn a_check_in_the_file_of_a_list_is_on_the_line_of_its_case() {
+    let fixture = Fixture::new()
+        .skill("tidy")
+        .file("evals/skills/tidy/checks.json", "[\n\n\n\n  { \"text\": \"final\", \"contains\": \"a\" }\n]\n")
+        .file("evals/skills/tidy/prompts.csv", "id,should_trigger,prompt,checks\nc0,false,Prompt 0,checks.json\n");
+    let catalog = fixture.catalog();
+    let case = catalog.cases_of("tidy").next().expect("a case").case().expect("a good case");
+    let check = case.checks.iter().find(|check| check.kind.id == "text").expect("the check");
+    assert_eq!(check.origin.line, 2);
 }

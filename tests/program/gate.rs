@@ -632,6 +632,32 @@ fn a_schema_outside_of_the_cases_is_a_change_only_if_its_text_differs() {
 }
 
 #[test]
+fn a_case_of_another_program_is_new_only_if_the_base_lacks_it() {
+    let stub = recorded(1);
+    let query = |text: &str| format!(r#"{{ "id": 1, "prompt": "{text}", "files": ["files/a.txt"] }}"#);
+    let evals = |cases: &[String]| format!(r#"{{ "skill_name": "tidy", "evals": [{}] }}"#, cases.join(", "));
+    let write = |path: &str, text: &str| {
+        let path = stub.root().join(path);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    };
+    write("evals/evals.json", &evals(&[query("Do it")]));
+    write("evals/files/a.txt", "a");
+    write("tests/tidy/eval.yaml", "stimuli:\n  - name: one\n    prompt: Do it\n");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "foreign cases"]);
+    edit(&stub, "Be brief.");
+    let dry = stub.run(&["gate", "--dry-run"]);
+    let is_quiet = !dry.stdout.contains("cases added") && !dry.stdout.contains("prompts changed");
+    assert!(dry.code == 0 && is_quiet, "{}{}", dry.stdout, dry.stderr);
+    let more = r#"{ "id": 2, "prompt": "Do more" }"#.to_owned();
+    write("evals/evals.json", &evals(&[query("Do it well"), more]));
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.stdout.contains("cases added: tidy/evals-2; "), "{}{}", dry.stdout, dry.stderr);
+    assert!(dry.stdout.contains("prompts changed: tidy/evals-1; "), "{}{}", dry.stdout, dry.stderr);
+}
+
+#[test]
 fn a_script_is_a_changed_check_only_if_what_it_can_read_differs() {
     let stub = recorded(1);
     let checks = stub.root().join("tools/checks");

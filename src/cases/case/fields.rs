@@ -152,7 +152,7 @@ pub static LISTS: [ListField; 3] = [
 ];
 
 /// A list of statements for the judge.
-fn assertions(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<Assertion> {
+pub(super) fn assertions(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<Assertion> {
     let Some(elements) = list.elements() else {
         file.wrong_type(&format!("`{name}`"), "a list of strings", list);
         return Vec::new();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use jsonc_parser::ast::{ObjectPropName, Value};
+use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
@@ -46,17 +46,13 @@ fn node(value: Value<'_>) -> Node {
                 .into_iter()
                 .map(|property| NodeEntry {
                     key_range: self::range(&property.name),
-                    key: key(property.name),
+                    key: property.name.into_string(),
                     value: node(property.value),
                 })
                 .collect(),
         ),
     };
     Node { value, range }
-}
-
-fn key(name: ObjectPropName<'_>) -> String {
-    name.into_string()
 }
 
 fn range(node: &dyn Ranged) -> Range<usize> {

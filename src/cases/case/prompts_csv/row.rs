@@ -232,9 +232,12 @@ impl RowReader<'_> {
             }
         };
         let mut file = Document::new(&path, &bytes, Syntax::Json);
+        let before = case.checks.len();
         if let Some(root) = file.root() {
             (list.read)(&mut file, column, &root, case);
         }
+        // Their places are in the file of the case.
+        case.checks[before..].iter_mut().for_each(|check| check.origin.line = self.row.line_of(column));
         let mut problems = file.problems;
         if is_inline {
             for problem in &mut problems {

@@ -53,7 +53,14 @@ fn add_files(document: &mut Document<'_>, file: &ForeignFile<'_>, written: &Node
     // The directory of the spec holds the spec, which says what is expected.
     let is_parts = folder.starts_with(&from) || to.as_os_str().is_empty() && file.tree.kind(&from) == FileKind::Folder;
     let files: Vec<(PathBuf, PathBuf)> = if is_parts {
-        let names = file.tree.names(&from).unwrap_or_default();
+        let names = match file.tree.names(&from) {
+            Ok(names) => names,
+            Err(error) => {
+                let message = format!("the directory `{}` cannot be read: {error}", shorten(src));
+                document.problem(Code::Unreadable, written.range.clone(), message);
+                return;
+            }
+        };
         let files = names.into_iter().map(|name| (from.join(&name), to.join(&name)));
         files.filter(|(from, _)| !is_spec(from) && !folder.starts_with(from)).collect()
     } else {

@@ -2,8 +2,8 @@
 
 use super::{Document, RunSettings, environment, graders, read_runs, run_settings, tools};
 use crate::cases::case::document::{Node, NodeValue};
-use crate::cases::case::fields::CaseDraft;
-use crate::cases::case::{Assertion, Case, ForeignFile, FoundCase, ReadCase, Unsupported};
+use crate::cases::case::fields::{CaseDraft, assertions};
+use crate::cases::case::{Case, ForeignFile, FoundCase, ReadCase, Unsupported};
 use crate::checks;
 use crate::settings::limits::MOST_TURNS;
 use crate::settings::trials::Repetition;
@@ -94,14 +94,8 @@ impl StimulusReader<'_> {
         case.timeout = settings.timeout;
         case.unsupported.append(&mut settings.unsupported);
         self.constraints(node, case);
-        for statement in self.document.list(node, "rubric").unwrap_or_default() {
-            match statement.text().filter(|text| !text.trim().is_empty()) {
-                Some(text) => case.assertions.push(Assertion {
-                    text: text.trim().to_owned(),
-                    place: self.document.place(statement.range.clone()),
-                }),
-                None => self.document.wrong_type("an element of `rubric`", "a string", statement),
-            }
+        if let Some(rubric) = node.get("rubric") {
+            case.assertions.extend(assertions(&mut self.document, "rubric", rubric));
         }
         let expected = self.document.flag(node, "expect_activation");
         graders::read(&mut self.document, node, case, expected)
