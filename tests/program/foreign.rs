@@ -459,6 +459,22 @@ fn a_limit_on_turns_in_a_vally_spec_is_checked_too_because_some_agents_do_not_ke
 }
 
 #[test]
+fn a_command_of_a_vally_spec_that_exceeds_its_own_timeout_does_not_pass() {
+    let stub = Stub::new(1, "");
+    let grader = "{ type: run-command, config: { command: sleep 60, timeout: 1s } }";
+    let spec = format!("stimuli:\n  - name: one\n    prompt: Do it\n    graders:\n      - {grader}\n");
+    let file = stub.root().join("evals/tidy/eval.yaml");
+    std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+    std::fs::write(&file, spec).expect("a file");
+    stub.run(&["run", "--case", "eval-one", "--run-id", "r"]);
+    let grade = stub.json("r", "work/tidy/eval-one/codex/1/grade.json");
+    let check = grade["checks"].as_array().expect("checks").iter().find(|check| check["id"] == "run");
+    let check = check.expect("the check of the command");
+    assert_eq!(check["status"], "unknown", "{check}");
+    assert!(check["found"].as_str().expect("text").contains("`timeout` of its grader gives it more"), "{check}");
+}
+
+#[test]
 fn an_eval_yaml_of_another_program_is_none_of_ours() {
     for text in ["tasks: [a.yaml]\n", "name: stimuli\n", "a: [\n# stimuli\n"] {
         let listed = listed(&tidy("evals/tidy/eval.yaml", text));
