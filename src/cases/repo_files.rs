@@ -40,3 +40,24 @@ pub trait RepoFiles {
     /// The problems that keep the directory at `path`, a skill or a fixture, from being given to an agent.
     fn material_problems(&self, path: &Path) -> Vec<MaterialProblem>;
 }
+
+/// A repository without files.
+pub struct NoFiles;
+
+impl RepoFiles for NoFiles {
+    fn kind(&self, _path: &Path) -> FileKind {
+        FileKind::Missing
+    }
+
+    fn read(&self, _path: &Path) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn names(&self, _path: &Path) -> io::Result<Vec<OsString>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn material_problems(&self, _path: &Path) -> Vec<MaterialProblem> {
+        Vec::new()
+    }
+}

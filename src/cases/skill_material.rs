@@ -6,7 +6,7 @@ use walkdir::WalkDir;
 
 use crate::cases::case::{ForeignFile, file_formats, foreign_formats};
 use crate::cases::catalog::{ARTIFACTS, EVALS};
-use crate::cases::repository::Repository;
+use crate::cases::repo_files::NoFiles;
 use crate::cases::unread::may_hold_foreign_cases;
 use crate::files::bounded;
 use crate::files::material::Material;
@@ -43,8 +43,8 @@ fn is_case_file(folder: &Path, path: &Path) -> bool {
     }
     let is_searched = path.ancestors().skip(1).all(|parent| may_hold_foreign_cases(parent, false));
     let certainty = foreign_formats().filter_map(|(_, files)| files.match_path(path)).max();
-    let tree = &Repository { root: folder.to_path_buf() };
-    let file = ForeignFile { path, is_certain: false, skill: None, skills: &[], directories: &[], tree };
+    // What the file names decides nothing here.
+    let file = ForeignFile { path, is_certain: false, skill: None, skills: &[], directories: &[], tree: &NoFiles };
     certainty.filter(|_| is_searched).is_some_and(|is_certain| match bounded::read(&folder.join(path)) {
         Ok(bytes) => file.read(&bytes).is_some(),
         Err(_) => is_certain,

@@ -56,10 +56,8 @@ fn nothing(key: &'static str) -> InvalidCheck {
 
 /// A command of a script that matches this pattern too is run, or if not `is_required`, neither such a command nor such a script.
 pub fn script_command(pattern: Pattern, is_required: bool) -> Check {
-    let (count, whole) = match is_required {
-        true => (CallCount::SOME, WholeScript::Required),
-        false => (CallCount::NONE, WholeScript::Counted),
-    };
+    let (count, whole) =
+        if is_required { (CallCount::SOME, WholeScript::Required) } else { (CallCount::NONE, WholeScript::Counted) };
     Check::implied(&COMMAND, CommandCheck { pattern, count, whole })
 }
 

@@ -120,11 +120,11 @@ pub fn run_commands(script: &str) -> RunCommands {
 #[must_use]
 pub fn passed_script(command: &str) -> String {
     let parsed = script::parse(command);
-    let passed = parsed.as_ref().and_then(|script| match &script.commands[..] {
+    let inner = parsed.as_ref().and_then(|script| match &script.commands[..] {
         [only] => wrappers::shell_script(&only.words),
         _ => None,
     });
-    passed.unwrap_or(command).to_owned()
+    inner.unwrap_or(command).to_owned()
 }
 
 /// The simple commands of a script. `bash -lc '…'` is replaced by its commands.

@@ -148,8 +148,8 @@ impl EntryReader<'_> {
             }
         };
         let mut expected = Expected { skill: default().unwrap_or_default(), should_trigger: said };
-        let names = named.map(|(key, _)| self.document.texts(node, key)).unwrap_or_default();
-        match (named, &names[..]) {
+        let expected_skills = named.map(|(key, _)| self.document.texts(node, key)).unwrap_or_default();
+        match (named, &expected_skills[..]) {
             (Some(_), [name]) if said != Some(false) && self.is_own(own.as_deref(), name) => {
                 expected = Expected { skill: name.clone(), should_trigger: Some(true) };
             }
@@ -159,7 +159,7 @@ impl EntryReader<'_> {
                     expected.should_trigger = said.or(Some(false));
                 }
                 expected.skill = default().unwrap_or_else(|| first.clone());
-                self.add_check(case, (key, value), checks::activates(self.slugs(&names), false));
+                self.add_check(case, (key, value), checks::activates(self.slugs(&expected_skills), false));
             }
             (Some((key @ ACTIVATED, value)), []) => {
                 self.add_check(case, (key, value), checks::rejects(vec!["*".to_owned()]));
