@@ -8,7 +8,8 @@ use skill_evals::trial::outcome::Verdict;
 
 /// The exit codes, as `--help` lists them.
 pub const HELP: &str = "Exit codes:
-  0    every case passed; `threshold` sets the share of its trials that must pass
+  0    every case passed; `threshold` sets the share of its trials that must
+       pass
   1    a case failed
   2    could not run: invalid arguments, settings, cases or recordings,
        an unknown run, or a run that is running

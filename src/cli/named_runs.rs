@@ -28,7 +28,7 @@ pub fn open_all(root: &Path, names: &[String]) -> CliResultOf<Vec<RunFolder>> {
     Ok(runs)
 }
 
-/// The same, or the latest run if none is named. Refuses runs that share trials.
+/// The runs with these names, or the latest run without names. Refuses runs that share trials.
 pub fn open_all_or_latest(root: &Path, names: &[String]) -> CliResultOf<Vec<RunFolder>> {
     let runs = if names.is_empty() { vec![latest(root)?] } else { open_all(root, names)? };
     check_distinct(runs.iter())?;

@@ -1,11 +1,11 @@
-//! Sessions of the user's own machine: `grade --session`.
+//! Sessions of the user's own machine: `grade --session` and `import --session`.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CliResult, CliResultOf, RepositoryArgs};
+use super::{CliResult, CliResultOf, RepositoryArgs, known_skill};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::text_stdout;
@@ -15,7 +15,6 @@ use skill_evals::report::paint::{Paint, Tone};
 use skill_evals::report::trial as report;
 use skill_evals::run::context::RunContext;
 use skill_evals::run::user_session::{self, GradedSession, ReadSession};
-use skill_evals::skill::slug;
 use skill_evals::text::diagnostic::suggest;
 use skill_evals::text::safe;
 
@@ -35,7 +34,7 @@ pub struct SessionArgs {
     pub turn: Option<usize>,
 }
 
-/// A session that was graded, and by what.
+/// A session, and the repository whose skills it is about.
 pub struct OpenSession {
     pub run: RunContext,
     pub read: ReadSession,
@@ -75,9 +74,7 @@ impl SessionArgs {
 
 impl OpenSession {
     pub fn skill(&self, name: &str) -> CliResultOf<&FoundSkill> {
-        let catalog = &self.run.catalog;
-        let unknown = || format!("unknown skill `{name}`; {}", suggest(name, &catalog.slugs()));
-        Ok(catalog.skill(&slug(name)).ok_or_else(unknown)?)
+        Ok(known_skill(&self.run.catalog, name)?)
     }
 
     fn case(&self, skill: &FoundSkill, id: &str) -> CliResultOf<Case> {

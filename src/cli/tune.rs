@@ -9,7 +9,7 @@ use super::compare::{self, LiveComparison, LiveOutcome, LiveRequest};
 use super::export_args::IN_PLACE;
 use super::generate::author::{Author, agent};
 use super::start::StartArgs;
-use super::{CliResult, CliResultOf};
+use super::{CliResult, CliResultOf, known_skill};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::text_stdout;
@@ -25,9 +25,8 @@ use skill_evals::settings::mode::AgentKind;
 use skill_evals::settings::{Settings, Stop};
 use skill_evals::setup::generate::drafted::Drafter;
 use skill_evals::setup::tune::{self, SplitCases};
-use skill_evals::skill::{SKILL_FILE, slug};
+use skill_evals::skill::SKILL_FILE;
 use skill_evals::store;
-use skill_evals::text::diagnostic::suggest;
 use skill_evals::text::safe;
 use skill_evals::trial::run_record::RunChoices;
 
@@ -49,16 +48,18 @@ Exit codes:
   130  interrupted";
 
 #[derive(Args)]
-#[command(after_help = HELP, group = ArgGroup::new(IN_PLACE))]
+#[command(after_help = HELP, group = ArgGroup::new(IN_PLACE), group = ArgGroup::new("others").required(true).multiple(true),
+    mut_arg("run_id", |arg| arg.hide(true)), mut_arg("resume", |arg| arg.hide(true)), mut_arg("force", |arg| arg.hide(true)),
+    mut_arg("background", |arg| arg.hide(true)))]
 pub struct TuneArgs {
     /// Skill whose description is compared with others
     #[arg(value_name = "SKILL")]
     skill: String,
     /// File with another description, as plain text (repeatable)
-    #[arg(long, value_name = "FILE", required_unless_present = "agent")]
+    #[arg(long, value_name = "FILE", group = "others")]
     candidate: Vec<PathBuf>,
     /// Agent that writes three more; it sees the training cases only
-    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    #[arg(long, value_name = "AGENT", value_parser = agent, group = "others")]
     agent: Option<AgentKind>,
     /// Write the description into SKILL.md if it is better
     #[arg(long, conflicts_with = "dry_run")]
@@ -83,12 +84,10 @@ struct Candidate {
 
 pub fn tune(args: &TuneArgs) -> CliResult {
     if args.start.resume || args.start.background || args.start.run_id.is_some() {
-        return Err("tune runs several comparisons, and takes none of --resume, --background and --run-id".into());
+        return Err("tune takes none of --resume, --background and --run-id: it may run several comparisons".into());
     }
     let (repository, settings, catalog) = args.start.read()?;
-    let name = slug(&args.skill);
-    let found =
-        catalog.skill(&name).ok_or_else(|| format!("unknown skill `{name}`; {}", suggest(&name, &catalog.slugs())))?;
+    let found = known_skill(&catalog, &args.skill)?;
     let cases = tune::split(&catalog, found)?;
     let candidates = args.candidates(found, &cases, (&repository, &settings, &catalog))?;
     let current = &found.skill().description;
@@ -111,14 +110,19 @@ pub fn tune(args: &TuneArgs) -> CliResult {
         [only] => only,
         several => match tuning.best(several, training, most / 2, &mut left)? {
             Ok(best) => best,
-            Err(exit) => return Ok(exit),
+            Err(exit) => {
+                if args.start.dry_run {
+                    let then = cases(&[held_out.as_slice(), neighbors].concat());
+                    writeln!(text_stdout(), "\nthen the best of these: {then}, at most {} trials", most / 2)?;
+                }
+                return Ok(exit);
+            }
         },
     };
     let deciding: Vec<String> = held_out.iter().chain(neighbors).cloned().collect();
     let trials = if candidates.len() > 1 { most / 2 } else { most };
     match tuning.compare(best, deciding, trials, &mut left)? {
         LiveOutcome::Exit(exit) => Ok(exit),
-        LiveOutcome::NoShard => Ok(Exit::Infrastructure),
         LiveOutcome::Compared(live) => tuning.decide(best, &live),
     }
 }
@@ -156,7 +160,13 @@ impl TuneArgs {
             let text = tune::with_description(found, &description)?;
             candidates.push(Candidate { label, description, text });
         }
-        if candidates.is_empty() { Err("no candidate is left to compare".into()) } else { Ok(candidates) }
+        if !candidates.is_empty() {
+            Ok(candidates)
+        } else if self.agent.is_some() && self.start.dry_run {
+            Err("--dry-run asks no agent: name a description with --candidate".into())
+        } else {
+            Err("no candidate is left to compare".into())
+        }
     }
 }
 
@@ -198,13 +208,12 @@ impl Tuning<'_> {
         for candidate in candidates {
             match self.compare(candidate, training.to_vec(), most / candidates.len() as u64, left)? {
                 LiveOutcome::Exit(dry) => exit = dry,
-                LiveOutcome::NoShard => exit = Exit::Infrastructure,
                 LiveOutcome::Compared(live) => {
                     let comparison = &live.compared.comparison;
                     let sentence = report::sentence(&live.compared, paint(&io::stdout()));
                     writeln!(text_stdout(), "training, {}: {sentence}", safe::line(&candidate.label))?;
-                    if live.ended_early.is_some() {
-                        tell_early(&live)?;
+                    if let Some(why) = &live.ended_early {
+                        writeln!(text_stdout(), "{}", safe::line(why))?;
                         return Ok(Err(Exit::Infrastructure.of_live(true)));
                     }
                     let share = |side: Option<f64>| side.unwrap_or_default();
@@ -264,11 +273,11 @@ impl Tuning<'_> {
         write!(out, "held out, {}: {}", safe::line(&best.label), report::render(&live.compared, paint(&io::stdout())))?;
         let own = format!("{}/", self.found.skill().slug);
         for case in comparison.cases.iter().filter(|case| !case.case.starts_with(&own) && case.difference() < 0.0) {
-            let how = report::certainty(case, comparison).unwrap_or_else(|| "lost".to_owned());
-            writeln!(out, "a neighbor loses by it: {} ({how})", safe::line(&case.case))?;
+            let how = report::certainty(case, comparison).map(|how| format!(" ({how})")).unwrap_or_default();
+            writeln!(out, "a neighbor loses by it: {}{how}", safe::line(&case.case))?;
         }
-        if live.ended_early.is_some() {
-            tell_early(live)?;
+        if let Some(why) = &live.ended_early {
+            writeln!(out, "{}", safe::line(why))?;
         }
         let has = |results: &[CompareResult]| comparison.results.iter().any(|result| results.contains(result));
         let exit = if has(&[CompareResult::NothingMeasured]) {
@@ -297,9 +306,4 @@ impl Tuning<'_> {
         }
         Ok(exit.of_live(live.ended_early.is_some()))
     }
-}
-
-fn tell_early(live: &LiveComparison) -> io::Result<()> {
-    let why = live.ended_early.as_deref().map(|why| why.split("; to resume").next().unwrap_or(why));
-    writeln!(text_stdout(), "{}", safe::line(why.unwrap_or_default()))
 }

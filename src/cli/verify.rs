@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::select::{NameArgs, no_match};
 use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stdout, text_stdout};
+use crate::cli::output::{stderr, stdout, text_stdout};
 use skill_evals::process::interrupt;
 use skill_evals::report::verification;
 use skill_evals::results::verification::Verification;
@@ -18,11 +18,19 @@ use skill_evals::run::context::RunContext;
 use skill_evals::run::{plan, verify};
 use skill_evals::settings::Settings;
 use skill_evals::text::name::Filters;
+use skill_evals::text::safe;
 
 /// The number of the format.
 const FORMAT: u32 = 1;
 
+const HELP: &str = "Exit codes:
+  0    no fault found
+  1    a check proves nothing, is wrong, has no result, or can never decide
+  2    could not run, or a case cannot be read
+  130  interrupted";
+
 #[derive(Args)]
+#[command(after_help = HELP)]
 pub struct VerifyArgs {
     /// Only cases whose name contains one of these: `greeting`, `xlsx/verify`
     #[arg(value_name = "FILTER")]
@@ -57,7 +65,13 @@ pub fn verify(args: &VerifyArgs) -> CliResult {
     cases.retain(|found| seen.insert(Arc::as_ptr(found)));
     interrupt::listen(false)?;
     let run = RunContext::new(repository.root.clone(), settings, catalog);
-    let verification = verify::verify(&run, &cases, &repository)?;
+    let verification = match verify::verify(&run, &cases, &repository) {
+        Err(why) if interrupt::raised() => {
+            writeln!(stderr(), "{}", safe::line(&why))?;
+            return Ok(Exit::Interrupted);
+        }
+        verified => verified?,
+    };
     if args.json {
         print_json(&mut stdout(), &VerificationDocument { format: FORMAT, verification: &verification })?;
     } else {

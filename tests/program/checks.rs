@@ -17,19 +17,12 @@ fn stub(body: &str, script: &str) -> Stub {
 }
 
 fn own(stub: &Stub, script: &str) {
-    program(stub, "checks/own", script);
-}
-
-fn program(stub: &Stub, path: &str, script: &str) {
-    let path = stub.root().join(path);
-    fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-    fs::write(&path, script).expect("a script");
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("permissions");
+    stub.write("checks/own", script);
 }
 
 fn table(stub: &Stub, check: &str) {
     let text = format!("id,should_trigger,prompt,check\nc0,false,Prompt 0,{check}\n");
-    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), text).expect("a table");
+    stub.write("evals/skills/tidy/prompts.csv", &text);
 }
 
 /// The grade of the only trial of the run `r`.
@@ -213,8 +206,8 @@ fn one_script_gives_one_verdict_in_every_command() {
 #[test]
 fn scripts_of_the_repository_and_of_a_skill_check_its_cases_once() {
     let stub = stub("", "#!/bin/sh\nexit 0\n");
-    program(&stub, "checks/all.sh", "#!/bin/sh\nexit 0\n");
-    program(&stub, "top", "#!/bin/sh\nexit 1\n");
+    stub.write("checks/all.sh", "#!/bin/sh\nexit 0\n");
+    stub.write("top", "#!/bin/sh\nexit 1\n");
     stub.settings("check = [\"./checks/all.sh\", \"checks/own\"]\n[skills.tidy]\ncheck = \"top\"\n");
     let run = stub.run(&["run", "--run-id", "r"]);
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
@@ -235,7 +228,7 @@ fn a_script_that_cannot_be_started_is_found_before_an_agent_runs() {
         ("echo", 0o755, "the check checks/own.py does not say which program runs it", "`#!/usr/bin/env python3`"),
         ("#!/bin/sh", 0o644, "the check checks/own.py is not executable", "chmod +x checks/own.py"),
     ] {
-        program(&stub, "checks/own.py", script);
+        stub.write("checks/own.py", script);
         fs::set_permissions(stub.root().join("checks/own.py"), fs::Permissions::from_mode(mode)).expect("permissions");
         table(&stub, "checks/own.py");
         let run = stub.run(&["run"]);
@@ -331,7 +324,7 @@ fn a_changed_script_is_another_question() {
     };
     let (first, again) = (inputs(), inputs());
     assert_eq!(first, again);
-    program(&stub, "checks/helper.sh", "echo\n");
+    stub.write("checks/helper.sh", "echo\n");
     let helped = inputs();
     assert_ne!(first, helped, "a script may read all of a directory named checks");
     own(&stub, "#!/bin/sh\nexit 0 # changed\n");

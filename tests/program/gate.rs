@@ -1,7 +1,6 @@
 //! `gate` gives one answer about a change: lint, recordings, and the cases that the change touches against the base.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::compare::{BY_SKILL, break_skill, git, repository};
@@ -36,7 +35,7 @@ fn edit(stub: &Stub, line: &str) {
 
 /// Replaces the cases of `tidy`.
 fn cases(stub: &Stub, table: &str) {
-    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), table).expect("cases");
+    stub.write("evals/skills/tidy/prompts.csv", table);
 }
 
 fn page(stub: &Stub) -> String {
@@ -151,9 +150,7 @@ fn a_changed_description_compares_the_positive_cases_of_the_nearest_skills_too()
             (format!("skills/{name}/SKILL.md"), skill.as_str()),
             (format!("evals/skills/{name}/prompts.csv"), cases.as_str()),
         ] {
-            let path = stub.root().join(path);
-            fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-            fs::write(path, text).expect("a file");
+            stub.write(&path, text);
         }
     }
     git(&stub, &["add", "--all"]);
@@ -616,17 +613,14 @@ fn what_else_changed_is_named_with_its_consequence() {
 #[test]
 fn a_schema_outside_of_the_cases_is_a_change_only_if_its_text_differs() {
     let stub = recorded(1);
-    let schema = stub.root().join("shapes/answer.json");
-    fs::create_dir(stub.root().join("shapes")).expect("a directory");
-    fs::write(&schema, "{\"type\": \"object\"}").expect("a schema");
-    let cases = "id,should_trigger,prompt,output_schema\nc0,false,Prompt 0,shapes/answer.json\n";
-    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), cases).expect("cases");
+    stub.write("shapes/answer.json", "{\"type\": \"object\"}");
+    cases(&stub, "id,should_trigger,prompt,output_schema\nc0,false,Prompt 0,shapes/answer.json\n");
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "a schema"]);
     edit(&stub, "Be brief.");
     let dry = stub.run(&["gate", "--dry-run"]);
     assert!(dry.code == 0 && !dry.stdout.contains("prompts changed"), "{}{}", dry.stdout, dry.stderr);
-    fs::write(&schema, "{\"type\": \"array\"}").expect("a schema");
+    stub.write("shapes/answer.json", "{\"type\": \"array\"}");
     let dry = stub.run(&["gate", "--dry-run"]);
     assert!(dry.stdout.contains("prompts changed: tidy/c0; "), "{}{}", dry.stdout, dry.stderr);
 }
@@ -660,22 +654,15 @@ fn a_case_of_another_program_is_new_only_if_the_base_lacks_it() {
 #[test]
 fn a_script_is_a_changed_check_only_if_what_it_can_read_differs() {
     let stub = recorded(1);
-    let checks = stub.root().join("tools/checks");
-    fs::create_dir_all(&checks).expect("a directory");
-    let write = |name: &str, text: &str| {
-        fs::write(checks.join(name), text).expect("a script");
-        fs::set_permissions(checks.join(name), fs::Permissions::from_mode(0o755)).expect("permissions");
-    };
-    write("own.sh", "#!/bin/sh\n. \"$(dirname \"$0\")/helper.sh\"\n");
-    write("helper.sh", "exit 0\n");
-    let cases = "id,should_trigger,prompt,check\nc0,false,Prompt 0,tools/checks/own.sh\n";
-    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), cases).expect("cases");
+    stub.write("tools/checks/own.sh", "#!/bin/sh\n. \"$(dirname \"$0\")/helper.sh\"\n");
+    stub.write("tools/checks/helper.sh", "exit 0\n");
+    cases(&stub, "id,should_trigger,prompt,check\nc0,false,Prompt 0,tools/checks/own.sh\n");
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "a script"]);
     edit(&stub, "Be brief.");
     let dry = stub.run(&["gate", "--dry-run"]);
     assert!(dry.code == 0 && !dry.stdout.contains("checks changed"), "{}{}", dry.stdout, dry.stderr);
-    write("helper.sh", "exit 1\n");
+    stub.write("tools/checks/helper.sh", "exit 1\n");
     let dry = stub.run(&["gate", "--dry-run"]);
     assert!(dry.stdout.contains("checks changed: tidy/c0; "), "{}{}", dry.stdout, dry.stderr);
 }

@@ -24,21 +24,19 @@ esac"#
     tasks.extend((0..6).map(|number| format!("n{number},false,Sing {number}")));
     tasks.push("explicit,true,Use $tidy here.".to_owned());
     let table = |rows: &[String]| format!("id,should_trigger,prompt\n{}\n", rows.join("\n"));
-    let write = |path: &str, text: &str| {
-        let path = stub.root().join(path);
-        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-        fs::write(path, text).expect("a file");
-    };
-    write("evals/skills/tidy/prompts.csv", &table(&tasks));
-    write("skills/tidy/SKILL.md", SKILL);
-    write("skills/tidy/scripts/run.sh", "echo\n");
-    write("skills/other/.git", "gitdir: elsewhere\n");
-    write("skills/other/SKILL.md", "---\nname: other\ndescription: Does other things.\n---\n\nDo something else.\n");
+    stub.write("evals/skills/tidy/prompts.csv", &table(&tasks));
+    stub.write("skills/tidy/SKILL.md", SKILL);
+    stub.write("skills/tidy/scripts/run.sh", "echo\n");
+    stub.write("skills/other/.git", "gitdir: elsewhere\n");
+    stub.write(
+        "skills/other/SKILL.md",
+        "---\nname: other\ndescription: Does other things.\n---\n\nDo something else.\n",
+    );
     let of_other: Vec<String> = (0..3).map(|number| format!("o{number},true,Other {number}")).collect();
-    write("evals/skills/other/prompts.csv", &table(&of_other));
-    write("better", "Tidies a directory; a better text.\n");
-    write("worse", "A worse text.\n");
-    write("greedy", "A better and greedy text.\n");
+    stub.write("evals/skills/other/prompts.csv", &table(&of_other));
+    stub.write("better", "Tidies a directory; a better text.\n");
+    stub.write("worse", "A worse text.\n");
+    stub.write("greedy", "A better and greedy text.\n");
     let git = std::process::Command::new("git").args(["init", "--quiet"]).current_dir(stub.root()).status();
     assert!(git.expect("git starts").success());
     stub
@@ -114,14 +112,26 @@ fn what_cannot_be_compared_is_told_before_a_trial() {
         ("empty", " \n", "it is empty"),
         ("long", long.as_str(), "it has 1100 characters; at most 1024"),
     ] {
-        fs::write(stub.root().join(name), text).expect("a file");
+        stub.write(name, text);
         let ran = stub.run(&["tune", "tidy", "--candidate", name]);
         assert!(ran.code == 2 && ran.stderr.contains(why), "{name}: {}{}", ran.stdout, ran.stderr);
     }
     let few = stub.run(&["tune", "other", "--candidate", "better"]);
     assert!(few.code == 2 && few.stderr.contains("write more that do not call the skill"), "{}", few.stderr);
+    let none = stub.run(&["tune", "tidy"]);
+    assert!(none.code == 2 && none.stderr.contains("<--candidate <FILE>|--agent <AGENT>>"), "{}", none.stderr);
+    let agent = stub.run(&["tune", "tidy", "--agent", "codex", "--dry-run"]);
+    assert!(agent.code == 2 && agent.stderr.contains("--dry-run asks no agent"), "{}", agent.stderr);
     let dry = stub.run(&["tune", "tidy", "--candidate", "better", "--dry-run"]);
-    assert!(dry.code == 0 && dry.stdout.contains("trials"), "{}{}", dry.stdout, dry.stderr);
+    assert!(dry.code == 0 && dry.stdout.contains("at most 400 trials"), "{}{}", dry.stdout, dry.stderr);
+    let two = stub.run(&["tune", "tidy", "--candidate", "better", "--candidate", "worse", "--dry-run"]);
+    assert_eq!(two.code, 0, "{}", two.stderr);
+    assert_eq!(two.stdout.matches("at most 100 trials in pairs").count(), 2, "{}", two.stdout);
+    assert!(
+        two.stdout.contains("\nthen the best of these: ") && two.stdout.ends_with(", at most 200 trials\n"),
+        "{}",
+        two.stdout
+    );
     assert!(stub.starts().is_empty());
 }
 

@@ -1,29 +1,17 @@
 //! `verify`: checks of checks, without an agent.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-
 use crate::support::stub::Stub;
 use serde_json::{Value, json};
 
 const HEADER: &str = "id,should_trigger,prompt,must_include,require_files,check,fixture,solution,answer";
 
-fn write(stub: &Stub, path: &str, text: &str) {
-    let path = stub.root().join(path);
-    fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-    fs::write(&path, text).expect("a file");
-    if text.starts_with("#!") {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("permissions");
-    }
-}
-
 /// A repository with these cases, which have a fixture `files` with `kept.txt`, and a solution that adds `sum.txt`.
 fn stub(rows: &str) -> Stub {
     let stub = Stub::new(1, "");
-    write(&stub, "evals/skills/tidy/prompts.csv", &format!("{HEADER}\n{rows}"));
-    write(&stub, "evals/skills/tidy/files/kept.txt", "kept");
-    write(&stub, "evals/skills/tidy/solved/sum.txt", "12");
-    write(&stub, "evals/skills/tidy/answer.txt", "The sum is 12.");
+    stub.write("evals/skills/tidy/prompts.csv", &format!("{HEADER}\n{rows}"));
+    stub.write("evals/skills/tidy/files/kept.txt", "kept");
+    stub.write("evals/skills/tidy/solved/sum.txt", "12");
+    stub.write("evals/skills/tidy/answer.txt", "The sum is 12.");
     stub
 }
 
@@ -46,7 +34,7 @@ fn faults(stub: &Stub, args: &[&str]) -> (i32, Vec<Fault>) {
 #[test]
 fn checks_that_prove_something_have_no_fault() {
     let stub = stub("c0,false,Add it up,The sum,sum.txt,checks/sum.sh,files,solved,answer.txt\n");
-    write(&stub, "checks/sum.sh", "#!/bin/sh\n[ -e sum.txt ] && grep -q 12 sum.txt && [ -e kept.txt ]\n");
+    stub.write("checks/sum.sh", "#!/bin/sh\n[ -e sum.txt ] && grep -q 12 sum.txt && [ -e kept.txt ]\n");
     assert_eq!(faults(&stub, &[]), (0, Vec::new()));
     let ran = stub.run(&["verify"]);
     let told = "4 checks of 1 case run, 1 reference solution: 0 proving nothing,\n0 wrong, 0 without a result, 0 never decided\n";
@@ -62,8 +50,8 @@ fn a_check_that_passes_although_nothing_was_done_proves_nothing() {
                 c4,false,Say it is Done,done,,,,,\n\
                 c5,false,Do it,does what tidy,,,,,\n";
     let stub = stub(rows);
-    write(&stub, "checks/always.sh", "#!/bin/sh\nexit 0\n");
-    write(&stub, "checks/unless.sh", "#!/bin/sh\n[ -e kept.txt ]\n");
+    stub.write("checks/always.sh", "#!/bin/sh\nexit 0\n");
+    stub.write("checks/unless.sh", "#!/bin/sh\n[ -e kept.txt ]\n");
     let (code, faults) = faults(&stub, &[]);
     let short: Vec<(&str, &str, u64)> =
         faults.iter().map(|(_, case, check, line, _)| (case.as_str(), check.as_str(), *line)).collect();
@@ -94,8 +82,8 @@ fn a_check_that_passes_although_nothing_was_done_proves_nothing() {
 fn prohibitions_limits_and_rules_of_the_repository_may_pass_if_nothing_is_done() {
     let stub = Stub::new(1, "");
     let text = "id,should_trigger,prompt,must_not_include,max_commands\nc0,false,Do it,never,3\n";
-    write(&stub, "evals/skills/tidy/prompts.csv", text);
-    write(&stub, "checks/rule.sh", "#!/bin/sh\nexit 0\n");
+    stub.write("evals/skills/tidy/prompts.csv", text);
+    stub.write("checks/rule.sh", "#!/bin/sh\nexit 0\n");
     stub.settings("check = \"checks/rule.sh\"");
     assert_eq!(faults(&stub, &[]), (0, Vec::new()));
 }
@@ -109,7 +97,7 @@ fn a_check_that_the_reference_solution_fails_is_wrong() {
         done = os.path.exists('sum.txt') and os.path.exists('kept.txt')\n\
         checks = [{'id': 'there', 'pass': done}, {'id': 'total', 'pass': False, 'expected': 13, 'evidence': 12}]\n\
         print(json.dumps({'checks': checks}))\n";
-    write(&stub, "checks/sum.py", script);
+    stub.write("checks/sum.py", script);
     let (code, faults) = faults(&stub, &[]);
     let short: Vec<(&str, &str, &str)> =
         faults.iter().map(|(kind, case, check, ..)| (kind.as_str(), case.as_str(), check.as_str())).collect();
@@ -122,7 +110,7 @@ fn a_check_that_the_reference_solution_fails_is_wrong() {
 #[test]
 fn a_program_that_crashes_if_nothing_was_done_is_an_error_and_is_named() {
     let stub = stub("c0,false,Add it up,,,checks/sum.py,files,solved,\nc1,false,Do it,,,checks/gone.sh,,,\n");
-    write(&stub, "checks/sum.py", "#!/usr/bin/env python3\nassert open('sum.txt').read() == '12'\n");
+    stub.write("checks/sum.py", "#!/usr/bin/env python3\nassert open('sum.txt').read() == '12'\n");
     let (code, faults) = faults(&stub, &["c0"]);
     let [(kind, case, check, line, found)] = faults.as_slice() else { panic!("{faults:#?}") };
     assert_eq!((code, kind.as_str(), case.as_str(), check.as_str(), *line), (1, "no-result", "c0", "checks/sum.py", 2));
@@ -155,7 +143,7 @@ fn a_case_that_cannot_be_read_and_a_solution_that_is_missing_are_no_success() {
     let ran = stub.run(&["verify", "--json"]);
     let document: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!((ran.code, &document["unreadable"], &document["cases"]), (2, &json!(["tidy/c0"]), &json!(1)));
-    write(&stub, "evals/skills/tidy/prompts.csv", &format!("{HEADER}\nc1,false,Do it,,,,,none,\n"));
+    stub.write("evals/skills/tidy/prompts.csv", &format!("{HEADER}\nc1,false,Do it,,,,,none,\n"));
     let ran = stub.run(&["verify"]);
     assert!(ran.code == 2 && ran.stderr.contains("evals/skills/tidy/none"), "{}{}", ran.stdout, ran.stderr);
 }

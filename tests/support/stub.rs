@@ -72,6 +72,16 @@ impl Stub {
         fs::write(self.fixture.root().join("evals/evals.toml"), text).expect("settings");
     }
 
+    /// Writes a file of the repository. One that begins with `#!` is executable.
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(&path, text).expect("a file");
+        if text.starts_with("#!") {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("permissions");
+        }
+    }
+
     pub fn root(&self) -> &Path {
         self.fixture.root()
     }

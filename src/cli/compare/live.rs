@@ -40,8 +40,6 @@ use skill_evals::trial::run_record::{ComparedSides, PairRecord, RunChoices};
 pub enum LiveOutcome {
     /// Nothing was compared: a dry run, a run in the background, or a shard without cases.
     Exit(Exit),
-    /// Nothing was compared: no shard is here.
-    NoShard,
     /// The sides were compared.
     Compared(Box<LiveComparison>),
 }
@@ -61,7 +59,6 @@ pub struct LiveComparison {
 pub fn compare(args: &CompareArgs, sides: Option<ComparedSides>) -> CliResult {
     match measure(args.request(sides))? {
         LiveOutcome::Exit(exit) => Ok(exit),
-        LiveOutcome::NoShard => Ok(Exit::Infrastructure),
         LiveOutcome::Compared(live) => live.tell(args),
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::LiveOutcome;
 use super::live::{self, LiveComparison};
 use crate::cli::output::stderr;
 use crate::cli::start::StartArgs;
@@ -20,18 +19,18 @@ use skill_evals::trial::run_record::{ComparedSides, RunChoices, RunRecord};
 use skill_evals::trial::shard::Shard;
 
 /// Merges the shards with these names into one run, and compares its sides. They must have compared the chosen cases, as they are
-/// here, with this commit.
+/// here, with this commit. `None` if no shard is here.
 pub fn merged(
     start: &StartArgs,
     names: &[String],
     chosen: RunChoices,
     commit: &str,
     plan: ComparePlan,
-) -> CliResultOf<LiveOutcome> {
+) -> CliResultOf<Option<LiveComparison>> {
     let (repository, settings, catalog) = start.read()?;
     let root = repository.root.clone();
     if names.iter().all(|name| !named_runs::is_directory(name) && RunFolder::shards(&root, name).is_empty()) {
-        return Ok(LiveOutcome::NoShard);
+        return Ok(None);
     }
     let shards = named_runs::open_shards(&root, names)?;
     let run = live::planned(start, (repository, settings, catalog), chosen, Stop::Settled)?;
@@ -51,12 +50,12 @@ pub fn merged(
     let time = time(&record).unwrap_or_default();
     let mut took = stored_comparison::took(&merged.run, sides, &merged.summary, time)?;
     took.max_cost_usd = run.settings.max_cost_usd;
-    Ok(LiveOutcome::Compared(Box::new(LiveComparison {
+    Ok(Some(LiveComparison {
         compared: stored_comparison::compared(&merged.run, sides, &course)?,
         folder: Some(merged.run.path().to_path_buf()),
         ended_early: ended_early(&merged, &record.merged, sides)?,
         took,
-    })))
+    }))
 }
 
 /// The time from the start of the first shard to the end of the last.

@@ -250,9 +250,7 @@ pub fn against_commit(
     plan: ComparePlan,
     max_trials: Option<u64>,
 ) -> ComparedSides {
-    let mut baseline = ComparedSide::default().called(label);
-    baseline.commit = Some(commit.to_owned());
-    compared((baseline, working_tree()), rule, plan, max_trials)
+    compared((at_commit(commit, label), working_tree()), rule, plan, max_trials)
 }
 
 /// The skills of the working tree against those of a commit.
@@ -263,9 +261,7 @@ pub fn with_commit(
     plan: ComparePlan,
     max_trials: Option<u64>,
 ) -> ComparedSides {
-    let mut candidate = ComparedSide::default().called(label);
-    candidate.commit = Some(commit.to_owned());
-    compared((working_tree(), candidate), rule, plan, max_trials)
+    compared((working_tree(), at_commit(commit, label)), rule, plan, max_trials)
 }
 
 fn compared(
@@ -280,6 +276,12 @@ fn compared(
     sides.max_trials = max_trials.unwrap_or_default();
     sides.seed = fastrand::u64(..);
     sides
+}
+
+fn at_commit(commit: &str, label: String) -> ComparedSide {
+    let mut side = ComparedSide::default().called(label);
+    side.commit = Some(commit.to_owned());
+    side
 }
 
 fn working_tree() -> ComparedSide {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 
-use super::compare::{self, LiveOutcome, LiveRequest};
+use super::compare::{self, LiveComparison, LiveOutcome, LiveRequest};
 use super::export_args::IN_PLACE;
 use super::report::write_run;
 use super::select::{ShardArgs, TagArgs};
@@ -140,11 +140,16 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     let fails_for_free = results.answer() == GateAnswer::Failed;
     if !cases.is_empty() && !fails_for_free {
         let compared = if args.merge.is_empty() {
-            args.run_comparison(&asked, &commit, &results.base, cases, None)?
+            match args.run_comparison(&asked, &commit, &results.base, cases, None)? {
+                LiveOutcome::Compared(live) => Some(*live),
+                LiveOutcome::Exit(_) => None,
+            }
         } else {
-            args.merge_comparison(&asked, &commit, cases)?
+            let merged = args.merge_comparison(&asked, &commit, cases)?;
+            results.ended_early = merged.is_none().then(|| "no shard of the gate is here".to_owned());
+            merged
         };
-        folder = take(&mut results, compared);
+        folder = compared.and_then(|live| take(&mut results, live));
     }
     if let Some(shard) = args.shard.shard {
         write!(text_stdout(), "{}", report::shard(&results, shard, fails_for_free))?;
@@ -168,15 +173,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
 }
 
 /// Takes in the comparison. Returns the directory of its run.
-fn take(results: &mut GateResults, compared: LiveOutcome) -> Option<PathBuf> {
-    let live = match compared {
-        LiveOutcome::Compared(live) => *live,
-        LiveOutcome::NoShard => {
-            results.ended_early = Some("no shard of the gate is here".to_owned());
-            return None;
-        }
-        LiveOutcome::Exit(_) => return None,
-    };
+fn take(results: &mut GateResults, live: LiveComparison) -> Option<PathBuf> {
     results.ended_early = live.ended_early;
     results.compared = Some(live.compared);
     results.run = live.folder.is_some().then_some(live.took);
@@ -289,7 +286,12 @@ impl GateArgs {
         })
     }
 
-    fn merge_comparison(&self, asked: &GateSettings, commit: &str, cases: Vec<String>) -> CliResultOf<LiveOutcome> {
+    fn merge_comparison(
+        &self,
+        asked: &GateSettings,
+        commit: &str,
+        cases: Vec<String>,
+    ) -> CliResultOf<Option<LiveComparison>> {
         let mut chosen = RunChoices::default();
         chosen.cases = cases;
         compare::merged(&self.start, &self.merge, chosen, commit, asked.plan)

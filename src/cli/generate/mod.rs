@@ -6,7 +6,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs};
+use super::{CliResult, RepositoryArgs, known_skill};
 use crate::cli::exit_code::Exit;
 use crate::cli::next::next;
 use crate::cli::output::text_stdout;
@@ -17,7 +17,7 @@ use skill_evals::settings::mode::AgentKind;
 use skill_evals::setup::generate;
 use skill_evals::skill::slug;
 use skill_evals::store;
-use skill_evals::text::diagnostic::{Code, Diagnostic, suggest};
+use skill_evals::text::diagnostic::{Code, Diagnostic};
 use skill_evals::text::safe;
 
 #[derive(Args)]
@@ -36,9 +36,8 @@ pub struct GenerateArgs {
 
 pub fn generate(args: &GenerateArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read()?;
-    let known: Vec<&str> = catalog.skills.iter().map(|found| found.skill().slug.as_str()).collect();
-    if let Some(name) = args.skill.iter().find(|name| !known.contains(&slug(name).as_str())) {
-        return Err(format!("unknown skill `{name}`; {}", suggest(&slug(name), &known)).into());
+    for name in &args.skill {
+        known_skill(&catalog, name)?;
     }
     let mut skills: Vec<&FoundSkill> = catalog.skills.iter().collect();
     skills.retain(|found| args.skill.is_empty() || args.skill.iter().any(|name| slug(name) == found.skill().slug));

@@ -4,18 +4,12 @@ use std::fs;
 
 use crate::support::stub::Stub;
 
-fn write(stub: &Stub, path: &str, text: &str) {
-    let path = stub.root().join(path);
-    fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-    fs::write(path, text).expect("a file");
-}
-
 /// A repository whose only case is a task with these files, and whose agent lists its workspace in the file `seen`.
 fn task(files: &str) -> Stub {
     let stub = Stub::new(0, "find . -type f ! -path '*/skills/*' ! -name seen | sort | xargs head > seen");
     fs::remove_file(stub.root().join("evals/skills/tidy/prompts.csv")).expect("a file");
     let config = format!(r#""expectedSkillName": "tidy", "shouldTrigger": false, "files": {files}"#);
-    write(&stub, "evals/tasks/one.json", &format!(r#"{{ "prompt": "Do it", "evalConfig": {{ {config} }} }}"#));
+    stub.write("evals/tasks/one.json", &format!(r#"{{ "prompt": "Do it", "evalConfig": {{ {config} }} }}"#));
     stub
 }
 
@@ -27,13 +21,12 @@ fn seen(stub: &Stub, case: &str) -> String {
 #[test]
 fn files_of_a_row_are_copied_under_their_own_names() {
     let stub = Stub::new(0, "find . -type f ! -path '*/skills/*' ! -name seen | sort > seen");
-    write(
-        &stub,
+    stub.write(
         "evals/skills/tidy/prompts.csv",
         "id,should_trigger,prompt,files\nc0,false,Do it,data/orders.csv; more\n",
     );
-    write(&stub, "evals/skills/tidy/data/orders.csv", "1,2\n");
-    write(&stub, "evals/skills/tidy/more/deep/a.txt", "a\n");
+    stub.write("evals/skills/tidy/data/orders.csv", "1,2\n");
+    stub.write("evals/skills/tidy/more/deep/a.txt", "a\n");
     let ran = stub.run(&["run", "--run-id", "r"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert_eq!(seen(&stub, "c0"), "./more/deep/a.txt\n./orders.csv\n");
@@ -54,10 +47,10 @@ fn files_of_a_task_have_a_text_or_a_source_and_replace_those_of_the_fixture() {
         r#"[ "a.txt", { "path": "in/b.txt", "content": "inline" }, { "path": "c", "source": "sources" } ],
            "fixture": "fixtures/base""#,
     );
-    write(&stub, "evals/tasks/a.txt", "next to the task");
-    write(&stub, "evals/tasks/sources/x.txt", "of a directory");
-    write(&stub, "evals/skills/tidy/fixtures/base/in/b.txt", "of the fixture");
-    write(&stub, "evals/skills/tidy/fixtures/base/kept.txt", "kept");
+    stub.write("evals/tasks/a.txt", "next to the task");
+    stub.write("evals/tasks/sources/x.txt", "of a directory");
+    stub.write("evals/skills/tidy/fixtures/base/in/b.txt", "of the fixture");
+    stub.write("evals/skills/tidy/fixtures/base/kept.txt", "kept");
     let ran = stub.run(&["run", "--run-id", "r", "--mode", "codex"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let seen = seen(&stub, "one");
@@ -83,14 +76,14 @@ fn a_fixture_with_cases_of_its_own_is_given_whole_and_replays() {
 #[test]
 fn a_recording_is_stale_when_a_file_of_its_case_changes() {
     let stub = task(r#"[ { "path": "b.txt", "content": "inline" }, "a.txt" ]"#);
-    write(&stub, "evals/tasks/a.txt", "before");
+    stub.write("evals/tasks/a.txt", "before");
     let ran = stub.run(&["run", "--record", "--mode", "codex"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert_eq!(stub.run(&["run", "--replay", "--mode", "codex"]).code, 0);
-    write(&stub, "evals/tasks/a.txt", "after");
+    stub.write("evals/tasks/a.txt", "after");
     let stale = stub.run(&["run", "--replay", "--mode", "codex"]);
     assert!(stale.stdout.contains("stale") && stale.stdout.contains("files"), "{}", stale.stdout);
-    write(&stub, "evals/tasks/a.txt", "before");
+    stub.write("evals/tasks/a.txt", "before");
     assert_eq!(stub.run(&["run", "--replay", "--mode", "codex"]).code, 0);
 }
 
@@ -108,8 +101,8 @@ fn files_that_are_missing_linked_or_have_one_path_keep_their_case_from_running()
         ("[5]", "[value-type]"),
     ] {
         let stub = task(files);
-        write(&stub, "evals/tasks/a.txt", "a");
-        write(&stub, "evals/tasks/dir/b.txt", "a");
+        stub.write("evals/tasks/a.txt", "a");
+        stub.write("evals/tasks/dir/b.txt", "a");
         std::os::unix::fs::symlink("/etc", stub.root().join("evals/tasks/linked")).expect("a link");
         std::os::unix::fs::symlink("/etc/passwd", stub.root().join("evals/tasks/dir/out")).expect("a link");
         let ran = stub.run(&["run", "--run-id", "r", "--mode", "codex"]);
