@@ -32,7 +32,8 @@ use skill_evals::trial::run_record::TrialRecord;
 #[command(after_help = crate::cli::exit_code::HELP)]
 pub struct GradeArgs {
     /// Run by id, or a directory of stored trials or recordings
-    #[arg(value_name = "RUN-ID|DIR", required_unless_present = "session", conflicts_with = "session")]
+    #[arg(value_name = "RUN-ID|DIR", required_unless_present = "session",
+        conflicts_with_all = ["session", "skill", "turn", "case"])]
     what: Option<String>,
     /// Runner that wrote the directory; it is converted to a run first
     #[arg(long = "as", value_name = "RUNNER", value_parser = [import::PKBLLM])]

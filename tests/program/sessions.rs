@@ -227,6 +227,8 @@ fn a_file_of_no_agent_an_unknown_skill_or_prompt_is_refused() {
     refused(&["grade", "--session", "claude.jsonl"], "--skill");
     refused(&["grade", "--session", "claude.jsonl", "--skill", "greeting", "--case", "nope"], "unknown case `nope`");
     refused(&["grade", "--session", "claude.jsonl", "--skill", "greeting", "--turn", "3"], "no prompt 3; it has 2");
-    refused(&["grade", "r", "--session", "claude.jsonl"], "cannot be used with");
+    for option in [["--session", "claude.jsonl"], ["--skill", "greeting"], ["--turn", "1"], ["--case", "explicit"]] {
+        refused(&[&["grade", "r"][..], &option].concat(), "cannot be used with");
+    }
     refused(&["grade"], "required");
 }

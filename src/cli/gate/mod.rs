@@ -139,16 +139,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     // What fails for free is not paid for.
     let fails_for_free = results.answer() == GateAnswer::Failed;
     if !cases.is_empty() && !fails_for_free {
-        let compared = if args.merge.is_empty() {
-            match args.run_comparison(&asked, &commit, &results.base, cases, None)? {
-                LiveOutcome::Compared(live) => Some(*live),
-                LiveOutcome::Exit(_) => None,
-            }
-        } else {
-            let merged = args.merge_comparison(&asked, &commit, cases)?;
-            results.ended_early = merged.is_none().then(|| "no shard of the gate is here".to_owned());
-            merged
-        };
+        let compared = args.comparison(&asked, &commit, &mut results, cases)?;
         folder = compared.and_then(|live| take(&mut results, live));
     }
     if let Some(shard) = args.shard.shard {
@@ -286,15 +277,27 @@ impl GateArgs {
         })
     }
 
-    fn merge_comparison(
+    /// The comparison: of trials that run here, or of the shards to merge.
+    fn comparison(
         &self,
         asked: &GateSettings,
         commit: &str,
+        results: &mut GateResults,
         cases: Vec<String>,
     ) -> CliResultOf<Option<LiveComparison>> {
+        if self.merge.is_empty() {
+            return Ok(match self.run_comparison(asked, commit, &results.base, cases, None)? {
+                LiveOutcome::Compared(live) => Some(*live),
+                LiveOutcome::Exit(_) => None,
+            });
+        }
         let mut chosen = RunChoices::default();
         chosen.cases = cases;
-        compare::merged(&self.start, &self.merge, chosen, commit, asked.plan)
+        let merged = compare::merged(&self.start, &self.merge, chosen, commit, asked.plan)?;
+        if merged.is_none() {
+            results.ended_early = Some("no shard of the gate is here".to_owned());
+        }
+        Ok(merged)
     }
 }
 
