@@ -153,13 +153,13 @@ fn setup_commands_run_before_checks_are_verified() {
     let stub = stub("");
     let table = "id,should_trigger,prompt,require_files,check,setup,solution\n\
         c0,false,Do it,made.txt; sum.txt,checks/sum.sh,echo made > made.txt,solved\n";
-    write(&stub, "evals/skills/tidy/prompts.csv", table);
-    write(&stub, "checks/sum.sh", "#!/bin/sh\n[ -e made.txt ] && [ -e sum.txt ]\n");
+    stub.write("evals/skills/tidy/prompts.csv", table);
+    stub.write("checks/sum.sh", "#!/bin/sh\n[ -e made.txt ] && [ -e sum.txt ]\n");
     let (code, faults) = faults(&stub, &[]);
     let [(kind, _, check, _, found)] = faults.as_slice() else { panic!("{faults:#?}") };
     assert_eq!((code, kind.as_str(), check.as_str()), (1, "proves-nothing", "require-file"));
     assert!(found.contains("with the untouched fixture"), "{found}");
-    write(&stub, "evals/skills/tidy/prompts.csv", &table.replace("echo made", "no-such-program"));
+    stub.write("evals/skills/tidy/prompts.csv", &table.replace("echo made", "no-such-program"));
     let ran = stub.run(&["verify"]);
     assert!(ran.code == 2 && ran.stderr.contains("tidy/c0: the setup failed: "), "{}{}", ran.stdout, ran.stderr);
 }

@@ -65,8 +65,8 @@ fn files_of_a_task_have_a_text_or_a_source_and_replace_those_of_the_fixture() {
 fn a_fixture_with_cases_of_its_own_is_given_whole_and_replays() {
     let stub = Stub::new(0, "cp evals/skills/x/prompts.csv seen");
     let table = "id,should_trigger,prompt,fixture,require_files\nc0,false,Do it,base,seen\n";
-    write(&stub, "evals/skills/tidy/prompts.csv", table);
-    write(&stub, "evals/skills/tidy/base/evals/skills/x/prompts.csv", "id,should_trigger,prompt\n");
+    stub.write("evals/skills/tidy/prompts.csv", table);
+    stub.write("evals/skills/tidy/base/evals/skills/x/prompts.csv", "id,should_trigger,prompt\n");
     let ran = stub.run(&["run", "--record"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let replayed = stub.run(&["run", "--replay"]);
