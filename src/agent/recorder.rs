@@ -122,7 +122,8 @@ impl<'a> TraceRecorder<'a> {
         let succeeded = exit_code == Some(0);
         let seen_skills = self.shown(&command, &command, &output, succeeded);
         self.scripts_ran(&command, exit_code);
-        if !succeeded && shell::prints_skills(&command) {
+        // Nobody knows what the skill's text would have changed, whatever else the command was to do.
+        if !succeeded && (shell::prints_skills(&command) || shell::why_not_started(&command, &output).is_some()) {
             self.missed(&command, &command, &seen_skills);
         }
         self.trace.command(command, exit_code, output);

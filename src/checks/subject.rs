@@ -86,9 +86,15 @@ impl<'a> Subject<'a> {
         if self.final_text().is_some() { EventRef::Answer } else { EventRef::End }
     }
 
-    /// The status if something is missing at the end: unknown if the agent did not finish.
+    /// The status if something is missing at the end: unknown if the agent did not finish, or could run no command.
     pub fn missing(&self) -> Status {
-        if self.evidence.trace.ended() { Status::Fail } else { Status::Unknown }
+        if self.unfinished().is_none() { Status::Fail } else { Status::Unknown }
+    }
+
+    /// Why the agent may have done more, or would have.
+    fn unfinished(&self) -> Option<String> {
+        let trace = self.evidence.trace;
+        if trace.ended() { trace.shell_trouble.clone() } else { Some("the agent did not finish".to_owned()) }
     }
 
     /// The status without a final message: unknown if a part of the trace could not be read.
@@ -99,12 +105,7 @@ impl<'a> Subject<'a> {
     /// The answer about something that `should` have happened or not. The evidence proves that it happened; it proves that it
     /// did not happen only if it is complete and reaches the agent's end.
     pub fn proved(&self, happened: bool, should: bool, expected: String, found: String) -> CheckAnswer {
-        let trace = self.evidence.trace;
-        let doubt = match trace.gap() {
-            _ if happened => None,
-            None if !trace.ended() => Some("the agent did not finish".to_owned()),
-            gap => gap,
-        };
+        let doubt = if happened { None } else { self.evidence.trace.gap().or_else(|| self.unfinished()) };
         match doubt {
             Some(doubt) => CheckAnswer::new(Status::Unknown, expected, format!("{found}; {doubt}")),
             None => CheckAnswer::holds(happened == should, expected, found),
@@ -113,10 +114,10 @@ impl<'a> Subject<'a> {
 
     /// The answer about the state at the end: it `holds` there. If the agent did not finish, it may have changed later.
     pub fn at_end(&self, holds: bool, expected: String, found: String) -> CheckAnswer {
-        if holds && !self.evidence.trace.ended() {
-            return CheckAnswer::new(Status::Unknown, expected, format!("{found}; the agent did not finish"));
+        match self.unfinished().filter(|_| holds) {
+            Some(doubt) => CheckAnswer::new(Status::Unknown, expected, format!("{found}; {doubt}")),
+            None => CheckAnswer::holds(holds, expected, found),
         }
-        CheckAnswer::holds(holds, expected, found)
     }
 
     /// As [`Subject::proved`], about something that an agent does only if the skill was offered.

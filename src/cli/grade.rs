@@ -19,7 +19,7 @@ use skill_evals::results::summary::Summary;
 use skill_evals::results::table;
 use skill_evals::run::context::RunContext;
 use skill_evals::run::skill_version::SkillVersion;
-use skill_evals::run::{import, regrade};
+use skill_evals::run::{import, ready, regrade};
 use skill_evals::settings::Settings;
 use skill_evals::store::{self, RunFolder, TrialFolder};
 use skill_evals::text::diagnostic::shown_path;
@@ -186,9 +186,15 @@ fn grade_one<'a>(
     let id = meta.id();
     let found = cases.get(&(id.skill.as_str(), id.case.as_str())).copied();
     let found = found.ok_or_else(|| format!("the case `{}` of the skill `{}` no longer exists", id.case, id.skill))?;
-    let case = found
-        .case()
-        .map_err(|problems| report::not_graded(&id, &NoOutcome::BadCase(problems.to_vec()), &run.door, Paint::Plain))?;
+    let refused = |no_outcome| Err(report::not_graded(&id, &no_outcome, &run.door, Paint::Plain));
+    let case = match found.case() {
+        Err(problems) => return refused(NoOutcome::BadCase(problems.to_vec())),
+        Ok(case) => case,
+    };
+    let unsupported = ready::unsupported(run, found);
+    if !unsupported.is_empty() {
+        return refused(NoOutcome::Unsupported(unsupported));
+    }
     let asked = &meta.case.prompt;
     // A call of the skill may be before it.
     let is_same_prompt = *asked == case.prompt || (meta.case.forced && asked.ends_with(&case.prompt));

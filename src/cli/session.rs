@@ -14,6 +14,7 @@ use skill_evals::cases::catalog::FoundSkill;
 use skill_evals::report::paint::{Paint, Tone};
 use skill_evals::report::trial as report;
 use skill_evals::run::context::RunContext;
+use skill_evals::run::ready;
 use skill_evals::run::user_session::{self, GradedSession, ReadSession};
 use skill_evals::text::diagnostic::suggest;
 use skill_evals::text::safe;
@@ -83,9 +84,11 @@ impl OpenSession {
         let mut cases = self.run.catalog.cases_of(slug);
         let found = cases.find(|found| found.id == id);
         let found = found.ok_or_else(|| format!("unknown case `{id}` of the skill `{slug}`; {}", suggest(id, &ids)))?;
-        let case =
-            found.case().map_err(|problems| problems.iter().map(super::problem_line).collect::<Vec<_>>().join("\n"))?;
-        Ok(case.clone())
+        let problems = ready::refused(&self.run, found);
+        match found.case() {
+            Ok(case) if problems.is_empty() => Ok(case.clone()),
+            _ => Err(problems.iter().map(super::problem_line).collect::<Vec<_>>().join("\n").into()),
+        }
     }
 
     fn activation(&self, name: &str, graded: &GradedSession, paint: Paint) -> String {
@@ -106,7 +109,7 @@ impl OpenSession {
 
     fn by_case(&self, case: &Case, graded: &GradedSession, paint: Paint) -> String {
         let grade = &graded.grade;
-        let verdict = paint.on(grade.verdict.into(), grade.verdict.as_str());
+        let verdict = report::verdict(grade, paint);
         let name = safe::line(&format!("{}/{}", case.skill, case.id));
         let mut text = format!("{name}: {verdict}{}", report::result(grade, paint));
         report::line(&mut text, "session", &self.about());

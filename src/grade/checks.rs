@@ -175,7 +175,8 @@ fn general(subject: &Subject<'_>) -> Vec<CheckResult> {
     let (ending, trace) = (&evidence.meta.ending, evidence.trace);
     let of_user = evidence.meta.is_user_session();
     let mut checks = Vec::new();
-    if !of_user {
+    // A session has no time limit. If its case has one, nobody knows whether it was kept.
+    if !of_user || evidence.meta.case.timeout_s > 0 {
         checks.push(result(IN_TIME, Goal::Efficiency, in_time(evidence).at(EventRef::End)));
     }
     checks.extend(
@@ -215,6 +216,10 @@ fn result(id: &str, goal: Goal, answer: CheckAnswer) -> CheckResult {
 
 fn in_time(evidence: &Evidence<'_>) -> CheckAnswer {
     let ending = &evidence.meta.ending;
+    let expected = format!("done within {} s", evidence.meta.case.timeout_s);
+    if evidence.meta.is_user_session() {
+        return CheckAnswer::new(Status::Unknown, expected, "a session does not show how long it took");
+    }
     let took = format!("{:.1} s", std::time::Duration::from_millis(ending.duration_ms).as_secs_f64());
     // If the agent was done and only its program did not exit, everything was measured in time.
     let holds = !ending.timed_out || (evidence.trace.progress == AgentProgress::Done && !ending.went_on());
@@ -223,7 +228,7 @@ fn in_time(evidence: &Evidence<'_>) -> CheckAnswer {
         (true, true) => format!("done, but the program did not exit and was ended after {took}"),
         (true, false) => format!("ended by the timeout after {took}"),
     };
-    CheckAnswer::holds(holds, format!("done within {} s", evidence.meta.case.timeout_s), found)
+    CheckAnswer::holds(holds, expected, found)
 }
 
 /// Whether the model finished; `None` if nothing says so.
@@ -234,6 +239,9 @@ fn completed(evidence: &Evidence<'_>) -> Option<CheckAnswer> {
     });
     let expected = format!("the model finishes{within}");
     match evidence.trace.stopped {
+        None if evidence.meta.is_user_session() && evidence.meta.case.max_turns.is_some() => {
+            Some(CheckAnswer::new(Status::Unknown, expected, "a session does not show its turns"))
+        }
         Some(stop) => Some(CheckAnswer::holds(false, expected, stop.as_str())),
         None => (evidence.trace.progress == AgentProgress::Done).then(|| CheckAnswer::holds(true, expected, "it did")),
     }

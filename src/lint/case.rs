@@ -24,6 +24,7 @@ pub(super) fn check(
 ) -> Vec<Diagnostic> {
     let checker = CaseChecker { found, case, tree };
     let mut problems = Vec::new();
+    problems.extend(checker.nul_bytes());
     problems.extend(checker.fixture());
     problems.extend(checker.files());
     problems.extend(checker.output_schema(schemas));
@@ -52,6 +53,20 @@ struct CaseChecker<'a> {
 }
 
 impl CaseChecker<'_> {
+    /// Texts that no program can be given.
+    fn nul_bytes(&self) -> Vec<Diagnostic> {
+        let Case { prompt, system_prompt, follow_ups, setup, .. } = self.case;
+        let texts = [("prompt", prompt)].into_iter().chain(system_prompt.iter().map(|text| ("system_prompt", text)));
+        let further =
+            follow_ups.iter().map(|text| ("follow_ups", text)).chain(setup.iter().map(|text| ("setup", text)));
+        let with_nul = texts.chain(further).filter(|(_, text)| text.contains('\0'));
+        let problems = with_nul.map(|(key, _)| {
+            let message = format!("`{key}` has a NUL character, which no program can be given");
+            Diagnostic::new(Code::ValueType, self.place(key, Some("\0")), message).help("remove the character")
+        });
+        problems.collect()
+    }
+
     fn fixture(&self) -> Option<Diagnostic> {
         let fixture = self.case.fixture.as_ref()?.as_path();
         let path = evals_folder(&self.case.skill).join(fixture);

@@ -50,9 +50,13 @@ pub fn passed(outcome: &Outcome, paint: Paint) -> String {
 
 /// A trial and its verdict.
 pub fn headline(outcome: &Outcome, paint: Paint) -> String {
-    let verdict = outcome.grade.verdict;
-    let partial = if outcome.grade.unsupported.is_empty() { "" } else { " in part" };
-    format!("{}: {}{partial}", safe::line(&outcome.id.to_string()), paint.on(verdict.into(), verdict.as_str()))
+    format!("{}: {}", safe::line(&outcome.id.to_string()), verdict(&outcome.grade, paint))
+}
+
+/// A verdict, and whether it is about a part of the case.
+pub fn verdict(grade: &Grade, paint: Paint) -> String {
+    let partial = if grade.unsupported.is_empty() { "" } else { " in part" };
+    format!("{}{partial}", paint.on(grade.verdict.into(), grade.verdict.as_str()))
 }
 
 /// Graded trials of a case in a mode, for the reader of a failing test: the checks that did not pass, their evidence, and

@@ -201,7 +201,7 @@ fn run_all(job: &mut Job<'_>, listener: &mut TraceListener<'_>, assignment: &Ass
     Ok(ending)
 }
 
-fn not_started(trouble: Trouble) -> Ending {
+pub(super) fn not_started(trouble: Trouble) -> Ending {
     Ending { trouble: Some(trouble), ..Ending::default() }
 }
 

@@ -151,8 +151,17 @@ impl LiveTrial<'_> {
         let (settings, skills) = (&run.settings, SkillFolders::Snapshot(skills));
         let mut inputs = run.digested(&skills, case, mode, &[]).map_err(|error| files(&error))?;
         let timeout = case.timeout.unwrap_or(settings.timeout);
-        let mut trial_env = self.prepare(&mut inputs)?;
-        let setup = setup::run(run, &case.setup, &mut trial_env, timeout, &live.redactors.masking(Vec::new()))?;
+        let prepared = self.prepare(&mut inputs).and_then(|mut trial_env| {
+            let redactor = live.redactors.masking(Vec::new());
+            let setup = setup::run(run, &case.setup, &mut trial_env, timeout, &redactor)?;
+            Ok((trial_env, setup))
+        });
+        let (trial_env, setup) = match prepared {
+            Err(trouble) if !matches!(trouble.kind, TroubleKind::Interrupted | TroubleKind::NotStored) => {
+                return Ok(self.not_started(trouble, timeout, inputs));
+            }
+            prepared => prepared?,
+        };
         let trial_env = &trial_env;
         let server = self.server(trial_env)?;
         let schema = self.schema(trial_env, &mut inputs)?;
@@ -209,6 +218,13 @@ impl LiveTrial<'_> {
             ..meta
         };
         Ok(StoredTrial { meta, trace, final_text })
+    }
+
+    /// A trial whose agent was not started.
+    fn not_started(&self, trouble: Trouble, timeout: Duration, inputs: Inputs) -> StoredTrial {
+        let ending = agent_run::not_started(trouble);
+        let meta = Meta { started: jiff::Timestamp::now().to_string(), ending, inputs, ..self.meta(timeout) };
+        StoredTrial { meta, trace: Trace::default(), final_text: None }
     }
 
     /// The facts that are known before the agent starts.

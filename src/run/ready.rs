@@ -55,6 +55,11 @@ pub fn unsupported(run: &RunContext, found: &FoundCase) -> Vec<Diagnostic> {
     case.into_iter().flat_map(|case| &case.unsupported).map(Unsupported::diagnostic).collect()
 }
 
+/// What keeps a case from being graded, whatever its trial left.
+pub fn refused(run: &RunContext, found: &FoundCase) -> Vec<Diagnostic> {
+    case_errors(run, found).iter().cloned().chain(unsupported(run, found)).collect()
+}
+
 /// What keeps a case from running in any mode, found once for all its trials.
 fn case_errors<'a>(run: &RunContext, found: &'a FoundCase) -> &'a [Diagnostic] {
     found.refused(|found| lint::case_errors(found, &run.catalog, &repository(run), &run.settings.lint))
@@ -195,9 +200,7 @@ pub fn withheld(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
 /// What keeps a planned case from running; others run all the same.
 pub fn wrong(run: &RunContext, entry: &PlannedCase) -> Vec<Diagnostic> {
     let withheld = withheld(run, &entry.planned).filter(|_| run.settings.live);
-    let errors = case_errors(run, &entry.planned.found).iter().cloned();
-    let unsupported = unsupported(run, &entry.planned.found);
-    errors.chain(undecidable(run, entry)).chain(withheld).chain(unsupported).collect()
+    refused(run, &entry.planned.found).into_iter().chain(undecidable(run, entry)).chain(withheld).collect()
 }
 
 /// As [`check`], for a run that does not begin: what it would meet before its first agent. Even without its [`agents`],

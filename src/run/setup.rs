@@ -1,6 +1,7 @@
 //! Setup commands: they prepare the workspace of a trial, in the agent's sandbox and before the agent.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -8,13 +9,10 @@ use crate::agent::trial_env::TrialEnv;
 use crate::checks::program::ProgramEnding;
 use crate::run::agent_run::disk;
 use crate::run::context::RunContext;
-use crate::run::programs::SandboxedRun;
+use crate::run::programs::{EndedProgram, SandboxedRun};
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::setup::SetupMeta;
-
-/// How much of a failed command's output an error shows, in characters.
-const SHOWN: usize = 1_000;
 
 /// Runs these commands one after the other. All of them together have `timeout`. The first one that fails is the trouble of the
 /// trial, with the end of its output.
@@ -47,17 +45,19 @@ pub(super) fn run(
             more_time: "`timeout_s` of the case gives its setup more",
             redactor,
         };
-        let result = program.run().map_err(|why| Trouble::new(TroubleKind::Interrupted, why))?.ending;
-        let failure = match result {
-            Ok(ProgramEnding { exit_code: 0, .. }) => None,
-            Ok(ProgramEnding { exit_code, stdout, stderr }) => {
-                let words = if stderr.trim().is_empty() { stdout } else { stderr };
-                Some(format!("exit status {exit_code}: {}", end_of(words.trim())))
+        let EndedProgram { ending, last_output, .. } =
+            program.run().map_err(|why| Trouble::new(TroubleKind::Interrupted, why))?;
+        let failure = match ending {
+            // No program can start there.
+            Ok(ProgramEnding { exit_code: 0, .. }) => {
+                (!is_directory(&trial_env.workspace())).then(|| "it removed the workspace".to_owned())
             }
+            Ok(ProgramEnding { exit_code, .. }) => Some(format!("exit status {exit_code}")),
             Err(why) => Some(why),
         };
         if let Some(why) = failure {
-            return Err(Trouble::new(TroubleKind::Setup, format!("`{command}`: {why}")));
+            let said = if why.contains(&last_output) { String::new() } else { format!(": {last_output}") };
+            return Err(Trouble::new(TroubleKind::Setup, format!("`{command}`: {why}{said}")));
         }
         ended.push(SetupMeta::new(command.clone(), started.elapsed()));
     }
@@ -65,8 +65,7 @@ pub(super) fn run(
     Ok(ended)
 }
 
-/// The last part of a text.
-fn end_of(text: &str) -> &str {
-    let start = text.char_indices().rev().nth(SHOWN - 1).map_or(0, |(at, _)| at);
-    &text[start..]
+/// Whether it is a directory, and not a link to one.
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }

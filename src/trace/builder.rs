@@ -56,10 +56,10 @@ impl TraceBuilder {
         self.progress = self.progress.max(progress);
     }
 
-    /// Reports that the agent answered a message of the user to the end.
+    /// Reports that the agent is done with a message of the user. Without a final message it has not answered.
     pub fn message_answered(&mut self) {
         self.reached(AgentProgress::Done);
-        self.messages_answered += 1;
+        self.messages_answered += u64::from(self.final_message.as_ref().is_some_and(|text| !text.trim().is_empty()));
     }
 
     /// Reports that the agent started to work. Returns whether that is in answer to a further message of the user.
@@ -188,6 +188,11 @@ impl TraceBuilder {
         let offered = self.offered.as_ref().map(|offered| offered.native.as_slice());
         if shell::is_effective(&command, offered) {
             self.effective_commands += 1;
+        }
+        if exit_code == Some(0) {
+            self.shell_trouble = None;
+        } else if let Some(why) = shell::why_not_started(&command, &output) {
+            self.shell_trouble = Some(format!("the agent's shell did not start: {}", excerpt(why)));
         }
         self.push(Step::Command { command, exit_code, output });
     }

@@ -74,6 +74,8 @@ pub struct Trace {
     pub commands: u64,
     /// Number of shell commands that did more than inspect or read a SKILL.md.
     pub effective_commands: u64,
+    /// Why the agent's sandbox started no command since this one. What the agent would have done is not known.
+    pub shell_trouble: Option<String>,
     /// Maximum number of further commands: the model's code may run commands that the agent does not report.
     pub unreported_commands: u64,
     /// The agent's last message.
@@ -94,7 +96,7 @@ pub struct Trace {
     pub api_duration_ms: Option<u64>,
     /// How far the agent got, in answer to the last message of the user.
     pub progress: AgentProgress,
-    /// Number of messages of the user that the agent answered to the end.
+    /// Number of messages of the user that the agent answered to the end, with a final message.
     pub messages_answered: u64,
     /// For each message of the user after the prompt, the number of steps before it.
     pub follow_ups_at: Vec<usize>,

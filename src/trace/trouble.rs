@@ -81,7 +81,10 @@ impl Trouble {
 
     /// Whether its attempt may have cost something that was not reported.
     pub(crate) fn may_have_spent(&self) -> bool {
-        !matches!(self.kind, TroubleKind::CouldNotStart | TroubleKind::Login | TroubleKind::RateLimit)
+        !matches!(
+            self.kind,
+            TroubleKind::CouldNotStart | TroubleKind::Login | TroubleKind::RateLimit | TroubleKind::Setup
+        )
     }
 
     /// Adds the time to wait that the provider requests.

@@ -173,6 +173,28 @@ fn schema_path() -> RelativePath {
 }
 
 #[test]
+fn nothing_is_missing_while_the_sandbox_starts_no_command() {
+    let checks = || vec![asks("require_files", "made.txt")];
+    let broken = "Exit code 1\nbwrap: setting up uid map: Permission denied";
+    let after = |commands: &[(&str, i64, &str)]| {
+        let mut trial = trial(checks());
+        for (command, exit_code, output) in commands {
+            tell(&mut trial.trace, |told| {
+                told.command((*command).to_owned(), Some(*exit_code), (*output).to_owned());
+            });
+        }
+        trial.status("require-file")
+    };
+    assert_eq!(after(&[("ls", 1, broken)]), Status::Unknown);
+    let panicked = "thread 'main' (2) panicked at linux-sandbox/src/launcher.rs:43:13:";
+    assert_eq!(after(&[("ls", 101, panicked)]), Status::Unknown);
+    // The shell works, or the command itself starts a sandbox.
+    assert_eq!(after(&[("ls", 1, broken), ("ls", 0, "")]), Status::Fail);
+    assert_eq!(after(&[("bwrap true", 1, "bwrap: No permissions")]), Status::Fail);
+    assert_eq!(after(&[("ls x", 2, "ls: cannot access 'x'")]), Status::Fail);
+}
+
+#[test]
 fn how_many_turns_the_model_had_is_said_as_one_says_it() {
     let expected = |most: u64| {
         let trial = trial(Vec::new()).with(|trial| trial.meta.case.max_turns = Some(most));

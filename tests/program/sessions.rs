@@ -182,6 +182,54 @@ fn a_session_that_stops_before_its_end_or_has_damaged_lines_passes_nothing() {
 }
 
 #[test]
+fn a_case_with_an_unsupported_part_is_refused_or_grades_a_session_in_part() {
+    let cases = r#"{"skill_name":"greeting","evals":[{"id":1,"prompt":"Please welcome Ada.","turns":[1]}]}"#;
+    let fixture = fixture().file("skills/greeting/evals/evals.json", cases);
+    for agent in AGENTS {
+        let args = ["--case", "evals-1", "--turn", "1"];
+        fs::write(fixture.root().join("evals/evals.toml"), "").expect("settings");
+        let ran = grade(&fixture, agent, &args);
+        assert_eq!((ran.code, &*ran.stdout), (2, ""), "{agent}: {}", ran.stderr);
+        assert!(ran.stderr.contains("unsupported: the key `turns`"), "{agent}: {}", ran.stderr);
+        fs::write(fixture.root().join("evals/evals.toml"), "partial = true\n").expect("settings");
+        let ran = grade(&fixture, agent, &args);
+        assert!(ran.stdout.starts_with("greeting/evals-1: pass in part\n"), "{agent}: {}{}", ran.stdout, ran.stderr);
+    }
+}
+
+#[test]
+fn a_limit_on_time_or_turns_is_not_known_of_a_session() {
+    for (key, check) in [("maxSeconds", "max-seconds"), ("timeoutS", "in-time"), ("maxTurns", "completed")] {
+        let case = json!({ "prompt": "Ada", "evalConfig": { "expectedSkillName": "greeting", key: 9 } });
+        let fixture = self::fixture().task("limited", case.to_string());
+        for agent in AGENTS {
+            let ran = grade(&fixture, agent, &["--case", "limited", "--turn", "1"]);
+            assert_eq!(ran.code, 3, "{agent} {key}: {}{}", ran.stdout, ran.stderr);
+            assert!(ran.stdout.contains(&format!("unknown     {check} ")), "{agent} {key}: {}", ran.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_command_that_the_sandbox_did_not_start_decides_nothing() {
+    let fixture = fixture();
+    for command in ["cat .agents/skills/greeting/SKILL.md; echo hi > made.txt", "python3 x.py .agents/skills/greeting"]
+    {
+        let mut lines = codex();
+        lines[6]["payload"]["arguments"] = json!({ "cmd": command }).to_string().into();
+        let broken = "bwrap: execvp codex-linux-sandbox: No such file or directory\n";
+        lines[7]["payload"]["output"] = format!("Process exited with code 1\nOutput:\n{broken}").into();
+        let text = lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        fs::write(fixture.root().join("codex.jsonl"), text).expect("a session");
+        for (case, check) in [("explicit", "triggered"), ("negative", "not-triggered")] {
+            let ran = grade(&fixture, "codex", &["--case", case, "--turn", "1"]);
+            let unknown = format!("unknown     {check} ");
+            assert!(ran.code != 0 && ran.stdout.contains(&unknown), "{case}: {}{}", ran.stdout, ran.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_session_becomes_a_task_with_its_secrets_masked() {
     let fixture = fixture();
     for agent in AGENTS {

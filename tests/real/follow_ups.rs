@@ -15,6 +15,7 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
     crate::support::real::all_needing_both_agents(tests![
         each_message_is_sent_when_the_one_before_is_answered,
         a_session_that_fails_in_a_later_message_is_an_error,
+        a_message_without_an_answer_is_an_error_whatever_follows,
     ])
 }
 
@@ -96,4 +97,20 @@ fn a_session_that_fails_in_a_later_message_is_an_error() {
         assert_eq!((whole.is_none(), least.is_some()), (mode == "codex", mode == "codex"), "{mode}");
         assert!(whole.or(least).is_some_and(|tokens| (3_000..4_000).contains(&tokens)), "{mode}: {whole:?} {least:?}");
     }
+}
+
+fn a_message_without_an_answer_is_an_error_whatever_follows() {
+    for mode in ["codex", "cli-native", "native"] {
+        let live = Live::new(COLUMNS, CELLS, |request| match request.prompt.as_str() {
+            "Say hello." => load_then_nothing(request),
+            _ => answer(request),
+        });
+        let trial = live.trial(mode);
+        trial.expect(Verdict::Error);
+        assert!(trial.text("meta.json").contains("answered 2 of 3 messages"), "{mode}");
+    }
+}
+
+fn load_then_nothing(request: &Request) -> Turn {
+    if request.step == 0 { load(request) } else { Turn::Say(String::new()) }
 }

@@ -77,8 +77,13 @@ struct MaxSeconds(u64);
 
 impl Ask for MaxSeconds {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
-        let took = Duration::from_millis(subject.evidence.meta.ending.duration_ms);
-        let (expected, found) = (format!("at most {} s", self.0), format!("{:.1} s", took.as_secs_f64()));
+        let (meta, expected) = (subject.evidence.meta, format!("at most {} s", self.0));
+        if meta.is_user_session() {
+            let found = "a session does not show how long it took";
+            return Some(CheckAnswer::new(Status::Unknown, expected, found).at(EventRef::End));
+        }
+        let took = Duration::from_millis(meta.ending.duration_ms);
+        let found = format!("{:.1} s", took.as_secs_f64());
         Some(subject.at_end(took <= Duration::from_secs(self.0), expected, found).at(EventRef::End))
     }
 

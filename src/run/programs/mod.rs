@@ -40,7 +40,7 @@ pub fn run_all(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<CaseProgr
         let ending = if !has_workspace {
             Err("the workspace of the session is not known".to_owned())
         } else if is_whole {
-            let EndedProgram { ending, not_isolated } = run_in_copy(run, exhibit, program)?;
+            let EndedProgram { ending, not_isolated, .. } = run_in_copy(run, exhibit, program)?;
             let not_isolated = not_isolated.map(|why| format!("the check `{program}` is not isolated: {why}"));
             all.not_enforced.extend(not_isolated);
             ending

@@ -24,6 +24,9 @@ const MAX_OUTPUT: usize = 1 << 20;
 /// How much of the end of its standard error is read, in bytes.
 const MAX_ERRORS: u64 = 64 << 10;
 
+/// How much of the end of its output is kept for a message, in characters.
+const SHOWN: usize = 1_000;
+
 /// A program to run in the workspace of a trial environment.
 pub struct SandboxedRun<'a> {
     /// The repository, which it does not see.
@@ -53,11 +56,13 @@ pub struct EndedProgram {
     pub ending: Result<ProgramEnding, String>,
     /// Why it was not isolated, if so.
     pub not_isolated: Option<String>,
+    /// The last part of its standard error; of its standard output if that is blank.
+    pub last_output: String,
 }
 
 impl EndedProgram {
     pub(super) fn failed(why: String) -> Self {
-        Self { ending: Err(why), not_isolated: None }
+        Self { ending: Err(why), not_isolated: None, last_output: String::new() }
     }
 }
 
@@ -104,12 +109,15 @@ impl SandboxedRun<'_> {
         let mut collector = OutputCollector { redactor: self.redactor, text: Vec::new(), is_too_long: false };
         let ending = match process::run(&job, &mut collector) {
             Ok(ending) => ending,
-            Err(error) => return Ok(EndedProgram { ending: Err(error.to_string()), not_isolated }),
+            Err(error) => return Ok(EndedProgram { not_isolated, ..EndedProgram::failed(error.to_string()) }),
         };
         if ending.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Interrupted) {
             return Err("the run was ended before a program of the case had ended".to_owned());
         }
         let stderr = tail(&job.stderr);
+        let printed =
+            if stderr.trim().is_empty() { String::from_utf8_lossy(&collector.text) } else { (&*stderr).into() };
+        let last_output = end_of(printed.trim()).to_owned();
         let mut result = collector.result(&ending, stderr, (self.timeout, self.more_time));
         if let Ok(ProgramEnding { exit_code: code @ (126 | 127), stderr, .. }) = &result {
             let words = ending.last_words.as_deref().unwrap_or("it wrote nothing");
@@ -118,8 +126,14 @@ impl SandboxedRun<'_> {
                 .unwrap_or_else(|| "is everything installed that it starts?".to_owned());
             result = Err(format!("exit status {code}: {words}; {advice}"));
         }
-        Ok(EndedProgram { ending: result, not_isolated })
+        Ok(EndedProgram { ending: result, not_isolated, last_output })
     }
+}
+
+/// The last part of a text.
+fn end_of(text: &str) -> &str {
+    let start = text.char_indices().rev().nth(SHOWN - 1).map_or(0, |(at, _)| at);
+    &text[start..]
 }
 
 /// The last part of a file.
@@ -150,7 +164,8 @@ impl OutputListener for OutputCollector<'_> {
         Reply { end: self.is_too_long, ..Reply::default() }
     }
 
-    fn long_line(&mut self, _start: &[u8]) -> Reply {
+    fn long_line(&mut self, start: &[u8]) -> Reply {
+        self.text.extend_from_slice(&self.redactor.mask(start));
         self.is_too_long = true;
         Reply { end: true, ..Reply::default() }
     }

@@ -30,8 +30,27 @@ use script::{ShellWord, SimpleCommand, UNKNOWN};
 const INTERPRETERS: [&str; 11] =
     ["python", "python3", "node", "bash", "sh", "ruby", "perl", "deno", "bun", "source", "."];
 
+/// Programs of sandboxes, which begin their errors with their names.
+const SANDBOXES: [&str; 2] = ["bwrap", "sandbox-exec"];
+
+/// What else an agent's sandbox reports in its first line if it did not start a command.
+const NOT_STARTED: [&str; 3] =
+    ["panicked at linux-sandbox/", "Failed to create unified exec process", "error running landlock"];
+
 /// How deep shells may start shells.
 const MAX_SHELL_DEPTH: usize = 5;
+
+/// Why the agent's sandbox did not start a failed command, if its output shows that. The command itself may start a sandbox.
+#[must_use]
+pub fn why_not_started<'o>(command: &str, output: &'o str) -> Option<&'o str> {
+    // Some agents put the exit status before the output.
+    let is_status = |line: &str| line.trim_start_matches("Error: ").starts_with("Exit code ");
+    let first = output.lines().map(str::trim).find(|line| !line.is_empty() && !is_status(line))?;
+    let by_program = SANDBOXES
+        .iter()
+        .any(|name| first.strip_prefix(name).is_some_and(|rest| rest.starts_with(": ")) && !command.contains(name));
+    (by_program || NOT_STARTED.iter().any(|words| first.contains(words))).then_some(first)
+}
 
 /// The paths of the scripts that `command` runs, in order.
 #[must_use]

@@ -9,6 +9,10 @@ const SESSION: &str = r#"s="$CODEX_HOME/sessions"; all="$s/rollout-2026-01a20e67
 cat "$s/rollout-1.jsonl" >> "$all"; rm "$s/rollout-1.jsonl"; echo "$*" >> "$folder/args"; printf '%s' "$prompt" > "$(echo "$*" | sed 's/.*--output-last-message \([^ ]*\).*/\1/')"
 "#;
 
+const SAYS_NOTHING_TO_TWO: &str = r#"if [ "$prompt" = Two ]; then
+printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
+exit 0; fi"#;
+
 fn stub(follow_ups: &str, body: &str) -> Stub {
     let stub = Stub::new(0, &format!("{SESSION}{body}"));
     let rows = format!("id,should_trigger,prompt,follow_ups,timeout_s\nc0,false,One,{follow_ups},5\n");
@@ -41,7 +45,12 @@ fn a_session_that_does_not_answer_every_message_is_an_error() {
     let fails = "[ \"$prompt\" = One ] || exit 3";
     let is_silent = "[ \"$prompt\" = One ] || exit 0";
     let hangs = "[ \"$prompt\" = One ] || sleep 60";
-    for (body, words) in [(fails, ""), (is_silent, "answered 1 of 2 messages"), (hangs, "")] {
+    for (body, words) in [
+        (fails, ""),
+        (is_silent, "answered 1 of 2 messages"),
+        (hangs, ""),
+        (SAYS_NOTHING_TO_TWO, "answered 1 of 2 messages"),
+    ] {
         let stub = stub("Two", body);
         let ran = stub.run(&["run", "--run-id", "r"]);
         assert_eq!(ran.code, 3, "{body}: {}{}", ran.stdout, ran.stderr);
@@ -50,6 +59,29 @@ fn a_session_that_does_not_answer_every_message_is_an_error() {
         assert_eq!(line["verdict"], "error", "{body}");
         assert!(line["trouble"]["detail"].as_str().expect("a detail").contains(words), "{body}: {line}");
     }
+}
+
+#[test]
+fn a_message_in_the_middle_without_an_answer_is_an_error() {
+    let stub = stub(r#""[""Two"", ""Three""]""#, SAYS_NOTHING_TO_TWO);
+    let ran = stub.run(&["run", "--run-id", "r"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(stub.starts(), ["One", "Two", "Three"]);
+    let line = &stub.progress("r")[0];
+    assert!(line["trouble"]["detail"].as_str().expect("a detail").contains("answered 2 of 3 messages"), "{line}");
+}
+
+#[test]
+fn the_answer_to_an_earlier_message_is_not_that_to_the_last_one() {
+    // It writes no file for its last message.
+    let keeps = SESSION.replace("printf '%s' \"$prompt\" >", "[ \"$prompt\" = Two ] || printf '%s' \"$prompt\" >");
+    assert_ne!(keeps, SESSION);
+    let stub = stub("Two", "");
+    stub.body(&keeps);
+    let ran = stub.run(&["run", "--run-id", "r"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let last = stub.run_folder("r").join("work/tidy/c0/codex/1/final.txt");
+    assert_eq!(fs::read_to_string(last).expect("an answer"), "Done.", "what its events say");
 }
 
 #[test]

@@ -96,3 +96,33 @@ fn checks_read_files_as_the_setup_left_them_and_never_as_the_repository_has_them
         assert!(grade.to_string().contains(found), "{grade}");
     }
 }
+
+#[test]
+fn a_trial_whose_setup_fails_is_stored_with_the_end_of_its_output() {
+    let long = "head -c 2000000 /dev/zero | tr '\\0' x";
+    for (setup, timeout, words) in [
+        ("echo the reason; exit 3", "", "exit status 3: the reason"),
+        ("echo so far; sleep 60", "1", "gives its setup more: so far"),
+        ("echo so far; kill -9 $$", "", ": so far"),
+        (long, "", "it wrote more than 1 MiB to its standard output: xxx"),
+        ("rm -rf $PWD || true", "", "it removed the workspace"),
+    ] {
+        let (stub, ran) = run(setup, timeout);
+        assert_eq!((ran.code, stub.starts().len()), (3, 0), "{setup}: {}{}", ran.stdout, ran.stderr);
+        for file in ["meta.json", "grade.json"] {
+            let stored = stub.json("r", &format!("work/tidy/c0/codex/1/{file}"));
+            let trouble = if file == "meta.json" { &stored["ending"]["trouble"] } else { &stored["trouble"] };
+            assert_eq!(trouble["kind"], "setup", "{setup}: {stored}");
+            let detail = trouble["detail"].as_str().expect("a detail");
+            assert!(detail.contains(words), "{setup}: {detail}");
+        }
+        let graded = stub.run(&["grade", "r"]);
+        assert!(graded.code == 3 && graded.stdout.contains("the setup failed"), "{setup}: {}", graded.stdout);
+        let shown = stub.run(&["show", "tidy/c0/codex/1", "--run", "r"]);
+        assert!(shown.code == 0 && shown.stdout.contains("the setup failed"), "{setup}: {}", shown.stderr);
+        let table = stub.run(&["export", "r", "--to", "csv"]).stdout;
+        assert!(table.contains("r,tidy,c0,codex,1,error,"), "{setup}: {table}");
+        let summed = stub.run(&["summary", "r"]);
+        assert!(summed.code == 3 && summed.stdout.contains("1 error"), "{setup}: {}", summed.stdout);
+    }
+}

@@ -229,3 +229,19 @@ fn a_change_that_cannot_be_made_is_told_at_its_place() {
         assert!(lines.contains(&format!("evals/tasks/bad.json:{problem}")), "{during}: {lines}");
     }
 }
+
+#[test]
+fn a_nul_character_in_what_a_program_is_given_is_found_at_its_place() {
+    for (text, key) in [
+        (r#"{ "prompt": "Do\u0000it", "evalConfig": { "expectedSkillName": "tidy" } }"#, "prompt"),
+        (r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "tidy", "setup": ["a\u0000"] } }"#, "setup"),
+        (
+            r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "tidy", "followUps": ["a\u0000"] } }"#,
+            "follow_ups",
+        ),
+    ] {
+        let lines = with_task(text).lines();
+        let problem = format!("[value-type] `{key}` has a NUL character, which no program can be given");
+        assert!(lines.starts_with("evals/tasks/bad.json:1:") && lines.contains(&problem), "{lines}");
+    }
+}
