@@ -146,29 +146,43 @@ impl LiveTrial<'_> {
         texts.and(skill_texts::of_changes(&self.folder.changes(), changes))
     }
 
+    /// Prepares the environment and runs the agent in it. If that cannot be prepared, the trial is stored with the reason.
     fn run_agent(&self, tell: &dyn Fn(RunEvent)) -> Result<StoredTrial, Trouble> {
-        let Self { run, live, mode, case, skills, id, folder, .. } = *self;
-        let (settings, skills) = (&run.settings, SkillFolders::Snapshot(skills));
-        let mut inputs = run.digested(&skills, case, mode, &[]).map_err(|error| files(&error))?;
-        let timeout = case.timeout.unwrap_or(settings.timeout);
+        let Self { run, live, mode, case, skills, .. } = *self;
+        let digested = run.digested(&SkillFolders::Snapshot(skills), case, mode, &[]);
+        let mut inputs = digested.map_err(|error| files(&error))?;
+        let timeout = case.timeout.unwrap_or(run.settings.timeout);
         let prepared = self.prepare(&mut inputs).and_then(|mut trial_env| {
             let redactor = live.redactors.masking(Vec::new());
             let setup = setup::run(run, &case.setup, &mut trial_env, timeout, &redactor)?;
             Ok((trial_env, setup))
         });
-        let (trial_env, setup) = match prepared {
-            Err(trouble) if !matches!(trouble.kind, TroubleKind::Interrupted | TroubleKind::NotStored) => {
-                return Ok(self.not_started(trouble, timeout, inputs));
+        match prepared {
+            Ok((trial_env, setup)) => self.run_in(&trial_env, inputs, Meta { setup, ..self.meta(timeout) }, tell),
+            Err(trouble) if matches!(trouble.kind, TroubleKind::Interrupted | TroubleKind::NotStored) => Err(trouble),
+            Err(trouble) => {
+                let (started, ending) = (jiff::Timestamp::now().to_string(), agent_run::not_started(trouble));
+                let meta = Meta { started, ending, inputs, ..self.meta(timeout) };
+                Ok(StoredTrial { meta, trace: Trace::default(), final_text: None })
             }
-            prepared => prepared?,
-        };
-        let trial_env = &trial_env;
+        }
+    }
+
+    /// Runs the agent; `meta` has the facts that are known before.
+    fn run_in(
+        &self,
+        trial_env: &TrialEnv,
+        mut inputs: Inputs,
+        mut meta: Meta,
+        tell: &dyn Fn(RunEvent),
+    ) -> Result<StoredTrial, Trouble> {
+        let Self { run, live, mode, case, skills, id, folder, .. } = *self;
+        let (settings, skills) = (&run.settings, SkillFolders::Snapshot(skills));
         let server = self.server(trial_env)?;
         let schema = self.schema(trial_env, &mut inputs)?;
         let started = jiff::Timestamp::now();
         let assignment =
             Assignment { root: &run.root, case, mode, settings, trial_env, server: server.as_ref(), schema };
-        let mut meta = self.meta(timeout);
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
         let is_settled = |server: Option<&ServerMeta>, trace: &Trace| {
             let meta = Meta { server: server.cloned(), ..meta.clone() };
@@ -178,7 +192,7 @@ impl LiveTrial<'_> {
         let ends_early = settings.stops() == Stop::Settled && case.during.is_empty() && case.follow_ups.is_empty();
         let job = AgentJob {
             assignment: &assignment,
-            timeout,
+            timeout: case.timeout.unwrap_or(settings.timeout),
             folder,
             redactors: &live.redactors,
             texts: self.texts(),
@@ -212,19 +226,11 @@ impl LiveTrial<'_> {
             files_looked_for: required.into_iter().map(Path::to_path_buf).collect(),
             skills_changed,
             changes,
-            setup,
             isolation,
             not_enforced,
             ..meta
         };
         Ok(StoredTrial { meta, trace, final_text })
-    }
-
-    /// A trial whose agent was not started.
-    fn not_started(&self, trouble: Trouble, timeout: Duration, inputs: Inputs) -> StoredTrial {
-        let ending = agent_run::not_started(trouble);
-        let meta = Meta { started: jiff::Timestamp::now().to_string(), ending, inputs, ..self.meta(timeout) };
-        StoredTrial { meta, trace: Trace::default(), final_text: None }
     }
 
     /// The facts that are known before the agent starts.
