@@ -220,6 +220,10 @@ fn path(name: &str, text: &str, base: &str) -> Result<RelativePath, InvalidField
 }
 
 fn pattern(name: &str, text: &str, style: Style) -> Result<FieldValue, InvalidField> {
+    if text.is_empty() {
+        let message = format!("`{name}` is empty; every text matches an empty pattern");
+        return Err(InvalidField { code: Code::EmptyValue, message, help: "write a pattern".to_owned() });
+    }
     let pattern = Pattern { text: text.to_owned(), style };
     match pattern.check() {
         Ok(()) => Ok(FieldValue::Pattern(pattern)),

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::checks::call_count::CallCount;
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::text_test::{JsonPart, TextTest, TextWant};
+use crate::checks::text_test::{JsonPart, TextTest, TextWant, has_rounded_number};
 use crate::checks::{Ask, CheckKind, FieldForm, FieldValue, KINDS};
 
 /// How the list writes a kind of check.
@@ -133,6 +133,10 @@ impl ListedCheck {
                 None => Ok(CallCount { least: 0, most: Some(0) }),
             };
         }
+        if (least, most) == (Some(0), None) {
+            let help = "write 1 or more, or add `atMost`";
+            return Err(InvalidCheck::new("atLeast", "anything happens at least 0 times", help));
+        }
         let least = least.unwrap_or(u64::from(most.is_none()));
         if most.is_some_and(|most| most < least) {
             return Err(InvalidCheck::new("atMost", "`atMost` is less than `atLeast`", "swap them"));
@@ -167,6 +171,10 @@ pub(super) fn test_of(check: &ListedCheck) -> Result<Option<TextTest>, InvalidCh
         let flags = if ignores_case { "(?i)" } else { "" };
         TextWant::Pattern(Pattern { text: format!("{flags}{}", pattern.text), style: pattern.style })
     } else if let Some(value) = check.json("equals") {
+        if has_rounded_number(value) {
+            let help = "compare the text: use `matches` without `at`";
+            return Err(InvalidCheck::new("equals", "`equals` has a number that is too large to be compared", help));
+        }
         TextWant::Equal(value.clone())
     } else {
         TextWant::Present

@@ -15,6 +15,9 @@ pub(super) const MAX_SPANS: usize = 50;
 /// Maximum number of places in a text at which JSON is searched.
 const MOST_STARTS: usize = 10_000;
 
+/// From here on, not every integer is a 64-bit float.
+const EXACT_FLOATS: f64 = 9_007_199_254_740_992.0;
+
 /// What a text must be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextTest {
@@ -164,7 +167,7 @@ impl TextTest {
 
     fn of_json(&self, text: &str, part: JsonPart) -> TextResult {
         let values = match part {
-            JsonPart::Whole => match serde_json::from_str(text.trim()) {
+            JsonPart::Whole => match serde_json::from_str(json_text(text)) {
                 Ok(value) => vec![value],
                 Err(error) => return TextResult::Differs(format!("it is not JSON: {error}")),
             },
@@ -191,7 +194,10 @@ impl TextTest {
         let shown = || excerpt(&value.to_string());
         match &self.want {
             TextWant::Present => TextResult::Holds(Vec::new()),
+            // Numbers that differ as floats differ as written, but not the other way around.
+            TextWant::Equal(wanted) if equal(wanted, value) && has_rounded_number(value) => rounded(),
             TextWant::Equal(wanted) if equal(wanted, value) => TextResult::Holds(Vec::new()),
+            TextWant::Pattern(_) if has_rounded_number(value) => rounded(),
             TextWant::Equal(_) if self.at.is_empty() => TextResult::Differs(format!("it is {}", shown())),
             TextWant::Equal(_) => TextResult::Differs(format!("the value at {} is {}", self.at, shown())),
             TextWant::Pattern(_) => {
@@ -207,10 +213,31 @@ impl TextTest {
     }
 }
 
+/// The text of a JSON value, without the byte order mark that some programs write before it.
+pub(super) fn json_text(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text).trim()
+}
+
+/// Whether a value has a number that is read as a float and may have lost digits: those of a large integer.
+pub(super) fn has_rounded_number(value: &Json) -> bool {
+    match value {
+        Json::Number(number) => number.is_f64() && number.as_f64().is_some_and(|float| float.abs() >= EXACT_FLOATS),
+        Json::Array(values) => values.iter().any(has_rounded_number),
+        Json::Object(values) => values.values().any(has_rounded_number),
+        _ => false,
+    }
+}
+
+fn rounded() -> TextResult {
+    TextResult::Unknown("it has a number that is too large to be compared exactly".to_owned())
+}
+
 /// Whether two values are the same; 1 and 1.0 are.
 fn equal(a: &Json, b: &Json) -> bool {
     match (a, b) {
-        (Json::Number(one), Json::Number(other)) => one == other || one.as_f64() == other.as_f64(),
+        // Integers are exact. As floats, two that differ may be the same.
+        (Json::Number(one), Json::Number(other)) if !one.is_f64() && !other.is_f64() => one == other,
+        (Json::Number(one), Json::Number(other)) => one.as_f64() == other.as_f64(),
         (Json::Array(one), Json::Array(other)) => {
             one.len() == other.len() && one.iter().zip(other).all(|(a, b)| equal(a, b))
         }

@@ -235,6 +235,10 @@ fn a_broken_file_is_no_panic_and_never_has_fewer_cases_than_it_has() {
         ),
         (in_list(r#"{ "id": 2, "prompt": "a", "assertions": [ { } ] }"#), vec!["the key `text` is missing", ""]),
         (
+            in_list(r#"{ "id": 2, "prompt": "a", "assertions": [ { "text": " " } ] }"#),
+            vec!["an assertion is an empty text", ""],
+        ),
+        (
             in_list(r#"{ "id": 2, "prompt": "a", "assertions": [ 5 ] }"#),
             vec!["an assertion is a number; expected a string or an object", ""],
         ),

@@ -19,6 +19,7 @@ pub(super) fn checks(file: &mut Document<'_>, list: &Node) -> Vec<Check> {
         file.wrong_type(&format!("`{CHECKS}`"), "a list of checks", list);
         return Vec::new();
     };
+    file.not_empty(CHECKS, list);
     elements.iter().filter_map(|element| check(file, element)).collect()
 }
 

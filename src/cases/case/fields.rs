@@ -157,6 +157,7 @@ pub(super) fn assertions(file: &mut Document<'_>, name: &str, list: &Node) -> Ve
         file.wrong_type(&format!("`{name}`"), "a list of strings", list);
         return Vec::new();
     };
+    file.not_empty(name, list);
     let mut assertions = Vec::new();
     for element in elements {
         match element.text().map(str::trim) {

@@ -4,6 +4,7 @@ use serde_json::Value as Json;
 
 use crate::checks::kinds::text::NO_MESSAGE;
 use crate::checks::schema::Schema;
+use crate::checks::text_test::json_text;
 use crate::checks::{Ask, Check, CheckAnswer, CheckKind, Subject};
 use crate::skill::slug;
 use crate::text::relative_path::RelativePath;
@@ -36,7 +37,8 @@ struct InvokedSkills {
 /// The final message as JSON; else the status of the check and the reason.
 fn json(subject: &Subject<'_>) -> Result<Json, (Status, String)> {
     let text = subject.final_text().ok_or_else(|| (subject.silent(), NO_MESSAGE.to_owned()))?;
-    serde_json::from_str(text.trim()).map_err(|error| (Status::Fail, format!("the final message is not JSON: {error}")))
+    serde_json::from_str(json_text(text))
+        .map_err(|error| (Status::Fail, format!("the final message is not JSON: {error}")))
 }
 
 impl Ask for OutputSchema {

@@ -3,9 +3,17 @@
 use super::{Document, Node, NodeValue};
 use crate::checks::{FieldForm, FieldValue, InvalidField};
 use crate::settings::trials::TRIALS;
-use crate::text::diagnostic::shorten;
+use crate::text::diagnostic::{Code, shorten};
 
 impl Document<'_> {
+    /// Reports a list that holds nothing.
+    pub fn not_empty(&mut self, name: &str, list: &Node) {
+        if list.elements().is_some_and(<[Node]>::is_empty) {
+            let problem = self.problem(Code::EmptyValue, list.range.clone(), format!("`{name}` is an empty list"));
+            problem.help = Some("write what must hold, or leave the key out".to_owned());
+        }
+    }
+
     /// The values of the field `name`: one, or a list of them.
     pub fn field_values(&mut self, name: &str, form: FieldForm, written: &Node) -> Vec<FieldValue> {
         let list = written.elements().filter(|_| form.is_list()).unwrap_or(std::slice::from_ref(written));

@@ -3,6 +3,7 @@
 use super::Document;
 use crate::cases::case::document::Node;
 use crate::cases::case::{Assertion, Case, Unsupported};
+use crate::text::diagnostic::Code;
 
 /// The key of the output in words.
 const EXPECTED: &str = "expected_output";
@@ -72,6 +73,10 @@ fn read_one(document: &mut Document<'_>, node: &Node, case: &mut Case) {
     }
 }
 
-fn add(document: &Document<'_>, node: &Node, text: String, case: &mut Case) {
+fn add(document: &mut Document<'_>, node: &Node, text: String, case: &mut Case) {
+    if node.text().unwrap_or(&text).trim().is_empty() {
+        document.problem(Code::EmptyValue, node.range.clone(), "an assertion is an empty text".to_owned());
+        return;
+    }
     case.assertions.push(Assertion { text, place: document.place(node.range.clone()) });
 }
