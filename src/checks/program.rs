@@ -29,6 +29,8 @@ pub struct ProgramEnding {
     pub stdout: String,
     /// The last part of its standard error.
     pub stderr: String,
+    /// Why it did not do its work, by an exit status of shells: they did not find or could not start a program.
+    pub not_started: Option<String>,
 }
 
 /// A run of a program about a trial.

@@ -65,6 +65,33 @@ fn checks_in_a_file_have_the_same_result_live_in_replay_and_graded_again() {
 }
 
 #[test]
+fn a_command_that_did_not_do_its_work_is_unknown_unless_its_status_is_asked_for() {
+    let lines = ["no-such-program", "kill -9 $$", "sh -c 'exit 137'", "exit 255"];
+    let checks = lines.map(|line| serde_json::json!({"run": line}));
+    let asked = serde_json::json!({"run": "no-such-program", "exits": 127});
+    let stub = stub(&Value::from_iter(checks.into_iter().chain([asked])).to_string());
+    stub.run(&["run", "--run-id", "r"]);
+    // Inside bubblewrap, which has its own exit status for a signal.
+    for isolation in ["agent", "bwrap"] {
+        crate::support::stub::ran(stub.command(&["grade", "r"]).env("SKILL_EVALS_ISOLATION", isolation));
+        let results = results(&stub);
+        let status: Vec<&str> = results.iter().map(|(_, status, _)| status.as_str()).collect();
+        assert_eq!(status, ["unknown", "unknown", "unknown", "fail", "pass"], "{isolation}: {results:#?}");
+        let found = &results[0].2;
+        assert!(found.contains("is everything installed") && !found.contains("isolation_read"), "{found}");
+        assert!(results[1].2.contains("it was ended by the signal 9"), "{results:#?}");
+    }
+}
+
+#[test]
+fn an_empty_list_is_an_error() {
+    let stub = stub("[]");
+    let lint = stub.run(&["lint", "--check-evals"]);
+    assert!(lint.stdout.contains("error[empty-value]: `checks` is an empty list"), "{}{}", lint.stdout, lint.stderr);
+    assert!(lint.stdout.contains("checks.json:1:1"), "{}", lint.stdout);
+}
+
+#[test]
 fn a_mistake_in_the_file_of_a_list_is_reported_in_that_file() {
     let stub = stub("[\n  {\"file\": \"a\", \"contain\": \"b\"}\n]");
     let lint = stub.run(&["lint", "--check-evals"]);

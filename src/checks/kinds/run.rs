@@ -1,5 +1,6 @@
 //! A command line, run after the agent in a copy of the workspace, exits with a status.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,9 @@ use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck,
 use crate::trace::excerpt;
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
+
+/// The exit statuses of shells after a signal: 128, and its number.
+const SIGNALS: RangeInclusive<i32> = 129..=192;
 
 /// The greatest exit status.
 const MOST_STATUS: u64 = 255;
@@ -42,7 +46,14 @@ impl Ask for RunCheck {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let expected = format!("`{}` exits with {}", excerpt(&self.program.to_string()), self.exits);
         let answer = match subject.ending_of(&self.program) {
-            Ok(ProgramEnding { exit_code, stdout, stderr }) => {
+            Ok(ProgramEnding { exit_code, not_started: Some(why), .. }) if *exit_code != self.exits => {
+                CheckAnswer::new(Status::Unknown, expected, why)
+            }
+            Ok(ProgramEnding { exit_code, .. }) if SIGNALS.contains(exit_code) && *exit_code != self.exits => {
+                let found = format!("it was ended by the signal {}", exit_code - SIGNALS.start() + 1);
+                CheckAnswer::new(Status::Unknown, expected, found)
+            }
+            Ok(ProgramEnding { exit_code, stdout, stderr, .. }) => {
                 let output = if stderr.trim().is_empty() { stdout } else { stderr };
                 let last = output.lines().rev().find(|line| !line.trim().is_empty());
                 let said = last.map_or_else(String::new, |line| format!(": {}", excerpt(line.trim())));

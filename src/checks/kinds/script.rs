@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
+use crate::checks::text_test::json_text;
 use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, NamedAnswer, Subject};
 use crate::text::relative_path::RelativePath;
 use crate::trace::excerpt;
@@ -90,9 +91,12 @@ impl ScriptCheck {
 
     /// The answers of a script that ended; else why it did not answer.
     fn read(&self, ending: &ProgramEnding) -> Result<Vec<NamedAnswer>, String> {
-        let ProgramEnding { exit_code, stdout, stderr } = ending;
-        let stdout = stdout.trim();
-        if let Some(crash) = crash(stderr).filter(|_| *exit_code == 1) {
+        let ProgramEnding { exit_code, stdout, stderr, not_started } = ending;
+        if let Some(why) = not_started {
+            return Err(why.clone());
+        }
+        let stdout = json_text(stdout);
+        if let Some(crash) = self.crash(stderr).filter(|_| *exit_code == 1) {
             return Err(format!("the script crashed: {crash}"));
         }
         let status = match exit_code {
@@ -104,7 +108,7 @@ impl ScriptCheck {
                 return Err(format!("exit status {code}; {expected}{said}"));
             }
         };
-        if !stdout.starts_with('{') {
+        if !stdout.split(['\n', '\r']).any(may_be_answer) {
             return Ok(vec![self.answer(status, format!("exit status {exit_code}{}", said(stdout, stderr)))]);
         }
         let answer: ScriptAnswer = serde_json::from_str(stdout)
@@ -114,6 +118,30 @@ impl ScriptCheck {
             return Err("exit status 1, but every check in its answer passes".to_owned());
         }
         Ok(results)
+    }
+
+    /// The exception that ended the script, by its standard error. Python and Node.js exit with 1 after an exception, which
+    /// would be a failure. A failed assertion is one. The report of an exception names the files that it came through: without
+    /// one of the script's directory, it is of another program, such as one that the agent wrote and the script runs.
+    fn crash(&self, stderr: &str) -> Option<String> {
+        let at = stderr.rfind(PYTHON_TRACEBACK).unwrap_or_default();
+        let report = &stderr[at..];
+        let path = self.0.script()?.as_path();
+        let own = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(path);
+        if !report.contains(&format!("/{}", own.display())) {
+            return None;
+        }
+        let last = report.lines().rev().find(|line| !line.trim().is_empty())?;
+        let exception = if report.starts_with(PYTHON_TRACEBACK) {
+            report.lines().skip(1).find(|line| !line.is_empty() && !line.starts_with(char::is_whitespace))?
+        } else if last.starts_with("Node.js v") {
+            let is_error = |line: &&str| line.split([':', ' ']).next().is_some_and(|name| name.ends_with("Error"));
+            report.lines().find(is_error).unwrap_or(last)
+        } else {
+            // What Python cannot parse has no traceback.
+            Some(last).filter(|last| PYTHON_SYNTAX.iter().any(|name| last.starts_with(name)))?
+        };
+        (!exception.starts_with("AssertionError")).then(|| excerpt(exception))
     }
 
     fn results(&self, answer: ScriptAnswer) -> Result<Vec<NamedAnswer>, String> {
@@ -141,6 +169,13 @@ impl ScriptCheck {
     }
 }
 
+/// Whether a line of standard output may begin an answer: a JSON object, or a list of them.
+fn may_be_answer(line: &str) -> bool {
+    let line = json_text(line);
+    let in_list = line.strip_prefix('[').map(str::trim_start);
+    line.starts_with('{') || in_list.is_some_and(|rest| rest.is_empty() || rest.starts_with('{'))
+}
+
 /// A JSON value as text on one line.
 fn text(value: Json) -> String {
     match value {
@@ -153,23 +188,4 @@ fn text(value: Json) -> String {
 fn said(stdout: &str, stderr: &str) -> String {
     let line = if stdout.is_empty() { stderr.lines().rev().find(|line| !line.trim().is_empty()) } else { Some(stdout) };
     line.map_or_else(String::new, |line| format!(": {}", excerpt(line.trim())))
-}
-
-/// The exception that ended a script, by its standard error. Python and Node.js exit with 1 after an exception, which would be
-/// a failure. A failed assertion is one.
-fn crash(stderr: &str) -> Option<String> {
-    let exception = if let Some((_, report)) = stderr.rsplit_once(PYTHON_TRACEBACK) {
-        report.lines().find(|line| !line.is_empty() && !line.starts_with(char::is_whitespace))?
-    } else {
-        let mut lines = stderr.lines().rev().filter(|line| !line.trim().is_empty());
-        let last = lines.next()?;
-        let by_node = || stderr.lines().find(|line| line.contains("Error")).unwrap_or(last);
-        match last {
-            _ if last.starts_with("Node.js v") => by_node(),
-            // What Python cannot parse has no traceback.
-            _ if PYTHON_SYNTAX.iter().any(|name| last.starts_with(name)) => last,
-            _ => return None,
-        }
-    };
-    (!exception.starts_with("AssertionError")).then(|| excerpt(exception))
 }

@@ -95,13 +95,14 @@ pub fn run_in_copy(
     }
     .run()?;
     // Another run has other paths, and must find the same.
-    for text in ended.ending.iter_mut().flat_map(|ProgramEnding { stdout, stderr, .. }| [stdout, stderr]) {
-        *text = String::from_utf8_lossy(&without_trial_paths(text.as_bytes())).into_owned();
-    }
-    if let Err(why) = &mut ended.ending {
-        *why = String::from_utf8_lossy(&without_trial_paths(why.as_bytes())).into_owned();
-        let root = format!("{}/", run.root.display());
-        *why = why.replace(&root, "");
+    let clean = |text: &str| String::from_utf8_lossy(&without_trial_paths(text.as_bytes())).into_owned();
+    let clean_why = |why: &str| clean(why).replace(&format!("{}/", run.root.display()), "");
+    match &mut ended.ending {
+        Ok(ProgramEnding { stdout, stderr, not_started, .. }) => {
+            (*stdout, *stderr) = (clean(stdout), clean(stderr));
+            *not_started = not_started.as_deref().map(clean_why);
+        }
+        Err(why) => *why = clean_why(why),
     }
     Ok(ended)
 }

@@ -119,12 +119,12 @@ impl SandboxedRun<'_> {
             if stderr.trim().is_empty() { String::from_utf8_lossy(&collector.text) } else { (&*stderr).into() };
         let last_output = end_of(printed.trim()).to_owned();
         let mut result = collector.result(&ending, stderr, (self.timeout, self.more_time));
-        if let Ok(ProgramEnding { exit_code: code @ (126 | 127), stderr, .. }) = &result {
+        if let Ok(ProgramEnding { exit_code: code @ (126 | 127), stderr, not_started, .. }) = &mut result {
             let words = ending.last_words.as_deref().unwrap_or("it wrote nothing");
             let advice = sandbox
                 .and_then(|sandbox| isolation::advice(&isolation::unseen(stderr, &sandbox, self.root, self.trial_env)))
                 .unwrap_or_else(|| "is everything installed that it starts?".to_owned());
-            result = Err(format!("exit status {code}: {words}; {advice}"));
+            *not_started = Some(format!("exit status {code}: {words}; {advice}"));
         }
         Ok(EndedProgram { ending: result, not_isolated, last_output })
     }
@@ -191,7 +191,7 @@ impl OutputCollector<'_> {
         match (ending.exit_code, ending.signal) {
             (Some(exit_code), _) => {
                 let stdout = String::from_utf8_lossy(&self.text).into_owned();
-                Ok(ProgramEnding { exit_code, stdout, stderr })
+                Ok(ProgramEnding { exit_code, stdout, stderr, not_started: None })
             }
             (None, Some(signal)) => Err(format!("it was ended by the signal {signal}{words}")),
             (None, None) => Err(format!("it has no exit status{words}")),
