@@ -51,6 +51,15 @@ pub enum WalkControl {
     Stop,
 }
 
+/// The end of a walk.
+#[derive(Debug)]
+pub struct Walked {
+    /// Whether it found all.
+    pub is_whole: bool,
+    /// The paths of links, pipes, sockets and devices, which are not followed or read.
+    pub others: Vec<PathBuf>,
+}
+
 /// Opens the regular file at `path` in the directory `root`. Only the path of `root` itself may go through links.
 pub fn open(root: &Path, path: &Path) -> io::Result<File> {
     let mut at = open_directory(root)?;
@@ -77,13 +86,23 @@ pub fn walk(
     skip: fn(&OsStr) -> bool,
     take: &mut dyn FnMut(&WalkedFile<'_>) -> WalkControl,
 ) -> io::Result<bool> {
+    Ok(walk_all(root, path, skip, take)?.is_whole)
+}
+
+/// As [`walk`], and returns what is neither a regular file nor a directory.
+pub fn walk_all(
+    root: &Path,
+    path: &Path,
+    skip: fn(&OsStr) -> bool,
+    take: &mut dyn FnMut(&WalkedFile<'_>) -> WalkControl,
+) -> io::Result<Walked> {
     let mut at = open_directory(root)?;
     for name in path {
         at = open_directory_in(&at, name)?;
     }
-    let mut walker = Walker { skip, take, whole: true, stopped: false };
+    let mut walker = Walker { skip, take, whole: true, stopped: false, others: Vec::new() };
     walker.directory(Dir::from_fd(at)?, &mut PathBuf::new(), 0);
-    Ok(walker.whole && !walker.stopped)
+    Ok(Walked { is_whole: walker.whole && !walker.stopped, others: walker.others })
 }
 
 /// Opens the first file of a [`walk`] for whose path `is_it` holds.
@@ -104,6 +123,7 @@ struct Walker<'a> {
     take: &'a mut dyn FnMut(&WalkedFile<'_>) -> WalkControl,
     whole: bool,
     stopped: bool,
+    others: Vec<PathBuf>,
 }
 
 impl Walker<'_> {
@@ -126,9 +146,13 @@ impl Walker<'_> {
                         self.whole = false;
                     } else if let Ok(below) = open_directory_in(&at, &name).and_then(|below| Ok(Dir::from_fd(below)?)) {
                         self.directory(below, path, depth + 1);
+                    } else {
+                        self.whole = false;
                     }
                 }
-                _ => {}
+                SFlag::S_IFDIR => {}
+                _ if self.others.len() == MAX_NAMES => self.whole = false,
+                _ => self.others.push(path.clone()),
             }
             path.pop();
         }

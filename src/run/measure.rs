@@ -223,6 +223,7 @@ impl LiveTrial<'_> {
             inputs,
             files: captured.files,
             files_truncated: captured.truncated,
+            links: captured.links,
             files_looked_for: required.into_iter().map(Path::to_path_buf).collect(),
             skills_changed,
             changes,

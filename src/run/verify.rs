@@ -222,7 +222,7 @@ impl CaseVerifier<'_> {
         let captured = trial_env.capture(&required, &stored.workspace(), &<[u8]>::to_vec);
         let captured = captured.map_err(|error| failed(&error))?;
         meta.files_looked_for = required.into_iter().map(Path::to_path_buf).collect();
-        (meta.files, meta.files_truncated) = (captured.files, captured.truncated);
+        (meta.files, meta.files_truncated, meta.links) = (captured.files, captured.truncated, captured.links);
         Ok(MadeUpTrial { meta, trace, answer, folder: stored, _directory: directory })
     }
 

@@ -110,6 +110,9 @@ pub struct Meta {
     /// Whether `files` lacks some.
     #[serde(default)]
     pub files_truncated: bool,
+    /// The links of the workspace at the end, and what else is neither a file nor a directory, by path. They are not followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "lossy_paths")]
+    pub links: Vec<PathBuf>,
     /// Files that were searched by their paths, whatever `files` lacks.
     #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "lossy_paths")]
     pub files_looked_for: Vec<PathBuf>,
@@ -156,6 +159,7 @@ impl Meta {
             inputs: Inputs::default(),
             files: Vec::new(),
             files_truncated: false,
+            links: Vec::new(),
             files_looked_for: Vec::new(),
             skills_changed: Vec::new(),
             changes: Vec::new(),

@@ -119,6 +119,39 @@ fn a_value_in_a_json_message_is_found_by_its_pointer() {
 }
 
 #[test]
+fn numbers_are_compared_exactly_or_not_at_all() {
+    let json = r#"{"id": 9007199254740993, "top": 18446744073709551615, "least": -9223372036854775808, "one": 1.0,
+        "large": 18446744073709551617, "list": [1, 18446744073709551617]}"#;
+    hold(
+        says(json),
+        &[
+            (r#"{"text": "final", "at": "/id", "equals": 9007199254740993}"#, PASS),
+            (r#"{"text": "final", "at": "/id", "equals": 9007199254740992}"#, FAIL),
+            (r#"{"text": "final", "at": "/id", "equals": 9007199254740992, "not": true}"#, PASS),
+            (r#"{"text": "final", "at": "/top", "equals": 18446744073709551614}"#, FAIL),
+            (r#"{"text": "final", "at": "/least", "equals": -9223372036854775808}"#, PASS),
+            (r#"{"text": "final", "at": "/one", "equals": 1}"#, PASS),
+            (r#"{"text": "final", "at": "/large", "equals": 18446744073709551615}"#, UNKNOWN),
+            (r#"{"text": "final", "at": "/large", "equals": 5}"#, FAIL),
+            (r#"{"text": "final", "at": "/large", "contains": "617"}"#, UNKNOWN),
+            (r#"{"text": "final", "at": "/list", "contains": "617", "not": true}"#, UNKNOWN),
+            (r#"{"text": "final", "matches": "\"large\": 18446744073709551617,"}"#, PASS),
+        ],
+    );
+}
+
+#[test]
+fn json_may_begin_with_a_byte_order_mark() {
+    hold(
+        says("\u{feff}{\"ok\": true}\n"),
+        &[
+            (r#"{"text": "final", "at": "/ok", "equals": true}"#, PASS),
+            (r#"{"text": "final", "json": "whole", "not": true}"#, FAIL),
+        ],
+    );
+}
+
+#[test]
 fn a_text_is_searched_in_messages_and_outputs_and_points_to_the_event() {
     let steps = |trial: &mut Trial| {
         push(trial, Step::Message("Let me look.".to_owned()));
@@ -184,6 +217,28 @@ fn a_file_exists_by_its_path_or_by_a_glob() {
             (r#"{"file": "out/{b,c}.json", "exists": false}"#, PASS),
             (r#"{"file": "**/deep", "exists": false}"#, FAIL),
             (r#"{"file": "*/shallow", "exists": false}"#, PASS),
+        ],
+    );
+}
+
+#[test]
+fn a_link_is_neither_there_nor_missing() {
+    let with_links = |trial: &mut Trial| {
+        with_files(&[("a.md", "Ada")])(trial);
+        trial.meta.links = vec!["leak".into(), "out/leak.md".into()];
+    };
+    hold(
+        with_links,
+        &[
+            (r#"{"file": "leak"}"#, UNKNOWN),
+            (r#"{"file": "leak", "exists": false}"#, UNKNOWN),
+            (r#"{"file": "leak/b.md", "exists": false}"#, UNKNOWN),
+            (r#"{"file": "out", "exists": false}"#, UNKNOWN),
+            (r#"{"file": "leak", "contains": "root", "not": true}"#, UNKNOWN),
+            (r#"{"file": "**/*.md", "contains": "Bob", "not": true}"#, UNKNOWN),
+            (r#"{"file": "**/*.txt", "exists": false}"#, PASS),
+            (r#"{"file": "leaks", "exists": false}"#, PASS),
+            (r#"{"file": "*.md", "contains": "Ada"}"#, PASS),
         ],
     );
 }
@@ -416,6 +471,9 @@ fn a_mistake_in_the_list_is_reported_with_its_place_and_what_to_write() {
         (r#"{"text": "final", "contain": "a"}"#, r#""contain""#, "unknown key `contain`", "did you mean `contains`?"),
         (r#"{"text": "final", "contains": 5}"#, "5", "`contains` is a number; expected a string", ""),
         (r#"{"text": "final", "contains": ""}"#, r#""""#, "every text contains an empty one", "write a text"),
+        (r#"{"text": "final", "matches": ""}"#, r#""""#, "every text matches an empty pattern", "write a pattern"),
+        (r#"{"text": "final", "equals": 1e20}"#, "1e20", "too large to be compared", "use `matches`"),
+        (r#"{"command": "zzz", "atLeast": 0}"#, "0", "anything happens at least 0 times", "add `atMost`"),
         (r#"{"text": "final", "matches": "("}"#, r#""(""#, "does not compile", "Rust regular expressions"),
         (r#"{"text": "final", "contains": "a", "equals": "b"}"#, r#""b""#, "a check has one of", "write two checks"),
         (r#"{"text": "final", "at": "a/b"}"#, r#""a/b""#, "expected a JSON pointer", "write `/items/0/name`"),

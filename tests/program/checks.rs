@@ -57,13 +57,22 @@ fn isolated(stub: &Stub, args: &[&str]) -> Ran {
 
 #[test]
 fn a_script_answers_by_its_exit_status() {
-    let stub = stub("", "#!/bin/sh\nexit 0\n");
+    let stub = stub("echo \"{}['x']\" > prog.py", "#!/bin/sh\nexit 0\n");
     for (script, verdict, status, found) in [
         ("#!/bin/sh\necho fine", "pass", "pass", "exit status 0: fine"),
         ("#!/bin/sh\necho the sum is wrong >&2; exit 1", "fail", "fail", "exit status 1: the sum is wrong"),
         ("#!/usr/bin/env bash\n[[ $(cat \"$CHECK_FINAL\") == Done. ]]", "pass", "pass", "exit status 0"),
         ("#!/usr/bin/env python3\nassert 1 == 2, 'no'", "fail", "fail", "exit status 1: AssertionError: no"),
         ("#!/usr/bin/env node\nprocess.exit(0)", "pass", "pass", "exit status 0"),
+        // The exception is that of another program.
+        ("#!/bin/sh\npython3 prog.py || exit 1", "fail", "fail", "exit status 1: KeyError: 'x'"),
+        (
+            "#!/usr/bin/env python3\nimport subprocess, sys\nsys.exit(subprocess.run(['python3', 'prog.py']).returncode)",
+            "fail",
+            "fail",
+            "exit status 1: KeyError: 'x'",
+        ),
+        ("#!/bin/sh\necho '[100%] done'; echo '[1]'", "pass", "pass", "exit status 0: [100%] done [1]"),
     ] {
         own(&stub, script);
         assert_eq!(judged(&stub), (verdict.to_owned(), status.to_owned(), found.to_owned()), "{script}");
@@ -91,6 +100,9 @@ fn a_script_without_a_usable_answer_is_an_error_and_says_why() {
         ("#!/usr/bin/env python3\nimport nothing_like_it", "the script crashed: ModuleNotFoundError"),
         ("#!/usr/bin/env python3\nif", "the script crashed: SyntaxError"),
         ("#!/usr/bin/env node\nnull.x", "the script crashed: TypeError"),
+        ("#!/bin/sh\necho loading\necho '{\"checks\": [{\"id\": \"a\", \"pass\": false}]}'", "is not an answer"),
+        ("#!/bin/sh\necho '[{\"id\": \"a\", \"pass\": false}]'", "is not an answer"),
+        ("#!/bin/sh\nprintf 'note\\n[\\n  {\"id\": \"a\", \"pass\": false}]'", "is not an answer"),
         ("#!/usr/bin/env no-such-interpreter\n", "exit status 127"),
         ("#!/no/such/interpreter\n", "it could not be started"),
         ("#!/bin/sh\nno-such-program", "exit status 127"),
@@ -103,6 +115,39 @@ fn a_script_without_a_usable_answer_is_an_error_and_says_why() {
         assert_eq!((verdict.as_str(), status.as_str()), ("error", "unknown"), "{script}: {why}");
         assert!(why.contains(found), "{script}: {why}");
     }
+}
+
+#[test]
+fn a_failed_assertion_of_node_is_a_failure() {
+    let stub = stub("", "");
+    for assertion in ["require('assert').equal(1, 2)", "require('node:assert/strict').deepEqual({a: 1}, {a: 2}, 'no')"]
+    {
+        own(&stub, &format!("#!/usr/bin/env node\n{assertion}"));
+        let (verdict, status, found) = judged(&stub);
+        assert_eq!((verdict.as_str(), status.as_str()), ("fail", "fail"), "{assertion}: {found}");
+    }
+}
+
+#[test]
+fn an_answer_may_begin_with_a_byte_order_mark() {
+    let script = "#!/bin/sh\nprintf '\\357\\273\\277{\"checks\": [{\"id\": \"a\", \"pass\": false}]}'";
+    let stub = stub("", script);
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 1);
+    let answers = answers(&grade(&stub));
+    assert_eq!((answers[0].0.as_str(), answers[0].1.as_str()), ("checks/own: a", "fail"), "{answers:?}");
+}
+
+#[test]
+fn a_script_sees_that_the_agent_made_a_link_and_cannot_follow_it() {
+    let script = "#!/bin/sh\n[ -L leak ] && [ -L sub/pipe ] && ! cat leak && ! echo x > leak";
+    let stub = stub("ln -s /etc/passwd leak; mkdir sub; mkfifo sub/pipe", script);
+    assert_eq!(stub.run(&["run", "--run-id", "r", "--record"]).code, 0, "{:?}", answers(&grade(&stub)));
+    assert_eq!(stub.json("r", "work/tidy/c0/codex/1/meta.json")["links"], serde_json::json!(["leak", "sub/pipe"]));
+    assert_eq!(isolated(&stub, &["run", "--replay"]).code, 0);
+    let text = "id,should_trigger,prompt,require_files\nc0,false,Prompt 0,leak\n";
+    fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), text).expect("a table");
+    let graded = stub.run(&["grade", "r"]);
+    assert!(graded.stdout.contains("leak is a link or a special file, which is not followed"), "{}", graded.stdout);
 }
 
 #[test]

@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{At, TrialEnv, WorkspaceError, masked};
-use crate::files::below::{self, WalkControl, WalkedFile};
+use crate::files::below::{self, WalkControl, Walked, WalkedFile};
 use crate::files::bounded;
 use crate::files::stamp::Stamp;
 use crate::trial::evidence::{MAX_FILES, WorkspaceFile};
@@ -23,11 +23,13 @@ pub struct CapturedFiles {
     pub files: Vec<WorkspaceFile>,
     /// Whether some files are missing from the list.
     pub truncated: bool,
+    /// Links and special files.
+    pub links: Vec<PathBuf>,
 }
 
 impl TrialEnv {
     /// Lists the workspace's files, and stores in `directory` those that the agent created or changed. Contents and names
-    /// pass through `mask`. Symbolic links are neither followed nor stored; if the workspace is one, it has no files. The
+    /// pass through `mask`. Symbolic links are listed, but neither followed nor stored; if the workspace is one, it has no files. The
     /// files `required` are listed however many others there are; a link that stays in the workspace counts as its target.
     pub fn capture(
         &self,
@@ -40,7 +42,7 @@ impl TrialEnv {
         let mut result = Ok(());
         // Version control has too many files.
         let skip = |name: &OsStr| name == ".git";
-        let walked = below::walk(self.path(), Path::new(Self::WORKSPACE), skip, &mut |entry| {
+        let walked = below::walk_all(self.path(), Path::new(Self::WORKSPACE), skip, &mut |entry| {
             if captured.files.len() == MAX_FILES {
                 return WalkControl::Stop;
             }
@@ -66,7 +68,13 @@ impl TrialEnv {
         });
         result?;
         // The agent may have removed its workspace, or replaced it with anything.
-        captured.truncated = !walked.unwrap_or(true);
+        if let Ok(Walked { is_whole, others }) = walked {
+            captured.truncated = !is_whole || others.len() > MAX_FILES;
+            // The agent got its skills through links.
+            let is_ours =
+                |link: &PathBuf| fs::read_link(self.workspace().join(link)).is_ok_and(|target| target == self.skills());
+            captured.links = others.into_iter().take(MAX_FILES).filter(|link| !is_ours(link)).collect();
+        }
         for path in required {
             if !captured.files.iter().any(|file| file.path.starts_with(path)) {
                 captured.files.extend(wanted(&self.workspace(), path, &|path, file| Some(self.is_changed(path, file))));
@@ -80,6 +88,9 @@ impl TrialEnv {
                 Some((required, rest)) => required.join(masked(rest, mask)),
                 None => masked(&file.path, mask),
             };
+        }
+        for link in captured.links.iter_mut().filter(|link| !required.contains(&link.as_path())) {
+            *link = masked(link, mask);
         }
         captured.files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(captured)

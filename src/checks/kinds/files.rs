@@ -172,6 +172,15 @@ impl FileCheck {
     fn doubt(&self, subject: &Subject<'_>) -> Option<String> {
         let (meta, path) = (subject.evidence.meta, self.files.path.as_path());
         let is_known = self.files.glob.is_none() && meta.files_looked_for.iter().any(|known| known == path);
+        let is_about = |link: &&PathBuf| match &self.files.glob {
+            Some(_) => self.files.matches(link),
+            None => link.starts_with(path) || path.starts_with(link),
+        };
+        // A file behind a link that stays in the workspace is listed.
+        let is_listed = self.files.glob.is_none() && meta.files.iter().any(|file| file.path == path);
+        if let Some(link) = meta.links.iter().find(is_about).filter(|_| !is_listed) {
+            return Some(format!("{} is a link or a special file, which is not followed", link.display()));
+        }
         (meta.files_truncated && !is_known).then(|| "the workspace holds more files than are listed".to_owned())
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use crate::agent::trial_env::{TrialEnv, without_trial_paths};
@@ -14,6 +14,9 @@ use crate::files::material::Material;
 use crate::run::context::RunContext;
 use crate::run::digests::files_part;
 use crate::run::stored_trial::TrialExhibit;
+
+/// The target of links in a copy. There is no such file.
+const NOT_FOLLOWED: &str = "/dev/null/links-are-not-followed";
 
 /// How many missing files a message names.
 const MAX_NAMED: usize = 3;
@@ -28,8 +31,11 @@ pub(super) fn restore(run: &RunContext, exhibit: &TrialExhibit<'_>, trial_env: &
     for directory in meta.files.iter().filter(|file| file.is_folder()) {
         fs::create_dir_all(to.join(&directory.path)).map_err(|error| error.to_string())?;
     }
-    let copied = exhibit.folder.each_workspace_file(|file| copy(file, &to.join(file.path)));
-    copied.map_err(|error| format!("the workspace cannot be copied: {error}"))?;
+    let cannot = |error| format!("the workspace cannot be copied: {error}");
+    exhibit.folder.each_workspace_file(|file| copy(file, &to.join(file.path))).map_err(cannot)?;
+    for link in &meta.links {
+        copy_link(&to.join(link)).map_err(cannot)?;
+    }
     if meta.files_truncated {
         return Err("the workspace holds more files than are stored".to_owned());
     }
@@ -72,6 +78,16 @@ fn copy_start_files(run: &RunContext, exhibit: &TrialExhibit<'_>, to: &Path) -> 
     files.files.retain(|file| unchanged.contains(file.path.as_path()));
     let mode = |executable| if executable { 0o755 } else { 0o644 };
     files.copy(to, mode).map(drop).map_err(|problem| format!("a file of the case: {problem}"))
+}
+
+/// Makes a link that leads nowhere: a program sees that it is there, and cannot read or write through it.
+fn copy_link(to: &Path) -> io::Result<()> {
+    to.parent().map_or(Ok(()), fs::create_dir_all)?;
+    match symlink(NOT_FOLLOWED, to) {
+        // A file that the case requires is stored as the link's target.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
 }
 
 fn copy(file: &WalkedFile<'_>, to: &Path) -> io::Result<()> {
