@@ -20,7 +20,7 @@ pub use crate::trace::trouble::{Trouble, TroubleKind};
 pub use crate::trace::{Activation, Mechanism, Resource, Step, Usage};
 #[doc(inline)]
 pub use crate::trial::evidence::{
-    AgentMeta, CaseMeta, Ending, Imported, Inputs, Meta, ServerMeta, SkillMeta, SourceMeta, WorkspaceFile,
+    AgentMeta, CaseMeta, Ending, Imported, Inputs, Meta, ServerMeta, SkillMeta, SourceMeta,
 };
 #[doc(inline)]
 pub use crate::trial::id::TrialId;
@@ -36,3 +36,4 @@ pub use crate::trial::setup::SetupMeta;
 pub use crate::trial::spent::AttemptCost;
 #[doc(inline)]
 pub use crate::trial::variants::{Variant, VariantQuestion, VariantRun};
+pub use crate::trial::workspace_file::WorkspaceFile;

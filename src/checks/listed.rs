@@ -133,10 +133,6 @@ impl ListedCheck {
                 None => Ok(CallCount { least: 0, most: Some(0) }),
             };
         }
-        if (least, most) == (Some(0), None) {
-            let help = "write 1 or more, or add `atMost`";
-            return Err(InvalidCheck::new("atLeast", "anything happens at least 0 times", help));
-        }
         let least = least.unwrap_or(u64::from(most.is_none()));
         if most.is_some_and(|most| most < least) {
             return Err(InvalidCheck::new("atMost", "`atMost` is less than `atLeast`", "swap them"));

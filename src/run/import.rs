@@ -32,11 +32,10 @@ use crate::store::pkbllm::{PkbllmRun, PkbllmTrial};
 use crate::store::{RunFolder, TrialFolder};
 use crate::text::name::{check_case_id, check_id};
 use crate::text::redact::Redactor;
-use crate::trial::evidence::{
-    AgentMeta, CaseMeta, Ending, Imported, Inputs, MAX_FILES, Meta, SkillMeta, WorkspaceFile,
-};
+use crate::trial::evidence::{AgentMeta, CaseMeta, Ending, Imported, Inputs, MAX_FILES, Meta, SkillMeta};
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunEnd, RunEndKind, RunRecord, TrialRecord};
+use crate::trial::workspace_file::WorkspaceFile;
 
 /// The name of the only known runner.
 pub const PKBLLM: &str = "pkbllm";

@@ -14,8 +14,9 @@ use crate::run::check_program::CheckProgram;
 use crate::store::TrialFolder;
 use crate::text::relative_path::RelativePath;
 use crate::trace::Trace;
-use crate::trial::evidence::{Evidence, WorkspaceFile};
+use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{CheckResult, Goal, Grade, Status};
+use crate::trial::workspace_file::WorkspaceFile;
 
 /// The result of a custom check.
 #[derive(Clone, Debug, PartialEq, Eq)]

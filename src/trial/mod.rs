@@ -14,3 +14,4 @@ pub mod shard;
 pub mod span;
 pub mod spent;
 pub mod variants;
+pub mod workspace_file;

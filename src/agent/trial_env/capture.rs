@@ -10,7 +10,8 @@ use super::{At, TrialEnv, WorkspaceError, masked};
 use crate::files::below::{self, WalkControl, Walked, WalkedFile};
 use crate::files::bounded;
 use crate::files::stamp::Stamp;
-use crate::trial::evidence::{MAX_FILES, WorkspaceFile};
+use crate::trial::evidence::MAX_FILES;
+use crate::trial::workspace_file::WorkspaceFile;
 
 /// The most bytes of one workspace file that are stored.
 const MAX_FILE_BYTES: u64 = 1 << 20;

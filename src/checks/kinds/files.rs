@@ -15,9 +15,9 @@ use crate::checks::{
 use crate::text::cut;
 use crate::text::redact::is_masked;
 use crate::text::relative_path::RelativePath;
-use crate::trial::evidence::WorkspaceFile;
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventPart, EventRef, Span};
+use crate::trial::workspace_file::WorkspaceFile;
 
 /// Maximum number of files whose contents one check reads.
 const MOST_FILES: usize = 200;

@@ -15,7 +15,7 @@ use crate::run::context::RunContext;
 use crate::run::digests::files_part;
 use crate::run::stored_trial::TrialExhibit;
 
-/// The target of links in a copy. There is no such file.
+/// The target of links in a copy, which does not exist.
 const NOT_FOLLOWED: &str = "/dev/null/links-are-not-followed";
 
 /// How many missing files a message names.
