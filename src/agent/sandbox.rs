@@ -26,8 +26,9 @@ impl SandboxProgram {
         for words in self.args.windows(3) {
             let (first, second) = (Path::new(&words[1]), Path::new(&words[2]));
             match words[0].to_str() {
-                Some("--bind" | "--ro-bind" | "--ro-bind-try") if path.starts_with(second) => shown = true,
-                Some("--symlink") if path.starts_with(second) => shown = true,
+                Some("--bind" | "--ro-bind" | "--ro-bind-try" | "--symlink") if path.starts_with(second) => {
+                    shown = true
+                }
                 Some("--tmpfs") if path.starts_with(first) => shown = false,
                 _ => {}
             }

@@ -52,9 +52,8 @@ pub(super) fn run(
             Ok(ProgramEnding { exit_code: 0, .. }) => {
                 (!is_directory(&trial_env.workspace())).then(|| "it removed the workspace".to_owned())
             }
-            Ok(ProgramEnding { not_started: Some(why), .. }) => Some(why),
+            Ok(ProgramEnding { not_started: Some(why), .. }) | Err(why) => Some(why),
             Ok(ProgramEnding { exit_code, .. }) => Some(format!("exit status {exit_code}")),
-            Err(why) => Some(why),
         };
         if let Some(why) = failure {
             let said = if why.contains(&last_output) { String::new() } else { format!(": {last_output}") };
