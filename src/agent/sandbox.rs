@@ -27,7 +27,7 @@ impl SandboxProgram {
             let (first, second) = (Path::new(&words[1]), Path::new(&words[2]));
             match words[0].to_str() {
                 Some("--bind" | "--ro-bind" | "--ro-bind-try" | "--symlink") if path.starts_with(second) => {
-                    shown = true
+                    shown = true;
                 }
                 Some("--tmpfs") if path.starts_with(first) => shown = false,
                 _ => {}
