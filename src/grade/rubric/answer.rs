@@ -38,8 +38,8 @@ impl JudgeAnswer {
         if !problems.is_empty() {
             return Err(format!("does not follow the schema: {}", problems.join("; ")));
         }
-        // A repository's own schema may require less.
-        let answer: Self = serde_json::from_value(value).map_err(|error| format!("is not a rubric: {error}"))?;
+        // A repository's own schema may require less. From the text: a value has lost the first of two equal keys.
+        let answer: Self = serde_json::from_str(text).map_err(|error| format!("is not a rubric: {error}"))?;
         answer.check(required)?;
         Ok(answer)
     }
@@ -109,5 +109,9 @@ mod tests {
         assert!(why(&answer(true, &[("a", true, "x"), ("b", true, "x"), ("C d", true, "x")])).contains("kebab-case"));
         assert!(why(&answer(true, &[("a", true, "x"), ("b", false, "x")])).contains("contradicts itself"));
         assert!(why(&answer(false, &[("a", true, "x"), ("b", true, "x")])).contains("contradicts itself"));
+        let good = answer(true, &[("a", true, "x"), ("b", true, "x")]);
+        assert!(why(&good.replacen("\"pass\"", "\"pass\":false,\"pass\"", 1)).contains("duplicate field `pass`"));
+        assert!(why(&good.replacen('{', "{\"checks\":[],", 1)).contains("duplicate field `checks`"));
+        assert!(why(&good.replacen('{', "{\"score\":1,", 1)).contains("duplicate field `score`"));
     }
 }
