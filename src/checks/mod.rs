@@ -198,8 +198,15 @@ pub struct Origin {
     pub key: Cow<'static, str>,
     /// The line, from 1; 0 if the check is not written.
     pub line: usize,
-    /// Its place, if that is not in the file of the case.
+    /// Its place, if the format cannot find it by the key, or if it is not in the file of the case.
     pub elsewhere: Option<SourceLocation>,
+}
+
+impl Origin {
+    /// Whether a skill or the repository has the check, for many cases.
+    pub fn is_of_many_cases(&self) -> bool {
+        self.key.is_empty() && self.elsewhere.is_some()
+    }
 }
 
 impl Check {

@@ -13,7 +13,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, stdout, text_stdout};
 use skill_evals::process::interrupt;
 use skill_evals::report::verification;
-use skill_evals::results::verification::Verification;
+use skill_evals::results::verification::{FaultKind, Verification};
 use skill_evals::run::context::RunContext;
 use skill_evals::run::{plan, verify};
 use skill_evals::settings::Settings;
@@ -26,7 +26,7 @@ const FORMAT: u32 = 1;
 const HELP: &str = "Exit codes:
   0    no fault found
   1    a check proves nothing, is wrong, has no result, or can never decide
-  2    could not run, or a case cannot be read
+  2    could not run, or a case cannot be read or set up
   130  interrupted";
 
 #[derive(Args)]
@@ -78,8 +78,8 @@ pub fn verify(args: &VerifyArgs) -> CliResult {
         text_stdout().write_all(verification::render(&verification).as_bytes())?;
     }
     Ok(match verification {
-        Verification { faults, .. } if !faults.is_empty() => Exit::Problems,
-        Verification { unreadable, .. } if !unreadable.is_empty() => Exit::CouldNotRun,
+        Verification { faults, .. } if faults.iter().any(|fault| fault.kind != FaultKind::Unusable) => Exit::Problems,
+        Verification { unreadable, faults, .. } if !unreadable.is_empty() || !faults.is_empty() => Exit::CouldNotRun,
         _ => Exit::Clean,
     })
 }

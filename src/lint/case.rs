@@ -25,8 +25,7 @@ pub(super) fn check(
     let checker = CaseChecker { found, case, tree };
     let mut problems = Vec::new();
     problems.extend(checker.nul_bytes());
-    problems.extend(checker.fixture());
-    problems.extend(checker.files());
+    problems.extend(checker.start_files());
     problems.extend(checker.output_schema(schemas));
     problems.extend(checker.scripts());
     problems.extend(checker.dialects());
@@ -44,6 +43,22 @@ pub(super) fn check(
         }
     }
     problems
+}
+
+/// The files of a case that cannot be used: what its workspace starts with, and its reference solution. Each with its key.
+pub fn unusable_files(found: &FoundCase, case: &Case, tree: &dyn RepoFiles) -> Vec<(&'static str, Diagnostic)> {
+    let checker = CaseChecker { found, case, tree };
+    let start = if case.files.is_empty() { "fixture" } else { "files" };
+    let start_files = checker.start_files().into_iter().map(|problem| (start, problem));
+    start_files
+        .chain(checker.solution().map(|problem| ("solution", problem)))
+        .chain(checker.answer().map(|problem| ("answer", problem)))
+        .collect()
+}
+
+/// The place of a check.
+pub fn place_of(found: &FoundCase, case: &Case, check: &Check, tree: &dyn RepoFiles) -> SourceLocation {
+    CaseChecker { found, case, tree }.place_of(check, check.script().and_then(|path| path.as_path().to_str()))
 }
 
 struct CaseChecker<'a> {
@@ -65,6 +80,26 @@ impl CaseChecker<'_> {
             Diagnostic::new(Code::ValueType, self.place(key, Some("\0")), message).help("remove the character")
         });
         problems.collect()
+    }
+
+    fn start_files(&self) -> Vec<Diagnostic> {
+        self.fixture().into_iter().chain(self.files()).collect()
+    }
+
+    fn solution(&self) -> Option<Diagnostic> {
+        let help = "`solution` names a file or directory in the directory of the skill under evals/skills";
+        let path = evals_folder(&self.case.skill).join(self.case.solution.as_ref()?.as_path());
+        self.copied(&path, self.tree.kind(&path), ("solution", help), self.place("solution", None))
+    }
+
+    fn answer(&self) -> Option<Diagnostic> {
+        let help = "`answer` names a text file in the directory of the skill under evals/skills";
+        let path = evals_folder(&self.case.skill).join(self.case.answer.as_ref()?.as_path());
+        let kind = match self.tree.kind(&path) {
+            FileKind::Folder => FileKind::Other,
+            kind => kind,
+        };
+        self.copied(&path, kind, ("answer", help), self.place("answer", None))
     }
 
     fn fixture(&self) -> Option<Diagnostic> {
@@ -145,8 +180,7 @@ impl CaseChecker<'_> {
         let scripts = self.case.checks.iter().filter_map(|check| Some((check, check.script()?)));
         let problems = scripts.filter_map(|(check, path)| {
             let ScriptProblem { code, message, help } = script::check(path.as_path(), self.tree)?;
-            let elsewhere = check.origin.elsewhere.clone();
-            let place = elsewhere.unwrap_or_else(|| self.place(&check.origin.key, path.as_path().to_str()));
+            let place = self.place_of(check, path.as_path().to_str());
             Some(Diagnostic::new(code, place, message).help(help))
         });
         problems.collect()
@@ -160,7 +194,7 @@ impl CaseChecker<'_> {
             let key = check.origin.key.as_ref();
             for DialectDifference { part, here, python, instead } in pattern.differences() {
                 let message = format!("`{key}`: `{part}` means {here}; in Python, as other runners take it, {python}");
-                let problem = Diagnostic::new(Code::RegexDialect, self.place(key, Some(part)), message);
+                let problem = Diagnostic::new(Code::RegexDialect, self.place_of(check, Some(part)), message);
                 problems.push(problem.help(format!("write {instead}, which means the same everywhere")));
             }
         }
@@ -173,7 +207,7 @@ impl CaseChecker<'_> {
         let snapshots = self.case.checks.iter().filter_map(|check| Some((check, check.ask.snapshot()?)));
         for (check, path) in snapshots.filter(|(_, path)| self.tree.kind(path.as_path()) != FileKind::File) {
             let message = format!("the snapshot {path} is not a file");
-            let problem = Diagnostic::new(Code::Unreadable, self.place(&check.origin.key, None), message);
+            let problem = Diagnostic::new(Code::Unreadable, self.place_of(check, None), message);
             problems.push(problem.help("`snapshot` is a path from the repository root"));
         }
         problems
@@ -186,7 +220,7 @@ impl CaseChecker<'_> {
             let unknown = check.ask.skills().iter().filter(|name| catalog.skill(&slug(name)).is_none());
             for name in unknown {
                 let message = format!("`{}` names the skill `{name}`, which is not here", check.kind.id);
-                let place = self.place(&check.origin.key, Some(name));
+                let place = self.place_of(check, Some(name));
                 problems.push(
                     Diagnostic::new(Code::UnknownSkill, place, message).help(suggest(&slug(name), &catalog.slugs())),
                 );
@@ -223,9 +257,14 @@ impl CaseChecker<'_> {
         let first = marker.or_else(|| in_prompt.first().filter(|_| in_prompt.len() == required.len()))?;
         let message = format!("`{}` is in the prompt already: repeating the prompt passes", first.pattern.text);
         Some(
-            Diagnostic::new(Code::MarkerInPrompt, self.place(first.key, Some(&first.pattern.text)), message)
+            Diagnostic::new(Code::MarkerInPrompt, self.place_of(first.check, Some(&first.pattern.text)), message)
                 .help("require a marker that only the skill's own text contains"),
         )
+    }
+
+    /// The place of a check, or of `text` in it.
+    fn place_of(&self, check: &Check, text: Option<&str>) -> SourceLocation {
+        check.origin.elsewhere.clone().unwrap_or_else(|| self.place(&check.origin.key, text))
     }
 
     /// The place of `text` in the value of `key`, else of the value, else of the case.
@@ -236,14 +275,14 @@ impl CaseChecker<'_> {
 
 /// A text that the final message must contain.
 struct RequiredText<'a> {
-    key: &'a str,
+    check: &'a Check,
     pattern: &'a Pattern,
 }
 
 impl<'a> RequiredText<'a> {
     fn of(check: &'a Check) -> Option<Self> {
         let (pattern, wanted) = check.ask.text()?;
-        (wanted == Presence::Present).then_some(Self { key: &check.origin.key, pattern })
+        (wanted == Presence::Present).then_some(Self { check, pattern })
     }
 
     /// Ignores upper and lower case in plain text: an agent that repeats the prompt may get them right.

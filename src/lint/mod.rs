@@ -21,7 +21,7 @@ use crate::cases::repo_files::RepoFiles;
 use crate::settings::{LintSettings, RepetitionSettings};
 use crate::text::diagnostic::{Code, Diagnostic, Severity};
 
-pub use case::has_word;
+pub use case::{has_word, place_of, unusable_files};
 pub use catalogue::SkillList;
 pub use prompt::{SkillWords, calls_skill, copies_description, names_skill};
 pub use repeats::never_decided;
@@ -96,9 +96,14 @@ pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec
             problems.extend(prompt::of_skill(catalog, found.skill(), &words, tree));
         }
         for found in &catalog.cases {
-            problems.extend(
-                found.case().map_or_else(<[_]>::to_vec, |case| case::check(found, case, catalog, tree, &mut schemas)),
-            );
+            match found.case() {
+                Ok(case) => {
+                    problems.extend(case::check(found, case, catalog, tree, &mut schemas));
+                    // A missing solution keeps no trial from running. What is found twice is reported once.
+                    problems.extend(unusable_files(found, case, tree).into_iter().map(|(_, problem)| problem));
+                }
+                Err(unreadable) => problems.extend(unreadable.to_vec()),
+            }
         }
     }
     in_order(problems)

@@ -10,7 +10,7 @@ use crate::text::{cut, safe};
 const COLUMNS: usize = 80;
 
 pub fn render(verification: &Verification) -> String {
-    let Verification { cases, checks, solutions, unreadable, faults } = verification;
+    let Verification { cases, checks, solutions, unreadable, faults, not_enforced } = verification;
     let mut text = String::new();
     // Writing to a string cannot fail.
     for fault in faults {
@@ -25,10 +25,19 @@ pub fn render(verification: &Verification) -> String {
     for case in unreadable {
         line(&mut text, 0, &format!("{case} cannot be read: `skill-evals lint --check-evals` says why"));
     }
+    for open in not_enforced {
+        for words in wrapped(&format!("not enforced: {open}")) {
+            line(&mut text, 0, &words);
+        }
+    }
     let count = |kind| faults.iter().filter(|fault| fault.kind == kind).count();
+    let unusable = match count(FaultKind::Unusable) {
+        0 => String::new(),
+        unusable => format!(", {unusable} unusable"),
+    };
     let _ = writeln!(
         text,
-        "{} of {} run, {}: {} proving nothing,\n{} wrong, {} without a result, {} never decided",
+        "{} of {} run, {}: {} proving nothing,\n{} wrong, {} without a result, {} never decided{unusable}",
         counted(*checks, "check"),
         counted(*cases, "case"),
         counted(*solutions, "reference solution"),

@@ -19,6 +19,8 @@ words! {
         NoResult = "no-result",
         /// Its limits allow no decision.
         NeverDecided = "never-decided",
+        /// A file or a setup command of its case cannot be used, so that no check of the case was run.
+        Unusable = "unusable",
     }
 }
 
@@ -30,6 +32,7 @@ impl FaultKind {
             Self::Wrong => "is wrong",
             Self::NoResult => "has no result",
             Self::NeverDecided => "can never decide",
+            Self::Unusable => "cannot be used",
         }
     }
 }
@@ -41,7 +44,7 @@ pub struct CheckFault {
     /// The slug of the skill and the id of the case; `None` for a setting.
     pub skill: Option<String>,
     pub case: Option<String>,
-    /// The name of the check.
+    /// The name of the check, or the key of what cannot be used.
     pub check: String,
     /// Where it is written.
     #[serde(flatten)]
@@ -64,6 +67,8 @@ pub struct Verification {
     /// Cases that cannot be read, as `skill/case`.
     pub unreadable: Vec<String>,
     pub faults: Vec<CheckFault>,
+    /// What was not enforced while programs ran, in words.
+    pub not_enforced: Vec<String>,
 }
 
 impl fmt::Display for CheckFault {

@@ -1,12 +1,14 @@
 //! Checks the checks of cases against trials that no agent ran. A check that passes although nothing was done proves nothing.
 //! A check that fails for the reference solution is wrong.
 
+use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::TempDir;
 
+use crate::agent::isolation::{self, IsolationStatus};
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{FoundSkill, evals_folder};
 use crate::cases::repo_files::RepoFiles;
@@ -26,8 +28,9 @@ use crate::run::stored_trial::TrialExhibit;
 use crate::settings::FILE;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::store::{self, TrialFolder};
-use crate::text::diagnostic::SourceLocation;
+use crate::text::diagnostic::{Diagnostic, SourceLocation};
 use crate::text::relative_path::RelativePath;
+use crate::trace::trouble::TroubleKind;
 use crate::trace::{AgentProgress, Trace};
 use crate::trial::evidence::{AgentMeta, Evidence, Meta, SkillMeta};
 use crate::trial::outcome::{CheckResult, Status};
@@ -57,7 +60,21 @@ struct MadeUpTrial {
 /// A trial in words, and the results of a check for it.
 type MadeUpResults = (&'static str, Vec<CheckResult>);
 
-/// Runs the checks of these cases. Fails if a setup command fails, or if the user ended the run meanwhile.
+/// Why a case was not verified.
+enum NotVerified {
+    /// The user ended the run, or the machine cannot do it: nor can the others be verified.
+    Run(String),
+    /// It has something that cannot be used.
+    Case(Vec<CheckFault>),
+}
+
+impl From<String> for NotVerified {
+    fn from(why: String) -> Self {
+        Self::Run(why)
+    }
+}
+
+/// Runs the checks of these cases. Fails if the user ended the run meanwhile.
 pub fn verify(run: &RunContext, cases: &[Arc<FoundCase>], tree: &dyn RepoFiles) -> Result<Verification, String> {
     let mut all = Verification::default();
     if let Err(why) = run.settings.gate.check_reachable() {
@@ -76,30 +93,55 @@ pub fn verify(run: &RunContext, cases: &[Arc<FoundCase>], tree: &dyn RepoFiles) 
             all.unreadable.push(format!("{}/{}", found.skill, found.id));
             continue;
         };
-        all.cases += 1;
-        all.checks += case.checks.len();
-        all.solutions += usize::from(case.solution.is_some() || case.answer.is_some());
-        all.faults.extend(CaseVerifier { run, case, skill }.faults()?);
+        let verifier = CaseVerifier { run, found, case, skill, tree };
+        match verifier.faults() {
+            Ok(faults) => {
+                all.cases += 1;
+                all.checks += case.checks.len();
+                all.solutions += usize::from(case.solution.is_some() || case.answer.is_some());
+                all.faults.extend(faults);
+            }
+            Err(NotVerified::Run(why)) => return Err(why),
+            Err(NotVerified::Case(faults)) => all.faults.extend(faults),
+        }
         let repetition = run.settings.repetition.of(&found.skill, found.repetition());
         if let Some(problem) = lint::never_decided(found, repetition, tree) {
-            let fault = CaseVerifier { run, case, skill }.fault(FaultKind::NeverDecided, "threshold", problem.place);
-            let help = problem.help.unwrap_or_default();
-            all.faults.push(CheckFault { found: problem.message, help, ..fault });
+            all.faults.push(verifier.of_problem(FaultKind::NeverDecided, "threshold", problem));
         }
     }
+    all.not_enforced.extend(not_isolated(run, cases));
     Ok(all)
+}
+
+/// Why the programs of these cases ran with the rights of the user, if so.
+fn not_isolated(run: &RunContext, cases: &[Arc<FoundCase>]) -> Option<String> {
+    let runs_programs =
+        |case: &Case| !case.setup.is_empty() || case.checks.iter().any(|check| check.ask.program().is_some());
+    match isolation::status(&run.settings.isolation) {
+        IsolationStatus::Nothing(why) if cases.iter().any(|found| found.case().is_ok_and(runs_programs)) => {
+            Some(format!("checks and setup commands ran with your rights: {why}"))
+        }
+        _ => None,
+    }
 }
 
 #[derive(Clone, Copy)]
 struct CaseVerifier<'a> {
     run: &'a RunContext,
+    found: &'a FoundCase,
     case: &'a Case,
     skill: &'a FoundSkill,
+    tree: &'a dyn RepoFiles,
 }
 
 impl CaseVerifier<'_> {
-    fn faults(self) -> Result<Vec<CheckFault>, String> {
+    fn faults(self) -> Result<Vec<CheckFault>, NotVerified> {
         let case = self.case;
+        let unusable = lint::unusable_files(self.found, case, self.tree);
+        if !unusable.is_empty() {
+            let faults = unusable.into_iter().map(|(key, problem)| self.of_problem(FaultKind::Unusable, key, problem));
+            return Err(NotVerified::Case(faults.collect()));
+        }
         let mut undone = vec![("in an empty workspace", self.results(MadeUp::EmptyWorkspace)?)];
         if case.fixture.is_some() || !case.files.is_empty() || !case.setup.is_empty() {
             undone.push(("with the untouched fixture", self.results(MadeUp::UntouchedFixture)?));
@@ -129,7 +171,7 @@ impl CaseVerifier<'_> {
     /// The fault of a check that passes although nothing was done, or whose text the agent is given.
     fn proves_nothing(self, check: &Check, undone: &[MadeUpResults], texts: &[MadeUpResults]) -> Option<CheckFault> {
         // A check of a skill or of the repository is a rule for many cases.
-        if check.ask.forbids() || check.origin.elsewhere.is_some() {
+        if check.ask.forbids() || check.origin.is_of_many_cases() {
             return None;
         }
         let fault = self.of(FaultKind::ProvesNothing, check);
@@ -165,8 +207,8 @@ impl CaseVerifier<'_> {
     }
 
     /// The results of each check of the case for this trial.
-    fn results(self, made_up: MadeUp<'_>) -> Result<Vec<Vec<CheckResult>>, String> {
-        let Self { run, case, skill } = self;
+    fn results(self, made_up: MadeUp<'_>) -> Result<Vec<Vec<CheckResult>>, NotVerified> {
+        let Self { run, case, skill, .. } = self;
         let trial = self.trial(made_up)?;
         let evidence = Evidence { meta: &trial.meta, trace: &trial.trace, final_text: trial.answer.as_deref() };
         let exhibit = TrialExhibit { case, skill, evidence, folder: &trial.folder };
@@ -180,8 +222,8 @@ impl CaseVerifier<'_> {
         }))
     }
 
-    fn trial(self, made_up: MadeUp<'_>) -> Result<MadeUpTrial, String> {
-        let failed = |error: &dyn std::fmt::Display| format!("{}/{}: {error}", self.case.skill, self.case.id);
+    fn trial(self, made_up: MadeUp<'_>) -> Result<MadeUpTrial, NotVerified> {
+        let failed = |error: &dyn Display| format!("{}/{}: {error}", self.case.skill, self.case.id);
         let Self { run, case, .. } = self;
         let mut meta = self.meta();
         let mut trial_env = run.program_runner.trial_env(&run.settings)?;
@@ -199,17 +241,21 @@ impl CaseVerifier<'_> {
             let timeout = case.timeout.unwrap_or(run.settings.timeout);
             let redactor = run.program_runner.open(&run.settings)?.1.masking(Vec::new());
             let ended = setup::run(run, &case.setup, &mut trial_env, timeout, &redactor);
-            meta.setup = ended.map_err(|trouble| failed(&trouble))?;
+            meta.setup = ended.map_err(|trouble| match trouble.kind {
+                TroubleKind::Setup => self.unusable("setup", &trouble),
+                _ => NotVerified::Run(failed(&trouble)),
+            })?;
         }
         let mut trace = Trace { progress: AgentProgress::Done, ..Trace::default() };
         let mut answer = Some(NO_ANSWER.to_owned());
         match made_up {
             MadeUp::Solution => {
                 if let Some(solution) = &case.solution {
-                    copy_over(&folder(solution), &trial_env.workspace()).map_err(|error| failed(&error))?;
+                    let copied = copy_over(&folder(solution), &trial_env.workspace());
+                    copied.map_err(|error| self.unusable("solution", &error))?;
                 }
                 let read = case.answer.as_ref().map(|path| bounded::read_text(&folder(path)));
-                answer = read.transpose().map_err(|error| failed(&error))?;
+                answer = read.transpose().map_err(|error| self.unusable("answer", &error))?;
                 trace.lost.push("a reference solution has no session".to_owned());
             }
             MadeUp::Answer(text) => answer = Some(text.to_owned()),
@@ -227,7 +273,7 @@ impl CaseVerifier<'_> {
     }
 
     fn meta(self) -> Meta {
-        let Self { run, case, skill } = self;
+        let Self { run, case, skill, .. } = self;
         let skill = skill.skill();
         let case = case_meta(case, case.timeout.unwrap_or(run.settings.timeout), case.max_turns);
         let agent = AgentMeta { kind: AgentKind::default(), version: None, model: None, requested: None };
@@ -236,12 +282,25 @@ impl CaseVerifier<'_> {
     }
 
     fn of(self, kind: FaultKind, check: &Check) -> CheckFault {
-        let origin = &self.case.origin;
-        let line = if check.origin.line > 0 { check.origin.line } else { origin.line };
-        let own = || SourceLocation { line, column: 1, ..SourceLocation::file(&origin.path) };
-        let place = check.origin.elsewhere.clone().unwrap_or_else(own);
         let name = check.script().map_or_else(|| check.kind.id.to_owned(), ToString::to_string);
-        self.fault(kind, &name, place)
+        self.fault(kind, &name, lint::place_of(self.found, self.case, check, self.tree))
+    }
+
+    fn of_problem(self, kind: FaultKind, key: &str, problem: Diagnostic) -> CheckFault {
+        let help = problem.help.unwrap_or_default();
+        CheckFault { found: problem.message, help, ..self.fault(kind, key, problem.place) }
+    }
+
+    /// What the case has under `key` cannot be used.
+    fn unusable(self, key: &str, why: &dyn Display) -> NotVerified {
+        let origin = || self.case.origin.clone();
+        let place = self.found.source.place(key, None, self.tree).unwrap_or_else(origin);
+        let help = "correct it: no check of this case was run".to_owned();
+        NotVerified::Case(vec![CheckFault {
+            found: why.to_string(),
+            help,
+            ..self.fault(FaultKind::Unusable, key, place)
+        }])
     }
 
     fn fault(self, kind: FaultKind, check: &str, place: SourceLocation) -> CheckFault {

@@ -162,7 +162,7 @@ codes! {
     UnknownSkill = "unknown-skill": Fixed,
     /// A change during a session that cannot be made.
     BadChange = "bad-change": Fixed,
-    /// A fixture, or another file of the workspace, is missing.
+    /// A fixture, another file of the workspace, or a reference solution is missing.
     MissingFixture = "missing-fixture": Fixed,
     /// A schema file is missing.
     MissingSchema = "missing-schema": Fixed,

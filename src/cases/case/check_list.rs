@@ -42,7 +42,8 @@ fn check(file: &mut Document<'_>, written: &Node) -> Option<Check> {
     }
     match (form.ask)(&listed) {
         Ok(ask) => {
-            let origin = Origin { key: CHECKS.into(), line: file.line_of(written.range.start), elsewhere: None };
+            let place = file.place(written.range.clone());
+            let origin = Origin { key: CHECKS.into(), line: place.line, elsewhere: Some(place) };
             Some(Check { kind, origin, ask })
         }
         Err(InvalidCheck { key, message, help }) => {

@@ -246,6 +246,9 @@ impl RowReader<'_> {
             for change in &mut case.during {
                 change.origin = place.clone();
             }
+            for check in &mut case.checks[before..] {
+                check.origin.elsewhere = Some(place.clone());
+            }
         }
         self.problems.extend(problems);
     }

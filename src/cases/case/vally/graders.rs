@@ -81,9 +81,9 @@ pub(super) fn read(
             _ if KNOWN.contains(&kind) => text_or_file(document, &grader, case),
             _ => unknown(document, &grader, case),
         }
-        let line = document.line_of(node.range.start);
+        let place = document.place(node.range.clone());
         for check in &mut case.checks[before..] {
-            check.origin = Origin { key: KEY.into(), line, elsewhere: None };
+            check.origin = Origin { key: KEY.into(), line: place.line, elsewhere: Some(place.clone()) };
         }
     }
     should_trigger
