@@ -30,8 +30,8 @@ pub fn find(run: &RunContext, planned: &TestCase) -> Vec<KeptTrial> {
     found().unwrap_or_default()
 }
 
-/// How many of these cases have a kept trial that may stand for a trial, before the run is open: one of the same prompt and
-/// version of the skill. The agent and its setup decide later.
+/// How many of these cases have a kept trial that may stand for a trial, before the run is open: one that had the same inputs.
+/// The agent and its setup decide later.
 pub fn foreseen<'a>(run: &RunContext, cases: impl Iterator<Item = &'a TestCase>) -> usize {
     let Some(kept) = &run.kept else { return 0 };
     let young: Vec<KeptTrial> = kept.all().into_iter().flat_map(|(key, _)| kept.unused(&key)).collect();
@@ -45,13 +45,14 @@ pub fn foreseen<'a>(run: &RunContext, cases: impl Iterator<Item = &'a TestCase>)
         let Some((skill, case)) = skills.skill(&planned.found.skill).zip(planned.found.case().ok()) else {
             return false;
         };
-        let text = Material::list(&root.join(&skill.skill().folder)).whole().and_then(|files| files.digest()).ok();
-        young.iter().any(|kept| {
-            let KeptTrial { meta, .. } = kept;
-            let is_of_case =
-                meta.case.id == case.id && meta.skill.slug == case.skill && meta.case.prompt == case.prompt;
-            let part = meta.inputs.0.get(&format!("{SKILL_PART}{}", case.skill));
-            is_of_case && meta.agent.kind == planned.mode.agent && part == text.as_ref()
+        let Ok(mut now) = run.digested(&SkillFolders::Repository, case, &planned.mode, &[]) else { return false };
+        if let Some(digest) = now.0.get_mut(&format!("{SKILL_PART}{}", case.skill)) {
+            let files = Material::list(&root.join(&skill.skill().folder)).whole();
+            *digest = files.and_then(|files| files.digest()).unwrap_or_default();
+        }
+        young.iter().any(|KeptTrial { meta, .. }| {
+            let is_of_case = meta.case.id == case.id && meta.skill.slug == case.skill;
+            is_of_case && meta.agent.kind == planned.mode.agent && known_before(&meta.inputs, &case.skill).eq(&now.0)
         })
     };
     cases.filter(may_stand).count()
@@ -176,12 +177,16 @@ fn limits(run: &RunContext, timeout_s: u64) -> String {
 
 /// A digest of what is known of a trial before it runs: all that its agent sees, but of skills only the one under test whole.
 fn key(live: &LiveRun, inputs: &Inputs, skill: &str, commit: Option<&str>, around: String) -> String {
-    let own = format!("{SKILL_PART}{skill}");
-    let parts = inputs.0.iter().filter(|(name, _)| !name.starts_with(SKILL_PART) || **name == own);
-    let parts = parts.map(|(name, content)| format!("{name}\n{content}\n"));
+    let parts = known_before(inputs, skill).map(|(name, content)| format!("{name}\n{content}\n"));
     let programs = Material::list(&live.folder.snapshot(commit).join(skill)).programs();
     let lines: Vec<String> = parts.chain([around, programs]).collect();
     digest(lines.concat().as_bytes())
+}
+
+/// The inputs without the skills that the agent opened besides the one under test.
+fn known_before<'a>(inputs: &'a Inputs, skill: &str) -> impl Iterator<Item = (&'a String, &'a String)> {
+    let own = format!("{SKILL_PART}{skill}");
+    inputs.0.iter().filter(move |(name, _)| !name.starts_with(SKILL_PART) || **name == own)
 }
 
 /// Warnings about kept trials that were passed over.

@@ -251,7 +251,8 @@ fn harm_in_one_shard_fails_the_merged_gate_and_a_missing_shard_never_passes() {
     assert_eq!(missing.code, 3, "{}{}", missing.stdout, missing.stderr);
     assert!(missing.stdout.contains("\nshard 2/2 is not here: run it again, then merge again\n"), "{}", missing.stdout);
     let none = stub.run(&["gate", "main", "--merge", "other"]);
-    assert!(none.code == 3 && none.stdout.contains("no shard of the gate is here\n"), "{}{}", none.stdout, none.stderr);
+    let said = "no shard of other is here: run the shards, or correct the name\n";
+    assert!(none.code == 3 && none.stdout.contains(said), "{}{}", none.stdout, none.stderr);
     break_skill(&stub);
     let other = stub.run(&["gate", "main", "--merge", "pr"]);
     assert!(other.code == 2 && other.stderr.contains("measured something else than what is here"), "{}", other.stderr);
@@ -380,6 +381,19 @@ fn kept_trials_are_used_for_days_and_removed_by_age_and_size() {
     assert_eq!(stub.run(&["gate"]).code, 0);
     let dry = stub.run(&["gate", "--dry-run"]);
     assert!(dry.stdout.contains("up to 1 kept trial of the base need not run"), "{}{}", dry.stdout, dry.stderr);
+    // What the agent gets besides its prompt counts too.
+    let (path, table) =
+        ("evals/skills/tidy/prompts.csv", fs::read_to_string(stub.root().join("evals/skills/tidy/prompts.csv")));
+    let table = table.expect("the cases");
+    for (column, value) in [("setup", "true"), ("follow_ups", "And now?"), ("system_prompt", "Be kind.")] {
+        let mut lines = table.lines();
+        let header = lines.next().expect("a header");
+        let rows: String = lines.map(|line| format!("{line},{value}\n")).collect();
+        stub.write(path, &format!("{header},{column}\n{rows}"));
+        let dry = stub.run(&["gate", "--dry-run"]);
+        assert!(dry.code == 0 && !dry.stdout.contains("need not run"), "{column}: {}{}", dry.stdout, dry.stderr);
+    }
+    stub.write(path, &table);
     for folder in kept(&stub) {
         age(&folder, 8);
     }

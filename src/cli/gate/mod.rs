@@ -60,7 +60,8 @@ Exit codes:
        --fail-on in the comparison
   2    could not run
   3    not measured: a case was not measured on both sides, the comparison ended
-       early, a shard is missing, or a required recording is missing or stale
+       early, a shard is missing (or all: on CI none may have got far enough),
+       or a required recording is missing or stale
   4    undecided: with `--plan until-decided`, the trials do not tell
   130  interrupted";
 
@@ -295,7 +296,8 @@ impl GateArgs {
         chosen.cases = cases;
         let merged = compare::merged(&self.start, &self.merge, chosen, commit, asked.plan)?;
         if merged.is_none() {
-            results.ended_early = Some("no shard of the gate is here".to_owned());
+            let names = self.merge.join(" ");
+            results.ended_early = Some(format!("no shard of {names} is here: run the shards, or correct the name"));
         }
         Ok(merged)
     }
