@@ -1,13 +1,13 @@
 //! `skill-evals tune`.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
 use super::compare::{self, LiveComparison, LiveOutcome, LiveRequest};
 use super::export_args::IN_PLACE;
-use super::generate::author::{Author, agent};
+use super::generate::author::{Author, agent, request};
 use super::start::StartArgs;
 use super::{CliResult, CliResultOf, known_skill};
 use crate::cli::color::paint;
@@ -23,7 +23,7 @@ use skill_evals::report::compared as report;
 use skill_evals::report::diagnostics::counted;
 use skill_evals::settings::mode::AgentKind;
 use skill_evals::settings::{Settings, Stop};
-use skill_evals::setup::generate::drafted::Drafter;
+use skill_evals::setup::generate::drafted::{Drafter, MOST_DESCRIPTIONS};
 use skill_evals::setup::tune::{self, SplitCases};
 use skill_evals::skill::SKILL_FILE;
 use skill_evals::store;
@@ -89,7 +89,9 @@ pub fn tune(args: &TuneArgs) -> CliResult {
     let (repository, settings, catalog) = args.start.read()?;
     let found = known_skill(&catalog, &args.skill)?;
     let cases = tune::split(&catalog, found)?;
-    let candidates = args.candidates(found, &cases, (&repository, &settings, &catalog))?;
+    let tuning = Tuning { args, repository: &repository, settings: &settings, catalog: &catalog, found };
+    let mut left = CostLeft { usd: settings.max_cost_usd, unknown: None };
+    let candidates = tuning.candidates(&cases, &mut left)?;
     let current = &found.skill().description;
     let mut out = text_stdout();
     writeln!(out, "current: about {} tokens in every session", tune::tokens(current))?;
@@ -103,70 +105,23 @@ pub fn tune(args: &TuneArgs) -> CliResult {
     writeln!(out, "{training_of} choose, {held_out_of} and {} of neighbors decide", cases(neighbors))?;
     // It locks standard output, which trials write to.
     drop(out);
-    let tuning = Tuning { args, root: &repository.root, catalog: &catalog, found };
     let most = args.max_trials.unwrap_or(TRIALS);
-    let mut left = settings.max_cost_usd;
+    let deciding: Vec<String> = held_out.iter().chain(neighbors).cloned().collect();
+    if args.start.dry_run {
+        let proposed = args.agent.map_or(0, |_| MOST_DESCRIPTIONS);
+        return tuning.dry_run(candidates.len() + proposed, training, deciding, most, &mut left);
+    }
     let best = match candidates.as_slice() {
         [only] => only,
         several => match tuning.best(several, training, most / 2, &mut left)? {
             Ok(best) => best,
-            Err(exit) => {
-                if args.start.dry_run {
-                    let then = cases(&[held_out.as_slice(), neighbors].concat());
-                    writeln!(text_stdout(), "\nthen the best of these: {then}, at most {} trials", most / 2)?;
-                }
-                return Ok(exit);
-            }
+            Err(exit) => return Ok(exit),
         },
     };
-    let deciding: Vec<String> = held_out.iter().chain(neighbors).cloned().collect();
     let trials = if candidates.len() > 1 { most / 2 } else { most };
-    match tuning.compare(best, deciding, trials, &mut left)? {
+    match tuning.compare(Some(best), deciding, trials, &mut left)? {
         LiveOutcome::Exit(exit) => Ok(exit),
         LiveOutcome::Compared(live) => tuning.decide(best, &live),
-    }
-}
-
-impl TuneArgs {
-    fn candidates(
-        &self,
-        found: &FoundSkill,
-        cases: &SplitCases,
-        (repository, settings, catalog): (&Repository, &Settings, &Catalog),
-    ) -> CliResultOf<Vec<Candidate>> {
-        let mut written = Vec::new();
-        for path in &self.candidate {
-            let label = path.display().to_string();
-            let text = bounded::read_text(path).map_err(|error| format!("{label}: {error}"))?;
-            written.push((label, text));
-        }
-        if let Some(agent) = self.agent.filter(|_| !self.start.dry_run) {
-            let drafter = Drafter { root: &repository.root, settings, catalog, agent, model: None };
-            let training = training_prompts(catalog, found, &cases.training);
-            let proposed = Author::new(drafter, repository)?
-                .asked(found, |drafter, found, env, folder| drafter.propose(found, &training, env, folder))?;
-            let (descriptions, author) = proposed?;
-            let numbered = descriptions.into_iter().zip(1..);
-            written.extend(numbered.map(|(text, number)| (format!("{author}, number {number}"), text)));
-        }
-        let mut candidates: Vec<Candidate> = Vec::new();
-        for (label, text) in written {
-            let description = tune::candidate(&text).map_err(|why| format!("{label}: {why}"))?;
-            let is_known = candidates.iter().any(|other| other.description == description);
-            if is_known || description == found.skill().description {
-                writeln!(text_stdout(), "{}: left out: this description is there already", safe::line(&label))?;
-                continue;
-            }
-            let text = tune::with_description(found, &description)?;
-            candidates.push(Candidate { label, description, text });
-        }
-        if !candidates.is_empty() {
-            Ok(candidates)
-        } else if self.agent.is_some() && self.start.dry_run {
-            Err("--dry-run asks no agent: name a description with --candidate".into())
-        } else {
-            Err("no candidate is left to compare".into())
-        }
     }
 }
 
@@ -187,26 +142,125 @@ fn length(description: &str, current: &str) -> String {
     format!("about {tokens} tokens, {change}")
 }
 
+/// What is left of the cost limit.
+struct CostLeft {
+    /// In dollars; `None` without a limit.
+    usd: Option<f64>,
+    /// Whose cost is unknown.
+    unknown: Option<String>,
+}
+
+impl CostLeft {
+    fn take(&mut self, cost: Option<f64>, whose: &str) {
+        match cost {
+            Some(cost) => self.usd = self.usd.map(|left| left - cost),
+            None => self.unknown = Some(whose.to_owned()),
+        }
+    }
+
+    /// Refuses to spend more than the limit.
+    fn check(&self) -> Result<(), String> {
+        match (self.usd, &self.unknown) {
+            (None, _) => Ok(()),
+            (Some(_), Some(whose)) => Err(format!(
+                "the cost limit cannot be held: it is unknown what {whose} cost; give a price in evals/evals.toml, \
+                 or limit tokens with --max-tokens"
+            )),
+            (Some(left), None) if left <= 0.0 => Err("the cost limit is reached".to_owned()),
+            (Some(_), None) => Ok(()),
+        }
+    }
+}
+
 struct Tuning<'a> {
     args: &'a TuneArgs,
-    root: &'a Path,
+    repository: &'a Repository,
+    settings: &'a Settings,
     catalog: &'a Catalog,
     found: &'a FoundSkill,
 }
 
 impl Tuning<'_> {
+    /// The descriptions to compare. Those of the user are read first, so that a mistake in them costs nothing. Of those of the
+    /// agent, unusable ones are left out.
+    fn candidates(&self, cases: &SplitCases, left: &mut CostLeft) -> CliResultOf<Vec<Candidate>> {
+        let mut candidates = Vec::new();
+        for path in &self.args.candidate {
+            let label = path.display().to_string();
+            let text = bounded::read_text(path).map_err(|error| format!("{label}: {error}"))?;
+            self.add(&mut candidates, label.clone(), &text)?.map_err(|why| format!("{label}: {why}"))?;
+        }
+        let Some(agent) = self.args.agent else {
+            return if candidates.is_empty() { Err("no candidate is left to compare".into()) } else { Ok(candidates) };
+        };
+        let Self { repository, settings, catalog, found, .. } = *self;
+        let drafter = Drafter { root: &repository.root, settings, catalog, agent, model: None };
+        let prompt = drafter.prompt_for_descriptions(found, &training_prompts(catalog, found, &cases.training));
+        if self.args.start.dry_run {
+            writeln!(text_stdout(), "{}", request(&drafter, found, &prompt))?;
+            return Ok(candidates);
+        }
+        let mut asked = Author::new(drafter, repository)?;
+        let proposed =
+            asked.asked(found, &prompt, |drafter, env, folder| drafter.propose(found, &prompt, env, folder))?;
+        let (descriptions, author) = proposed?;
+        left.take(asked.spent().cost_usd, agent.as_str());
+        for (text, number) in descriptions.into_iter().zip(1..) {
+            let label = format!("{author}, number {number}");
+            if let Err(why) = self.add(&mut candidates, label.clone(), &text)? {
+                writeln!(text_stdout(), "{}: left out: {}", safe::line(&label), safe::line(&why))?;
+            }
+        }
+        if candidates.is_empty() { Err("no candidate is left to compare".into()) } else { Ok(candidates) }
+    }
+
+    /// Adds a description, unless it is there already; or says why it is not usable.
+    fn add(&self, candidates: &mut Vec<Candidate>, label: String, text: &str) -> CliResultOf<Result<(), String>> {
+        let description = match tune::candidate(text) {
+            Ok(description) => description,
+            Err(why) => return Ok(Err(why)),
+        };
+        let is_known = candidates.iter().any(|other| other.description == description);
+        if is_known || description == self.found.skill().description {
+            writeln!(text_stdout(), "{}: left out: this description is there already", safe::line(&label))?;
+            return Ok(Ok(()));
+        }
+        Ok(tune::with_description(self.found, &description)
+            .map(|text| candidates.push(Candidate { label, description, text })))
+    }
+
+    /// Says what comparing this many candidates takes at most.
+    fn dry_run(
+        &self,
+        candidates: usize,
+        training: &[String],
+        deciding: Vec<String>,
+        most: u64,
+        left: &mut CostLeft,
+    ) -> CliResult {
+        let dry = |outcome| if let LiveOutcome::Exit(exit) = outcome { exit } else { Exit::Clean };
+        if candidates == 1 {
+            return self.compare(None, deciding, most, left).map(dry);
+        }
+        writeln!(text_stdout(), "\neach of {candidates} candidates:")?;
+        let exit = dry(self.compare(None, training.to_vec(), most / 2 / candidates as u64, left)?);
+        let cases = counted(deciding.len(), "case");
+        writeln!(text_stdout(), "\nthen the best of these: {cases}, at most {} trials", most / 2)?;
+        Ok(exit)
+    }
+
     /// The candidate that gained most in the training cases; or the exit code if nothing was measured.
     fn best<'a>(
         &self,
         candidates: &'a [Candidate],
         training: &[String],
         most: u64,
-        left: &mut Option<f64>,
+        left: &mut CostLeft,
     ) -> CliResultOf<Result<&'a Candidate, Exit>> {
         let mut best: Option<(f64, &Candidate)> = None;
         let mut exit = Exit::Infrastructure;
         for candidate in candidates {
-            match self.compare(candidate, training.to_vec(), most / candidates.len() as u64, left)? {
+            match self.compare(Some(candidate), training.to_vec(), most / candidates.len() as u64, left)? {
                 LiveOutcome::Exit(dry) => exit = dry,
                 LiveOutcome::Compared(live) => {
                     let comparison = &live.compared.comparison;
@@ -228,20 +282,20 @@ impl Tuning<'_> {
         Ok(best.map(|(_, candidate)| candidate).ok_or(exit))
     }
 
-    /// Compares the skills with a candidate with those of the working tree.
+    /// Compares the skills with a candidate with those of the working tree. A dry run has no candidate, and stores nothing.
     fn compare(
         &self,
-        candidate: &Candidate,
+        candidate: Option<&Candidate>,
         cases: Vec<String>,
         most: u64,
-        left: &mut Option<f64>,
+        left: &mut CostLeft,
     ) -> CliResultOf<LiveOutcome> {
-        if left.is_some_and(|left| left <= 0.0) {
-            return Err("the cost limit is reached".into());
-        }
-        let commit = tune::store(self.root, self.catalog, self.found, &candidate.text)?;
+        left.check()?;
+        let root = &self.repository.root;
+        let commit = candidate.map(|candidate| tune::store(root, self.catalog, self.found, &candidate.text));
+        let label = candidate.map_or_else(|| "a candidate".to_owned(), |candidate| candidate.label.clone());
         let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
-        let sides = compare::with_commit(&commit, candidate.label.clone(), &rule, ComparePlan::Standard, Some(most));
+        let sides = compare::with_commit(commit.transpose()?, label.clone(), &rule, ComparePlan::Standard, Some(most));
         let mut chosen = RunChoices::default();
         chosen.cases = cases;
         chosen.modes = self.args.mode.iter().cloned().collect();
@@ -253,15 +307,15 @@ impl Tuning<'_> {
             fails: &[],
             max_trials: Some(most),
             max_age: None,
-            max_cost_usd: *left,
+            max_cost_usd: left.usd,
             stop: Stop::Settled,
             remedy: "raise --max-trials, or write more cases",
             says_more: !self.args.start.quiet,
             json: false,
             within: None,
         })?;
-        if let (LiveOutcome::Compared(live), Some(left)) = (&outcome, left) {
-            *left -= live.took.spent.cost_usd.unwrap_or_default();
+        if let LiveOutcome::Compared(live) = &outcome {
+            left.take(live.cost_usd, &format!("the comparison with {label}"));
         }
         Ok(outcome)
     }
@@ -293,7 +347,7 @@ impl Tuning<'_> {
         let shown = safe::line(&path.display().to_string());
         match (exit, self.args.apply) {
             (Exit::Clean, true) => {
-                let to = self.root.join(&path);
+                let to = self.repository.root.join(&path);
                 if bounded::read(&to).is_ok_and(|now| now == self.found.bytes) {
                     store::write_whole(&to, &best.text)?;
                     writeln!(out, "wrote {shown}; record its cases again: skill-evals run --stale --record")?;

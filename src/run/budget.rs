@@ -114,6 +114,13 @@ impl Budget {
         cost.or_else(|| self.max_tokens.and_then(|limit| reached(tokens, real(limit), NotRun::TokenLimit(limit))))
     }
 
+    /// What the run has cost in dollars, each attempt of unknown cost as much as the mean of the known; `None` if none is known.
+    pub fn cost_usd(&self) -> Option<f64> {
+        let [cost, _] = self.used();
+        let is_known = cost.unpriced == 0 && (cost.known > 0 || cost.unknown == 0);
+        is_known.then(|| cost.with(0))
+    }
+
     /// What the run has used in dollars and in tokens.
     fn used(&self) -> [LimitUse; 2] {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);

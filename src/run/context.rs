@@ -213,6 +213,11 @@ impl RunContext {
         self.live.get()?.as_ref().ok()
     }
 
+    /// What the run has cost in dollars; `None` if that is unknown.
+    pub fn cost_usd(&self) -> Option<f64> {
+        self.budget.get()?.cost_usd()
+    }
+
     /// Why no further trial may start, if so.
     pub fn no_more(&self) -> Option<NotRun> {
         if interrupt::raised() {

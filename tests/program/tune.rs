@@ -121,27 +121,46 @@ fn what_cannot_be_compared_is_told_before_a_trial() {
     let none = stub.run(&["tune", "tidy"]);
     assert!(none.code == 2 && none.stderr.contains("<--candidate <FILE>|--agent <AGENT>>"), "{}", none.stderr);
     let agent = stub.run(&["tune", "tidy", "--agent", "codex", "--dry-run"]);
-    assert!(agent.code == 2 && agent.stderr.contains("--dry-run asks no agent"), "{}", agent.stderr);
+    assert!(agent.code == 0 && agent.stdout.starts_with("tidy: asks codex once: about "), "{}", agent.stderr);
+    assert!(agent.stdout.contains("\neach of 3 candidates:\n"), "{}", agent.stdout);
     let dry = stub.run(&["tune", "tidy", "--candidate", "better", "--dry-run"]);
     assert!(dry.code == 0 && dry.stdout.contains("at most 400 trials"), "{}{}", dry.stdout, dry.stderr);
     let two = stub.run(&["tune", "tidy", "--candidate", "better", "--candidate", "worse", "--dry-run"]);
     assert_eq!(two.code, 0, "{}", two.stderr);
-    assert_eq!(two.stdout.matches("at most 100 trials in pairs").count(), 2, "{}", two.stdout);
+    assert!(two.stdout.contains("\neach of 2 candidates:\n"), "{}", two.stdout);
+    assert_eq!(two.stdout.matches("at most 100 trials in pairs").count(), 1, "{}", two.stdout);
     assert!(
         two.stdout.contains("\nthen the best of these: ") && two.stdout.ends_with(", at most 200 trials\n"),
         "{}",
         two.stdout
     );
     assert!(stub.starts().is_empty());
+    let objects = stub.root().join(".git/objects");
+    let stored = fs::read_dir(objects).expect("the objects").flatten().map(|entry| entry.file_name());
+    assert_eq!(stored.filter(|name| name.len() == 2).count(), 0, "a dry run stores nothing");
 }
 
 #[test]
 fn an_agent_proposes_descriptions_and_sees_only_training_cases() {
     let stub = repository();
-    let answer = r#"{"descriptions": ["One better text.", "One worse text."]}"#;
+    drafting(&stub, &["One better text.", "One worse text."]);
+    let ran = stub.run(&["tune", "tidy", "--agent", "codex"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains(", number 1: about 4 tokens, 1 fewer\n"), "{}", ran.stdout);
+    let asked = fs::read_to_string(stub.root().join("asked")).expect("what it was asked");
+    for number in 0..30 {
+        let name = format!("tidy/c{number}");
+        let is_training = blake3::hash(name.as_bytes()).as_bytes()[0].is_multiple_of(2);
+        assert_eq!(asked.contains(&format!("\nTask {number}\n")), is_training, "{name}");
+    }
+}
+
+/// The agent answers with these descriptions when it is asked for them.
+fn drafting(stub: &Stub, descriptions: &[&str]) {
+    let answer = serde_json::json!({ "descriptions": descriptions }).to_string();
     let event = format!(
         r#"{{"type":"item.completed","item":{{"id":"0","type":"agent_message","text":{}}}}}"#,
-        serde_json::to_string(answer).expect("JSON")
+        serde_json::to_string(&answer).expect("JSON")
     );
     fs::write(stub.root().join("answer"), event + "\n").expect("an answer");
     let script = fs::read_to_string(stub.root().join("agent.sh")).expect("the agent");
@@ -152,13 +171,36 @@ printf '%s\n' '{"type":"turn.completed","usage":{"input_tokens":100,"output_toke
     let (start, rest) = script.split_once("for prompt; do :; done\n").expect("the start");
     fs::write(stub.root().join("agent.sh"), format!("{start}for prompt; do :; done\n{asked}{rest}"))
         .expect("the agent");
+}
+
+#[test]
+fn an_unusable_description_of_the_agent_is_left_out_and_the_others_are_compared() {
+    let stub = repository();
+    drafting(&stub, &["One better text.", " ", &"a".repeat(1_100)]);
     let ran = stub.run(&["tune", "tidy", "--agent", "codex"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains(", number 1: about 4 tokens, 1 fewer\n"), "{}", ran.stdout);
-    let asked = fs::read_to_string(stub.root().join("asked")).expect("what it was asked");
-    for number in 0..30 {
-        let name = format!("tidy/c{number}");
-        let is_training = blake3::hash(name.as_bytes()).as_bytes()[0].is_multiple_of(2);
-        assert_eq!(asked.contains(&format!("\nTask {number}\n")), is_training, "{name}");
-    }
+    assert!(ran.stdout.contains(", number 2: left out: it is empty\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains(", number 3: left out: it has 1100 characters; at most 1024\n"), "{}", ran.stdout);
+    // What is wrong with a file is said before the agent is paid.
+    let asked = stub.root().join("asked");
+    fs::remove_file(&asked).expect("what it was asked");
+    stub.write("empty", " \n");
+    let ran = stub.run(&["tune", "tidy", "--agent", "codex", "--candidate", "empty"]);
+    assert!(ran.code == 2 && ran.stderr.contains("empty: it is empty") && !asked.exists(), "{}", ran.stderr);
+}
+
+#[test]
+fn the_cost_limit_holds_for_the_proposal_too_and_for_no_unknown_cost() {
+    let stub = repository();
+    drafting(&stub, &["One better text."]);
+    let prices = |text: &str| stub.settings(text);
+    // The proposal has 100 tokens of input.
+    prices("[prices.codex]\ninput = 10000.0\noutput = 0.0\n");
+    let ran = stub.run(&["tune", "tidy", "--agent", "codex", "--max-cost-usd", "0.5"]);
+    assert!(ran.code == 2 && ran.stderr.contains("the cost limit is reached"), "{}{}", ran.stdout, ran.stderr);
+    prices("");
+    let ran = stub.run(&["tune", "tidy", "--agent", "codex", "--max-cost-usd", "0.5"]);
+    let said = "the cost limit cannot be held: it is unknown what codex cost";
+    assert!(ran.code == 2 && ran.stderr.contains(said), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(stub.starts().iter().filter(|prompt| prompt.starts_with("Task")).count(), 0);
 }

@@ -53,6 +53,8 @@ pub struct LiveComparison {
     pub ended_early: Option<String>,
     /// What it took, and why cases failed.
     pub took: ComparedRun,
+    /// What it cost in dollars; `None` if that is unknown.
+    pub cost_usd: Option<f64>,
 }
 
 /// Compares by running trials: `sides`, or those of the run to resume.
@@ -174,7 +176,8 @@ fn unchanged(
         return print_plan(request, pairing, sides.plan, None, (&nothing, 0)).map(LiveOutcome::Exit);
     }
     let compared = compared::unchanged((sides.baseline.label, sides.candidate.label), request.rule);
-    let nothing_ran = LiveComparison { compared, folder: None, ended_early: None, took: ComparedRun::default() };
+    let took = ComparedRun::default();
+    let nothing_ran = LiveComparison { compared, folder: None, ended_early: None, took, cost_usd: Some(0.0) };
     Ok(LiveOutcome::Compared(Box::new(nothing_ran)))
 }
 
@@ -207,7 +210,8 @@ fn execute(
     let summary = run.figures().summary.clone();
     let mut took = stored_comparison::took(&live.folder, sides, &summary, began.elapsed())?;
     took.max_cost_usd = run.settings.max_cost_usd;
-    Ok(LiveComparison { compared, folder, ended_early: ended_early(&stopped, run, live.folder.id()), took })
+    let ended_early = ended_early(&stopped, run, live.folder.id());
+    Ok(LiveComparison { compared, folder, ended_early, took, cost_usd: run.cost_usd() })
 }
 
 /// Why a comparison ended before its plan was done, and what to do; `None` if its plan is done.

@@ -54,6 +54,7 @@ pub fn merged(
         compared: stored_comparison::compared(&merged.run, sides, &course)?,
         folder: Some(merged.run.path().to_path_buf()),
         ended_early: ended_early(&merged, &record.merged, sides)?,
+        cost_usd: took.spent.cost_usd,
         took,
     }))
 }

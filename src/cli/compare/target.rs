@@ -253,15 +253,18 @@ pub fn against_commit(
     compared((at_commit(commit, label), working_tree()), rule, plan, max_trials)
 }
 
-/// The skills of the working tree against those of a commit.
+/// The skills of the working tree against those of a commit. For a dry run, which compares nothing, there may be none.
 pub fn with_commit(
-    commit: &str,
+    commit: Option<String>,
     label: String,
     rule: &Rule,
     plan: ComparePlan,
     max_trials: Option<u64>,
 ) -> ComparedSides {
-    compared((working_tree(), at_commit(commit, label)), rule, plan, max_trials)
+    let mut candidate = ComparedSide::default().called(label);
+    candidate.again = commit.is_none();
+    candidate.commit = commit;
+    compared((working_tree(), candidate), rule, plan, max_trials)
 }
 
 fn compared(

@@ -76,6 +76,24 @@ impl AuthorArgs {
     }
 }
 
+/// What is asked with this prompt, and what that costs.
+pub fn request(drafter: &Drafter<'_>, found: &FoundSkill, prompt: &str) -> String {
+    let Drafter { agent, model, .. } = drafter;
+    let estimate = drafter.estimate(prompt);
+    let model = model.as_deref().map_or_else(String::new, |model| format!(" ({model})"));
+    let cost = match estimate.cost_usd {
+        Some(cost) => format!("about {}", dollars(cost)),
+        None => "at the price of its model".to_owned(),
+    };
+    let line = format!(
+        "{}: asks {}{model} once: about {} tokens besides the agent's own, {cost}",
+        found.skill().slug,
+        agent.as_str(),
+        estimate.tokens
+    );
+    safe::line(&line)
+}
+
 impl<'a> Author<'a> {
     /// Fails if the agent cannot run.
     pub fn new(drafter: Drafter<'a>, repository: &'a Repository) -> CliResultOf<Self> {
@@ -92,8 +110,8 @@ impl<'a> Author<'a> {
     /// The accepted cases of a skill, or why there are none.
     pub fn cases(&mut self, found: &FoundSkill) -> CliResultOf<Result<Vec<DraftCase>, String>> {
         let slug = &found.skill().slug;
-        #[expect(clippy::redundant_closure_for_method_calls, reason = "the path of the method has another lifetime")]
-        let asked = self.asked(found, |drafter, found, env, folder| drafter.ask(found, env, folder))?;
+        let prompt = self.drafter.prompt(found);
+        let asked = self.asked(found, &prompt, |drafter, env, folder| drafter.ask(found, &prompt, env, folder))?;
         let drafts = match asked {
             Ok((drafts, _)) => drafts,
             Err(why) => return Ok(Err(why)),
@@ -108,19 +126,24 @@ impl<'a> Author<'a> {
     pub fn asked<T>(
         &mut self,
         found: &FoundSkill,
-        ask: impl FnOnce(&Drafter<'_>, &FoundSkill, (&ScratchDir, &Redactors), &TrialFolder) -> Result<Drafts<T>, Trouble>,
+        prompt: &str,
+        ask: impl FnOnce(&Drafter<'_>, (&ScratchDir, &Redactors), &TrialFolder) -> Result<Drafts<T>, Trouble>,
     ) -> CliResultOf<Result<(T, String), String>> {
         let slug = &found.skill().slug;
         if interrupt::raised() {
             return Ok(Err("interrupted".to_owned()));
         }
-        let limit = self.drafter.settings.max_cost_usd;
-        if limit.is_some_and(|limit| self.spent.cost_usd.unwrap_or_default() >= limit) {
-            return Ok(Err("the cost limit is reached".to_owned()));
+        if let Some(limit) = self.drafter.settings.max_cost_usd {
+            if self.spent.cost_incomplete {
+                return Ok(Err("the cost limit cannot be held: it is unknown what the agent cost so far".to_owned()));
+            }
+            if self.spent.cost_usd.unwrap_or_default() >= limit {
+                return Ok(Err("the cost limit is reached".to_owned()));
+            }
         }
-        self.announce(found)?;
+        writeln!(stderr(), "{}", request(&self.drafter, found, prompt))?;
         let folder = store::drafting_folder(&self.repository.root, slug)?;
-        let drafts = match ask(&self.drafter, found, (&self.scratch, &self.redactors), &folder) {
+        let drafts = match ask(&self.drafter, (&self.scratch, &self.redactors), &folder) {
             Ok(drafts) => drafts,
             Err(trouble) => return Ok(Err(trouble.to_string())),
         };
@@ -134,22 +157,9 @@ impl<'a> Author<'a> {
         })
     }
 
-    /// Says what is about to be asked, and what that costs.
-    fn announce(&self, found: &FoundSkill) -> io::Result<()> {
-        let Drafter { agent, model, .. } = &self.drafter;
-        let estimate = self.drafter.estimate(found);
-        let model = model.as_deref().map_or_else(String::new, |model| format!(" ({model})"));
-        let cost = match estimate.cost_usd {
-            Some(cost) => format!("about {}", dollars(cost)),
-            None => "at the price of its model".to_owned(),
-        };
-        let line = format!(
-            "{}: asks {}{model} once: about {} tokens besides the agent's own, {cost}",
-            found.skill().slug,
-            agent.as_str(),
-            estimate.tokens
-        );
-        writeln!(stderr(), "{}", safe::line(&line))
+    /// What the answers so far cost.
+    pub fn spent(&self) -> AttemptCost {
+        self.spent
     }
 
     fn accepted(&self, slug: &str, drafts: Vec<DraftCase>) -> CliResultOf<Vec<DraftCase>> {

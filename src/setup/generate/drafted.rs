@@ -46,7 +46,7 @@ const MOST_CASES: usize = 60;
 const LONGEST_PROMPT: usize = 4_000;
 
 /// Maximum number of descriptions of an answer: each costs a comparison.
-const MOST_DESCRIPTIONS: usize = 3;
+pub const MOST_DESCRIPTIONS: usize = 3;
 
 /// About this many tokens are an answer.
 const ANSWER_TOKENS: u64 = 3_000;
@@ -89,9 +89,9 @@ pub struct DraftEstimate {
 }
 
 impl Drafter<'_> {
-    /// About what the request for this skill takes. Agents add instructions of their own to it.
-    pub fn estimate(&self, found: &FoundSkill) -> DraftEstimate {
-        let input = tune::tokens(&self.prompt(found)) as u64;
+    /// About what a request with this prompt takes. Agents add instructions of their own to it.
+    pub fn estimate(&self, prompt: &str) -> DraftEstimate {
+        let input = tune::tokens(prompt) as u64;
         let models: Vec<&str> = self.model.as_deref().into_iter().collect();
         let price = self.settings.prices.of(self.agent.as_str(), &models);
         #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
@@ -99,31 +99,37 @@ impl Drafter<'_> {
         DraftEstimate { tokens: input + ANSWER_TOKENS, cost_usd }
     }
 
-    /// Asks for the cases of a skill once.
+    /// Asks with the [`prompt`](Self::prompt) for cases of a skill.
     pub fn ask(
         &self,
         found: &FoundSkill,
+        prompt: &str,
         env: (&ScratchDir, &Redactors),
         folder: &TrialFolder,
     ) -> Result<Drafts<UsableDrafts>, Trouble> {
-        self.answer(found, (&self.prompt(found), SCHEMA), env, folder, read)
+        self.answer(found, (prompt, SCHEMA), env, folder, read)
     }
 
-    /// Asks for other descriptions of a skill once. `training` are the prompts that the agent may see, each with whether the skill
-    /// should activate.
+    /// Asks with the [prompt](Self::prompt_for_descriptions) for other descriptions of a skill.
     pub fn propose(
         &self,
         found: &FoundSkill,
-        training: &[(String, bool)],
+        prompt: &str,
         env: (&ScratchDir, &Redactors),
         folder: &TrialFolder,
     ) -> Result<Drafts<Vec<String>>, Trouble> {
+        self.answer(found, (prompt, PROPOSE_SCHEMA), env, folder, |text, _| read_descriptions(text))
+    }
+
+    /// The prompt for other descriptions of a skill. `training` are the prompts that the agent may see, each with whether the skill
+    /// should activate.
+    pub fn prompt_for_descriptions(&self, found: &FoundSkill, training: &[(String, bool)]) -> String {
         let mut prompt = self.with_data(PROPOSE, found);
         for (text, should_trigger) in training {
             let name = if *should_trigger { "must-trigger" } else { "must-not-trigger" };
             add_data(&mut prompt, found, name, &cut::start(text, LONGEST_PROMPT));
         }
-        self.answer(found, (&prompt, PROPOSE_SCHEMA), env, folder, |text, _| read_descriptions(text))
+        prompt
     }
 
     fn answer<T>(
@@ -171,7 +177,8 @@ impl Drafter<'_> {
         author.chars().filter(|c| !c.is_control()).take(200).collect()
     }
 
-    fn prompt(&self, found: &FoundSkill) -> String {
+    /// The prompt for cases of a skill.
+    pub fn prompt(&self, found: &FoundSkill) -> String {
         self.with_data(&INSTRUCTIONS.replace("$NAME", &format!("${}", found.skill().name)), found)
     }
 
