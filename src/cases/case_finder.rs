@@ -208,14 +208,42 @@ impl CaseFinder<'_> {
         }
         let mut files = unread::walk(&self.repository.root, self.catalog);
         self.catalog.problems.extend(files.problem.take());
-        let foreign = std::mem::take(&mut files.foreign);
+        let foreign = self.once_for_each_skill(std::mem::take(&mut files.foreign));
         let read: BTreeSet<PathBuf> = foreign.into_iter().filter(|path| self.read_foreign(path)).collect();
         self.add_unread(files, &read);
     }
 
+    /// These paths without those that lead to a file of another one, by a link: of the paths that stand for one skill, or for none if
+    /// others stand for one, the first.
+    fn once_for_each_skill(&self, mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+        let is_link = |path: &PathBuf| self.repository.kind(path) == FileKind::Symlink;
+        if !paths.iter().any(is_link) {
+            return paths;
+        }
+        let skill = |path: &PathBuf| unread::skill_of_foreign(path, self.catalog);
+        paths.sort_by_cached_key(|path| (skill(path).is_none(), is_link(path)));
+        let mut seen: BTreeSet<(PathBuf, Option<String>)> = BTreeSet::new();
+        paths.retain(|path| {
+            let file = self.repository.root.join(path).canonicalize().unwrap_or_else(|_| path.clone());
+            let skill = skill(path);
+            let is_known = skill.is_none() && seen.iter().any(|(known, _)| *known == file);
+            !is_known && seen.insert((file, skill))
+        });
+        paths
+    }
+
+    /// The content of a file, which may be a link to another file of the repository.
+    fn read_inside(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let file = self.repository.root.join(path).canonicalize()?;
+        if !file.starts_with(self.repository.root.canonicalize()?) {
+            return Err(io::Error::other("it is outside the repository"));
+        }
+        bounded::read(&file)
+    }
+
     /// Reads a file with a name of another program's cases. Returns whether it is one.
     fn read_foreign(&mut self, path: &Path) -> bool {
-        let bytes = match bounded::read(&self.repository.root.join(path)) {
+        let bytes = match self.read_inside(path) {
             Ok(bytes) => bytes,
             Err(error) => {
                 let mut formats = foreign_formats().filter(|(_, files)| files.match_path(path) == Some(true));

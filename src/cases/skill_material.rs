@@ -32,7 +32,7 @@ pub fn skill_material(folder: &Path) -> Material {
 /// Whether the directory `evals/` of a skill holds cases.
 pub fn has_cases(folder: &Path) -> bool {
     let walk = WalkDir::new(folder.join(EVALS)).max_depth(MAX_DEPTH).into_iter().filter_map(Result::ok);
-    walk.filter(|entry| entry.file_type().is_file())
+    walk.filter(|entry| !entry.file_type().is_dir())
         .any(|entry| is_case_file(folder, entry.path().strip_prefix(folder).unwrap_or(entry.path())))
 }
 

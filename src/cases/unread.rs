@@ -110,8 +110,15 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
     });
     let mut found = CaseFiles::default();
     let mut looked_at = 0;
-    for entry in walk.filter_map(Result::ok).filter(|entry| !entry.file_type().is_dir()) {
+    for entry in walk.filter_map(Result::ok) {
         let path = relative(root, &entry);
+        let (own, foreign) = of_parent(&entry);
+        if foreign {
+            found.foreign.extend(foreign_paths(path, &entry));
+        }
+        if entry.file_type().is_dir() {
+            continue;
+        }
         if file_formats().any(|(_, files)| files.have(path)) {
             continue;
         }
@@ -121,16 +128,29 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
             found.problem = Some(Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message));
             break;
         }
-        let (own, foreign) = of_parent(&entry);
-        let is_file = entry.file_type().is_file();
-        if foreign && is_file && foreign_formats().any(|(_, files)| files.match_path(path).is_some()) {
-            found.foreign.push(path.to_path_buf());
-        }
         if own {
             found.others.push(entry);
         }
     }
     found
+}
+
+/// The paths of another program's cases at `entry`. What has the name of cases for certain need not be a file, so that its reader says
+/// why it is none. The walk follows no links, so a linked directory is looked into here.
+fn foreign_paths(path: &Path, entry: &DirEntry) -> Vec<PathBuf> {
+    let certainty = |path: &Path| foreign_formats().filter_map(|(_, files)| files.match_path(path)).max();
+    let is_file = entry.file_type().is_file() || entry.path().is_file();
+    if certainty(path).is_some_and(|is_certain| is_certain || is_file) {
+        return vec![path.to_path_buf()];
+    }
+    if !entry.path_is_symlink() {
+        return Vec::new();
+    }
+    let names = fs::read_dir(entry.path()).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.file_name());
+    let mut paths: Vec<PathBuf> = names.map(|name| path.join(name)).collect();
+    paths.retain(|path| certainty(path) == Some(true));
+    paths.sort();
+    paths
 }
 
 /// Whether cases of other programs are searched in a directory. `leads` says that it leads to skills.
