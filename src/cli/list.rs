@@ -44,12 +44,18 @@ pub struct ListArgs {
     repository: RepositoryArgs,
 }
 
-fn print_coverage(args: &ListArgs, repository: &Repository, catalog: &Catalog, planned: &[TestCase]) -> CliResult {
+fn print_coverage(
+    args: &ListArgs,
+    repository: &Repository,
+    settings: &Settings,
+    catalog: &Catalog,
+    planned: &[TestCase],
+) -> CliResult {
     // A case that runs in several modes counts once.
     let mut cases: Vec<&Arc<FoundCase>> = planned.iter().map(|planned| &planned.found).collect();
     cases.sort_by_key(|found| Arc::as_ptr(found));
     cases.dedup_by_key(|found| Arc::as_ptr(found));
-    let files = coverage::coverage(cases);
+    let files = coverage::coverage(cases, catalog, repository, &settings.lint);
     if args.json {
         print_list("files", &files)?;
         return Ok(Exit::Clean);
@@ -89,7 +95,7 @@ pub fn list(args: &ListArgs) -> CliResult {
     }
     let planned: Vec<TestCase> = plan.entries.into_iter().map(|entry| entry.planned).collect();
     if args.coverage {
-        return print_coverage(args, &repository, &catalog, &planned);
+        return print_coverage(args, &repository, &settings, &catalog, &planned);
     }
     let mut listed = listing::listed(&planned, &catalog, &repository, &settings);
     for (recording, problem) in store::damaged_recordings(&repository.root) {

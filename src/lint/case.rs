@@ -13,6 +13,7 @@ use crate::lint::script::{self, ScriptProblem};
 use crate::lint::{changes, is_curated, material, prompt};
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
+use crate::text::relative_path::RelativePath;
 use crate::trial::input_file::InputContent;
 
 pub(super) fn check(
@@ -122,12 +123,20 @@ impl CaseChecker<'_> {
         let mut paths = HashSet::new();
         let directory = self.case.origin.path.parent().unwrap_or(Path::new(""));
         for file in &self.case.files {
+            let source = if let InputContent::Source(source) = &file.content { Some(source) } else { None };
+            let of_git = |path: &&RelativePath| path.as_path().iter().any(|part| part.eq_ignore_ascii_case(".git"));
+            if let Some(path) = [Some(&file.path), source].into_iter().flatten().find(of_git) {
+                let place = self.place("files", None);
+                let message = format!("`{path}` belongs to git: agents do not get it");
+                problems.push(Diagnostic::new(Code::BadPath, place, message).help("name files outside `.git`"));
+                continue;
+            }
             if !paths.insert(&file.path) {
                 let place = self.place("files", file.path.as_path().to_str());
                 let message = format!("two files have the path `{}` in the workspace", file.path);
                 problems.push(Diagnostic::new(Code::BadPath, place, message).help("give each file its own path"));
             }
-            let InputContent::Source(source) = &file.content else { continue };
+            let Some(source) = source else { continue };
             let source = source.as_path();
             let place = self.place("files", source.strip_prefix(directory).unwrap_or(source).to_str());
             let help = "`files` names files and directories next to the file with the case";

@@ -8,6 +8,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::cases::case::FoundCase;
+use crate::cases::catalog::Catalog;
+use crate::cases::repo_files::RepoFiles;
+use crate::lint;
+use crate::settings::LintSettings;
 use crate::text::safe;
 
 /// The cases of a file, and what they ask for.
@@ -19,7 +23,7 @@ pub struct FileCoverage {
     pub format: &'static str,
     /// The number of its cases.
     pub cases: usize,
-    /// Those that cannot be read.
+    /// Those that cannot run, because they are wrong.
     pub broken: usize,
     /// Those that ask for something unsupported.
     pub partial: usize,
@@ -31,15 +35,21 @@ pub struct FileCoverage {
     pub unsupported: BTreeMap<String, usize>,
 }
 
-/// The files of these cases, in the order of their paths.
-pub fn coverage<'a>(cases: impl IntoIterator<Item = &'a Arc<FoundCase>>) -> Vec<FileCoverage> {
+/// The files of these cases of a catalog, in the order of their paths.
+pub fn coverage<'a>(
+    cases: impl IntoIterator<Item = &'a Arc<FoundCase>>,
+    catalog: &Catalog,
+    tree: &dyn RepoFiles,
+    settings: &LintSettings,
+) -> Vec<FileCoverage> {
     let mut files: BTreeMap<(PathBuf, &'static str), FileCoverage> = BTreeMap::new();
     for found in cases {
         let (file, format) = (found.file.to_path_buf(), found.format().name);
         let new = || FileCoverage { file: file.clone(), format, ..FileCoverage::default() };
         let covered = files.entry((file.clone(), format)).or_insert_with(new);
         covered.cases += 1;
-        let Ok(case) = found.case() else {
+        let is_refused = !found.refused(|found| lint::case_errors(found, catalog, tree, settings)).is_empty();
+        let Some(case) = found.case().ok().filter(|_| !is_refused) else {
             covered.broken += 1;
             continue;
         };
