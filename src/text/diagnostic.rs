@@ -268,14 +268,11 @@ impl SourceLocation {
         let line_start =
             if line_start == 0 && start >= mark && text.starts_with("\u{feff}".as_bytes()) { mark } else { line_start };
         let line_end = (start..text.len()).find(|at| ends_line(text, *at)).unwrap_or(text.len());
-        let before = String::from_utf8_lossy(&text[line_start..start]).into_owned();
-        let marked = String::from_utf8_lossy(&text[start..end.min(line_end)]).into_owned();
-        let after = String::from_utf8_lossy(&text[end.min(line_end)..line_end]).into_owned();
         Self {
             path: path.into(),
             line: (0..line_start).filter(|at| ends_line(text, *at)).count() + 1,
-            column: 1 + before.chars().count(),
-            excerpt: Some(Excerpt::cut(&before, &marked, after.trim_end_matches('\r'))),
+            column: 1 + String::from_utf8_lossy(&text[line_start..start]).chars().count(),
+            excerpt: Some(Excerpt::of_line(text, line_start..line_end, start..end)),
         }
     }
 }
@@ -286,6 +283,23 @@ pub fn ends_line(text: &[u8], at: usize) -> bool {
 }
 
 impl Excerpt {
+    /// The `marked` bytes of `text` with what is around them in their line. It looks at no more than it shows: a file may be one line.
+    pub(crate) fn of_line(text: &[u8], line: Range<usize>, marked: Range<usize>) -> Self {
+        // One more character says that the excerpt is cut, and the outermost may be cut itself. A character has at most four bytes.
+        let reach = 4 * (EXCERPT_REACH + 2);
+        let starts_character = |at: &usize| text.get(*at).is_none_or(|byte| byte & 0xC0 != 0x80);
+        let far = marked.start.saturating_sub(reach);
+        let first = if far <= line.start { line.start } else { (far..far + 4).find(starts_character).unwrap_or(far) };
+        let before = String::from_utf8_lossy(&text[first..marked.start]);
+        let shown = |start: usize, end: usize| {
+            let far = start + reach;
+            let last = if end <= far { end } else { (far - 3..=far).rev().find(starts_character).unwrap_or(far) };
+            String::from_utf8_lossy(&text[start..last])
+        };
+        let end = marked.end.min(line.end);
+        Self::cut(&before, &shown(marked.start, end), shown(end, line.end).trim_end_matches('\r'))
+    }
+
     fn cut(before: &str, marked: &str, after: &str) -> Self {
         let skip = before.chars().count().saturating_sub(EXCERPT_REACH);
         let mut text = String::new();

@@ -5,6 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use skill_evals::cases::case::document::{Document, Node, NodeValue, Syntax};
 use skill_evals::cases::case::{ForeignFile, foreign_formats};
+use skill_evals::text::diagnostic::SourceLocation;
 
 use crate::parsers::{Nothing, bytes};
 
@@ -154,6 +155,19 @@ proptest! {
             let mut file = Document::new(Path::new("a"), &bytes, syntax);
             let root = file.root();
             prop_assert!(root.is_some() == file.problems.is_empty());
+        }
+    }
+
+    #[test]
+    fn places_are_those_of_the_whole_text_in_whatever_order_they_are_asked_for(
+        bytes in bytes(PIECES),
+        ranges in prop::collection::vec((0usize..200, 0usize..200), 1..8),
+    ) {
+        let text = String::from_utf8_lossy(&bytes).repeat(3);
+        let file = Document::new(Path::new("a"), text.as_bytes(), Syntax::Json);
+        for (start, length) in ranges {
+            let range = start..start + length;
+            prop_assert_eq!(file.place(range.clone()), SourceLocation::in_text("a", text.as_bytes(), range));
         }
     }
 

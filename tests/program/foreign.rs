@@ -209,7 +209,7 @@ fn a_trigger_set_may_expect_several_skills_none_of_several_or_another_one() {
 /// A file, how it is broken, and what is said of each of its cases.
 #[test]
 fn a_broken_file_is_no_panic_and_never_has_fewer_cases_than_it_has() {
-    let good = r#"{ "id": 1, "prompt": "Do it" }"#;
+    let good = r#"{ "id": 1, "prompt": "Do it", "expectations": ["It is done"] }"#;
     let deep = format!("{}{}", "[".repeat(600), "]".repeat(600));
     let in_list = |case: &str| format!("{{ \"evals\": [{case}, {good}] }}");
     for (text, said) in [
@@ -246,28 +246,63 @@ fn a_broken_file_is_no_panic_and_never_has_fewer_cases_than_it_has() {
             in_list(r#"{ "id": 2, "prompt": "a", "should_trigger": 1 }"#),
             vec!["`should_trigger` is a number; expected true, false or the name", ""],
         ),
-        (in_list(r#"{ "id": 1, "prompt": "a" }"#), vec!["", "the case id `evals-1` is taken"]),
+        (in_list(r#"{ "id": 1, "prompt": "a", "expectations": "b" }"#), vec!["", "the case id `evals-1` is taken"]),
         (
             in_list(r#"{ "id": 2, "prompt": "a", "skill": "tydi" }"#),
             vec!["names the skill `tydi`, which is not here", ""],
         ),
-        (in_list(r#"{ "id": "../../x", "prompt": "a" }"#), vec!["", ""]),
+        (in_list(r#"{ "id": "../../x", "prompt": "a", "should_trigger": true, "assertions": ["b"] }"#), vec!["", ""]),
+        (format!("{{ \"evals\": [{good}], \"evals\": [] }}"), vec!["duplicate key `evals`", ""]),
+        (
+            format!("{{ \"skill_name\": 5, \"evals\": [{good}] }}"),
+            vec!["`skill_name` is a number; expected a string", ""],
+        ),
+        (
+            format!("{{ \"skills_tested\": 5, \"evals\": [{good}] }}"),
+            vec!["an element of `skills_tested` is a number; expected a string", ""],
+        ),
     ] {
-        let lines: Vec<String> = lines(&tidy("skills/tidy/evals/evals.json", &text))
-            .into_iter()
-            .filter(|line| !line.contains("built-in"))
-            .collect();
-        assert_eq!(lines.len(), said.len(), "{text}: {lines:?}");
-        for (line, said) in lines.iter().zip(&said) {
-            let is_told = if said.is_empty() { !line.contains(" | ") } else { line.contains(said) };
-            assert!(is_told, "{text}: {said:?} is not in {line}");
-        }
+        assert_said(&text, &said);
+    }
+}
+
+/// Of each case in an evals.json, what is wrong or unsupported.
+fn assert_said(text: &str, said: &[&str]) {
+    let mut lines = lines(&tidy("skills/tidy/evals/evals.json", text));
+    lines.retain(|line| !line.contains("built-in"));
+    assert_eq!(lines.len(), said.len(), "{text}: {lines:?}");
+    for (line, said) in lines.iter().zip(said) {
+        let is_said = if said.is_empty() { !line.contains(" | ") } else { line.contains(said) };
+        assert!(is_said, "{text}: {said:?} is not in {line}");
+    }
+}
+
+#[test]
+fn what_a_case_expects_is_read_whole_or_the_case_does_not_run() {
+    for (expected, said) in [
+        (r#""assertions": [{ "text": "b", "text": "c" }]"#, "duplicate key `text`"),
+        (r#""assertions": [{ "text": "" }]"#, "an assertion is an empty text"),
+        (r#""assertions": [{ "text": 5 }]"#, "`text` is a number; expected a string"),
+        (r#""assertions": [{ "type": "contains", "value": "b" }]"#, "unsupported: the key `type` of an assertion"),
+        (r#""expectations": [" "]"#, "an assertion is an empty text"),
+        (r#""expectations": """#, "an assertion is an empty text"),
+        (r#""forbidden_behaviors": [""]"#, "an assertion is an empty text"),
+        (r#""skill": []"#, "`skill` is an array; expected a string"),
+        (r#""should_trigger": """#, "`should_trigger` is empty"),
+        (r#""should_trigger": "Yes""#, "`should_trigger` is a string; expected true, false or the name"),
+        (r#""expectations": []"#, "unsupported: a case that expects nothing"),
+        (r#""notes": "a draft""#, "unsupported: a case that expects nothing"),
+    ] {
+        let good = r#"{ "id": 1, "prompt": "Do it", "expectations": ["It is done"] }"#;
+        assert_said(&format!(r#"{{ "evals": [{{ "id": 2, "prompt": "a", {expected} }}, {good}] }}"#), &[said, ""]);
     }
 }
 
 #[test]
 fn files_of_a_case_are_named_from_its_file_its_skill_or_the_repository() {
-    let eval = |files: &str| format!(r#"{{ "evals": [ {{ "prompt": "Do it", "files": {files} }} ] }}"#);
+    let eval = |files: &str| {
+        format!(r#"{{ "evals": [ {{ "prompt": "Do it", "expected_output": "It is done", "files": {files} }} ] }}"#)
+    };
     for (files, said) in [
         (r#"["files/a.csv"]"#, "files/a.csv skills/tidy/evals/files/a.csv"),
         (r#"["./evals/files/a.csv"]"#, "evals/files/a.csv skills/tidy/evals/files/a.csv"),
@@ -276,13 +311,15 @@ fn files_of_a_case_are_named_from_its_file_its_skill_or_the_repository() {
         (r#"["gone.csv"]"#, "[missing-fixture] the file skills/tidy/evals/gone.csv does not exist"),
         (r#"["../../../b.csv"]"#, "[bad-path] `../../../b.csv` leaves its directory with `..`"),
         ("[5]", "[value-type] an element of `files` is a number; expected a path"),
+        (r#"[".git"]"#, "[bad-path] `.git` belongs to git"),
+        (r#"[{ "path": "a/.git/config", "content": "c" }]"#, "[bad-path] `a/.git/config` belongs to git"),
     ] {
         let fixture = tidy("skills/tidy/evals/evals.json", &eval(files));
         let fixture = fixture.file("skills/tidy/evals/files/a.csv", "a").file("data/b.csv", "b");
         let catalog = fixture.catalog();
         let case = catalog.cases_of("tidy").next().expect("a case");
         let found = match case.case() {
-            Ok(case) if case.files[0].path.as_path().ends_with("gone.csv") => fixture.lines(),
+            Ok(_) if fixture.lines().contains("evals.json:") => fixture.lines(),
             Ok(case) => match &case.files[0].content {
                 InputContent::Text(_) => format!("{} text", case.files[0].path),
                 InputContent::Source(source) => format!("{} {source}", case.files[0].path),
@@ -393,7 +430,7 @@ fn skills_of_published_plugins_are_found_next_to_the_others_and_copies_are_not()
     assert_eq!(catalog.skill("tidy").expect("a skill").skill().folder, std::path::Path::new("skills/tidy"));
     let alone = Fixture::new()
         .file("SKILL.md", plugin("alone"))
-        .file("evals/evals.json", r#"{ "evals": [ { "prompt": "A" } ] }"#);
+        .file("evals/evals.json", r#"{ "evals": [ { "prompt": "A", "assertions": "B" } ] }"#);
     assert_eq!(lines(&alone), ["alone/evals-1 eval evals/evals.json:1:14"]);
 }
 
@@ -437,6 +474,7 @@ fn each_grader_of_a_vally_spec_is_a_check_an_assertion_or_unsupported() {
         ("{ type: output-contain, config: { substring: a } }", "unknown grader `output-contain`"),
         ("{ type: output-matches, config: { pattern: '(' } }", "does not compile"),
         ("{ type: output-matches, config: { } }", "the key `pattern` is missing"),
+        ("{ type: completed, type: completed }", "duplicate key `type`"),
     ] {
         let fixture = stimulus(&format!("    graders:\n      - {grader}\n"));
         let catalog = fixture.catalog();
@@ -480,10 +518,105 @@ fn a_command_of_a_vally_spec_that_exceeds_its_own_timeout_does_not_pass() {
 
 #[test]
 fn an_eval_yaml_of_another_program_is_none_of_ours() {
-    for text in ["tasks: [a.yaml]\n", "name: stimuli\n", "a: [\n# stimuli\n"] {
-        let listed = listed(&tidy("evals/tidy/eval.yaml", text));
+    for (path, text) in [
+        ("evals/tidy/eval.yaml", "tasks: [a.yaml]\n"),
+        ("skills/tidy/evals/eval.yaml", "name: x\ntasks: [a.yaml]\n"),
+        ("evals/more/eval.yaml", "name: stimuli\n"),
+        ("evals/more/eval.yaml", "a: [\n# stimuli\n"),
+        ("docs/evals/eval.yaml", "stimulus: []\n"),
+    ] {
+        let listed = listed(&tidy(path, text));
         assert!(listed.iter().all(|case| case["format"] == "built-in case"), "{text}: {listed:?}");
     }
+}
+
+#[test]
+fn a_spec_of_vally_in_the_evals_of_a_skill_says_why_it_has_no_cases() {
+    for (path, text, said) in [
+        ("skills/tidy/evals/eval.yaml", "", "the file is empty"),
+        ("skills/tidy/evals/eval.yaml", "name: x\n", "1:1 the key `stimuli` is missing"),
+        ("skills/tidy/evals/eval.yaml", "name: x\nstimulus:\n  - prompt: a\n", "2:1 unknown key `stimulus`"),
+        ("evals/tidy/eval.yaml", "name: x\n", "1:1 the key `stimuli` is missing"),
+        ("evals/tidy/eval.yaml", "a: [\n", "this is not YAML"),
+        ("evals/tidy/eval.yaml", "stimuli: null\n", "1:10 `stimuli` is null; expected an array"),
+        ("evals/tidy/eval.yaml", "stimuli: []\n", "1:10 `stimuli` is empty"),
+        ("evals/tidy/eval.yaml", "stimuli:\n  - prompt: a\nstimuli: []\n", "3:1 duplicate key `stimuli`"),
+        (
+            "evals/tidy/eval.yaml",
+            "tags: { skill: tidy, skill: other }\nstimuli:\n  - prompt: a\n",
+            "1:22 duplicate key `skill`",
+        ),
+        ("evals/tidy/eval.yaml", "stimuli:\n  - prompt: a\n    prompt: b\n", "3:5 duplicate key `prompt`"),
+        ("evals/tidy/eval.yaml", "stimuli:\n  - prompt: a\n    rubric: ['']\n", "3:14 `rubric` holds an empty text"),
+        (
+            "evals/tidy/eval.yaml",
+            "stimuli:\n  - prompt: a\n    graders: []\n",
+            "2:5 unsupported: a case that expects nothing",
+        ),
+    ] {
+        let lines: Vec<String> =
+            lines(&tidy(path, text)).into_iter().filter(|line| line.starts_with("tidy/")).collect();
+        assert!(lines[0].contains(said) && lines.iter().all(|line| !line.contains("built-in")), "{text}: {lines:?}");
+    }
+}
+
+const EVALS: &str = r#"{ "evals": [ { "prompt": "Do it", "assertions": "It is done" } ] }"#;
+
+#[test]
+fn a_file_with_the_name_of_cases_that_cannot_be_read_is_a_broken_case_with_the_reason() {
+    let outside = tempfile::tempdir().expect("a directory");
+    std::fs::write(outside.path().join("evals.json"), EVALS).expect("a file");
+    let outside = outside.path().to_str().expect("a path");
+    let file = "skills/tidy/evals/evals.json";
+    let fixture = || Fixture::new().skill("tidy").skill("other");
+    let pipe = fixture().file("skills/tidy/evals/a.md", "a");
+    nix::unistd::mkfifo(&pipe.root().join(file), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    for (fixture, said) in [
+        (pipe, "a named pipe"),
+        (fixture().file(&format!("{file}/a.md"), "a"), "a directory, not a file"),
+        (fixture().link(file, "nowhere"), "No such file"),
+        (fixture().link(file, &format!("{outside}/evals.json")), "it is outside the repository"),
+        (fixture().link("skills/tidy/evals", outside), "it is outside the repository"),
+    ] {
+        let lines: Vec<String> = lines(&fixture).into_iter().filter(|line| line.starts_with("tidy/")).collect();
+        assert!(
+            lines.len() == 1 && lines[0].contains("cannot be read") && lines[0].contains(said),
+            "{said}: {lines:?}"
+        );
+    }
+}
+
+#[test]
+fn a_file_of_cases_may_be_a_link_to_a_file_of_the_repository_and_counts_once() {
+    let fixture = || Fixture::new().skill("tidy").skill("other");
+    for (fixture, file) in [
+        (
+            fixture().file("shared/a.json", EVALS).link("skills/tidy/evals/evals.json", "../../../shared/a.json"),
+            "skills/tidy/evals/evals.json",
+        ),
+        (
+            fixture().file("shared/a/evals.json", EVALS).link("skills/tidy/evals", "../../shared/a"),
+            "skills/tidy/evals/evals.json",
+        ),
+        (
+            fixture()
+                .file("evals/tidy/evals.json", EVALS)
+                .link("skills/tidy/evals/evals.json", "../../../evals/tidy/evals.json"),
+            "evals/tidy/evals.json",
+        ),
+    ] {
+        let lines: Vec<String> = lines(&fixture).into_iter().filter(|line| line.starts_with("tidy/")).collect();
+        assert_eq!(lines, [format!("tidy/evals-1 eval {file}:1:14")]);
+    }
+}
+
+#[test]
+fn coverage_counts_a_case_with_a_missing_file_as_broken() {
+    let text = r#"{ "evals": [ { "prompt": "Do it", "assertions": "It is done", "files": ["gone.txt"] } ] }"#;
+    let ran = tidy("skills/tidy/evals/evals.json", text).run(&["list", "--coverage", "--json"]);
+    let value: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let file = value["files"].as_array().expect("files").iter().find(|file| file["format"] == "eval").expect("a file");
+    assert_eq!((&file["cases"], &file["broken"], &file["judged"]), (&1.into(), &1.into(), &0.into()), "{value}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::cases::case::check_list::CHECKS;
 use crate::cases::case::document::{Document, Node};
-use crate::cases::case::{Assertion, Case, change_list, check_list};
+use crate::cases::case::{Assertion, Case, Unsupported, change_list, check_list};
 use crate::checks::{self, Check, CheckKind, Field, FieldForm, FieldValue, KINDS, Origin};
 use crate::settings::ActivationRule;
 use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
@@ -256,6 +256,17 @@ impl CaseDraft {
                 }
             }
         }
+    }
+
+    /// The same of another program, which may have cases that expect nothing: a draft, or a prompt that a person reads the answer to.
+    /// A trial of it would pass whatever the agent does.
+    pub fn finish_foreign(self) -> Case {
+        let mut case = self.finish();
+        if case.checks.is_empty() && case.assertions.is_empty() && case.unsupported.is_empty() {
+            let what = "a case that expects nothing".to_owned();
+            case.unsupported.push(Unsupported { what, place: case.origin.clone() });
+        }
+        case
     }
 
     /// The case with the checks that follow from its other fields, in the order of [`KINDS`].

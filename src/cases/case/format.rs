@@ -1,5 +1,6 @@
 //! A format of cases, and which files hold its cases.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ pub struct ForeignFiles {
     pub names: &'static [&'static str],
     /// Ends of paths that other files have too: such a file is one only if its content says so.
     pub possible_names: &'static [&'static str],
-    /// A word that every file of a possible name has if it is one.
+    /// A word that every file of a possible name has if it is one; empty if the reader decides.
     pub mark: &'static str,
     /// Reads a file; `None` if it is something else.
     pub parse: fn(&ForeignFile<'_>, &[u8]) -> Option<FileCases>,
@@ -59,10 +60,23 @@ impl ForeignFile<'_> {
     pub fn read(self, bytes: &[u8]) -> Option<(&'static CaseFormat, FileCases)> {
         foreign_formats().find_map(|(format, files)| {
             let is_certain = files.match_path(self.path)?;
-            let has_mark = || bytes.windows(files.mark.len()).any(|part| part == files.mark.as_bytes());
+            let mark = files.mark.as_bytes();
+            let has_mark = || mark.is_empty() || bytes.windows(mark.len()).any(|part| part == mark);
             let read = || (files.parse)(&ForeignFile { is_certain, ..self }, bytes);
             (is_certain || has_mark()).then(read).flatten().map(|cases| (format, cases))
         })
+    }
+
+    /// Whether its directory is `evals/` of a skill, or is the skill's in `evals/`.
+    pub fn is_in_evals_of_skill(&self) -> bool {
+        let name = |path: Option<&Path>| path.and_then(Path::file_name).unwrap_or_default().to_os_string();
+        let folder = self.path.parent();
+        let [folder, above] = [name(folder), name(folder.and_then(Path::parent))];
+        let is_skill = |name: &OsStr| {
+            let directories = self.directories.iter().map(|(directory, _)| directory);
+            directories.chain(self.skills).any(|known| name == *known)
+        };
+        folder == "evals" && is_skill(&above) || above == "evals" && is_skill(&folder)
     }
 
     /// The id of the case with this name in the file. Files of one skill may number their cases alike, and names may have

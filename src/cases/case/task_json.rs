@@ -86,6 +86,7 @@ fn read(file: &mut Document<'_>) -> Option<Case> {
         file.wrong_type("the file", "an object", &root);
         return None;
     }
+    file.duplicate_keys(&root, &[]);
     file.unknown_keys(&root, &ROOT);
     file.required(&root, CONFIG)?;
     let config = file.map(&root, CONFIG)?;

@@ -6,13 +6,18 @@ mod json;
 mod node;
 mod yaml;
 
+use std::cell::Cell;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 
 use crate::cases::case::Unsupported;
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, ends_line, nearest, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, Excerpt, SourceLocation, ends_line, nearest, suggest};
 
 pub use node::{Node, NodeEntry, NodeValue};
+
+/// The byte order mark.
+const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// How a document is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +72,8 @@ pub struct Document<'a> {
     syntax: Syntax,
     /// The first byte of every line.
     lines: Vec<usize>,
+    /// The last byte whose column was asked for, and its character in the line that starts at the first number.
+    column: Cell<(usize, usize, usize)>,
     /// The problems so far.
     pub problems: Vec<Diagnostic>,
 }
@@ -76,12 +83,12 @@ impl<'a> Document<'a> {
     pub fn new(path: &'a Path, bytes: &'a [u8], syntax: Syntax) -> Self {
         let ends = (0..bytes.len()).filter(|at| ends_line(bytes, *at)).map(|at| at + 1);
         let lines = std::iter::once(0).chain(ends).collect();
-        Self { path, bytes, syntax, lines, problems: Vec::new() }
+        Self { path, bytes, syntax, lines, column: Cell::default(), problems: Vec::new() }
     }
 
     /// The value of the file; without one, the problem is that of the file.
     pub fn root(&mut self) -> Option<Node> {
-        let mark = if self.bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let mark = if self.bytes.starts_with(MARK) { MARK.len() } else { 0 };
         let text = match std::str::from_utf8(&self.bytes[mark..]) {
             Ok(text) => text,
             Err(error) => {
@@ -115,11 +122,30 @@ impl<'a> Document<'a> {
 
     /// The place of these bytes.
     pub fn place(&self, range: Range<usize>) -> SourceLocation {
-        // From the line's own start: to count the lines before every value of a large file takes minutes.
-        let line = self.line_of(range.start.min(self.bytes.len()));
-        let start = self.lines[line - 1];
-        let range = range.start.saturating_sub(start)..range.end.saturating_sub(start);
-        SourceLocation { line, ..SourceLocation::in_text(self.path, &self.bytes[start..], range) }
+        let start = range.start.min(self.bytes.len());
+        let range = start..range.end.clamp(start, self.bytes.len());
+        let line = self.line_of(start);
+        let line_start = self.lines[line - 1];
+        // Editors do not count a byte order mark as a character of the first line.
+        let has_mark = line == 1 && start >= MARK.len() && self.bytes.starts_with(MARK);
+        let line_start = if has_mark { MARK.len() } else { line_start };
+        let line_end = self.lines.get(line).map_or(self.bytes.len(), |next| next - 1);
+        let column = 1 + self.characters(line_start, start);
+        let excerpt = Some(Excerpt::of_line(self.bytes, line_start..line_end, range));
+        SourceLocation { path: self.path.into(), line, column, excerpt }
+    }
+
+    /// The number of characters between the start of a line and `at`. It counts from where it counted last: a large file that is
+    /// one line would take minutes otherwise.
+    fn characters(&self, line_start: usize, at: usize) -> usize {
+        let count = |range: Range<usize>| self.bytes[range].iter().filter(|byte| **byte & 0xC0 != 0x80).count();
+        let characters = match self.column.get() {
+            (line, last, characters) if line == line_start && last <= at => characters + count(last..at),
+            (line, last, characters) if line == line_start => characters - count(at..last),
+            _ => count(line_start..at),
+        };
+        self.column.set((line_start, at, characters));
+        characters
     }
 
     /// Adds a problem of these bytes.
@@ -141,32 +167,39 @@ impl<'a> Document<'a> {
         self.problem(Code::MissingKey, start..start + 1, format!("the key `{key}` is missing"));
     }
 
-    /// Reports the keys of an object that are not `known`, and duplicate ones.
+    /// Reports the keys of an object that are not `known`.
     pub fn unknown_keys(&mut self, object: &Node, known: &[&str]) {
-        for (at, NodeEntry { key, key_range, .. }) in object.entries().iter().enumerate() {
+        for NodeEntry { key, key_range, .. } in object.entries() {
             if !known.contains(&key.as_str()) {
                 self.problem(Code::UnknownKey, key_range.clone(), format!("unknown key `{key}`")).help =
                     Some(suggest(key, known));
-            } else if object.entries()[..at].iter().any(|earlier| earlier.key == *key) {
-                self.duplicate_key(key, key_range);
             }
         }
     }
 
-    fn duplicate_key(&mut self, key: &str, key_range: &Range<usize>) {
-        self.problem(Code::UnknownKey, key_range.clone(), format!("duplicate key `{key}`")).help =
-            Some("remove one of the two".to_owned());
+    /// Reports the keys that an object in `node` has twice: one value would be ignored. What the keys `apart` of `node` itself hold is
+    /// left to the reader of each case in it.
+    pub fn duplicate_keys(&mut self, node: &Node, apart: &[&str]) {
+        let mut seen = HashSet::new();
+        for NodeEntry { key, key_range, value } in node.entries() {
+            if !seen.insert(key) {
+                self.problem(Code::UnknownKey, key_range.clone(), format!("duplicate key `{key}`")).help =
+                    Some("remove one of the two".to_owned());
+            }
+            if !apart.contains(&key.as_str()) {
+                self.duplicate_keys(value, &[]);
+            }
+        }
+        for element in node.elements().unwrap_or_default() {
+            self.duplicate_keys(element, &[]);
+        }
     }
 
     /// The keys of another program's object that may ask for something: those that are neither `known` nor `notes`. Reports keys
-    /// that are nearly known ones, and duplicate ones.
+    /// that are nearly known ones.
     pub fn unsupported_keys(&mut self, object: &Node, known: &[&str], notes: &[&str]) -> Vec<Unsupported> {
         let mut unsupported = Vec::new();
-        for (at, NodeEntry { key, key_range, value }) in object.entries().iter().enumerate() {
-            if object.entries()[..at].iter().any(|earlier| earlier.key == *key) {
-                self.duplicate_key(key, key_range);
-                continue;
-            }
+        for NodeEntry { key, key_range, value } in object.entries() {
             if known.iter().chain(notes).any(|known| known == key) || value.value == NodeValue::Null {
                 continue;
             }

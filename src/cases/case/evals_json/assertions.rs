@@ -58,18 +58,20 @@ fn read_one(document: &mut Document<'_>, node: &Node, case: &mut Case) {
     if !node.is_map() {
         return document.wrong_type("an assertion", "a string or an object", node);
     }
-    let texts: Vec<(&str, &str)> = TEXTS.iter().filter_map(|key| Some((*key, node.get(key)?.text()?))).collect();
-    let Some((key, text)) = texts.first().copied() else {
-        return document.missing(node, TEXTS[0]);
-    };
+    let key = TEXTS.into_iter().find(|key| node.get(key).is_some());
     // Another key, as `type` or `value`, may say that no judge is meant.
-    let other = node.entries().iter().find(|entry| entry.key != key && !NAMES.contains(&entry.key.as_str()));
-    match other {
-        Some(other) => case.unsupported.push(Unsupported {
+    let other = node.entries().iter().find(|entry| Some(&*entry.key) != key && !NAMES.contains(&entry.key.as_str()));
+    match (other, key) {
+        (Some(other), _) => case.unsupported.push(Unsupported {
             what: format!("the key `{}` of an assertion", other.key),
             place: document.place(other.key_range.clone()),
         }),
-        None => add(document, node, text.to_owned(), case),
+        (None, Some(key)) => {
+            if let Some(text) = document.text(node, key).map(str::to_owned) {
+                add(document, node, text, case);
+            }
+        }
+        (None, None) => document.missing(node, TEXTS[0]),
     }
 }
 

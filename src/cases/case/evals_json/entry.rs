@@ -14,6 +14,18 @@ use crate::trial::input_file::{InputContent, InputFile};
 /// The key of whether the skill should trigger, or of the skill that should.
 const SHOULD_TRIGGER: &str = "should_trigger";
 
+/// Words for true and false, which are the name of no skill.
+const FLAGS: [(&str, bool); 8] = [
+    ("true", true),
+    ("yes", true),
+    ("y", true),
+    ("on", true),
+    ("false", false),
+    ("no", false),
+    ("n", false),
+    ("off", false),
+];
+
 /// The keys of the skill that should trigger.
 const EXPECTED_SKILL: [&str; 2] = ["expect_skill", "expected_skill"];
 
@@ -50,6 +62,7 @@ impl EntryReader<'_> {
         let node = entry.node;
         let id = self.file.case_id(&name(node).unwrap_or_else(|| self.unnamed(number)));
         let origin = self.document.place(node.range.start..node.range.start + 1);
+        self.document.duplicate_keys(node, &[]);
         let mut case = Case { unsupported: self.shared.clone(), ..Case::default() };
         let expected = self.expected(entry, &mut case);
         let mut places = vec![("id", origin.clone())];
@@ -67,7 +80,7 @@ impl EntryReader<'_> {
             ..draft.case
         };
         draft.should_trigger(expected.should_trigger);
-        let read = if problems.is_empty() { Ok(draft.finish()) } else { Err(problems) };
+        let read = if problems.is_empty() { Ok(draft.finish_foreign()) } else { Err(problems) };
         FoundCase::new(id, skill, self.file.path, origin.line, ReadCase { format: self.format, case: read, places })
     }
 
@@ -132,7 +145,7 @@ impl EntryReader<'_> {
 
     fn expected(&mut self, entry: &Entry<'_>, case: &mut Case) -> Expected {
         let node = entry.node;
-        let own = skill_named(node).or_else(|| self.skill.clone());
+        let own = skill_named(&mut self.document, node).or_else(|| self.skill.clone());
         let default = || own.clone().or_else(|| self.file.skill.map(str::to_owned));
         let named = [SHOULD_TRIGGER, EXPECTED_SKILL[0], EXPECTED_SKILL[1], ACTIVATED].into_iter().find_map(|key| {
             let value = node.get(key)?;
@@ -140,10 +153,18 @@ impl EntryReader<'_> {
         });
         let said = match node.get(SHOULD_TRIGGER).map(|node| &node.value) {
             Some(NodeValue::Flag(flag)) => Some(*flag),
-            Some(NodeValue::Text(_)) | None => entry.should_trigger,
-            Some(_) => {
-                let value = node.get(SHOULD_TRIGGER).unwrap_or(node);
-                self.document.wrong_type(&format!("`{SHOULD_TRIGGER}`"), "true, false or the name of a skill", value);
+            Some(NodeValue::Text(text)) if !FLAGS.iter().any(|(word, _)| text.eq_ignore_ascii_case(word)) => {
+                self.document.required_text(node, SHOULD_TRIGGER).and(entry.should_trigger)
+            }
+            None => entry.should_trigger,
+            Some(value) => {
+                let written = node.get(SHOULD_TRIGGER).unwrap_or(node);
+                let expected = "true, false or the name of a skill";
+                self.document.wrong_type(&format!("`{SHOULD_TRIGGER}`"), expected, written);
+                if let (NodeValue::Text(text), Some(problem)) = (value, self.document.problems.last_mut()) {
+                    let meant = FLAGS.iter().find(|(word, _)| text.eq_ignore_ascii_case(word));
+                    problem.help = meant.map(|(_, flag)| format!("did you mean {flag}?"));
+                }
                 None
             }
         };

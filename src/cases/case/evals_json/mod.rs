@@ -117,9 +117,12 @@ fn parse(format: &'static CaseFormat, triggers: bool, file: &ForeignFile<'_>, by
     let known: Vec<&str> =
         LISTS.into_iter().chain(SIDES.map(|(key, _)| key)).chain(SKILL).chain([SKILLS_TESTED]).collect();
     let shared = document.unsupported_keys(&root, &known, &NOTES);
+    if root.is_map() {
+        document.duplicate_keys(&root, &known);
+    }
+    let (skill, tested) = (skill_named(&mut document, &root), document.texts(&root, SKILLS_TESTED));
     let problems = std::mem::take(&mut document.problems);
     let names = entries.iter().filter_map(|entry| entry::name(entry.node)).collect();
-    let (skill, tested) = (skill_named(&root), tested(&root));
     let mut reader = EntryReader { format, file, document, shared, skill, tested, names };
     let cases = (1..).zip(&entries).map(|(number, entry)| reader.found(entry, number)).collect();
     Some(FileCases { cases, problems })
@@ -167,11 +170,7 @@ fn missing_cases(document: &mut Document<'_>, root: &Node) {
         Some(format!("cases are a list at one of the keys {}, or the whole file", LISTS.join(", ")));
 }
 
-fn skill_named(node: &Node) -> Option<String> {
-    SKILL.iter().find_map(|key| node.get(key)?.text()).map(str::to_owned)
-}
-
-fn tested(root: &Node) -> Vec<String> {
-    let names = root.get(SKILLS_TESTED).and_then(Node::elements).unwrap_or_default();
-    names.iter().filter_map(Node::text).map(str::to_owned).collect()
+fn skill_named(document: &mut Document<'_>, node: &Node) -> Option<String> {
+    let key = SKILL.into_iter().find(|key| node.get(key).is_some())?;
+    document.required_text(node, key).map(str::to_owned)
 }

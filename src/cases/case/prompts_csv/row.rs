@@ -234,6 +234,7 @@ impl RowReader<'_> {
         let mut file = Document::new(&path, &bytes, Syntax::Json);
         let before = case.checks.len();
         if let Some(root) = file.root() {
+            file.duplicate_keys(&root, &[]);
             (list.read)(&mut file, column, &root, case);
         }
         // Their places are in the file of the case.

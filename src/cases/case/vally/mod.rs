@@ -18,6 +18,7 @@ mod graders;
 mod stimulus;
 mod tools;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
     foreign: Some(ForeignFiles {
         names: &["evals/eval.yaml", "evals/eval.yml", "*.eval.yaml", "*.eval.yml", "*.vally.yaml", "*.vally.yml"],
         possible_names: &["*eval.yaml", "*eval.yml"],
-        mark: STIMULI,
+        mark: "",
         parse,
     }),
 };
@@ -64,32 +65,50 @@ struct RunSettings {
 fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
     let mut document = Document::new(file.path, bytes, Syntax::Yaml);
     let Some(root) = document.root() else {
-        let is_ours = String::from_utf8_lossy(bytes).lines().any(|line| line.starts_with("stimuli:"));
+        let has_stimuli = || String::from_utf8_lossy(bytes).lines().any(|line| line.starts_with("stimuli:"));
+        let is_ours = file.is_in_evals_of_skill() || has_stimuli();
         return is_ours.then(|| FileCases { problems: document.problems, cases: Vec::new() });
-    };
-    root.entry(STIMULI)?;
-    let stimuli = match root.get(STIMULI).map(|list| (list, list.elements())) {
-        Some((_, Some(stimuli))) if !stimuli.is_empty() => stimuli,
-        Some((list, Some(_))) => {
-            document.problem(Code::EmptyValue, list.range.clone(), format!("`{STIMULI}` is empty"));
-            return Some(FileCases { problems: document.problems, cases: Vec::new() });
-        }
-        list => {
-            document.wrong_type(&format!("`{STIMULI}`"), "an array", list.map_or(&root, |(list, _)| list));
-            return Some(FileCases { problems: document.problems, cases: Vec::new() });
-        }
     };
     let known = [STIMULI, environment::KEY, DEFAULTS[0], DEFAULTS[1]];
     let mut shared = document.unsupported_keys(&root, &known, &NOTES);
+    document.duplicate_keys(&root, &[STIMULI]);
+    let Some(stimuli) = stimuli(&mut document, &root) else {
+        // A file of another program has keys that no spec has, and none that is nearly `stimuli`.
+        let may_be_ours = root.entry(STIMULI).is_some()
+            || file.is_in_evals_of_skill() && (shared.is_empty() || document.problems.len() > 1);
+        return may_be_ours.then(|| FileCases { problems: document.problems, cases: Vec::new() });
+    };
     let mut settings = RunSettings::default();
     for key in DEFAULTS {
         settings = run_settings(&mut document, &root, key, settings);
     }
     shared.append(&mut settings.unsupported);
     let problems = std::mem::take(&mut document.problems);
-    let mut reader = StimulusReader { file, document, root: &root, shared, settings, names: Vec::new() };
+    let mut reader = StimulusReader { file, document, root: &root, shared, settings, names: HashSet::new() };
     let cases = (1..).zip(stimuli).map(|(number, stimulus)| reader.found(stimulus, number)).collect();
     Some(FileCases { cases, problems })
+}
+
+/// The stimuli, or the problem of their list.
+fn stimuli<'n>(document: &mut Document<'_>, root: &'n Node) -> Option<&'n [Node]> {
+    let Some(list) = root.entry(STIMULI).map(|entry| &entry.value) else {
+        document.missing(root, STIMULI);
+        if let Some(problem) = document.problems.last_mut() {
+            problem.help = Some(format!("the cases of a Vally spec are a list at `{STIMULI}`"));
+        }
+        return None;
+    };
+    match list.elements() {
+        Some([]) => {
+            document.problem(Code::EmptyValue, list.range.clone(), format!("`{STIMULI}` is empty"));
+            None
+        }
+        None => {
+            document.wrong_type(&format!("`{STIMULI}`"), "an array", list);
+            None
+        }
+        stimuli => stimuli,
+    }
 }
 
 /// What the object at `key` says about runs, over what `outer` says.

@@ -1,5 +1,7 @@
 //! One stimulus: a case.
 
+use std::collections::HashSet;
+
 use super::{Document, RunSettings, environment, graders, read_runs, run_settings, tools};
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::fields::{CaseDraft, assertions};
@@ -19,7 +21,7 @@ pub(super) struct StimulusReader<'a> {
     /// What the file says about the runs of every case.
     pub settings: RunSettings,
     /// The ids so far.
-    pub names: Vec<String>,
+    pub names: HashSet<String>,
 }
 
 /// The keys of a stimulus.
@@ -45,15 +47,16 @@ impl StimulusReader<'_> {
         let origin = self.document.place(node.range.start..node.range.start + 1);
         let name = node.get("name").and_then(Node::text).map_or_else(|| number.to_string(), str::to_owned);
         let mut id = self.file.case_id(&name);
-        if self.names.contains(&id) {
+        if !self.names.insert(id.clone()) {
             id = self.file.case_id(&format!("{number}-{name}"));
+            self.names.insert(id.clone());
         }
-        self.names.push(id.clone());
         let skill = self.skill(node);
         let mut draft = CaseDraft::new(&skill, id.clone(), origin.clone());
         let mut places = vec![("id", origin.clone())];
         places.extend(node.get("prompt").map(|prompt| ("prompt", self.document.place(prompt.range.clone()))));
         draft.case.unsupported.clone_from(&self.shared);
+        self.document.duplicate_keys(node, &[]);
         if node.is_map() {
             let should_trigger = self.read(node, &mut draft.case);
             draft.should_trigger(should_trigger);
@@ -61,7 +64,7 @@ impl StimulusReader<'_> {
             self.document.wrong_type("a stimulus", "an object", node);
         }
         let problems = std::mem::take(&mut self.document.problems);
-        let case = if problems.is_empty() { Ok(draft.finish()) } else { Err(problems) };
+        let case = if problems.is_empty() { Ok(draft.finish_foreign()) } else { Err(problems) };
         FoundCase::new(id, skill, self.file.path, origin.line, ReadCase { format: &super::FORMAT, case, places })
     }
 
