@@ -161,13 +161,12 @@ impl CostLeft {
     /// Refuses to spend more than the limit.
     fn check(&self) -> Result<(), String> {
         match (self.usd, &self.unknown) {
-            (None, _) => Ok(()),
             (Some(_), Some(whose)) => Err(format!(
                 "the cost limit cannot be held: it is unknown what {whose} cost; give a price in evals/evals.toml, \
                  or limit tokens with --max-tokens"
             )),
             (Some(left), None) if left <= 0.0 => Err("the cost limit is reached".to_owned()),
-            (Some(_), None) => Ok(()),
+            _ => Ok(()),
         }
     }
 }

@@ -388,8 +388,8 @@ fn kept_trials_are_used_for_days_and_removed_by_age_and_size() {
     for (column, value) in [("setup", "true"), ("follow_ups", "And now?"), ("system_prompt", "Be kind.")] {
         let mut lines = table.lines();
         let header = lines.next().expect("a header");
-        let rows: String = lines.map(|line| format!("{line},{value}\n")).collect();
-        stub.write(path, &format!("{header},{column}\n{rows}"));
+        let rows: Vec<String> = lines.map(|line| format!("{line},{value}")).collect();
+        stub.write(path, &format!("{header},{column}\n{}\n", rows.join("\n")));
         let dry = stub.run(&["gate", "--dry-run"]);
         assert!(dry.code == 0 && !dry.stdout.contains("need not run"), "{column}: {}{}", dry.stdout, dry.stderr);
     }

@@ -169,10 +169,10 @@ fn a_case_whose_files_cannot_be_used_is_named_and_the_others_are_verified() {
         the solution evals/skills/tidy/none does not exist\n";
     assert!(text.starts_with(said), "{text}");
     assert!(text.ends_with("3 checks of 1 case run, 1 reference solution: 0 proving nothing,\n0 wrong, 0 without a result, 0 never decided, 4 unusable\n"), "{text}");
-    let lint = stub.run(&["lint", "--check-evals"]).stdout;
+    let linted = stub.run(&["lint", "--check-evals"]).stdout;
     for (line, what) in [(2, "solution"), (3, "answer"), (4, "answer"), (5, "fixture directory")] {
         let said = format!("error[missing-fixture]: the {what} evals/skills/tidy/");
-        assert!(lint.contains(&said) && lint.contains(&format!("prompts.csv:{line}:")), "{said}: {lint}");
+        assert!(linted.contains(&said) && linted.contains(&format!("prompts.csv:{line}:")), "{said}: {linted}");
     }
     // Its agent sees neither: trials run.
     assert_eq!(stub.run(&["run", "--case", "c0"]).code, 0);
