@@ -69,7 +69,8 @@ fn a_command_that_did_not_do_its_work_is_unknown_unless_its_status_is_asked_for(
     let lines = ["no-such-program", "kill -9 $$", "sh -c 'exit 137'", "exit 255"];
     let checks = lines.map(|line| serde_json::json!({"run": line}));
     let asked = serde_json::json!({"run": "no-such-program", "exits": 127});
-    let stub = stub(&Value::from_iter(checks.into_iter().chain([asked])).to_string());
+    let all: Vec<Value> = checks.into_iter().chain([asked]).collect();
+    let stub = stub(&Value::from(all).to_string());
     stub.run(&["run", "--run-id", "r"]);
     // Inside bubblewrap, which has its own exit status for a signal.
     for isolation in ["agent", "bwrap"] {
