@@ -6,10 +6,8 @@ use serde_json::{Value, json};
 
 use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts};
 
-/// How claude marks the user texts that it writes itself: reminders, the body of a skill that was launched, and what it
-/// sends after an empty answer.
-const INJECTED: [&str; 3] =
-    ["<system-reminder>", "Base directory for this skill:", "[Your previous response had no visible output."];
+/// How claude marks the user texts that it writes itself: reminders and the body of a skill that was launched.
+const INJECTED: [&str; 2] = ["<system-reminder>", "Base directory for this skill:"];
 
 /// Reads the history: everything after the last real user message belongs to the present task.
 pub fn read(body: Value) -> Request {
