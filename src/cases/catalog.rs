@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::cases::case::FoundCase;
-use crate::skill::{Skill, SkillFile};
-use crate::text::diagnostic::Diagnostic;
+use crate::skill::{Skill, SkillFile, slug};
+use crate::text::diagnostic::{Diagnostic, suggest};
 
 /// All eval material, from the repository's root.
 pub const EVALS: &str = "evals";
@@ -60,6 +60,17 @@ impl Catalog {
     /// The skill with this slug.
     pub fn skill(&self, slug: &str) -> Option<&FoundSkill> {
         self.skills.get(self.position(slug)?)
+    }
+
+    /// The skill with this name, or what is wrong and what to write instead.
+    pub fn named_skill(&self, name: &str) -> Result<&FoundSkill, String> {
+        let slug = slug(name);
+        self.skill(&slug).ok_or_else(|| self.unknown_skill(name))
+    }
+
+    /// What is said of the name of a skill that is not here.
+    pub fn unknown_skill(&self, name: &str) -> String {
+        format!("unknown skill `{name}`; {}", suggest(&slug(name), &self.slugs()))
     }
 
     pub(super) fn skill_mut(&mut self, slug: &str) -> Option<&mut FoundSkill> {

@@ -122,7 +122,7 @@ impl TestSelection {
         let mut problems = Vec::new();
         problems.extend(self.unknown_tags(catalog));
         for name in self.skills.iter().filter(|name| !cases.iter().any(|case| *case.skill == *slug(name))) {
-            problems.push(format!("unknown skill `{name}`; {}", suggest(&slug(name), &catalog.slugs())));
+            problems.push(catalog.unknown_skill(name));
         }
         let tasks: Vec<&str> =
             cases.iter().filter(|case| case.format().is_task()).map(|case| case.id.as_str()).collect();

@@ -50,7 +50,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::cli::exit_code::Exit;
-use skill_evals::cases::catalog::{Catalog, FoundSkill};
+use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::{Layout, Repository, Scope};
 use skill_evals::process::watchdog;
 use skill_evals::report::diagnostics;
@@ -59,9 +59,8 @@ use skill_evals::run::crate_harness;
 use skill_evals::run::own_check::OwnChecks;
 use skill_evals::settings::Settings;
 use skill_evals::settings::load::{self, ConfigError};
-use skill_evals::skill::slug;
 use skill_evals::store::{self, RunFolder};
-use skill_evals::text::diagnostic::{Diagnostic, once, suggest};
+use skill_evals::text::diagnostic::{Diagnostic, once};
 use skill_evals::text::safe;
 
 /// Evals of agent skills as Rust tests.
@@ -223,12 +222,6 @@ fn print_clap_error(error: &clap::Error) -> ExitCode {
         _ if error.use_stderr() => Exit::CouldNotRun.into(),
         _ => Exit::Clean.into(),
     }
-}
-
-/// The skill with this name, or what to write instead.
-fn known_skill<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a FoundSkill, String> {
-    let slug = slug(name);
-    catalog.skill(&slug).ok_or_else(|| format!("unknown skill `{name}`; {}", suggest(&slug, &catalog.slugs())))
 }
 
 const NO_SKILLS: &str = "go to a repository with skills, name one with --root, or start one with `skill-evals init`";

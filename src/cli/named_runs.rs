@@ -81,10 +81,10 @@ pub fn trials(root: &Path, run: &RunFolder) -> CliResultOf<Vec<TrialFolder>> {
     Ok(recordings)
 }
 
-/// Refuses runs that share trials.
-pub fn check_distinct<'a>(runs: impl Iterator<Item = &'a RunFolder>) -> CliResultOf<()> {
+/// Refuses runs that share trials: one within another, and a merged run next to one of its shards.
+pub fn check_distinct<'a>(runs: impl Iterator<Item = &'a RunFolder> + Clone) -> CliResultOf<()> {
     let mut paths: Vec<PathBuf> = Vec::new();
-    for run in runs {
+    for run in runs.clone() {
         let path = run.path().canonicalize().unwrap_or_else(|_| run.path().to_path_buf());
         if paths.iter().any(|other| path.starts_with(other) || other.starts_with(&path)) {
             return Err(
@@ -92,6 +92,12 @@ pub fn check_distinct<'a>(runs: impl Iterator<Item = &'a RunFolder>) -> CliResul
             );
         }
         paths.push(path);
+    }
+    for run in runs.clone() {
+        let merged = run.run_record().ok().flatten().map(|record| record.merged).unwrap_or_default();
+        if let Some(shard) = runs.clone().find(|other| merged.iter().any(|id| id == other.id())) {
+            return Err(format!("{} is merged into {}: its trials would count twice", shard.id(), run.id()).into());
+        }
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, known_skill};
+use super::{CliResult, CliResultOf, RepositoryArgs};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::text_stdout;
@@ -75,7 +75,7 @@ impl SessionArgs {
 
 impl OpenSession {
     pub fn skill(&self, name: &str) -> CliResultOf<&FoundSkill> {
-        Ok(known_skill(&self.run.catalog, name)?)
+        Ok(self.run.catalog.named_skill(name)?)
     }
 
     fn case(&self, skill: &FoundSkill, id: &str) -> CliResultOf<Case> {

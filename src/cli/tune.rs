@@ -9,7 +9,7 @@ use super::compare::{self, LiveComparison, LiveOutcome, LiveRequest};
 use super::export_args::IN_PLACE;
 use super::generate::author::{Author, agent, request};
 use super::start::StartArgs;
-use super::{CliResult, CliResultOf, known_skill};
+use super::{CliResult, CliResultOf};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::text_stdout;
@@ -87,7 +87,7 @@ pub fn tune(args: &TuneArgs) -> CliResult {
         return Err("tune takes none of --resume, --background and --run-id: it may run several comparisons".into());
     }
     let (repository, settings, catalog) = args.start.read()?;
-    let found = known_skill(&catalog, &args.skill)?;
+    let found = catalog.named_skill(&args.skill)?;
     let cases = tune::split(&catalog, found)?;
     let tuning = Tuning { args, repository: &repository, settings: &settings, catalog: &catalog, found };
     let mut left = CostLeft { usd: settings.max_cost_usd, unknown: None };
@@ -309,6 +309,7 @@ impl Tuning<'_> {
             max_cost_usd: left.usd,
             stop: Stop::Settled,
             remedy: "raise --max-trials, or write more cases",
+            takes_plan: false,
             says_more: !self.args.start.quiet,
             json: false,
             within: None,

@@ -16,7 +16,6 @@ use crate::run::ready;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode, SkillSelection};
 use crate::skill::Skill;
-use crate::text::diagnostic::suggest;
 use crate::trial::run_record::ComparedSide;
 use crate::trial::variants::{Variant, VariantQuestion, VariantRun};
 
@@ -63,9 +62,7 @@ impl TrialLimit {
 /// The variants that show why a skill does not help: its positive cases without skills, with the skill forced, with all
 /// skills offered, and with the skill alone.
 pub fn diagnosis(run: &RunContext, slug: &str, limit: TrialLimit) -> Result<VariantPlan, String> {
-    let known: Vec<&str> = run.catalog.slugs();
-    let found = run.catalog.skill(slug).ok_or_else(|| format!("unknown skill `{slug}`; {}", suggest(slug, &known)))?;
-    let skill = found.skill();
+    let skill = run.catalog.named_skill(slug)?.skill();
     let positive = positive_cases(run)?;
     if positive.is_empty() {
         return Err(no_positive_case(slug));

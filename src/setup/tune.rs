@@ -49,9 +49,10 @@ pub fn split(catalog: &Catalog, found: &FoundSkill) -> Result<SplitCases, String
     if held_out == 0 || training == 0 {
         return Err(format!(
             "`{}` has {training} positive cases to choose a description by and {held_out} to decide by, and needs one of each: \
-             write more that do not call the skill, or have some drafted: skill-evals generate --agent {}",
+             write more that do not call the skill, or have some drafted: skill-evals generate --agent {} --skill {}",
             skill.slug,
-            AgentKind::default().as_str()
+            AgentKind::default().as_str(),
+            skill.slug
         ));
     }
     for slug in lint::nearest_skills(catalog, &skill.slug, NEIGHBORS) {

@@ -85,6 +85,9 @@ fn merged_shards_are_the_run_that_one_process_would_have_made() {
         merged.stderr
     );
     assert_eq!(summary(&["parts"]), whole);
+    let twice = stub.run(&["summary", "parts-shard-2-of-4", "parts"]);
+    assert_eq!(twice.code, 2, "{}", twice.stdout);
+    assert!(twice.stderr.contains("parts-shard-2-of-4 is merged into parts"), "{}", twice.stderr);
     assert_eq!(figures(stub.json("parts", "summary.json")), figures(stub.json("whole", "summary.json")));
     let status = |id: &str| {
         let mut status = json_of(&stub.run(&["status", "--run-id", id, "--json"]));

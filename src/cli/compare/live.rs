@@ -321,7 +321,7 @@ fn dry_run(
         design.pairs * 2,
         ids.len()
     )?;
-    for promise in promises(plan, design, rule) {
+    for promise in promises(plan, design, rule).into_iter().filter(|of| request.takes_plan || of.plan == plan) {
         let instead = if promise.plan == plan { "plan" } else { "instead, --plan" };
         writeln!(out, "{instead} {}", words::promise(&promise))?;
     }

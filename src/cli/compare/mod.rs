@@ -146,6 +146,8 @@ pub struct LiveRequest<'a> {
     pub stop: Stop,
     /// What to do about results that cannot be reached.
     pub remedy: &'static str,
+    /// Whether its command has `--plan`, so that other plans can be named.
+    pub takes_plan: bool,
     pub says_more: bool,
     pub json: bool,
     /// The document of a dry run in which the plan is a part.
@@ -193,6 +195,7 @@ impl CompareArgs {
             max_cost_usd: None,
             stop: Stop::End,
             remedy: "raise --max-trials, which counts both trials of a pair, or choose other results",
+            takes_plan: true,
             says_more: self.says_more(),
             json: self.json,
             within: None,

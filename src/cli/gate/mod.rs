@@ -272,6 +272,7 @@ impl GateArgs {
             stop: Stop::Settled,
             remedy: "raise --max-trials, which counts both trials of a pair, choose another --plan, or fail on other results \
                      with --fail-on",
+            takes_plan: true,
             says_more: !self.start.quiet,
             json: within.is_some(),
             within,

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs, known_skill};
+use super::{CliResult, RepositoryArgs};
 use crate::cli::exit_code::Exit;
 use crate::cli::next::next;
 use crate::cli::output::text_stdout;
@@ -37,7 +37,7 @@ pub struct GenerateArgs {
 pub fn generate(args: &GenerateArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read()?;
     for name in &args.skill {
-        known_skill(&catalog, name)?;
+        catalog.named_skill(name)?;
     }
     let mut skills: Vec<&FoundSkill> = catalog.skills.iter().collect();
     skills.retain(|found| args.skill.is_empty() || args.skill.iter().any(|name| slug(name) == found.skill().slug));

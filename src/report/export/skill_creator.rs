@@ -24,7 +24,7 @@ pub static EXPORT: Export = Export {
 const WITH: &str = "with_skill";
 const WITHOUT: &str = "without_skill";
 
-/// Where the answer is, next to the files that the agent wrote.
+/// Where the answer is, next to the files that the agent wrote. If one of them has this name, it has a `_` more.
 const ANSWER: &str = "final message.txt";
 
 struct SkillCreatorWorkspace {
@@ -96,8 +96,12 @@ impl TrialWriter for SkillCreatorWorkspace {
 
 fn outputs(trial: &ExportedTrial<'_>, folder: &Path) -> Vec<ExportPart> {
     let answer = trial.evidence.final_text.unwrap_or("(no final message)").to_owned();
+    let mut name = ANSWER.to_owned();
+    while trial.files.iter().any(|(path, _)| *path == Path::new(&name)) {
+        name.insert(0, '_');
+    }
     let files = trial.files.iter().map(|(path, text)| (path.clone(), text.clone()));
-    let all = [(PathBuf::from(ANSWER), answer)].into_iter().chain(files);
+    let all = [(PathBuf::from(name), answer)].into_iter().chain(files);
     all.map(|(path, text)| ExportPart { file: Some(folder.join(path)), text }).collect()
 }
 
