@@ -25,7 +25,7 @@ pub use crate::trial::evidence::{
 #[doc(inline)]
 pub use crate::trial::id::TrialId;
 #[doc(inline)]
-pub use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, Metrics, Status, Verdict};
+pub use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, Metrics, Score, Status, Verdict, Weight};
 pub use crate::trial::run_record::{
     ComparedSide, ComparedSides, FailedCheck, PairRecord, ProgressLine, RunChoices, RunEnd, RunEndKind, RunRecord,
     TrialRecord,

@@ -34,7 +34,7 @@ use crate::checks::pattern::Pattern;
 use crate::checks::program::WorkspaceProgram;
 use crate::text::diagnostic::SourceLocation;
 use crate::text::relative_path::RelativePath;
-use crate::trial::outcome::{CheckResult, Goal, Status};
+use crate::trial::outcome::{CheckResult, Goal, Status, Weight};
 
 /// Every kind of check, in the order in which a case's checks are made.
 pub static KINDS: [&CheckKind; 28] = [
@@ -189,6 +189,8 @@ pub struct Check {
     pub origin: Origin,
     /// What it asks.
     pub ask: Arc<dyn Ask>,
+    /// What it counts in the score of a trial. Without a weight it must pass.
+    pub weight: Option<Weight>,
 }
 
 /// Where in the file of its case a check is written.
@@ -212,7 +214,7 @@ impl Origin {
 impl Check {
     /// A check that is not written in the file of its case.
     pub fn implied(kind: &'static CheckKind, ask: impl Ask + 'static) -> Self {
-        Self { kind, origin: Origin::default(), ask: Arc::new(ask) }
+        Self { kind, origin: Origin::default(), ask: Arc::new(ask), weight: None }
     }
 
     /// Whether nothing later in the session can change this status of the check.
@@ -238,7 +240,17 @@ impl Check {
                 (status, found) = (Status::Unknown, format!("{found}; {OPEN}"));
             }
             let (id, goal) = (id.unwrap_or_else(|| self.kind.id.to_owned()), self.kind.goal);
-            CheckResult { id, goal, status, expected, found, custom: false, program: program.clone(), spans }
+            CheckResult {
+                id,
+                goal,
+                status,
+                expected,
+                found,
+                custom: false,
+                program: program.clone(),
+                weight: self.weight,
+                spans,
+            }
         });
         results.collect()
     }

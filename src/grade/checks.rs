@@ -83,6 +83,7 @@ pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
         verdict,
         trouble,
         checks,
+        score: None,
         not_enforced: Vec::new(),
         metrics: metrics(skill, evidence),
         judged: None,
@@ -211,7 +212,7 @@ fn general(subject: &Subject<'_>) -> Vec<CheckResult> {
 
 fn result(id: &str, goal: Goal, answer: CheckAnswer) -> CheckResult {
     let CheckAnswer { status, expected, found, spans } = answer;
-    CheckResult { id: id.to_owned(), goal, status, expected, found, custom: false, program: None, spans }
+    CheckResult { id: id.to_owned(), goal, status, expected, found, custom: false, program: None, weight: None, spans }
 }
 
 fn in_time(evidence: &Evidence<'_>) -> CheckAnswer {

@@ -182,6 +182,7 @@ impl OwnCheck {
             found,
             custom: true,
             program: None,
+            weight: None,
             spans: Vec::new(),
         })
     }
@@ -197,6 +198,7 @@ fn open(name: &str) -> CheckResult {
         found: OPEN.to_owned(),
         custom: true,
         program: None,
+        weight: None,
         spans: Vec::new(),
     }
 }

@@ -173,6 +173,7 @@ fn not_measured(trouble: Trouble, repetition: EffectiveRepetition) -> Grade {
         verdict: Verdict::Error,
         trouble: Some(trouble),
         checks: Vec::new(),
+        score: None,
         not_enforced: Vec::new(),
         metrics: Metrics::default(),
         judged: None,

@@ -49,7 +49,7 @@ pub enum Status {
 }
 
 /// The result of a check: one named assertion about a trial, answered by its evidence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CheckResult {
     /// The check's stable name, kebab-case.
@@ -68,9 +68,30 @@ pub struct CheckResult {
     /// A digest of the program that answered, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
+    /// What it counts in the score, if the case gives it a weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<Weight>,
     /// The events that decided it, the most important one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<Span>,
+}
+
+/// What a check, or several together, count in the score of their trial.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Weight {
+    /// How much. A check with 0 is shown and decides nothing.
+    pub amount: f64,
+    /// Checks of the same part count once: it passes if all of them do.
+    pub part: u32,
+}
+
+impl Weight {
+    /// The weight of a part.
+    #[must_use]
+    pub fn new(amount: f64, part: u32) -> Self {
+        Self { amount, part }
+    }
 }
 
 impl CheckResult {
@@ -102,6 +123,28 @@ words! {
     }
 }
 
+/// The score of a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Score {
+    /// The share of the weights whose checks passed, 0 to 1.
+    pub value: f64,
+    /// The share of the weights whose checks are unknown: the score is between `value` and the sum of both.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub open: f64,
+    /// The score from which on a trial passes. Without it every check with a weight must pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
+    /// The verdict without the checks that need the skill, if the least score decides it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_skill: Option<Verdict>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
+}
+
 /// A graded trial: the content of `grade.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -115,6 +158,9 @@ pub struct Grade {
     pub trouble: Option<Trouble>,
     /// Every check, in a fixed order.
     pub checks: Vec<CheckResult>,
+    /// The score, if the case gives checks weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<Score>,
     /// What was requested of the programs of checks and not enforced, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_enforced: Vec<String>,

@@ -44,7 +44,7 @@ fn check(file: &mut Document<'_>, written: &Node) -> Option<Check> {
         Ok(ask) => {
             let place = file.place(written.range.clone());
             let origin = Origin { key: CHECKS.into(), line: place.line, elsewhere: Some(place) };
-            Some(Check { kind, origin, ask })
+            Some(Check { kind, origin, ask, weight: None })
         }
         Err(InvalidCheck { key, message, help }) => {
             let range = written.get(key).unwrap_or(written).range.clone();

@@ -165,7 +165,8 @@ pub(super) fn assertions(file: &mut Document<'_>, name: &str, list: &Node) -> Ve
                 file.problem(Code::EmptyValue, element.range.clone(), format!("`{name}` holds an empty text"));
             }
             Some(text) => {
-                assertions.push(Assertion { text: text.to_owned(), place: file.place(element.range.clone()) });
+                let place = file.place(element.range.clone());
+                assertions.push(Assertion { text: text.to_owned(), place, weight: None });
             }
             None => file.wrong_type("an assertion", "a string", element),
         }
@@ -252,6 +253,7 @@ impl CaseDraft {
                         kind,
                         origin: Origin { key: name.into(), line, elsewhere: None },
                         ask,
+                        weight: None,
                     });
                 }
             }

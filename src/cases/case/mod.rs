@@ -26,6 +26,7 @@ use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::relative_path::RelativePath;
 use crate::trace::change::SkillChange;
 use crate::trial::input_file::InputFile;
+use crate::trial::outcome::Weight;
 use crate::trial::sandbox::Sandbox;
 
 pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFiles};
@@ -91,6 +92,8 @@ pub struct Case {
     pub checks: Vec<Check>,
     /// What a judge checks, one check each.
     pub assertions: Vec<Assertion>,
+    /// The score from which on a trial passes. Without it every check must pass, and the score is information.
+    pub least_score: Option<f64>,
     /// What it asks for and this program does not do.
     pub unsupported: Vec<Unsupported>,
     /// What its workspace holds at the start besides the fixture.
@@ -113,6 +116,12 @@ impl Case {
         self.checks.iter().any(|check| [checks::TRIGGERED, checks::NOT_TRIGGERED].contains(&check.kind.id))
     }
 
+    /// Gives the checks and the assertions from these positions on a weight in the score.
+    pub fn weigh(&mut self, checks: usize, assertions: usize, weight: Weight) {
+        self.checks.iter_mut().skip(checks).for_each(|check| check.weight = Some(weight));
+        self.assertions.iter_mut().skip(assertions).for_each(|assertion| assertion.weight = Some(weight));
+    }
+
     /// The prompt and the messages after it.
     pub fn asked(&self) -> String {
         let messages =
@@ -127,12 +136,14 @@ impl Case {
 }
 
 /// A statement that a judge grades a trial by.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Assertion {
     /// The statement.
     pub text: String,
     /// Its place in the file.
     pub place: SourceLocation,
+    /// What it counts in the score of a trial. Without a weight it must hold.
+    pub weight: Option<Weight>,
 }
 
 /// What a case asks for and this program does not do. Without it, a trial could pass that should fail.

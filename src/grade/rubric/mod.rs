@@ -203,5 +203,15 @@ fn checks(judgment: &Judgment, assertions: &[Assertion]) -> Vec<CheckResult> {
 }
 
 fn check(id: String, status: Status, expected: String, found: String) -> CheckResult {
-    CheckResult { id, goal: Goal::Style, status, expected, found, custom: false, program: None, spans: Vec::new() }
+    CheckResult {
+        id,
+        goal: Goal::Style,
+        status,
+        expected,
+        found,
+        custom: false,
+        program: None,
+        weight: None,
+        spans: Vec::new(),
+    }
 }

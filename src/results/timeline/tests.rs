@@ -28,6 +28,7 @@ fn check(id: &str, evidence: &str, spans: Vec<Span>) -> CheckResult {
         found: evidence,
         custom: id == "own",
         program: None,
+        weight: None,
         spans,
     }
 }
@@ -62,6 +63,7 @@ fn timeline(trace: &Trace, final_text: &str, checks: Vec<CheckResult>) -> Timeli
         verdict,
         trouble: None,
         checks,
+        score: None,
         not_enforced: Vec::new(),
         metrics,
         judged: None,

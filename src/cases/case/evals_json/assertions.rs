@@ -80,5 +80,5 @@ fn add(document: &mut Document<'_>, node: &Node, text: String, case: &mut Case) 
         document.problem(Code::EmptyValue, node.range.clone(), "an assertion is an empty text".to_owned());
         return;
     }
-    case.assertions.push(Assertion { text, place: document.place(node.range.clone()) });
+    case.assertions.push(Assertion { text, place: document.place(node.range.clone()), weight: None });
 }

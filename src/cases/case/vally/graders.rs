@@ -220,7 +220,7 @@ fn prompt(document: &mut Document<'_>, grader: &Grader<'_>, has_rubric: bool, ca
         Some(written) => {
             if let Some(text) = document.required_text(config, "prompt") {
                 let place = document.place(written.range.clone());
-                case.assertions.push(Assertion { text: text.trim().to_owned(), place });
+                case.assertions.push(Assertion { text: text.trim().to_owned(), place, weight: None });
             }
         }
         // The rubric is read with the stimulus.
