@@ -1,13 +1,16 @@
 //! Grades a trial by its evidence alone. A stored trial is graded again by the same function.
 
 use crate::cases::case::Case;
-use crate::checks::{self, CheckAnswer, Subject};
-use crate::grade::delivered::{as_mode_says, delivered};
+use crate::checks::{CheckAnswer, Subject};
+use crate::grade::delivered::{DELIVERED, as_mode_says, delivered};
 use crate::grade::session::{session_trouble, user_session_trouble};
+use crate::grade::verdict::{has_weights, pending, settle};
 use crate::skill::{Skill, slug};
 use crate::trace::{AgentProgress, excerpt};
 use crate::trial::evidence::Evidence;
-use crate::trial::outcome::{CheckResult, GRADE_FORMAT, Goal, Grade, Metrics, Status, Trouble, TroubleKind, Verdict};
+use crate::trial::outcome::{
+    CheckResult, GRADE_FORMAT, Goal, Grade, Metrics, Score, Status, Trouble, TroubleKind, Verdict,
+};
 use crate::trial::span::EventRef;
 
 /// The agent finished before its timeout.
@@ -19,9 +22,6 @@ const EXIT_CODE: &str = "exit-code";
 /// There is a final message.
 const FINAL_MESSAGE: &str = "final-message";
 
-/// The skill was offered as the mode says.
-const DELIVERED: &str = "delivered";
-
 /// The model finished by itself.
 const COMPLETED: &str = "completed";
 
@@ -30,18 +30,6 @@ pub const GENERAL: [&str; 5] = [IN_TIME, COMPLETED, EXIT_CODE, DELIVERED, FINAL_
 
 /// Those of them about the agent's end. A trial that was ended, or whose model stopped, is not asked all of them.
 pub const OF_THE_END: [&str; 3] = [COMPLETED, EXIT_CODE, FINAL_MESSAGE];
-
-/// The verdict of a trial without the checks that need the skill. Only a failure can change.
-pub fn without_the_skill(verdict: Verdict, checks: &[(String, Status)]) -> Verdict {
-    let others = checks.iter().filter(|(check, _)| !checks::asks_for_skill(check));
-    let others: Vec<Status> = others.map(|(_, status)| *status).collect();
-    match verdict {
-        Verdict::Fail if checks.is_empty() || others.contains(&Status::Fail) => Verdict::Fail,
-        Verdict::Fail if others.contains(&Status::Unknown) => Verdict::Error,
-        Verdict::Fail => Verdict::Pass,
-        verdict => verdict,
-    }
-}
 
 /// Whether nothing that may follow can change the verdict of a trial whose agent is still running: a check that cannot pass any
 /// more has failed, or all checks have passed and cannot fail any more. `has_more` says whether the trial is asked more than the
@@ -52,7 +40,8 @@ pub fn is_settled(case: &Case, subject: &Subject<'_>, has_more: bool) -> bool {
     // An agent in trouble, or to which the skill was not offered as the mode says, measures nothing. What cannot be read now
     // may be half of a line, or may mean something else once the session file shows more.
     let is_measured = trace.trouble.is_none() && delivered(skill, evidence).0 == Status::Pass;
-    if trace.ended() || !is_measured || trace.gap().is_some() || trace.session_lags {
+    // Checks with weights decide together.
+    if case.is_scored() || trace.ended() || !is_measured || trace.gap().is_some() || trace.session_lags {
         return false;
     }
     let mut has_passed = false;
@@ -76,6 +65,9 @@ pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
     if evidence.meta.ending.trouble.is_none() || evidence.trace.progress > AgentProgress::Silent {
         checks.extend(general(subject));
         checks.extend(case.checks.iter().flat_map(|check| check.evaluate(subject)));
+        if has_weights(&case.assertions) {
+            checks.extend(pending(&case.assertions, "no judge was asked about it"));
+        }
     }
     let (verdict, trouble) = (Verdict::Pass, infrastructure(skill, evidence));
     settle(Grade {
@@ -83,7 +75,7 @@ pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
         verdict,
         trouble,
         checks,
-        score: None,
+        score: case.is_scored().then(|| Score::new(case.least_score)),
         not_enforced: Vec::new(),
         metrics: metrics(skill, evidence),
         judged: None,
@@ -91,29 +83,6 @@ pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
         max_trials: None,
         unsupported: case.unsupported.iter().map(|part| part.what.clone()).collect(),
     })
-}
-
-/// `grade` with the verdict that follows from its trouble and its checks.
-pub fn settle(mut grade: Grade) -> Grade {
-    let failed = grade.checks.iter().any(|check| check.status == Status::Fail);
-    let unknown = grade.checks.iter().find(|check| check.status == Status::Unknown);
-    if grade.trouble.is_none() && !failed {
-        // A pass with an unknown check would be a guess.
-        grade.trouble =
-            unknown.map(|check| Trouble::new(TroubleKind::Unobservable, format!("{}: {}", check.id, check.found)));
-    }
-    let unobservable = grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Unobservable);
-    // A failure stands whatever is unknown, unless the skill may not have been offered at all.
-    let delivered = !grade.checks.iter().any(|check| check.id == DELIVERED && check.status == Status::Unknown);
-    if failed && unobservable && delivered {
-        grade.trouble = None;
-    }
-    grade.verdict = match &grade.trouble {
-        Some(_) => Verdict::Error,
-        None if failed => Verdict::Fail,
-        None => Verdict::Pass,
-    };
-    grade
 }
 
 /// Why the trial could not be measured, if so.

@@ -6,6 +6,9 @@ use crate::trace::{Mechanism, OfferedSkills};
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::Status;
 
+/// The check that the skill was offered as the mode says.
+pub(super) const DELIVERED: &str = "delivered";
+
 /// Whether the skill under test was offered as the mode says and in no other way, and what was offered.
 pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, String) {
     let Some(offered) = &evidence.trace.offered else {

@@ -7,3 +7,4 @@ mod delivered;
 pub mod rubric;
 pub mod session;
 pub mod share;
+pub mod verdict;

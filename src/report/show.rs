@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::report::paint::{Paint, Tone};
 use crate::report::timeline::{self as words, clock, figures};
-use crate::report::trial::{goal, scripted};
+use crate::report::trial::{about, score, scripted};
 use crate::results::timeline::{CheckFinding, EventKind, EventPart, TextPiece, Timeline};
 use crate::text::safe;
 use crate::trial::evidence::Meta;
@@ -60,6 +60,9 @@ fn head(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
     let mut line = |label: &str, value: &str| {
         let _ = writeln!(text, "  {label:<12}{}", safe::line(value));
     };
+    if let Some(score) = score(grade) {
+        line("score", &score);
+    }
     if let Some(by) = &meta.scripted {
         line("note", &scripted(by));
     }
@@ -101,8 +104,8 @@ fn checks(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
                 continue;
             }
         };
-        let (name, goal) = (safe::line(&name), goal(check.goal));
-        let _ = writeln!(text, "\n{}  {name} ({goal})", paint.on(tone, word));
+        let (name, about) = (safe::line(&name), about(check));
+        let _ = writeln!(text, "\n{}  {name} ({about})", paint.on(tone, word));
         let _ = writeln!(text, "  expected  {}", safe::line(&check.expected));
         let _ = writeln!(text, "  found     {}", safe::line(&check.found));
         let at = grade.checks.iter().position(|known| std::ptr::eq(known, check));

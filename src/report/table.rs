@@ -8,7 +8,7 @@ use crate::decide::threshold::ThresholdSide;
 use crate::report::diagnostics::counted;
 use crate::report::paint::{Paint, Tone};
 use crate::report::rate;
-use crate::report::trial::in_part;
+use crate::report::trial::{in_part, two_digits};
 use crate::results::summary::{CaseCounts, CutDescription, NOT_RECORDED, RepeatFigures, Summary, TrialCounts};
 use crate::settings::CostSource;
 use crate::settings::price_table::PRICES_OF;
@@ -306,6 +306,7 @@ pub fn why(counts: &CaseCounts) -> String {
         let name = safe::line(name);
         parts.push(if count == all { name } else { format!("{name} ({count}×)") });
     }
+    parts.extend(counts.score.map(|score| format!("score {}", two_digits(score))));
     parts.extend(decided(counts));
     parts.join(", ")
 }

@@ -14,7 +14,7 @@ use crate::text::diagnostic::shown_path;
 use crate::text::safe;
 use crate::trial::evidence::Meta;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{Goal, Grade, Judged, NoOutcome, Outcome, Status, Verdict};
+use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, NoOutcome, Outcome, Score, Status, Verdict};
 
 /// Why a test without a recording is ignored in replay.
 pub const NO_RECORDING: &str = "no recording; SKILL_EVALS_LIVE=1 runs the agent";
@@ -53,10 +53,32 @@ pub fn headline(outcome: &Outcome, paint: Paint) -> String {
     format!("{}: {}", safe::line(&outcome.id.to_string()), verdict(&outcome.grade, paint))
 }
 
-/// A verdict, and whether it is about a part of the case.
+/// A verdict, whether it is about a part of the case, and the score.
 pub fn verdict(grade: &Grade, paint: Paint) -> String {
     let partial = if grade.unsupported.is_empty() { "" } else { " in part" };
-    format!("{}{partial}", paint.on(grade.verdict.into(), grade.verdict.as_str()))
+    let score = score(grade).map_or_else(String::new, |score| format!(", score {score}"));
+    format!("{}{partial}{score}", paint.on(grade.verdict.into(), grade.verdict.as_str()))
+}
+
+/// `0.67 (at least 0.8 passes)`; `None` if the case gives its checks no weights.
+pub fn score(grade: &Grade) -> Option<String> {
+    let Score { value, open, least, .. } = grade.score?;
+    let highest = if open > 0.0 { format!(" to {}", two_digits(value + open)) } else { String::new() };
+    let least = least.map_or_else(String::new, |least| format!(" (at least {least} passes)"));
+    Some(format!("{}{highest}{least}", two_digits(value)))
+}
+
+/// A share with two digits, without zeros at the end. Only a whole share is 1.
+pub fn two_digits(share: f64) -> String {
+    let rounded = (share * 100.0).round() / 100.0;
+    let is_less = rounded >= 1.0 && share < 1.0 - 1e-9;
+    format!("{}", if is_less { 0.99 } else { rounded })
+}
+
+/// What a check is about, and its weight.
+pub fn about(check: &CheckResult) -> String {
+    let weight = check.weight.map_or_else(String::new, |weight| format!(", weight {}", two_digits(weight.amount)));
+    format!("{}{weight}", goal(check.goal))
 }
 
 /// Graded trials of a case in a mode, for the reader of a failing test: the checks that did not pass, their evidence, and
@@ -110,6 +132,7 @@ fn findings(case: &FoundCase, outcome: &Outcome, paint: Paint) -> String {
 pub fn result(grade: &Grade, paint: Paint) -> String {
     let mut text = match grade.verdict {
         Verdict::Error => " (nothing was measured)\n",
+        Verdict::Unscored if grade.score.is_some() => " (no usable answer from the judge)\n",
         Verdict::Unscored => " (the evidence passed; no usable answer from the judge)\n",
         Verdict::Pass | Verdict::Fail => "\n",
     }
@@ -129,7 +152,7 @@ pub fn result(grade: &Grade, paint: Paint) -> String {
                 continue;
             }
         };
-        toned(&mut text, paint, tone, label, &format!("{name} ({})", goal(check.goal)));
+        toned(&mut text, paint, tone, label, &format!("{name} ({})", about(check)));
         line(&mut text, "  expected", &check.expected);
         line(&mut text, "  found", &check.found);
     }
@@ -202,6 +225,7 @@ pub fn facts(meta: &Meta, grade: &Grade) -> Vec<(&'static str, String)> {
     facts.extend(meta.commit.clone().map(|commit| ("skills of the commit", commit)));
     facts.extend(meta.changes.iter().map(|change| ("during the session", change.summary())));
     facts.extend(meta.not_enforced.iter().chain(&grade.not_enforced).map(|open| ("not enforced", open.clone())));
+    facts.extend(score(grade).map(|score| ("score", score)));
     facts.extend(grade.unsupported.iter().map(|part| ("unsupported", part.clone())));
     facts
 }

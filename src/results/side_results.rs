@@ -9,14 +9,15 @@ use serde::Deserialize;
 
 use crate::checks;
 use crate::decide;
-use crate::grade::checks::{GENERAL, without_the_skill};
+use crate::grade::checks::GENERAL;
+use crate::grade::verdict::without_the_skill;
 use crate::results::activation_shift::TriggeredTrials;
 use crate::results::triggering::ExpectedSkill;
 use crate::stats::amounts::Amounts;
 use crate::stats::proportion::Rate;
 use crate::store::{self, RunFolder, StoreError};
 use crate::trial::id::CaseInMode;
-use crate::trial::outcome::{Status, Verdict};
+use crate::trial::outcome::{Score, Status, Verdict};
 use crate::trial::run_record::TrialRecord;
 
 /// The results and costs of a side's trials, by case.
@@ -73,6 +74,8 @@ struct ProgressResult {
     number: u32,
     verdict: Verdict,
     #[serde(default)]
+    score: Option<Score>,
+    #[serde(default)]
     checks: Vec<(String, Status)>,
     #[serde(default)]
     activated: Vec<String>,
@@ -104,6 +107,8 @@ struct ProgressResult {
 struct TrialFacts {
     case: u32,
     verdict: Verdict,
+    /// The verdict without the checks that need the skill, if a score decides it.
+    without_skill: Option<Verdict>,
     checks: u32,
     activated: u32,
     settled: bool,
@@ -194,6 +199,7 @@ impl SideReader {
         let trial = TrialFacts {
             case,
             verdict: row.verdict,
+            without_skill: row.score.and_then(|score| score.without_skill),
             checks,
             activated,
             settled: row.settled,
@@ -252,7 +258,8 @@ impl SideReader {
             let Some(name) = &names[trial.case as usize] else { continue };
             let counts = side.counts.entry(name.clone()).or_default();
             let asked = checks.get(&trial.checks).filter(|_| side.outcome_only);
-            let verdict = asked.map_or(trial.verdict, |asked| without_the_skill(trial.verdict, asked));
+            let verdict =
+                asked.map_or(trial.verdict, |asked| without_the_skill(trial.verdict, asked, trial.without_skill));
             match verdict {
                 Verdict::Pass | Verdict::Fail => counts.rate.add(verdict == Verdict::Pass),
                 Verdict::Error | Verdict::Unscored => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::decide::Rule;
 use crate::decide::sequential::{Pair, SequentialTest};
-use crate::grade::checks::without_the_skill;
+use crate::grade::verdict::without_the_skill;
 use crate::results::compared::{self, ComparisonResults, ReusedTrials, SpentTrials};
 use crate::results::gate::ComparedRun;
 use crate::results::side_results::{SideReader, SideResults};
@@ -18,7 +18,9 @@ use crate::trial::run_record::{ComparedSides, PairRecord, TrialRecord};
 
 /// Whether a trial passed, in a comparison that may leave out what asks for the skill; none where it could not be measured.
 pub fn passed(record: &TrialRecord, outcome_only: bool) -> Option<bool> {
-    let verdict = if outcome_only { without_the_skill(record.verdict, &record.checks) } else { record.verdict };
+    let by_score = record.score.and_then(|score| score.without_skill);
+    let without = || without_the_skill(record.verdict, &record.checks, by_score);
+    let verdict = if outcome_only { without() } else { record.verdict };
     match verdict {
         Verdict::Pass => Some(true),
         Verdict::Fail => Some(false),

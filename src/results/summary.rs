@@ -16,7 +16,7 @@ use crate::stats::special::real;
 use crate::stats::{Interval, LEVEL, repeats};
 use crate::trace::description::DescriptionVisibility;
 use crate::trial::id::{CaseInMode, TrialId};
-use crate::trial::outcome::Verdict;
+use crate::trial::outcome::{Score, Verdict};
 use crate::trial::run_record::{FailedCheck, PlanLine, TrialRecord};
 use crate::trial::spent::AttemptCost;
 
@@ -136,6 +136,11 @@ pub struct CaseCounts {
     /// The most trials in each run, by the run's id.
     #[serde(skip)]
     max_trials_by_run: BTreeMap<String, u32>,
+    /// The mean score of its measured trials, if the case gives its checks weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    #[serde(skip)]
+    scored: u32,
     /// How often each check failed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_checks: BTreeMap<String, usize>,
@@ -223,6 +228,13 @@ impl CaseCounts {
         })
     }
 
+    /// Counts the score of a measured trial.
+    fn add_score(&mut self, score: Score) {
+        self.scored += 1;
+        let mean = self.score.unwrap_or_default();
+        self.score = Some(mean + (score.value - mean) / f64::from(self.scored));
+    }
+
     /// Notes that the case runs until it is decided in this run, up to this many trials.
     fn until_decided(&mut self, run: &str, max_trials: Option<u32>) {
         let Some(max_trials) = max_trials else { return };
@@ -289,6 +301,8 @@ impl Summary {
         let row = self.cases.entry(key).or_default();
         row.counts.add(record);
         row.tags.clone_from(&record.tags);
+        let is_measured = matches!(record.verdict, Verdict::Pass | Verdict::Fail);
+        record.score.filter(|_| is_measured).into_iter().for_each(|score| row.add_score(score));
         let threshold = record.threshold.unwrap_or(self.threshold);
         row.until_decided(&record.run, record.max_trials);
         row.threshold = Some(row.threshold.map_or(threshold, |known| known.max(threshold)));

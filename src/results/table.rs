@@ -37,6 +37,9 @@ fn inputs(meta: &Meta, grade: &Grade) -> String {
             inputs.push_str(&question);
         }
     }
+    if let Some(least) = grade.score.and_then(|score| score.least) {
+        inputs.push_str(&format!("least score {least}\n"));
+    }
     digest(inputs.as_bytes())
 }
 

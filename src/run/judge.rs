@@ -60,7 +60,7 @@ pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialExhibit<'_>, grade
         return Err(trouble.clone());
     }
     exhibit.folder.write_judgment(&judgment).map_err(|error| unstored(&error))?;
-    Ok(rubric::join(grade, &judgment, &exhibit.case.assertions))
+    Ok(rubric::join(grade, &judgment, question))
 }
 
 /// Adds the stored answer of a judge to the grade of a stored trial, if it was given about the same evidence. A stored
@@ -84,11 +84,12 @@ pub fn rejoin(run: &RunContext, exhibit: &TrialExhibit<'_>, grade: Grade) -> Res
         Ok(rubric) => rubric,
         Err(problem) => return Ok(rubric::stale(grade, &[problem.to_string()])),
     };
-    let now = inputs(question_of(run, rubric, exhibit), exhibit).at(exhibit.folder.path())?;
+    let question = question_of(run, rubric, exhibit);
+    let now = inputs(question, exhibit).at(exhibit.folder.path())?;
     let mut changed = judgment.inputs.differences(&now);
     // An imported answer has only the digest of its evidence.
     changed.retain(|part| exhibit.evidence.meta.imported.is_none() || judgment.inputs.0.contains_key(part));
-    if changed.is_empty() { Ok(rubric::join(grade, &judgment, assertions)) } else { Ok(rubric::stale(grade, &changed)) }
+    if changed.is_empty() { Ok(rubric::join(grade, &judgment, question)) } else { Ok(rubric::stale(grade, &changed)) }
 }
 
 /// Stores the answer of a judge that another runner asked, or why it is unknown. Only the digest of the evidence is

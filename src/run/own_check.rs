@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::checks::OPEN;
-use crate::grade::checks;
+use crate::grade::verdict::settle;
 use crate::run::check_program::CheckProgram;
 use crate::store::TrialFolder;
 use crate::text::relative_path::RelativePath;
@@ -146,13 +146,13 @@ impl OwnChecks {
         let before = grade.checks.len();
         if evidence.meta.ending.settled {
             grade.checks.extend(self.names().map(open));
-            return Ok(checks::settle(grade));
+            return Ok(settle(grade));
         }
         grade.checks.extend(self.made_here(evidence, folder));
         for program in &self.programs {
             grade.checks.extend(program.ask(folder.path())?);
         }
-        Ok(if grade.checks.len() > before { checks::settle(grade) } else { grade })
+        Ok(if grade.checks.len() > before { settle(grade) } else { grade })
     }
 
     /// The results of the checks that are closures in this process.

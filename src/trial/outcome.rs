@@ -99,12 +99,16 @@ impl CheckResult {
     #[doc(hidden)]
     #[must_use]
     pub fn question(&self) -> String {
-        match &self.program {
+        let mut question = match &self.program {
             // The answers of a program may have other names and texts in every trial.
             Some(digest) => format!("{digest}\n"),
             // A custom check that was not asked has no such text.
             None => format!("{}\n{}\n", self.id, if self.custom { "" } else { &self.expected }),
+        };
+        if let Some(weight) = self.weight {
+            question.push_str(&format!("weight {} of part {}\n", weight.amount, weight.part));
         }
+        question
     }
 }
 
@@ -138,6 +142,14 @@ pub struct Score {
     /// The verdict without the checks that need the skill, if the least score decides it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_skill: Option<Verdict>,
+}
+
+impl Score {
+    /// The score before any check is made.
+    #[must_use]
+    pub(crate) fn new(least: Option<f64>) -> Self {
+        Self { value: 0.0, open: 1.0, least, without_skill: None }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]

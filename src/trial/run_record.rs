@@ -10,7 +10,7 @@ use crate::trace::description::DescriptionVisibility;
 use crate::trace::trouble::Trouble;
 use crate::trial::evidence::Imported;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{Grade, Outcome, Status, Verdict, numbered};
+use crate::trial::outcome::{Grade, Outcome, Score, Status, Verdict, numbered};
 pub use crate::trial::run_choices::RunChoices;
 use crate::trial::spent::AttemptCost;
 use crate::trial::variants::{VariantQuestion, VariantRun};
@@ -284,6 +284,9 @@ pub struct TrialRecord {
     pub run: String,
     /// The verdict.
     pub verdict: Verdict,
+    /// Its score, if its case gives checks weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<Score>,
     /// Why it could not be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<Trouble>,
@@ -360,6 +363,7 @@ impl TrialRecord {
             id: outcome.id.clone(),
             run: String::new(),
             verdict: grade.verdict,
+            score: grade.score,
             trouble: grade.trouble.clone(),
             checks: grade.checks.iter().map(|check| (check.id.clone(), check.status)).collect(),
             findings: FailedCheck::all(grade),

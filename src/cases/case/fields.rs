@@ -12,6 +12,7 @@ use crate::checks::{self, Check, CheckKind, Field, FieldForm, FieldValue, KINDS,
 use crate::settings::ActivationRule;
 use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
 use crate::text::diagnostic::{Code, SourceLocation};
+use crate::trial::outcome::Weight;
 use crate::trial::sandbox::Sandbox;
 
 /// A field that is not a check.
@@ -220,6 +221,8 @@ pub struct CaseDraft {
     origins: Vec<(&'static str, Origin)>,
     /// Whether the case says nothing about triggering.
     trigger_is_open: bool,
+    /// What triggering counts in the score.
+    weight_of_trigger: Option<Weight>,
 }
 
 impl CaseDraft {
@@ -229,6 +232,7 @@ impl CaseDraft {
             case: Case { id, skill: skill.to_owned(), origin, should_trigger: true, ..Case::default() },
             origins: Vec::new(),
             trigger_is_open: false,
+            weight_of_trigger: None,
         }
     }
 
@@ -236,6 +240,11 @@ impl CaseDraft {
     pub fn should_trigger(&mut self, should_trigger: Option<bool>) {
         self.case.should_trigger = should_trigger.unwrap_or(true);
         self.trigger_is_open = should_trigger.is_none();
+    }
+
+    /// What triggering counts in the score.
+    pub fn weigh_trigger(&mut self, weight: Option<Weight>) {
+        self.weight_of_trigger = weight;
     }
 
     /// Stores a value of this field, written under `name` on this line.
@@ -264,7 +273,7 @@ impl CaseDraft {
     /// A trial of it would pass whatever the agent does.
     pub fn finish_foreign(self) -> Case {
         let mut case = self.finish();
-        if case.checks.is_empty() && case.assertions.is_empty() && case.unsupported.is_empty() {
+        if !case.expects_something() && case.unsupported.is_empty() {
             let what = "a case that expects nothing".to_owned();
             case.unsupported.push(Unsupported { what, place: case.origin.clone() });
         }
@@ -273,13 +282,15 @@ impl CaseDraft {
 
     /// The case with the checks that follow from its other fields, in the order of [`KINDS`].
     pub fn finish(self) -> Case {
-        let Self { mut case, origins, trigger_is_open } = self;
+        let Self { mut case, origins, trigger_is_open, weight_of_trigger } = self;
         let origin_of = |column: &str| {
             let origin = origins.iter().find(|(field, _)| *field == column);
             origin.map(|(_, origin)| origin.clone()).unwrap_or_default()
         };
         if !trigger_is_open {
-            case.checks.push(Check { origin: origin_of("should_trigger"), ..checks::triggers(case.should_trigger) });
+            let origin = origin_of("should_trigger");
+            let check = checks::triggers(case.should_trigger);
+            case.checks.push(Check { origin, weight: weight_of_trigger, ..check });
         }
         if let Some(path) = case.output_schema.clone() {
             for check in [checks::output_schema(path), checks::invoked_skills(case.should_trigger)] {

@@ -122,6 +122,20 @@ impl Case {
         self.assertions.iter_mut().skip(assertions).for_each(|assertion| assertion.weight = Some(weight));
     }
 
+    /// Whether checks or assertions have weights.
+    pub fn is_scored(&self) -> bool {
+        let of_assertions = self.assertions.iter().map(|assertion| assertion.weight);
+        self.checks.iter().map(|check| check.weight).chain(of_assertions).any(|weight| weight.is_some())
+    }
+
+    /// Whether a trial can fail by a check or an assertion.
+    pub fn expects_something(&self) -> bool {
+        let of_assertions = self.assertions.iter().map(|assertion| assertion.weight);
+        let mut weights = self.checks.iter().map(|check| check.weight).chain(of_assertions);
+        let is_score_required = self.least_score.is_none_or(|least| least > 0.0);
+        weights.any(|weight| weight.is_none_or(|weight| weight.amount > 0.0 && is_score_required))
+    }
+
     /// The prompt and the messages after it.
     pub fn asked(&self) -> String {
         let messages =

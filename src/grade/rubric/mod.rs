@@ -7,15 +7,15 @@ mod answer;
 mod judgment;
 mod template;
 
-use std::cmp::Ordering;
 use std::path::Path;
 
 use crate::cases::case::Assertion;
 use crate::checks::schema::Schema;
+use crate::grade::verdict::{ASSERTION, RUBRIC, has_weights, pending, settle};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::{Inputs, digest};
-use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, Status, Verdict};
+use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, Status, Verdict, Weight};
 
 pub use answer::{JudgeAnswer, RubricPoint};
 pub use judgment::{Attempt, JUDGMENT_FORMAT, Judgment, Vote};
@@ -30,9 +30,6 @@ pub const SCHEMA: &str = "evals/schemas/style_rubric.schema.json";
 pub const BUILT_IN_TEMPLATE: &str = include_str!("judge.md");
 
 pub const BUILT_IN_SCHEMA: &str = include_str!("style_rubric.schema.json");
-
-/// The check that an assertion of a case holds.
-pub const ASSERTION: &str = "assertion";
 
 /// The part of a judgment's inputs for its prompt.
 pub const JUDGES_PROMPT: &str = "judge's prompt";
@@ -55,6 +52,8 @@ pub struct Rubric {
 pub struct JudgeQuestion<'a> {
     rubric: &'a Rubric,
     template: &'a template::Template,
+    /// Whether the rubric's own points count.
+    by_rubric: bool,
     assertions: &'a [Assertion],
 }
 
@@ -78,8 +77,9 @@ impl Rubric {
 
     /// What is asked about a case with these assertions. `by_rubric` says whether the rubric's own points count, too.
     pub fn question<'a>(&'a self, by_rubric: bool, assertions: &'a [Assertion]) -> JudgeQuestion<'a> {
-        let template = if by_rubric || assertions.is_empty() { &self.template } else { &self.assertions_only };
-        JudgeQuestion { rubric: self, template, assertions }
+        let by_rubric = by_rubric || assertions.is_empty();
+        let template = if by_rubric { &self.template } else { &self.assertions_only };
+        JudgeQuestion { rubric: self, template, by_rubric, assertions }
     }
 }
 
@@ -110,8 +110,8 @@ impl JudgeQuestion<'_> {
     }
 }
 
-/// Adds a judgment about a case with these assertions to a grade. A failure or an error by the evidence stays one.
-pub fn join(mut grade: Grade, judgment: &Judgment, assertions: &[Assertion]) -> Grade {
+/// Adds a judgment about this question to a grade. A failure or an error by the evidence stays one.
+pub fn join(mut grade: Grade, judgment: &Judgment, question: JudgeQuestion<'_>) -> Grade {
     if grade.verdict == Verdict::Error {
         return grade;
     }
@@ -124,7 +124,10 @@ pub fn join(mut grade: Grade, judgment: &Judgment, assertions: &[Assertion]) -> 
         model: judgment.agent.model.clone(),
         usage: judgment.usage,
     });
-    grade.checks.extend(checks(judgment, assertions));
+    if has_weights(question.assertions) {
+        return join_points(grade, judgment, question);
+    }
+    grade.checks.extend(checks(judgment, question));
     match (grade.verdict, judgment.verdict) {
         (Verdict::Pass, Verdict::Fail) => grade.verdict = Verdict::Fail,
         (Verdict::Pass, Verdict::Unscored | Verdict::Error) => {
@@ -136,9 +139,18 @@ pub fn join(mut grade: Grade, judgment: &Judgment, assertions: &[Assertion]) -> 
     grade
 }
 
+/// As [`join`], if assertions have weights: each counts by itself.
+fn join_points(mut grade: Grade, judgment: &Judgment, question: JudgeQuestion<'_>) -> Grade {
+    grade.checks.retain(|check| check.id != ASSERTION);
+    grade.checks.extend(checks(judgment, question));
+    let grade = settle(grade);
+    let trouble = judgment.trouble.clone().filter(|_| grade.verdict == Verdict::Unscored);
+    Grade { trouble: trouble.or(grade.trouble), ..grade }
+}
+
 /// The grade of a trial that could not be judged: a pass by the evidence becomes unscored.
 pub fn not_judged(mut grade: Grade, trouble: Trouble) -> Grade {
-    if grade.verdict == Verdict::Pass {
+    if matches!(grade.verdict, Verdict::Pass | Verdict::Unscored) {
         grade.verdict = Verdict::Unscored;
         grade.trouble = Some(trouble);
     }
@@ -159,14 +171,20 @@ pub fn not_recorded(grade: Grade) -> Grade {
 
 /// The grade of a trial with these assertions that no judge was asked about.
 pub fn without_judge(grade: Grade, assertions: &[Assertion]) -> Grade {
-    if assertions.is_empty() {
+    // Those with weights are among the checks.
+    if assertions.is_empty() || has_weights(assertions) {
         return grade;
     }
     not_judged(grade, Trouble::new(TroubleKind::NotJudged, "no judge was asked about its assertions"))
 }
 
-fn checks(judgment: &Judgment, assertions: &[Assertion]) -> Vec<CheckResult> {
+fn checks(judgment: &Judgment, question: JudgeQuestion<'_>) -> Vec<CheckResult> {
+    let JudgeQuestion { assertions, by_rubric, .. } = question;
+    let is_scored = has_weights(assertions);
     let mut checks = Vec::new();
+    if is_scored && judgment.answers().next().is_none() {
+        checks.extend(pending(assertions, "the judge gave no usable answer"));
+    }
     let number = |id: &str| (1..=assertions.len()).find(|number| template::assertion_id(*number) == id);
     let mut all_points = judgment.points();
     // Assertions in the order of the case, then the others as the judge mentions them.
@@ -174,20 +192,23 @@ fn checks(judgment: &Judgment, assertions: &[Assertion]) -> Vec<CheckResult> {
     for points in all_points {
         let id = &points[0].id;
         let passing = points.iter().filter(|point| point.pass).count();
-        let status = match (passing * 2).cmp(&points.len()) {
-            Ordering::Greater => Status::Pass,
-            Ordering::Less => Status::Fail,
-            Ordering::Equal => Status::Unknown,
+        // A point that decides by itself needs more than half of all votes, as the whole does.
+        let votes = if is_scored { judgment.votes.len() } else { points.len() };
+        let status = match points.len() - passing {
+            _ if passing * 2 > votes => Status::Pass,
+            failing if failing * 2 > votes => Status::Fail,
+            _ => Status::Unknown,
         };
         let mut evidence = points[0].notes.trim().to_owned();
         if judgment.votes.len() > 1 {
             evidence = format!("{passing} of {}: {evidence}", points.len());
         }
         checks.push(match number(id).and_then(|number| assertions.get(number - 1)) {
-            Some(Assertion { text, .. }) => {
-                CheckResult { goal: Goal::Outcome, ..check(ASSERTION.to_owned(), status, text.clone(), evidence) }
+            Some(Assertion { text, weight, .. }) => {
+                let result = check(ASSERTION.to_owned(), status, text.clone(), evidence);
+                CheckResult { goal: Goal::Outcome, weight: *weight, ..result }
             }
-            None => check(format!("rubric-{id}"), status, format!("the judge passes `{id}`"), evidence),
+            None => check(format!("{RUBRIC}{id}"), status, format!("the judge passes `{id}`"), evidence),
         });
     }
     let status = match judgment.verdict {
@@ -198,7 +219,10 @@ fn checks(judgment: &Judgment, assertions: &[Assertion]) -> Vec<CheckResult> {
     let score = judgment.score.map_or_else(String::new, |score| format!("; score {score:.0} of 100"));
     let trouble = judgment.trouble.as_ref().map_or_else(String::new, |trouble| format!("; {trouble}"));
     let evidence = format!("{}{score}{trouble}", judgment.tally());
-    checks.push(check("rubric-overall".to_owned(), status, "the judge passes the trial".to_owned(), evidence));
+    let overall = check(format!("{RUBRIC}overall"), status, "the judge passes the trial".to_owned(), evidence);
+    // The whole passes if every point does. Where points decide by themselves, it says only whether there are enough votes.
+    let weight = (is_scored && !(by_rubric && status == Status::Unknown)).then(|| Weight::new(0.0, 0));
+    checks.push(CheckResult { weight, ..overall });
     checks
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::report::export::trials::{ExportPart, ExportedTrial, TrialWriter, without_null};
 use crate::report::export::{Export, ExportKind};
 use crate::trial::evidence::digest;
+use crate::trial::outcome::CheckResult;
 use crate::trial::spent::AttemptCost;
 
 /// `--to promptfoo`.
@@ -179,7 +180,7 @@ fn result(trial: &ExportedTrial<'_>, column: usize, test: usize) -> Value {
     let mut facts = trial.facts();
     facts["notes"] = json!(notes);
     let checks = trial.answered();
-    let asserts: Vec<Value> = checks.iter().map(|(name, check, _)| assertion(name, &check.expected)).collect();
+    let asserts: Vec<Value> = checks.iter().map(|(name, check, _)| assertion(name, check)).collect();
     without_null(json!({
         "id": digest(format!("{} {}", meta.run_id, trial.name()).as_bytes()),
         "promptIdx": column,
@@ -229,7 +230,7 @@ fn grading(trial: &ExportedTrial<'_>, passed: bool, notes: &str) -> Value {
             "pass": passed,
             "score": u8::from(passed),
             "reason": check.found,
-            "assertion": assertion(&name, &check.expected),
+            "assertion": assertion(&name, check),
         })
     });
     let failed = trial.answered().into_iter().filter(|(.., passed)| !passed);
@@ -238,7 +239,7 @@ fn grading(trial: &ExportedTrial<'_>, passed: bool, notes: &str) -> Value {
     reasons.extend((!notes.is_empty()).then(|| notes.to_owned()));
     json!({
         "pass": passed,
-        "score": u8::from(passed),
+        "score": trial.grade.score.map_or(json!(u8::from(passed)), |score| json!(score.value)),
         "reason": if reasons.is_empty() { "all checks passed".to_owned() } else { reasons.join("\n") },
         "componentResults": components.collect::<Vec<_>>(),
         "namedScores": {},
@@ -246,6 +247,6 @@ fn grading(trial: &ExportedTrial<'_>, passed: bool, notes: &str) -> Value {
 }
 
 /// A check as an assertion. Its type is our name of the check: promptfoo has none that says the same.
-fn assertion(name: &str, expected: &str) -> Value {
-    json!({ "type": name, "value": expected })
+fn assertion(name: &str, check: &CheckResult) -> Value {
+    without_null(json!({ "type": name, "value": check.expected, "weight": check.weight.map(|weight| weight.amount) }))
 }

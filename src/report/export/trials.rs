@@ -121,6 +121,7 @@ impl ExportedTrial<'_> {
             "mode": record.id.mode,
             "trial": record.id.number,
             "verdict": self.grade.verdict.as_str(),
+            "score": self.grade.score,
             "skills_from": meta.delivery.as_str(),
             "should_trigger": meta.case.should_trigger,
             "activated": record.activated,

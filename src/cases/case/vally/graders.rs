@@ -1,5 +1,6 @@
 //! Graders of a stimulus as checks and assertions.
 
+use super::scoring::Scoring;
 use super::{Document, number, pattern, timeout, tools};
 use crate::cases::case::document::Node;
 use crate::cases::case::{Assertion, Case};
@@ -8,6 +9,7 @@ use crate::checks::text_test::{TextTest, TextWant};
 use crate::checks::{self, Check, FileWant, InvalidCheck, Origin, TextPlace};
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, nearest};
+use crate::trial::outcome::Weight;
 
 /// The key of the list.
 const KEY: &str = "graders";
@@ -43,6 +45,14 @@ struct Grader<'n> {
     /// Its options; the grader itself if it has none.
     config: &'n Node,
     kind: &'n str,
+    /// Whether it counts in a score.
+    is_scored: bool,
+}
+
+/// The types of the graders of a stimulus.
+pub(super) fn types(stimulus: &Node) -> impl Iterator<Item = &str> {
+    let graders = stimulus.get(KEY).and_then(Node::elements).unwrap_or_default();
+    graders.iter().filter_map(|grader| grader.get("type")?.text())
 }
 
 /// The skills that graders of a stimulus require.
@@ -52,24 +62,30 @@ pub(super) fn required_skills(stimulus: &Node) -> Vec<String> {
     required.flatten().filter_map(Node::text).map(str::to_owned).collect()
 }
 
-/// Adds the checks. Returns whether the skill under test should trigger: what is `expected`, or what a grader says of it alone.
+/// Adds the checks. Returns whether the skill under test should trigger: what is `expected`, or what a grader says of it alone,
+/// with the weight of that grader.
 pub(super) fn read(
     document: &mut Document<'_>,
     stimulus: &Node,
     case: &mut Case,
     expected: Option<bool>,
-) -> Option<bool> {
-    let mut should_trigger = expected;
-    let has_rubric = !case.assertions.is_empty();
-    for node in document.list(stimulus, KEY).unwrap_or_default() {
+    scoring: &Scoring,
+) -> (Option<bool>, Option<Weight>) {
+    let (mut should_trigger, mut weight_of_trigger) = (expected, None);
+    let rubric = case.assertions.len();
+    for (number, node) in (1..).zip(document.list(stimulus, KEY).unwrap_or_default()) {
         let Some(kind) = document.required_text(node, "type") else { continue };
         let known = ["type", "config", "name", "description", "weight"];
         case.unsupported.extend(document.unsupported_keys(node, &known, &[]));
         let config = document.map(node, "config").unwrap_or(node);
-        let grader = Grader { node, config, kind };
-        let before = case.checks.len();
+        let weight = scoring.weight(stimulus, node, number);
+        let grader = Grader { node, config, kind, is_scored: weight.is_some() };
+        let (before, said) = (case.checks.len(), should_trigger);
+        // A judge without a prompt of its own grades by the rubric, which was read with the stimulus.
+        let by_rubric = kind == PROMPT && config.get("prompt").is_none();
+        let assertions = if by_rubric { 0 } else { case.assertions.len() };
         match kind {
-            PROMPT => prompt(document, &grader, has_rubric, case),
+            PROMPT => prompt(document, &grader, rubric > 0, case),
             "skill-invocation" => skills(document, &grader, case, &mut should_trigger),
             "tool-calls" | "shell-command-invoked" => tools::read(document, config, node, kind, case),
             "run-command" => command(document, &grader, case),
@@ -85,8 +101,12 @@ pub(super) fn read(
         for check in &mut case.checks[before..] {
             check.origin = Origin { key: KEY.into(), line: place.line, elsewhere: Some(place.clone()) };
         }
+        if let Some(weight) = weight {
+            case.weigh(before, assertions, weight);
+            weight_of_trigger = weight_of_trigger.or(Some(weight).filter(|_| should_trigger != said));
+        }
     }
-    should_trigger
+    (should_trigger, weight_of_trigger)
 }
 
 fn unknown(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
@@ -164,11 +184,12 @@ fn skills(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case, sho
     if required.is_empty() && disallowed.is_empty() {
         document.missing(grader.config, "required");
     }
-    // Triggering has a check of its own, which is also counted over all cases.
+    // Triggering has a check of its own, which is also counted over all cases. In a score it counts for one grader.
+    let says_the_same = |said: bool, side: bool| !grader.is_scored && said == side;
     let is_own = |names: &[String]| matches!(names, [only] if slug(only) == case.skill);
     let sides = [(required, true), (disallowed, false)].map(|(names, side)| (is_own(&names), names, side));
     for (is_own, names, side) in sides {
-        if is_own && should_trigger.is_none_or(|said| said == side) {
+        if is_own && should_trigger.is_none_or(|said| says_the_same(said, side)) {
             *should_trigger = Some(side);
         } else if !names.is_empty() {
             case.checks.push(if side { checks::activates(names, false) } else { checks::rejects(names) });
@@ -223,7 +244,6 @@ fn prompt(document: &mut Document<'_>, grader: &Grader<'_>, has_rubric: bool, ca
                 case.assertions.push(Assertion { text: text.trim().to_owned(), place, weight: None });
             }
         }
-        // The rubric is read with the stimulus.
         None if has_rubric => {}
         None => case.unsupported.push(document.unsupported("a judge without a prompt or a rubric", grader.node)),
     }

@@ -15,6 +15,7 @@
 
 mod environment;
 mod graders;
+mod scoring;
 mod stimulus;
 mod tools;
 
@@ -30,6 +31,7 @@ use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::settings::trials::{MOST_TRIALS, Trials};
 use crate::text::diagnostic::Code;
 
+use scoring::Scoring;
 use stimulus::StimulusReader;
 
 /// Stimuli and how their trials are graded.
@@ -51,8 +53,8 @@ const STIMULI: &str = "stimuli";
 /// The keys of what holds for every stimulus; public files have either.
 const DEFAULTS: [&str; 2] = ["config", "defaults"];
 
-/// Keys of a file that ask for nothing of a trial. `scoring` lets some graders fail; here, all must pass.
-const NOTES: [&str; 8] = ["name", "description", "version", "type", "tags", "scoring", "executionShard", "owner"];
+/// Keys of a file that ask for nothing of a trial.
+const NOTES: [&str; 7] = ["name", "description", "version", "type", "tags", "executionShard", "owner"];
 
 /// What a file or a stimulus says about its runs.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +71,7 @@ fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
         let is_ours = file.is_in_evals_of_skill() || has_stimuli();
         return is_ours.then(|| FileCases { problems: document.problems, cases: Vec::new() });
     };
-    let known = [STIMULI, environment::KEY, DEFAULTS[0], DEFAULTS[1]];
+    let known = [STIMULI, environment::KEY, scoring::KEY, DEFAULTS[0], DEFAULTS[1]];
     let mut shared = document.unsupported_keys(&root, &known, &NOTES);
     document.duplicate_keys(&root, &[STIMULI]);
     let Some(stimuli) = stimuli(&mut document, &root) else {
@@ -83,8 +85,9 @@ fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
         settings = run_settings(&mut document, &root, key, settings);
     }
     shared.append(&mut settings.unsupported);
+    let scoring = Scoring::read(&mut document, &root, &mut shared);
     let problems = std::mem::take(&mut document.problems);
-    let mut reader = StimulusReader { file, document, root: &root, shared, settings, names: HashSet::new() };
+    let mut reader = StimulusReader { file, document, root: &root, shared, settings, scoring, names: HashSet::new() };
     let cases = (1..).zip(stimuli).map(|(number, stimulus)| reader.found(stimulus, number)).collect();
     Some(FileCases { cases, problems })
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::scoring::Scoring;
 use super::{Document, RunSettings, environment, graders, read_runs, run_settings, tools};
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::fields::{CaseDraft, assertions};
@@ -10,6 +11,7 @@ use crate::checks;
 use crate::settings::limits::MOST_TURNS;
 use crate::settings::trials::Repetition;
 use crate::text::diagnostic::Code;
+use crate::trial::outcome::Weight;
 
 /// Reads the stimuli of a file.
 pub(super) struct StimulusReader<'a> {
@@ -20,6 +22,8 @@ pub(super) struct StimulusReader<'a> {
     pub shared: Vec<Unsupported>,
     /// What the file says about the runs of every case.
     pub settings: RunSettings,
+    /// What the file says about the score of every case.
+    pub scoring: Scoring,
     /// The ids so far.
     pub names: HashSet<String>,
 }
@@ -58,8 +62,9 @@ impl StimulusReader<'_> {
         draft.case.unsupported.clone_from(&self.shared);
         self.document.duplicate_keys(node, &[]);
         if node.is_map() {
-            let should_trigger = self.read(node, &mut draft.case);
+            let (should_trigger, weight) = self.read(node, &mut draft.case);
             draft.should_trigger(should_trigger);
+            draft.weigh_trigger(weight);
         } else {
             self.document.wrong_type("a stimulus", "an object", node);
         }
@@ -80,8 +85,8 @@ impl StimulusReader<'_> {
         here.or(slugs.first()).cloned().unwrap_or_default()
     }
 
-    /// Fills the case. Returns whether the skill should trigger, if the stimulus says so.
-    fn read(&mut self, node: &Node, case: &mut Case) -> Option<bool> {
+    /// Fills the case. Returns whether the skill should trigger, if the stimulus says so, and what that counts in the score.
+    fn read(&mut self, node: &Node, case: &mut Case) -> (Option<bool>, Option<Weight>) {
         case.unsupported.extend(self.document.unsupported_keys(node, &KEYS, &[]));
         self.prompts(node, case);
         for tags in [self.root, node] {
@@ -101,7 +106,8 @@ impl StimulusReader<'_> {
             case.assertions.extend(assertions(&mut self.document, "rubric", rubric));
         }
         let expected = self.document.flag(node, "expect_activation");
-        graders::read(&mut self.document, node, case, expected)
+        case.least_score = self.scoring.threshold;
+        graders::read(&mut self.document, node, case, expected, &self.scoring)
     }
 
     fn prompts(&mut self, node: &Node, case: &mut Case) {

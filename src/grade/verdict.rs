@@ -1,0 +1,167 @@
+//! The verdict of a trial, by its checks and their weights.
+
+use crate::cases::case::Assertion;
+use crate::checks;
+use crate::grade::delivered::DELIVERED;
+use crate::trial::outcome::{CheckResult, Goal, Grade, Score, Status, Trouble, TroubleKind, Verdict};
+
+/// The check that an assertion of a case holds.
+pub const ASSERTION: &str = "assertion";
+
+/// The start of the ids of the other checks by a judge.
+pub(super) const RUBRIC: &str = "rubric-";
+
+/// The difference that rounding may make: four of five equal weights reach a least score of 0.8.
+const ROUNDING: f64 = 1e-9;
+
+/// Whether some of these have weights. Then each counts by itself, and not what a judge says of all of them.
+pub(super) fn has_weights(assertions: &[Assertion]) -> bool {
+    assertions.iter().any(|assertion| assertion.weight.is_some())
+}
+
+/// The results of assertions without an answer of a judge; `why` there is none.
+pub(super) fn pending(assertions: &[Assertion], why: &str) -> Vec<CheckResult> {
+    let result = |assertion: &Assertion| CheckResult {
+        id: ASSERTION.to_owned(),
+        goal: Goal::Outcome,
+        status: Status::Unknown,
+        expected: assertion.text.clone(),
+        found: why.to_owned(),
+        custom: false,
+        program: None,
+        weight: assertion.weight,
+        spans: Vec::new(),
+    };
+    assertions.iter().map(result).collect()
+}
+
+/// `grade` with the score and the verdict that follow from its trouble and its checks.
+pub fn settle(mut grade: Grade) -> Grade {
+    let least = grade.score.and_then(|score| score.least);
+    // A judge may have been asked by now.
+    grade.trouble = grade.trouble.filter(|trouble| trouble.kind != TroubleKind::NotJudged);
+    let Decision { status, open, score } = Decision::by(&grade.checks.iter().collect::<Vec<_>>(), least);
+    if grade.trouble.is_none() {
+        // A pass with an unknown check would be a guess.
+        grade.trouble = open.map(|check| {
+            let kind = if is_judged(check) { TroubleKind::NotJudged } else { TroubleKind::Unobservable };
+            Trouble::new(kind, format!("{}: {}", check.id, check.found))
+        });
+    }
+    let failed = status == Status::Fail;
+    let unobservable = grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Unobservable);
+    // A failure stands whatever is unknown, unless the skill may not have been offered at all.
+    let delivered = !grade.checks.iter().any(|check| check.id == DELIVERED && check.status == Status::Unknown);
+    if failed && unobservable && delivered {
+        grade.trouble = None;
+    }
+    grade.verdict = match &grade.trouble {
+        Some(trouble) if trouble.kind == TroubleKind::NotJudged => Verdict::Unscored,
+        Some(_) => Verdict::Error,
+        None if failed => Verdict::Fail,
+        None => Verdict::Pass,
+    };
+    // Without a check that has a weight, a least score decides nothing and is kept.
+    if let Some(mut score) = score {
+        score.without_skill = without_the_skill_by_score(&grade, least);
+        grade.score = Some(score);
+    }
+    grade
+}
+
+/// The verdict of a trial without the checks that need the skill. Only a failure can change, unless a score decides.
+pub fn without_the_skill(verdict: Verdict, checks: &[(String, Status)], by_score: Option<Verdict>) -> Verdict {
+    if let Some(verdict) = by_score {
+        return verdict;
+    }
+    let others = checks.iter().filter(|(check, _)| !checks::asks_for_skill(check));
+    let others: Vec<Status> = others.map(|(_, status)| *status).collect();
+    match verdict {
+        Verdict::Fail if checks.is_empty() || others.contains(&Status::Fail) => Verdict::Fail,
+        Verdict::Fail if others.contains(&Status::Unknown) => Verdict::Error,
+        Verdict::Fail => Verdict::Pass,
+        verdict => verdict,
+    }
+}
+
+/// The same of a measured trial with a least score.
+fn without_the_skill_by_score(grade: &Grade, least: Option<f64>) -> Option<Verdict> {
+    let is_measured = matches!(grade.verdict, Verdict::Pass | Verdict::Fail);
+    least.filter(|_| is_measured)?;
+    let others: Vec<&CheckResult> = grade.checks.iter().filter(|check| !checks::asks_for_skill(&check.id)).collect();
+    Some(match Decision::by(&others, least) {
+        Decision { status: Status::Pass, .. } => Verdict::Pass,
+        Decision { status: Status::Fail, .. } => Verdict::Fail,
+        Decision { open: Some(check), .. } if is_judged(check) => Verdict::Unscored,
+        Decision { .. } => Verdict::Error,
+    })
+}
+
+/// What checks say together.
+struct Decision<'c> {
+    status: Status,
+    /// The first check that leaves it unknown. One that a judge leaves open is named if there is no other.
+    open: Option<&'c CheckResult>,
+    score: Option<Score>,
+}
+
+impl<'c> Decision<'c> {
+    /// The decision of these checks. Those without a weight must pass. Those with weights must reach the least score together,
+    /// or pass too if there is none. A weight of 0 decides nothing.
+    fn by(checks: &[&'c CheckResult], least: Option<f64>) -> Self {
+        let score = score_of(checks, least);
+        let reached = score.and_then(|score| reached(&score));
+        let counts = |check: &CheckResult| check.weight.is_some_and(|weight| weight.amount > 0.0);
+        let must_pass = |check: &CheckResult| check.weight.is_none() || (counts(check) && reached.is_none());
+        let failed = checks.iter().any(|check| check.status == Status::Fail && must_pass(check));
+        if failed || reached == Some(Status::Fail) {
+            return Self { status: Status::Fail, open: None, score };
+        }
+        let is_open = |check: &CheckResult| must_pass(check) || (counts(check) && reached == Some(Status::Unknown));
+        let mut open = checks.iter().filter(|check| check.status == Status::Unknown && is_open(check));
+        let open = open.clone().find(|check| !is_judged(check)).or_else(|| open.next()).copied();
+        let status = if open.is_some() { Status::Unknown } else { Status::Pass };
+        Self { status, open, score }
+    }
+}
+
+/// Whether the judge answers this check.
+fn is_judged(check: &CheckResult) -> bool {
+    !check.custom && (check.id == ASSERTION || check.id.starts_with(RUBRIC))
+}
+
+/// The score by these checks; `None` if none of them has a weight above 0.
+fn score_of(checks: &[&CheckResult], least: Option<f64>) -> Option<Score> {
+    let mut parts: Vec<(u32, f64, Status)> = Vec::new();
+    for (weight, status) in checks.iter().filter_map(|check| Some((check.weight?, check.status))) {
+        if weight.amount == 0.0 {
+            continue;
+        }
+        match parts.iter_mut().find(|(part, ..)| *part == weight.part) {
+            Some((_, _, known)) => *known = both(*known, status),
+            None => parts.push((weight.part, weight.amount, status)),
+        }
+    }
+    let all: f64 = parts.iter().map(|(_, amount, _)| amount).sum();
+    let share = |of| parts.iter().filter(|(.., status)| *status == of).map(|(_, amount, _)| amount).sum::<f64>() / all;
+    (all > 0.0).then(|| Score { value: share(Status::Pass), open: share(Status::Unknown), least, without_skill: None })
+}
+
+/// Whether the least score is reached, whatever the open checks are; `None` if no score is required.
+fn reached(score: &Score) -> Option<Status> {
+    let least = score.least? - ROUNDING;
+    Some(match (score.value >= least, score.value + score.open >= least) {
+        (true, _) => Status::Pass,
+        (false, true) => Status::Unknown,
+        (false, false) => Status::Fail,
+    })
+}
+
+/// The status of a part with two checks.
+fn both(one: Status, other: Status) -> Status {
+    match (one, other) {
+        (Status::Fail, _) | (_, Status::Fail) => Status::Fail,
+        (Status::Unknown, _) | (_, Status::Unknown) => Status::Unknown,
+        (Status::Pass, Status::Pass) => Status::Pass,
+    }
+}
