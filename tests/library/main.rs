@@ -15,6 +15,7 @@ mod parsers;
 mod process;
 mod project;
 mod redact;
+mod score;
 mod settled;
 mod shell;
 mod stand_in;

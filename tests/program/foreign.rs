@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 use skill_evals::trial::input_file::InputContent;
+use skill_evals::trial::outcome::Weight;
 
-use crate::support::fixture::Fixture;
+use crate::support::fake_codex::{Fake, Says};
+use crate::support::fixture::{Fixture, Ran};
 use crate::support::harness::harness;
 use crate::support::stub::Stub;
 
@@ -490,6 +492,140 @@ fn each_grader_of_a_vally_spec_is_a_check_an_assertion_or_unsupported() {
         };
         assert!(shown.contains(said), "{grader}: {shown}");
     }
+}
+
+#[test]
+fn the_weights_and_the_threshold_of_a_vally_spec_make_a_score() {
+    let graders = "    rubric: [It is good, It is short]
+    graders:
+      - { type: output-contains, config: { substring: a } }
+      - { type: skill-invocation, config: { required: [tidy], disallowed: [other] } }
+      - { type: output-contains, config: { substring: b } }
+      - { type: completed }
+      - { type: file-exists, weight: 2, config: { path: a } }
+      - { type: prompt }
+";
+    let spec = |scoring: &str| {
+        tidy("evals/tidy/eval.yaml", &format!("{scoring}stimuli:\n  - name: one\n    prompt: Do it\n{graders}"))
+    };
+    let weights = |scoring: &str| {
+        let catalog = spec(scoring).catalog();
+        let case = catalog.cases_of("tidy").next().expect("a case").case().expect("a good case").clone();
+        let shown = |id: &str, weight: Option<Weight>| {
+            weight.map_or_else(
+                || format!("{id} must pass"),
+                |weight| format!("{id} {} of {}", weight.amount, weight.part),
+            )
+        };
+        let checks = case.checks.iter().map(|check| shown(check.kind.id, check.weight));
+        let judged = case.assertions.iter().map(|assertion| shown("assertion", assertion.weight));
+        (case.least_score, checks.chain(judged).collect::<Vec<_>>())
+    };
+    let scoring = "scoring:\n  threshold: 0.8\n  weights: { output-contains: 0.6, skill-invocation: 0.4, file-exists: 1, prompt: 0 }\n";
+    let expected = [
+        "triggered 0.4 of 2",
+        "rejects 0.4 of 2",
+        "text 0.3 of 1",
+        "text 0.3 of 3",
+        "text must pass",
+        "file must pass",
+        "assertion 0 of 6",
+        "assertion 0 of 6",
+    ];
+    assert_eq!(weights(scoring), (Some(0.8), expected.map(str::to_owned).to_vec()));
+    let (least, all) = weights("scoring: { threshold: 1 }\n");
+    assert_eq!(
+        (least, &*all[0], &*all[4], &*all[7]),
+        (Some(1.0), "triggered 1 of 2", "text 1 of 4", "assertion 1 of 6")
+    );
+    let (least, all) = weights("");
+    assert!(least.is_none() && all.iter().all(|check| check.ends_with("must pass")), "{all:?}");
+    for (scoring, said) in [
+        ("scoring: { threshold: 80 }\n", "`threshold` is a number"),
+        ("scoring: { weights: { completed: -1 } }\n", "`completed` is a number"),
+        ("scoring: { weights: [1] }\n", "`weights` is"),
+        ("scoring: { weight: { completed: 1 } }\n", "unknown key `weight`"),
+        ("scoring: { method: mean }\n", "unsupported: the key `method`"),
+    ] {
+        let ran = spec(scoring).run(&["lint", "--check-evals"]);
+        let shown = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(shown.contains(said), "{scoring}: {shown}");
+    }
+}
+
+#[test]
+fn a_vally_spec_whose_graders_decide_nothing_expects_nothing() {
+    let spec = |threshold: &str, weight: u8| {
+        let graders = "    graders:\n      - { type: output-contains, config: { substring: a } }\n";
+        let scoring = format!("scoring: {{ threshold: {threshold}, weights: {{ output-contains: {weight} }} }}\n");
+        let text = format!("{scoring}stimuli:\n  - name: one\n    prompt: Do it\n{graders}");
+        let catalog = tidy("evals/tidy/eval.yaml", &text).catalog();
+        let case = catalog.cases_of("tidy").next().expect("a case").case().expect("a good case").clone();
+        case.unsupported.iter().any(|part| part.what == "a case that expects nothing")
+    };
+    assert_eq!((spec("0.5", 1), spec("0.5", 0), spec("0", 1)), (false, true, true));
+}
+
+/// Three graders of the answer `Ahoy, Ada!`, of which two pass, and a judge.
+const SCORED: &str = "scoring:
+  threshold: LEAST
+stimuli:
+  - name: one
+    prompt: Please greet Ada.
+    graders:
+      - { type: output-contains, config: { substring: Ahoy } }
+      - { type: output-contains, config: { substring: Ada } }
+      - { type: output-contains, config: { substring: Grace } }
+      - { type: prompt, config: { prompt: It is polite. } }
+";
+
+/// The program after a run of [`SCORED`] with a judge that says this.
+fn scored(least: &str, judge: &'static str) -> (Fake, Ran) {
+    let fake = Fake::new("should_trigger,prompt", "true,Hi", "Ahoy, Ada!", &[Says::Text(judge), Says::Text(judge)]);
+    let file = fake.fixture.root().join("evals/greeting/eval.yaml");
+    std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+    std::fs::write(&file, SCORED.replace("LEAST", least)).expect("a file");
+    let ran = fake.program(&["run", "--case", "greeting/eval-one", "--mode", "codex", "--run-id", "r", "-v"]);
+    (fake, ran)
+}
+
+const POLITE: &str = r#"{"overall_pass":true,"score":90,"checks":[{"id":"assertion-1","pass":true,"notes":"it is"}]}"#;
+const IMPOLITE: &str =
+    r#"{"overall_pass":false,"score":20,"checks":[{"id":"assertion-1","pass":false,"notes":"it is not"}]}"#;
+
+#[test]
+fn a_trial_passes_from_the_least_score_on_and_every_report_shows_the_score() {
+    for (least, judge, code, said) in [
+        ("0.75", POLITE, 0, "pass, score 0.75 (at least 0.75 passes)"),
+        ("0.76", POLITE, 1, "fail, score 0.75 (at least 0.76 passes)"),
+        ("0.5", IMPOLITE, 0, "pass, score 0.5 (at least 0.5 passes)"),
+        ("0.51", IMPOLITE, 1, "fail, score 0.5 (at least 0.51 passes)"),
+        ("0.5", "Yes.", 0, "pass, score 0.5 to 0.75 (at least 0.5 passes)"),
+        ("0.6", "Yes.", 3, "unscored, score 0.5 to 0.75 (at least 0.6 passes)"),
+        ("0.9", "Yes.", 1, "fail, score 0.5 to 0.75 (at least 0.9 passes)"),
+    ] {
+        let (fake, ran) = scored(least, judge);
+        assert!(
+            ran.code == code && ran.stdout.contains(said),
+            "{least} {judge}: {} {}{}",
+            ran.code,
+            ran.stdout,
+            ran.stderr
+        );
+        let again = fake.program(&["grade", "r"]);
+        assert!(!again.stdout.contains("changed"), "{least}: {}{}", again.stdout, again.stderr);
+    }
+    let (fake, ran) = scored("0.76", POLITE);
+    assert!(ran.stdout.contains("failed      text 3 of 3 (outcome, weight 1)"), "{}", ran.stdout);
+    let said = |arguments: &[&str]| fake.program(arguments).stdout;
+    let shown = said(&["show", "greeting/eval-one", "--run", "r"]);
+    assert!(shown.contains("score       0.75 (at least 0.76 passes)"), "{shown}");
+    let markdown = said(&["export", "r", "--to", "markdown"]);
+    assert!(markdown.contains("score 0.75"), "{markdown}");
+    let promptfoo: Value = serde_json::from_str(&said(&["export", "r", "--to", "promptfoo"])).expect("JSON");
+    let result = &promptfoo["results"]["results"][0];
+    assert_eq!((&result["score"], &result["gradingResult"]["pass"]), (&0.75.into(), &false.into()), "{result:#}");
+    assert_eq!(result["gradingResult"]["componentResults"][0]["assertion"]["weight"], 1.0, "{result:#}");
 }
 
 #[test]

@@ -1,0 +1,98 @@
+//! The score of a trial: what weights and a least score decide, whatever the unknown checks are.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use skill_evals::grade::verdict::settle;
+use skill_evals::trial::outcome::{Grade, Metrics, Status, Verdict};
+
+/// The amounts of the parts.
+const AMOUNTS: [u32; 5] = [1, 3, 2, 5, 0];
+
+/// A check: its part, if it has a weight, and its status.
+type Made = (Option<usize>, Status);
+
+fn graded(checks: &[Made], least: Option<u32>) -> Grade {
+    let check = |(part, status): &Made| {
+        let mut check = json!({ "id": "text", "goal": "outcome", "status": status, "expected": "a", "found": "b" });
+        if let Some(part) = part {
+            check["weight"] = json!({ "amount": AMOUNTS[*part], "part": part });
+        }
+        check
+    };
+    let checks: Vec<Value> = checks.iter().map(check).collect();
+    let mut score = json!({ "value": 0, "open": 1 });
+    if let Some(least) = least {
+        score["least"] = json!(f64::from(least) / 100.0);
+    }
+    let grade =
+        json!({ "format": 1, "verdict": "pass", "checks": checks, "score": score, "metrics": Metrics::default() });
+    settle(serde_json::from_value(grade).expect("a grade"))
+}
+
+/// Whether a trial passes whose checks are all known, in whole numbers.
+fn passes(checks: &[(Option<usize>, bool)], least: Option<u32>) -> bool {
+    let part = |part: usize| checks.iter().filter(move |(of, _)| *of == Some(part));
+    let parts = || (0..AMOUNTS.len()).filter(|at| part(*at).next().is_some());
+    let all: u32 = parts().map(|at| AMOUNTS[at]).sum();
+    let passed: u32 = parts().filter(|at| part(*at).all(|(_, passed)| *passed)).map(|at| AMOUNTS[at]).sum();
+    let is_enough = match least {
+        Some(least) if all > 0 => 100 * passed >= least * all,
+        Some(_) => true,
+        None => passed == all,
+    };
+    is_enough && checks.iter().all(|(part, passed)| part.is_some() || *passed)
+}
+
+/// The verdict by every value that the unknown checks may have.
+fn by_all_values(checks: &[Made], least: Option<u32>) -> Verdict {
+    let unknown: Vec<usize> = (0..checks.len()).filter(|at| checks[*at].1 == Status::Unknown).collect();
+    let mut seen = [false; 2];
+    for values in 0..1_u32 << unknown.len() {
+        let value = |at: usize| match unknown.iter().position(|of| *of == at) {
+            Some(bit) => values >> bit & 1 == 1,
+            None => checks[at].1 == Status::Pass,
+        };
+        let known: Vec<_> = checks.iter().enumerate().map(|(at, (part, _))| (*part, value(at))).collect();
+        seen[usize::from(passes(&known, least))] = true;
+    }
+    match seen {
+        [false, true] => Verdict::Pass,
+        [true, false] => Verdict::Fail,
+        _ => Verdict::Error,
+    }
+}
+
+fn made() -> impl Strategy<Value = Made> {
+    let status = prop::sample::select(vec![Status::Pass, Status::Fail, Status::Unknown]);
+    (prop::option::weighted(0.8, 0..AMOUNTS.len()), status)
+}
+
+proptest! {
+    #[test]
+    fn the_verdict_is_that_of_all_values_of_the_unknown_checks(
+        checks in prop::collection::vec(made(), 0..8),
+        least in prop::option::weighted(0.8, 0..=100_u32),
+    ) {
+        let graded = graded(&checks, least);
+        prop_assert_eq!(graded.verdict, by_all_values(&checks, least), "{:?} {:?} {:?}", checks, least, graded.score);
+    }
+}
+
+#[test]
+fn four_of_five_equal_weights_reach_a_least_score_of_four_fifths() {
+    let mut checks: Vec<Made> = (0..4).map(|_| (None, Status::Pass)).collect();
+    checks.extend([(Some(3), Status::Pass), (Some(1), Status::Pass), (Some(2), Status::Fail)]);
+    let grade = graded(&checks, Some(80));
+    let score = grade.score.expect("a score");
+    assert_eq!((grade.verdict, score.value, score.open), (Verdict::Pass, 0.8, 0.0));
+    assert_eq!(graded(&checks, Some(81)).verdict, Verdict::Fail);
+}
+
+#[test]
+fn a_least_score_is_held_against_the_other_checks_when_those_of_the_skill_are_left_out() {
+    let mut grade = graded(&[(Some(1), Status::Fail), (Some(0), Status::Pass)], Some(50));
+    assert_eq!(grade.verdict, Verdict::Fail);
+    grade.checks[0].id = "triggered".to_owned();
+    let score = settle(grade).score.expect("a score");
+    assert_eq!(score.without_skill, Some(Verdict::Pass));
+}
