@@ -235,7 +235,7 @@ impl Check {
         }
         let program = self.ask.program().and_then(|program| Some(subject.programs.get(program)?.digest.clone()));
         let results = self.ask.answers(subject).into_iter().map(|NamedAnswer { id, answer }| {
-            let CheckAnswer { mut status, expected, mut found, spans } = answer;
+            let CheckAnswer { mut status, expected, mut found, score, spans } = answer;
             if subject.evidence.meta.ending.settled && !self.is_settled_by(status) {
                 (status, found) = (Status::Unknown, format!("{found}; {OPEN}"));
             }
@@ -249,6 +249,8 @@ impl Check {
                 custom: false,
                 program: program.clone(),
                 weight: self.weight,
+                // In stored results only what counts.
+                score: score.filter(|_| self.weight.is_some() && status != Status::Unknown),
                 spans,
             }
         });

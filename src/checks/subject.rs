@@ -39,6 +39,8 @@ pub struct CheckAnswer {
     pub expected: String,
     /// What was found.
     pub found: String,
+    /// The share of its weight that it reached, for an answer between pass and fail, 0 to 1.
+    pub score: Option<f64>,
     /// The events that decided it, the one to look at first.
     pub spans: Vec<Span>,
 }
@@ -51,7 +53,7 @@ impl CheckAnswer {
 
     /// An answer that points to no event yet.
     pub fn new(status: Status, expected: impl Into<String>, found: impl Into<String>) -> Self {
-        Self { status, expected: expected.into(), found: found.into(), spans: Vec::new() }
+        Self { status, expected: expected.into(), found: found.into(), score: None, spans: Vec::new() }
     }
 
     /// Adds an event that decided the answer.

@@ -1,5 +1,7 @@
 //! The verdict of a trial, by its checks and their weights.
 
+use std::collections::BTreeMap;
+
 use crate::cases::case::Assertion;
 use crate::checks;
 use crate::grade::delivered::DELIVERED;
@@ -30,6 +32,7 @@ pub(super) fn pending(assertions: &[Assertion], why: &str) -> Vec<CheckResult> {
         custom: false,
         program: None,
         weight: assertion.weight,
+        score: None,
         spans: Vec::new(),
     };
     assertions.iter().map(result).collect()
@@ -132,19 +135,25 @@ fn is_judged(check: &CheckResult) -> bool {
 
 /// The score by these checks; `None` if none of them has a weight above 0.
 fn score_of(checks: &[&CheckResult], least: Option<f64>) -> Option<Score> {
-    let mut parts: Vec<(u32, f64, Status)> = Vec::new();
-    for (weight, status) in checks.iter().filter_map(|check| Some((check.weight?, check.status))) {
-        if weight.amount == 0.0 {
-            continue;
-        }
-        match parts.iter_mut().find(|(part, ..)| *part == weight.part) {
-            Some((_, _, known)) => *known = both(*known, status),
-            None => parts.push((weight.part, weight.amount, status)),
+    let mut parts: BTreeMap<u32, (f64, Status, f64)> = BTreeMap::new();
+    for check in checks {
+        let Some(weight) = check.weight.filter(|weight| weight.amount > 0.0) else { continue };
+        let (_, status, score) = parts.entry(weight.part).or_insert((weight.amount, Status::Pass, f64::NAN));
+        *status = both(*status, check.status);
+        // A part counts as much as the least of its scores. `min` ignores NaN.
+        *score = score.min(check.score.unwrap_or(f64::NAN));
+    }
+    let all: f64 = parts.values().map(|(amount, ..)| amount).sum();
+    let (mut value, mut open) = (0.0, 0.0);
+    for (amount, status, score) in parts.into_values() {
+        match status {
+            Status::Unknown => open += amount,
+            _ if score.is_finite() => value += amount * score,
+            Status::Pass => value += amount,
+            Status::Fail => {}
         }
     }
-    let all: f64 = parts.iter().map(|(_, amount, _)| amount).sum();
-    let share = |of| parts.iter().filter(|(.., status)| *status == of).map(|(_, amount, _)| amount).sum::<f64>() / all;
-    (all > 0.0).then(|| Score { value: share(Status::Pass), open: share(Status::Unknown), least, without_skill: None })
+    (all > 0.0).then(|| Score { value: value / all, open: open / all, least, without_skill: None })
 }
 
 /// Whether the least score is reached, whatever the open checks are; `None` if no score is required.

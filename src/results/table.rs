@@ -38,7 +38,7 @@ fn inputs(meta: &Meta, grade: &Grade) -> String {
         }
     }
     if let Some(least) = grade.score.and_then(|score| score.least) {
-        inputs.push_str(&format!("least score {least}\n"));
+        inputs.extend(["least score ", &least.to_string(), "\n"]);
     }
     digest(inputs.as_bytes())
 }

@@ -183,6 +183,7 @@ impl OwnCheck {
             custom: true,
             program: None,
             weight: None,
+            score: None,
             spans: Vec::new(),
         })
     }
@@ -199,6 +200,7 @@ fn open(name: &str) -> CheckResult {
         custom: true,
         program: None,
         weight: None,
+        score: None,
         spans: Vec::new(),
     }
 }

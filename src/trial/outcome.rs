@@ -71,6 +71,9 @@ pub struct CheckResult {
     /// What it counts in the score, if the case gives it a weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<Weight>,
+    /// What share of its weight it reached, if the check has more answers than pass and fail, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
     /// The events that decided it, the most important one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<Span>,
@@ -106,7 +109,7 @@ impl CheckResult {
             None => format!("{}\n{}\n", self.id, if self.custom { "" } else { &self.expected }),
         };
         if let Some(weight) = self.weight {
-            question.push_str(&format!("weight {} of part {}\n", weight.amount, weight.part));
+            question.extend(["weight ", &weight.amount.to_string(), " of part ", &weight.part.to_string(), "\n"]);
         }
         question
     }

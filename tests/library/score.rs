@@ -89,6 +89,15 @@ fn four_of_five_equal_weights_reach_a_least_score_of_four_fifths() {
 }
 
 #[test]
+fn a_check_between_pass_and_fail_counts_its_share_of_its_weight() {
+    let mut grade = graded(&[(Some(1), Status::Fail), (Some(1), Status::Pass), (Some(0), Status::Pass)], Some(60));
+    assert_eq!((grade.verdict, grade.score.map(|score| score.value)), (Verdict::Fail, Some(0.25)));
+    grade.checks[0].score = Some(0.5);
+    let grade = settle(grade);
+    assert_eq!((grade.verdict, grade.score.map(|score| score.value)), (Verdict::Pass, Some(0.625)));
+}
+
+#[test]
 fn a_least_score_is_held_against_the_other_checks_when_those_of_the_skill_are_left_out() {
     let mut grade = graded(&[(Some(1), Status::Fail), (Some(0), Status::Pass)], Some(50));
     assert_eq!(grade.verdict, Verdict::Fail);

@@ -236,6 +236,7 @@ fn check(id: String, status: Status, expected: String, found: String) -> CheckRe
         custom: false,
         program: None,
         weight: None,
+        score: None,
         spans: Vec::new(),
     }
 }

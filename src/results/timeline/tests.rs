@@ -29,6 +29,7 @@ fn check(id: &str, evidence: &str, spans: Vec<Span>) -> CheckResult {
         custom: id == "own",
         program: None,
         weight: None,
+        score: None,
         spans,
     }
 }
