@@ -103,7 +103,7 @@ fn without_the_skill_by_score(grade: &Grade, least: Option<f64>) -> Option<Verdi
 /// What checks say together.
 struct Decision<'c> {
     status: Status,
-    /// The first check that leaves it unknown. One that a judge leaves open is named if there is no other.
+    /// The first check that leaves it unknown, before those that a judge leaves open.
     open: Option<&'c CheckResult>,
     score: Option<Score>,
 }

@@ -55,6 +55,11 @@ pub fn expected(root: &Path, case: &Case) -> String {
         let content = content.or_else(snapshot).unwrap_or_default();
         let _ = writeln!(text, "{} {:?} {content}", check.kind.id, check.ask);
     }
+    if case.is_scored() {
+        let weights = checks.iter().map(|check| check.weight);
+        let weights: Vec<_> = weights.chain(assertions.iter().map(|assertion| assertion.weight)).collect();
+        let _ = writeln!(text, "score {:?} {weights:?}", case.least_score);
+    }
     text
 }
 

@@ -35,6 +35,7 @@ pub struct Trial {
     pub schema: Option<serde_json::Value>,
     /// The files of the workspace and of the repository, with their contents.
     pub files: Files,
+    pub programs: ProgramRuns,
 }
 
 /// Files with their contents.
@@ -115,7 +116,15 @@ pub fn trial(checks: Vec<Check>) -> Trial {
         "not_enforced": [],
     });
     let meta = serde_json::from_value(meta).expect("facts");
-    Trial { case, meta, trace, final_text: Some("Ahoy, Ada!"), schema: None, files: Files::default() }
+    Trial {
+        case,
+        meta,
+        trace,
+        final_text: Some("Ahoy, Ada!"),
+        schema: None,
+        files: Files::default(),
+        programs: ProgramRuns::new(),
+    }
 }
 
 impl Trial {
@@ -135,7 +144,7 @@ impl Trial {
         };
         let evidence = Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text };
         let (schema, activation) = (self.schema.as_ref(), self.case.activation.unwrap_or_default());
-        let (contents, prices, programs) = (&self.files, &Prices::default(), &ProgramRuns::new());
+        let (contents, prices, programs) = (&self.files, &Prices::default(), &self.programs);
         let evidence = &evidence;
         grade(&self.case, &Subject { skill: &skill, schema, activation, evidence, programs, contents, prices })
     }

@@ -2,8 +2,13 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use skill_evals::checks::program::{ProgramEnding, ProgramRun, WorkspaceProgram};
+use skill_evals::checks::{self, Check};
 use skill_evals::grade::verdict::settle;
-use skill_evals::trial::outcome::{Grade, Metrics, Status, Verdict};
+use skill_evals::text::relative_path::RelativePath;
+use skill_evals::trial::outcome::{Grade, Metrics, Status, Verdict, Weight};
+
+use crate::grade::trial;
 
 /// The amounts of the parts.
 const AMOUNTS: [u32; 5] = [1, 3, 2, 5, 0];
@@ -95,6 +100,30 @@ fn a_check_between_pass_and_fail_counts_its_share_of_its_weight() {
     grade.checks[0].score = Some(0.5);
     let grade = settle(grade);
     assert_eq!((grade.verdict, grade.score.map(|score| score.value)), (Verdict::Pass, Some(0.625)));
+}
+
+#[test]
+fn the_score_that_a_script_answers_counts_if_its_check_has_a_weight() {
+    let answer = r#"{"score":0.5,"checks":[{"id":"a","pass":true},{"id":"b","pass":false}]}"#;
+    let path = || RelativePath::parse("checks/a.sh").expect("a path");
+    let graded = |weight: Option<Weight>, least: Option<f64>| {
+        let script = Check { weight, ..checks::script(path()) };
+        let graded = trial(vec![script]).with(|trial| {
+            trial.case.least_score = least;
+            let ending = ProgramEnding { stdout: answer.to_owned(), ..ProgramEnding::default() };
+            let run = ProgramRun { digest: String::new(), ending: Ok(ending) };
+            trial.programs.insert(WorkspaceProgram::Script(path()), run);
+        });
+        graded.grade()
+    };
+    let weight = Some(Weight::new(2.0, 1));
+    let with_score = graded(weight, Some(0.5));
+    assert_eq!((with_score.verdict, with_score.score.map(|score| score.value)), (Verdict::Pass, Some(0.5)));
+    assert_eq!(graded(weight, Some(0.6)).verdict, Verdict::Fail);
+    assert_eq!(graded(weight, None).verdict, Verdict::Fail, "without a least score every check must pass");
+    let without = graded(None, Some(0.5));
+    assert_eq!((without.verdict, without.score), (Verdict::Fail, None));
+    assert!(without.checks.iter().all(|check| check.score.is_none()), "{without:#?}");
 }
 
 #[test]

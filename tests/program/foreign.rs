@@ -1,6 +1,7 @@
 //! Case files of other programs: read where they are, as they are, and never less of them than they have.
 
 use serde_json::Value;
+use skill_evals::run::case_digests;
 use skill_evals::trial::input_file::InputContent;
 use skill_evals::trial::outcome::Weight;
 
@@ -538,6 +539,13 @@ fn the_weights_and_the_threshold_of_a_vally_spec_make_a_score() {
         (least, &*all[0], &*all[4], &*all[7]),
         (Some(1.0), "triggered 1 of 2", "text 1 of 4", "assertion 1 of 6")
     );
+    let expected = |scoring: &str| {
+        let fixture = spec(scoring);
+        let catalog = fixture.catalog();
+        case_digests::expected(fixture.root(), catalog.cases_of("tidy").next().expect("a case").case().expect("a case"))
+    };
+    assert_ne!(expected("scoring: { threshold: 1 }\n"), expected("scoring: { threshold: 0.9 }\n"));
+    assert!(!expected("").contains("score"), "the digest of a case without weights stays");
     let (least, all) = weights("");
     assert!(least.is_none() && all.iter().all(|check| check.ends_with("must pass")), "{all:?}");
     for (scoring, said) in [
@@ -580,7 +588,7 @@ stimuli:
 ";
 
 /// The program after a run of [`SCORED`] with a judge that says this.
-fn scored(least: &str, judge: &'static str) -> (Fake, Ran) {
+pub fn scored(least: &str, judge: &'static str) -> (Fake, Ran) {
     let fake = Fake::new("should_trigger,prompt", "true,Hi", "Ahoy, Ada!", &[Says::Text(judge), Says::Text(judge)]);
     let file = fake.fixture.root().join("evals/greeting/eval.yaml");
     std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
@@ -589,7 +597,8 @@ fn scored(least: &str, judge: &'static str) -> (Fake, Ran) {
     (fake, ran)
 }
 
-const POLITE: &str = r#"{"overall_pass":true,"score":90,"checks":[{"id":"assertion-1","pass":true,"notes":"it is"}]}"#;
+pub const POLITE: &str =
+    r#"{"overall_pass":true,"score":90,"checks":[{"id":"assertion-1","pass":true,"notes":"it is"}]}"#;
 const IMPOLITE: &str =
     r#"{"overall_pass":false,"score":20,"checks":[{"id":"assertion-1","pass":false,"notes":"it is not"}]}"#;
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::foreign;
 use crate::support::fake_codex::{BAD, Fake, GOOD, Says};
 use crate::support::fixture::Ran;
 use crate::support::stub::{ANSWER, Stub, signal};
@@ -145,6 +146,15 @@ fn judged(held: &mut Held) {
             ("summary", vec!["summary", "--json", "t"]),
             ("show", vec!["show", "--json", "it"]),
             ("grade", vec!["grade", "--json", "t"]),
+        ],
+    );
+    let (scored, _) = foreign::scored("0.6", foreign::POLITE);
+    held.all(
+        |args| scored.program(args),
+        [
+            ("summary", vec!["summary", "--json", "r"]),
+            ("show", vec!["show", "--json", "eval-one", "--run", "r"]),
+            ("grade", vec!["grade", "--json", "r"]),
         ],
     );
 }
