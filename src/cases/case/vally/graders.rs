@@ -49,12 +49,6 @@ struct Grader<'n> {
     is_scored: bool,
 }
 
-/// The types of the graders of a stimulus.
-pub(super) fn types(stimulus: &Node) -> impl Iterator<Item = &str> {
-    let graders = stimulus.get(KEY).and_then(Node::elements).unwrap_or_default();
-    graders.iter().filter_map(|grader| grader.get("type")?.text())
-}
-
 /// The skills that graders of a stimulus require.
 pub(super) fn required_skills(stimulus: &Node) -> Vec<String> {
     let graders = stimulus.get(KEY).and_then(Node::elements).unwrap_or_default();
@@ -73,12 +67,14 @@ pub(super) fn read(
 ) -> (Option<bool>, Option<Weight>) {
     let (mut should_trigger, mut weight_of_trigger) = (expected, None);
     let rubric = case.assertions.len();
-    for (number, node) in (1..).zip(document.list(stimulus, KEY).unwrap_or_default()) {
+    let graders = document.list(stimulus, KEY).unwrap_or_default();
+    for (number, node) in (1..).zip(graders) {
         let Some(kind) = document.required_text(node, "type") else { continue };
         let known = ["type", "config", "name", "description", "weight"];
         case.unsupported.extend(document.unsupported_keys(node, &known, &[]));
         let config = document.map(node, "config").unwrap_or(node);
-        let weight = scoring.weight(stimulus, node, number);
+        let alike = graders.iter().filter(|other| other.get("type").and_then(Node::text) == Some(kind)).count();
+        let weight = scoring.weight(node, u32::try_from(alike).unwrap_or(u32::MAX), number);
         let grader = Grader { node, config, kind, is_scored: weight.is_some() };
         let (before, said) = (case.checks.len(), should_trigger);
         // A judge without a prompt of its own grades by the rubric, which was read with the stimulus.

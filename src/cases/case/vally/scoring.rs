@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 
 use super::Document;
-use super::graders::types;
 use crate::cases::case::Unsupported;
 use crate::cases::case::document::{Node, NodeValue};
 use crate::trial::outcome::Weight;
@@ -46,9 +45,9 @@ impl Scoring {
         scoring
     }
 
-    /// The weight of the grader with this number. A grader whose type has none must pass, and one with a `weight` of its own,
-    /// whose meaning is not known.
-    pub fn weight(&self, stimulus: &Node, grader: &Node, number: u32) -> Option<Weight> {
+    /// The weight of the grader with this number, one of the `alike` graders of its type in the stimulus. A grader whose type has
+    /// no weight must pass, and so must one with a `weight` of its own, whose meaning is not known.
+    pub fn weight(&self, grader: &Node, alike: u32, number: u32) -> Option<Weight> {
         if grader.get("weight").is_some() {
             return None;
         }
@@ -56,8 +55,7 @@ impl Scoring {
             return self.threshold.map(|_| Weight::new(1.0, number));
         }
         let kind = grader.get("type").and_then(Node::text)?;
-        let of_kind = u32::try_from(types(stimulus).filter(|other| *other == kind).count()).ok()?;
-        Some(Weight::new(self.weights.get(kind)? / f64::from(of_kind), number))
+        Some(Weight::new(self.weights.get(kind)? / f64::from(alike), number))
     }
 }
 
