@@ -495,8 +495,8 @@ fn each_grader_of_a_vally_spec_is_a_check_an_assertion_or_unsupported() {
     }
 }
 
-#[test]
-fn the_weights_and_the_threshold_of_a_vally_spec_make_a_score() {
+/// A stimulus of Vally with six graders in a spec with this `scoring`.
+fn with_scoring(scoring: &str) -> Fixture {
     let graders = "    rubric: [It is good, It is short]
     graders:
       - { type: output-contains, config: { substring: a } }
@@ -506,11 +506,13 @@ fn the_weights_and_the_threshold_of_a_vally_spec_make_a_score() {
       - { type: file-exists, weight: 2, config: { path: a } }
       - { type: prompt }
 ";
-    let spec = |scoring: &str| {
-        tidy("evals/tidy/eval.yaml", &format!("{scoring}stimuli:\n  - name: one\n    prompt: Do it\n{graders}"))
-    };
+    tidy("evals/tidy/eval.yaml", &format!("{scoring}stimuli:\n  - name: one\n    prompt: Do it\n{graders}"))
+}
+
+#[test]
+fn the_weights_and_the_threshold_of_a_vally_spec_make_a_score() {
     let weights = |scoring: &str| {
-        let catalog = spec(scoring).catalog();
+        let catalog = with_scoring(scoring).catalog();
         let case = catalog.cases_of("tidy").next().expect("a case").case().expect("a good case").clone();
         let shown = |id: &str, weight: Option<Weight>| {
             weight.map_or_else(
@@ -540,7 +542,7 @@ fn the_weights_and_the_threshold_of_a_vally_spec_make_a_score() {
         (Some(1.0), "triggered 1 of 2", "text 1 of 4", "assertion 1 of 6")
     );
     let expected = |scoring: &str| {
-        let fixture = spec(scoring);
+        let fixture = with_scoring(scoring);
         let catalog = fixture.catalog();
         case_digests::expected(fixture.root(), catalog.cases_of("tidy").next().expect("a case").case().expect("a case"))
     };
@@ -548,6 +550,10 @@ fn the_weights_and_the_threshold_of_a_vally_spec_make_a_score() {
     assert!(!expected("").contains("score"), "the digest of a case without weights stays");
     let (least, all) = weights("");
     assert!(least.is_none() && all.iter().all(|check| check.ends_with("must pass")), "{all:?}");
+}
+
+#[test]
+fn what_the_scoring_of_a_vally_spec_does_not_have_is_an_error_or_unsupported() {
     for (scoring, said) in [
         ("scoring: { threshold: 80 }\n", "`threshold` is a number"),
         ("scoring: { weights: { completed: -1 } }\n", "`completed` is a number"),
@@ -555,7 +561,7 @@ fn the_weights_and_the_threshold_of_a_vally_spec_make_a_score() {
         ("scoring: { weight: { completed: 1 } }\n", "unknown key `weight`"),
         ("scoring: { method: mean }\n", "unsupported: the key `method`"),
     ] {
-        let ran = spec(scoring).run(&["lint", "--check-evals"]);
+        let ran = with_scoring(scoring).run(&["lint", "--check-evals"]);
         let shown = format!("{}{}", ran.stdout, ran.stderr);
         assert!(shown.contains(said), "{scoring}: {shown}");
     }
