@@ -31,7 +31,7 @@ pub fn open_all(root: &Path, names: &[String]) -> CliResultOf<Vec<RunFolder>> {
 /// The runs with these names, or the latest run without names. Refuses runs that share trials.
 pub fn open_all_or_latest(root: &Path, names: &[String]) -> CliResultOf<Vec<RunFolder>> {
     let runs = if names.is_empty() { vec![latest(root)?] } else { open_all(root, names)? };
-    check_distinct(runs.iter())?;
+    check_distinct(&runs.iter())?;
     Ok(runs)
 }
 
@@ -82,7 +82,7 @@ pub fn trials(root: &Path, run: &RunFolder) -> CliResultOf<Vec<TrialFolder>> {
 }
 
 /// Refuses runs that share trials: one within another, and a merged run next to one of its shards.
-pub fn check_distinct<'a>(runs: impl Iterator<Item = &'a RunFolder> + Clone) -> CliResultOf<()> {
+pub fn check_distinct<'a>(runs: &(impl Iterator<Item = &'a RunFolder> + Clone)) -> CliResultOf<()> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for run in runs.clone() {
         let path = run.path().canonicalize().unwrap_or_else(|_| run.path().to_path_buf());

@@ -71,7 +71,7 @@ pub fn report(args: &ReportArgs) -> CliResult {
     let runs =
         if args.what.is_empty() { vec![named_runs::latest(root)?] } else { named_runs::open_all(root, &args.what)? };
     let against = named_runs::open_all(root, &args.against)?;
-    named_runs::check_distinct(runs.iter().chain(&against))?;
+    named_runs::check_distinct(&runs.iter().chain(&against))?;
     let is_directory = args.what.iter().any(|name| named_runs::is_directory(name));
     let default = match runs.as_slice() {
         [run] if !is_directory => run.report(),
