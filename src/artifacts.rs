@@ -23,6 +23,8 @@ pub use crate::trial::evidence::{
     AgentMeta, CaseMeta, Ending, Imported, Inputs, Meta, ServerMeta, SkillMeta, SourceMeta,
 };
 #[doc(inline)]
+pub use crate::trial::history::{HistoryMessage, Speaker};
+#[doc(inline)]
 pub use crate::trial::id::TrialId;
 #[doc(inline)]
 pub use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, Metrics, Score, Status, Verdict, Weight};

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use crate::agent::history::is_history;
 use crate::text::lines::{self, TraceLine};
 
 /// The file of a trial with the session files of all its sub-agents.
@@ -34,7 +35,7 @@ impl<'a> DerivedFile<'a> {
         self.file.is_some()
     }
 
-    /// Appends all lines of `from`. If `from` is too large, appends one unreadable line instead.
+    /// Appends all lines of `from` that are of the trial. If `from` is too large, appends one unreadable line instead.
     pub(super) fn add(&mut self, from: File) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -49,6 +50,7 @@ impl<'a> DerivedFile<'a> {
         lines::for_each_of(from.take(size), &mut |line| {
             if result.is_ok() {
                 result = match line {
+                    TraceLine::Whole(line) if is_history(line) => Ok(()),
                     TraceLine::Whole(line) => file.write_all(&(self.mask)(line)).and_then(|()| file.write_all(b"\n")),
                     TraceLine::Overlong => file.write_all(OVERLONG),
                 };

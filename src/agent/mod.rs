@@ -9,6 +9,7 @@ pub(crate) mod command;
 mod derived_file;
 mod files;
 pub(crate) mod handshake;
+mod history;
 mod interface;
 pub(crate) mod isolation;
 mod lenient;

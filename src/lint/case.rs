@@ -10,7 +10,7 @@ use crate::checks::pattern::{DialectDifference, Pattern};
 use crate::checks::{Check, Presence};
 use crate::lint::schema::Schemas;
 use crate::lint::script::{self, ScriptProblem};
-use crate::lint::{changes, is_curated, material, prompt};
+use crate::lint::{changes, history, is_curated, material, prompt};
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::relative_path::RelativePath;
@@ -33,6 +33,7 @@ pub(super) fn check(
     problems.extend(checker.snapshots());
     problems.extend(checker.unknown_skills(catalog));
     problems.extend(changes::check(case, catalog, tree));
+    problems.extend(history::check(case, catalog, || checker.place("history", None)));
     problems.extend(case.unsupported.iter().map(Unsupported::diagnostic));
     // Prompts of built-in cases cannot be changed.
     if is_curated(found) {
@@ -71,11 +72,12 @@ struct CaseChecker<'a> {
 impl CaseChecker<'_> {
     /// Texts that no program can be given.
     fn nul_bytes(&self) -> Vec<Diagnostic> {
-        let Case { prompt, system_prompt, follow_ups, setup, .. } = self.case;
+        let Case { prompt, system_prompt, follow_ups, history, setup, .. } = self.case;
         let texts = [("prompt", prompt)].into_iter().chain(system_prompt.iter().map(|text| ("system_prompt", text)));
         let further =
             follow_ups.iter().map(|text| ("follow_ups", text)).chain(setup.iter().map(|text| ("setup", text)));
-        let with_nul = texts.chain(further).filter(|(_, text)| text.contains('\0'));
+        let earlier = history.iter().map(|said| ("history", &said.content));
+        let with_nul = texts.chain(further).chain(earlier).filter(|(_, text)| text.contains('\0'));
         let problems = with_nul.map(|(key, _)| {
             let message = format!("`{key}` has a NUL character, which no program can be given");
             Diagnostic::new(Code::ValueType, self.place(key, Some("\0")), message).help("remove the character")
@@ -254,7 +256,8 @@ impl CaseChecker<'_> {
     /// marker.
     fn marker_in_prompt(&self) -> Option<Diagnostic> {
         let required: Vec<RequiredText> = self.case.checks.iter().filter_map(RequiredText::of).collect();
-        let prompt = &self.case.prompt;
+        let earlier = self.case.history.iter().map(|said| said.content.as_str());
+        let prompt = &earlier.chain([self.case.prompt.as_str()]).collect::<Vec<_>>().join("\n");
         // Plain text comes first: compiling patterns is slow in a large repository.
         let some_missing = required.iter().any(|text| text.pattern.is_literal() && !text.is_in(prompt));
         let in_prompt: Vec<&RequiredText> = required
@@ -264,7 +267,8 @@ impl CaseChecker<'_> {
             .collect();
         let marker = in_prompt.iter().find(|text| text.looks_like_marker());
         let first = marker.or_else(|| in_prompt.first().filter(|_| in_prompt.len() == required.len()))?;
-        let message = format!("`{}` is in the prompt already: repeating the prompt passes", first.pattern.text);
+        let given = if first.is_in(&self.case.prompt) { "prompt" } else { "history" };
+        let message = format!("`{}` is in the {given} already: repeating the {given} passes", first.pattern.text);
         Some(
             Diagnostic::new(Code::MarkerInPrompt, self.place_of(first.check, Some(&first.pattern.text)), message)
                 .help("require a marker that only the skill's own text contains"),

@@ -5,6 +5,7 @@
 mod case;
 mod catalogue;
 mod changes;
+mod history;
 mod links;
 mod material;
 mod prompt;

@@ -45,9 +45,10 @@ fn head(text: &mut String, meta: &Meta, grade: &Grade) {
 
 fn steps(text: &mut String, timeline: &Timeline) {
     section(text, "What happened");
+    let prompt = timeline.entries.iter().position(|event| matches!(event.what, EventKind::Prompt { .. }));
     for (at, event) in timeline.entries.iter().enumerate() {
         // The first prompts have sections of their own.
-        if at < 2 && matches!(event.what, EventKind::Prompt { .. } | EventKind::System { .. }) {
+        if Some(at) == prompt || matches!(event.what, EventKind::System { .. }) {
             continue;
         }
         let time = clock(event).map_or_else(String::new, |time| format!("{} ", safe::markdown(time)));

@@ -23,6 +23,7 @@ pub fn title(event: &TimelineEvent, name: NameStyle) -> String {
     };
     let what = match &event.what {
         EventKind::System { .. } => "system prompt".to_owned(),
+        EventKind::History { role, .. } => format!("history: the {}", role.as_str()),
         EventKind::Prompt { .. } => "prompt".to_owned(),
         EventKind::Offered { native, mcp } => offered(native, mcp, name),
         EventKind::Injected { skill } => format!("put {} into the conversation", name(skill)),
@@ -107,7 +108,7 @@ pub fn figures(event: &TimelineEvent) -> String {
 /// A text of an event as far as it is shown, with the file that has the rest.
 pub fn shown<'a>(what: &EventKind, text: &'a str) -> Cow<'a, str> {
     let file = match what {
-        EventKind::Prompt { .. } | EventKind::System { .. } => META,
+        given if given.is_given() => META,
         EventKind::Said { answer: true, .. } => "final.txt",
         _ => "trace.jsonl",
     };

@@ -95,6 +95,9 @@ impl InputReader {
         if !case.follow_ups.is_empty() {
             inputs.add("follow-ups", case.follow_ups.join("\0").as_bytes());
         }
+        if !case.history.is_empty() {
+            inputs.add("history", &serde_json::to_vec(&case.history)?);
+        }
         if !case.setup.is_empty() {
             inputs.add("setup", case.setup.join("\0").as_bytes());
         }

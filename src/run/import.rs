@@ -170,7 +170,8 @@ impl Importer<'_> {
             return Ok(Err(format!("the case `{}` of the skill `{}` no longer exists", id.case, id.skill)));
         };
         // An answer to another prompt proves nothing.
-        let asks_more = case.system_prompt.is_some() || !case.follow_ups.is_empty() || !case.setup.is_empty();
+        let says_more = !case.history.is_empty() || !case.follow_ups.is_empty();
+        let asks_more = case.system_prompt.is_some() || says_more || !case.setup.is_empty();
         if trial.prompt.trim() != case.prompt.trim() || asks_more {
             return Ok(Err(format!("the prompt of `{}/{}` has changed since", id.skill, id.case)));
         }

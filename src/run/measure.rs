@@ -114,7 +114,7 @@ impl LiveTrial<'_> {
             snapshot::prepare_changes(case, &run.root, &mut trial_env, &folder.changes())
                 .map_err(|error| disk(&error))?;
         }
-        if case.setup.is_empty() {
+        if case.setup.is_empty() && case.history.is_empty() {
             trial_env.allow_reuse();
         }
         Ok(trial_env)
@@ -297,6 +297,7 @@ pub(super) fn case_meta(case: &Case, timeout: Duration, max_turns: Option<u64>) 
         max_turns,
         forced: case.forced,
         follow_ups: case.follow_ups.clone(),
+        history: case.history.clone(),
         tags: case.tags.clone(),
     }
 }

@@ -51,10 +51,9 @@ pub fn other_changes(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec
 
 /// What the agent gets of a case.
 fn asked(root: &Path, case: &Case) -> String {
-    let Case { prompt, system_prompt, sandbox, timeout, max_turns, output_schema, during, setup, follow_ups, .. } =
-        case;
-    let mut text =
-        format!("{:?}", (prompt, system_prompt, sandbox, timeout, max_turns, output_schema, during, setup, follow_ups));
+    let Case { prompt, system_prompt, sandbox, timeout, max_turns, output_schema, during, setup, .. } = case;
+    let mut text = format!("{:?}", (prompt, system_prompt, sandbox, timeout, max_turns, output_schema, during, setup));
+    let _ = write!(text, "{:?}", (&case.history, &case.follow_ups));
     if let Some(files) = start_files(root, case) {
         let _ = write!(text, "{}", files.whole().and_then(|files| files.digest()).unwrap_or_default());
     }

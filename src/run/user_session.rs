@@ -153,6 +153,7 @@ impl ReadSession {
             system_prompt: None,
             forced: false,
             follow_ups: Vec::new(),
+            history: Vec::new(),
             ..case_meta(case, case.timeout.unwrap_or_default(), case.max_turns)
         };
         let (version, model) = (session.version.clone(), session.model.clone());

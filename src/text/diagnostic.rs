@@ -162,6 +162,8 @@ codes! {
     UnknownSkill = "unknown-skill": Fixed,
     /// A change during a session that cannot be made.
     BadChange = "bad-change": Fixed,
+    /// A history that no session can start from, or that has the text of a skill.
+    BadHistory = "bad-history": Fixed,
     /// A fixture, another file of the workspace, or a reference solution is missing.
     MissingFixture = "missing-fixture": Fixed,
     /// A schema file is missing.

@@ -13,6 +13,7 @@ use crate::trace::Trace;
 use crate::trace::change::ChangeMeta;
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trial::history::HistoryMessage;
 use crate::trial::id::TrialId;
 use crate::trial::sandbox::Sandbox;
 use crate::trial::setup::SetupMeta;
@@ -261,6 +262,9 @@ pub struct CaseMeta {
     /// What the agent was asked next in the same session, each after it had answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub follow_ups: Vec<String>,
+    /// The conversation that its session started from, before the prompt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<HistoryMessage>,
     /// Its tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,

@@ -3,6 +3,7 @@
 pub mod current;
 pub mod event;
 pub mod evidence;
+pub mod history;
 pub mod id;
 pub mod input_file;
 pub mod outcome;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::home;
+use super::{history, home};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment};
 use crate::agent::files::{file_trouble, write_private};
@@ -53,6 +53,11 @@ pub(super) fn command(
     // The MCP servers of the user and the project do not belong to the case.
     args.push("--strict-mcp-config".into());
     args.push(format!("--permission-mode={}", permissions.mode).into());
+    if !case.history.is_empty() {
+        let mut resume = OsString::from("--resume=");
+        resume.push(history::write(trial_env, &case.history)?);
+        args.push(resume);
+    }
     Ok(AgentCommand {
         program,
         args,

@@ -16,7 +16,7 @@ use crate::trace::exposure::Reference;
 use crate::trace::{Mechanism, Trace};
 
 /// Where claude stores sessions, in its home.
-const SESSIONS: &str = ".claude/projects";
+pub(super) const SESSIONS: &str = ".claude/projects";
 
 pub(super) fn store(trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
     let mut session = DerivedFile::new(directory.join(SESSION), mask);

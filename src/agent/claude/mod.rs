@@ -12,6 +12,7 @@ mod ending;
 mod events;
 mod evidence;
 mod forks;
+mod history;
 mod home;
 mod listing;
 mod live;

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::sub_agents::TOOLS;
+use super::wire::SYNTHETIC;
 use crate::agent::user_session::{UserSession, chosen};
 
 /// The starts of lines that claude itself wrote as the user.
@@ -39,7 +40,7 @@ pub(super) fn read(lines: &[Value], sub_agents: &[Value], turn: Option<usize>) -
     let session: Vec<Value> = before.chain(&lines[range.clone()]).filter(|line| is_own(line)).cloned().collect();
     let of_sub_agents = lines[range.clone()].iter().filter(|line| !is_own(line)).chain(sub_agents);
     let model =
-        session.iter().rev().find_map(|line| line["message"]["model"].as_str().filter(|model| *model != "<synthetic>"));
+        session.iter().rev().find_map(|line| line["message"]["model"].as_str().filter(|model| *model != SYNTHETIC));
     let version = first["version"].as_str();
     Some(UserSession {
         prompts: prompts.into_iter().map(|(_, text)| text).collect(),
@@ -129,7 +130,7 @@ fn answers(line: &Value, call: &Value) -> bool {
 fn end(last: &Value) -> Option<Value> {
     let message = &last["message"];
     let reason =
-        message["stop_reason"].as_str().filter(|_| last["type"] == "assistant" && message["model"] != "<synthetic>")?;
+        message["stop_reason"].as_str().filter(|_| last["type"] == "assistant" && message["model"] != SYNTHETIC)?;
     let texts = message["content"].as_array()?.iter().filter_map(|block| block["text"].as_str());
     (reason != "tool_use").then(|| {
         json!({

@@ -18,6 +18,9 @@ use crate::trace::exposure::MAX_ANSWER;
 use crate::trace::trouble::Trouble;
 use crate::trace::{OpenCall, Usage, cut};
 
+/// The name in place of a model's, in messages that no model wrote.
+pub(super) const SYNTHETIC: &str = "<synthetic>";
+
 /// The most items of a list that are read.
 const MAX_ITEMS: usize = 1_000;
 
@@ -103,7 +106,7 @@ pub(super) struct ModelMessage {
 impl ModelMessage {
     /// Whether claude wrote the message, and not the model.
     pub(super) fn is_synthetic(&self) -> bool {
-        self.model.0.as_deref() == Some("<synthetic>")
+        self.model.0.as_deref() == Some(SYNTHETIC)
     }
 }
 

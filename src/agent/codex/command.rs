@@ -2,8 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::home;
-use super::{Codex, LAST_MESSAGE, LOGIN_VARIABLES, PROVIDER_VARIABLES};
+use super::{Codex, LAST_MESSAGE, LOGIN_VARIABLES, PROVIDER_VARIABLES, history, home};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, long_prompt, settings_args_of};
 use crate::agent::interface::Agent;
@@ -51,6 +50,9 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     // A prompt may start with a dash.
     let input = long_prompt(assignment)?;
     let prompt = if input.is_some() { "-" } else { case.prompt.as_str() };
+    if !case.history.is_empty() {
+        args.extend(["resume".into(), history::write(trial_env, &case.history)?.into()]);
+    }
     args.extend(["--".into(), prompt.into()]);
     let open = match case.sandbox {
         Sandbox::ReadOnly => "codex's sandbox limits writing, not reading",
@@ -74,6 +76,8 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
 /// These arguments with another message, for the session with this id.
 pub(super) fn resumed(args: &[OsString], session: &str, message: &str) -> Option<Vec<OsString>> {
     let [options @ .., _, _] = args else { return None };
+    // A session with a history is resumed from the start.
+    let options = options.strip_suffix(&["resume", session].map(OsString::from)).unwrap_or(options);
     let resume = ["resume", session, "--", message].map(OsString::from);
     (message.len() <= LONGEST_ARGUMENT).then(|| options.iter().cloned().chain(resume).collect())
 }

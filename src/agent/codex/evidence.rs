@@ -8,6 +8,7 @@ use super::events::EventDecoder;
 use super::rollout::RolloutDecoder;
 use super::{LAST_MESSAGE, ROLLOUT, TRACE, slim};
 use crate::agent::derived_file::{DerivedFile, SUB_AGENTS, for_each_line, slimmed};
+use crate::agent::history::is_history;
 use crate::agent::recorder::TraceRecorder;
 use crate::agent::trial_env::TrialEnv;
 use crate::files::below::{self, WalkControl};
@@ -16,7 +17,7 @@ use crate::trace::exposure::Reference;
 use crate::trace::{Mechanism, Trace};
 
 /// Where codex stores sessions, in its home.
-const SESSIONS: &str = ".codex/sessions";
+pub(super) const SESSIONS: &str = ".codex/sessions";
 
 /// The length of a session's id, which is a UUID.
 const ID_LENGTH: usize = 36;
@@ -47,7 +48,8 @@ pub(super) fn store(trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8])
     stored.and_then(|()| sub_agents.finish()).map_err(with_name)?;
     if let Some(rollout) = rollout {
         let content = rollout.and_then(|file| bounded::read_file(file, MAX_ROLLOUT)).map_err(with_name)?;
-        fs::write(directory.join(ROLLOUT), mask(&content))?;
+        let lines = content.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_history(line));
+        fs::write(directory.join(ROLLOUT), mask(&lines.collect::<Vec<_>>().concat()))?;
     }
     match below::read(trial_env.path(), Path::new(LAST_MESSAGE), bounded::MAX_FILE) {
         // codex creates the file when it starts and leaves it empty when it fails.

@@ -9,6 +9,7 @@ mod code;
 mod command;
 mod events;
 mod evidence;
+mod history;
 mod home;
 mod listing;
 mod login;

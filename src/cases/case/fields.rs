@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::cases::case::check_list::CHECKS;
 use crate::cases::case::document::{Document, Node};
-use crate::cases::case::{Assertion, Case, Unsupported, change_list, check_list};
+use crate::cases::case::{Assertion, Case, Unsupported, change_list, check_list, history_list};
 use crate::checks::{self, Check, CheckKind, Field, FieldForm, FieldValue, KINDS, Origin};
 use crate::settings::ActivationRule;
 use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
@@ -137,7 +137,7 @@ pub struct ListField {
 const LIST: FieldForm = FieldForm::Path { base: "the skill's directory under evals/skills" };
 
 /// The fields that are lists.
-pub static LISTS: [ListField; 3] = [
+pub static LISTS: [ListField; 4] = [
     ListField {
         field: Field { column: "during", key: "during", form: LIST },
         read: |file, name, list, case| case.during = change_list::changes(file, name, list),
@@ -149,6 +149,10 @@ pub static LISTS: [ListField; 3] = [
     ListField {
         field: Field { column: "assertions", key: "assertions", form: LIST },
         read: |file, name, list, case| case.assertions = assertions(file, name, list),
+    },
+    ListField {
+        field: Field { column: "history", key: "history", form: LIST },
+        read: |file, name, list, case| case.history = history_list::messages(file, name, list),
     },
 ];
 

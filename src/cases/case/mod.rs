@@ -10,6 +10,7 @@ pub mod evals_json;
 pub mod fields;
 mod format;
 mod found;
+mod history_list;
 pub mod prompts_csv;
 pub mod smoke;
 pub mod task_json;
@@ -25,6 +26,7 @@ use crate::settings::trials::Repetition;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::relative_path::RelativePath;
 use crate::trace::change::SkillChange;
+use crate::trial::history::{HistoryMessage, Speaker};
 use crate::trial::input_file::InputFile;
 use crate::trial::outcome::Weight;
 use crate::trial::sandbox::Sandbox;
@@ -108,6 +110,8 @@ pub struct Case {
     pub setup: Vec<String>,
     /// What the agent is asked next in the same session, each after it has answered.
     pub follow_ups: Vec<String>,
+    /// The conversation that its session starts from, before the prompt.
+    pub history: Vec<HistoryMessage>,
 }
 
 impl Case {
@@ -136,11 +140,16 @@ impl Case {
         weights.any(|weight| weight.is_none_or(|weight| weight.amount > 0.0 && is_score_required))
     }
 
-    /// The prompt and the messages after it.
+    /// The whole conversation as far as it is known: the history, the prompt, and the messages after it.
     pub fn asked(&self) -> String {
+        let earlier = self.history.iter().map(|HistoryMessage { role, content }| match role {
+            Speaker::User => format!("(Before, the user:)\n\n{content}\n\n"),
+            Speaker::Assistant => format!("(Before, the agent:)\n\n{content}\n\n"),
+        });
+        let mark = if self.history.is_empty() { "" } else { "(The prompt:)\n\n" };
         let messages =
             self.follow_ups.iter().map(|message| format!("\n\n(The next message of the user:)\n\n{message}"));
-        std::iter::once(self.prompt.clone()).chain(messages).collect()
+        earlier.chain([format!("{mark}{}", self.prompt)]).chain(messages).collect()
     }
 
     /// The files that its workspace must hold.

@@ -8,6 +8,7 @@ use crate::checks::FieldForm;
 use crate::checks::listed::listed;
 use crate::settings::limits::MOST_TURNS;
 use crate::settings::trials::TRIALS;
+use crate::trial::history::Speaker;
 
 /// The schema, in the order of the fields.
 pub fn schema() -> Value {
@@ -19,6 +20,7 @@ pub fn schema() -> Value {
         let schema = match (case_field, field.key) {
             (CaseField::List(_), "during") => changes(),
             (CaseField::List(_), "checks") => checks(),
+            (CaseField::List(_), "history") => history(),
             (CaseField::List(_), _) => value(FieldForm::Texts),
             _ => value(field.form),
         };
@@ -86,6 +88,12 @@ fn input_file() -> Value {
     let text = || json!({ "type": "string" });
     let properties = Map::from_iter(["path", "content", "source"].map(|key| (key.to_owned(), text())));
     object(&properties, &[])
+}
+
+fn history() -> Value {
+    let message = [("role", value(FieldForm::Choice(&Speaker::WORDS))), ("content", value(FieldForm::Text))];
+    let message = Map::from_iter(message.map(|(key, schema)| (key.to_owned(), schema)));
+    json!({ "type": "array", "minItems": 2, "items": object(&message, &["role", "content"]) })
 }
 
 fn changes() -> Value {

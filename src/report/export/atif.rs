@@ -6,6 +6,7 @@ use crate::report::export::trials::{ExportPart, ExportedTrial, TrialWriter, with
 use crate::report::export::{Export, ExportKind};
 use crate::results::session;
 use crate::results::timeline::{EventKind, TimelineEvent};
+use crate::trial::history::Speaker;
 
 /// `--to atif`.
 pub static EXPORT: Export = Export {
@@ -79,6 +80,10 @@ fn trajectory(name: &str, trial: &ExportedTrial<'_>) -> Value {
 /// A step. Thoughts belong to what the agent does next.
 fn step(step_id: usize, event: &TimelineEvent, thoughts: &mut Vec<&str>) -> Value {
     let mut step = match &event.what {
+        EventKind::History { role, text } => {
+            let source = if *role == Speaker::User { "user" } else { "agent" };
+            json!({ "source": source, "message": text, "extra": { "before_the_prompt": true } })
+        }
         EventKind::Prompt { text } => json!({ "source": "user", "message": text }),
         EventKind::System { text } | EventKind::Notice { text } => json!({ "source": "system", "message": text }),
         EventKind::Injected { skill } => {

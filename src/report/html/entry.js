@@ -6,6 +6,7 @@ const SHORT = 12;
 /** The names of the kinds of events. */
 const KINDS = {
   system: "System prompt",
+  history: "History",
   prompt: "Prompt",
   offered: "Skills offered",
   injected: "Skill put into the conversation",
@@ -22,6 +23,7 @@ const KINDS = {
 const MECHANISMS = { injected: "injected", "read-skill-file": "read SKILL.md", "skill-tool": "skill tool", "mcp-tool": "MCP tool" };
 
 function nameOf(entry) {
+  if (entry.kind === "history") return "History · " + entry.role;
   return entry.kind === "said" && entry.answer ? "Answer" : KINDS[entry.kind] || entry.kind;
 }
 

@@ -11,11 +11,13 @@ use crate::trial::span::EventRef;
 /// The decoders' prefix for messages of a sub-agent.
 const BY_SUB_AGENT: &str = "(sub-agent) ";
 
-/// The prompt, what was offered, every step, the answer and the end.
+/// The history, the prompt, what was offered, every step, the answer and the end.
 pub(super) fn of(evidence: &Evidence<'_>) -> Vec<TimelineEvent> {
     let (meta, trace) = (evidence.meta, evidence.trace);
     let mut events: Vec<TimelineEvent> = Vec::new();
     events.extend(meta.case.system_prompt.clone().map(|text| EventKind::System { text }.into()));
+    let history = meta.case.history.iter();
+    events.extend(history.map(|said| EventKind::History { role: said.role, text: said.content.clone() }.into()));
     let prompt = EventKind::Prompt { text: meta.case.prompt.clone() };
     events.push(TimelineEvent { time: Some(meta.started.clone()).filter(|time| !time.is_empty()), ..prompt.into() });
     if let Some(offered) = &trace.offered {

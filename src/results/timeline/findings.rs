@@ -69,7 +69,7 @@ impl FindingReader<'_> {
     /// The first place of a text in what the agent did and said.
     fn search(&self, quoted: &str) -> Option<TextPiece> {
         for (entry, event) in self.events.iter().enumerate() {
-            if matches!(event.what, EventKind::Prompt { .. } | EventKind::System { .. } | EventKind::End { .. }) {
+            if event.what.is_given() || matches!(event.what, EventKind::End { .. }) {
                 continue;
             }
             for (part, text) in event.what.texts() {

@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::results::is_default;
 use crate::trace::Mechanism;
 use crate::trial::evidence::Evidence;
+use crate::trial::history::Speaker;
 use crate::trial::outcome::Grade;
 pub use crate::trial::span::EventPart;
 use crate::trial::span::EventRef;
@@ -61,6 +62,8 @@ pub struct TimelineEvent {
 pub enum EventKind {
     /// The case's addition to the system prompt.
     System { text: String },
+    /// A message of the conversation before the prompt. It is no part of the trial.
+    History { role: Speaker, text: String },
     /// The prompt of the case, or a further message of its user.
     Prompt { text: String },
     /// The names in the agent's skill list, its own skills included, and the tools of MCP servers.
@@ -84,10 +87,16 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// Whether the case gave it to the agent.
+    pub fn is_given(&self) -> bool {
+        matches!(self, Self::System { .. } | Self::History { .. } | Self::Prompt { .. })
+    }
+
     /// Its texts, each with its part of the event.
     pub fn texts(&self) -> Vec<(EventPart, &str)> {
         match self {
             Self::System { text }
+            | Self::History { text, .. }
             | Self::Prompt { text }
             | Self::Said { text, .. }
             | Self::Thought { text }
