@@ -290,7 +290,7 @@ fn said(case: &Case) -> String {
         "{rest:?} {:?} {:?} {checks:?} {during:?} {:?} {assertions:?}",
         case.output_schema,
         case.repetition,
-        (&case.files, &case.tags, &case.setup, &case.follow_ups)
+        (&case.files, &case.tags, &case.setup, &case.follow_ups, &case.history)
     )
 }
 
@@ -326,6 +326,9 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
             (CaseField::List(_), "during") => r#"[{ "afterTurn": 1, "remove": "parting", "expectSeen": true }]"#,
             (CaseField::List(_), "checks") => EVERY_LISTED_KIND,
             (CaseField::List(_), "assertions") => r#"["It greets Ada."]"#,
+            (CaseField::List(_), "history") => {
+                r#"[{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": "Hello" }]"#
+            }
             (CaseField::List(_), other) => panic!("write down a list for {other}"),
             _ => "",
         };

@@ -385,7 +385,10 @@ fn kept_trials_are_used_for_days_and_removed_by_age_and_size() {
     let (path, table) =
         ("evals/skills/tidy/prompts.csv", fs::read_to_string(stub.root().join("evals/skills/tidy/prompts.csv")));
     let table = table.expect("the cases");
-    for (column, value) in [("setup", "true"), ("follow_ups", "And now?"), ("system_prompt", "Be kind.")] {
+    let history = r#""[{""role"": ""user"", ""content"": ""Hi""}, {""role"": ""assistant"", ""content"": ""Ho""}]""#;
+    for (column, value) in
+        [("setup", "true"), ("follow_ups", "And now?"), ("history", history), ("system_prompt", "Be kind.")]
+    {
         let mut lines = table.lines();
         let header = lines.next().expect("a header");
         let rows: Vec<String> = lines.map(|line| format!("{line},{value}")).collect();

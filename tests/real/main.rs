@@ -12,6 +12,7 @@ mod fault_matrix;
 mod follow_ups;
 mod gate_agents;
 mod generate;
+mod history;
 mod ide;
 mod isolation;
 mod judge_claude;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         follow_ups::trials,
         gate_agents::trials,
         generate::trials,
+        history::trials,
         isolation::trials,
         judge_claude::trials,
         judge_codex::trials,

@@ -26,8 +26,8 @@ pub(super) fn messages(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<
     let messages: Vec<HistoryMessage> =
         elements.iter().enumerate().filter_map(|(index, element)| message(file, name, index, element)).collect();
     if let Some(last) = elements.last().filter(|_| elements.len() % 2 == 1 && messages.len() == elements.len()) {
-        file.problem(Code::BadHistory, last.range.clone(), format!("the last message of `{name}` has no answer")).help =
-            Some("add the agent's answer, or make the message the prompt".to_owned());
+        file.problem(Code::BadHistory, last.range.clone(), format!("the last message of `{name}` has no answer"))
+            .help = Some("add the agent's answer, or make the message the prompt".to_owned());
     }
     messages
 }
@@ -39,8 +39,8 @@ fn message(file: &mut Document<'_>, name: &str, index: usize, message: &Node) ->
     }
     file.unknown_keys(message, &[ROLE, CONTENT]);
     let written = file.required(message, ROLE);
-    let role = written
-        .and_then(|role| file.field_value(&format!("{name}.{ROLE}"), FieldForm::Choice(&Speaker::WORDS), role));
+    let role =
+        written.and_then(|role| file.field_value(&format!("{name}.{ROLE}"), FieldForm::Choice(&Speaker::WORDS), role));
     let content = file.required_text(message, &format!("{name}.{CONTENT}"));
     let (FieldValue::Text(role), written) = (role?, written?) else { return None };
     let expected = Speaker::of_message(index);

@@ -3,6 +3,7 @@
 mod choices;
 mod files;
 mod follow_ups;
+mod history;
 mod imported;
 mod moving;
 mod setup;

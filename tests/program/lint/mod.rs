@@ -1,6 +1,7 @@
 //! What `skill-evals lint` says about files with one fault each: one message, at its place. The other cases still run.
 
 mod cases;
+mod history;
 mod levels;
 mod program;
 mod prompts;

