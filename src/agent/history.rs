@@ -12,10 +12,7 @@ use crate::agent::files::{file_trouble, write_private};
 use crate::agent::trial_env::TrialEnv;
 use crate::trace::trouble::Trouble;
 
-/// When all of it was said: long before any trial.
-pub(super) const TIME: &str = "1970-01-01T00:00:00.000Z";
-
-/// The start of each line.
+/// The start of each line: all of it was said long before any trial.
 const START: &str = r#"{"timestamp":"1970-01-01T00:00:00.000Z","#;
 
 /// An id for the session, a UUID: providers may cache by it, so each trial has another one.
@@ -25,11 +22,12 @@ pub(super) fn session_id(trial_env: &TrialEnv) -> String {
     format!("{}-{}-4{}-8{}-{}", &hash[..8], &hash[8..12], &hash[13..16], &hash[17..20], &hash[20..32])
 }
 
-/// Writes a session file with these objects, a line each.
-pub(super) fn write(path: &Path, lines: impl IntoIterator<Item = Value>) -> Result<(), Trouble> {
+/// Writes a session file with these objects, a line each. `head` are the lines before them.
+pub(super) fn write(path: &Path, head: &str, lines: impl Iterator<Item = Value>) -> Result<(), Trouble> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder).map_err(|error| file_trouble(folder, &error))?;
-    let text: String = lines.into_iter().map(|line| format!("{START}{}\n", &line.to_string()[1..])).collect();
+    let lines = lines.map(|line| format!("{START}{}\n", &line.to_string()[1..]));
+    let text: String = std::iter::once(head.to_owned()).chain(lines).collect();
     write_private(path, text.as_bytes())
 }
 

@@ -24,6 +24,7 @@ use skill_evals::settings::Settings;
 use skill_evals::store::{self, RunFolder, TrialFolder};
 use skill_evals::text::diagnostic::shown_path;
 use skill_evals::text::safe;
+use skill_evals::trial::evidence::CaseMeta;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::outcome::{Grade, NoOutcome, Outcome, Verdict};
 use skill_evals::trial::run_record::TrialRecord;
@@ -198,7 +199,10 @@ fn grade_one<'a>(
     let asked = &meta.case.prompt;
     // A call of the skill may be before it.
     let is_same_prompt = *asked == case.prompt || (meta.case.forced && asked.ends_with(&case.prompt));
-    if !is_same_prompt || meta.case.system_prompt != case.system_prompt {
+    let CaseMeta { system_prompt, history, follow_ups, .. } = &meta.case;
+    let is_same_session =
+        (system_prompt, history, follow_ups) == (&case.system_prompt, &case.history, &case.follow_ups);
+    if !is_same_prompt || !is_same_session {
         let effect = if folder.has_grade() { "its grade is not changed" } else { "it is not graded" };
         return Err(format!("the prompt of `{}/{}` has changed since this answer: {effect}", id.skill, id.case));
     }

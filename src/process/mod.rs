@@ -103,6 +103,13 @@ pub trait OutputListener {
     }
 }
 
+/// Nobody listens: the output only goes to its files.
+impl OutputListener for () {
+    fn line(&mut self, _line: &[u8]) -> Reply {
+        Reply::default()
+    }
+}
+
 /// What to do after a line of output.
 #[derive(Debug, Default)]
 pub struct Reply {

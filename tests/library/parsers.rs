@@ -350,3 +350,13 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
     assert_eq!(kinds, all.collect(), "every kind of check can be asked for");
     assert!(task.checks.iter().all(|check| check.origin.line > 0 || check.kind.id == "changes-seen"));
 }
+
+#[test]
+fn a_judge_is_told_the_whole_conversation() {
+    let file = r#"{ "prompt": "Write it.", "evalConfig": { "expectedSkillName": "tidy", "followUps": "Shorter.", "history":
+        [{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": "Hello" }] } }"#;
+    let case = task_json::parse(Path::new("evals/tasks/it.json"), file.as_bytes()).expect("a case");
+    let expected = "(Before, the user:)\n\nHi\n\n(Before, the agent:)\n\nHello\n\n(The prompt:)\n\nWrite it.\n\n\
+                    (The next message of the user:)\n\nShorter.";
+    assert_eq!(case.asked(), expected);
+}

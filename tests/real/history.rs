@@ -1,4 +1,4 @@
-//! A conversation before the prompt: the real agents get it as messages of their own session, and it is no part of the trial.
+//! A conversation before the prompt: the real agents get it as messages of their own session, and the trial begins after it.
 
 use serde_json::{Value, json};
 use skill_evals::trial::outcome::Verdict;
@@ -84,6 +84,7 @@ fn the_first_request_has_the_history_as_messages_before_the_prompt() {
         let ran = live.run(&["--mode", mode, "--record"]);
         let trial = live.kept("greeting", "it", mode).unwrap_or_else(|| panic!("{mode}: {}{}", ran.stdout, ran.stderr));
         trial.expect(Verdict::Pass);
+        assert!(trial.meta.agent.version.as_ref().is_some_and(|version| version.contains('.')), "{mode}");
         let requests = live.model.requests();
         assert_eq!(requests.len(), 2, "{mode}");
         assert_eq!(conversation(&requests[0]), expected(), "{mode}: {:#}", requests[0].body);

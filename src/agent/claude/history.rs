@@ -21,10 +21,10 @@ pub(super) fn write(trial_env: &TrialEnv, messages: &[HistoryMessage]) -> Result
         let parent = std::mem::replace(&mut parent, json!(id));
         json!({
             "type": said.role, "message": message(said, index), "uuid": id, "parentUuid": parent, "sessionId": session,
-            "isSidechain": false, "userType": "external", "cwd": trial_env.workspace(), "version": "2.0.0",
+            "isSidechain": false,
         })
     });
-    history::write(&path, lines)?;
+    history::write(&path, "", lines)?;
     Ok(path)
 }
 
@@ -32,7 +32,7 @@ fn message(said: &HistoryMessage, index: usize) -> Value {
     let content = json!([{ "type": "text", "text": said.content }]);
     match said.role {
         Speaker::User => json!({ "role": "user", "content": content }),
-        // With a model's name claude would go on with that model.
+        // With a model's name claude would ask that model.
         Speaker::Assistant => json!({
             "id": format!("msg_history_{index}"), "type": "message", "role": "assistant", "model": SYNTHETIC,
             "content": content, "stop_reason": "end_turn", "stop_sequence": null,

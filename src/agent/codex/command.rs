@@ -51,7 +51,8 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     let input = long_prompt(assignment)?;
     let prompt = if input.is_some() { "-" } else { case.prompt.as_str() };
     if !case.history.is_empty() {
-        args.extend(["resume".into(), history::write(trial_env, &case.history)?.into()]);
+        let version = history::version(&program, &env, trial_env);
+        args.extend(["resume".into(), history::write(trial_env, &case.history, &version)?.into()]);
     }
     args.extend(["--".into(), prompt.into()]);
     let open = match case.sandbox {

@@ -1,25 +1,39 @@
 //! The history of a case as a rollout, which `codex exec resume` continues.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::evidence::SESSIONS;
-use crate::agent::history::{self, TIME};
+use crate::agent::history;
 use crate::agent::trial_env::TrialEnv;
+use crate::files::bounded;
+use crate::process::{self, Job};
+use crate::text::redact::Redactor;
 use crate::trace::trouble::Trouble;
 use crate::trial::history::{HistoryMessage, Speaker};
 
-/// Writes the rollout into the home. Returns the session's id.
-pub(super) fn write(trial_env: &TrialEnv, messages: &[HistoryMessage]) -> Result<String, Trouble> {
+/// How long codex may take to print its version.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Writes the rollout into the home. `version` is codex's, which does not write it into a session that it resumes. Returns the
+/// session's id.
+pub(super) fn write(trial_env: &TrialEnv, messages: &[HistoryMessage], version: &str) -> Result<String, Trouble> {
     let id = history::session_id(trial_env);
     let name = format!("1970/01/01/rollout-1970-01-01T00-00-00-{id}.jsonl");
+    let now = jiff::Timestamp::now().to_string();
     let first = json!({
+        "timestamp": now,
         "type": "session_meta",
         "payload": {
-            "id": id, "timestamp": TIME, "cwd": trial_env.workspace(), "originator": "skill-evals", "cli_version": "",
+            "id": id, "timestamp": now, "cwd": trial_env.workspace(), "originator": "skill-evals",
+            "cli_version": version,
         },
     });
-    let lines = std::iter::once(first).chain(messages.iter().map(line));
-    history::write(&trial_env.home().join(SESSIONS).join(name), lines)?;
+    history::write(&trial_env.home().join(SESSIONS).join(name), &format!("{first}\n"), messages.iter().map(line))?;
     Ok(id)
 }
 
@@ -30,4 +44,26 @@ fn line(message: &HistoryMessage) -> Value {
     };
     let content = json!([{ "type": kind, "text": message.content }]);
     json!({ "type": "response_item", "payload": { "type": "message", "role": message.role, "content": content } })
+}
+
+/// The version that `codex --version` prints: the last word. Empty if it prints none.
+pub(super) fn version(program: &Path, env: &BTreeMap<OsString, OsString>, trial_env: &TrialEnv) -> String {
+    let [stdout, stderr] = ["version", "version-stderr"].map(|name| trial_env.path().join(name));
+    let job = Job {
+        program: program.to_path_buf(),
+        args: vec!["--version".into()],
+        env: env.clone(),
+        folder: trial_env.workspace(),
+        timeout: PATIENCE,
+        stdout: stdout.clone(),
+        appends: false,
+        by_file: None,
+        input: None,
+        stderr,
+        redactor: &Redactor::new([]),
+        namespace: false,
+        settled: None,
+    };
+    let printed = process::run(&job, &mut ()).and_then(|_| bounded::read_text(&stdout)).unwrap_or_default();
+    printed.split_whitespace().last().unwrap_or_default().to_owned()
 }

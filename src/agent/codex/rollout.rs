@@ -118,7 +118,9 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
         self.recorder.trace.now = Moment { began: None, ended: timestamp.0, depth, ..Moment::default() };
         match (kind.as_str(), payload.kind.as_deref()) {
             ("session_meta", _) if self.of_sub_agents => self.sub_agent(payload),
-            ("session_meta", _) => self.recorder.trace.agent_version = payload.cli_version.0,
+            ("session_meta", _) => {
+                self.recorder.trace.agent_version = payload.cli_version.0.filter(|version| !version.is_empty());
+            }
             ("token_usage_record", _) => self.tokens(payload.usage.0.as_ref()),
             ("turn_context", _) if !self.of_sub_agents => {
                 let model = payload.model.0.or(self.recorder.trace.model.take());

@@ -62,7 +62,7 @@ pub struct TimelineEvent {
 pub enum EventKind {
     /// The case's addition to the system prompt.
     System { text: String },
-    /// A message of the conversation before the prompt. It is no part of the trial.
+    /// A message of the conversation before the prompt. The trial begins after it.
     History { role: Speaker, text: String },
     /// The prompt of the case, or a further message of its user.
     Prompt { text: String },

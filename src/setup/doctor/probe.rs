@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::agent::isolation::{self, SandboxedProgram};
 use crate::agent::trial_env::{ScratchDir, TrialEnv};
 use crate::files::bounded;
-use crate::process::{self, Job, OutputListener, Reply};
+use crate::process::{self, Job, OutputListener};
 use crate::settings::Settings;
 use crate::text::redact::Redactor;
 use crate::trial::evidence::Ending;
@@ -64,7 +64,7 @@ impl ProbeResult {
 
 impl Probes<'_> {
     pub(super) fn run(&self, program: &Path, args: &[OsString]) -> io::Result<ProbeResult> {
-        self.talk(program, args, &mut SilentListener)
+        self.talk(program, args, &mut ())
     }
 
     /// Runs a program that `listener` talks with.
@@ -97,7 +97,7 @@ impl Probes<'_> {
         };
         let sandbox = sandboxed.sandbox(bwrap);
         let command = sandbox.around(program, vec!["--version".into()]);
-        let result = start(&environment, command, true, &mut SilentListener)?;
+        let result = start(&environment, command, true, &mut ())?;
         // The missing path may not be in the last words.
         let mut missing = isolation::unseen(&result.last_words(), &sandbox, self.root, &environment);
         if missing.is_empty() {
@@ -147,12 +147,4 @@ fn start(
     let [stdout, stderr] =
         [bounded::read(&stdout)?, bounded::read(&stderr)?].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     Ok(ProbeResult { ending, stdout, stderr, wrote: environment.workspace().join("written").exists() })
-}
-
-struct SilentListener;
-
-impl OutputListener for SilentListener {
-    fn line(&mut self, _line: &[u8]) -> Reply {
-        Reply::default()
-    }
 }

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use crate::support::stub::Stub;
 
-/// The script goes on with the only session, as codex does.
-const CONTINUES: &str = r#"s="$CODEX_HOME/sessions"; all=$(ls "$s"/1970/01/01/rollout-*); cp "$all" "$folder/session"
+/// The script continues the only session, as codex does.
+const CONTINUES: &str = r#"s="$CODEX_HOME/sessions"; [ "$*" != --version ] || { rm "$s/rollout-1.jsonl"; echo codex-cli 1.2.3; exit; }
+all=$(ls "$s"/1970/01/01/rollout-*); cp "$all" "$folder/session"
 cat "$s/rollout-1.jsonl" >> "$all"; rm "$s/rollout-1.jsonl"; echo "$*" >> "$folder/args"
 printf '%s' "$prompt" > "$(echo "$*" | sed 's/.*--output-last-message \([^ ]*\).*/\1/')"
 "#;
@@ -43,8 +44,15 @@ fn codex_continues_a_session_with_the_history_which_is_not_part_of_the_evidence(
     let meta = stub.json("r", "work/tidy/c0/codex/1/meta.json");
     assert_eq!(meta["case"]["history"], serde_json::from_str::<Value>(HISTORY).expect("JSON"));
     assert!(meta["inputs"]["history"].is_string(), "{meta}");
+    assert_eq!(meta["agent"]["version"], "1.2.3");
     let shown = stub.run(&["show", "tidy/c0", "--run", "r"]).stdout;
     let order = ["history: the user", "We are at \"sea\".", "history: the assistant", "Aye.", "One"];
     let places: Vec<usize> = order.iter().map(|text| shown.find(text).unwrap_or_else(|| panic!("{shown}"))).collect();
     assert!(places.is_sorted(), "{shown}");
+
+    assert_eq!(stub.run(&["grade", "r"]).code, 0);
+    stub.write("evals/skills/tidy/before.json", &HISTORY.replace("sea", "home"));
+    let ran = stub.run(&["grade", "r"]);
+    let why = "the prompt of `tidy/c0` has changed since this answer: its grade is not changed";
+    assert!(ran.stderr.contains(why), "{}{}", ran.stdout, ran.stderr);
 }

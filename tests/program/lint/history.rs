@@ -32,7 +32,7 @@ fn a_history_that_no_session_can_start_from_is_told_at_its_place() {
         ),
         (
             r#"[{ "role": "system", "content": "Be kind." }]"#.to_owned(),
-            "1:89: [bad-choice] `evalConfig.history.role` is `system`; expected `user` or `assistant`",
+            "1:89: [bad-choice] `evalConfig.history.role` is system; expected user or assistant",
         ),
         (r#"[{ "content": "Hello" }]"#.to_owned(), "1:79: [missing-key] the key `role` is missing"),
         (r#"[{ "role": "user", "content": " " }]"#.to_owned(), "1:108: [empty-value] `evalConfig.history.content`"),
