@@ -54,5 +54,5 @@ fn codex_continues_a_session_with_the_history_which_is_not_part_of_the_evidence(
     stub.write("evals/skills/tidy/before.json", &HISTORY.replace("sea", "home"));
     let ran = stub.run(&["grade", "r"]);
     let why = "the prompt of `tidy/c0` has changed since this answer: its grade is not changed";
-    assert!(ran.stderr.contains(why), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains(why), "{}{}", ran.stdout, ran.stderr);
 }
