@@ -255,8 +255,8 @@ impl CaseFinder<'_> {
         };
         let skill = unread::skill_of_foreign(path, self.catalog);
         let (skill, skills, tree) = (skill.as_deref(), &self.catalog.slugs()[..], self.repository);
-        let directories =
-            self.catalog.skills.iter().map(|found| (base_name(&found.skill().folder), &*found.skill().slug));
+        let directories = self.catalog.skills.iter().map(FoundSkill::skill);
+        let directories = directories.map(|skill| (&*skill.folder, &*skill.slug));
         let directories = &directories.collect::<Vec<_>>()[..];
         let file = ForeignFile { path, is_certain: false, skill, skills, directories, tree };
         let Some((format, parsed)) = file.read(&bytes) else { return false };

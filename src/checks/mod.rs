@@ -21,8 +21,9 @@ use std::sync::Arc;
 
 pub use field::{CASE_DIRECTORY, Field, FieldForm, FieldValue, InvalidField};
 pub use kinds::{
-    FileWant, NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, TextPlace, activates, changes_seen, file, invoked_skills,
-    max_commands, max_turns, output_schema, rejects, run, script, script_command, text, triggers,
+    FileWant, NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, TextPlace, Work, activates, changes_seen, file, invoked_skills,
+    loads, max_commands, max_total_tokens, max_turns, output_schema, rejects, run, script, script_command, text,
+    triggers, work,
 };
 pub use listed::{InvalidCheck, ListForm, ListedCheck};
 pub use subject::{CheckAnswer, Subject};
@@ -37,7 +38,7 @@ use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{CheckResult, Goal, Status, Weight};
 
 /// Every kind of check, in the order in which a case's checks are made.
-pub static KINDS: [&CheckKind; 28] = [
+pub static KINDS: [&CheckKind; 29] = [
     &trigger::TRIGGERED_KIND,
     &trigger::NOT_TRIGGERED_KIND,
     &skills::ACTIVATES,
@@ -45,6 +46,7 @@ pub static KINDS: [&CheckKind; 28] = [
     &calls::TOOL,
     &calls::COMMAND,
     &calls::SEQUENCE,
+    &kinds::work::WORK,
     &texts::OUTPUT_CONTAINS,
     &texts::OUTPUT_MATCHES,
     &resource::LOADED,

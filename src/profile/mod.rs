@@ -151,6 +151,10 @@ pub struct AgentTools {
     pub resources: &'static [&'static str],
     /// Tools that search for tools.
     pub searches: &'static [&'static str],
+    /// Tools that read text files. Without one, the agent reads them with shell commands.
+    pub reads: &'static [&'static str],
+    /// Tools that create and edit files.
+    pub edits: &'static [&'static str],
     /// Tools that show the file at `path`.
     pub files: &'static [&'static str],
     /// Tools that list what MCP servers have.

@@ -22,3 +22,4 @@ mod stand_in;
 mod statistics;
 #[path = "../support/mod.rs"]
 mod support;
+mod work;

@@ -1,6 +1,6 @@
 //! What a shell command does.
 
-use skill_evals::trace::shell::{is_effective, prints_skills, scripts};
+use skill_evals::trace::shell::{is_effective, only_reads, prints_skills, scripts};
 
 #[test]
 fn a_script_runs_where_it_stands_at_the_start_of_a_command_or_behind_an_interpreter() {
@@ -53,6 +53,34 @@ fn printing_a_skill_file_is_told_from_searching_it() {
         "cd .agents/skills/a; sed -n 1,20p SKILL.md | head -5 | grep x",
     ] {
         assert!(!prints_skills(command), "{command}");
+    }
+}
+
+#[test]
+fn a_command_that_only_reads_files_is_told_from_one_that_may_do_more() {
+    for command in [
+        "cat a.md",
+        "bash -lc 'cd src && sed -n 1,20p main.rs | head -5'",
+        "grep -rn Ada src; ls -la",
+        "rg -n 'a|b' src tests 2>/dev/null",
+        "head -3 < a.md",
+        "pwd",
+    ] {
+        assert!(only_reads(command), "{command}");
+    }
+    for command in [
+        "cat a.md > b.md",
+        "sed -i s/a/b/ a.md",
+        "awk '{ print > \"b.md\" }' a.md",
+        "cat $(make)",
+        "tee b.md < a.md",
+        "git status",
+        "find . -delete",
+        "cat a.md | sh",
+        "echo x >> a.md",
+        "'",
+    ] {
+        assert!(!only_reads(command), "{command}");
     }
 }
 

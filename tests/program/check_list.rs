@@ -85,6 +85,39 @@ fn a_command_that_did_not_do_its_work_is_unknown_unless_its_status_is_asked_for(
 }
 
 #[test]
+fn what_a_command_prints_is_tested_if_its_status_is_as_wanted() {
+    let checks = [
+        (r#"{"run": "echo Passed!; echo noise >&2", "contains": "Passed!"}"#, "pass", "it printed Passed!"),
+        (r#"{"run": "echo Passed!", "contains": "passed!"}"#, "fail", "of its output: it does not: Passed!"),
+        (r#"{"run": "echo Passed!", "contains": "passed!", "ignoreCase": true}"#, "pass", "it printed"),
+        (r#"{"run": "echo noise >&2", "contains": "noise"}"#, "fail", "it does not"),
+        (r#"{"run": "echo 0 errors", "matches": "[1-9] error", "not": true}"#, "pass", "it does not"),
+        (r#"{"run": "echo 3 errors", "matches": "[1-9] error", "not": true}"#, "fail", "it printed 3 errors"),
+        (r#"{"run": "cat data/a.json", "at": "/name", "equals": "Ada"}"#, "pass", "it printed"),
+        (r#"{"run": "echo Passed!; exit 2", "contains": "Passed!"}"#, "fail", "exit status 2"),
+        (r#"{"run": "echo Passed!; exit 2", "exits": 2, "contains": "Passed!"}"#, "pass", "it printed"),
+        (r#"{"run": "no-such-program", "contains": "a", "not": true}"#, "unknown", "exit status 127"),
+    ];
+    let list = checks.map(|(check, ..)| check).join(",\n");
+    let stub = stub(&format!("[{list}]"));
+    stub.run(&["run", "--run-id", "r", "--accept-failing", "--record"]);
+    let live = results(&stub);
+    for ((check, status, found), result) in checks.iter().zip(&live) {
+        assert!(result.1 == *status && result.2.contains(found), "{check}: {result:?}");
+    }
+    assert_eq!(live.len(), checks.len());
+    stub.run(&["grade", "r"]);
+    assert_eq!(results(&stub), live);
+}
+
+#[test]
+fn a_test_of_the_output_of_a_command_without_its_text_is_an_error() {
+    let stub = stub(r#"[{"run": "true", "not": true}]"#);
+    let lint = stub.run(&["lint", "--check-evals"]);
+    assert!(lint.stdout.contains("`not` has nothing to apply to"), "{}{}", lint.stdout, lint.stderr);
+}
+
+#[test]
 fn an_empty_list_is_an_error() {
     let stub = stub("[]");
     let lint = stub.run(&["lint", "--check-evals"]);

@@ -453,11 +453,29 @@ fn each_grader_of_a_vally_spec_is_a_check_an_assertion_or_unsupported() {
         ("{ type: skill-invocation, config: { disallowed: [tidy] } }", "not-triggered"),
         ("{ type: skill-invocation, config: { required: [other] } }", "activates"),
         ("{ type: tool-calls, config: { disallowed: [{ name: '^(bash|pwsh)$', command: rm }] } }", "command"),
+        ("{ type: tool-calls, config: { disallowed: ['^bash$'] } }", "work"),
+        ("{ type: tool-calls, config: { disallowed: [create, edit] } }", "work"),
+        ("{ type: tool-calls, config: { required: [edit] } }", "unsupported: a call of the tool `edit`"),
+        ("{ type: tool-calls, config: { required: [skill] } }", "activates"),
         ("{ type: tool-calls, config: { required: [view] } }", "unsupported: a call of the tool `view`"),
+        ("{ type: tool-calls, config: { required: [{ name: view, path: 'a\\.md$' }] } }", "resource-loaded"),
+        (
+            "{ type: tool-calls, config: { required: [{ name: view, path: SKILL }] } }",
+            "unsupported: a call of the tool `view`",
+        ),
+        (
+            "{ type: tool-calls, config: { disallowed: [{ name: view, path: a.md }] } }",
+            "unsupported: a call of the tool `view`",
+        ),
         ("{ type: run-command, config: { command: make, expected_exit_code: 2 } }", "run"),
         (
-            "{ type: run-command, config: { command: make, stdout_contains: a } }",
-            "unsupported: the key `stdout_contains`",
+            "{ type: run-command, config: { command: make, stdout_contains: a, stdout_not_matches: '(?i)b' } }",
+            "run, run",
+        ),
+        ("{ type: run-command, config: { command: make, stdout_matches: '(' } }", "does not compile"),
+        (
+            "{ type: run-command, config: { command: make, stderr_contains: a } }",
+            "unsupported: the key `stderr_contains`",
         ),
         ("{ type: run-command, config: { command: make, timeout: 2m } }", "run"),
         ("{ type: run-command, config: { command: make, timeout: soon } }", "`timeout` is a string"),
@@ -480,7 +498,7 @@ fn each_grader_of_a_vally_spec_is_a_check_an_assertion_or_unsupported() {
         ("{ type: completed, type: completed }", "duplicate key `type`"),
     ] {
         let fixture = stimulus(&format!("    graders:\n      - {grader}\n"));
-        let catalog = fixture.catalog();
+        let catalog = fixture.file("skills/tidy/references/a.md", "a").catalog();
         let found = catalog.cases_of("tidy").next().expect("a case");
         let shown = match found.case() {
             Ok(case) => {

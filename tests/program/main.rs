@@ -37,6 +37,7 @@ mod report;
 mod resume;
 mod run_folders;
 mod runner;
+mod scenarios;
 mod sessions;
 mod settled;
 mod shards;

@@ -58,6 +58,8 @@ pub const PROFILE: Profile = Profile {
         shells: &["Bash"],
         resources: &["ReadMcpResourceTool"],
         searches: &["ToolSearch"],
+        reads: &["Read"],
+        edits: &["Write", "Edit", "MultiEdit", "NotebookEdit"],
         files: &[],
         lists: &["ListMcpResourcesTool"],
     },

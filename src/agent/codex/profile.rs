@@ -51,6 +51,8 @@ pub const PROFILE: Profile = Profile {
         shells: &["exec_command", "shell_command", "shell", "local_shell", "container.exec"],
         resources: &["read_mcp_resource"],
         searches: &["tool_search"],
+        reads: &[],
+        edits: &["apply_patch"],
         files: &["view_image"],
         lists: &["list_mcp_resources", "list_mcp_resource_templates"],
     },

@@ -49,8 +49,8 @@ pub struct ForeignFile<'a> {
     pub skill: Option<&'a str>,
     /// The slugs of the repository's skills.
     pub skills: &'a [&'a str],
-    /// The names of the directories of these skills, each with the slug.
-    pub directories: &'a [(&'a str, &'a str)],
+    /// The directories of these skills, from the repository's root, each with the slug.
+    pub directories: &'a [(&'a Path, &'a str)],
     /// The other files of the repository.
     pub tree: &'a dyn RepoFiles,
 }
@@ -73,8 +73,8 @@ impl ForeignFile<'_> {
         let folder = self.path.parent();
         let [folder, above] = [name(folder), name(folder.and_then(Path::parent))];
         let is_skill = |name: &OsStr| {
-            let directories = self.directories.iter().map(|(directory, _)| directory);
-            directories.chain(self.skills).any(|known| name == *known)
+            let directories = self.directories.iter().filter_map(|(directory, _)| directory.file_name());
+            directories.chain(self.skills.iter().map(OsStr::new)).any(|known| name == known)
         };
         folder == "evals" && is_skill(&above) || above == "evals" && is_skill(&folder)
     }
@@ -104,10 +104,16 @@ impl ForeignFile<'_> {
         found.find(exists).unwrap_or_else(|| path.clone().under(self.path.parent().unwrap_or(self.path)))
     }
 
+    /// The directory of the skill with this slug.
+    pub fn directory_of(&self, slug: &str) -> Option<&Path> {
+        self.directories.iter().find(|(_, known)| *known == slug).map(|(directory, _)| *directory)
+    }
+
     /// The slug of the skill with this name, which may be that of its directory, or begin with the name of a plugin.
     pub fn skill_slug(&self, name: &str) -> String {
         let known = |slug: &String| self.skills.contains(&slug.as_str());
-        let of_directory = || self.directories.iter().find(|(directory, _)| *directory == name);
+        let of_directory =
+            || self.directories.iter().find(|(directory, _)| directory.file_name() == Some(OsStr::new(name)));
         let of_plugin = || name.rsplit_once(':').map(|(_, name)| slug(name)).filter(known);
         let whole = slug(name);
         if known(&whole) {

@@ -35,8 +35,14 @@ pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFil
 pub use found::{CaseSource, FoundCase, ReadCase};
 
 /// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
-pub static FORMATS: [&CaseFormat; 5] =
-    [&prompts_csv::FORMAT, &task_json::FORMAT, &evals_json::FORMAT, &evals_json::TRIGGERS, &vally::FORMAT];
+pub static FORMATS: [&CaseFormat; 6] = [
+    &prompts_csv::FORMAT,
+    &task_json::FORMAT,
+    &evals_json::FORMAT,
+    &evals_json::TRIGGERS,
+    &vally::FORMAT,
+    &vally::SCENARIOS,
+];
 
 /// The formats of other programs with the files of each.
 pub fn foreign_formats() -> impl Iterator<Item = (&'static CaseFormat, &'static ForeignFiles)> {

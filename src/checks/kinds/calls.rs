@@ -163,7 +163,7 @@ impl Ask for ToolCheck {
 }
 
 /// The answer with the events that decided it: these steps, else the `other` one, else the end.
-fn marked(answer: CheckAnswer, subject: &Subject<'_>, steps: &[usize], other: Option<usize>) -> CheckAnswer {
+pub(super) fn marked(answer: CheckAnswer, subject: &Subject<'_>, steps: &[usize], other: Option<usize>) -> CheckAnswer {
     let call = |step: &usize| Span::of_call(&subject.evidence.trace.steps, *step);
     match (steps, other) {
         ([], None) => answer.at(EventRef::End),

@@ -1,10 +1,12 @@
-//! A command line, run after the agent in a copy of the workspace, exits with a status.
+//! A command line, run after the agent in a copy of the workspace, exits with a status, and prints what is wanted.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::checks::listed::test_of;
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
+use crate::checks::text_test::{TextResult, TextTest};
 use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, Subject};
 use crate::trace::excerpt;
 use crate::trial::outcome::{Goal, Status};
@@ -19,32 +21,42 @@ const MOST_STATUS: u64 = 255;
 pub(in crate::checks) static RUN: CheckKind = CheckKind::new("run", Goal::Outcome).in_list(&ListForm {
     key: "run",
     form: FieldForm::Text,
-    options: &[("exits", FieldForm::Number { least: 0, most: MOST_STATUS })],
-    tests: false,
-    ask: |check| match check.text("run").filter(|line| !line.trim().is_empty()) {
-        Some(line) => {
-            let exits = check.number("exits").and_then(|status| i32::try_from(status).ok()).unwrap_or_default();
-            let program = WorkspaceProgram::Command { line: line.to_owned(), timeout: None };
-            Ok(Arc::new(RunCheck { program, exits }))
+    options: &[("exits", FieldForm::Number { least: 0, most: MOST_STATUS }), ("not", FieldForm::Flag)],
+    tests: true,
+    ask: |check| {
+        let line = check
+            .text("run")
+            .filter(|line| !line.trim().is_empty())
+            .ok_or_else(|| InvalidCheck::new("run", "`run` names no command", "write a command line for /bin/sh"))?;
+        let exits = check.number("exits").and_then(|status| i32::try_from(status).ok()).unwrap_or_default();
+        let prints = test_of(check)?;
+        if prints.is_none() && check.is("not") {
+            let help = "use it next to `contains`, `matches` or `equals`, or write `exits`";
+            return Err(InvalidCheck::new("not", "`not` has nothing to apply to", help));
         }
-        None => Err(InvalidCheck::new("run", "`run` names no command", "write a command line for /bin/sh")),
+        let program = WorkspaceProgram::Command { line: line.to_owned(), timeout: None };
+        Ok(Arc::new(RunCheck { program, exits, prints }))
     },
 });
 
-/// This command line for `/bin/sh` exits with this status, within `timeout` if there is one.
-pub fn run(line: String, exits: i32, timeout: Option<Duration>) -> Check {
-    Check::implied(&RUN, RunCheck { program: WorkspaceProgram::Command { line, timeout }, exits })
+/// This command line for `/bin/sh` exits with this status, within `timeout` if there is one. Its standard output passes the test.
+pub fn run(line: String, exits: i32, timeout: Option<Duration>, prints: Option<TextTest>) -> Check {
+    Check::implied(&RUN, RunCheck { program: WorkspaceProgram::Command { line, timeout }, exits, prints })
 }
 
 #[derive(Debug)]
 struct RunCheck {
     program: WorkspaceProgram,
     exits: i32,
+    prints: Option<TextTest>,
 }
 
 impl Ask for RunCheck {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
-        let expected = format!("`{}` exits with {}", excerpt(&self.program.to_string()), self.exits);
+        let mut expected = format!("`{}` exits with {}", excerpt(&self.program.to_string()), self.exits);
+        if let Some(test) = &self.prints {
+            expected = format!("{expected}, and its output {}", test.words(test.negated));
+        }
         let answer = match subject.ending_of(&self.program) {
             Ok(ProgramEnding { exit_code, not_started: Some(why), .. }) if *exit_code != self.exits => {
                 CheckAnswer::new(Status::Unknown, expected, why)
@@ -54,6 +66,9 @@ impl Ask for RunCheck {
                 CheckAnswer::new(Status::Unknown, expected, found)
             }
             Ok(ProgramEnding { exit_code, stdout, stderr, .. }) => {
+                if let Some(test) = self.prints.as_ref().filter(|_| *exit_code == self.exits) {
+                    return Some(printed(test, stdout, expected).at(EventRef::End));
+                }
                 let output = if stderr.trim().is_empty() { stdout } else { stderr };
                 let last = output.lines().rev().find(|line| !line.trim().is_empty());
                 let said = last.map_or_else(String::new, |line| format!(": {}", excerpt(line.trim())));
@@ -66,5 +81,16 @@ impl Ask for RunCheck {
 
     fn program(&self) -> Option<&WorkspaceProgram> {
         Some(&self.program)
+    }
+}
+
+/// The answer by the standard output.
+fn printed(test: &TextTest, stdout: &str, expected: String) -> CheckAnswer {
+    match test.of(stdout, false) {
+        TextResult::Holds(_) => {
+            CheckAnswer::holds(!test.negated, expected, format!("it printed {}", excerpt(stdout.trim())))
+        }
+        TextResult::Differs(why) => CheckAnswer::holds(test.negated, expected, format!("of its output: {why}")),
+        TextResult::Unknown(why) => CheckAnswer::new(Status::Unknown, expected, why),
     }
 }

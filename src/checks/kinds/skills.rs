@@ -9,7 +9,7 @@ use crate::trace::{Activation, Marked};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventRef, Span};
 
-/// What `rejects` names for every skill.
+/// What `rejects` names for every skill, and `activates` for some skill.
 const ANY: &str = "*";
 
 pub(in crate::checks) static ACTIVATES: CheckKind =
@@ -43,7 +43,7 @@ pub(in crate::checks) static REJECTS: CheckKind =
         },
     });
 
-/// All these skills are activated, in this order if `in_order`.
+/// All these skills are activated, in this order if `in_order`; `*` is any skill.
 pub fn activates(skills: Vec<String>, in_order: bool) -> Check {
     Check::implied(&ACTIVATES, ActivatesCheck { skills, in_order })
 }
@@ -111,7 +111,7 @@ impl Ask for ActivatesCheck {
         let order = if self.in_order { " activated in this order" } else { " activated" };
         let expected = format!("{}{order}", names(self.skills.iter().map(String::as_str)));
         let found = format!("activated: {}", names(all.iter().map(|(_, activation)| activation.skill.as_str())));
-        let is_it = |name: &str, activation: &Activation| slug(&activation.skill) == slug(name);
+        let is_it = |name: &str, activation: &Activation| name == ANY || slug(&activation.skill) == slug(name);
         let (mut activated, mut missing, mut rest) = (Vec::new(), None, all.iter());
         for name in &self.skills {
             if !self.in_order {
@@ -131,7 +131,7 @@ impl Ask for ActivatesCheck {
     }
 
     fn skills(&self) -> &[String] {
-        &self.skills
+        if self.skills.iter().any(|name| name == ANY) { &[] } else { &self.skills }
     }
 }
 

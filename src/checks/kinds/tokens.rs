@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checks::{Ask, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject};
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
 
@@ -26,6 +26,11 @@ pub(in crate::checks) static MAX_TOTAL: CheckKind = CheckKind::new("max-total-to
     FieldForm::LIMIT,
     |value| ask(&value, TokenScope::Total),
 );
+
+/// A maximum number of tokens, input and output together.
+pub fn max_total_tokens(most: u64) -> Check {
+    Check::implied(&MAX_TOTAL, MaxTokens { most, counted: TokenScope::Total })
+}
 
 /// Which tokens count.
 #[derive(Clone, Copy, Debug)]

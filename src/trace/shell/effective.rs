@@ -39,8 +39,15 @@ pub fn prints_skills(command: &str) -> bool {
     may_inspect(command) && kind(command, None) == CommandKind::Print
 }
 
+/// Whether `command` only reads files: plain readers with any operands, and what inspects.
+#[must_use]
+pub fn only_reads(command: &str) -> bool {
+    let mut reader = CommandReader { offered: None, any_file: true, directory: Some(String::new()) };
+    reader.script(command, 0) != CommandKind::Effect
+}
+
 fn kind(command: &str, offered: Option<&[String]>) -> CommandKind {
-    CommandReader { offered, directory: Some(String::new()) }.script(command, 0)
+    CommandReader { offered, any_file: false, directory: Some(String::new()) }.script(command, 0)
 }
 
 /// Whether a command contains a word of an inspection. Most commands contain none, and need not be parsed.
@@ -53,6 +60,8 @@ fn may_inspect(command: &str) -> bool {
 struct CommandReader<'a> {
     /// The names of the offered skills, if they are known.
     offered: Option<&'a [String]>,
+    /// Whether all files count as a SKILL.md.
+    any_file: bool,
     /// The current directory, relative to the first one. `None` if the script does not show it.
     directory: Option<String>,
 }
@@ -121,7 +130,7 @@ impl CommandReader<'_> {
                 "-" if simple.piped => {}
                 // Next to a SKILL.md, `/dev/null` makes grep print file names.
                 "/dev/null" => {}
-                _ if self.is_skill_file(word) => reads_file = true,
+                _ if self.any_file || self.is_skill_file(word) => reads_file = true,
                 _ => return CommandKind::Effect,
             }
         }

@@ -23,7 +23,7 @@ mod script;
 mod words;
 mod wrappers;
 
-pub use effective::{is_effective, prints_skills};
+pub use effective::{is_effective, only_reads, prints_skills};
 use script::{ShellWord, SimpleCommand, UNKNOWN};
 
 /// Programs that run a script whose path is an argument.

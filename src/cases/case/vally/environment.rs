@@ -36,7 +36,19 @@ fn add_files(document: &mut Document<'_>, file: &ForeignFile<'_>, written: &Node
     if !written.is_map() {
         return document.wrong_type("an element of `files`", "an object with `src` and `dest`", written);
     }
-    case.unsupported.extend(document.unsupported_keys(written, &["src", "dest"], &[]));
+    case.unsupported.extend(document.unsupported_keys(written, &["src", "dest", "content"], &[]));
+    let content = document.text(written, "content").map(str::to_owned);
+    if let Some(content) = content {
+        let Some(dest) = document.required_text(written, "dest") else { return };
+        match RelativePath::parse(dest) {
+            Ok(path) => case.files.push(InputFile { path, content: InputContent::Text(content) }),
+            Err(why) => {
+                let message = format!("`{}` {why}", shorten(dest));
+                document.problem(Code::BadPath, written.range.clone(), message);
+            }
+        }
+        return;
+    }
     let Some(src) = document.required_text(written, "src") else { return };
     let dest = document.text(written, "dest").unwrap_or(src);
     let problems = document.problems.len();

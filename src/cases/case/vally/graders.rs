@@ -3,7 +3,7 @@
 use super::scoring::Scoring;
 use super::{Document, number, pattern, timeout, tools};
 use crate::cases::case::document::Node;
-use crate::cases::case::{Assertion, Case};
+use crate::cases::case::{Assertion, Case, ForeignFile};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::{TextTest, TextWant};
 use crate::checks::{self, Check, FileWant, InvalidCheck, Origin, TextPlace};
@@ -12,7 +12,7 @@ use crate::text::diagnostic::{Code, nearest};
 use crate::trial::outcome::Weight;
 
 /// The key of the list.
-const KEY: &str = "graders";
+pub(super) const KEY: &str = "graders";
 
 /// The graders that are read. `-not-` in the name is the same as `negate: true`.
 const KNOWN: [&str; 18] = [
@@ -35,6 +35,16 @@ const KNOWN: [&str; 18] = [
     "completed",
     "exit-success",
 ];
+
+/// The options of a command's standard output, each with its style and whether it is negated.
+const STDOUT: [(&str, Style, bool); 3] = [
+    ("stdout_contains", Style::Verbatim, false),
+    ("stdout_matches", Style::Exact, false),
+    ("stdout_not_matches", Style::Exact, true),
+];
+
+/// The option of its standard error, of which a check has only the end.
+const STDERR: &str = "stderr_contains";
 
 /// The grader that asks a judge.
 const PROMPT: &str = "prompt";
@@ -60,10 +70,10 @@ pub(super) fn required_skills(stimulus: &Node) -> Vec<String> {
 /// with the weight of that grader.
 pub(super) fn read(
     document: &mut Document<'_>,
+    file: &ForeignFile<'_>,
     stimulus: &Node,
     case: &mut Case,
-    expected: Option<bool>,
-    scoring: &Scoring,
+    (expected, scoring): (Option<bool>, &Scoring),
 ) -> (Option<bool>, Option<Weight>) {
     let (mut should_trigger, mut weight_of_trigger) = (expected, None);
     let rubric = case.assertions.len();
@@ -83,7 +93,7 @@ pub(super) fn read(
         match kind {
             PROMPT => prompt(document, &grader, rubric > 0, case),
             "skill-invocation" => skills(document, &grader, case, &mut should_trigger),
-            "tool-calls" | "shell-command-invoked" => tools::read(document, config, node, kind, case),
+            "tool-calls" | "shell-command-invoked" => tools::read(document, file, (config, node), kind, case),
             "run-command" => command(document, &grader, case),
             "completed" | "exit-success" => {
                 let said = Pattern { text: r"\S".to_owned(), style: Style::Exact };
@@ -194,8 +204,12 @@ fn skills(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case, sho
 }
 
 fn command(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
-    options(document, grader, &["command", "args", "expected_exit_code", "sub_path", "timeout"], case);
+    let known = ["command", "args", "expected_exit_code", "sub_path", "timeout", STDERR];
+    options(document, grader, &[&known[..], &STDOUT.map(|(key, ..)| key)].concat(), case);
     let config = grader.config;
+    if let Some(written) = config.get(STDERR) {
+        case.unsupported.push(document.unsupported(format!("the key `{STDERR}`"), written));
+    }
     let Some(command) = document.required_text(config, "command") else { return };
     let mut line = command.to_owned();
     if config.get("args").is_some() {
@@ -214,7 +228,19 @@ fn command(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
         },
     };
     let timeout = timeout(document, config);
-    case.checks.push(checks::run(line, exits, timeout));
+    let mut tests = Vec::new();
+    for (key, style, negated) in STDOUT {
+        let pattern = match style {
+            Style::Exact => pattern(document, config, key),
+            _ => document.text(config, key).map(|text| Pattern { text: text.to_owned(), style }),
+        };
+        tests.extend(pattern.map(|pattern| Some(TextTest { negated, ..pattern.into() })));
+    }
+    if tests.is_empty() {
+        tests.push(None);
+    }
+    // The command runs once for all of them.
+    case.checks.extend(tests.into_iter().map(|test| checks::run(line.clone(), exits, timeout, test)));
 }
 
 /// A word for a shell.

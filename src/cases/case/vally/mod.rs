@@ -1,4 +1,4 @@
-//! Eval specs of Vally: `eval.yaml` with `stimuli`.
+//! Eval specs of Vally: `eval.yaml` with `stimuli`; and of the program before it, with `scenarios`.
 //!
 //! ```yaml
 //! defaults: { runs: 5, timeout: 10m }
@@ -15,11 +15,11 @@
 
 mod environment;
 mod graders;
+mod scenario;
 mod scoring;
 mod stimulus;
 mod tools;
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -32,20 +32,23 @@ use crate::settings::trials::{MOST_TRIALS, Trials};
 use crate::text::diagnostic::Code;
 
 use scoring::Scoring;
-use stimulus::StimulusReader;
+use stimulus::{AsStimulus, StimulusReader};
 
 /// Stimuli and how their trials are graded.
-pub static FORMAT: CaseFormat = CaseFormat {
-    name: "stimulus",
-    default_mode: DEFAULT_MODE,
-    files: None,
-    foreign: Some(ForeignFiles {
+pub static FORMAT: CaseFormat = format("stimulus", parse);
+
+/// Scenarios: each stands for a stimulus.
+pub static SCENARIOS: CaseFormat = format("scenario", parse_scenarios);
+
+const fn format(name: &'static str, parse: fn(&ForeignFile<'_>, &[u8]) -> Option<FileCases>) -> CaseFormat {
+    let foreign = ForeignFiles {
         names: &["evals/eval.yaml", "evals/eval.yml", "*.eval.yaml", "*.eval.yml", "*.vally.yaml", "*.vally.yml"],
         possible_names: &["*eval.yaml", "*eval.yml"],
         mark: "",
         parse,
-    }),
-};
+    };
+    CaseFormat { name, default_mode: DEFAULT_MODE, files: None, foreign: Some(foreign) }
+}
 
 /// The key of the cases.
 const STIMULI: &str = "stimuli";
@@ -67,8 +70,9 @@ struct RunSettings {
 fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
     let mut document = Document::new(file.path, bytes, Syntax::Yaml);
     let Some(root) = document.root() else {
-        let has_stimuli = || String::from_utf8_lossy(bytes).lines().any(|line| line.starts_with("stimuli:"));
-        let is_ours = file.is_in_evals_of_skill() || has_stimuli();
+        let text = String::from_utf8_lossy(bytes);
+        let has_cases = || text.lines().any(|line| ["stimuli:", "scenarios:"].iter().any(|key| line.starts_with(key)));
+        let is_ours = file.is_in_evals_of_skill() || has_cases();
         return is_ours.then(|| FileCases { problems: document.problems, cases: Vec::new() });
     };
     let known = [STIMULI, environment::KEY, scoring::KEY, DEFAULTS[0], DEFAULTS[1]];
@@ -86,10 +90,21 @@ fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
     }
     shared.append(&mut settings.unsupported);
     let scoring = Scoring::read(&mut document, &root, &mut shared);
-    let problems = std::mem::take(&mut document.problems);
-    let mut reader = StimulusReader { file, document, root: &root, shared, settings, scoring, names: HashSet::new() };
-    let cases = (1..).zip(stimuli).map(|(number, stimulus)| reader.found(stimulus, number)).collect();
-    Some(FileCases { cases, problems })
+    let format = &FORMAT;
+    let reader = StimulusReader { format, as_stimulus: None, file, document, root: &root, shared, settings, scoring };
+    Some(reader.file_cases(stimuli))
+}
+
+fn parse_scenarios(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
+    let mut document = Document::new(file.path, bytes, Syntax::Yaml);
+    let root = document.root()?;
+    let scenarios = scenario::list(&root)?;
+    let shared = document.unsupported_keys(&root, &[scenario::KEY], &NOTES);
+    document.duplicate_keys(&root, &[scenario::KEY]);
+    let (format, as_stimulus) = (&SCENARIOS, Some(scenario::stimulus as AsStimulus));
+    let (settings, scoring) = (RunSettings::default(), Scoring::default());
+    let reader = StimulusReader { format, as_stimulus, file, document, root: &root, shared, settings, scoring };
+    Some(reader.file_cases(scenarios))
 }
 
 /// The stimuli, or the problem of their list.

@@ -6,15 +6,20 @@ use super::scoring::Scoring;
 use super::{Document, RunSettings, environment, graders, read_runs, run_settings, tools};
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::fields::{CaseDraft, assertions};
-use crate::cases::case::{Case, ForeignFile, FoundCase, ReadCase, Unsupported};
+use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, FoundCase, ReadCase, Unsupported};
 use crate::checks;
 use crate::settings::limits::MOST_TURNS;
 use crate::settings::trials::Repetition;
 use crate::text::diagnostic::Code;
 use crate::trial::outcome::Weight;
 
+pub(super) type AsStimulus = fn(&mut Document<'_>, &ForeignFile<'_>, &Node) -> Node;
+
 /// Reads the stimuli of a file.
 pub(super) struct StimulusReader<'a> {
+    pub format: &'static CaseFormat,
+    /// The stimulus that a case of the format stands for, if it is not one itself.
+    pub as_stimulus: Option<AsStimulus>,
     pub file: &'a ForeignFile<'a>,
     pub document: Document<'a>,
     pub root: &'a Node,
@@ -24,8 +29,6 @@ pub(super) struct StimulusReader<'a> {
     pub settings: RunSettings,
     /// What the file says about the score of every case.
     pub scoring: Scoring,
-    /// The ids so far.
-    pub names: HashSet<String>,
 }
 
 /// The keys of a stimulus.
@@ -46,14 +49,22 @@ const KEYS: [&str; 13] = [
 ];
 
 impl StimulusReader<'_> {
-    /// The case with this number, from 1.
-    pub fn found(&mut self, node: &Node, number: usize) -> FoundCase {
+    /// All cases, and the problems of the file so far.
+    pub fn file_cases(mut self, list: &[Node]) -> FileCases {
+        let problems = std::mem::take(&mut self.document.problems);
+        let mut ids = HashSet::new();
+        let cases = (1..).zip(list).map(|(number, node)| self.found(node, number, &mut ids)).collect();
+        FileCases { cases, problems }
+    }
+
+    /// The case with this number, from 1, and with an id that is not taken.
+    fn found(&mut self, node: &Node, number: usize, ids: &mut HashSet<String>) -> FoundCase {
         let origin = self.document.place(node.range.start..node.range.start + 1);
         let name = node.get("name").and_then(Node::text).map_or_else(|| number.to_string(), str::to_owned);
         let mut id = self.file.case_id(&name);
-        if !self.names.insert(id.clone()) {
+        if !ids.insert(id.clone()) {
             id = self.file.case_id(&format!("{number}-{name}"));
-            self.names.insert(id.clone());
+            ids.insert(id.clone());
         }
         let skill = self.skill(node);
         let mut draft = CaseDraft::new(&skill, id.clone(), origin.clone());
@@ -62,15 +73,16 @@ impl StimulusReader<'_> {
         draft.case.unsupported.clone_from(&self.shared);
         self.document.duplicate_keys(node, &[]);
         if node.is_map() {
-            let (should_trigger, weight) = self.read(node, &mut draft.case);
+            let stimulus = self.as_stimulus.map(|read| read(&mut self.document, self.file, node));
+            let (should_trigger, weight) = self.read(stimulus.as_ref().unwrap_or(node), &mut draft.case);
             draft.should_trigger(should_trigger);
             draft.weigh_trigger(weight);
         } else {
-            self.document.wrong_type("a stimulus", "an object", node);
+            self.document.wrong_type(&format!("a {}", self.format.name), "an object", node);
         }
         let problems = std::mem::take(&mut self.document.problems);
         let case = if problems.is_empty() { Ok(draft.finish_foreign()) } else { Err(problems) };
-        FoundCase::new(id, skill, self.file.path, origin.line, ReadCase { format: &super::FORMAT, case, places })
+        FoundCase::new(id, skill, self.file.path, origin.line, ReadCase { format: self.format, case, places })
     }
 
     /// The skill under test: the one that the tags name, or that the file's place stands for, or that must be activated. Of these,
@@ -107,7 +119,7 @@ impl StimulusReader<'_> {
         }
         let expected = self.document.flag(node, "expect_activation");
         case.least_score = self.scoring.threshold;
-        graders::read(&mut self.document, node, case, expected, &self.scoring)
+        graders::read(&mut self.document, self.file, node, case, (expected, &self.scoring))
     }
 
     fn prompts(&mut self, node: &Node, case: &mut Case) {
@@ -132,7 +144,7 @@ impl StimulusReader<'_> {
 
     fn constraints(&mut self, node: &Node, case: &mut Case) {
         let Some(constraints) = self.document.map(node, "constraints") else { return };
-        let known = ["max_turns", "expect_tools", "reject_tools", "expect_skills", "reject_skills"];
+        let known = ["max_turns", "max_tokens", "expect_tools", "reject_tools", "expect_skills", "reject_skills"];
         case.unsupported.extend(self.document.unsupported_keys(constraints, &known, &[]));
         if let Some(most) = constraints.get("max_turns") {
             match super::number(most).filter(|most| (1..=MOST_TURNS).contains(most)) {
@@ -144,13 +156,20 @@ impl StimulusReader<'_> {
                 None => self.document.wrong_type("`max_turns`", "a number of turns", most),
             }
         }
+        if let Some(most) = constraints.get("max_tokens") {
+            match super::number(most) {
+                Some(most) => case.checks.push(checks::max_total_tokens(most)),
+                None => self.document.wrong_type("`max_tokens`", "a number of tokens", most),
+            }
+        }
         let skills = self.document.texts(constraints, "expect_skills");
         case.checks.extend((!skills.is_empty()).then(|| checks::activates(skills, false)));
         let skills = self.document.texts(constraints, "reject_skills");
         case.checks.extend((!skills.is_empty()).then(|| checks::rejects(skills)));
         for (key, is_required) in [("expect_tools", true), ("reject_tools", false)] {
-            for tool in self.document.list(constraints, key).unwrap_or_default() {
-                tools::read_named(&mut self.document, tool, is_required, case);
+            let list = self.document.list(constraints, key).unwrap_or_default();
+            for tool in list {
+                tools::read_named(&mut self.document, tool, list, is_required, case);
             }
         }
     }

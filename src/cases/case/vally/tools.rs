@@ -1,10 +1,14 @@
-//! Graders of tool calls. Agents name their tools differently, so only those that run commands have an equal here.
+//! Graders of tool calls. Agents name their tools differently, so a name stands for the work that the tool does.
+
+use std::path::Path;
 
 use super::{Document, compiled, pattern};
-use crate::cases::case::Case;
 use crate::cases::case::document::Node;
-use crate::checks;
-use crate::checks::pattern::{Pattern, Style};
+use crate::cases::case::{Case, ForeignFile};
+use crate::cases::repo_files::{FileKind, RepoFiles};
+use crate::checks::pattern::{Pattern, PatternSearch, Style};
+use crate::checks::{self, Work};
+use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::shorten;
 
 /// The names of tools that run commands.
@@ -28,8 +32,23 @@ const OTHERS: [&str; 14] = [
     "update_todo",
 ];
 
+/// The names of the tools that create and edit files.
+const WRITERS: [&str; 2] = ["create", "edit"];
+
+/// The name of the tool that loads a skill.
+const SKILL: &str = "skill";
+
+/// The name of the tool that shows a file.
+const VIEW: &str = "view";
+
 /// Adds the checks of `tool-calls` and `shell-command-invoked`, written at `node`.
-pub(super) fn read(document: &mut Document<'_>, config: &Node, node: &Node, kind: &str, case: &mut Case) {
+pub(super) fn read(
+    document: &mut Document<'_>,
+    file: &ForeignFile<'_>,
+    (config, node): (&Node, &Node),
+    kind: &str,
+    case: &mut Case,
+) {
     case.unsupported.extend(document.unsupported_keys(
         config,
         &["required", "disallowed", "sequence", "type", "config", "name"],
@@ -42,16 +61,24 @@ pub(super) fn read(document: &mut Document<'_>, config: &Node, node: &Node, kind
     }
     let of_shell = kind == "shell-command-invoked";
     for (key, is_required) in [("required", true), ("disallowed", false)] {
-        for call in document.list(config, key).unwrap_or_default() {
-            read_call(document, call, of_shell, is_required, case);
+        let calls = document.list(config, key).unwrap_or_default();
+        for call in calls {
+            if call.text().is_some() && !of_shell {
+                read_named(document, call, calls, is_required, case);
+            } else {
+                read_call(document, file, call, (of_shell, is_required), case);
+            }
         }
     }
 }
 
-fn read_call(document: &mut Document<'_>, call: &Node, of_shell: bool, is_required: bool, case: &mut Case) {
-    if call.text().is_some() && !of_shell {
-        return read_named(document, call, is_required, case);
-    }
+fn read_call(
+    document: &mut Document<'_>,
+    file: &ForeignFile<'_>,
+    call: &Node,
+    (of_shell, is_required): (bool, bool),
+    case: &mut Case,
+) {
     let command = if call.text().is_some() {
         compiled(document, call, "command")
     } else if call.is_map() {
@@ -66,38 +93,73 @@ fn read_call(document: &mut Document<'_>, call: &Node, of_shell: bool, is_requir
         if name.is_none() && !of_shell {
             return document.missing(call, "name");
         }
+        if let (Some(VIEW), true, None, Some(_)) = (name.as_deref(), is_required, call.get("args"), call.get("path")) {
+            let Some(path) = pattern(document, call, "path") else { return };
+            if has_resource(file, &case.skill, &path) {
+                return case.checks.push(checks::loads(path));
+            }
+        }
         if let (false, _) | (_, Some(_)) = (names_shell, has_more) {
             let what = format!("a call of the tool `{}`", shorten(name.as_deref().unwrap_or("shell")));
             return case.unsupported.push(document.unsupported(what, call));
         }
-        if call.get("command").is_some() { pattern(document, call, "command") } else { Some(any()) }
+        if call.get("command").is_none() {
+            return case.checks.push(checks::work(Work::Commands, is_required));
+        }
+        pattern(document, call, "command")
     } else {
         return document.wrong_type("a tool call", "a string or an object", call);
     };
     case.checks.extend(command.map(|command| checks::script_command(command, is_required)));
 }
 
-/// A tool by its name alone, which is a pattern.
-pub(super) fn read_named(document: &mut Document<'_>, tool: &Node, is_required: bool, case: &mut Case) {
-    match tool.text() {
-        Some(name) if is_shell(name) => case.checks.push(checks::script_command(any(), is_required)),
-        Some(name) => {
-            let what = format!("a call of the tool `{}`", shorten(name));
-            case.unsupported.push(document.unsupported(what, tool));
+/// A tool by its name alone, which is a pattern, in a list of them.
+pub(super) fn read_named(document: &mut Document<'_>, tool: &Node, list: &[Node], is_required: bool, case: &mut Case) {
+    let Some(written) = tool.text() else { return document.wrong_type("a tool", "a string", tool) };
+    let name = written.trim_start_matches('^').trim_end_matches('$');
+    if is_shell(written) {
+        case.checks.push(checks::work(Work::Commands, is_required));
+    } else if name == SKILL && is_required {
+        case.checks.push(checks::activates(vec!["*".to_owned()], false));
+    } else if WRITERS.contains(&name) && !is_required {
+        let is_in_list = |name: &&str| list.iter().any(|tool| tool.text() == Some(name));
+        match WRITERS.iter().all(is_in_list) {
+            // One check for both.
+            true if name != WRITERS[0] => {}
+            true => case.checks.push(checks::work(Work::Changes, false)),
+            false => case.checks.push(checks::work(Work::SomeChanges, false)),
         }
-        None => document.wrong_type("a tool", "a string", tool),
+    } else {
+        let what = format!("a call of the tool `{}`", shorten(written));
+        case.unsupported.push(document.unsupported(what, tool));
     }
+}
+
+/// Whether the skill has a file besides its SKILL.md whose path in its directory matches.
+fn has_resource(file: &ForeignFile<'_>, skill: &str, path: &Pattern) -> bool {
+    let Ok(search) = path.compile() else { return false };
+    file.directory_of(skill).is_some_and(|directory| has_file(file.tree, directory, Path::new(""), &search))
+}
+
+fn has_file(tree: &dyn RepoFiles, root: &Path, directory: &Path, search: &PatternSearch) -> bool {
+    tree.names(&root.join(directory)).unwrap_or_default().into_iter().any(|name| {
+        let path = directory.join(name);
+        match tree.kind(&root.join(&path)) {
+            FileKind::File => path != Path::new(SKILL_FILE) && is_match(search, &path.to_string_lossy()),
+            FileKind::Folder => has_file(tree, root, &path, search),
+            _ => false,
+        }
+    })
 }
 
 /// Whether a pattern of names is that of tools that run commands, and of no other.
 fn is_shell(name: &str) -> bool {
     let pattern = Pattern { text: name.to_owned(), style: Style::Exact };
     let Ok(search) = pattern.compile() else { return false };
-    let is_match = |name: &&'static str| search.matches(name, 1).is_ok_and(|found| !found.is_empty());
-    SHELLS.iter().any(is_match) && !OTHERS.iter().any(is_match)
+    let is_named = |name: &&str| is_match(&search, name);
+    SHELLS.iter().any(is_named) && !OTHERS.iter().any(is_named)
 }
 
-/// Any command.
-fn any() -> Pattern {
-    Pattern { text: "(?s).".to_owned(), style: Style::Exact }
+fn is_match(search: &PatternSearch, text: &str) -> bool {
+    search.matches(text, 1).is_ok_and(|found| !found.is_empty())
 }

@@ -1,0 +1,102 @@
+//! The agent does work of a kind, or does not. Agents have different tools for it, and some do it with commands.
+
+use crate::checks::call_count::{CallCount, Counted};
+use crate::checks::kinds::calls::{UNREPORTED, marked};
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, Subject};
+use crate::trace::{Step, kept_part, shell};
+use crate::trial::outcome::{Goal, Status};
+
+pub(in crate::checks) static WORK: CheckKind = CheckKind::new("work", Goal::Process);
+
+/// A kind of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Running commands. An agent without a tool that reads files loads skills and reads files with commands, too.
+    Commands,
+    /// Creating and editing files.
+    Changes,
+    /// Either creating or editing files. A trace does not tell them apart.
+    SomeChanges,
+}
+
+/// The agent does this work, or not.
+pub fn work(work: Work, is_required: bool) -> Check {
+    let count = if is_required { CallCount::SOME } else { CallCount::NONE };
+    Check::implied(&WORK, WorkCheck { work, count })
+}
+
+#[derive(Debug)]
+struct WorkCheck {
+    work: Work,
+    count: CallCount,
+}
+
+impl WorkCheck {
+    /// Whether a step is such work: surely, or perhaps with the reason.
+    fn judge(&self, subject: &Subject<'_>, step: &Step) -> Result<bool, &'static str> {
+        let tools = &subject.evidence.meta.agent.kind.profile().tools;
+        match (self.work, step) {
+            (Work::Commands, Step::Command { command, .. }) if tools.reads.is_empty() => {
+                let command = kept_part(command).0;
+                // It loads a skill so.
+                if shell::prints_skills(command) {
+                    return Ok(false);
+                }
+                if shell::only_reads(command) { Err("the agent reads files with commands") } else { Ok(true) }
+            }
+            (Work::Commands, Step::Command { .. }) => Ok(true),
+            (Work::Commands, _) => Ok(false),
+            (_, Step::Command { command, .. }) => {
+                if shell::only_reads(kept_part(command).0) {
+                    Ok(false)
+                } else {
+                    Err("a command may have changed files")
+                }
+            }
+            (_, Step::FileChange(_)) => self.changed(),
+            (_, Step::Tool { name, .. }) if tools.edits.contains(&name.as_str()) => self.changed(),
+            _ => Ok(false),
+        }
+    }
+
+    fn changed(&self) -> Result<bool, &'static str> {
+        if self.work == Work::Changes { Ok(true) } else { Err("it is not known if a file was created or edited") }
+    }
+}
+
+impl Ask for WorkCheck {
+    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+        let (what, done) = match self.work {
+            Work::Commands => ("commands", "run"),
+            Work::Changes => ("files", "created or edited"),
+            Work::SomeChanges => ("files", "created, or edited,"),
+        };
+        let expected = format!("{what} {done} {}", self.count.words());
+        let trace = subject.evidence.trace;
+        let (mut counted, mut steps, mut other) = (Counted::default(), Vec::new(), None);
+        for (at, step) in trace.steps.iter().enumerate() {
+            match self.judge(subject, step) {
+                Ok(true) => {
+                    counted.sure += 1;
+                    steps.push(at);
+                }
+                Ok(false) => {}
+                Err(why) => {
+                    counted.doubt(1, || why.to_owned());
+                    other = other.or(Some(at));
+                }
+            }
+        }
+        counted.doubt(trace.unreported_commands, || UNREPORTED.to_owned());
+        counted.doubt(trace.steps_dropped, || format!("the trace lacks {} events", trace.steps_dropped));
+        Some(marked(self.count.answer(subject, counted, expected, done), subject, &steps, other))
+    }
+
+    fn forbids(&self) -> bool {
+        self.count.least == 0
+    }
+
+    fn settled_by(&self) -> Option<Status> {
+        Some(self.count.settled_by())
+    }
+}
