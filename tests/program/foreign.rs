@@ -442,6 +442,23 @@ fn stimulus(lines: &str) -> Fixture {
     tidy("evals/tidy/eval.yaml", &format!("stimuli:\n  - name: one\n    prompt: Do it\n{lines}"))
 }
 
+/// Holds what a grader of a stimulus is: checks, an assertion, unsupported, or a problem.
+fn holds(grader: &str, said: &str) {
+    let fixture = stimulus(&format!("    graders:\n      - {grader}\n"));
+    let catalog = fixture.file("skills/tidy/references/a.md", "a").catalog();
+    let found = catalog.cases_of("tidy").next().expect("a case");
+    let shown = match found.case() {
+        Ok(case) => {
+            let checks = case.checks.iter().map(|check| check.kind.id.to_owned());
+            let judged = case.assertions.iter().map(|_| "assertion".to_owned());
+            let rest = case.unsupported.iter().map(|part| format!("unsupported: {}", part.what));
+            checks.chain(judged).chain(rest).collect::<Vec<_>>().join(", ")
+        }
+        Err(problems) => problems[0].to_string(),
+    };
+    assert!(shown.contains(said), "{grader}: {shown}");
+}
+
 #[test]
 fn each_grader_of_a_vally_spec_is_a_check_an_assertion_or_unsupported() {
     for (grader, said) in [
@@ -453,20 +470,6 @@ fn each_grader_of_a_vally_spec_is_a_check_an_assertion_or_unsupported() {
         ("{ type: skill-invocation, config: { disallowed: [tidy] } }", "not-triggered"),
         ("{ type: skill-invocation, config: { required: [other] } }", "activates"),
         ("{ type: tool-calls, config: { disallowed: [{ name: '^(bash|pwsh)$', command: rm }] } }", "command"),
-        ("{ type: tool-calls, config: { disallowed: ['^bash$'] } }", "work"),
-        ("{ type: tool-calls, config: { disallowed: [create, edit] } }", "work"),
-        ("{ type: tool-calls, config: { required: [edit] } }", "unsupported: a call of the tool `edit`"),
-        ("{ type: tool-calls, config: { required: [skill] } }", "activates"),
-        ("{ type: tool-calls, config: { required: [view] } }", "unsupported: a call of the tool `view`"),
-        ("{ type: tool-calls, config: { required: [{ name: view, path: 'a\\.md$' }] } }", "resource-loaded"),
-        (
-            "{ type: tool-calls, config: { required: [{ name: view, path: SKILL }] } }",
-            "unsupported: a call of the tool `view`",
-        ),
-        (
-            "{ type: tool-calls, config: { disallowed: [{ name: view, path: a.md }] } }",
-            "unsupported: a call of the tool `view`",
-        ),
         ("{ type: run-command, config: { command: make, expected_exit_code: 2 } }", "run"),
         (
             "{ type: run-command, config: { command: make, stdout_contains: a, stdout_not_matches: '(?i)b' } }",
@@ -497,34 +500,30 @@ fn each_grader_of_a_vally_spec_is_a_check_an_assertion_or_unsupported() {
         ("{ type: output-matches, config: { } }", "the key `pattern` is missing"),
         ("{ type: completed, type: completed }", "duplicate key `type`"),
     ] {
-        let fixture = stimulus(&format!("    graders:\n      - {grader}\n"));
-        let catalog = fixture.file("skills/tidy/references/a.md", "a").catalog();
-        let found = catalog.cases_of("tidy").next().expect("a case");
-        let shown = match found.case() {
-            Ok(case) => {
-                let checks = case.checks.iter().map(|check| check.kind.id.to_owned());
-                let judged = case.assertions.iter().map(|_| "assertion".to_owned());
-                let rest = case.unsupported.iter().map(|part| format!("unsupported: {}", part.what));
-                checks.chain(judged).chain(rest).collect::<Vec<_>>().join(", ")
-            }
-            Err(problems) => problems[0].to_string(),
-        };
-        assert!(shown.contains(said), "{grader}: {shown}");
+        holds(grader, said);
     }
 }
 
-/// A stimulus of Vally with six graders in a spec with this `scoring`.
-fn with_scoring(scoring: &str) -> Fixture {
-    let graders = "    rubric: [It is good, It is short]
-    graders:
-      - { type: output-contains, config: { substring: a } }
-      - { type: skill-invocation, config: { required: [tidy], disallowed: [other] } }
-      - { type: output-contains, config: { substring: b } }
-      - { type: completed }
-      - { type: file-exists, weight: 2, config: { path: a } }
-      - { type: prompt }
-";
-    tidy("evals/tidy/eval.yaml", &format!("{scoring}stimuli:\n  - name: one\n    prompt: Do it\n{graders}"))
+#[test]
+fn a_name_of_a_tool_in_a_vally_spec_stands_for_work_or_is_unsupported() {
+    for (grader, said) in [
+        ("{ type: tool-calls, config: { disallowed: ['^bash$'] } }", "work"),
+        ("{ type: tool-calls, config: { disallowed: [create, edit] } }", "work"),
+        ("{ type: tool-calls, config: { required: [edit] } }", "unsupported: a call of the tool `edit`"),
+        ("{ type: tool-calls, config: { required: [skill] } }", "activates"),
+        ("{ type: tool-calls, config: { required: [view] } }", "unsupported: a call of the tool `view`"),
+        ("{ type: tool-calls, config: { required: [{ name: view, path: 'a\\.md$' }] } }", "resource-loaded"),
+        (
+            "{ type: tool-calls, config: { required: [{ name: view, path: SKILL }] } }",
+            "unsupported: a call of the tool `view`",
+        ),
+        (
+            "{ type: tool-calls, config: { disallowed: [{ name: view, path: a.md }] } }",
+            "unsupported: a call of the tool `view`",
+        ),
+    ] {
+        holds(grader, said);
+    }
 }
 
 #[test]

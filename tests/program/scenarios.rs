@@ -114,7 +114,8 @@ fn output_matches_in_any_case_and_files_do_not() {
         "output_not_matches, pattern: '^DONE'",
         "file_contains, path: '*.txt', value: ada",
     ];
-    let list = passing.iter().chain(&failing).map(|one| format!("      - {{ type: {one} }}\n")).collect::<String>();
+    let list: Vec<String> = passing.iter().chain(&failing).map(|one| format!("      - {{ type: {one} }}\n")).collect();
+    let list = list.concat();
     // A command of the setup may fail, if its program starts.
     let more = "    expect_activation: false\n    setup: { commands: ['false', 'exit 3 # no'] }\n";
     stub.write(
