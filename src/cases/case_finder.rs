@@ -232,18 +232,9 @@ impl CaseFinder<'_> {
         paths
     }
 
-    /// The content of a file, which may be a link to another file of the repository.
-    fn read_inside(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let file = self.repository.root.join(path).canonicalize()?;
-        if !file.starts_with(self.repository.root.canonicalize()?) {
-            return Err(io::Error::other("it is outside the repository"));
-        }
-        bounded::read(&file)
-    }
-
     /// Reads a file with a name of another program's cases. Returns whether it is one.
     fn read_foreign(&mut self, path: &Path) -> bool {
-        let bytes = match self.read_inside(path) {
+        let bytes = match self.repository.read(path) {
             Ok(bytes) => bytes,
             Err(error) => {
                 let mut formats = foreign_formats().filter(|(_, files)| files.match_path(path) == Some(true));

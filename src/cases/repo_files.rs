@@ -26,7 +26,7 @@ pub trait RepoFiles {
     /// The kind of file at `path`.
     fn kind(&self, path: &Path) -> FileKind;
 
-    /// The content of the file at `path`.
+    /// The content of the file at `path`, which may be a link to another file of the repository.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
     /// The names in the directory at `path`, sorted.
@@ -39,25 +39,4 @@ pub trait RepoFiles {
 
     /// The problems that keep the directory at `path`, a skill or a fixture, from being given to an agent.
     fn material_problems(&self, path: &Path) -> Vec<MaterialProblem>;
-}
-
-/// A repository without files.
-pub struct NoFiles;
-
-impl RepoFiles for NoFiles {
-    fn kind(&self, _path: &Path) -> FileKind {
-        FileKind::Missing
-    }
-
-    fn read(&self, _path: &Path) -> io::Result<Vec<u8>> {
-        Err(io::ErrorKind::NotFound.into())
-    }
-
-    fn names(&self, _path: &Path) -> io::Result<Vec<OsString>> {
-        Err(io::ErrorKind::NotFound.into())
-    }
-
-    fn material_problems(&self, _path: &Path) -> Vec<MaterialProblem> {
-        Vec::new()
-    }
 }

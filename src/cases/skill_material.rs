@@ -1,15 +1,19 @@
 //! The files of a skill that agents get.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
 use crate::cases::case::{ForeignFile, file_formats, foreign_formats};
 use crate::cases::catalog::{ARTIFACTS, EVALS};
-use crate::cases::repo_files::NoFiles;
+use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::unread::may_hold_foreign_cases;
 use crate::files::bounded;
-use crate::files::material::Material;
+use crate::files::material::{Material, MaterialProblem};
 
 /// The directory of our runs in [`ARTIFACTS`].
 const PROGRAM: &str = "skill-evals";
@@ -25,7 +29,8 @@ pub fn skill_material(folder: &Path) -> Material {
     // A repository may be one skill, whose runs are then in its directory.
     left_out.extend(folder.join(ARTIFACTS).join(PROGRAM).is_dir().then_some(ARTIFACTS));
     let mut material = Material::list_without(folder, &left_out);
-    material.files.retain(|file| !is_case_file(folder, &file.path));
+    let of_cases: BTreeSet<PathBuf> = material.files.iter().flat_map(|file| case_files(folder, &file.path)).collect();
+    material.files.retain(|file| !of_cases.contains(&file.path));
     material
 }
 
@@ -33,20 +38,51 @@ pub fn skill_material(folder: &Path) -> Material {
 pub fn has_cases(folder: &Path) -> bool {
     let walk = WalkDir::new(folder.join(EVALS)).max_depth(MAX_DEPTH).into_iter().filter_map(Result::ok);
     walk.filter(|entry| !entry.file_type().is_dir())
-        .any(|entry| is_case_file(folder, entry.path().strip_prefix(folder).unwrap_or(entry.path())))
+        .any(|entry| !case_files(folder, entry.path().strip_prefix(folder).unwrap_or(entry.path())).is_empty())
 }
 
-/// Whether the file at `path` in the directory of a skill holds cases: the search for cases reads it as such.
-fn is_case_file(folder: &Path, path: &Path) -> bool {
+/// The files that hold cases by the file at `path` in the directory of a skill: itself, and those that it names. They are those that
+/// the search for cases reads.
+fn case_files(folder: &Path, path: &Path) -> Vec<PathBuf> {
+    let itself = || vec![path.to_path_buf()];
     if file_formats().any(|(_, files)| files.have(path)) {
-        return true;
+        return itself();
     }
     let is_searched = path.ancestors().skip(1).all(|parent| may_hold_foreign_cases(parent, false));
     let certainty = foreign_formats().filter_map(|(_, files)| files.match_path(path)).max();
-    // What the file names decides nothing here.
-    let file = ForeignFile { path, is_certain: false, skill: None, skills: &[], directories: &[], tree: &NoFiles };
-    certainty.filter(|_| is_searched).is_some_and(|is_certain| match bounded::read(&folder.join(path)) {
-        Ok(bytes) => file.read(&bytes).is_some(),
-        Err(_) => is_certain,
-    })
+    let Some(is_certain) = certainty.filter(|_| is_searched) else { return Vec::new() };
+    let Ok(bytes) = bounded::read(&folder.join(path)) else {
+        return if is_certain { itself() } else { Vec::new() };
+    };
+    let tree = &SkillFiles(folder);
+    let file = ForeignFile { path, is_certain: false, skill: None, skills: &[], directories: &[], tree };
+    let Some((_, parsed)) = file.read(&bytes) else { return Vec::new() };
+    parsed.cases.iter().map(|case| case.file.to_path_buf()).chain(itself()).collect()
+}
+
+/// The files of a skill, by paths relative to its directory.
+struct SkillFiles<'a>(&'a Path);
+
+impl RepoFiles for SkillFiles<'_> {
+    fn kind(&self, path: &Path) -> FileKind {
+        match self.0.join(path) {
+            path if path.is_symlink() => FileKind::Symlink,
+            path if path.is_file() => FileKind::File,
+            path if path.is_dir() => FileKind::Folder,
+            path if path.exists() => FileKind::Other,
+            _ => FileKind::Missing,
+        }
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        bounded::read(&self.0.join(path))
+    }
+
+    fn names(&self, path: &Path) -> io::Result<Vec<OsString>> {
+        fs::read_dir(self.0.join(path))?.map(|entry| Ok(entry?.file_name())).collect()
+    }
+
+    fn material_problems(&self, _path: &Path) -> Vec<MaterialProblem> {
+        Vec::new()
+    }
 }

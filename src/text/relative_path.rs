@@ -61,6 +61,20 @@ impl RelativePath {
     }
 }
 
+/// A path without its `.` and `..`, if it stays inside.
+pub fn resolved(path: &Path) -> Option<PathBuf> {
+    let mut inside = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => inside.push(name),
+            Component::CurDir => {}
+            Component::ParentDir if inside.pop() => {}
+            _ => return None,
+        }
+    }
+    Some(inside)
+}
+
 impl fmt::Display for RelativePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.display().fmt(f)

@@ -343,6 +343,13 @@ fn a_shell_tool_counts_by_its_own_name_and_a_nameless_one_is_unknown() {
 }
 
 #[test]
+fn a_nameless_call_counts_if_any_tool_is_meant_whatever_its_input_is() {
+    let (most, none) = (r#"{"tool": "*", "atMost": 1}"#, r#"{"tool": "*", "not": true}"#);
+    let input = r#"{"tool": "*", "contains": "ls", "not": true}"#;
+    hold(|trial| command(trial, "ls"), &[(most, PASS), (none, FAIL), (input, UNKNOWN)]);
+}
+
+#[test]
 fn a_pattern_for_a_script_sees_its_pipes_and_counts_only_if_a_command_matches_too() {
     let status = |pattern: &str, is_required| {
         let pattern = Pattern { text: pattern.to_owned(), style: Style::Exact };
@@ -435,6 +442,7 @@ fn skills_are_activated_in_an_order_or_rejected() {
             (r#"{"activates": ["other", "greeting"], "inOrder": true}"#, FAIL),
             (r#"{"activates": ["greeting", "other"], "inOrder": true}"#, PASS),
             (r#"{"activates": ["third"]}"#, FAIL),
+            (r#"{"activates": ["*"]}"#, PASS),
             (r#"{"activates": []}"#, FAIL),
             (r#"{"rejects": ["third"]}"#, PASS),
             (r#"{"rejects": ["other"]}"#, FAIL),
@@ -446,13 +454,14 @@ fn skills_are_activated_in_an_order_or_rejected() {
 #[test]
 fn no_skill_is_active_unless_a_call_that_was_to_load_one_failed() {
     let none = r#"{"activates": []}"#;
-    hold(|trial| trial.trace.activations.clear(), &[(none, PASS), (r#"{"rejects": ["other"]}"#, PASS)]);
+    let any = r#"{"activates": ["*"]}"#;
+    hold(|trial| trial.trace.activations.clear(), &[(none, PASS), (r#"{"rejects": ["other"]}"#, PASS), (any, FAIL)]);
     let failed = |trial: &mut Trial| {
         trial.trace.activations.clear();
         tell(&mut trial.trace, |told| told.failed_load("other", Mechanism::SkillTool, "Skill other"));
     };
     let rejects = r#"{"rejects": ["other"]}"#;
-    hold(failed, &[(none, UNKNOWN), (rejects, UNKNOWN), (r#"{"activates": ["other"]}"#, UNKNOWN)]);
+    hold(failed, &[(none, UNKNOWN), (rejects, UNKNOWN), (any, UNKNOWN), (r#"{"activates": ["other"]}"#, UNKNOWN)]);
 }
 
 #[test]

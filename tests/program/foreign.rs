@@ -11,14 +11,14 @@ use crate::support::harness::harness;
 use crate::support::stub::Stub;
 
 /// The cases as `list --json` has them.
-fn listed(fixture: &Fixture) -> Vec<Value> {
+pub(crate) fn listed(fixture: &Fixture) -> Vec<Value> {
     let ran = fixture.run(&["list", "--json"]);
     let value: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr));
     value["cases"].as_array().expect("cases").clone()
 }
 
 /// A line for each case: skill, id, format, file, line, column, and what is wrong or unsupported.
-fn lines(fixture: &Fixture) -> Vec<String> {
+pub(crate) fn lines(fixture: &Fixture) -> Vec<String> {
     let mut lines = Vec::new();
     for case in listed(fixture) {
         let text = |key: &str| case[key].as_str().unwrap_or_default().to_owned();
@@ -406,6 +406,9 @@ fn agents_do_not_get_the_cases_in_the_directory_of_a_skill() {
         ("references/b.md", "b"),
         ("eval.yaml", spec),
         ("tests/tidy.eval.yaml", spec),
+        ("more/eval.yaml", "config: { trials_per_task: 1 }\ntasks: [tasks/*.yaml]\n"),
+        ("more/tasks/one.yaml", "inputs: { prompt: Do it }\n"),
+        ("more/fixtures/a.txt", "a"),
         ("assets/eval.yaml", "tasks: []\n"),
     ] {
         let file = stub.root().join("skills/tidy").join(path);
@@ -417,7 +420,7 @@ fn agents_do_not_get_the_cases_in_the_directory_of_a_skill() {
     let seen = std::fs::read_to_string(stub.root().join("seen")).expect("what the agent saw");
     let mut seen: Vec<&str> = seen.lines().collect();
     seen.sort_unstable();
-    let expected = ["SKILL.md", "assets/eval.yaml", "references/b.md"];
+    let expected = ["SKILL.md", "assets/eval.yaml", "more/fixtures/a.txt", "references/b.md"];
     assert_eq!(seen, expected.map(|path| format!(".agents/skills/tidy/{path}")));
 }
 
@@ -524,6 +527,20 @@ fn a_name_of_a_tool_in_a_vally_spec_stands_for_work_or_is_unsupported() {
     ] {
         holds(grader, said);
     }
+}
+
+/// A stimulus of Vally with six graders in a spec with this `scoring`.
+fn with_scoring(scoring: &str) -> Fixture {
+    let graders = "    rubric: [It is good, It is short]
+    graders:
+      - { type: output-contains, config: { substring: a } }
+      - { type: skill-invocation, config: { required: [tidy], disallowed: [other] } }
+      - { type: output-contains, config: { substring: b } }
+      - { type: completed }
+      - { type: file-exists, weight: 2, config: { path: a } }
+      - { type: prompt }
+";
+    tidy("evals/tidy/eval.yaml", &format!("{scoring}stimuli:\n  - name: one\n    prompt: Do it\n{graders}"))
 }
 
 #[test]

@@ -48,3 +48,4 @@ mod terminal;
 mod tune;
 mod verify;
 mod watch;
+mod waza;

@@ -61,7 +61,7 @@ fn each_part_of_a_scenario_is_a_check_an_assertion_or_unsupported() {
         ("assertions: [{ type: json_equals, value: b }]", "unsupported: the grader `json_equals`"),
         ("assertions: [{ type: output_contain, value: b }]", "did you mean `output_contains`?"),
         ("assertions: [{ type: output_contains, vale: b }]", "the key `value` is missing"),
-        ("assertions: [{ type: output_matches, value: b }]", "unsupported: the key `value`"),
+        ("assertions: [{ type: output_matches, value: b }]", "the key `pattern` is missing"),
         ("assertions: [{ type: output_matches, pattern: '(' }]", "does not compile"),
         ("assertions: [done]", "an assertion is a string; expected an object with `type`"),
         ("setup: { files: [{ path: a.txt }] }", "the key `source` is missing"),

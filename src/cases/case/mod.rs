@@ -11,11 +11,13 @@ pub mod fields;
 mod format;
 mod found;
 mod history_list;
+mod known_tool;
 pub mod prompts_csv;
 pub mod smoke;
 pub mod task_json;
 pub mod task_schema;
 pub mod vally;
+pub mod waza;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,11 +37,12 @@ pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFil
 pub use found::{CaseSource, FoundCase, ReadCase};
 
 /// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
-pub static FORMATS: [&CaseFormat; 6] = [
+pub static FORMATS: [&CaseFormat; 7] = [
     &prompts_csv::FORMAT,
     &task_json::FORMAT,
     &evals_json::FORMAT,
     &evals_json::TRIGGERS,
+    &waza::FORMAT,
     &vally::FORMAT,
     &vally::SCENARIOS,
 ];

@@ -47,6 +47,9 @@ pub(in crate::checks) static SEQUENCE: CheckKind = CheckKind::new("sequence", Go
     },
 });
 
+/// The glob of every tool.
+const ANY_TOOL: &str = "*";
+
 /// How an entry of a sequence begins that is a pattern of a command.
 const COMMAND_SIGN: &str = "$ ";
 
@@ -59,6 +62,11 @@ pub fn script_command(pattern: Pattern, is_required: bool) -> Check {
     let (count, whole) =
         if is_required { (CallCount::SOME, WholeScript::Required) } else { (CallCount::NONE, WholeScript::Counted) };
     Check::implied(&COMMAND, CommandCheck { pattern, count, whole })
+}
+
+/// Tools are called so often, whichever they are.
+pub fn any_tool(count: CallCount) -> Result<Check, InvalidCheck> {
+    Ok(Check::implied(&TOOL, ToolCheck { name: ToolName::parse("tool", ANY_TOOL)?, input: None, count }))
 }
 
 /// A glob for names of tools.
@@ -132,6 +140,9 @@ impl Ask for ToolCheck {
         let trace = subject.evidence.trace;
         let (mut counted, mut steps, mut other) = (Counted::default(), Vec::new(), None);
         for ToolCall { step, name, input } in tool_calls(subject) {
+            // A call is a call, whatever it is named.
+            let is_counted = self.name.text() == ANY_TOOL && self.input.is_none();
+            let name = name.or(is_counted.then_some(ANY_TOOL));
             let Some(name) = name else {
                 counted.doubt(u64::from(self.name.may_be_shell(subject)), || NAMELESS.to_owned());
                 continue;

@@ -36,6 +36,11 @@ pub(in crate::checks) static MAX_TURNS: CheckKind = CheckKind::new("max-turns", 
     },
 });
 
+/// At most this many seconds.
+pub fn max_seconds(most: u64) -> Check {
+    Check::implied(&MAX_SECONDS, MaxSeconds(most))
+}
+
 /// At most this many turns.
 pub fn max_turns(most: u64) -> Check {
     Check::implied(&MAX_TURNS, MaxTurns(most))

@@ -9,7 +9,7 @@ use crate::trace::{Activation, Marked};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventRef, Span};
 
-/// What `rejects` names for every skill, and `activates` for some skill.
+/// What `rejects` names for every skill, and `activates` for any skill.
 const ANY: &str = "*";
 
 pub(in crate::checks) static ACTIVATES: CheckKind =
@@ -65,6 +65,20 @@ fn names<'a>(skills: impl Iterator<Item = &'a str>) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
+fn is_any(skills: &[String]) -> bool {
+    skills.iter().any(|name| name == ANY)
+}
+
+/// The skills that are named one by one.
+fn named(skills: &[String]) -> &[String] {
+    if is_any(skills) { &[] } else { skills }
+}
+
+/// The skills of a check in words.
+fn wanted(skills: &[String]) -> String {
+    if is_any(skills) { "any skill".to_owned() } else { names(skills.iter().map(String::as_str)) }
+}
+
 fn event(subject: &Subject<'_>, at: usize) -> Span {
     match subject.marked(|what| what == Marked::Activation(at)) {
         Some(step) => Span::of_call(&subject.evidence.trace.steps, step),
@@ -109,7 +123,7 @@ impl Ask for ActivatesCheck {
             return None;
         }
         let order = if self.in_order { " activated in this order" } else { " activated" };
-        let expected = format!("{}{order}", names(self.skills.iter().map(String::as_str)));
+        let expected = format!("{}{order}", wanted(&self.skills));
         let found = format!("activated: {}", names(all.iter().map(|(_, activation)| activation.skill.as_str())));
         let is_it = |name: &str, activation: &Activation| name == ANY || slug(&activation.skill) == slug(name);
         let (mut activated, mut missing, mut rest) = (Vec::new(), None, all.iter());
@@ -131,30 +145,24 @@ impl Ask for ActivatesCheck {
     }
 
     fn skills(&self) -> &[String] {
-        if self.skills.iter().any(|name| name == ANY) { &[] } else { &self.skills }
+        named(&self.skills)
     }
 }
 
 #[derive(Debug)]
 struct RejectsCheck(Vec<String>);
 
-impl RejectsCheck {
-    fn is_any(&self) -> bool {
-        self.0.iter().any(|name| name == ANY)
-    }
-}
-
 impl Ask for RejectsCheck {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
-        let is_rejected =
-            |activation: &Activation| self.is_any() || self.0.iter().any(|name| slug(name) == slug(&activation.skill));
+        let is_rejected = |activation: &Activation| {
+            is_any(&self.0) || self.0.iter().any(|name| slug(name) == slug(&activation.skill))
+        };
         let rejected: Vec<(usize, &Activation)> =
             activations(subject).filter(|(_, activation)| is_rejected(activation)).collect();
         if rejected.is_empty() && subject.evidence.is_offer_unseen() {
             return None;
         }
-        let which = if self.is_any() { "any skill".to_owned() } else { names(self.0.iter().map(String::as_str)) };
-        let expected = format!("{which} not activated");
+        let expected = format!("{} not activated", wanted(&self.0));
         let found = format!("activated: {}", names(rejected.iter().map(|(_, activation)| activation.skill.as_str())));
         let happened = !rejected.is_empty();
         let failed = failed_load(subject, is_rejected).filter(|_| !happened);
@@ -171,6 +179,6 @@ impl Ask for RejectsCheck {
     }
 
     fn skills(&self) -> &[String] {
-        if self.is_any() { &[] } else { &self.0 }
+        named(&self.0)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::checks::listed::{ListForm, ListedCheck, test_of};
 use crate::checks::pattern::{Pattern, Style};
-use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest};
+use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest, TextWant};
 use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, Presence, Subject};
 use crate::text::words::words;
 use crate::trace::{Step, excerpt, kept_part};
@@ -65,6 +65,11 @@ words! {
 /// The texts in this place pass this test: one of them does, or none does if the test is negated.
 pub fn text(place: TextPlace, test: TextTest) -> Check {
     Check::implied(&TEXT, TextCheck { place, test })
+}
+
+/// There is a final message.
+pub fn final_message() -> Check {
+    text(TextPlace::Final, TextTest::new(TextWant::Present))
 }
 
 fn listed(check: &ListedCheck) -> Result<Arc<dyn Ask>, InvalidCheck> {

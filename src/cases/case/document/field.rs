@@ -1,7 +1,8 @@
-//! Values of fields in a document.
+//! Values of fields, patterns and checks in a document.
 
 use super::{Document, Node, NodeValue};
-use crate::checks::{FieldForm, FieldValue, InvalidField};
+use crate::checks::pattern::{Pattern, Style};
+use crate::checks::{Check, FieldForm, FieldValue, InvalidCheck, InvalidField, Origin};
 use crate::settings::trials::TRIALS;
 use crate::text::diagnostic::{Code, shorten};
 
@@ -11,6 +12,36 @@ impl Document<'_> {
         if list.elements().is_some_and(<[Node]>::is_empty) {
             let problem = self.problem(Code::EmptyValue, list.range.clone(), format!("`{name}` is an empty list"));
             problem.help = Some("write what must hold, or leave the key out".to_owned());
+        }
+    }
+
+    /// The regular expression in `node`, the value of `key`, if it is one that compiles.
+    pub fn pattern(&mut self, key: &str, node: &Node) -> Option<Pattern> {
+        let Some(text) = node.text() else {
+            self.wrong_type(&format!("`{key}`"), "a string", node);
+            return None;
+        };
+        let pattern = Pattern { text: text.to_owned(), style: Style::Exact };
+        let Err(error) = pattern.check() else { return Some(pattern) };
+        let (message, help) = pattern.problem(key, &error);
+        self.problem(Code::InvalidCheck, node.range.clone(), message).help = Some(help);
+        None
+    }
+
+    /// The check that is written in `node`, or the problem of values that make none.
+    pub fn check(&mut self, node: &Node, check: Result<Check, InvalidCheck>) -> Option<Check> {
+        check
+            .map_err(|InvalidCheck { message, help, .. }| {
+                self.problem(Code::InvalidCheck, node.range.clone(), message).help = Some(help);
+            })
+            .ok()
+    }
+
+    /// Says that these checks are written in `node`, at `key`.
+    pub fn locate(&self, key: &'static str, node: &Node, checks: &mut [Check]) {
+        let place = self.place(node.range.clone());
+        for check in checks {
+            check.origin = Origin { key: key.into(), line: place.line, elsewhere: Some(place.clone()) };
         }
     }
 

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::cases::case::Unsupported;
-use crate::text::diagnostic::{Code, Diagnostic, Excerpt, SourceLocation, ends_line, nearest, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, Excerpt, SourceLocation, ends_line, nearest, shorten, suggest};
 
 pub use node::{Node, NodeEntry, NodeValue};
 
@@ -38,6 +38,13 @@ struct SyntaxProblem {
 type Parsed = Result<Option<Node>, SyntaxProblem>;
 
 impl Syntax {
+    /// The syntax of the file at `path`, by its name.
+    pub fn of(path: &Path) -> Self {
+        let is_yaml =
+            path.extension().is_some_and(|end| end.eq_ignore_ascii_case("yaml") || end.eq_ignore_ascii_case("yml"));
+        if is_yaml { Self::Yaml } else { Self::Json }
+    }
+
     /// The value in a text without byte order mark; none if the text is empty.
     fn parse(self, text: &str) -> Parsed {
         match self {
@@ -221,6 +228,15 @@ impl<'a> Document<'a> {
         Unsupported { what: what.into(), place: self.place(node.range.clone()) }
     }
 
+    /// A grader of another program at `node` that has no equal here. Reports a name that is nearly a known one.
+    pub fn unsupported_grader(&mut self, name: &str, node: &Node, known: &[&str]) -> Option<Unsupported> {
+        let near = nearest(name, known.iter().copied()).filter(|near| *near != name);
+        let Some(near) = near else { return Some(self.unsupported(format!("the grader `{}`", shorten(name)), node)) };
+        let message = format!("unknown grader `{}`", shorten(name));
+        self.problem(Code::InvalidCheck, node.range.clone(), message).help = Some(format!("did you mean `{near}`?"));
+        None
+    }
+
     /// The value of a key that must be there.
     pub fn required<'n>(&mut self, object: &'n Node, name: &str) -> Option<&'n Node> {
         let found = object.get(last(name));
@@ -263,6 +279,11 @@ impl<'a> Document<'a> {
     /// The object of a key that may be absent.
     pub fn map<'n>(&mut self, object: &'n Node, name: &str) -> Option<&'n Node> {
         self.typed(object, name, "an object", |node| node.is_map().then_some(node))
+    }
+
+    /// The texts of a list at a key that may be absent.
+    pub fn text_list(&mut self, object: &Node, name: &str) -> Vec<String> {
+        self.list(object, name).map(|_| self.texts(object, name)).unwrap_or_default()
     }
 
     /// The texts of a list, or one text in its place, at a key that may be absent.

@@ -74,6 +74,11 @@ impl Node {
         if let NodeValue::Text(text) = &self.value { Some(text) } else { None }
     }
 
+    /// The number, if it counts something.
+    pub fn count(&self) -> Option<u64> {
+        if let NodeValue::Number(number) = &self.value { number.parse().ok() } else { None }
+    }
+
     /// The value as JSON. A number that JSON cannot have is a text.
     pub fn json(&self) -> Json {
         match &self.value {

@@ -1,4 +1,5 @@
-//! `evals.json` of skill-creator and agentskills.io, and trigger sets, in the forms that public repositories have.
+//! `evals.json` of skill-creator and agentskills.io, and trigger sets, in the forms that public repositories have. Waza writes its
+//! trigger sets in YAML.
 //!
 //! ```json
 //! { "skill_name": "greeting",
@@ -45,6 +46,8 @@ pub static TRIGGERS: CaseFormat = CaseFormat {
             "*trigger_eval.json",
             "*trigger_evals.json",
             "*trigger-queries.json",
+            "trigger_tests.yaml",
+            "trigger_tests.yml",
         ],
         possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
         mark: "\"should_trigger\"",
@@ -56,7 +59,12 @@ pub static TRIGGERS: CaseFormat = CaseFormat {
 const LISTS: [&str; 6] = ["evals", "cases", "tests", "test_cases", "queries", "trigger_evals"];
 
 /// The keys of lists of queries, and whether these should trigger the skill.
-const SIDES: [(&str, bool); 2] = [("should_trigger", true), ("should_not_trigger", false)];
+const SIDES: [(&str, bool); 4] = [
+    ("should_trigger", true),
+    ("should_not_trigger", false),
+    ("should_trigger_prompts", true),
+    ("should_not_trigger_prompts", false),
+];
 
 /// The keys of the skill under test, of a file or of a case.
 const SKILL: [&str; 2] = ["skill_name", "skill"];
@@ -68,13 +76,14 @@ const SKILLS_TESTED: &str = "skills_tested";
 const PROMPTS: [&str; 3] = ["prompt", "query", "input"];
 
 /// Keys that ask for nothing.
-const NOTES: [&str; 30] = [
+const NOTES: [&str; 31] = [
     "$schema",
     "area",
     "author",
     "category",
     "comment",
     "_comment",
+    "confidence",
     "created",
     "date",
     "description",
@@ -102,7 +111,7 @@ const NOTES: [&str; 30] = [
 ];
 
 fn parse(format: &'static CaseFormat, triggers: bool, file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
-    let mut document = Document::new(file.path, bytes, Syntax::Json);
+    let mut document = Document::new(file.path, bytes, Syntax::of(file.path));
     let Some(root) = document.root() else {
         return Some(FileCases { problems: document.problems, cases: Vec::new() });
     };

@@ -1,13 +1,13 @@
 //! What the workspace holds at the start, and the commands that prepare it.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::{Document, is_spec};
 use crate::cases::case::document::Node;
 use crate::cases::case::{Case, ForeignFile};
 use crate::cases::repo_files::FileKind;
 use crate::text::diagnostic::{Code, shorten};
-use crate::text::relative_path::RelativePath;
+use crate::text::relative_path::{RelativePath, resolved};
 use crate::trial::input_file::{InputContent, InputFile};
 
 /// The key of the environment, of a file or of a stimulus.
@@ -53,8 +53,8 @@ fn add_files(document: &mut Document<'_>, file: &ForeignFile<'_>, written: &Node
     let dest = document.text(written, "dest").unwrap_or(src);
     let problems = document.problems.len();
     let folder = file.path.parent().unwrap_or(Path::new(""));
-    let from = within(&folder.join(src));
-    let to = within(Path::new(dest));
+    let from = resolved(&folder.join(src));
+    let to = resolved(Path::new(dest));
     for (path, text) in [(&from, src), (&to, dest)] {
         if path.is_none() {
             let message = format!("`{}` is absolute, or leaves its directory", shorten(text));
@@ -88,18 +88,4 @@ fn add_files(document: &mut Document<'_>, file: &ForeignFile<'_>, written: &Node
             }
         }
     }
-}
-
-/// The path without `.` and `..`, if it stays inside.
-fn within(path: &Path) -> Option<PathBuf> {
-    let mut inside = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => inside.push(name),
-            Component::CurDir => {}
-            Component::ParentDir if inside.pop() => {}
-            _ => return None,
-        }
-    }
-    Some(inside)
 }

@@ -1,21 +1,20 @@
 //! Graders of a stimulus as checks and assertions.
 
 use super::scoring::Scoring;
-use super::{Document, number, pattern, timeout, tools};
+use super::{Document, timeout, tools};
 use crate::cases::case::document::Node;
 use crate::cases::case::{Assertion, Case, ForeignFile};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::{TextTest, TextWant};
-use crate::checks::{self, Check, FileWant, InvalidCheck, Origin, TextPlace};
+use crate::checks::{self, FileWant, TextPlace};
 use crate::skill::slug;
-use crate::text::diagnostic::{Code, nearest};
 use crate::trial::outcome::Weight;
 
 /// The key of the list.
 pub(super) const KEY: &str = "graders";
 
 /// The graders that are read. `-not-` in the name is the same as `negate: true`.
-const KNOWN: [&str; 18] = [
+const KNOWN: [&str; 19] = [
     "output-contains",
     "output-not-contains",
     "output-matches",
@@ -34,6 +33,7 @@ const KNOWN: [&str; 18] = [
     "run-command",
     "completed",
     "exit-success",
+    PROMPT,
 ];
 
 /// The options of a command's standard output, each with its style and whether it is negated.
@@ -96,17 +96,16 @@ pub(super) fn read(
             "tool-calls" | "shell-command-invoked" => tools::read(document, file, (config, node), kind, case),
             "run-command" => command(document, &grader, case),
             "completed" | "exit-success" => {
-                let said = Pattern { text: r"\S".to_owned(), style: Style::Exact };
-                case.checks.push(checks::text(TextPlace::Final, said.into()));
+                case.checks.push(checks::final_message());
                 options(document, &grader, &[], case);
             }
             _ if KNOWN.contains(&kind) => text_or_file(document, &grader, case),
-            _ => unknown(document, &grader, case),
+            _ => {
+                let written = node.get("type").unwrap_or(node);
+                case.unsupported.extend(document.unsupported_grader(kind, written, &KNOWN));
+            }
         }
-        let place = document.place(node.range.clone());
-        for check in &mut case.checks[before..] {
-            check.origin = Origin { key: KEY.into(), line: place.line, elsewhere: Some(place.clone()) };
-        }
+        document.locate(KEY, node, &mut case.checks[before..]);
         if let Some(weight) = weight {
             case.weigh(before, assertions, weight);
             weight_of_trigger = weight_of_trigger.or(Some(weight).filter(|_| should_trigger != said));
@@ -115,32 +114,10 @@ pub(super) fn read(
     (should_trigger, weight_of_trigger)
 }
 
-fn unknown(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
-    let Some(written) = grader.node.get("type") else { return };
-    match nearest(grader.kind, KNOWN.into_iter().chain([PROMPT])) {
-        Some(near) => {
-            let message = format!("unknown grader `{}`", grader.kind);
-            document.problem(Code::InvalidCheck, written.range.clone(), message).help =
-                Some(format!("did you mean `{near}`?"));
-        }
-        None => case.unsupported.push(document.unsupported(format!("the grader `{}`", grader.kind), written)),
-    }
-}
-
 /// Options that are not `known` make the case unsupported.
 fn options(document: &mut Document<'_>, grader: &Grader<'_>, known: &[&str], case: &mut Case) {
     if grader.node.get("config").is_some() {
         case.unsupported.extend(document.unsupported_keys(grader.config, known, &[]));
-    }
-}
-
-/// A check, or the problem of a grader whose values make none.
-fn add(document: &mut Document<'_>, node: &Node, check: Result<Check, InvalidCheck>, case: &mut Case) {
-    match check {
-        Ok(check) => case.checks.push(check),
-        Err(InvalidCheck { message, help, .. }) => {
-            document.problem(Code::InvalidCheck, node.range.clone(), message).help = Some(help);
-        }
     }
 }
 
@@ -168,8 +145,8 @@ fn text_or_file(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Cas
             Some(Pattern { text: text.to_owned(), style })
         }
         _ => {
-            document.required(config, "pattern");
-            let Some(pattern) = pattern(document, config, "pattern") else { return };
+            let Some(pattern) = document.required(config, "pattern") else { return };
+            let Some(pattern) = document.pattern("pattern", pattern) else { return };
             Some(pattern)
         }
     };
@@ -177,7 +154,8 @@ fn text_or_file(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Cas
     if is_file {
         let Some(path) = document.required_text(config, "path") else { return };
         let want = test.map_or(FileWant::Exists(!is_negated), FileWant::Content);
-        return add(document, config, checks::file(path.strip_prefix("./").unwrap_or(path), want), case);
+        let check = checks::file(path.strip_prefix("./").unwrap_or(path), want);
+        return case.checks.extend(document.check(config, check));
     }
     let place = if place == "output" { TextPlace::Final } else { TextPlace::Messages };
     case.checks.extend(test.map(|test| checks::text(place, test)));
@@ -222,7 +200,7 @@ fn command(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
     }
     let exits = match config.get("expected_exit_code") {
         None => 0,
-        Some(written) => match number(written).and_then(|status| u8::try_from(status).ok()) {
+        Some(written) => match written.count().and_then(|status| u8::try_from(status).ok()) {
             Some(status) => i32::from(status),
             None => return document.wrong_type("`expected_exit_code`", "a number from 0 to 255", written),
         },
@@ -231,7 +209,7 @@ fn command(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
     let mut tests = Vec::new();
     for (key, style, negated) in STDOUT {
         let pattern = match style {
-            Style::Exact => pattern(document, config, key),
+            Style::Exact => config.get(key).and_then(|written| document.pattern(key, written)),
             _ => document.text(config, key).map(|text| Pattern { text: text.to_owned(), style }),
         };
         tests.extend(pattern.map(|pattern| Some(TextTest { negated, ..pattern.into() })));

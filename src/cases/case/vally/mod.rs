@@ -23,9 +23,8 @@ mod tools;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
+use crate::cases::case::document::{Document, Node, Syntax};
 use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles, Unsupported};
-use crate::checks::pattern::{Pattern, Style};
 use crate::profile::DEFAULT_MODE;
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::settings::trials::{MOST_TRIALS, Trials};
@@ -143,7 +142,7 @@ fn run_settings(document: &mut Document<'_>, object: &Node, key: &str, outer: Ru
 /// Reads `runs` and `timeout`.
 fn read_runs(document: &mut Document<'_>, object: &Node, settings: &mut RunSettings) {
     if let Some(runs) = object.get("runs") {
-        match number(runs).and_then(|runs| u32::try_from(runs).ok()) {
+        match runs.count().and_then(|runs| u32::try_from(runs).ok()) {
             Some(times @ 1..=MOST_TRIALS) => settings.trials = Some(Trials::Times(times)),
             Some(0) => settings.unsupported.push(document.unsupported("`runs: 0`, which runs nothing", runs)),
             _ => document.wrong_type("`runs`", "a number of trials", runs),
@@ -162,14 +161,9 @@ fn timeout(document: &mut Document<'_>, object: &Node) -> Option<Duration> {
     timeout
 }
 
-/// A number of something.
-fn number(node: &Node) -> Option<u64> {
-    if let NodeValue::Number(number) = &node.value { number.parse().ok() } else { None }
-}
-
 /// A duration with its unit. A bare number counts seconds.
 fn duration(node: &Node) -> Option<Duration> {
-    if let Some(seconds) = number(node) {
+    if let Some(seconds) = node.count() {
         return Some(Duration::from_secs(seconds));
     }
     let text = node.text()?.trim();
@@ -183,21 +177,6 @@ fn duration(node: &Node) -> Option<Duration> {
         _ => return None,
     };
     Duration::try_from_secs_f64(amount * unit).ok()
-}
-
-/// The regular expression at a key, if it compiles.
-fn pattern(document: &mut Document<'_>, object: &Node, key: &str) -> Option<Pattern> {
-    document.text(object, key)?;
-    compiled(document, object.get(key)?, key)
-}
-
-/// The regular expression in `node`, the value of `key`, if it compiles.
-fn compiled(document: &mut Document<'_>, node: &Node, key: &str) -> Option<Pattern> {
-    let pattern = Pattern { text: node.text()?.to_owned(), style: Style::Exact };
-    let Err(error) = pattern.check() else { return Some(pattern) };
-    let (message, help) = pattern.problem(key, &error);
-    document.problem(Code::InvalidCheck, node.range.clone(), message).help = Some(help);
-    None
 }
 
 /// Whether `path` names a spec, by its name alone.

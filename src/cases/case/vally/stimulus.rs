@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use super::scoring::Scoring;
-use super::{Document, RunSettings, environment, graders, read_runs, run_settings, tools};
+use super::{Document, RunSettings, environment, graders, read_runs, run_settings};
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::fields::{CaseDraft, assertions};
-use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, FoundCase, ReadCase, Unsupported};
+use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, FoundCase, ReadCase, Unsupported, known_tool};
 use crate::checks;
 use crate::settings::limits::MOST_TURNS;
 use crate::settings::trials::Repetition;
@@ -147,7 +147,7 @@ impl StimulusReader<'_> {
         let known = ["max_turns", "max_tokens", "expect_tools", "reject_tools", "expect_skills", "reject_skills"];
         case.unsupported.extend(self.document.unsupported_keys(constraints, &known, &[]));
         if let Some(most) = constraints.get("max_turns") {
-            match super::number(most).filter(|most| (1..=MOST_TURNS).contains(most)) {
+            match most.count().filter(|most| (1..=MOST_TURNS).contains(most)) {
                 Some(most) => {
                     case.max_turns = Some(most);
                     // Some agents have no such limit.
@@ -157,7 +157,7 @@ impl StimulusReader<'_> {
             }
         }
         if let Some(most) = constraints.get("max_tokens") {
-            match super::number(most) {
+            match most.count() {
                 Some(most) => case.checks.push(checks::max_total_tokens(most)),
                 None => self.document.wrong_type("`max_tokens`", "a number of tokens", most),
             }
@@ -169,7 +169,7 @@ impl StimulusReader<'_> {
         for (key, is_required) in [("expect_tools", true), ("reject_tools", false)] {
             let list = self.document.list(constraints, key).unwrap_or_default();
             for tool in list {
-                tools::read_named(&mut self.document, tool, list, is_required, case);
+                known_tool::read_named(&mut self.document, tool, list, is_required, case);
             }
         }
     }

@@ -1,42 +1,16 @@
-//! Graders of tool calls. Agents name their tools differently, so a name stands for the work that the tool does.
+//! Graders of tool calls.
 
 use std::path::Path;
 
-use super::{Document, compiled, pattern};
+use super::Document;
 use crate::cases::case::document::Node;
+use crate::cases::case::known_tool::{KnownTool, read_named};
 use crate::cases::case::{Case, ForeignFile};
 use crate::cases::repo_files::{FileKind, RepoFiles};
-use crate::checks::pattern::{Pattern, PatternSearch, Style};
-use crate::checks::{self, Work};
+use crate::checks;
+use crate::checks::pattern::{Pattern, PatternSearch};
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::shorten;
-
-/// The names of tools that run commands.
-const SHELLS: [&str; 4] = ["bash", "powershell", "pwsh", "shell"];
-
-/// Names of other tools, by which a pattern of names is tried.
-const OTHERS: [&str; 14] = [
-    "view",
-    "create",
-    "edit",
-    "grep",
-    "glob",
-    "task",
-    "skill",
-    "web_fetch",
-    "web_search",
-    "read_file",
-    "write_file",
-    "create_file",
-    "str_replace_editor",
-    "update_todo",
-];
-
-/// The names of the tools that create and edit files.
-const WRITERS: [&str; 2] = ["create", "edit"];
-
-/// The name of the tool that loads a skill.
-const SKILL: &str = "skill";
 
 /// The name of the tool that shows a file.
 const VIEW: &str = "view";
@@ -80,7 +54,7 @@ fn read_call(
     case: &mut Case,
 ) {
     let command = if call.text().is_some() {
-        compiled(document, call, "command")
+        document.pattern("command", call)
     } else if call.is_map() {
         case.unsupported.extend(document.unsupported_keys(
             call,
@@ -89,12 +63,12 @@ fn read_call(
         ));
         let name = document.text(call, "name").map(str::to_owned);
         let has_more = ["path", "args"].into_iter().find_map(|key| call.get(key));
-        let names_shell = of_shell || name.as_deref().is_some_and(is_shell);
+        let names_shell = of_shell || name.as_deref().and_then(KnownTool::of) == Some(KnownTool::Shell);
         if name.is_none() && !of_shell {
             return document.missing(call, "name");
         }
         if let (Some(VIEW), true, None, Some(_)) = (name.as_deref(), is_required, call.get("args"), call.get("path")) {
-            let Some(path) = pattern(document, call, "path") else { return };
+            let Some(path) = call.get("path").and_then(|path| document.pattern("path", path)) else { return };
             if has_resource(file, &case.skill, &path) {
                 return case.checks.push(checks::loads(path));
             }
@@ -103,36 +77,14 @@ fn read_call(
             let what = format!("a call of the tool `{}`", shorten(name.as_deref().unwrap_or("shell")));
             return case.unsupported.push(document.unsupported(what, call));
         }
-        if call.get("command").is_none() {
-            return case.checks.push(checks::work(Work::Commands, is_required));
-        }
-        pattern(document, call, "command")
+        let Some(command) = call.get("command") else {
+            return case.checks.push(KnownTool::Shell.called(is_required));
+        };
+        document.pattern("command", command)
     } else {
         return document.wrong_type("a tool call", "a string or an object", call);
     };
     case.checks.extend(command.map(|command| checks::script_command(command, is_required)));
-}
-
-/// A tool by its name alone, which is a pattern, in a list of them.
-pub(super) fn read_named(document: &mut Document<'_>, tool: &Node, list: &[Node], is_required: bool, case: &mut Case) {
-    let Some(written) = tool.text() else { return document.wrong_type("a tool", "a string", tool) };
-    let name = written.trim_start_matches('^').trim_end_matches('$');
-    if is_shell(written) {
-        case.checks.push(checks::work(Work::Commands, is_required));
-    } else if name == SKILL && is_required {
-        case.checks.push(checks::activates(vec!["*".to_owned()], false));
-    } else if WRITERS.contains(&name) && !is_required {
-        let is_in_list = |name: &&str| list.iter().any(|tool| tool.text() == Some(name));
-        match WRITERS.iter().all(is_in_list) {
-            // One check for both.
-            true if name != WRITERS[0] => {}
-            true => case.checks.push(checks::work(Work::Changes, false)),
-            false => case.checks.push(checks::work(Work::SomeChanges, false)),
-        }
-    } else {
-        let what = format!("a call of the tool `{}`", shorten(written));
-        case.unsupported.push(document.unsupported(what, tool));
-    }
 }
 
 /// Whether the skill has a file besides its SKILL.md whose path in its directory matches.
@@ -150,14 +102,6 @@ fn has_file(tree: &dyn RepoFiles, root: &Path, directory: &Path, search: &Patter
             _ => false,
         }
     })
-}
-
-/// Whether a pattern of names is that of tools that run commands, and of no other.
-fn is_shell(name: &str) -> bool {
-    let pattern = Pattern { text: name.to_owned(), style: Style::Exact };
-    let Ok(search) = pattern.compile() else { return false };
-    let is_named = |name: &&str| is_match(&search, name);
-    SHELLS.iter().any(is_named) && !OTHERS.iter().any(is_named)
 }
 
 fn is_match(search: &PatternSearch, text: &str) -> bool {

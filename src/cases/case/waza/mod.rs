@@ -1,0 +1,174 @@
+//! Eval specs of waza: `eval.yaml` that names task files, each a case.
+//!
+//! ```yaml
+//! skill: greeting
+//! config: { trials_per_task: 3, timeout_seconds: 300 }
+//! graders:                                   # of every case
+//!   - { type: text, name: polite, config: { not_contains: [damn] } }
+//! tasks: ["tasks/*.yaml"]
+//! ```
+//!
+//! ```yaml
+//! # tasks/ada.yaml
+//! id: ada
+//! inputs: { prompt: Greet Ada }
+//! expected: { output_contains: [Ada], should_trigger: true }
+//! ```
+//!
+//! What waza calls the output are all messages of the agent. A run passes if each of its graders passes, so no weight and no score
+//! matters here. Its trigger sets are read as all others are ([`super::evals_json`]).
+
+mod assertion;
+mod behavior;
+mod expected;
+mod graders;
+mod messages;
+mod task;
+mod task_files;
+mod trigger_claim;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cases::case::document::{Document, Node, Syntax};
+use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, ForeignFiles};
+use crate::profile::DEFAULT_MODE;
+use crate::settings::limits::LONGEST_TIMEOUT;
+use crate::settings::trials::{MOST_TRIALS, Trials};
+use crate::text::diagnostic::Code;
+
+use task::TaskReader;
+
+/// Tasks and how their trials are graded.
+pub static FORMAT: CaseFormat = CaseFormat {
+    name: "waza task",
+    default_mode: DEFAULT_MODE,
+    files: None,
+    foreign: Some(ForeignFiles {
+        names: &[],
+        possible_names: &["*eval.yaml", "*eval.yml", "eval-trigger.yaml", "eval-trigger.yml"],
+        // Waza runs no file without it.
+        mark: "trials_per_task:",
+        parse,
+    }),
+};
+
+/// The key of the patterns of task files.
+const TASKS: &str = "tasks";
+
+/// The key of the settings of the runs.
+const CONFIG: &str = "config";
+
+/// The key of commands that waza runs around tasks.
+const HOOKS: &str = "hooks";
+
+/// The key of the version of the format.
+const SCHEMA_VERSION: &str = "schemaVersion";
+
+/// The versions that are read, by their first number.
+const MAJOR_VERSIONS: [&str; 2] = ["1", "2"];
+
+/// Keys of a file that ask for nothing of a trial. Waza computes no metrics, and compares with a baseline besides grading.
+const NOTES: [&str; 6] = ["$schema", "name", "description", "version", "metrics", "baseline"];
+
+/// Settings of a run that ask for nothing of a trial, or that the settings of this program decide: the agent, its model and its
+/// skills, and what runs at once.
+const CONFIG_NOTES: [&str; 13] = [
+    "parallel",
+    "workers",
+    "max_workers",
+    "fail_fast",
+    "executor",
+    "model",
+    "judge_model",
+    "group_by",
+    // Waza repeats a failed run. Here, none is lost.
+    "max_attempts",
+    "inject_skill_body",
+    "skill_directories",
+    "required_skills",
+    "reasoning_effort",
+];
+
+fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
+    let mut document = Document::new(file.path, bytes, Syntax::Yaml);
+    let Some(root) = document.root() else {
+        return Some(FileCases { problems: document.problems, cases: Vec::new() });
+    };
+    // The word may be in the prompt of another program.
+    root.get(CONFIG)?.get("trials_per_task")?;
+    document.duplicate_keys(&root, &[]);
+    let mut shared = Case::default();
+    let known = ["skill", TASKS, CONFIG, HOOKS, SCHEMA_VERSION, graders::KEY];
+    shared.unsupported = document.unsupported_keys(&root, &known, &NOTES);
+    settings(&mut document, &root, &mut shared);
+    let skill = document.text(&root, "skill").map(str::to_owned).or_else(|| file.skill.map(str::to_owned));
+    let skill = skill.map(|name| file.skill_slug(&name)).unwrap_or_default();
+    let tasks = tasks(&mut document, &root, file);
+    let problems = std::mem::take(&mut document.problems);
+    let mut reader = TaskReader { file, spec: document, root: &root, shared, skill, names: HashSet::new() };
+    let cases = tasks.iter().filter_map(|path| reader.found(path)).collect();
+    Some(FileCases { cases, problems })
+}
+
+/// What the file says about the runs of every case.
+fn settings(document: &mut Document<'_>, root: &Node, shared: &mut Case) {
+    if let Some(version) = document.text(root, SCHEMA_VERSION)
+        && !MAJOR_VERSIONS.iter().any(|major| version.split('.').next() == Some(major))
+        && let Some(written) = root.get(SCHEMA_VERSION)
+    {
+        shared.unsupported.push(document.unsupported("this version of the format", written));
+    }
+    for hook in root.get(HOOKS).map(Node::entries).unwrap_or_default() {
+        if hook.value.elements().is_none_or(|commands| !commands.is_empty()) {
+            shared.unsupported.push(document.unsupported(format!("the hook `{}`", hook.key), &hook.value));
+        }
+    }
+    let Some(config) = document.map(root, CONFIG) else { return };
+    let known = ["trials_per_task", "timeout_seconds"];
+    shared.unsupported.extend(document.unsupported_keys(config, &known, &CONFIG_NOTES));
+    if let Some(trials) = config.get("trials_per_task") {
+        match trials.count().and_then(|trials| u32::try_from(trials).ok()) {
+            Some(times @ 1..=MOST_TRIALS) => shared.repetition.trials = Some(Trials::Times(times)),
+            _ => document.wrong_type("`trials_per_task`", "a number of trials", trials),
+        }
+    }
+    shared.timeout = timeout(document, config);
+}
+
+/// The number of seconds at `timeout_seconds`, which may be absent.
+fn timeout(document: &mut Document<'_>, object: &Node) -> Option<Duration> {
+    let written = object.get("timeout_seconds")?;
+    let seconds = written.count().filter(|seconds| (1..=LONGEST_TIMEOUT.as_secs()).contains(seconds));
+    if seconds.is_none() {
+        document.wrong_type("`timeout_seconds`", "a number of seconds, up to a day", written);
+    }
+    seconds.map(Duration::from_secs)
+}
+
+/// The task files, each once. A pattern that names none is a problem.
+fn tasks(document: &mut Document<'_>, root: &Node, file: &ForeignFile<'_>) -> Vec<PathBuf> {
+    let mut tasks = Vec::new();
+    document.required(root, TASKS);
+    for pattern in document.list(root, TASKS).unwrap_or_default() {
+        let Some(text) = pattern.text() else {
+            document.wrong_type(
+                "an element of `tasks`",
+                "the path of a task file, or a pattern of such paths",
+                pattern,
+            );
+            continue;
+        };
+        match task_files::named(text, file) {
+            Ok(paths) if paths.is_empty() => {
+                document.problem(Code::EmptyValue, pattern.range.clone(), format!("`{text}` names no file"));
+            }
+            Ok(paths) => tasks.extend(paths),
+            Err(why) => _ = document.problem(Code::BadPath, pattern.range.clone(), format!("`{text}` {why}")),
+        }
+    }
+    let mut seen = HashSet::new();
+    tasks.retain(|path| seen.insert(path.clone()));
+    tasks
+}
