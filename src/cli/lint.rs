@@ -20,7 +20,7 @@ use skill_evals::run::rubric;
 use skill_evals::settings::Settings;
 use skill_evals::skill::{SKILL_FILE, slug};
 use skill_evals::store;
-use skill_evals::text::diagnostic::{Diagnostic, Severity};
+use skill_evals::text::diagnostic::{Diagnostic, Severity, suggest};
 
 #[derive(Args)]
 pub struct LintArgs {
@@ -106,7 +106,7 @@ impl LintArgs {
         for name in &self.skills {
             let slug = named(name);
             let Some(found) = catalog.skill(&slug) else {
-                return Err(catalog.unknown_skill(name).into());
+                return Err(format!("unknown skill `{name}`; {}", suggest(&slug, &catalog.slugs())).into());
             };
             paths.extend([found.skill().folder.clone(), found.evals()]);
             paths.extend(catalog.cases_of(&slug).map(|case| case.file.to_path_buf()));
