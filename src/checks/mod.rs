@@ -38,7 +38,7 @@ use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{CheckResult, Goal, Status, Weight};
 
 /// Every kind of check, in the order in which a case's checks are made.
-pub static KINDS: [&CheckKind; 29] = [
+pub static KINDS: [&CheckKind; 28] = [
     &trigger::TRIGGERED_KIND,
     &trigger::NOT_TRIGGERED_KIND,
     &skills::ACTIVATES,
@@ -46,7 +46,6 @@ pub static KINDS: [&CheckKind; 29] = [
     &calls::TOOL,
     &calls::COMMAND,
     &calls::SEQUENCE,
-    &kinds::work::WORK,
     &texts::OUTPUT_CONTAINS,
     &texts::OUTPUT_MATCHES,
     &resource::LOADED,

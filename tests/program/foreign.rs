@@ -510,8 +510,8 @@ fn each_grader_of_a_vally_spec_is_a_check_an_assertion_or_unsupported() {
 #[test]
 fn a_name_of_a_tool_in_a_vally_spec_stands_for_work_or_is_unsupported() {
     for (grader, said) in [
-        ("{ type: tool-calls, config: { disallowed: ['^bash$'] } }", "work"),
-        ("{ type: tool-calls, config: { disallowed: [create, edit] } }", "work"),
+        ("{ type: tool-calls, config: { disallowed: ['^bash$'] } }", "tool"),
+        ("{ type: tool-calls, config: { disallowed: [create, edit] } }", "tool"),
         ("{ type: tool-calls, config: { required: [edit] } }", "unsupported: a call of the tool `edit`"),
         ("{ type: tool-calls, config: { required: [skill] } }", "activates"),
         ("{ type: tool-calls, config: { required: [view] } }", "unsupported: a call of the tool `view`"),

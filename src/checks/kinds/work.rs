@@ -1,12 +1,10 @@
 //! The agent does work of a kind, or does not. Agents have different tools for it, and some do it with commands.
 
 use crate::checks::call_count::{CallCount, Counted};
-use crate::checks::kinds::calls::{UNREPORTED, marked};
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, Subject};
+use crate::checks::kinds::calls::{TOOL, UNREPORTED, marked};
+use crate::checks::{Ask, Check, CheckAnswer, Subject};
 use crate::trace::{Step, kept_part, shell};
-use crate::trial::outcome::{Goal, Status};
-
-pub(in crate::checks) static WORK: CheckKind = CheckKind::new("work", Goal::Process);
+use crate::trial::outcome::Status;
 
 /// A kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +20,7 @@ pub enum Work {
 /// The agent does this work, or not.
 pub fn work(work: Work, is_required: bool) -> Check {
     let count = if is_required { CallCount::SOME } else { CallCount::NONE };
-    Check::implied(&WORK, WorkCheck { work, count })
+    Check::implied(&TOOL, WorkCheck { work, count })
 }
 
 #[derive(Debug)]
