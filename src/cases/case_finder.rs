@@ -214,17 +214,29 @@ impl CaseFinder<'_> {
     }
 
     /// These paths without those that lead to a file of another one, by a link: of the paths that stand for one skill, or for none if
-    /// others stand for one, the first.
+    /// others stand for one, the first. Files of our own formats are read already.
     fn once_for_each_skill(&self, mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
-        let is_link = |path: &PathBuf| self.repository.kind(path) == FileKind::Symlink;
-        if !paths.iter().any(is_link) {
+        let is_link = |path: &Path| self.repository.kind(path) == FileKind::Symlink;
+        let own: BTreeSet<&Path> = self.cases.values().flatten().map(|found| &*found.file).collect();
+        let linked = own.into_iter().filter(|path| is_link(path));
+        let linked: BTreeSet<PathBuf> =
+            linked.filter_map(|path| self.repository.root.join(path).canonicalize().ok()).collect();
+        if linked.is_empty() && !paths.iter().any(|path| is_link(path)) {
             return paths;
         }
+        let root = self.repository.root.canonicalize().unwrap_or_default();
+        let is_own = |file: &Path| {
+            let path = file.strip_prefix(&root).unwrap_or(file);
+            linked.contains(file) || file_formats().any(|(_, files)| files.have(path))
+        };
         let skill = |path: &PathBuf| unread::skill_of_foreign(path, self.catalog);
         paths.sort_by_cached_key(|path| (skill(path).is_none(), is_link(path)));
         let mut seen: BTreeSet<(PathBuf, Option<String>)> = BTreeSet::new();
         paths.retain(|path| {
             let file = self.repository.root.join(path).canonicalize().unwrap_or_else(|_| path.clone());
+            if is_own(&file) {
+                return false;
+            }
             let skill = skill(path);
             let is_known = skill.is_none() && seen.iter().any(|(known, _)| *known == file);
             !is_known && seen.insert((file, skill))
@@ -256,17 +268,13 @@ impl CaseFinder<'_> {
     }
 
     fn add_foreign(&mut self, format: &'static CaseFormat, path: &Path, parsed: FileCases) {
-        if !parsed.problems.is_empty() {
+        let (errors, warnings): (Vec<_>, Vec<_>) = parsed.problems.into_iter().partition(Diagnostic::is_error);
+        self.catalog.problems.extend(warnings);
+        if !errors.is_empty() {
             let skill = unread::skill_of_foreign(path, self.catalog);
             let skill = skill.filter(|slug| self.catalog.skill_mut(slug).map(|found| found.curated = true).is_some());
             let id = path.to_string_lossy().replace('/', "-");
-            self.add(broken(
-                format,
-                skill.as_deref().unwrap_or(NO_SKILL),
-                id.trim_start_matches('.'),
-                path,
-                parsed.problems,
-            ));
+            self.add(broken(format, skill.as_deref().unwrap_or(NO_SKILL), id.trim_start_matches('.'), path, errors));
         }
         for case in parsed.cases {
             let case = self.of_known_skill(case);

@@ -1,7 +1,7 @@
 //! The files of a skill that agents get.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,16 @@ use crate::cases::case::{ForeignFile, file_formats, foreign_formats};
 use crate::cases::catalog::{ARTIFACTS, EVALS};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::unread::may_hold_foreign_cases;
+use crate::checks::program::WorkspaceProgram;
 use crate::files::bounded;
 use crate::files::material::{Material, MaterialProblem};
+use crate::text::relative_path::RelativePath;
 
 /// The directory of our runs in [`ARTIFACTS`].
 const PROGRAM: &str = "skill-evals";
+
+/// The directory of scripts that grade, by custom.
+const GRADERS: &str = "graders";
 
 /// How deep in a skill's `evals/` cases are searched.
 const MAX_DEPTH: usize = 4;
@@ -30,7 +35,9 @@ pub fn skill_material(folder: &Path) -> Material {
     left_out.extend(folder.join(ARTIFACTS).join(PROGRAM).is_dir().then_some(ARTIFACTS));
     let mut material = Material::list_without(folder, &left_out);
     let of_cases: BTreeSet<PathBuf> = material.files.iter().flat_map(|file| case_files(folder, &file.path)).collect();
-    material.files.retain(|file| !of_cases.contains(&file.path));
+    let is_hidden = |path: &Path| path.ancestors().any(|part| of_cases.contains(part));
+    material.files.retain(|file| !is_hidden(&file.path));
+    material.directories.retain(|directory| !is_hidden(directory));
     material
 }
 
@@ -42,7 +49,7 @@ pub fn has_cases(folder: &Path) -> bool {
 }
 
 /// The files that hold cases by the file at `path` in the directory of a skill: itself, and those that it names. They are those that
-/// the search for cases reads.
+/// the search for cases reads. With them, the directories of the graders that its cases name.
 fn case_files(folder: &Path, path: &Path) -> Vec<PathBuf> {
     let itself = || vec![path.to_path_buf()];
     if file_formats().any(|(_, files)| files.have(path)) {
@@ -54,10 +61,15 @@ fn case_files(folder: &Path, path: &Path) -> Vec<PathBuf> {
     let Ok(bytes) = bounded::read(&folder.join(path)) else {
         return if is_certain { itself() } else { Vec::new() };
     };
-    let tree = &SkillFiles(folder);
-    let file = ForeignFile { path, is_certain: false, skill: None, skills: &[], directories: &[], tree };
+    let (skill, tree) = (folder.file_name().and_then(OsStr::to_str), &SkillFiles(folder));
+    let file = ForeignFile { path, is_certain: false, skill, skills: &[], directories: &[], tree };
     let Some((_, parsed)) = file.read(&bytes) else { return Vec::new() };
-    parsed.cases.iter().map(|case| case.file.to_path_buf()).chain(itself()).collect()
+    let cases = parsed.cases.iter().filter_map(|found| found.case().ok());
+    let programs = cases.flat_map(|case| &case.checks).filter_map(|check| check.ask.program());
+    let directories = programs.flat_map(WorkspaceProgram::directories).map(RelativePath::as_path);
+    // Any other directory may be part of what the skill does.
+    let graders = directories.filter(|directory| directory.ends_with(GRADERS)).map(Path::to_path_buf);
+    parsed.cases.iter().map(|case| case.file.to_path_buf()).chain(itself()).chain(graders).collect()
 }
 
 /// The files of a skill, by paths relative to its directory.

@@ -112,14 +112,14 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
     let mut looked_at = 0;
     for entry in walk.filter_map(Result::ok) {
         let path = relative(root, &entry);
+        if file_formats().any(|(_, files)| files.have(path)) {
+            continue;
+        }
         let (own, foreign) = of_parent(&entry);
         if foreign {
             found.foreign.extend(foreign_paths(path, &entry));
         }
         if entry.file_type().is_dir() {
-            continue;
-        }
-        if file_formats().any(|(_, files)| files.have(path)) {
             continue;
         }
         looked_at += 1;

@@ -17,6 +17,8 @@ pub enum WorkspaceProgram {
         line: String,
         /// Maximum duration, if it is not that of the settings.
         timeout: Option<Duration>,
+        /// Directories of the repository that are added to the copy, each with its path there: what the agent made stays.
+        files: Vec<(RelativePath, RelativePath)>,
     },
 }
 
@@ -52,6 +54,12 @@ impl WorkspaceProgram {
             Self::Script(path) => Some(path),
             Self::Command { .. } => None,
         }
+    }
+
+    /// The directories that are added to the copy, by their paths from the repository's root.
+    pub fn directories(&self) -> impl Iterator<Item = &RelativePath> {
+        let files = if let Self::Command { files, .. } = self { files.as_slice() } else { &[] };
+        files.iter().map(|(source, _)| source)
     }
 }
 

@@ -18,17 +18,36 @@ pub fn readable(script: &RelativePath) -> &Path {
     script.parent().filter(|parent| parent.ends_with(DIRECTORY)).unwrap_or(script)
 }
 
+/// The files and directories of the repository that a program can read, from its root.
+pub fn sources(program: &WorkspaceProgram) -> Vec<&Path> {
+    program.script().map(readable).into_iter().chain(program.directories().map(RelativePath::as_path)).collect()
+}
+
+/// What a program of the repository at `root` finds in its copy of the workspace besides the agent's work.
+pub fn added(root: &Path, program: &WorkspaceProgram) -> Material {
+    let mut material = Material::default();
+    if let WorkspaceProgram::Command { files, .. } = program {
+        for (source, path) in files {
+            material.add(path.as_path(), &root.join(source.as_path()));
+        }
+    }
+    material
+}
+
 /// A digest of a program of the repository at `root`, and of what it can read there.
 pub fn digest(root: &Path, program: &WorkspaceProgram) -> String {
-    let content = program.script().map(|script| {
-        let path = root.join(readable(script));
-        if path.is_dir() {
-            let material = Material::list(&path);
-            let programs = material.programs();
-            material.digest().map(|digest| digest + &programs).unwrap_or_default()
-        } else {
-            bounded::digest(&path).map(|digest| digest.to_string()).unwrap_or_default()
+    let digest = |material: &Material| material.digest().map(|digest| digest + &material.programs());
+    let content = match program {
+        WorkspaceProgram::Command { files, .. } if files.is_empty() => None,
+        WorkspaceProgram::Command { .. } => digest(&added(root, program)).ok(),
+        WorkspaceProgram::Script(script) => {
+            let path = root.join(readable(script));
+            if path.is_dir() {
+                digest(&Material::list(&path)).ok()
+            } else {
+                bounded::digest(&path).map(|digest| digest.to_string()).ok()
+            }
         }
-    });
+    };
     digest_of(format!("{program}\n{}", content.unwrap_or_default()).as_bytes())
 }

@@ -11,7 +11,6 @@ use crate::cases::case::{Case, FoundCase, file_formats, foreign_formats};
 use crate::cases::catalog::{Catalog, EVALS};
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cases::skills::default_skill_roots;
-use crate::checks::Check;
 use crate::process::git::{self, CommitFiles};
 use crate::run::program_content;
 use crate::settings::{FILE, Settings};
@@ -116,8 +115,8 @@ fn foreign_parts(files: &[PathBuf]) -> BTreeSet<PathBuf> {
 /// The files outside of the directories of cases that decide the result of a case.
 fn named_files(case: &Case) -> Vec<PathBuf> {
     let schema = case.output_schema.iter().map(RelativePath::as_path);
-    let scripts = case.checks.iter().filter_map(Check::script).map(program_content::readable);
-    schema.chain(scripts).map(Path::to_path_buf).collect()
+    let programs = case.checks.iter().filter_map(|check| check.ask.program());
+    schema.chain(programs.flat_map(program_content::sources)).map(Path::to_path_buf).collect()
 }
 
 fn short(commit: &str) -> &str {

@@ -8,11 +8,14 @@ mod check_list;
 pub mod document;
 pub mod evals_json;
 pub mod fields;
+mod foreign_tasks;
 mod format;
 mod found;
 mod history_list;
 mod known_tool;
 pub mod prompts_csv;
+pub mod skillgrade;
+pub mod skilljack;
 pub mod smoke;
 pub mod task_json;
 pub mod task_schema;
@@ -37,11 +40,14 @@ pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFil
 pub use found::{CaseSource, FoundCase, ReadCase};
 
 /// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
-pub static FORMATS: [&CaseFormat; 7] = [
+pub static FORMATS: [&CaseFormat; 10] = [
     &prompts_csv::FORMAT,
     &task_json::FORMAT,
     &evals_json::FORMAT,
     &evals_json::TRIGGERS,
+    &prompts_csv::FOREIGN,
+    &skillgrade::FORMAT,
+    &skilljack::FORMAT,
     &waza::FORMAT,
     &vally::FORMAT,
     &vally::SCENARIOS,

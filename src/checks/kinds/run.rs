@@ -13,7 +13,7 @@ use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
 
 /// The exit statuses of shells after a signal: 128, and its number.
-const SIGNALS: RangeInclusive<i32> = 129..=192;
+pub(super) const SIGNALS: RangeInclusive<i32> = 129..=192;
 
 /// The greatest exit status.
 const MOST_STATUS: u64 = 255;
@@ -34,14 +34,15 @@ pub(in crate::checks) static RUN: CheckKind = CheckKind::new("run", Goal::Outcom
             let help = "use it next to `contains`, `matches` or `equals`, or write `exits`";
             return Err(InvalidCheck::new("not", "`not` has nothing to apply to", help));
         }
-        let program = WorkspaceProgram::Command { line: line.to_owned(), timeout: None };
+        let program = WorkspaceProgram::Command { line: line.to_owned(), timeout: None, files: Vec::new() };
         Ok(Arc::new(RunCheck { program, exits, prints }))
     },
 });
 
 /// This command line for `/bin/sh` exits with this status, within `timeout` if there is one. Its standard output passes the test.
 pub fn run(line: String, exits: i32, timeout: Option<Duration>, prints: Option<TextTest>) -> Check {
-    Check::implied(&RUN, RunCheck { program: WorkspaceProgram::Command { line, timeout }, exits, prints })
+    let program = WorkspaceProgram::Command { line, timeout, files: Vec::new() };
+    Check::implied(&RUN, RunCheck { program, exits, prints })
 }
 
 #[derive(Debug)]

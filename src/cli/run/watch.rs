@@ -14,7 +14,6 @@ use crate::cli::output::text_stdout;
 use crate::cli::{CliResult, CliResultOf, own_checks, print_error, select, start};
 use skill_evals::cases::catalog::{ARTIFACTS, EVALS};
 use skill_evals::cases::skills::default_skill_roots;
-use skill_evals::checks::Check;
 use skill_evals::files::stamp::Stamps;
 use skill_evals::process::interrupt;
 use skill_evals::report::diagnostics::counted;
@@ -108,8 +107,8 @@ fn places(run: &RunContext) -> BTreeSet<PathBuf> {
     for case in run.plan.entries.iter().filter_map(|entry| entry.planned.found.case().ok()) {
         let changes = case.during.iter().filter_map(|change| change.folder.as_ref());
         places.extend(case.output_schema.iter().chain(changes).map(|path| path.as_path().to_path_buf()));
-        let scripts = case.checks.iter().filter_map(Check::script);
-        places.extend(scripts.map(|script| program_content::readable(script).to_path_buf()));
+        let programs = case.checks.iter().filter_map(|check| check.ask.program());
+        places.extend(programs.flat_map(program_content::sources).map(Path::to_path_buf));
     }
     places.sort();
     // What is in another one of them is looked at with it.

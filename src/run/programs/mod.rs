@@ -63,6 +63,7 @@ pub fn run_in_copy(
     let prepared = run.program_runner.open(&run.settings).and_then(|(scratch, redactors)| {
         let trial_env = run.program_runner.trial_env(&run.settings)?;
         workspace::restore(run, exhibit, &trial_env)?;
+        workspace::add_files(&run.root, program, &trial_env.workspace())?;
         let evidence = EvidenceDir::write(exhibit, scratch, &trial_env.workspace())?;
         Ok((trial_env, evidence, redactors))
     });
@@ -74,7 +75,7 @@ pub fn run_in_copy(
         program.script().map(|path| run.root.join(readable(path))).into_iter().chain([evidence.readable()]).collect();
     let (program, args, own_timeout) = match program {
         WorkspaceProgram::Script(path) => (run.root.join(path.as_path()), Vec::new(), None),
-        WorkspaceProgram::Command { line, timeout } => {
+        WorkspaceProgram::Command { line, timeout, .. } => {
             (PathBuf::from("/bin/sh"), vec![OsString::from("-c"), line.into()], *timeout)
         }
     };

@@ -8,11 +8,13 @@ use std::path::Path;
 
 use crate::agent::trial_env::{TrialEnv, without_trial_paths};
 use crate::cases::start_files::start_files;
+use crate::checks::program::WorkspaceProgram;
 use crate::files::below::WalkedFile;
 use crate::files::bounded;
 use crate::files::material::Material;
 use crate::run::context::RunContext;
 use crate::run::digests::files_part;
+use crate::run::program_content;
 use crate::run::stored_trial::TrialExhibit;
 
 /// The target of links in a copy, which does not exist.
@@ -52,6 +54,17 @@ pub(super) fn restore(run: &RunContext, exhibit: &TrialExhibit<'_>, trial_env: &
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let named: Vec<&str> = missing.iter().take(MAX_NAMED).map(String::as_str).collect();
     Err(format!("the stored workspace lacks {}{more}: too large to be kept", named.join(", ")))
+}
+
+/// Adds the program's own files to a copy of the workspace, except those that are there.
+pub(super) fn add_files(root: &Path, program: &WorkspaceProgram, to: &Path) -> Result<(), String> {
+    let mut files = program_content::added(root, program);
+    let is_new = |path: &Path| to.join(path).symlink_metadata().is_err();
+    files.files.retain(|file| is_new(&file.path));
+    files.directories.retain(|directory| is_new(directory));
+    let files = files.whole().map_err(|problem| format!("a file of the check: {problem}"))?;
+    let mode = |executable| if executable { 0o755 } else { 0o644 };
+    files.copy(to, mode).map(drop).map_err(|problem| format!("a file of the check: {problem}"))
 }
 
 /// The files with which the workspace of a trial started. Fails if they have changed since.

@@ -19,8 +19,7 @@ fn tests(fixture: &Fixture, skill: &str) -> Vec<String> {
 #[test]
 fn cases_in_a_wrong_place_keep_the_built_in_ones_of_their_skill_from_running() {
     let places = [
-        ("evals/tidy/prompts.csv", SHEET),
-        ("evals/tidy.prompts.csv", SHEET),
+        ("evals/tidy/prompt.csv", SHEET),
         ("evals/skills/tidy/prompt.csv", SHEET),
         ("evals/skills/tidy/prompts.CSV", SHEET),
         ("evals/skills/tidy/prompts.csv.txt", ""),
@@ -86,6 +85,7 @@ fn cases_that_are_read_through_a_link_are_not_unread_where_they_lie() {
         ("skills/tidy/prompts.csv", "evals/skills/tidy/prompts.csv", "../../../skills/tidy/prompts.csv"),
         ("mine/tidy/prompts.csv", "evals/skills/tidy", "../../mine/tidy"),
         ("evals/skills/tidy/prompts.csv", "evals/tidy/prompts.csv", "../skills/tidy/prompts.csv"),
+        ("skills/tidy/evals/prompts.csv", "evals/skills/tidy/prompts.csv", "../../../skills/tidy/evals/prompts.csv"),
     ];
     for (path, link, target) in places {
         let fixture = Fixture::new().skill("tidy").file(path, SHEET).link(link, target);
@@ -100,7 +100,7 @@ fn cases_that_are_read_through_a_link_are_not_unread_where_they_lie() {
 #[test]
 fn cases_in_the_folder_that_holds_the_skills_are_told() {
     let skill = "---\nname: tidy\ndescription: Tidies.\n---\n\nDo it.\n";
-    let names = ["skills/tidy/prompts.csv", "evals/prompts.csv", "evals/skills/tidy/prompts.csv", "prompts.csv"];
+    let names = ["skills/tidy/prompts.csv", "evals/prompt.csv", "evals/skills/tidy/prompts.csv", "prompts.csv"];
     for (folder, name) in [".claude", "plugin"].into_iter().flat_map(|folder| names.map(|name| (folder, name))) {
         let path = &format!("{folder}/{name}");
         let fixture = Fixture::new().file(&format!("{folder}/skills/tidy/SKILL.md"), skill).file(path, SHEET);
@@ -135,7 +135,6 @@ fn what_an_agent_or_a_build_is_given_is_taken_for_no_cases() {
         "dist/skills/tidy/prompts.csv",
         "venv/lib/prompts.csv",
         "skills/tidy/examples/prompts.csv",
-        "skills/tidy/vendor/evals/prompts.csv",
     ];
     for path in asides {
         assert_eq!(with_file(path, SHEET).broken_cases(), [""; 0], "{path}");

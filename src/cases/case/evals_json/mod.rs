@@ -76,7 +76,7 @@ const SKILLS_TESTED: &str = "skills_tested";
 const PROMPTS: [&str; 3] = ["prompt", "query", "input"];
 
 /// Keys that ask for nothing.
-const NOTES: [&str; 31] = [
+pub(in crate::cases::case) const NOTES: [&str; 31] = [
     "$schema",
     "area",
     "author",

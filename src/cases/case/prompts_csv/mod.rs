@@ -4,6 +4,7 @@
 //! line breaks inside cells, extra empty cells at the end of a row. [`parse`] only cuts the file into rows, which is enough
 //! to list them. A [`CsvRow`] reads its cells when its case is needed.
 
+mod foreign;
 mod form;
 mod record;
 mod row;
@@ -18,6 +19,7 @@ use crate::checks::{FieldForm, FieldValue};
 use crate::profile::DEFAULT_MODE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, ends_line, nearest, shorten};
 
+pub use foreign::FORMAT as FOREIGN;
 use record::CsvRecord;
 pub use record::cell_range;
 pub use row::CsvRow;
@@ -59,10 +61,11 @@ struct CsvSheet {
     root: Arc<Path>,
     path: Arc<Path>,
     bytes: Vec<u8>,
+    format: &'static CaseFormat,
     /// The index of every known column that the file has.
     columns: HashMap<&'static str, usize>,
-    /// Of each column whether it has a name.
-    has_name: Vec<bool>,
+    /// The name of each column.
+    names: Vec<String>,
 }
 
 /// The rows of a prompts.csv, and the problems of the file as a whole.
@@ -77,6 +80,11 @@ pub struct ParsedCsv {
 /// Cuts `bytes`, the content of `path` in the repository at `root`, into rows. Columns named in `own` are the user's own and are
 /// not read.
 pub fn parse(root: &Path, path: &Path, bytes: Vec<u8>, own: &[String]) -> ParsedCsv {
+    cut(root, path, bytes, &FORMAT, own)
+}
+
+/// The same for a file of this format.
+fn cut(root: &Path, path: &Path, bytes: Vec<u8>, format: &'static CaseFormat, own: &[String]) -> ParsedCsv {
     let text_start = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let header_start = skip_line_breaks(&bytes, text_start);
     if let Some(problem) = form::utf_16(path, &bytes).or_else(|| form::separator(path, &bytes, header_start)) {
@@ -86,12 +94,11 @@ pub fn parse(root: &Path, path: &Path, bytes: Vec<u8>, own: &[String]) -> Parsed
     let header = CsvRecord::at(&bytes, header_start);
     let names: Vec<String> =
         (0..header.cells.len()).map(|index| header.text(&bytes, index).trim().to_owned()).collect();
-    let columns = read_header(path, &bytes, &header, &names, own, &mut problems);
+    let columns = read_header(path, &bytes, &header, &names, (format, own), &mut problems);
     if problems.iter().any(Diagnostic::is_error) {
         return ParsedCsv { rows: Vec::new(), problems };
     }
-    let has_name = names.iter().map(|name| !name.is_empty()).collect();
-    let sheet = Arc::new(CsvSheet { root: root.into(), path: path.into(), bytes, columns, has_name });
+    let sheet = Arc::new(CsvSheet { root: root.into(), path: path.into(), bytes, format, columns, names });
     let rows = rows(&sheet, header.range(usize::MAX).end);
     if rows.is_empty() {
         let problem = Diagnostic::new(Code::CsvNoRows, SourceLocation::file(path), "the file has a header and no rows");
@@ -138,19 +145,21 @@ fn read_header(
     bytes: &[u8],
     header: &CsvRecord,
     names: &[String],
-    own: &[String],
+    (format, own): (&CaseFormat, &[String]),
     problems: &mut Vec<Diagnostic>,
 ) -> HashMap<&'static str, usize> {
     let mut columns = HashMap::new();
     for (index, name) in names.iter().enumerate() {
         let place = || SourceLocation::in_text(path, bytes, header.range(index));
-        let known = COLUMNS.iter().find(|column| *column == name);
+        // Columns of the same name have another meaning in files of other programs.
+        let columns_read = if format.foreign.is_some() { &REQUIRED[..] } else { &COLUMNS };
+        let known = columns_read.iter().find(|column| *column == name);
         if known.is_some_and(|column| columns.contains_key(column)) {
             let message = format!("duplicate column `{name}`");
             problems.push(Diagnostic::new(Code::CsvDuplicateColumn, place(), message));
         } else if let Some(column) = known {
             columns.insert(*column, index);
-        } else if !(name.is_empty() || name.starts_with(OWN_PREFIX) || own.contains(name)) {
+        } else if format.foreign.is_none() && !(name.is_empty() || name.starts_with(OWN_PREFIX) || own.contains(name)) {
             problems.push(unknown_column(place(), name));
         }
     }

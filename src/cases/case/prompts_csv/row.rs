@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::record::{CsvRecord, cell_range};
-use super::{CsvSheet, FORMAT};
+use super::{CsvSheet, foreign};
 use crate::cases::case::document::{Document, Syntax};
 use crate::cases::case::fields::{self, CaseDraft, CaseField, ListField};
 use crate::cases::case::{Case, CaseFormat, CaseSource, FoundCase};
@@ -39,6 +39,22 @@ impl CsvRow {
         let id = std::mem::take(&mut self.id);
         let id = if name::check_case_id(&id).is_ok() { id } else { format!("row-{}", self.line) };
         FoundCase::new(id, skill, Arc::clone(&self.sheet.path), self.line, self)
+    }
+
+    /// The same of a file of another program, which gives the case this id.
+    pub(super) fn found_as(mut self, id: String, skill: String) -> FoundCase {
+        self.id.clone_from(&id);
+        FoundCase::new(id, skill, Arc::clone(&self.sheet.path), self.line, self)
+    }
+
+    /// The text of each cell with the name of its column and its place, if the cell is not blank.
+    pub(super) fn cells(&self) -> impl Iterator<Item = (&str, String, SourceLocation)> {
+        let record = CsvRecord::at(&self.sheet.bytes, self.start);
+        self.sheet.names.iter().enumerate().filter_map(move |(index, name)| {
+            let text = record.text(&self.sheet.bytes, index).trim().to_owned();
+            let place = || self.place_of_bytes(record.range(index));
+            (!text.is_empty()).then(|| (name.as_str(), text, place()))
+        })
     }
 
     /// The place of a column's cell.
@@ -81,7 +97,7 @@ impl CsvRow {
 
 impl CaseSource for CsvRow {
     fn format(&self) -> &'static CaseFormat {
-        &FORMAT
+        self.sheet.format
     }
 
     fn case(&self, skill: &str) -> Result<Case, Vec<Diagnostic>> {
@@ -129,9 +145,9 @@ impl RowReader<'_> {
             let help = "close the cell with `\"`; a quote inside a quoted cell is written `\"\"`";
             return Some(problem(Code::CsvOpenQuote, at..at + 1, message).help(help));
         }
-        let mut nameless = (0..record.cells.len()).filter(|index| sheet.has_name.get(*index) != Some(&true));
+        let mut nameless = (0..record.cells.len()).filter(|index| sheet.names.get(*index).is_none_or(String::is_empty));
         if let Some(index) = nameless.find(|index| !record.content(&sheet.bytes, *index).is_empty()) {
-            let width = sheet.has_name.len();
+            let width = sheet.names.len();
             let (why, help) = if index < width {
                 ("its column has no name".to_owned(), "name the column in the header")
             } else {
@@ -152,11 +168,15 @@ impl RowReader<'_> {
     }
 
     fn case(&mut self, skill: &str) -> Case {
-        let id = self.text("id").trim().to_owned();
+        let is_foreign = self.row.sheet.format.foreign.is_some();
+        let id = if is_foreign { self.row.id.clone() } else { self.text("id").trim().to_owned() };
         if let Err(why) = name::check_case_id(&id) {
             self.problems.push(name::id_problem(&id, &why, self.row.place("id")));
         }
         let mut draft = CaseDraft::new(skill, id, self.row.place("id"));
+        if is_foreign {
+            foreign::read_other_columns(self.row, &mut draft.case);
+        }
         for field in fields::all() {
             let column = field.field().column;
             if !(self.row.sheet.columns.contains_key(column) || field.is_required()) {

@@ -222,7 +222,7 @@ fn command(document: &mut Document<'_>, grader: &Grader<'_>, case: &mut Case) {
 }
 
 /// A word for a shell.
-fn quoted(word: &str) -> String {
+pub(in crate::cases::case) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 

@@ -30,6 +30,7 @@ use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::settings::trials::{MOST_TRIALS, Trials};
 use crate::text::diagnostic::Code;
 
+pub(super) use graders::quoted;
 use scoring::Scoring;
 use stimulus::{AsStimulus, StimulusReader};
 

@@ -1,0 +1,66 @@
+//! A list of tasks in a YAML file of another program, each a case.
+
+use crate::cases::case::document::{Document, Node, NodeValue};
+use crate::cases::case::fields::CaseDraft;
+use crate::cases::case::{CaseFormat, FileCases, ForeignFile, FoundCase, ReadCase, Unsupported};
+
+/// The tasks of a file, and what holds for each.
+pub(super) struct ForeignTasks<'a> {
+    /// Their format.
+    pub format: &'static CaseFormat,
+    /// Their file.
+    pub file: &'a ForeignFile<'a>,
+    /// The slug of the skill under test; empty if nothing names it.
+    pub skill: String,
+    /// What the file asks of every case and this program does not do.
+    pub shared: Vec<Unsupported>,
+    /// The key of a task's name.
+    pub name: &'static str,
+    /// The key of a task's prompt.
+    pub prompt: &'static str,
+}
+
+impl ForeignTasks<'_> {
+    /// The cases. `read` fills the draft of each.
+    pub fn read(
+        self,
+        mut document: Document<'_>,
+        tasks: &[Node],
+        read: impl Fn(&mut Document<'_>, &Node, &mut CaseDraft),
+    ) -> FileCases {
+        let problems = std::mem::take(&mut document.problems);
+        let cases = tasks.iter().zip(1..).map(|(task, number)| self.found(&mut document, task, number, &read));
+        FileCases { cases: cases.collect(), problems }
+    }
+
+    fn found(
+        &self,
+        document: &mut Document<'_>,
+        task: &Node,
+        number: usize,
+        read: impl Fn(&mut Document<'_>, &Node, &mut CaseDraft),
+    ) -> FoundCase {
+        let origin = document.place(task.range.start..task.range.start + 1);
+        let name = match task.get(self.name).map(|name| &name.value) {
+            Some(NodeValue::Text(name) | NodeValue::Number(name)) => name.clone(),
+            _ => number.to_string(),
+        };
+        let id = self.file.case_id(&name);
+        let mut draft = CaseDraft::new(&self.skill, id.clone(), origin.clone());
+        draft.should_trigger(None);
+        draft.case.unsupported.clone_from(&self.shared);
+        let mut places = vec![("id", origin.clone())];
+        places.extend(task.get(self.prompt).map(|prompt| ("prompt", document.place(prompt.range.clone()))));
+        if task.is_map() {
+            document.duplicate_keys(task, &[]);
+            document.required(task, self.name);
+            read(document, task, &mut draft);
+        } else {
+            document.wrong_type("a task", "an object", task);
+        }
+        let problems = std::mem::take(&mut document.problems);
+        let case = if problems.is_empty() { Ok(draft.finish_foreign()) } else { Err(problems) };
+        let source = ReadCase { format: self.format, case, places };
+        FoundCase::new(id, self.skill.clone(), self.file.path, origin.line, source)
+    }
+}
