@@ -22,8 +22,8 @@ use std::sync::Arc;
 pub use field::{CASE_DIRECTORY, Field, FieldForm, FieldValue, InvalidField};
 pub use kinds::{
     FileWant, NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, TextPlace, Work, activates, any_tool, changes_seen, file,
-    final_message, full_score, invoked_skills, loads, max_commands, max_seconds, max_total_tokens, max_turns,
-    output_schema, rejects, run, script, script_command, text, triggers, work,
+    final_message, full_score, invoked_skills, loads, max_commands, max_cost, max_duration, max_total_tokens,
+    max_turns, output_schema, rejects, run, script, script_command, text, triggers, work,
 };
 pub use listed::{InvalidCheck, ListForm, ListedCheck};
 pub use subject::{CheckAnswer, Subject};

@@ -46,6 +46,8 @@ words! {
 pub enum TextWant {
     /// It must be there.
     Present,
+    /// It is an object, or holds one.
+    Object,
     /// It contains or matches this. A value that is not a string counts as its JSON text.
     Pattern(Pattern),
     /// It equals this. Plain text equals only a string.
@@ -70,6 +72,7 @@ impl TextWant {
         let equals = verb("equals", "does not equal");
         match self {
             Self::Present => verb("is there", "is not there").to_owned(),
+            Self::Object => verb("has an object", "has no object").to_owned(),
             Self::Equal(Json::String(text)) => format!("{equals} {:?}", excerpt(text)),
             Self::Equal(value) => format!("{equals} {value}"),
             Self::Pattern(Pattern { text, style: Style::Literal | Style::Verbatim }) => {
@@ -137,6 +140,7 @@ impl TextTest {
     fn of_text(&self, text: &str, cut: bool) -> TextResult {
         let pattern = match &self.want {
             TextWant::Present => return TextResult::Holds(Vec::new()),
+            TextWant::Object => return TextResult::Differs("it is plain text".to_owned()),
             TextWant::Equal(_) if cut => {
                 return TextResult::Unknown("the trace holds only the start of the text".to_owned());
             }
@@ -194,6 +198,8 @@ impl TextTest {
         let shown = || excerpt(&value.to_string());
         match &self.want {
             TextWant::Present => TextResult::Holds(Vec::new()),
+            TextWant::Object if has_object(value) => TextResult::Holds(Vec::new()),
+            TextWant::Object => TextResult::Differs(format!("no object in {}", shown())),
             // Numbers that differ as floats differ as written, but not the other way around.
             TextWant::Equal(wanted) if equal(wanted, value) && has_rounded_number(value) => rounded(),
             TextWant::Equal(wanted) if equal(wanted, value) => TextResult::Holds(Vec::new()),
@@ -226,6 +232,10 @@ pub(super) fn has_rounded_number(value: &Json) -> bool {
         Json::Object(values) => values.values().any(has_rounded_number),
         _ => false,
     }
+}
+
+fn has_object(value: &Json) -> bool {
+    value.is_object() || value.as_array().is_some_and(|values| values.iter().any(has_object))
 }
 
 fn rounded() -> TextResult {

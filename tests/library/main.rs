@@ -9,6 +9,7 @@ mod described;
 mod documents;
 mod exposure;
 mod exposure_corpus;
+mod foreign_assertions;
 mod fuzz_seeds;
 mod grade;
 mod parsers;

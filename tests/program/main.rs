@@ -13,6 +13,7 @@ mod export;
 mod faults;
 mod first_hour;
 mod foreign;
+mod foreign_suites;
 mod foreign_tasks;
 mod gate;
 mod generate;

@@ -192,8 +192,8 @@ fn graders_of_waza_about_the_work_of_the_agent_are_checks_or_unsupported() {
     assert_asked(&[
         ("{ type: behavior, config: { max_tool_calls: 3 } }", "most: Some(3)"),
         ("{ type: behavior, config: { max_tokens: 5 } }", "max-total-tokens"),
-        ("{ type: behavior, config: { max_duration_ms: 2000 } }", "MaxSeconds(2)"),
-        ("{ type: behavior, config: { max_duration_ms: 2500 } }", "unsupported: `max_duration_ms` with a part"),
+        ("{ type: behavior, config: { max_duration_ms: 2000 } }", "MaxSeconds(2s)"),
+        ("{ type: behavior, config: { max_duration_ms: 2500 } }", "MaxSeconds(2.5s)"),
         ("{ type: behavior, config: { required_tools: [bash] } }", "work WorkCheck { work: Commands"),
         ("{ type: behavior, config: { required_tools: [skill] } }", r#"ActivatesCheck { skills: ["*"]"#),
         ("{ type: behavior, config: { forbidden_tools: [skill] } }", r#"RejectsCheck(["*"])"#),

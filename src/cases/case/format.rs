@@ -28,7 +28,7 @@ pub struct CaseFormat {
 /// The case files of another program. They are found anywhere in the repository by their names, and read as they are.
 #[derive(Debug)]
 pub struct ForeignFiles {
-    /// The ends of their paths. `*` stands for the start of a file's name.
+    /// The ends of their paths. `*` stands for a part of a file's name.
     pub names: &'static [&'static str],
     /// Ends of paths that other files have too: such a file is one only if its content says so.
     pub possible_names: &'static [&'static str],
@@ -76,7 +76,9 @@ impl ForeignFile<'_> {
             let directories = self.directories.iter().filter_map(|(directory, _)| directory.file_name());
             directories.chain(self.skills.iter().map(OsStr::new)).any(|known| name == known)
         };
-        folder == "evals" && is_skill(&above) || above == "evals" && is_skill(&folder)
+        // The path may begin in the skill's own directory.
+        let is_here = above.is_empty() && self.skill.is_some();
+        folder == "evals" && (is_here || is_skill(&above)) || above == "evals" && is_skill(&folder)
     }
 
     /// The id of the case with this name in the file. Files of one skill may number their cases alike, and names may have
@@ -180,12 +182,14 @@ impl ForeignFiles {
     }
 }
 
-/// Whether a path ends with these parts, the last of which may begin with `*`.
+/// Whether a path ends with these parts, the last of which may have a `*`.
 fn ends_with(path: &str, end: &str) -> bool {
     match end.split_once('*') {
-        Some((folder, name)) => {
+        Some((before, after)) => {
             let (parent, file) = path.rsplit_once('/').map_or(("", path), |(parent, file)| (parent, file));
-            file.ends_with(name) && ends_with(&format!("{parent}/"), folder)
+            let (folder, start) = before.rsplit_once('/').map_or(("", before), |(folder, start)| (folder, start));
+            let has_name = file.strip_prefix(start).is_some_and(|rest| rest.ends_with(after));
+            has_name && (folder.is_empty() || ends_with(parent, folder))
         }
         None => path.strip_suffix(end).is_some_and(|rest| end.is_empty() || rest.is_empty() || rest.ends_with('/')),
     }

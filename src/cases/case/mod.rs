@@ -3,6 +3,7 @@
 //! Each format of cases is a module and a line in [`FORMATS`]. The module says which files hold its cases and reads them. A
 //! skill without cases has three built-in ones ([`smoke`]). All become the one type [`Case`].
 
+pub mod agentv;
 mod change_list;
 mod check_list;
 pub mod document;
@@ -13,6 +14,7 @@ mod format;
 mod found;
 mod history_list;
 mod known_tool;
+pub mod promptfoo;
 pub mod prompts_csv;
 pub mod skillgrade;
 pub mod skilljack;
@@ -40,7 +42,7 @@ pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFil
 pub use found::{CaseSource, FoundCase, ReadCase};
 
 /// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
-pub static FORMATS: [&CaseFormat; 10] = [
+pub static FORMATS: [&CaseFormat; 12] = [
     &prompts_csv::FORMAT,
     &task_json::FORMAT,
     &evals_json::FORMAT,
@@ -51,6 +53,8 @@ pub static FORMATS: [&CaseFormat; 10] = [
     &waza::FORMAT,
     &vally::FORMAT,
     &vally::SCENARIOS,
+    &promptfoo::FORMAT,
+    &agentv::FORMAT,
 ];
 
 /// The formats of other programs with the files of each.

@@ -22,7 +22,7 @@ pub(in crate::checks) static MAX_SECONDS: CheckKind = CheckKind::new("max-second
     "max_seconds",
     "maxSeconds",
     FieldForm::LIMIT,
-    |value| Some(Arc::new(MaxSeconds(value.number()?))),
+    |value| Some(Arc::new(MaxSeconds(Duration::from_secs(value.number()?)))),
 );
 
 pub(in crate::checks) static MAX_TURNS: CheckKind = CheckKind::new("max-turns", Goal::Efficiency).in_list(&ListForm {
@@ -36,8 +36,13 @@ pub(in crate::checks) static MAX_TURNS: CheckKind = CheckKind::new("max-turns", 
     },
 });
 
-/// At most this many seconds.
-pub fn max_seconds(most: u64) -> Check {
+/// At most this cost in dollars.
+pub fn max_cost(most: f64) -> Check {
+    Check::implied(&MAX_COST, MaxCost(most))
+}
+
+/// At most this duration.
+pub fn max_duration(most: Duration) -> Check {
     Check::implied(&MAX_SECONDS, MaxSeconds(most))
 }
 
@@ -78,18 +83,18 @@ impl Ask for MaxCost {
 }
 
 #[derive(Debug)]
-struct MaxSeconds(u64);
+struct MaxSeconds(Duration);
 
 impl Ask for MaxSeconds {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
-        let (meta, expected) = (subject.evidence.meta, format!("at most {} s", self.0));
+        let (meta, expected) = (subject.evidence.meta, format!("at most {} s", self.0.as_secs_f64()));
         if meta.is_user_session() {
             let found = "a session does not show how long it took";
             return Some(CheckAnswer::new(Status::Unknown, expected, found).at(EventRef::End));
         }
         let took = Duration::from_millis(meta.ending.duration_ms);
         let found = format!("{:.1} s", took.as_secs_f64());
-        Some(subject.at_end(took <= Duration::from_secs(self.0), expected, found).at(EventRef::End))
+        Some(subject.at_end(took <= self.0, expected, found).at(EventRef::End))
     }
 
     fn forbids(&self) -> bool {

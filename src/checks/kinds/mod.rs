@@ -22,7 +22,7 @@ pub use calls::{any_tool, script_command};
 pub use changes::changes_seen;
 pub use commands::max_commands;
 pub use files::{FileWant, file};
-pub use limits::{max_seconds, max_turns};
+pub use limits::{max_cost, max_duration, max_turns};
 pub use resource::loads;
 pub use run::run;
 pub use score::full_score;

@@ -1,6 +1,7 @@
 //! A regular expression that a user wrote.
 
 mod dialect;
+mod javascript;
 mod search;
 
 use crate::text::diagnostic::shorten;
@@ -26,6 +27,8 @@ pub enum Style {
     Verbatim,
     /// A regular expression, exactly as written.
     Exact,
+    /// A regular expression of JavaScript without flags.
+    JavaScript,
     /// A regular expression in any case, with `^` and `$` at each line, whatever ends the line.
     Loose,
 }
@@ -39,7 +42,7 @@ impl Pattern {
     /// Whether it compiles. Most patterns are only parsed, in a tenth of the time, which matters for a hundred thousand cases.
     pub fn check(&self) -> Result<(), PatternError> {
         // A short pattern can only grow too large by counted repetition.
-        let small = self.text.len() <= 200 && !self.text.contains('{');
+        let small = self.text.len() <= 200 && !self.text.contains('{') && self.style != Style::JavaScript;
         if self.is_literal() || (small && regex_syntax::parse(&self.text).is_ok()) {
             return Ok(());
         }
@@ -56,6 +59,10 @@ impl Pattern {
                 Ok(PatternSearch::Linear(built?))
             }
             Style::Exact => PatternSearch::new(&self.text, false),
+            Style::JavaScript => {
+                let pattern = javascript::translated(&self.text, search::is_fancy(&self.text));
+                PatternSearch::new(&pattern.ok_or(PatternError::JavaScript)?, false)
+            }
             Style::Loose => PatternSearch::new(&self.text, true),
         }
     }
@@ -87,7 +94,9 @@ impl Pattern {
         let whole = error.to_string();
         // The crate draws the pattern over several lines and ends with "error: what".
         let what = whole.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        let help = if self.text.contains(r"\Z") {
+        let help = if self.style == Style::JavaScript {
+            "patterns of this file are regular expressions of JavaScript without flags"
+        } else if self.text.contains(r"\Z") {
             r"write `\z` for the end of the text"
         } else if name.starts_with("must") && what.contains("unclosed group") {
             "`|` parts patterns here, also inside a group; write one pattern for each alternative, or a class like [ab]"

@@ -26,6 +26,9 @@ pub enum PatternError {
     /// By the rules of the others.
     #[error(transparent)]
     Backtracking(#[from] Box<fancy_regex::Error>),
+    /// It has a group or a repetition that JavaScript does not know.
+    #[error("JavaScript does not know one of its groups or repetitions")]
+    JavaScript,
 }
 
 /// A search that took too much work.
@@ -66,7 +69,7 @@ impl PatternSearch {
 }
 
 /// Whether a pattern uses what linear patterns cannot have. The end of the text, `\Z`, means something else to each program.
-fn is_fancy(pattern: &str) -> bool {
+pub(super) fn is_fancy(pattern: &str) -> bool {
     let refers_back = || (b'1'..=b'9').any(|digit| pattern.contains(&format!("\\{}", char::from(digit))));
     if pattern.contains(r"\Z") {
         return false;

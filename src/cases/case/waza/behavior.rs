@@ -1,5 +1,7 @@
 //! How the agent may work: which tools, how many calls, tokens and how long.
 
+use std::time::Duration;
+
 use super::Document;
 use crate::cases::case::Case;
 use crate::cases::case::document::Node;
@@ -26,17 +28,8 @@ pub(super) fn read(document: &mut Document<'_>, object: &Node, case: &mut Case) 
     }
     case.checks.extend(limit(document, object, "max_tokens").map(checks::max_total_tokens));
     for key in TIMES {
-        match limit(document, object, key) {
-            Some(milliseconds) if milliseconds % 1000 == 0 => {
-                case.checks.push(checks::max_seconds(milliseconds / 1000));
-            }
-            Some(_) => case.unsupported.extend(
-                object
-                    .get(key)
-                    .map(|written| document.unsupported(format!("`{key}` with a part of a second"), written)),
-            ),
-            None => {}
-        }
+        let most = limit(document, object, key).map(Duration::from_millis);
+        case.checks.extend(most.map(checks::max_duration));
     }
 }
 
