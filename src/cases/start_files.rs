@@ -17,7 +17,9 @@ pub fn start_files(root: &Path, case: &Case) -> Option<Material> {
     for file in &case.files {
         match &file.content {
             InputContent::Text(text) => material.add_text(file.path.as_path(), text),
-            InputContent::Source(source) => material.add(file.path.as_path(), &root.join(source.as_path())),
+            InputContent::Source(source) | InputContent::Near(source) => {
+                material.add(file.path.as_path(), &root.join(source.as_path()));
+            }
         }
     }
     Some(material)

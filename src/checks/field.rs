@@ -184,10 +184,10 @@ impl FieldForm {
             Self::Pattern(style) => pattern(name, text, style),
             Self::Patterns => pattern(name, text, Style::Loose),
             Self::Path { base } | Self::Paths { base } => path(name, text, base).map(FieldValue::Path),
-            Self::Files => path(name, text, CASE_DIRECTORY).map(InputFile::copy_of).map(FieldValue::File),
+            Self::Files => input_file(name, text),
             Self::Tags if is_tag(text) => Ok(FieldValue::Text(text.to_owned())),
             Self::Tags => {
-                let help = "write letters, digits and `_ - . / : =`";
+                let help = "write a word without `!` in front, by which `--tag` chooses cases without it";
                 Err(invalid(Code::BadChoice, "a tag", help))
             }
             Self::Trials => text
@@ -204,19 +204,25 @@ impl FieldForm {
     }
 }
 
-/// Whether a text can be a tag. `!` and `,` have a meaning where tags select cases.
+/// Whether a text can be a tag: `--tag` can name it. Tags of other programs hold any characters.
 fn is_tag(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-./:=".contains(c))
+    !text.trim().is_empty() && !text.starts_with('!')
 }
 
 /// The directory from which a case names its files, in words.
 pub const CASE_DIRECTORY: &str = "the directory of the file with the case";
 
 fn path(name: &str, text: &str, base: &str) -> Result<RelativePath, InvalidField> {
-    RelativePath::parse(text).map_err(|why| {
-        let message = format!("`{name}`: {:?} {why}", shorten(text));
-        InvalidField { code: Code::BadPath, message, help: format!("give a path below {base}") }
-    })
+    RelativePath::parse(text).map_err(|why| invalid_path(name, text, base, why))
+}
+
+fn input_file(name: &str, text: &str) -> Result<FieldValue, InvalidField> {
+    InputFile::copy_of(text).map(FieldValue::File).map_err(|why| invalid_path(name, text, CASE_DIRECTORY, why))
+}
+
+fn invalid_path(name: &str, text: &str, base: &str, why: &str) -> InvalidField {
+    let message = format!("`{name}`: {:?} {why}", shorten(text));
+    InvalidField { code: Code::BadPath, message, help: format!("give a path below {base}") }
 }
 
 fn pattern(name: &str, text: &str, style: Style) -> Result<FieldValue, InvalidField> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use crate::checks::call_count::CallCount;
 use crate::checks::pattern::{Pattern, Style};
@@ -29,6 +29,67 @@ pub struct ListForm {
 pub struct ListedCheck {
     /// The values of each key that is there.
     pub values: Vec<(&'static str, Vec<FieldValue>)>,
+}
+
+/// A check as a case writes it: what [`ListForm::ask`] reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WrittenCheck {
+    /// The value at the key of its kind.
+    pub value: Json,
+    /// The options next to that key.
+    pub options: Map<String, Json>,
+}
+
+impl WrittenCheck {
+    /// A value without options.
+    pub(super) fn new(value: impl Into<Json>) -> Self {
+        Self { value: value.into(), options: Map::new() }
+    }
+
+    /// The same with an option.
+    pub(super) fn with(mut self, key: &str, value: impl Into<Json>) -> Self {
+        self.options.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// The same with an option if `is_set`.
+    pub(super) fn with_flag(self, key: &str, is_set: bool) -> Self {
+        if is_set { self.with(key, true) } else { self }
+    }
+
+    /// The same with the keys of [`TESTS`] that make this test; `None` if none do.
+    pub(super) fn with_test(self, test: &TextTest) -> Option<Self> {
+        let TextTest { json, at, want, negated } = test;
+        let mut written = match want {
+            TextWant::Present => self,
+            TextWant::Object => return None,
+            TextWant::Equal(value) => self.with("equals", value.clone()),
+            TextWant::Pattern(Pattern { text, style }) => match style {
+                Style::Literal => self.with("contains", text.as_str()).with("ignoreCase", true),
+                Style::Verbatim => self.with("contains", text.as_str()),
+                Style::Exact => self.with("matches", text.as_str()),
+                Style::Loose | Style::JavaScript => return None,
+            },
+        };
+        if let Some(part) = json {
+            written = written.with("json", part.as_str());
+        }
+        if !at.is_empty() {
+            written = written.with("at", at.as_str());
+        }
+        Some(written.with_flag("not", *negated))
+    }
+
+    /// The same with the keys of [`COUNTS`] that mean this count.
+    pub(super) fn with_count(self, count: CallCount) -> Self {
+        match count {
+            CallCount::SOME => self,
+            CallCount::NONE => self.with("not", true),
+            CallCount { least: 0, most: Some(most) } => self.with("atMost", most),
+            CallCount { least, most: None } => self.with("atLeast", least),
+            CallCount { least, most: Some(most) } => self.with("atLeast", least).with("atMost", most),
+        }
+    }
 }
 
 /// Why an object of the list is not a check.

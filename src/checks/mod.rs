@@ -19,13 +19,15 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value as Json;
+
 pub use field::{CASE_DIRECTORY, Field, FieldForm, FieldValue, InvalidField};
 pub use kinds::{
     FileWant, NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, TextPlace, Work, activates, any_tool, changes_seen, file,
     final_message, full_score, invoked_skills, loads, max_commands, max_cost, max_duration, max_total_tokens,
     max_turns, output_schema, rejects, run, script, script_command, text, triggers, work,
 };
-pub use listed::{InvalidCheck, ListForm, ListedCheck};
+pub use listed::{InvalidCheck, ListForm, ListedCheck, WrittenCheck};
 pub use subject::{CheckAnswer, Subject};
 
 use crate::checks::kinds::{
@@ -38,7 +40,7 @@ use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{CheckResult, Goal, Status, Weight};
 
 /// Every kind of check, in the order in which a case's checks are made.
-pub static KINDS: [&CheckKind; 28] = [
+pub static KINDS: [&CheckKind; 29] = [
     &trigger::TRIGGERED_KIND,
     &trigger::NOT_TRIGGERED_KIND,
     &skills::ACTIVATES,
@@ -46,6 +48,7 @@ pub static KINDS: [&CheckKind; 28] = [
     &calls::TOOL,
     &calls::COMMAND,
     &calls::SEQUENCE,
+    &kinds::work::WORK,
     &texts::OUTPUT_CONTAINS,
     &texts::OUTPUT_MATCHES,
     &resource::LOADED,
@@ -130,6 +133,11 @@ pub trait Ask: fmt::Debug + Send + Sync {
     /// The answers, for a question with several or with names of their own.
     fn answers(&self, subject: &Subject<'_>) -> Vec<NamedAnswer> {
         self.evaluate(subject).map(|answer| NamedAnswer { id: None, answer }).into_iter().collect()
+    }
+
+    /// It as a case writes it, so that reading it gives the same question; `None` if a case cannot.
+    fn written(&self) -> Option<WrittenCheck> {
+        None
     }
 
     /// The program that answers. It runs after the agent, in a copy of the workspace.
@@ -221,6 +229,19 @@ impl Check {
     /// Whether nothing later in the session can change this status of the check.
     pub fn is_settled_by(&self, status: Status) -> bool {
         self.ask.settled_by() == Some(status)
+    }
+
+    /// It as the value of the field of its kind; `None` if no field can have it.
+    pub fn written_value(&self) -> Option<Json> {
+        let pattern = self.ask.text().map(|(pattern, _)| Json::from(pattern.text.as_str()));
+        pattern.or_else(|| Some(self.ask.written()?.value))
+    }
+
+    /// It as an object of the list `checks`; `None` if the list cannot have it.
+    pub fn written_object(&self) -> Option<Json> {
+        let WrittenCheck { value, mut options } = self.kind.listed.and(self.ask.written())?;
+        options.insert(self.kind.listed?.key.to_owned(), value);
+        Some(options.into())
     }
 
     /// The script that answers, if one does.

@@ -116,7 +116,7 @@ enum Command {
     Export(export::ExportCommandArgs),
     /// Grade stored trials again, without an agent
     Grade(grade::GradeArgs),
-    /// Make a case of a session of your own machine
+    /// Make cases of other programs' case files, or of a session of your own
     Import(import::ImportArgs),
     /// Check whether evals can run here, and how to fix it. Calls no model
     Doctor(doctor::DoctorArgs),

@@ -1,8 +1,16 @@
 //! The list `checks` of a case: every kind, by what a trial left, and mistakes in the list.
 
-use serde_json::json;
-use skill_evals::checks;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
+use serde_json::{Map, Value as Json, json};
+use skill_evals::cases::case::{Case, task_json, task_text};
 use skill_evals::checks::pattern::{Pattern, Style};
+use skill_evals::checks::{self, FieldForm, listed};
+use skill_evals::settings::ActivationRule;
 use skill_evals::trace::{AgentProgress, Mechanism, Step, TraceBuilder};
 use skill_evals::trial::outcome::{CheckResult, Status};
 use skill_evals::trial::span::EventRef;
@@ -512,5 +520,97 @@ fn a_mistake_in_the_list_is_reported_with_its_place_and_what_to_write() {
         assert!(problem.help.as_deref().unwrap_or_default().contains(help), "{check}: {:?}", problem.help);
         let excerpt = problem.place.excerpt.as_ref().expect("an excerpt");
         assert_eq!(&excerpt.text[excerpt.mark.clone()], marked, "{check}");
+    }
+}
+
+/// Any value of this form, as JSON.
+fn written_value(form: FieldForm) -> BoxedStrategy<Json> {
+    let text = || prop::sample::select(&["Ada", "a.b", "*.md", "out/**/x", "$ ^ls", "(a|b)+", "\"q\"\n", "ü "][..]);
+    match form {
+        FieldForm::Flag => any::<bool>().prop_map(Json::from).boxed(),
+        FieldForm::Number { least, most } => (least..=most.min(least + 3)).prop_map(Json::from).boxed(),
+        FieldForm::Choice(words) => prop::sample::select(words).prop_map(Json::from).boxed(),
+        FieldForm::Texts => prop::collection::vec(text(), 0..3).prop_map(Json::from).boxed(),
+        FieldForm::Pointer => prop::sample::select(&["", "/a", "/0/~1"][..]).prop_map(Json::from).boxed(),
+        FieldForm::Json => {
+            let values = vec![json!("Ada"), json!(1), json!(1.5), json!(null), json!({ "a": [true] })];
+            prop::sample::select(values).boxed()
+        }
+        _ => text().prop_map(Json::from).boxed(),
+    }
+}
+
+/// An object of the list: the key of a kind and any of its options. Not every one is a check.
+fn written_check() -> impl Strategy<Value = Json> {
+    prop::sample::select(listed::listed().map(|(_, form)| form).collect::<Vec<_>>()).prop_flat_map(|form| {
+        let keys: Vec<_> = form.keys().collect();
+        let values: Vec<_> = keys.iter().map(|(_, form)| written_value(*form)).collect();
+        (values, prop::collection::vec(prop::bool::weighted(0.3), keys.len())).prop_map(move |(values, chosen)| {
+            let entries = keys.iter().zip(values).zip(chosen).enumerate();
+            let entries = entries.filter(|(at, (_, chosen))| *at == 0 || *chosen);
+            entries.map(|(_, (((key, _), value), _))| ((*key).to_owned(), value)).collect::<Map<_, _>>().into()
+        })
+    })
+}
+
+fn meanings(case: &Case) -> Vec<String> {
+    case.checks.iter().map(|check| format!("{} {:?}", check.kind.id, check.ask)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn checks_that_are_written_and_read_again_are_the_same(objects in prop::collection::vec(written_check(), 1..6)) {
+        let objects: Vec<String> = objects.iter().map(Json::to_string).filter(|text| listed_case(text).is_ok()).collect();
+        if let Ok(case) = listed_case(&objects.join(", ")) {
+            let path = Path::new("evals/tasks/it.json");
+            let text = task_text::written(&case, &task_json::FORMAT, path).expect("a task can say it");
+            let read = task_json::parse(path, text.as_bytes()).expect("a task");
+            prop_assert_eq!(meanings(&read), meanings(&case));
+            prop_assert_eq!(read.checks.len(), objects.len() + 1);
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_check_that_the_list_can_have_can_be_written() {
+    let mut runner = TestRunner::deterministic();
+    let mut kinds = BTreeMap::new();
+    for _ in 0..2_000 {
+        let object = written_check().new_tree(&mut runner).expect("an object").current().to_string();
+        for check in
+            listed_case(&object).into_iter().flat_map(|case| case.checks).filter(|check| check.kind.listed.is_some())
+        {
+            assert!(check.written_object().is_some(), "{object}");
+            *kinds.entry(check.kind.id).or_insert(0) += 1;
+        }
+    }
+    assert!(kinds.len() == listed::listed().count() && kinds.values().all(|count| *count > 20), "{kinds:?}");
+}
+
+#[test]
+fn what_a_required_pattern_of_a_whole_script_means_is_kept() {
+    for (count, required) in [("", true), (", \"not\": true", false)] {
+        let read = listed(&format!("{{\"command\": \"^ls\"{count}, \"wholeScript\": true}}"));
+        let pattern = Pattern { text: "^ls".to_owned(), style: Style::Exact };
+        assert_eq!(format!("{:?}", read.ask), format!("{:?}", checks::script_command(pattern, required).ask));
+    }
+}
+
+#[test]
+fn a_task_says_the_rule_of_activation_that_it_does_not_have_by_default() {
+    let (task, neutral) = (&task_json::FORMAT, &task_json::NEUTRAL);
+    for (format, rule, word) in [
+        (task, ActivationRule::Tool, None),
+        (task, ActivationRule::Content, Some("content")),
+        (neutral, ActivationRule::Tool, Some("tool")),
+        (neutral, ActivationRule::Content, None),
+    ] {
+        let mut case = listed_case(r#"{"text": "final", "contains": "x"}"#).expect("a case");
+        case.default_activation = rule;
+        let text = task_text::written(&case, format, Path::new("evals/tasks/it.json")).expect("a task can say it");
+        let written: Json = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(written["evalConfig"]["activation"].as_str(), word, "{text}");
     }
 }

@@ -325,7 +325,7 @@ fn files_of_a_case_are_named_from_its_file_its_skill_or_the_repository() {
             Ok(_) if fixture.lines().contains("evals.json:") => fixture.lines(),
             Ok(case) => match &case.files[0].content {
                 InputContent::Text(_) => format!("{} text", case.files[0].path),
-                InputContent::Source(source) => format!("{} {source}", case.files[0].path),
+                InputContent::Source(source) | InputContent::Near(source) => format!("{} {source}", case.files[0].path),
             },
             Err(problems) => problems[0].to_string(),
         };
@@ -510,8 +510,8 @@ fn each_grader_of_a_vally_spec_is_a_check_an_assertion_or_unsupported() {
 #[test]
 fn a_name_of_a_tool_in_a_vally_spec_stands_for_work_or_is_unsupported() {
     for (grader, said) in [
-        ("{ type: tool-calls, config: { disallowed: ['^bash$'] } }", "tool"),
-        ("{ type: tool-calls, config: { disallowed: [create, edit] } }", "tool"),
+        ("{ type: tool-calls, config: { disallowed: ['^bash$'] } }", "work"),
+        ("{ type: tool-calls, config: { disallowed: [create, edit] } }", "work"),
         ("{ type: tool-calls, config: { required: [edit] } }", "unsupported: a call of the tool `edit`"),
         ("{ type: tool-calls, config: { required: [skill] } }", "activates"),
         ("{ type: tool-calls, config: { required: [view] } }", "unsupported: a call of the tool `view`"),
@@ -698,7 +698,7 @@ fn a_command_of_a_vally_spec_that_exceeds_its_own_timeout_does_not_pass() {
     let check = grade["checks"].as_array().expect("checks").iter().find(|check| check["id"] == "run");
     let check = check.expect("the check of the command");
     assert_eq!(check["status"], "unknown", "{check}");
-    assert!(check["found"].as_str().expect("text").contains("`timeout` of its grader gives it more"), "{check}");
+    assert!(check["found"].as_str().expect("text").contains("the timeout of its check gives it more"), "{check}");
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod generate;
 mod generate_agent;
 mod harness;
 mod hostile;
+mod import;
 mod inputs;
 mod json;
 mod judge;

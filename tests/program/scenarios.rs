@@ -48,8 +48,8 @@ fn each_part_of_a_scenario_is_a_check_an_assertion_or_unsupported() {
         ("rubric: [It is done]", "triggered, judged: It is done"),
         ("expect_activation: false", "not-triggered"),
         ("rubric: [It is done]\n    expect_activation: null", "triggered, judged: It is done"),
-        ("expect_tools: [bash]", "triggered, tool"),
-        ("reject_tools: [create, edit]", "triggered, tool"),
+        ("expect_tools: [bash]", "triggered, work"),
+        ("reject_tools: [create, edit]", "triggered, work"),
         ("expect_tools: [dotnet]", "triggered, unsupported: a call of the tool `dotnet`"),
         ("max_turns: 3", "triggered, max-turns"),
         ("max_tokens: 9000", "triggered, max-total-tokens"),
@@ -86,7 +86,7 @@ fn a_scenario_gets_the_files_that_its_setup_names() {
         .iter()
         .map(|file| match &file.content {
             InputContent::Text(text) => format!("{} = {text:?}", file.path),
-            InputContent::Source(source) => format!("{} of {source}", file.path),
+            InputContent::Source(source) | InputContent::Near(source) => format!("{} of {source}", file.path),
         })
         .collect();
     files.sort();

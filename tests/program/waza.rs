@@ -256,7 +256,7 @@ fn what_a_task_of_waza_expects_is_a_check_or_unsupported() {
         ("{ outcomes: [{ type: custom, value: 3 }] }", "unsupported: the outcome `custom`"),
         ("{ outcomes: [{ type: task_completed, condition: a }] }", "unsupported: the key `condition`"),
         ("{ behavior: { max_tool_calls: 6 } }", "most: Some(6)"),
-        ("{ behavior: { max_response_time_ms: 3000 } }", "MaxSeconds(3)"),
+        ("{ behavior: { max_response_time_ms: 3000 } }", "MaxSeconds(3s)"),
         ("{ behavior: { max_iterations: 3 } }", "unsupported: the key `max_iterations`"),
         ("{ tool_calls: { a: b } }", "unsupported: the key `tool_calls`"),
         ("{ should_triger: true }", "unknown key `should_triger`"),
@@ -313,7 +313,7 @@ fn a_task_of_waza_gets_its_prompts_and_files() {
         .iter()
         .map(|case| {
             let shown = |content: &InputContent| match content {
-                InputContent::Source(path) => path.to_string(),
+                InputContent::Source(path) | InputContent::Near(path) => path.to_string(),
                 InputContent::Text(text) => format!("{text:?}"),
             };
             case.files.iter().map(|file| format!("{} {}", file.path, shown(&file.content))).collect()

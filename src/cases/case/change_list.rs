@@ -6,6 +6,8 @@
 //!             { "afterTurn": 2, "remove": "parting" } ]
 //! ```
 
+use serde_json::{Value as Json, json};
+
 use crate::cases::case::document::{Document, Node};
 use crate::checks::{FieldForm, FieldValue};
 use crate::settings::limits::MOST_TURNS;
@@ -32,6 +34,15 @@ pub(super) fn changes(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<S
         return Vec::new();
     }
     elements.iter().filter_map(|element| change(file, &format!("{name}."), element)).collect()
+}
+
+/// The list that these changes are read from.
+pub(super) fn written(changes: &[SkillChange]) -> Json {
+    let written = changes.iter().map(|SkillChange { after_turn, kind, skill, folder, expect_seen, origin: _ }| {
+        let what = folder.as_ref().map_or_else(|| skill.clone(), ToString::to_string);
+        json!({ AFTER: after_turn, kind.as_str(): what, SEEN: expect_seen })
+    });
+    written.collect()
 }
 
 fn change(file: &mut Document<'_>, prefix: &str, change: &Node) -> Option<SkillChange> {

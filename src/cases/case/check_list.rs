@@ -5,6 +5,8 @@
 //!             { "file": "out/*.json", "at": "/items/0", "equals": "Ada" } ]
 //! ```
 
+use serde_json::Value as Json;
+
 use crate::cases::case::document::{Document, Node};
 use crate::checks::listed::listed;
 use crate::checks::{Check, CheckKind, InvalidCheck, ListForm, ListedCheck, Origin};
@@ -21,6 +23,11 @@ pub(super) fn checks(file: &mut Document<'_>, list: &Node) -> Vec<Check> {
     };
     file.not_empty(CHECKS, list);
     elements.iter().filter_map(|element| check(file, element)).collect()
+}
+
+/// The list that these checks are read from, without those that it cannot have.
+pub(super) fn written(checks: &[Check]) -> Json {
+    checks.iter().filter_map(Check::written_object).collect()
 }
 
 fn check(file: &mut Document<'_>, written: &Node) -> Option<Check> {

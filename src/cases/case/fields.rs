@@ -5,6 +5,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use serde_json::{Value as Json, json};
+
 use crate::cases::case::check_list::CHECKS;
 use crate::cases::case::document::{Document, Node};
 use crate::cases::case::{Assertion, Case, Unsupported, change_list, check_list, history_list};
@@ -12,6 +14,8 @@ use crate::checks::{self, Check, CheckKind, Field, FieldForm, FieldValue, KINDS,
 use crate::settings::ActivationRule;
 use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
 use crate::text::diagnostic::{Code, SourceLocation};
+use crate::text::relative_path::RelativePath;
+use crate::trial::input_file::{InputContent, InputFile};
 use crate::trial::outcome::Weight;
 use crate::trial::sandbox::Sandbox;
 
@@ -23,10 +27,18 @@ pub struct CoreField {
     /// Whether a case without it is incomplete.
     pub required: bool,
     set: fn(&mut Case, FieldValue),
+    /// Its value in a case, as JSON has it; `null` if it has none.
+    get: fn(&Case) -> Json,
 }
 
-const fn core(column: &'static str, key: &'static str, form: FieldForm, set: fn(&mut Case, FieldValue)) -> CoreField {
-    CoreField { field: Field { column, key, form }, required: false, set }
+const fn core(
+    column: &'static str,
+    key: &'static str,
+    form: FieldForm,
+    set: fn(&mut Case, FieldValue),
+    get: fn(&Case) -> Json,
+) -> CoreField {
+    CoreField { field: Field { column, key, form }, required: false, set, get }
 }
 
 const fn required(field: CoreField) -> CoreField {
@@ -62,66 +74,113 @@ fn add_file(case: &mut Case, value: FieldValue) {
     }
 }
 
+fn written_files(case: &Case) -> Json {
+    let files = case.files.iter().map(|InputFile { path, content }| match content {
+        InputContent::Text(text) => json!({ "path": path.to_string(), "content": text }),
+        InputContent::Source(source) => json!({ "path": path.to_string(), "source": format!("/{source}") }),
+        InputContent::Near(source) => json!({ "path": path.to_string(), "source": source.to_string() }),
+    });
+    files.collect()
+}
+
+/// A path of a field that may be absent.
+fn written_path(path: Option<&RelativePath>) -> Json {
+    json!(path.map(ToString::to_string))
+}
+
+/// The column of whether the skill should trigger.
+const TRIGGER: &str = "should_trigger";
+
 /// The fields that are not checks.
 pub static CORE: [CoreField; 18] = [
-    required(core("should_trigger", "shouldTrigger", FieldForm::Flag, set!(Flag(flag) => case.should_trigger = flag))),
-    required(core("prompt", "prompt", FieldForm::Text, set!(Text(text) => case.prompt = text))),
-    core("system_prompt", "systemPrompt", FieldForm::Text, set!(Text(text) => case.system_prompt = Some(text))),
+    required(core(TRIGGER, "shouldTrigger", FieldForm::Flag, set!(Flag(flag) => case.should_trigger = flag), |case| {
+        json!(case.asks_for_trigger().then_some(case.should_trigger))
+    })),
+    required(core("prompt", "prompt", FieldForm::Text, set!(Text(text) => case.prompt = text), |case| {
+        json!(case.prompt)
+    })),
+    core(
+        "system_prompt",
+        "systemPrompt",
+        FieldForm::Text,
+        set!(Text(text) => case.system_prompt = Some(text)),
+        |case| json!(case.system_prompt),
+    ),
     core(
         "sandbox",
         "sandbox",
         FieldForm::Choice(&Sandbox::WORDS),
         set!(Text(word) => case.sandbox = Sandbox::named(&word).unwrap_or_default()),
+        |case| json!(case.sandbox.as_str()),
     ),
     core(
         "timeout_s",
         "timeoutS",
         FieldForm::Number { least: 1, most: LONGEST_TIMEOUT.as_secs() },
         set!(Number(seconds) => case.timeout = Some(Duration::from_secs(seconds))),
+        |case| json!(case.timeout.map(|timeout| timeout.as_secs())),
     ),
     core(
         "max_turns",
         "maxTurns",
         FieldForm::Number { least: 1, most: MOST_TURNS },
         set!(Number(turns) => case.max_turns = Some(turns)),
+        |case| json!(case.max_turns),
     ),
     core(
         "output_schema",
         "outputSchema",
         FieldForm::Path { base: "the repository's root" },
         set!(Path(path) => case.output_schema = Some(path)),
+        |case| written_path(case.output_schema.as_ref()),
     ),
     core(
         "activation",
         "activation",
         FieldForm::Choice(&ActivationRule::WORDS),
         set!(Text(word) => case.activation = ActivationRule::named(&word)),
+        |case| json!(case.activation.map(ActivationRule::as_str)),
     ),
-    core("judge", "judge", FieldForm::Flag, set!(Flag(flag) => case.judge = flag)),
+    core("judge", "judge", FieldForm::Flag, set!(Flag(flag) => case.judge = flag), |case| json!(case.judge)),
     core(
         "fixture",
         "fixture",
         FieldForm::Path { base: "the skill's directory under evals/skills" },
         set!(Path(path) => case.fixture = Some(path)),
+        |case| written_path(case.fixture.as_ref()),
     ),
-    core("files", "files", FieldForm::Files, add_file),
-    core("tags", "tags", FieldForm::Tags, add!(tags)),
-    core("follow_ups", "followUps", FieldForm::Messages, add!(follow_ups)),
-    core("setup", "setup", FieldForm::Commands, add!(setup)),
+    core("files", "files", FieldForm::Files, add_file, written_files),
+    core("tags", "tags", FieldForm::Tags, add!(tags), |case| json!(case.tags)),
+    core("follow_ups", "followUps", FieldForm::Messages, add!(follow_ups), |case| json!(case.follow_ups)),
+    core("setup", "setup", FieldForm::Commands, add!(setup), |case| json!(case.setup)),
     core(
         "solution",
         "solution",
         FieldForm::Path { base: "the skill's directory under evals/skills" },
         set!(Path(path) => case.solution = Some(path)),
+        |case| written_path(case.solution.as_ref()),
     ),
     core(
         "answer",
         "answer",
         FieldForm::Path { base: "the skill's directory under evals/skills" },
         set!(Path(path) => case.answer = Some(path)),
+        |case| written_path(case.answer.as_ref()),
     ),
-    core("trials", "trials", FieldForm::Trials, set!(Trials(trials) => case.repetition.trials = Some(trials))),
-    core("threshold", "threshold", FieldForm::Share, set!(Share(share) => case.repetition.threshold = Some(share))),
+    core(
+        "trials",
+        "trials",
+        FieldForm::Trials,
+        set!(Trials(trials) => case.repetition.trials = Some(trials)),
+        |case| json!(case.repetition.trials),
+    ),
+    core(
+        "threshold",
+        "threshold",
+        FieldForm::Share,
+        set!(Share(share) => case.repetition.threshold = Some(share)),
+        |case| json!(case.repetition.threshold),
+    ),
 ];
 
 /// A field whose value is a list that no cell can hold. In a CSV file, the cell has the path of a JSON file with the list.
@@ -131,6 +190,8 @@ pub struct ListField {
     pub field: Field,
     /// Reads the list, which messages call by this name.
     pub read: fn(&mut Document<'_>, &str, &Node, &mut Case),
+    /// The list of a case as it is read.
+    get: fn(&Case) -> Json,
 }
 
 /// The path of a list in a CSV file.
@@ -141,18 +202,22 @@ pub static LISTS: [ListField; 4] = [
     ListField {
         field: Field { column: "during", key: "during", form: LIST },
         read: |file, name, list, case| case.during = change_list::changes(file, name, list),
+        get: |case| change_list::written(&case.during),
     },
     ListField {
         field: Field { column: CHECKS, key: CHECKS, form: LIST },
         read: |file, _, list, case| case.checks.extend(check_list::checks(file, list)),
+        get: |case| check_list::written(&case.checks),
     },
     ListField {
         field: Field { column: "assertions", key: "assertions", form: LIST },
         read: |file, name, list, case| case.assertions = assertions(file, name, list),
+        get: |case| case.assertions.iter().map(|assertion| assertion.text.as_str()).collect(),
     },
     ListField {
         field: Field { column: "history", key: "history", form: LIST },
         read: |file, name, list, case| case.history = history_list::messages(file, name, list),
+        get: |case| json!(case.history),
     },
 ];
 
@@ -203,6 +268,20 @@ impl CaseField {
     /// Whether a case without it is incomplete.
     pub fn is_required(self) -> bool {
         matches!(self, Self::Core(core) if core.required)
+    }
+
+    /// Its value in a case, as a JSON file has it; `None` if the case says nothing else than one without it.
+    pub fn written(self, case: &Case) -> Option<Json> {
+        let get = |case: &Case| match self {
+            Self::Core(core) => (core.get)(case),
+            Self::List(list) => (list.get)(case),
+            Self::Check(kind, check) => {
+                let own = case.checks.iter().filter(|check| check.kind.id == kind.id);
+                let mut values = own.filter(|check| !check.origin.is_of_many_cases()).filter_map(Check::written_value);
+                if check.field.form.is_list() { values.collect() } else { values.next().unwrap_or_default() }
+            }
+        };
+        Some(get(case)).filter(|value| *value != get(&Case::default()))
     }
 }
 
@@ -255,6 +334,7 @@ impl CaseDraft {
     pub fn set(&mut self, field: CaseField, name: &'static str, line: usize, value: FieldValue) {
         match field {
             CaseField::Core(core) => {
+                self.trigger_is_open &= core.field.column != TRIGGER;
                 self.origins.push((core.field.column, Origin { key: name.into(), line, elsewhere: None }));
                 (core.set)(&mut self.case, value);
             }
@@ -277,6 +357,9 @@ impl CaseDraft {
     /// A trial of it would pass whatever the agent does.
     pub fn finish_foreign(self) -> Case {
         let mut case = self.finish();
+        for Assertion { text, .. } in &mut case.assertions {
+            *text = text.trim().to_owned();
+        }
         if !case.expects_something() && case.unsupported.is_empty() {
             let what = "a case that expects nothing".to_owned();
             case.unsupported.push(Unsupported { what, place: case.origin.clone() });
@@ -292,7 +375,7 @@ impl CaseDraft {
             origin.map(|(_, origin)| origin.clone()).unwrap_or_default()
         };
         if !trigger_is_open {
-            let origin = origin_of("should_trigger");
+            let origin = origin_of(TRIGGER);
             let check = checks::triggers(case.should_trigger);
             case.checks.push(Check { origin, weight: weight_of_trigger, ..check });
         }

@@ -21,6 +21,7 @@ pub mod skilljack;
 pub mod smoke;
 pub mod task_json;
 pub mod task_schema;
+pub mod task_text;
 pub mod vally;
 pub mod waza;
 

@@ -10,36 +10,50 @@
 //!
 //! A task file can have every field of a case ([`fields`]), in camel case. A key that is `null` counts as absent. The name of
 //! the file is the id of the case.
+//!
+//! With `skill` instead of `expectedSkillName`, the skill under test is named and not expected: without `shouldTrigger`,
+//! triggering is not checked. Then the mode and the rule of activation are by default those of all other formats.
 
 use std::path::Path;
 
 use crate::cases::case::document::{Document, Syntax};
 use crate::cases::case::fields::{self, CaseDraft, CaseField};
 use crate::cases::case::{Case, CaseFormat, FileCases, Files, FoundCase, ReadCase};
+use crate::profile::DEFAULT_MODE;
 use crate::settings::ActivationRule;
 use crate::skill::slug;
-use crate::text::diagnostic::{Diagnostic, SourceLocation};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name;
 
 /// By default, tasks run under the Agent SDK with our MCP server: the format was made for it.
-pub static FORMAT: CaseFormat = CaseFormat {
-    name: "task",
-    default_mode: "mcp",
-    files: Some(Files {
-        path: "evals/tasks/<case>.json",
-        endings: &[".json", ".yaml", ".yml", ".toml"],
-        marks: &[CONFIG],
-        parse: |file, bytes, _| {
-            let case = parse(&file.path, &bytes);
-            let skill = case.as_ref().ok().map(|case| case.skill.clone()).or_else(|| skill_named(&bytes));
-            let task = ReadCase::new(&FORMAT, case);
-            let found = FoundCase::new(file.name.clone(), skill.unwrap_or_default(), file.path.clone(), 1, task);
-            FileCases { cases: vec![found], problems: Vec::new() }
-        },
-        place: place_of,
-    }),
-    foreign: None,
-};
+pub static FORMAT: CaseFormat = format("mcp");
+
+/// The same for a task with `skill`.
+pub static NEUTRAL: CaseFormat = format(DEFAULT_MODE);
+
+const fn format(default_mode: &'static str) -> CaseFormat {
+    CaseFormat {
+        name: "task",
+        default_mode,
+        files: Some(Files {
+            path: "evals/tasks/<case>.json",
+            endings: &[".json", ".yaml", ".yml", ".toml"],
+            marks: &[CONFIG],
+            parse: |file, bytes, _| {
+                let case = parse(&file.path, &bytes);
+                let skill = case.as_ref().ok().map(|case| case.skill.clone()).or_else(|| skill_named(&bytes));
+                let neutral = default_activation(true);
+                let is_neutral = case.as_ref().is_ok_and(|case| case.default_activation == neutral);
+                let format = if is_neutral { &NEUTRAL } else { &FORMAT };
+                let task = ReadCase::new(format, case);
+                let found = FoundCase::new(file.name.clone(), skill.unwrap_or_default(), file.path.clone(), 1, task);
+                FileCases { cases: vec![found], problems: Vec::new() }
+            },
+            place: place_of,
+        }),
+        foreign: None,
+    }
+}
 
 /// The keys at the root; all others are in `evalConfig`. Editors read `$schema`.
 pub(super) const ROOT: [&str; 4] = ["$schema", "prompt", "systemPrompt", CONFIG];
@@ -50,8 +64,8 @@ pub(super) const CONFIG: &str = "evalConfig";
 /// The path of the object at that key.
 const PREFIX: &str = "evalConfig.";
 
-/// The key of the skill under test.
-pub(super) const SKILL: &str = "expectedSkillName";
+/// The keys of the skill under test: one that is expected to activate, and one of which nothing is expected.
+pub(super) const SKILL: [&str; 2] = ["expectedSkillName", "skill"];
 
 /// The case in `bytes`, the content of `path`, or every problem of the file.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
@@ -73,11 +87,18 @@ pub fn place_of(path: &Path, bytes: &[u8], key: &str) -> Option<SourceLocation> 
 
 /// The slug of the skill that a task file names, whatever else is wrong with the file.
 fn skill_named(bytes: &[u8]) -> Option<String> {
-    Some(slug(document(Path::new(""), bytes).root()?.get(CONFIG)?.get(SKILL)?.text()?))
+    let root = document(Path::new(""), bytes).root()?;
+    let config = root.get(CONFIG)?;
+    Some(slug(SKILL.iter().find_map(|key| config.get(key))?.text()?))
 }
 
 fn document<'a>(path: &'a Path, bytes: &'a [u8]) -> Document<'a> {
     Document::new(path, bytes, Syntax::Json)
+}
+
+/// What counts as an activation by default in a task that names its skill with `skill`, or not.
+pub(super) fn default_activation(is_neutral: bool) -> ActivationRule {
+    if is_neutral { ActivationRule::default() } else { ActivationRule::Tool }
 }
 
 fn read(file: &mut Document<'_>) -> Option<Case> {
@@ -91,12 +112,22 @@ fn read(file: &mut Document<'_>) -> Option<Case> {
     file.required(&root, CONFIG)?;
     let config = file.map(&root, CONFIG)?;
     let in_config = fields::all().map(|field| field.field().key).filter(|key| !ROOT.contains(key));
-    file.unknown_keys(config, &[SKILL].into_iter().chain(in_config).collect::<Vec<_>>());
-    let skill = file.required_text(config, &[PREFIX, SKILL].concat());
+    file.unknown_keys(config, &SKILL.into_iter().chain(in_config).collect::<Vec<_>>());
+    let [expected, neutral] = SKILL.map(|key| config.entry(key).filter(|_| config.get(key).is_some()));
+    if let (Some(_), Some(second)) = (expected, neutral) {
+        let message = format!("`{PREFIX}{}` and `{PREFIX}{}` both name the skill", SKILL[0], SKILL[1]);
+        file.problem(Code::UnknownKey, second.key_range.clone(), message).help =
+            Some("remove one of the two".to_owned());
+    }
+    let is_neutral = expected.is_none() && neutral.is_some();
+    let skill = file.required_text(config, &[PREFIX, SKILL[usize::from(is_neutral)]].concat());
     let origin = file.place(root.entry("prompt").map_or(0..0, |entry| entry.key_range.clone()));
     file.required_text(&root, "prompt");
     let mut draft = CaseDraft::new(&slug(skill?), id(file), origin);
-    draft.case.default_activation = ActivationRule::Tool;
+    draft.case.default_activation = default_activation(is_neutral);
+    if is_neutral {
+        draft.should_trigger(None);
+    }
     for field in fields::all() {
         let key = field.field().key;
         let (object, prefix) = if ROOT.contains(&key) { (&root, "") } else { (config, PREFIX) };

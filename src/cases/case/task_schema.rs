@@ -14,7 +14,9 @@ use crate::trial::history::Speaker;
 pub fn schema() -> Value {
     let mut root = Map::new();
     let mut config = Map::new();
-    config.insert(SKILL.to_owned(), json!({ "description": "the skill under test", "type": "string", "minLength": 1 }));
+    for (key, description) in SKILL.into_iter().zip(["the skill that should activate", "the skill under test"]) {
+        config.insert(key.to_owned(), json!({ "description": description, "type": "string", "minLength": 1 }));
+    }
     for case_field in fields::all() {
         let field = case_field.field();
         let schema = match (case_field, field.key) {
@@ -27,7 +29,9 @@ pub fn schema() -> Value {
         let object = if ROOT.contains(&field.key) { &mut root } else { &mut config };
         object.insert(field.key.to_owned(), nullable(&schema));
     }
-    root.insert(CONFIG.to_owned(), object(&config, &[SKILL]));
+    let mut config = object(&config, &[]);
+    config["oneOf"] = SKILL.iter().map(|key| json!({ "required": [key] })).collect();
+    root.insert(CONFIG.to_owned(), config);
     root.insert("$schema".to_owned(), json!({ "type": "string" }));
     let mut schema = object(&root, &["prompt", CONFIG]);
     if let Value::Object(schema) = &mut schema {

@@ -8,7 +8,9 @@ use crate::checks::call_count::{CallCount, Counted};
 use crate::checks::listed::{COUNTS, test_of};
 use crate::checks::pattern::{Pattern, PatternSearch, Style};
 use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest};
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, ListedCheck, Subject};
+use crate::checks::{
+    Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, ListedCheck, Subject, WrittenCheck,
+};
 use crate::trace::{Step, kept_part, shell};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventRef, Span};
@@ -20,18 +22,22 @@ pub(in crate::checks) static TOOL: CheckKind = CheckKind::new("tool", Goal::Proc
     tests: true,
     ask: |check| {
         let name = ToolName::parse("tool", check.text("tool").unwrap_or_default())?;
-        Ok(Arc::new(ToolCheck { name, input: test_of(check)?, count: check.count()? }))
+        // `not` is about the calls, not about their inputs.
+        let input = test_of(check)?.map(|test| TextTest { negated: false, ..test });
+        Ok(Arc::new(ToolCheck { name, input, count: check.count()? }))
     },
 });
 
 pub(in crate::checks) static COMMAND: CheckKind = CheckKind::new("command", Goal::Process).in_list(&ListForm {
     key: "command",
     form: FieldForm::Pattern(Style::Exact),
-    options: &COUNTS,
+    options: &[COUNTS[0], COUNTS[1], COUNTS[2], (WHOLE, FieldForm::Flag)],
     tests: false,
     ask: |check| {
         let pattern = check.pattern("command").cloned().ok_or_else(|| nothing("command"))?;
-        Ok(Arc::new(CommandCheck { pattern, count: check.count()?, whole: WholeScript::Ignored }))
+        let count = check.count()?;
+        let whole = if check.is(WHOLE) { WholeScript::read_with(count) } else { WholeScript::Ignored };
+        Ok(Arc::new(CommandCheck { pattern, count, whole }))
     },
 });
 
@@ -50,6 +56,9 @@ pub(in crate::checks) static SEQUENCE: CheckKind = CheckKind::new("sequence", Go
 /// The glob of every tool.
 const ANY_TOOL: &str = "*";
 
+/// The option that a pattern of a command is also one of the whole script.
+const WHOLE: &str = "wholeScript";
+
 /// How an entry of a sequence begins that is a pattern of a command.
 const COMMAND_SIGN: &str = "$ ";
 
@@ -59,9 +68,8 @@ fn nothing(key: &'static str) -> InvalidCheck {
 
 /// A command of a script that matches this pattern too is run, or if not `is_required`, neither such a command nor such a script.
 pub fn script_command(pattern: Pattern, is_required: bool) -> Check {
-    let (count, whole) =
-        if is_required { (CallCount::SOME, WholeScript::Required) } else { (CallCount::NONE, WholeScript::Counted) };
-    Check::implied(&COMMAND, CommandCheck { pattern, count, whole })
+    let count = if is_required { CallCount::SOME } else { CallCount::NONE };
+    Check::implied(&COMMAND, CommandCheck { pattern, count, whole: WholeScript::read_with(count) })
 }
 
 /// Tools are called so often, whichever they are.
@@ -164,6 +172,11 @@ impl Ask for ToolCheck {
         Some(marked(self.count.answer(subject, counted, expected, "called"), subject, &steps, other))
     }
 
+    fn written(&self) -> Option<WrittenCheck> {
+        let written = WrittenCheck::new(self.name.text()).with_count(self.count);
+        self.input.iter().try_fold(written, WrittenCheck::with_test)
+    }
+
     fn forbids(&self) -> bool {
         self.count.least == 0
     }
@@ -198,6 +211,13 @@ enum WholeScript {
     Counted,
     /// Without it, its commands do not count.
     Required,
+}
+
+impl WholeScript {
+    /// What it means for a check that reads whole scripts and has this count: it never makes the check pass.
+    fn read_with(count: CallCount) -> Self {
+        if count.least == 0 { Self::Counted } else { Self::Required }
+    }
 }
 
 /// How often a script runs a command that matches.
@@ -264,6 +284,11 @@ impl Ask for CommandCheck {
         counted.doubt(unreported, || UNREPORTED.to_owned());
         counted.doubt(trace.steps_dropped, || format!("the trace lacks {} events", trace.steps_dropped));
         Some(marked(self.count.answer(subject, counted, expected, "run"), subject, &steps, other))
+    }
+
+    fn written(&self) -> Option<WrittenCheck> {
+        let written = WrittenCheck::new(self.pattern.text.as_str()).with_count(self.count);
+        Some(written.with_flag(WHOLE, self.whole != WholeScript::Ignored))
     }
 
     fn forbids(&self) -> bool {
@@ -364,6 +389,10 @@ impl Ask for SequenceCheck {
             None => subject.proved(done, true, expected, found),
         };
         Some(marked(answer, subject, &steps, None))
+    }
+
+    fn written(&self) -> Option<WrittenCheck> {
+        Some(WrittenCheck::new(self.0.iter().map(Call::text).collect::<Vec<_>>()))
     }
 
     fn settled_by(&self) -> Option<Status> {

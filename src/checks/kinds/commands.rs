@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::checks::kinds::calls::UNREPORTED;
 use crate::checks::text_test::MAX_SPANS;
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, Subject};
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, Subject, WrittenCheck};
 use crate::trace::{Step, shell};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventRef, Span};
@@ -25,6 +25,10 @@ pub fn max_commands(most: u64) -> Check {
 struct MaxCommands(u64);
 
 impl Ask for MaxCommands {
+    fn written(&self) -> Option<WrittenCheck> {
+        Some(WrittenCheck::new(self.0))
+    }
+
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let (trace, most) = (subject.evidence.trace, self.0);
         let effective = trace.effective_commands;

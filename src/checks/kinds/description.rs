@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checks::{Ask, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject};
+use crate::checks::{Ask, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject, WrittenCheck};
 use crate::trace::description::DescriptionVisibility;
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
@@ -17,6 +17,10 @@ pub(in crate::checks) static DESCRIBED: CheckKind = CheckKind::new("described", 
 struct DescriptionCheck;
 
 impl Ask for DescriptionCheck {
+    fn written(&self) -> Option<WrittenCheck> {
+        Some(WrittenCheck::new(true))
+    }
+
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let visibility = subject.evidence.described(&subject.skill.slug).unwrap_or_default();
         let (status, found) = match visibility {

@@ -11,6 +11,7 @@ use crate::checks::listed::test_of;
 use crate::checks::text_test::{TextResult, TextTest};
 use crate::checks::{
     Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, ListedCheck, Subject,
+    WrittenCheck,
 };
 use crate::text::cut;
 use crate::text::redact::is_masked;
@@ -150,6 +151,16 @@ impl Ask for FileCheck {
 
     fn forbids(&self) -> bool {
         matches!(self.want, FileWant::Exists(false))
+    }
+
+    fn written(&self) -> Option<WrittenCheck> {
+        let written = WrittenCheck::new(self.files.path.to_string());
+        match &self.want {
+            FileWant::Exists(true) => Some(written),
+            FileWant::Exists(false) => Some(written.with("exists", false)),
+            FileWant::Content(test) => written.with_test(test),
+            FileWant::Snapshot(path) => Some(written.with("snapshot", path.to_string())),
+        }
     }
 
     fn required_file(&self) -> Option<&RelativePath> {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, Subject};
+use crate::checks::{
+    Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, Subject, WrittenCheck,
+};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
 use crate::trial::spent::AttemptCost;
@@ -55,6 +57,10 @@ pub fn max_turns(most: u64) -> Check {
 struct MaxCost(f64);
 
 impl Ask for MaxCost {
+    fn written(&self) -> Option<WrittenCheck> {
+        Some(WrittenCheck::new(self.0))
+    }
+
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let (meta, trace) = (subject.evidence.meta, subject.evidence.trace);
         // An agent that did not report the sum took at least this.
@@ -86,6 +92,10 @@ impl Ask for MaxCost {
 struct MaxSeconds(Duration);
 
 impl Ask for MaxSeconds {
+    fn written(&self) -> Option<WrittenCheck> {
+        (self.0.subsec_nanos() == 0).then(|| WrittenCheck::new(self.0.as_secs()))
+    }
+
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let (meta, expected) = (subject.evidence.meta, format!("at most {} s", self.0.as_secs_f64()));
         if meta.is_user_session() {
@@ -106,6 +116,10 @@ impl Ask for MaxSeconds {
 struct MaxTurns(u64);
 
 impl Ask for MaxTurns {
+    fn written(&self) -> Option<WrittenCheck> {
+        Some(WrittenCheck::new(self.0))
+    }
+
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let expected = format!("at most {} turns", self.0);
         let trace = subject.evidence.trace;

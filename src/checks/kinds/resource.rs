@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::checks::kinds::trigger::seen_part;
 use crate::checks::pattern::Pattern;
 use crate::checks::text_test::{TextResult, TextTest};
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject};
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject, WrittenCheck};
 use crate::trace::{Marked, Resource};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventRef, Span};
@@ -28,6 +28,10 @@ struct ResourceLoaded {
 }
 
 impl Ask for ResourceLoaded {
+    fn written(&self) -> Option<WrittenCheck> {
+        self.path.is_none().then(|| WrittenCheck::new(true))
+    }
+
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let trace = subject.evidence.trace;
         let has_path =

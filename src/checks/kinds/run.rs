@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::checks::listed::test_of;
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
 use crate::checks::text_test::{TextResult, TextTest};
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, Subject};
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, Subject, WrittenCheck};
+use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::trace::excerpt;
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
@@ -21,7 +22,11 @@ const MOST_STATUS: u64 = 255;
 pub(in crate::checks) static RUN: CheckKind = CheckKind::new("run", Goal::Outcome).in_list(&ListForm {
     key: "run",
     form: FieldForm::Text,
-    options: &[("exits", FieldForm::Number { least: 0, most: MOST_STATUS }), ("not", FieldForm::Flag)],
+    options: &[
+        ("exits", FieldForm::Number { least: 0, most: MOST_STATUS }),
+        ("not", FieldForm::Flag),
+        ("timeoutS", FieldForm::Number { least: 1, most: LONGEST_TIMEOUT.as_secs() }),
+    ],
     tests: true,
     ask: |check| {
         let line = check
@@ -34,7 +39,8 @@ pub(in crate::checks) static RUN: CheckKind = CheckKind::new("run", Goal::Outcom
             let help = "use it next to `contains`, `matches` or `equals`, or write `exits`";
             return Err(InvalidCheck::new("not", "`not` has nothing to apply to", help));
         }
-        let program = WorkspaceProgram::Command { line: line.to_owned(), timeout: None, files: Vec::new() };
+        let timeout = check.number("timeoutS").map(Duration::from_secs);
+        let program = WorkspaceProgram::Command { line: line.to_owned(), timeout, files: Vec::new() };
         Ok(Arc::new(RunCheck { program, exits, prints }))
     },
 });
@@ -78,6 +84,19 @@ impl Ask for RunCheck {
             Err(why) => CheckAnswer::new(Status::Unknown, expected, why),
         };
         Some(answer.at(EventRef::End))
+    }
+
+    fn written(&self) -> Option<WrittenCheck> {
+        let WorkspaceProgram::Command { line, timeout, files } = &self.program else { return None };
+        if !files.is_empty() {
+            return None;
+        }
+        let mut written = WrittenCheck::new(line.as_str());
+        if self.exits != 0 {
+            written = written.with("exits", self.exits);
+        }
+        let written = timeout.iter().fold(written, |written, timeout| written.with("timeoutS", timeout.as_secs()));
+        self.prints.iter().try_fold(written, WrittenCheck::with_test)
     }
 
     fn program(&self) -> Option<&WorkspaceProgram> {

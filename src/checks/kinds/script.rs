@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
 use crate::checks::text_test::json_text;
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, NamedAnswer, Subject};
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, NamedAnswer, Subject, WrittenCheck};
 use crate::text::relative_path::RelativePath;
 use crate::trace::excerpt;
 use crate::trial::outcome::{Goal, Status};
@@ -69,6 +69,10 @@ impl Ask for ScriptCheck {
     fn answers(&self, subject: &Subject<'_>) -> Vec<NamedAnswer> {
         let answers = subject.ending_of(&self.0).and_then(|ending| self.read(ending));
         answers.unwrap_or_else(|why| vec![self.answer(Status::Unknown, why)])
+    }
+
+    fn written(&self) -> Option<WrittenCheck> {
+        Some(WrittenCheck::new(self.0.to_string()))
     }
 
     fn program(&self) -> Option<&WorkspaceProgram> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::checks::kinds::trigger::counts;
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, Subject};
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, Subject, WrittenCheck};
 use crate::skill::slug;
 use crate::trace::{Activation, Marked};
 use crate::trial::outcome::{Goal, Status};
@@ -21,7 +21,7 @@ pub(in crate::checks) static ACTIVATES: CheckKind =
         ask: |check| {
             let skills = check.texts("activates").unwrap_or_default();
             Ok(if skills.is_empty() {
-                Arc::new(RejectsCheck(vec![ANY.to_owned()]))
+                Arc::new(RejectsCheck(skills))
             } else {
                 Arc::new(ActivatesCheck { skills, in_order: check.is("inOrder") })
             })
@@ -66,7 +66,7 @@ fn names<'a>(skills: impl Iterator<Item = &'a str>) -> String {
 }
 
 fn is_any(skills: &[String]) -> bool {
-    skills.iter().any(|name| name == ANY)
+    skills.is_empty() || skills.iter().any(|name| name == ANY)
 }
 
 /// The skills that are named one by one.
@@ -144,11 +144,16 @@ impl Ask for ActivatesCheck {
         Some(Status::Pass)
     }
 
+    fn written(&self) -> Option<WrittenCheck> {
+        Some(WrittenCheck::new(self.skills.clone()).with_flag("inOrder", self.in_order))
+    }
+
     fn skills(&self) -> &[String] {
         named(&self.skills)
     }
 }
 
+/// The skills, none of which may be activated; with an empty list, no skill may be.
 #[derive(Debug)]
 struct RejectsCheck(Vec<String>);
 
@@ -176,6 +181,10 @@ impl Ask for RejectsCheck {
 
     fn settled_by(&self) -> Option<Status> {
         Some(Status::Fail)
+    }
+
+    fn written(&self) -> Option<WrittenCheck> {
+        Some(WrittenCheck::new(self.0.clone()))
     }
 
     fn skills(&self) -> &[String] {

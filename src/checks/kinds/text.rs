@@ -5,11 +5,16 @@ use std::sync::Arc;
 use crate::checks::listed::{ListForm, ListedCheck, test_of};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest, TextWant};
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, Presence, Subject};
+use crate::checks::{
+    Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, Presence, Subject, WrittenCheck,
+};
 use crate::text::words::words;
 use crate::trace::{Step, excerpt, kept_part};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventPart, EventRef, Span};
+
+/// The option that there is a final message.
+const EXISTS: &str = "exists";
 
 /// The finding without a final message.
 pub(super) const NO_MESSAGE: &str = "no final message";
@@ -41,7 +46,7 @@ pub(in crate::checks) static MUST_NOT_INCLUDE: CheckKind = CheckKind::new("must-
 pub(in crate::checks) static TEXT: CheckKind = CheckKind::new("text", Goal::Outcome).in_list(&ListForm {
     key: "text",
     form: FieldForm::Choice(&TextPlace::WORDS),
-    options: &[("not", FieldForm::Flag)],
+    options: &[("not", FieldForm::Flag), (EXISTS, FieldForm::Flag)],
     tests: true,
     ask: listed,
 });
@@ -74,10 +79,18 @@ pub fn final_message() -> Check {
 
 fn listed(check: &ListedCheck) -> Result<Arc<dyn Ask>, InvalidCheck> {
     let place = check.text("text").and_then(TextPlace::named).unwrap_or_default();
-    let test = test_of(check)?.ok_or_else(|| {
-        let help = r#"say what the text must be, as in {"text": "final", "contains": "Ada"}"#;
-        InvalidCheck::new("text", "this check asks for nothing", help)
-    })?;
+    let test = match (test_of(check)?, check.flag(EXISTS)) {
+        (Some(test), None) => test,
+        (None, Some(true)) if place == TextPlace::Final && !check.is("not") => TextTest::new(TextWant::Present),
+        (_, Some(_)) => {
+            let help = r#"write {"text": "final", "exists": true}, and what the text must be as another check"#;
+            return Err(InvalidCheck::new(EXISTS, "`exists` says only that there is a final message", help));
+        }
+        (None, None) => {
+            let help = r#"say what the text must be, as in {"text": "final", "contains": "Ada"}"#;
+            return Err(InvalidCheck::new("text", "this check asks for nothing", help));
+        }
+    };
     Ok(Arc::new(TextCheck { place, test }))
 }
 
@@ -112,6 +125,11 @@ impl Ask for TextCheck {
 
     fn forbids(&self) -> bool {
         self.test.negated
+    }
+
+    fn written(&self) -> Option<WrittenCheck> {
+        let is_bare = self.test.json.is_none() && self.test.want == TextWant::Present;
+        WrittenCheck::new(self.place.as_str()).with_flag(EXISTS, is_bare).with_test(&self.test)
     }
 
     fn text(&self) -> Option<(&Pattern, Presence)> {

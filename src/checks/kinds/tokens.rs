@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject};
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject, WrittenCheck};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
 
@@ -54,6 +54,10 @@ struct MaxTokens {
 }
 
 impl Ask for MaxTokens {
+    fn written(&self) -> Option<WrittenCheck> {
+        Some(WrittenCheck::new(self.most))
+    }
+
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let trace = subject.evidence.trace;
         // An agent that did not report the sum took at least this.

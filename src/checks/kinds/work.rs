@@ -1,26 +1,42 @@
 //! The agent does work of a kind, or does not. Agents have different tools for it, and some do it with commands.
 
-use crate::checks::call_count::{CallCount, Counted};
-use crate::checks::kinds::calls::{TOOL, UNREPORTED, marked};
-use crate::checks::{Ask, Check, CheckAnswer, Subject};
-use crate::trace::{Step, kept_part, shell};
-use crate::trial::outcome::Status;
+use std::sync::Arc;
 
-/// A kind of work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
-    /// Running commands. An agent without a tool that reads files loads skills and reads files with commands, too.
-    Commands,
-    /// Creating and editing files.
-    Changes,
-    /// Either creating or editing files. A trace does not tell them apart.
-    SomeChanges,
+use crate::checks::call_count::{CallCount, Counted};
+use crate::checks::kinds::calls::{UNREPORTED, marked};
+use crate::checks::listed::COUNTS;
+use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, Subject, WrittenCheck};
+use crate::text::words::words;
+use crate::trace::{Step, kept_part, shell};
+use crate::trial::outcome::{Goal, Status};
+
+pub(in crate::checks) static WORK: CheckKind = CheckKind::new("work", Goal::Process).in_list(&ListForm {
+    key: "work",
+    form: FieldForm::Choice(&Work::WORDS),
+    options: &COUNTS,
+    tests: false,
+    ask: |check| match check.text("work").and_then(Work::named) {
+        Some(work) => Ok(Arc::new(WorkCheck { work, count: check.count()? })),
+        None => Err(InvalidCheck::new("work", "`work` names no kind of work", "write a word")),
+    },
+});
+
+words! {
+    /// A kind of work.
+    pub enum Work {
+        /// Running commands. An agent without a tool that reads files loads skills and reads files with commands, too.
+        Commands = "commands",
+        /// Creating and editing files.
+        Changes = "changes",
+        /// Either creating or editing files. A trace does not tell them apart.
+        SomeChanges = "some-changes",
+    }
 }
 
 /// The agent does this work, or not.
 pub fn work(work: Work, is_required: bool) -> Check {
     let count = if is_required { CallCount::SOME } else { CallCount::NONE };
-    Check::implied(&TOOL, WorkCheck { work, count })
+    Check::implied(&WORK, WorkCheck { work, count })
 }
 
 #[derive(Debug)]
@@ -63,6 +79,10 @@ impl WorkCheck {
 }
 
 impl Ask for WorkCheck {
+    fn written(&self) -> Option<WrittenCheck> {
+        Some(WrittenCheck::new(self.work.as_str()).with_count(self.count))
+    }
+
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let (what, done) = match self.work {
             Work::Commands => ("commands", "run"),

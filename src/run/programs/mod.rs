@@ -90,8 +90,10 @@ pub fn run_in_copy(
         input: Some(evidence.input()),
         output: evidence.private(),
         timeout: own_timeout.unwrap_or(run.settings.checks.timeout),
-        more_time: own_timeout
-            .map_or("`check_timeout_s` in evals/evals.toml gives it more", |_| "`timeout` of its grader gives it more"),
+        more_time: own_timeout.map_or(
+            "`check_timeout_s` in evals/evals.toml gives it more",
+            |_| "the timeout of its check gives it more",
+        ),
         redactor: &redactors.masking(Vec::new()),
     }
     .run()?;

@@ -1,8 +1,8 @@
 //! An object in the list `files`: `{ "path": "orders.csv", "content": "…" }`, or with `source`, a file or directory next to the
-//! file of the case.
+//! file of the case, or from the repository's root with `/` in front.
 
 use super::{Document, Node};
-use crate::checks::{CASE_DIRECTORY, FieldForm, FieldValue};
+use crate::checks::{FieldForm, FieldValue};
 use crate::text::diagnostic::Code;
 use crate::trial::input_file::{InputContent, InputFile};
 
@@ -10,14 +10,12 @@ impl Document<'_> {
     /// Reads the object of a file in the field `name`.
     pub(super) fn input_file(&mut self, name: &str, object: &Node) -> Option<InputFile> {
         self.unknown_keys(object, &["path", "content", "source"]);
-        let mut path = |key: &str, base| {
-            let form = FieldForm::Path { base };
-            match self.field_value(&format!("{name}.{key}"), form, object.get(key)?) {
-                Some(FieldValue::Path(path)) => Some(path),
-                _ => None,
-            }
+        let mut value = |key: &str, form| {
+            let name = format!("{name}.{key}");
+            self.text(object, &name).and(object.get(key)).and_then(|node| self.field_value(&name, form, node))
         };
-        let (at, source) = (path("path", "the workspace"), path("source", CASE_DIRECTORY));
+        let at = value("path", FieldForm::Path { base: "the workspace" });
+        let copy = value("source", FieldForm::Files);
         let content = self.text(object, &format!("{name}.content"));
         let is_one = object.get("content").is_some() != object.get("source").is_some();
         if !is_one {
@@ -26,10 +24,12 @@ impl Document<'_> {
             return None;
         }
         if object.get("source").is_some() {
-            let copy = InputFile::copy_of(source?);
-            return Some(InputFile { path: at.unwrap_or_else(|| copy.path.clone()), ..copy });
+            let Some(FieldValue::File(copy)) = copy else { return None };
+            let Some(FieldValue::Path(path)) = at else { return Some(copy) };
+            return Some(InputFile { path, ..copy });
         }
         self.required(object, &format!("{name}.path"));
-        Some(InputFile { path: at?, content: InputContent::Text(content?.to_owned()) })
+        let Some(FieldValue::Path(path)) = at else { return None };
+        Some(InputFile { path, content: InputContent::Text(content?.to_owned()) })
     }
 }

@@ -1,5 +1,7 @@
 //! `skill-evals import`.
 
+mod tasks;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -15,9 +17,18 @@ use skill_evals::skill::slug;
 use skill_evals::store;
 use skill_evals::text::diagnostic::shown_path;
 use skill_evals::text::safe;
+use tasks::TaskArgs;
+
+const HELP: &str = "Exit codes of --to:
+  0  every case is written
+  2  nothing is written: invalid arguments, no cases of other programs
+  3  a case is not written; its reason is on standard error";
 
 #[derive(Args)]
+#[command(after_help = HELP)]
 pub struct ImportArgs {
+    #[command(flatten)]
+    tasks: TaskArgs,
     #[command(flatten)]
     session: SessionArgs,
     /// Output file, for example evals/tasks/NAME.json (`-` is stdout)
@@ -28,6 +39,9 @@ pub struct ImportArgs {
 }
 
 pub fn import(args: &ImportArgs) -> CliResult {
+    if args.tasks.to.is_some() {
+        return args.tasks.import(&args.repository);
+    }
     let open = args.session.open(&args.repository)?;
     let [prompt] = open.read.prompts() else {
         return Err(format!("a task has one prompt: choose one with --turn\n{}", open.prompts()).into());
