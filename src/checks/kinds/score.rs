@@ -59,19 +59,18 @@ impl Ask for ScoreCheck {
             Ok(ProgramEnding { exit_code, .. }) if SIGNALS.contains(exit_code) => {
                 unknown(format!("it was ended by the signal {}", exit_code - SIGNALS.start() + 1))
             }
-            Ok(ProgramEnding { exit_code, stdout, stderr, .. }) => match Scored::read(stdout) {
-                Some((score, scored)) => {
+            Ok(ProgramEnding { exit_code, stdout, stderr, .. }) => {
+                if let Some((score, scored)) = Scored::read(stdout) {
                     let found = format!("score {score}: {}", scored.said());
                     let answer = CheckAnswer::holds(score >= 1.0, &*expected, excerpt(found.trim_end_matches(": ")));
                     CheckAnswer { score: Some(score.clamp(0.0, 1.0)), ..answer }
-                }
-                None => {
+                } else {
                     let output = if stderr.trim().is_empty() { stdout } else { stderr };
                     let last = output.lines().rev().find(|line| !line.trim().is_empty());
                     let said = last.map_or_else(String::new, |line| format!(": {}", excerpt(line.trim())));
                     unknown(format!("its standard output has no score; exit status {exit_code}{said}"))
                 }
-            },
+            }
         };
         Some(answer.at(EventRef::End))
     }
