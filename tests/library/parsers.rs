@@ -296,7 +296,7 @@ fn said(case: &Case) -> String {
 
 /// An object of the list `checks` for each kind that it can write.
 const EVERY_LISTED_KIND: &str = r#"[{"text": "final", "contains": "Ada"}, {"file": "a.md"}, {"tool": "Read"},
-    {"command": "^ls"}, {"sequence": ["Read"]}, {"activates": ["tidy"]}, {"rejects": ["parting"]}, {"maxTurns": 3}, {"run": "true"}]"#;
+    {"command": "^ls"}, {"sequence": ["Read"]}, {"work": "changes"}, {"activates": ["tidy"]}, {"rejects": ["parting"]}, {"maxTurns": 3}, {"run": "true"}]"#;
 
 #[test]
 fn a_row_and_a_task_file_can_say_the_same_in_every_field() {

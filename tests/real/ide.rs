@@ -1,5 +1,6 @@
 //! The real rust-analyzer over a crate that `skill-evals init` has equipped: what IDEs built on it show, and run.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::support::downstream::{PROFILES_TEXT, cargo, crate_with_a_skill};
@@ -52,8 +53,10 @@ fn analyzer(fixture: &Fixture) -> Analyzer {
     std::fs::write(folder.join("config.toml"), config).expect("cargo's configuration");
     let built = cargo(fixture.root(), &["test", "--no-run", "--test", "skills"]);
     let target = built.get_envs().find(|(name, _)| *name == "CARGO_TARGET_DIR").and_then(|(_, value)| value);
+    // It sets RUSTC_BOOTSTRAP, by which cargo builds most crates again: in the shared directory, for everybody.
+    let target = Path::new(target.expect("a directory to build in")).join("ide");
     let mut command = clean(Command::new("rust-analyzer"));
-    command.env("CARGO_TARGET_DIR", target.expect("a directory to build in")).env_remove("RUSTFLAGS");
+    command.env("CARGO_TARGET_DIR", target).env_remove("RUSTFLAGS");
     let mut analyzer = Analyzer::start(command, fixture.root());
     let uri = analyzer.uri(STUBS);
     let text = std::fs::read_to_string(fixture.root().join(STUBS)).expect("the stubs");

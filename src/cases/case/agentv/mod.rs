@@ -102,9 +102,20 @@ fn message(node: &Node) -> Option<Result<String, String>> {
     if role != "user" {
         return Some(Err(format!("a message of the role `{role}`")));
     }
+    let has_more = |object: &Node, known: [&str; 2]| {
+        let other = object.entries().iter().find(|entry| !known.contains(&entry.key.as_str()));
+        other.map(|other| format!("the key `{}` of a message", other.key))
+    };
     let parts = content.elements().unwrap_or(std::slice::from_ref(content));
+    let more = has_more(message, ["role", "content"]);
+    if let Some(what) = more.or_else(|| parts.iter().find_map(|part| has_more(part, ["type", "value"]))) {
+        return Some(Err(what));
+    }
     let text = |part: &Node| match part.text().or_else(|| part.get("value")?.text()) {
-        Some(text) if part.get("type").is_none_or(|kind| kind.text() == Some("text")) => Ok(text.to_owned()),
+        Some(text) if part.get("type").is_none_or(|kind| kind.text() == Some("text")) => {
+            let is_plain = !text.contains("{{") && !text.contains("{%") && !text.starts_with("file://");
+            if is_plain { Ok(text.to_owned()) } else { Err("a template in a message".to_owned()) }
+        }
         _ => Err("a part of a message that is not text".to_owned()),
     };
     Some(parts.iter().map(text).collect::<Result<Vec<_>, _>>().map(|texts| texts.join("\n")))

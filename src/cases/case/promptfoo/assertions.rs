@@ -54,6 +54,9 @@ const SHELLS: [&str; 4] = ["bash", "shell", "powershell", "pwsh"];
 /// The key of an assertion that must hold, whatever the score is.
 const REQUIRED: &str = "required";
 
+/// Sums of larger weights may be no number.
+const MOST_WEIGHT: f64 = 1e6;
+
 /// The assertion that is a set of others.
 const SET: &str = "assert-set";
 
@@ -121,8 +124,12 @@ impl TestReader<'_, '_> {
         let (is_not, kind) = kind.strip_prefix("not-").map_or((false, kind), |kind| (true, kind));
         let is_negated = self.dialect.has_criteria && self.document.flag(node, "negate").unwrap_or_default();
         let written = Written { node, kind, is_not: is_not != is_negated };
-        if let Some(written) = node.get(WEIGHT).filter(|_| number(node, WEIGHT).is_none_or(|weight| weight < 0.0)) {
-            self.document.wrong_type("`weight`", "a number of at least 0", written);
+        let is_weight = |weight: f64| (0.0..=MOST_WEIGHT).contains(&weight);
+        if let Some(written) = node.get(WEIGHT).filter(|_| !number(node, WEIGHT).is_some_and(is_weight)) {
+            self.document.wrong_type("`weight`", "a number from 0 to a million", written);
+        }
+        if let Some(written) = node.get(REQUIRED).filter(|written| !matches!(written.value, NodeValue::Flag(_))) {
+            self.not_done(written, format!("a `{REQUIRED}` that is neither true nor false"));
         }
         match kind {
             "contains" | "icontains" => self.contains(written),

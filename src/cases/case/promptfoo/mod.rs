@@ -13,7 +13,7 @@
 //! Each prompt with each test is a case. Most configurations test prompts and have nothing to do with skills. One holds cases if
 //! an assertion in it names a skill, or if it is in the evals of a skill. What has no equal here makes its case unsupported.
 //!
-//! AgentV has the same assertions, and its own names for the keys around them: a [`Dialect`].
+//! AgentV has the same assertions, and its own names for the keys around them: a `Dialect`.
 
 mod assertions;
 mod case_reader;

@@ -97,6 +97,9 @@ pub(in crate::cases::case) fn parse(
     }
     let base = base(dialect, file, &mut documents[0], &root);
     let prompts = prompts::read(&mut documents[0], file, &root, dialect.implied_prompt);
+    if let Some(default) = default.filter(|default| !default.is_map()) {
+        documents[0].wrong_type(&format!("`{}`", dialect.default_test), "an object", default);
+    }
     if tests.is_empty() {
         documents[0].problem(Code::EmptyValue, written.range.clone(), "the list of tests is empty");
     }

@@ -59,7 +59,7 @@ impl TestReader<'_, '_> {
 /// The number at a key.
 pub(super) fn number(object: &Node, key: &str) -> Option<f64> {
     match &object.get(key)?.value {
-        NodeValue::Number(number) => number.parse().ok(),
+        NodeValue::Number(number) => number.parse().ok().filter(|number: &f64| number.is_finite()),
         _ => None,
     }
 }

@@ -97,6 +97,10 @@ fn texts_of(document: &mut Document<'_>, grader: &GraderEntry<'_>, case: &mut Ca
 fn pattern(document: &mut Document<'_>, key: &str, written: &Node, style: Style) -> Option<Pattern> {
     match style {
         Style::Exact => document.pattern(key, written),
+        _ if written.text().is_none() => {
+            document.wrong_type(&format!("an element of `{key}`"), "a string", written);
+            None
+        }
         _ => Some(Pattern { text: written.text()?.to_owned(), style }),
     }
 }
@@ -187,6 +191,7 @@ fn skills(document: &mut Document<'_>, grader: &GraderEntry<'_>, case: &mut Case
     let is_own = |names: &[String], case: &Case| matches!(names, [only] if slug(only) == case.skill);
     let is_twice = required.iter().enumerate().any(|(at, name)| required[..at].contains(name));
     match document.text(grader.config, "mode") {
+        _ if required.is_empty() && forbidden.is_empty() => document.missing(grader.config, known[0]),
         _ if required.is_empty() => {}
         Some("any_order") if is_twice => {
             case.unsupported.push(document.unsupported("a skill that is activated several times", grader.config));

@@ -38,7 +38,7 @@ use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::settings::trials::{MOST_TRIALS, Trials};
 use crate::text::diagnostic::Code;
 
-use task::TaskReader;
+use task::WazaTask;
 
 /// Tasks and how their trials are graded.
 pub static FORMAT: CaseFormat = CaseFormat {
@@ -107,7 +107,7 @@ fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
     let skill = skill.map(|name| file.skill_slug(&name)).unwrap_or_default();
     let tasks = tasks(&mut document, &root, file);
     let problems = std::mem::take(&mut document.problems);
-    let mut reader = TaskReader { file, spec: document, root: &root, shared, skill, names: HashSet::new() };
+    let mut reader = WazaTask { file, spec: document, root: &root, shared, skill, names: HashSet::new() };
     let cases = tasks.iter().filter_map(|path| reader.found(path)).collect();
     Some(FileCases { cases, problems })
 }

@@ -26,7 +26,7 @@ const FIXTURES: &str = "fixtures";
 const NOTES: [&str; 4] = ["name", "description", "golden", "schemaVersion"];
 
 /// Reads the task files of a spec.
-pub(super) struct TaskReader<'a> {
+pub(super) struct WazaTask<'a> {
     pub file: &'a ForeignFile<'a>,
     pub spec: Document<'a>,
     pub root: &'a Node,
@@ -38,7 +38,7 @@ pub(super) struct TaskReader<'a> {
     pub names: HashSet<String>,
 }
 
-impl TaskReader<'_> {
+impl WazaTask<'_> {
     /// The case in this file; none if it is switched off.
     pub fn found(&mut self, path: &Path) -> Option<FoundCase> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
