@@ -213,6 +213,10 @@ fn graders_of_waza_about_the_work_of_the_agent_are_checks_or_unsupported() {
 #[test]
 fn graders_of_waza_about_skills_and_by_a_judge_are_checks_assertions_or_unsupported() {
     assert_asked(&[
+        (
+            "{ type: skill_invocation, config: { mode: any_order, required_skills: [] } }",
+            "`required_skills` is missing",
+        ),
         ("{ type: skill_invocation, config: { mode: any_order, required_skills: [tidy] } }", "triggered"),
         (
             "{ type: skill_invocation, config: { mode: in_order, required_skills: [tidy, other] } }",

@@ -54,7 +54,7 @@ const SHELLS: [&str; 4] = ["bash", "shell", "powershell", "pwsh"];
 /// The key of an assertion that must hold, whatever the score is.
 const REQUIRED: &str = "required";
 
-/// Sums of larger weights may be no number.
+/// Larger weights could have an infinite sum.
 const MOST_WEIGHT: f64 = 1e6;
 
 /// The assertion that is a set of others.
