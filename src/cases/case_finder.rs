@@ -217,7 +217,9 @@ impl CaseFinder<'_> {
     /// others stand for one, the first. Files of our own formats are read already.
     fn once_for_each_skill(&self, mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
         let is_link = |path: &Path| self.repository.kind(path) == FileKind::Symlink;
-        let own: BTreeSet<&Path> = self.cases.values().flatten().map(|found| &*found.file).collect();
+        let mut own: Vec<&Arc<Path>> = self.cases.values().flatten().map(|found| &found.file).collect();
+        // The cases of a file share its path, and there may be very many.
+        own.dedup_by(|one, other| Arc::ptr_eq(one, other));
         let linked = own.into_iter().filter(|path| is_link(path));
         let linked: BTreeSet<PathBuf> =
             linked.filter_map(|path| self.repository.root.join(path).canonicalize().ok()).collect();
