@@ -68,7 +68,7 @@ impl WrittenCheck {
                 Style::Literal => self.with("contains", text.as_str()).with("ignoreCase", true),
                 Style::Verbatim => self.with("contains", text.as_str()),
                 Style::Exact => self.with("matches", text.as_str()),
-                Style::Loose | Style::JavaScript => return None,
+                Style::Lower | Style::Loose | Style::JavaScript => return None,
             },
         };
         if let Some(part) = json {

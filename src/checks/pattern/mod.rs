@@ -21,12 +21,14 @@ pub struct Pattern {
 /// The meaning of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Plain text, in any case.
+    /// Plain text, in any case: both texts are compared in lower case.
     Literal,
     /// Plain text, exactly as written.
     Verbatim,
     /// A regular expression, exactly as written.
     Exact,
+    /// The same of the text in lower case.
+    Lower,
     /// A regular expression of JavaScript without flags.
     JavaScript,
     /// A regular expression in any case, with `^` and `$` at each line, whatever ends the line.
@@ -52,13 +54,10 @@ impl Pattern {
     /// Compiles it by its meaning.
     pub fn compile(&self) -> Result<PatternSearch, PatternError> {
         match self.style {
-            Style::Literal | Style::Verbatim => {
-                // A long text in any case exceeds the usual limit.
-                let mut builder = regex::RegexBuilder::new(&regex::escape(&self.text));
-                let built = builder.case_insensitive(self.style == Style::Literal).size_limit(1 << 28).build();
-                Ok(PatternSearch::Linear(built?))
-            }
+            Style::Literal => PatternSearch::literal(&self.text.to_lowercase()).map(PatternSearch::lower),
+            Style::Verbatim => PatternSearch::literal(&self.text),
             Style::Exact => PatternSearch::new(&self.text, false),
+            Style::Lower => PatternSearch::new(&self.text, false).map(PatternSearch::lower),
             Style::JavaScript => {
                 let pattern = javascript::translated(&self.text, search::is_fancy(&self.text));
                 PatternSearch::new(&pattern.ok_or(PatternError::JavaScript)?, false)

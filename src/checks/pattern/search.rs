@@ -15,6 +15,8 @@ pub enum PatternSearch {
     Linear(regex::Regex),
     /// Has look-ahead, look-behind, back-references or atomic groups.
     Backtracking(Box<fancy_regex::Regex>),
+    /// Searches the text in lower case.
+    Lower(Box<PatternSearch>),
 }
 
 /// Why a pattern does not compile.
@@ -51,6 +53,17 @@ impl PatternSearch {
         Ok(Self::Backtracking(Box::new(builder.build().map_err(Box::new)?)))
     }
 
+    /// Searches plain text.
+    pub(super) fn literal(text: &str) -> Result<Self, PatternError> {
+        // A long text exceeds the usual limit.
+        Ok(Self::Linear(regex::RegexBuilder::new(&regex::escape(text)).size_limit(1 << 28).build()?))
+    }
+
+    /// The same search of texts in lower case.
+    pub(super) fn lower(self) -> Self {
+        Self::Lower(Box::new(self))
+    }
+
     /// The first `most` matches, in order.
     pub fn matches(&self, text: &str, most: usize) -> Result<Vec<Range<usize>>, SearchError> {
         match self {
@@ -59,12 +72,36 @@ impl PatternSearch {
                 let found = regex.find_iter(text).take(most);
                 found.map(|found| found.map(|found| found.range()).map_err(|_| SearchError)).collect()
             }
+            Self::Lower(search) => {
+                let found = search.matches(&text.to_lowercase(), most)?;
+                // A character in lower case may have more bytes, or fewer.
+                let mut ends = text.char_indices().scan(0, |end, (at, c)| {
+                    *end += c.to_lowercase().map(char::len_utf8).sum::<usize>();
+                    Some((*end, at..at + c.len_utf8()))
+                });
+                let mut last = (0, 0..0);
+                let mut written = |at: usize| {
+                    while last.0 < at {
+                        last = ends.next().unwrap_or((at, text.len()..text.len()));
+                    }
+                    last.1.clone()
+                };
+                let range = |found: &Range<usize>| {
+                    let start = written(found.start + 1).start;
+                    start..if found.is_empty() { start } else { written(found.end).end }
+                };
+                Ok(found.iter().map(range).collect())
+            }
         }
     }
 
     /// Whether a match depends only on the text that it covers and the characters next to it.
     pub fn is_local(&self) -> bool {
-        matches!(self, Self::Linear(_))
+        match self {
+            Self::Linear(_) => true,
+            Self::Backtracking(_) => false,
+            Self::Lower(search) => search.is_local(),
+        }
     }
 }
 
