@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use skill_evals::cases::case::Case;
+use skill_evals::checks::pattern::{Pattern, Style};
 use skill_evals::trace::{AgentProgress, Mechanism, OfferedSkills, Trace, Usage};
 use skill_evals::trial::outcome::Status;
 
@@ -64,6 +65,14 @@ fn texts_of_promptfoo_are_compared_exactly() {
             (r#"{"type": "contains", "value": 5.0}"#, "a 5", PASS),
             (r#"{"type": "icontains", "value": "STRASSE"}"#, "straße", FAIL),
             (r#"{"type": "not-icontains", "value": "ADA"}"#, "Ahoy, Ada!", FAIL),
+            // In lower case, these letters differ.
+            (r#"{"type": "icontains", "value": "s"}"#, "ſ", FAIL),
+            (r#"{"type": "icontains-any", "value": ["s", "t"]}"#, "ſ", FAIL),
+            (r#"{"type": "not-icontains-all", "value": ["s", "t"]}"#, "ſt", PASS),
+            (r#"{"type": "icontains-any", "value": ["STRAẞE", "t."]}"#, "straße", PASS),
+            (r#"{"type": "icontains", "value": "K"}"#, "\u{212a}", PASS),
+            (r#"{"type": "icontains", "value": "λόγος"}"#, "ΛΌΓΟΣ", PASS),
+            (r#"{"type": "icontains", "value": "λόγος"}"#, "ΛΌΓΟΣΑ", FAIL),
             (r#"{"type": "contains-any", "value": ["a+b", "$5"]}"#, "a+b", PASS),
             (r#"{"type": "contains-any", "value": ["a+b", "$5"]}"#, "aab", FAIL),
             (r#"{"type": "contains-any", "value": "\"a, b\", c"}"#, "a", FAIL),
@@ -89,6 +98,20 @@ fn texts_of_promptfoo_are_compared_exactly() {
             (r#"{"type": "not-contains", "value": "a"}"#, "", FAIL),
         ],
     );
+}
+
+#[test]
+fn a_match_in_lower_case_has_its_place_in_the_text_as_written() {
+    for (pattern, text, expected) in [
+        ("ADA", "İ Ada, ada", vec!["Ada", "ada"]),
+        ("i", "İi", vec!["İ", "i"]),
+        ("\u{307} ⱥ", "İ Ⱥa", vec!["İ Ⱥ"]),
+        ("ada", "", vec![]),
+    ] {
+        let search = Pattern { text: pattern.to_owned(), style: Style::Literal }.compile().expect("plain text");
+        let found = search.matches(text, 5).expect("a search");
+        assert_eq!(found.into_iter().map(|range| &text[range]).collect::<Vec<_>>(), expected, "{pattern} {text}");
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Suites of promptfoo and AgentV: which of them hold cases, and what their tests become.
 
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use skill_evals::cases::case::Case;
 use skill_evals::settings::trials::Trials;
 use skill_evals::trial::input_file::InputContent;
@@ -115,6 +117,8 @@ fn each_assertion_is_a_check_a_statement_for_the_judge_or_unsupported() {
         ("{ type: icontains-all, value: 'a, b' }", "text, text"),
         ("{ type: not-contains-all, value: [a, b] }", "text"),
         ("{ type: contains-any, value: [] }", "`value` is empty"),
+        ("{ type: icontains-any, value: 'a, b' }", "text"),
+        ("{ type: contains-html }", "unsupported: the assertion `contains-html`"),
         ("{ type: contains, value: '' }", "`value` is empty"),
         ("{ type: contains }", "the key `value` is missing"),
         ("{ type: starts-with, value: 5 }", "`value` is a number; expected a string"),
@@ -168,9 +172,9 @@ fn an_assertion_of_skills_or_tools_is_a_check_or_unsupported() {
         ("{ type: not-skill-used, value: { pattern: '*' } }", "rejects []"),
         ("{ type: skill-used, value: { name: tidy, min: 2 } }", "unsupported: how often a skill is used"),
         ("{ type: skill-used, value: { pattern: 't*' } }", "unsupported: a pattern of names of skills"),
-        ("{ type: skill-used, value: { name: tidy, min: -1 } }", "`min` is not a number of uses"),
-        ("{ type: 'trajectory:tool-used', value: Bash }", "command"),
-        ("{ type: 'not-trajectory:tool-used', value: { name: bash } }", "command"),
+        ("{ type: skill-used, value: { name: tidy, min: -1 } }", "`min` is a number; expected a number of uses"),
+        ("{ type: 'trajectory:tool-used', value: Bash }", "work"),
+        ("{ type: 'not-trajectory:tool-used', value: { name: bash } }", "work"),
         (
             "{ type: 'trajectory:tool-used', value: Read }",
             "unsupported: the assertion `trajectory:tool-used` about such tools",
@@ -179,10 +183,23 @@ fn an_assertion_of_skills_or_tools_is_a_check_or_unsupported() {
     ]);
 }
 
+/// An assertion that makes a file one of cases.
+const SKILL: &str = "    assert: [{ type: skill-used, value: tidy }]\n";
+
+/// Holds what is said of a test with these lines in a file that begins with others.
+fn assert_asked(rows: &[(&str, &str, &str)]) {
+    for (before, test, said) in rows {
+        let text = format!("{before}{}", config(&format!("{test}{SKILL}")));
+        let found = cases(&fixture().file("sub/promptfooconfig.yaml", text).file("evals/a.txt", "a"));
+        assert!(found.iter().any(|case| case.contains(said)), "{before}{test}: {found:?}");
+        let is_unsupported = said.contains("unsupported") || said.contains("which");
+        assert_eq!(found.iter().any(|case| case.contains("unsupported")), is_unsupported, "{before}{test}: {found:?}");
+    }
+}
+
 #[test]
 fn what_a_test_asks_for_besides_assertions_is_read_or_unsupported() {
-    let skill = "    assert: [{ type: skill-used, value: tidy }]\n";
-    for (before, test, said) in [
+    assert_asked(&[
         ("", "    threshold: 1\n", "triggered*1, least 1"),
         ("", "    threshold: 2\n", "`threshold` is a number; expected a score from 0 to 1"),
         ("", "    threshold: 0.8\n", "triggered*1, least 0.8"),
@@ -195,12 +212,22 @@ fn what_a_test_asks_for_besides_assertions_is_read_or_unsupported() {
             "unsupported: a change of the answer before it is checked",
         ),
         ("defaultTest: file://a.yaml\n", "", "unsupported: values of another file"),
+        ("defaultTest: [a]\n", "", "`defaultTest` is an array; expected an object"),
+        ("defaultTest: 5\n", "", "`defaultTest` is a number; expected an object"),
+        ("defaultTest: { prompts: [a] }\n", "", "unsupported: the key `prompts`"),
         ("", "    options: { rubricPrompt: a }\n", "unsupported: the key `rubricPrompt`"),
         ("", "    options: { provider: a }\n", "triggered"),
         ("", "    providerOutput: a\n", "unsupported: the key `providerOutput`"),
         ("scenarios: []\n", "", "unsupported: the key `scenarios`"),
         ("defaultTest: { vars: { a: [b, c] } }\n", "", "unsupported: several values of the variable `a`"),
         ("defaultTest: { vars: { a: [b, c] }, options: { disableVarExpansion: true } }\n", "", "triggered"),
+        ("description: a\nprmpts: [b]\n", "", "unknown key `prmpts`"),
+    ]);
+}
+
+#[test]
+fn what_a_file_or_a_test_says_of_programs_that_answer_is_done_or_unsupported() {
+    assert_asked(&[
         (
             "providers: [{ id: a, config: { system_prompt: b } }]\n",
             "",
@@ -212,16 +239,38 @@ fn what_a_test_asks_for_besides_assertions_is_read_or_unsupported() {
         ("providers: [{ id: a, config: { working_dir: . } }]\n", "", "which holds the cases"),
         ("providers: [{ id: a, config: { working_dir: '{{env.A}}' } }]\n", "", "unsupported: the working directory"),
         ("providers: [{ a: { config: { working_dir: x } } }, b]\n", "", "unsupported: several working directories"),
-        ("description: a\nprmpts: [b]\n", "", "unknown key `prmpts`"),
-    ] {
-        let text = format!("{before}{}", config(&format!("{test}{skill}")));
-        let found = cases(&fixture().file("sub/promptfooconfig.yaml", text));
-        assert!(found.iter().any(|case| case.contains(said)), "{before}{test}: {found:?}");
-        assert_eq!(
-            found.iter().any(|case| case.contains("unsupported")),
-            said.contains("unsupported") || said.contains("which")
-        );
-    }
+        (
+            "",
+            "    provider: { config: { system_prompt: b } }\n",
+            "unsupported: the setting `system_prompt` of an agent",
+        ),
+        (
+            "defaultTest: { provider: { output_format: b } }\n",
+            "",
+            "unsupported: the setting `output_format` of an agent",
+        ),
+        ("", "    providers: [{ config: { working_dir: ./gone } }]\n", "which is not a directory of the repository"),
+        (
+            "targets: { config: { working_dir: ../evals } }\n",
+            "    provider: { config: { working_dir: ../sub } }\n",
+            "unsupported: several working directories",
+        ),
+        (
+            "targets: { config: { working_dir: ../evals } }\n",
+            "    provider: { id: a }\n",
+            "unsupported: several working directories",
+        ),
+        (
+            "defaultTest: { provider: { config: { skills: [a] } } }\n",
+            "",
+            "unsupported: that only some skills are offered",
+        ),
+        ("", "    provider: a\n", "triggered"),
+    ]);
+}
+
+#[test]
+fn a_prompt_is_filled_or_unsupported() {
     for (prompts, said) in [
         ("'{{request}} and {{gone}}'", "unsupported: the variable `gone`, which has no value"),
         ("'{% if a %}b{% endif %}'", "unsupported: the template `{% if a %}b{% endif %}`"),
@@ -231,7 +280,7 @@ fn what_a_test_asks_for_besides_assertions_is_read_or_unsupported() {
         ("file://prompt.txt", r#""Do it now""#),
         ("[]", "`prompts` is empty"),
     ] {
-        let text = format!("prompts: {prompts}\ntests:\n  - vars: {{ request: Do it }}\n{skill}");
+        let text = format!("prompts: {prompts}\ntests:\n  - vars: {{ request: Do it }}\n{SKILL}");
         let found = cases(&fixture().file("promptfooconfig.yaml", text).file("prompt.txt", "{{request}} now\n---\n"));
         assert!(found[0].contains(said), "{prompts}: {found:?}");
     }
@@ -290,6 +339,83 @@ fn tests_in_other_files_are_cases_with_their_places() {
     let catalog = fixture.catalog();
     let origin = &catalog.cases_of("tidy").next().expect("a case").case().expect("a good case").origin;
     assert_eq!(origin.to_string(), "evals/tests/routing.yaml:2:3");
+}
+
+#[test]
+fn a_pattern_of_test_files_names_deep_files_and_links_and_what_it_names_and_cannot_be_read_is_unsupported() {
+    let test = |name: &str| format!("- description: {name}\n  assert: [{{ type: skill-used, value: tidy }}]\n");
+    for (pattern, expected) in [
+        ("tests/*.yaml", ["link", "shallow"].as_slice()),
+        ("tests/**/*.yaml", &["deep", "link", "shallow"]),
+        ("tests/**/{one,two}.yaml", &["deep", "shallow"]),
+        ("tests/linked/*.yaml", &["outer"]),
+        ("tests/.*.yaml", &["hidden"]),
+    ] {
+        let suite = format!("prompts: [a]\ntests: file://{pattern}\n");
+        let fixture = fixture()
+            .file("evals/promptfooconfig.yaml", suite)
+            .file("evals/tests/one.yaml", test("shallow"))
+            .file("evals/tests/.hidden.yaml", test("hidden"))
+            .file("evals/tests/1/2/3/4/5/6/7/8/two.yaml", test("deep"))
+            .file("outer/one.yaml", test("outer"))
+            .file("other.yaml", test("link"))
+            .link("evals/tests/zero.yaml", "../../other.yaml")
+            .link("evals/tests/linked", "../../outer");
+        let mut found = cases(&fixture);
+        found.sort();
+        let names = found.iter().map(|case| case.split([' ', '-']).nth(1).unwrap_or_default());
+        assert_eq!(names.collect::<Vec<_>>(), expected, "{pattern}: {found:?}");
+    }
+    let tests = "[file://t/*.yaml, file://t, file://none/*.yaml, file:///a.yaml, file://l/**/*.yaml]";
+    let fixture = fixture()
+        .file("evals/tidy/promptfooconfig.yaml", format!("prompts: [a]\ntests: {tests}\n"))
+        .link("evals/tidy/l", "t")
+        .file("evals/tidy/t/one.yaml", test("one"));
+    mkfifo(&fixture.root().join("evals/tidy/t/two.yaml"), Mode::S_IRWXU).expect("a pipe");
+    let found = cases(&fixture);
+    let times = |what: &str| found.iter().filter(|case| case.contains(what)).count();
+    assert_eq!((found.len(), times("unsupported: the tests in")), (6, 5), "{found:?}");
+    let catalog = fixture.catalog();
+    let problems: Vec<String> =
+        catalog.cases.iter().filter_map(|found| found.case().err()).flatten().map(ToString::to_string).collect();
+    let has = |what: &str| problems.iter().any(|problem| problem.contains(what));
+    assert!(has("is absolute") && has("has `**` behind a link"), "{problems:?}");
+}
+
+#[test]
+fn a_suite_in_the_evals_of_a_skill_that_cannot_be_read_is_an_error_and_no_built_in_case_replaces_it() {
+    let utf_16: Vec<u8> = "tests: []".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (name, bytes) in [
+        (CONFIG, utf_16),
+        (CONFIG, vec![0, 159, 146, 150]),
+        (CONFIG, Vec::new()),
+        (CONFIG, b"prompts: [a]\ntests:\n".to_vec()),
+        (CONFIG, b"prompts: [a]\n".to_vec()),
+        (CONFIG, b"description: a\n".to_vec()),
+        (CONFIG, b"[]".to_vec()),
+        ("promptfoo-more.yml", b"prompts: [a]\n".to_vec()),
+        ("suite.yaml", Vec::new()),
+        ("more.suite.yml", b"tests: ~\n".to_vec()),
+    ] {
+        let fixture = fixture().file(&format!("evals/tidy/{name}"), &bytes);
+        let found = cases(&fixture);
+        assert!(found.len() == 1 && found[0].starts_with("tidy/"), "{name} {bytes:?}: {found:?}");
+        let built_in = fixture.catalog().cases.iter().filter(|found| found.format().is_built_in()).count();
+        assert_eq!(built_in, 3, "{name} {bytes:?}");
+        let fixture = fixture.file("evals/promptfooconfig.yaml", &bytes);
+        assert_eq!(cases(&fixture).len(), 1, "{name} {bytes:?}");
+    }
+}
+
+#[test]
+fn texts_that_are_too_many_for_one_search_are_an_error_before_a_trial() {
+    let texts = (0..1_200).map(|number| format!("{number}{}", "x".repeat(1_000))).collect::<Vec<_>>().join(", ");
+    let text = config(&format!("    assert: [{{ type: icontains-any, value: [{texts}] }}]\n"));
+    let found = cases(&fixture().file("evals/tidy/promptfooconfig.yaml", text));
+    assert!(
+        found.len() == 1 && found[0].contains("`value`: the pattern") && found[0].contains("size limit"),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -356,6 +482,32 @@ fn tests_of_agentv_have_its_own_keys_and_statements_among_their_assertions() {
              text, unsupported: the assertion `script`, unsupported: the key `min_score`",
         ]
     );
+}
+
+#[test]
+fn an_input_of_agentv_is_one_message_of_the_user_in_plain_text() {
+    for (input, said) in [
+        ("{ role: user, content: Do it }", r#""Do it" triggered"#),
+        ("[{ role: user, content: [Do it, { type: text, value: now }] }]", r#""Do it\nnow" triggered"#),
+        ("{ role: assistant, content: a }", "unsupported: a message of the role `assistant`"),
+        ("[{ role: user, content: a }, { role: user, content: b }]", "unsupported: several messages"),
+        ("{ role: user, content: 'Do {{this}}' }", "unsupported: a template in a message"),
+        ("{ role: user, content: 'file://a.txt' }", "unsupported: a template in a message"),
+        (
+            "{ role: user, content: [{ type: file, value: a.txt }] }",
+            "unsupported: a part of a message that is not text",
+        ),
+        ("{ role: user, content: a, name: b }", "unsupported: the key `name` of a message"),
+        ("{ role: user, content: [{ type: text, value: a, cache: b }] }", "unsupported: the key `cache` of a message"),
+    ] {
+        let text = format!("tests: [{{ id: a, input: {input}, assert: [{{ type: skill-used, value: tidy }}] }}]\n");
+        let found = cases(&fixture().file("evals/tidy/suite.yaml", text));
+        assert!(found.len() == 1 && found[0].contains(said), "{input}: {found:?}");
+        assert_eq!(found[0].contains("unsupported"), said.contains("unsupported"), "{input}: {found:?}");
+    }
+    let text = "default_test: { input: a }\ntests: [{ assert: [{ type: skill-used, value: tidy }] }]\n";
+    let found = cases(&fixture().file("evals/tidy/suite.yaml", text));
+    assert!(found.len() == 1 && found[0].contains("unsupported: the key `input`"), "{found:?}");
 }
 
 #[test]

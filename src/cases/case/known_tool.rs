@@ -1,4 +1,5 @@
-//! Tools of other programs by their names. Agents name their tools differently, so a name stands for the work that the tool does.
+//! Tools of other programs by their names. Agents name their tools differently, so a name stands for the work that the tool
+//! does.
 
 use crate::cases::case::Case;
 use crate::cases::case::document::{Document, Node};

@@ -14,6 +14,7 @@ mod format;
 mod found;
 mod history_list;
 mod known_tool;
+mod named_files;
 pub mod promptfoo;
 pub mod prompts_csv;
 pub mod skillgrade;

@@ -25,7 +25,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
     foreign: Some(ForeignFiles {
         names: &[],
         possible_names: &["*eval.yaml", "*eval.yml", "*suite.yaml", "*suite.yml"],
-        mark: "tests",
+        mark: "",
         parse: |file, bytes| parse(&DIALECT, file, bytes),
     }),
 };
@@ -72,11 +72,9 @@ static DIALECT: Dialect = Dialect {
 };
 
 fn read_suite(document: &mut Document<'_>, file: &ForeignFile<'_>, root: &Node, case: &mut Case) {
-    if let Some(extensions) = root.get(EXTENSIONS) {
-        let list = extensions.elements().unwrap_or(std::slice::from_ref(extensions));
-        if list.iter().any(|extension| extension.text() != Some(AGENT_RULES)) {
-            case.unsupported.push(document.unsupported("the key `extensions`", extensions));
-        }
+    let is_other = |extensions: &&Node| extensions.each().iter().any(|name| name.text() != Some(AGENT_RULES));
+    if let Some(extensions) = root.get(EXTENSIONS).filter(is_other) {
+        case.unsupported.push(document.unsupported("the key `extensions`", extensions));
     }
     let Some(written) = root.get(ENVIRONMENT) else { return };
     if !written.is_map() {
@@ -106,7 +104,7 @@ fn message(node: &Node) -> Option<Result<String, String>> {
         let other = object.entries().iter().find(|entry| !known.contains(&entry.key.as_str()));
         other.map(|other| format!("the key `{}` of a message", other.key))
     };
-    let parts = content.elements().unwrap_or(std::slice::from_ref(content));
+    let parts = content.each();
     let more = has_more(message, ["role", "content"]);
     if let Some(what) = more.or_else(|| parts.iter().find_map(|part| has_more(part, ["type", "value"]))) {
         return Some(Err(what));

@@ -228,11 +228,11 @@ impl<'a> Document<'a> {
         Unsupported { what: what.into(), place: self.place(node.range.clone()) }
     }
 
-    /// A grader of another program at `node` that has no equal here. Reports a name that is nearly a known one.
-    pub fn unsupported_grader(&mut self, name: &str, node: &Node, known: &[&str]) -> Option<Unsupported> {
+    /// A grader of another program, which calls it `kind`, that has no equal here. Reports a name that is nearly a known one.
+    pub fn unsupported_grader(&mut self, kind: &str, name: &str, node: &Node, known: &[&str]) -> Option<Unsupported> {
         let near = nearest(name, known.iter().copied()).filter(|near| *near != name);
-        let Some(near) = near else { return Some(self.unsupported(format!("the grader `{}`", shorten(name)), node)) };
-        let message = format!("unknown grader `{}`", shorten(name));
+        let Some(near) = near else { return Some(self.unsupported(format!("the {kind} `{}`", shorten(name)), node)) };
+        let message = format!("unknown {kind} `{}`", shorten(name));
         self.problem(Code::InvalidCheck, node.range.clone(), message).help = Some(format!("did you mean `{near}`?"));
         None
     }

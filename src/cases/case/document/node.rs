@@ -64,6 +64,14 @@ impl Node {
         if let NodeValue::List(elements) = &self.value { Some(elements) } else { None }
     }
 
+    /// The elements of a list, or the value itself as the only one; none for `null`.
+    pub fn each(&self) -> &[Node] {
+        match &self.value {
+            NodeValue::Null => &[],
+            _ => self.elements().unwrap_or(std::slice::from_ref(self)),
+        }
+    }
+
     /// Whether it has keys.
     pub fn is_map(&self) -> bool {
         matches!(self.value, NodeValue::Map(_))
@@ -77,6 +85,12 @@ impl Node {
     /// The number, if it counts something.
     pub fn count(&self) -> Option<u64> {
         if let NodeValue::Number(number) = &self.value { number.parse().ok() } else { None }
+    }
+
+    /// The number, if it is finite.
+    pub fn amount(&self) -> Option<f64> {
+        let NodeValue::Number(number) = &self.value else { return None };
+        number.parse().ok().filter(|amount: &f64| amount.is_finite())
     }
 
     /// The value as JSON. A number that JSON cannot have is a text.

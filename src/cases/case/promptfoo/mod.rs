@@ -10,18 +10,18 @@
 //!       - { type: icontains, value: ada }
 //! ```
 //!
-//! Each prompt with each test is a case. Most configurations test prompts and have nothing to do with skills. One holds cases if
-//! an assertion in it names a skill, or if it is in the evals of a skill. What has no equal here makes its case unsupported.
+//! Each prompt with each test is a case. Most configurations test prompts and have nothing to do with skills. One holds cases
+//! if an assertion in it names a skill, or if it is in the evals of a skill. What has no equal here makes its case unsupported.
 //!
 //! AgentV has the same assertions, and its own names for the keys around them: a `Dialect`.
 
 mod assertions;
-mod case_reader;
 mod prompts;
+mod providers;
 mod skill_use;
 mod suite;
+mod suite_file;
 mod template;
-mod test_files;
 mod test_reader;
 pub(super) mod workspace;
 
@@ -29,7 +29,7 @@ use crate::cases::case::document::{Document, Node};
 use crate::cases::case::{Case, CaseFormat, ForeignFile, ForeignFiles};
 use crate::profile::DEFAULT_MODE;
 
-pub(super) use suite::parse;
+pub(super) use suite_file::parse;
 
 /// Prompts, and what is expected of the answers.
 pub static FORMAT: CaseFormat = CaseFormat {
@@ -37,9 +37,9 @@ pub static FORMAT: CaseFormat = CaseFormat {
     default_mode: DEFAULT_MODE,
     files: None,
     foreign: Some(ForeignFiles {
-        names: &[],
+        names: &["promptfooconfig*.yaml", "promptfooconfig*.yml", "promptfooconfig*.json"],
         possible_names: &["promptfoo*.yaml", "promptfoo*.yml", "promptfoo*.json"],
-        mark: "tests",
+        mark: "",
         parse: |file, bytes| parse(&DIALECT, file, bytes),
     }),
 };

@@ -37,7 +37,7 @@ pub(super) fn read(
         return vec![plain(implied.unwrap_or_default())];
     };
     let mut prompts = Vec::new();
-    for prompt in written.elements().unwrap_or(std::slice::from_ref(written)) {
+    for prompt in written.each() {
         let raw = prompt.get("raw").or_else(|| prompt.get("id"));
         match prompt.text().or_else(|| raw.and_then(Node::text)) {
             Some(text) => {

@@ -102,7 +102,7 @@ pub(super) fn read(
             _ if KNOWN.contains(&kind) => text_or_file(document, &grader, case),
             _ => {
                 let written = node.get("type").unwrap_or(node);
-                case.unsupported.extend(document.unsupported_grader(kind, written, &KNOWN));
+                case.unsupported.extend(document.unsupported_grader("grader", kind, written, &KNOWN));
             }
         }
         document.locate(KEY, node, &mut case.checks[before..]);

@@ -77,7 +77,7 @@ pub(super) fn read(
             "prompt" => prompt(document, &grader, case),
             _ => {
                 let written = node.get("type").unwrap_or(node);
-                case.unsupported.extend(document.unsupported_grader(kind, written, &KNOWN));
+                case.unsupported.extend(document.unsupported_grader("grader", kind, written, &KNOWN));
             }
         }
         document.locate(KEY, node, &mut case.checks[before..]);

@@ -24,7 +24,6 @@ mod expected;
 mod graders;
 mod messages;
 mod task;
-mod task_files;
 mod trigger_claim;
 
 use std::collections::HashSet;
@@ -32,6 +31,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cases::case::document::{Document, Node, Syntax};
+use crate::cases::case::named_files::PathPatterns;
 use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, ForeignFiles};
 use crate::profile::DEFAULT_MODE;
 use crate::settings::limits::LONGEST_TIMEOUT;
@@ -160,7 +160,7 @@ fn tasks(document: &mut Document<'_>, root: &Node, file: &ForeignFile<'_>) -> Ve
             );
             continue;
         };
-        match task_files::named(text, file) {
+        match PathPatterns::Go.files(text, file) {
             Ok(paths) if paths.is_empty() => {
                 document.problem(Code::EmptyValue, pattern.range.clone(), format!("`{text}` names no file"));
             }
