@@ -19,6 +19,7 @@ mod recorder;
 mod refusal;
 mod sandbox;
 pub(crate) mod snapshot;
+mod stream;
 pub(crate) mod trial_env;
 pub mod turns;
 mod user_session;

@@ -58,7 +58,12 @@ fn by_mcp(offered: &OfferedSkills, evidence: &Evidence<'_>, found: &mut String) 
             let lazy = probed.is_some_and(|server| !server.always_load && server.tools.contains(&names.skill));
             let status = mcp.servers.iter().filter(|(name, _)| *name == names.server).map(|(_, status)| status);
             let mut usable = status.filter(|status| *status == "connected" || (lazy && *status == "pending"));
-            usable.next().is_some() && (lazy || mcp.tools.contains(&names.skill_tool()))
+            let is_offered = if evidence.meta.agent.kind.profile().reports.server_tools {
+                mcp.tools.contains(&names.skill_tool())
+            } else {
+                probed.is_some_and(|server| server.tools.contains(&names.skill))
+            };
+            usable.next().is_some() && (lazy || is_offered)
         }
         // codex reports no servers, but does not start without a required one.
         None => probed.is_some_and(|server| {

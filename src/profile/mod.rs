@@ -13,6 +13,7 @@ macro_rules! agents {
         $each! {
             codex: Codex = "codex";
             claude: ClaudeCli = "claude-cli", ClaudeSdk = "claude-sdk";
+            copilot: Copilot = "copilot";
         }
     };
 }
@@ -128,8 +129,8 @@ pub struct Profile {
     pub hides_user_only: bool,
     /// How a prompt calls a skill called `name`.
     pub calls_skill: &'static str,
-    /// Whether it reports the cost of a run.
-    pub reports_cost: bool,
+    /// What its evidence shows besides the conversation.
+    pub reports: AgentReports,
     /// Public prices of its models, in US dollars for a million tokens: fresh input, input from a cache, output.
     pub prices: &'static [(&'static str, [f64; 3])],
     /// Its name as a client of MCP servers.
@@ -142,17 +143,32 @@ pub struct Profile {
     pub refusals: RefusalPhrases,
 }
 
+/// What an agent reports. What it does not report is unknown.
+#[derive(Debug)]
+pub struct AgentReports {
+    /// The cost of a run.
+    pub cost: bool,
+    /// The tools of an MCP server, and not only that it is connected.
+    pub server_tools: bool,
+    /// That the model refused, or reached the end of what it may write.
+    pub early_ends: bool,
+}
+
 /// The names of an agent's built-in tools, by what they do.
 #[derive(Debug)]
 pub struct AgentTools {
     /// Tools that run shell commands.
     pub shells: &'static [&'static str],
+    /// Tools that load a skill. Without one, its models read the SKILL.md.
+    pub skills: &'static [&'static str],
     /// Tools that read a resource of an MCP server by its URI.
     pub resources: &'static [&'static str],
     /// Tools that search for tools.
     pub searches: &'static [&'static str],
     /// Tools that read text files. Without one, the agent reads them with shell commands.
     pub reads: &'static [&'static str],
+    /// Tools that search names or contents of files.
+    pub finds: &'static [&'static str],
     /// Tools that create and edit files.
     pub edits: &'static [&'static str],
     /// Tools that show the file at `path`.

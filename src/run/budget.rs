@@ -171,7 +171,7 @@ pub fn check(settings: &Settings, plan: &RunPlan) -> Result<(), String> {
 /// The name of a model, or of an agent with its default model, if its cost is unknown.
 fn unpriced(settings: &Settings, agent: AgentKind, model: Option<&str>, stop: Stop) -> Option<String> {
     // An agent reports its cost at its end, which a trial that ends early does not reach.
-    let is_reported = agent.profile().reports_cost && stop == Stop::End;
+    let is_reported = agent.profile().reports.cost && stop == Stop::End;
     let known = is_reported || settings.prices.of(agent.as_str(), model.as_slice()).is_some();
     (!known).then(|| model.unwrap_or(agent.as_str()).to_owned())
 }

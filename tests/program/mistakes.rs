@@ -76,7 +76,7 @@ const MISTAKES: [Mistake; 80] = [
         2,
         &[
             "unknown mode `claude`; did you mean `native` or `cli-native`?",
-            "\n  mcp         Claude Code (claude-sdk), skills over MCP\n",
+            "  Claude Code (claude-sdk), skills over MCP\n",
         ],
     ),
     (&["run", "--mode", "cli_native", "--dry-run"], 2, &["did you mean `cli-native`?"]),

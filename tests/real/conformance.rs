@@ -75,23 +75,25 @@ fn negative(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Live {
     Live::new("should_trigger,prompt,timeout_s", "false,What is 2+2?,10", script)
 }
 
-/// The server's tool whose name ends so, as this agent names it.
+/// The tool of the skills' server whose name ends so, as this agent names it.
 fn served(request: &Request, end: &str) -> Option<String> {
-    request.tools.iter().find(|tool| tool.starts_with("mcp__") && tool.ends_with(end)).cloned()
+    request.tools.iter().find(|tool| tool.contains("skilljack") && tool.ends_with(end)).cloned()
 }
 
 /// Loads the skill by the way that there is; by MCP where there are both.
 fn load(request: &Request, mode: &Mode, skill: &str) -> Turn {
-    match served(request, "__skill") {
-        Some(tool) => Turn::Call { tool, input: json!({ "name": skill }) },
-        None if has_skill_tool(request) => Turn::Call { tool: "Skill".to_owned(), input: json!({ "skill": skill }) },
+    if let Some(tool) = served(request, "_skill").or_else(|| served(request, "-skill")) {
+        return Turn::Call { tool, input: json!({ "name": skill }) };
+    }
+    match skill_tool(request, mode) {
+        Some(tool) => Turn::Call { tool: tool.clone(), input: json!({ "skill": skill }) },
         None => Turn::Shell(format!("cat {}/{skill}/SKILL.md", mode.agent.profile().skill_folders[0])),
     }
 }
 
-/// Whether the agent has a tool of its own for skills.
-fn has_skill_tool(request: &Request) -> bool {
-    request.tools.iter().any(|tool| tool == "Skill")
+/// The agent's own tool for skills, if it has one and offers it.
+fn skill_tool<'a>(request: &'a Request, mode: &Mode) -> Option<&'a String> {
+    request.tools.iter().find(|tool| mode.agent.profile().tools.skills.contains(&tool.as_str()))
 }
 
 fn load_resource(request: &Request, mode: &Mode) -> Turn {
@@ -115,7 +117,7 @@ fn uses_the_skill(mode: &'static Mode) {
     let metrics = &trial.grade.metrics;
     let how = match mode.delivery {
         delivery if delivery.mcp() => Mechanism::McpTool,
-        _ if has_skill_tool(last) => Mechanism::SkillTool,
+        _ if skill_tool(last, mode).is_some() => Mechanism::SkillTool,
         _ => Mechanism::ReadSkillFile,
     };
     let seen: Vec<_> = metrics.activations.iter().map(|found| (found.skill.as_str(), found.how)).collect();
@@ -125,7 +127,7 @@ fn uses_the_skill(mode: &'static Mode) {
     assert_eq!(trial.text("final.txt"), ANSWER);
     let usage = metrics.usage.expect("usage");
     assert!(usage.input_tokens > 1000 && usage.output_tokens > 0, "{usage:?}");
-    assert_eq!(usage.cost_usd.is_some(), mode.agent.profile().reports_cost, "{usage:?}");
+    assert_eq!(usage.cost_usd.is_some(), mode.agent.profile().reports.cost, "{usage:?}");
     assert!(metrics.first_input_tokens.is_some_and(|first| first > 1000 && first < usage.input_tokens));
     assert_eq!((metrics.unknown_events, metrics.damaged_lines), (0, 0), "{}", trial.text("trace.jsonl"));
     assert_eq!(metrics.effective_commands, u64::from(mode.delivery == Delivery::Native), "reading the file is one");
@@ -166,7 +168,8 @@ fn crashes(mode: &'static Mode) {
 fn refuses(mode: &'static Mode) {
     let live = live(|_| Turn::Faulty(Box::new(Turn::Say("I".to_owned())), Fault::Refusal));
     let trial = live.trial(&mode.name);
-    assert_eq!(trial.expect(Verdict::Fail).status("completed"), Status::Fail);
+    let completed = trial.expect(Verdict::Fail).status("completed");
+    assert_eq!(completed, if mode.agent.profile().reports.early_ends { Status::Fail } else { Status::Pass });
 }
 
 fn refused(mode: &'static Mode) {

@@ -10,8 +10,8 @@ use skill_evals::trial::evidence::Meta;
 use skill_evals::trial::outcome::{CheckResult, Grade, Status, Verdict};
 
 use super::fixture::{Fixture, Ran};
-use super::real::path_with_programs;
-use super::stand_in::{CODEX_KEY, Request, StandIn, Turn};
+use super::real::{copilot_packages, path_with_programs};
+use super::stand_in::{CODEX_KEY, MODEL, Request, StandIn, Turn};
 
 /// The repository, the model and the user's home.
 pub struct Live {
@@ -86,6 +86,12 @@ impl Live {
             .env("STAND_IN_KEY", CODEX_KEY)
             .env("ANTHROPIC_BASE_URL", self.model.url())
             .env("ANTHROPIC_API_KEY", "stand-in-key-for-claude")
+            .env("COPILOT_PKG_CACHE_HOME", copilot_packages())
+            .env("COPILOT_OFFLINE", "true")
+            .env("COPILOT_MODEL", MODEL)
+            .env("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", self.model.url()))
+            .env("COPILOT_PROVIDER_WIRE_API", "responses")
+            .env("COPILOT_PROVIDER_API_KEY", "stand-in-key-for-copilot")
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
             .env("CLAUDE_CODE_MAX_RETRIES", "1")
             .env("SKILL_EVALS_SCRATCH", self.scratch())

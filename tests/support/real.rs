@@ -1,6 +1,8 @@
 //! Tests that run real agent programs: where these are, and what to do where they are not.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
 
 use libtest_mimic::{Completion, Failed, Trial};
 
@@ -25,9 +27,23 @@ pub fn path_with_programs() -> std::ffi::OsString {
     std::env::join_paths(folders).expect("a PATH")
 }
 
+/// Where Copilot has unpacked itself, as on a user's machine: once, and not in every home.
+pub fn copilot_packages() -> &'static Path {
+    static PACKAGES: OnceLock<PathBuf> = OnceLock::new();
+    PACKAGES.get_or_init(|| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/agents/copilot");
+        let copilot = programs().join("copilot");
+        if copilot.exists() {
+            let ran = Command::new(copilot).arg("--version").env("COPILOT_PKG_CACHE_HOME", &path).output();
+            assert!(ran.is_ok_and(|output| output.status.success()), "copilot starts");
+        }
+        path
+    })
+}
+
 /// Whether a program can be started with these arguments.
 pub fn starts(program: &str, args: &[&str]) -> bool {
-    let ran = std::process::Command::new(program).args(args).output();
+    let ran = Command::new(program).args(args).output();
     ran.is_ok_and(|output| output.status.success())
 }
 

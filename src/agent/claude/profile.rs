@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Claude Code.
 
-use crate::profile::{AgentKind, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
 
 pub const PROFILE: Profile = Profile {
     name: "Claude Code",
@@ -42,7 +42,7 @@ pub const PROFILE: Profile = Profile {
     ],
     hides_user_only: true,
     calls_skill: "/name",
-    reports_cost: true,
+    reports: AgentReports { cost: true, server_tools: true, early_ends: true },
     // Of <https://platform.claude.com/docs/en/about-claude/pricing> and the pages of the models.
     prices: &[
         ("claude-opus-5-5", [4.0, 0.2, 20.0]),
@@ -56,9 +56,11 @@ pub const PROFILE: Profile = Profile {
     shows: ToolDisplay::Arguments,
     tools: AgentTools {
         shells: &["Bash"],
+        skills: &["Skill"],
         resources: &["ReadMcpResourceTool"],
         searches: &["ToolSearch"],
         reads: &["Read"],
+        finds: &["Glob", "Grep"],
         edits: &["Write", "Edit", "MultiEdit", "NotebookEdit"],
         files: &[],
         lists: &["ListMcpResourcesTool"],

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about codex.
 
-use crate::profile::{AgentKind, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
 
 pub const PROFILE: Profile = Profile {
     name: "codex",
@@ -25,7 +25,7 @@ pub const PROFILE: Profile = Profile {
     skill_keys: &[],
     hides_user_only: false,
     calls_skill: "$name",
-    reports_cost: false,
+    reports: AgentReports { cost: false, server_tools: false, early_ends: true },
     // Of <https://developers.openai.com/api/docs/pricing> and the pages of the models.
     prices: &[
         ("gpt-6.1-sol", [2.0, 0.1, 10.0]),
@@ -49,9 +49,11 @@ pub const PROFILE: Profile = Profile {
     shows: ToolDisplay::Description,
     tools: AgentTools {
         shells: &["exec_command", "shell_command", "shell", "local_shell", "container.exec"],
+        skills: &[],
         resources: &["read_mcp_resource"],
         searches: &["tool_search"],
         reads: &[],
+        finds: &[],
         edits: &["apply_patch"],
         files: &["view_image"],
         lists: &["list_mcp_resources", "list_mcp_resource_templates"],

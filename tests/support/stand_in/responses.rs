@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts};
 
-/// How codex marks the user messages that it writes itself.
-const INJECTED: [&str; 7] = [
+/// How the programs mark the user messages that they write themselves.
+const INJECTED: [&str; 8] = [
     "<environment_context>",
     "# AGENTS.md instructions",
     "<user_instructions>",
@@ -14,6 +14,7 @@ const INJECTED: [&str; 7] = [
     "<turn_aborted>",
     "<subagent_notification>",
     "<user_shell_command>",
+    "<skill-context ",
 ];
 
 /// Reads the history: everything after the last real user message belongs to the present task.
@@ -31,7 +32,7 @@ pub fn read(body: Value) -> Request {
                 .partition(|text| item["role"] != "user" || is_injected(text, &INJECTED));
             system.extend(own.into_iter().map(str::to_owned));
             if !users.is_empty() {
-                prompt = users.join("\n");
+                without_time(&users.join("\n")).clone_into(&mut prompt);
                 tool_results.clear();
             }
         }
@@ -48,8 +49,14 @@ pub fn read(body: Value) -> Request {
     }
 }
 
-/// The call that runs `command` under whichever of codex's shell tools this request offers. Which one it is depends
-/// on the version and on what codex believes of the model.
+/// What the user wrote: Copilot puts the time before it.
+fn without_time(text: &str) -> &str {
+    let rest = text.strip_prefix("<current_datetime>").and_then(|text| text.split_once("</current_datetime>"));
+    rest.map_or(text, |(_, text)| text.trim_start())
+}
+
+/// The call that runs `command` under whichever shell tool this request offers. Which one of codex's it is depends on
+/// the version and on what codex believes of the model; the last is Copilot's.
 pub fn shell(body: &Value, command: &str) -> (String, Value) {
     let offered = tools(body);
     let has = |name: &str| offered.iter().any(|tool| tool.flat == name);
@@ -58,8 +65,10 @@ pub fn shell(body: &Value, command: &str) -> (String, Value) {
     } else if has("shell") {
         let words = ["bash", "-lc", command];
         ("shell".to_owned(), json!({ "command": words }))
-    } else {
+    } else if has("exec_command") {
         ("exec_command".to_owned(), json!({ "cmd": command }))
+    } else {
+        ("bash".to_owned(), json!({ "command": command, "description": "A command of the script" }))
     }
 }
 

@@ -1,0 +1,216 @@
+//! The lines of Copilot's output and of its session file: `{"type", "data", "timestamp"}`. Both have the conversation; each
+//! has kinds that the other lacks.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::agent::refusal::Refusal;
+use crate::agent::stream::{CallEnding, LineReader, Said};
+use crate::agent::turns::TurnSign;
+use crate::trace::Usage;
+use crate::trace::trouble::Trouble;
+
+/// The tags around the list of skills in the system message.
+const LIST: [&str; 2] = ["<available_skills>", "</available_skills>"];
+
+/// Kinds of lines that say nothing about the trial that others do not.
+const QUIET: [&str; 16] = [
+    "user.message",
+    "model.call_finished",
+    "model.call_final_result",
+    "assistant.turn_start",
+    "assistant.turn_end",
+    "assistant.idle",
+    "assistant.message_start",
+    "assistant.message_delta",
+    "assistant.turn_retry",
+    "session.tools_updated",
+    "session.mcp_server_status_changed",
+    "skill.context_delivered_ref",
+    "skill.invoked",
+    "tool.execution_partial_result",
+    "tool.execution_progress",
+    "tool.shell_output",
+];
+
+#[derive(Default)]
+pub struct CopilotLines {
+    /// What the session file says before all else.
+    first: Vec<Said>,
+    /// Whether `first` has the list of skills that the model saw.
+    has_list: bool,
+    /// The tokens of each request, by its id.
+    usage: HashMap<String, Usage>,
+    /// The texts that Copilot put into the conversation when the model called the tool for skills, by name.
+    texts: HashMap<String, String>,
+    /// The skills of the calls of that tool, by the call's id.
+    called: HashMap<String, String>,
+}
+
+impl LineReader for CopilotLines {
+    fn session(&mut self, line: &Value) {
+        let data = &line["data"];
+        match line["type"].as_str() {
+            Some("session.start") => self.first.extend(text(data, "copilotVersion").map(Said::Version)),
+            Some("system.message") => {
+                let list = data["content"].as_str().and_then(within);
+                if let (Some(list), false) = (list, self.has_list) {
+                    self.has_list = true;
+                    self.first.push(Said::Offered(skills(list)));
+                }
+            }
+            Some("session.usage_record") => {
+                if let Some(id) = text(&data["usage"], "apiCallId") {
+                    self.usage.insert(id, usage(&data["usage"]));
+                }
+            }
+            Some("skill.invoked") => self.texts.extend(text(data, "name").zip(text(data, "content"))),
+            _ => {}
+        }
+    }
+
+    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+        let data = &line["data"];
+        let mut said = std::mem::take(&mut self.first);
+        match line["type"].as_str()? {
+            "session.skills_loaded" if !self.has_list => said.push(Said::Offered(loaded(data))),
+            "session.mcp_servers_loaded" => said.extend(servers(data)),
+            "model.call_start" => {
+                said.extend(text(data, "model").map(Said::Model));
+                said.push(Said::Asks);
+            }
+            "model.call_failure" => said.push(Said::AsksAgain(refusal(data, "errorMessage"), None)),
+            "session.error" => said.push(Said::Refused(refusal(data, "message"))),
+            "session.info" | "session.warning" => said.extend(text(data, "message").map(Said::Notice)),
+            "assistant.reasoning" => said.extend(text(data, "content").map(Said::Thought)),
+            "assistant.message" => {
+                said.push(Said::Answers(text(data, "apiCallId").and_then(|id| self.usage.get(&id).copied())));
+                said.extend(text(data, "content").filter(|text| !text.is_empty()).map(Said::Message));
+            }
+            "tool.execution_start" => {
+                self.called.extend(text(data, "toolCallId").zip(text(&data["arguments"], "skill")));
+                said.extend(call(data));
+            }
+            "tool.execution_complete" => {
+                let skill = text(data, "toolCallId").and_then(|id| self.called.remove(&id));
+                let content = skill.as_ref().and_then(|skill| self.texts.get(skill).cloned());
+                said.extend(skill.zip(content).map(|(skill, text)| Said::Injected { skill, text }));
+                said.extend(answer(data));
+            }
+            "agent.interrupted" | "abort" => said.push(Said::Interrupted),
+            "result" if line["exitCode"] == 0 => said.push(Said::Done),
+            "result" => {}
+            kind if QUIET.contains(&kind) || kind.starts_with("session.") => {}
+            _ => return None,
+        }
+        Some(said)
+    }
+
+    fn sub_agent(line: &Value) -> Option<&str> {
+        line.get("agentId")?.as_str()
+    }
+}
+
+fn text(data: &Value, key: &str) -> Option<String> {
+    data.get(key)?.as_str().map(str::to_owned)
+}
+
+/// The list of skills in a system message.
+fn within(text: &str) -> Option<&str> {
+    Some(text.split_once(LIST[0])?.1.split_once(LIST[1])?.0)
+}
+
+/// The names and descriptions in that list.
+fn skills(list: &str) -> Vec<(String, String)> {
+    let tagged = |text: &str, tag: &str| {
+        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
+        Some(rest.split_once(&format!("</{tag}>"))?.0.to_owned())
+    };
+    let entries = list.split("<skill>").skip(1);
+    entries.filter_map(|entry| Some((tagged(entry, "name")?, tagged(entry, "description")?))).collect()
+}
+
+/// The skills that Copilot says it loaded and shows to models.
+fn loaded(data: &Value) -> Vec<(String, String)> {
+    let skills = data["skills"].as_array().into_iter().flatten().filter(|skill| skill["enabled"] != false);
+    skills.filter_map(|skill| Some((text(skill, "name")?, text(skill, "description").unwrap_or_default()))).collect()
+}
+
+fn servers(data: &Value) -> impl Iterator<Item = Said> {
+    let servers = data["servers"].as_array().into_iter().flatten().filter(|server| server["status"] != "disabled");
+    servers.filter_map(|server| Some(Said::Server(text(server, "name")?, text(server, "status")?)))
+}
+
+fn refusal(data: &Value, message: &str) -> Trouble {
+    let message = data[message].as_str().unwrap_or("no reason given");
+    let refusal =
+        Refusal { status: data["statusCode"].as_u64(), code: data["errorType"].as_str(), message, retried: None };
+    Trouble::new(refusal.kind(), message)
+}
+
+fn usage(data: &Value) -> Usage {
+    let tokens = |key: &str| data[key].as_u64().unwrap_or(0);
+    Usage {
+        input_tokens: tokens("inputTokens"),
+        cached_input_tokens: tokens("cacheReadTokens"),
+        cache_write_input_tokens: tokens("cacheWriteTokens"),
+        output_tokens: tokens("outputTokens"),
+        reasoning_output_tokens: tokens("reasoningTokens"),
+        cost_usd: None,
+    }
+}
+
+fn call(data: &Value) -> Option<Said> {
+    let tool = match (data["mcpServerName"].as_str(), data["mcpToolName"].as_str()) {
+        (Some(server), Some(tool)) => format!("mcp__{server}__{tool}"),
+        _ => text(data, "toolName")?,
+    };
+    Some(Said::Called { id: text(data, "toolCallId")?, tool, input: data["arguments"].clone() })
+}
+
+fn answer(data: &Value) -> Option<Said> {
+    let output = data["result"]["content"].as_str().or_else(|| data["error"]["message"].as_str()).unwrap_or_default();
+    let ending = match (data["success"].as_bool(), data["error"]["code"].as_str()) {
+        (Some(true), _) => CallEnding::Done,
+        (_, Some("denied")) => CallEnding::Denied,
+        _ => CallEnding::Failed,
+    };
+    Some(Said::Answered {
+        id: text(data, "toolCallId")?,
+        output: output.to_owned(),
+        ending,
+        exit_code: data["shellExecution"]["exitCode"].as_i64(),
+    })
+}
+
+/// What a line of the session file says about the model's calls.
+pub(super) fn turn_sign(line: &Value) -> Option<TurnSign> {
+    let data = &line["data"];
+    let call = text(data, "toolCallId")?;
+    match line["type"].as_str()? {
+        "tool.execution_start" => Some(TurnSign::Called { call, answer: text(data, "turnId") }),
+        "tool.execution_complete" => Some(TurnSign::Answered(call)),
+        _ => None,
+    }
+}
+
+/// A line of the session file as a recording stores it.
+pub(super) fn slim_session(line: &Value, skills_of_case: &[&str]) -> Option<Value> {
+    let data = &line["data"];
+    let slim = match line["type"].as_str()? {
+        "session.start" => json!({ "copilotVersion": data["copilotVersion"] }),
+        "session.usage_record" => json!({ "usage": data["usage"] }),
+        "skill.invoked" => json!({ "name": data["name"], "content": data["content"] }),
+        "system.message" => {
+            let entry = |(name, description): (String, String)| {
+                let description = if skills_of_case.contains(&name.as_str()) { description } else { "…".to_owned() };
+                format!("<skill>\n<name>{name}</name>\n<description>{description}</description>\n</skill>\n")
+            };
+            let list: String = skills(within(data["content"].as_str()?)?).into_iter().map(entry).collect();
+            json!({ "content": format!("{}\n{list}{}", LIST[0], LIST[1]) })
+        }
+        _ => return None,
+    };
+    Some(json!({ "type": line["type"], "data": slim }))
+}

@@ -1,0 +1,43 @@
+//! What the rest of the program has to know about GitHub Copilot CLI.
+
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+
+pub const PROFILE: Profile = Profile {
+    name: "GitHub Copilot CLI",
+    provider: "github",
+    program: "copilot",
+    how_to_get: "get it with `npm install -g @github/copilot`, or name it in evals/evals.toml under [agents.copilot]",
+    modes: &[
+        ("copilot", AgentKind::Copilot, Delivery::Native),
+        ("copilot-mcp", AgentKind::Copilot, Delivery::Mcp),
+        ("copilot-none", AgentKind::Copilot, Delivery::None),
+    ],
+    home: ".copilot",
+    sessions: "session-state",
+    credentials: "config.json",
+    login_arguments: &[],
+    session: "session.jsonl",
+    skill_folders: &[".github/skills", ".agents/skills", ".claude/skills"],
+    instructions: &["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"],
+    follows: &["AGENTS.md"],
+    folder_variables: &["COPILOT_HOME"],
+    skill_keys: &["allowed-tools", "argument-hint", "disable-model-invocation", "user-invocable"],
+    hides_user_only: true,
+    calls_skill: "/name",
+    reports: AgentReports { cost: false, server_tools: false, early_ends: false },
+    prices: &[],
+    mcp_client: "github-copilot-developer",
+    shows: ToolDisplay::Arguments,
+    tools: AgentTools {
+        shells: &["bash"],
+        skills: &["skill"],
+        resources: &[],
+        searches: &[],
+        reads: &["view"],
+        finds: &["grep", "glob"],
+        edits: &["create", "edit", "apply_patch"],
+        files: &[],
+        lists: &[],
+    },
+    refusals: RefusalPhrases { status: &[], for_now: &[], login: &["no authentication information found"] },
+};

@@ -1,0 +1,443 @@
+//! Agents that print a JSON object per line and do everything by arguments: what a line says, in terms that they share. Such an
+//! agent is a [`EventStream`], and from that an [`Agent`]: its trace, what it does at the moment, and how it ends follow.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::agent::assignment::Assignment;
+use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT};
+use crate::agent::derived_file::{DerivedFile, for_each_line, slimmed};
+use crate::agent::interface::{Agent, WorkOwner};
+use crate::agent::login::{Login, LoginSources};
+use crate::agent::recorder::{EndedCall, ToolUse, TraceRecorder, texts};
+use crate::agent::trial_env::TrialEnv;
+use crate::agent::turns::TurnSign;
+use crate::agent::user_session::UserSession;
+use crate::files::below::{self, WalkControl};
+use crate::settings::mode::AgentKind;
+use crate::trace::exposure::Reference;
+use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::{AgentProgress, Mechanism, Moment, OpenCall, OpenCalls, Step, Trace, Usage, WaitingFor, excerpt};
+
+/// The events on standard output.
+const TRACE: &str = "trace.jsonl";
+
+/// One thing that a line says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Said {
+    /// The agent's version.
+    Version(String),
+    /// The model.
+    Model(String),
+    /// The skills that the model was offered: names and descriptions. A later list replaces an earlier one.
+    Offered(Vec<(String, String)>),
+    /// The state of an MCP server: its name and the agent's word.
+    Server(String, String),
+    /// The agent has asked the model.
+    Asks,
+    /// The model answered; the parts of its answer follow. The tokens of the request, if they are reported.
+    Answers(Option<Usage>),
+    /// What the model said.
+    Message(String),
+    /// What the model thought.
+    Thought(String),
+    /// The model called a tool.
+    Called { id: String, tool: String, input: Value },
+    /// The call was answered.
+    Answered { id: String, output: String, ending: CallEnding, exit_code: Option<i64> },
+    /// The agent put this text into the conversation as the skill of this name.
+    Injected { skill: String, text: String },
+    /// A problem that did not end the session.
+    Notice(String),
+    /// The provider refused. The agent asks again, after this time if it says so.
+    AsksAgain(Trouble, Option<Duration>),
+    /// The provider refused, and the agent gave up.
+    Refused(Trouble),
+    /// The agent is being ended: what it waits for now is what it waited for.
+    Interrupted,
+    /// The agent is done.
+    Done,
+}
+
+/// How a call of a tool ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallEnding {
+    Done,
+    Failed,
+    /// The agent did not allow it.
+    Denied,
+}
+
+/// Reads the lines of one run.
+pub(super) trait LineReader: Default {
+    /// Notes what a line of the session file says, before all lines of the output.
+    fn session(&mut self, _line: &Value) {}
+
+    /// What a line of the output says; `None` for a kind of line that is not known.
+    fn said(&mut self, line: &Value) -> Option<Vec<Said>>;
+
+    /// The sub-agent whose work a line shows, by its id.
+    fn sub_agent(_line: &Value) -> Option<&str> {
+        None
+    }
+
+    /// When a line was written, RFC 3339.
+    fn time(line: &Value) -> Option<&str> {
+        line.get("timestamp")?.as_str()
+    }
+}
+
+/// An agent whose output says what it does.
+pub(super) trait EventStream: Sync {
+    const KIND: AgentKind;
+
+    type Reader: LineReader;
+
+    /// Whether this is the session's file, by its path in the directory of sessions.
+    fn is_session(_path: &Path) -> bool {
+        false
+    }
+
+    /// What a line of the session file says about the model's calls.
+    fn signs(_line: &Value) -> Vec<TurnSign> {
+        Vec::new()
+    }
+
+    /// A line of the session file as a recording stores it: lists of skills only with the descriptions of skills with these
+    /// slugs.
+    fn slim_session(_line: Value, _skills: &[&str]) -> Option<Value> {
+        None
+    }
+
+    /// A line of the output as a recording stores it.
+    fn slim(line: Value, _skills: &[&str]) -> Value {
+        line
+    }
+
+    /// The same as [`Agent::resumed`].
+    fn resumed(_args: &[OsString], _trial_env: &TrialEnv, _message: &str) -> Option<Vec<OsString>> {
+        None
+    }
+
+    fn login(around: &LoginSources<'_>) -> Login;
+
+    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble>;
+
+    fn users_setup() -> Result<(Vec<String>, String), Trouble>;
+}
+
+fn said<S: EventStream>(line: &[u8]) -> Vec<Said> {
+    let Ok(line) = serde_json::from_slice(line) else { return Vec::new() };
+    S::Reader::default().said(&line).unwrap_or_default()
+}
+
+/// The directory of sessions in a trial's home.
+fn sessions<S: EventStream>() -> std::path::PathBuf {
+    let profile = S::KIND.profile();
+    Path::new(profile.home).join(profile.sessions)
+}
+
+impl<S: EventStream> Agent for S {
+    fn kind(&self) -> AgentKind {
+        S::KIND
+    }
+
+    fn login(&self, around: &LoginSources<'_>) -> Login {
+        S::login(around)
+    }
+
+    fn command(&self, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+        S::command(assignment)
+    }
+
+    fn users_setup(&self) -> Result<(Vec<String>, String), Trouble> {
+        S::users_setup()
+    }
+
+    fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
+        let mut session = DerivedFile::new(directory.join(S::KIND.profile().session), mask);
+        let mut stored = Ok(());
+        // Without a session the directory does not exist.
+        let _ = below::walk(&trial_env.home(), &sessions::<S>(), |_| false, &mut |entry| {
+            if S::is_session(entry.path) {
+                stored = entry.open().and_then(|from| session.add(from));
+            }
+            if stored.is_ok() { WalkControl::On } else { WalkControl::Stop }
+        });
+        stored.and_then(|()| session.finish())
+    }
+
+    fn recorded_evidence(&self, directory: &Path, skills: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+        let line = |line: Value| format!("{line}\n").into_bytes();
+        let trace = slimmed(&directory.join(TRACE), |bytes| {
+            let Ok(value) = serde_json::from_slice::<Value>(bytes) else { return Some([bytes, b"\n"].concat()) };
+            let is_empty = S::Reader::default().said(&value).is_some_and(|said| said.is_empty());
+            (!is_empty).then(|| line(S::slim(value, skills)))
+        })?;
+        let name = S::KIND.profile().session;
+        let session = slimmed(&directory.join(name), |bytes| {
+            S::slim_session(serde_json::from_slice(bytes).ok()?, skills).map(line)
+        })?;
+        let mut files = vec![(TRACE, trace), (name, session)];
+        files.retain(|(name, content)| *name == TRACE || !content.is_empty());
+        Ok(files)
+    }
+
+    fn decode(&self, reference: &Reference, directory: &Path) -> io::Result<Trace> {
+        let mut decoder = LineDecoder::<S>::new(reference);
+        for_each_line(&directory.join(S::KIND.profile().session), |line| {
+            if let Ok(line) = serde_json::from_slice(line) {
+                decoder.reader.session(&line);
+            }
+        })?;
+        for_each_line(&directory.join(TRACE), |line| decoder.line(line))?;
+        Ok(decoder.finish())
+    }
+
+    fn user_session(&self, _: &[Value], _: &[Value], _: Option<usize>) -> Option<UserSession> {
+        None
+    }
+
+    fn work(&self, line: &[u8]) -> WorkOwner {
+        let owner = |said| match said {
+            Said::Answers(_) | Said::Message(_) | Said::Thought(_) | Said::Called { .. } => Some(WorkOwner::Model),
+            Said::Done => Some(WorkOwner::End),
+            Said::AsksAgain(_, Some(wait)) => Some(WorkOwner::Waits(wait)),
+            _ => None,
+        };
+        said::<S>(line).into_iter().find_map(owner).unwrap_or(WorkOwner::Other)
+    }
+
+    fn session(&self, trial_env: &TrialEnv) -> Option<File> {
+        below::first(&trial_env.home(), &sessions::<S>(), S::is_session)
+    }
+
+    fn signs(&self, line: &[u8]) -> Vec<TurnSign> {
+        serde_json::from_slice(line).map_or_else(|_| Vec::new(), |line| S::signs(&line))
+    }
+
+    fn resumed(&self, args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
+        S::resumed(args, trial_env, message)
+    }
+
+    fn describe(&self, line: &[u8]) -> Option<String> {
+        let words = |said| match said {
+            Said::Asks => Some("asks the model".to_owned()),
+            Said::Message(text) => Some(format!("says: {text}")),
+            Said::Thought(_) => Some("thinks".to_owned()),
+            Said::Called { tool, input, .. } => Some(format!("{tool} {}", texts(&input))),
+            Said::AsksAgain(trouble, _) => Some(format!("asks again: {trouble}")),
+            Said::Done => Some("is done".to_owned()),
+            _ => None,
+        };
+        said::<S>(line).into_iter().find_map(words).map(|words| excerpt(&words))
+    }
+}
+
+/// Builds the trace of one run.
+struct LineDecoder<'a, S: EventStream> {
+    reader: S::Reader,
+    recorder: TraceRecorder<'a>,
+    open: OpenCalls<Value>,
+    /// The sum of the tokens of all requests; `None` if one of them is not reported.
+    usage: Option<Usage>,
+    /// The refusal after which the agent asked again, until there is an answer.
+    asks_again: Option<Trouble>,
+}
+
+impl<'a, S: EventStream> LineDecoder<'a, S> {
+    fn new(reference: &'a Reference) -> Self {
+        let tools = &S::KIND.profile().tools;
+        let loads_by = if tools.skills.is_empty() { Mechanism::ReadSkillFile } else { Mechanism::SkillTool };
+        let recorder = TraceRecorder::new(reference, loads_by);
+        let (open, usage) = (OpenCalls::default(), Some(Usage::default()));
+        Self { reader: S::Reader::default(), recorder, open, usage, asks_again: None }
+    }
+
+    fn line(&mut self, bytes: &[u8]) {
+        let trace = &mut self.recorder.trace;
+        let Ok(line) = serde_json::from_slice::<Value>(bytes) else { return trace.damaged_lines += 1 };
+        let Some(all) = self.reader.said(&line) else {
+            let kind = line.get("type").and_then(Value::as_str).unwrap_or("without a type");
+            return trace.unknown_event(kind, bytes);
+        };
+        let trace = &mut self.recorder.trace;
+        if trace.progress == AgentProgress::Silent {
+            trace.reached(AgentProgress::Started);
+            trace.waiting = WaitingFor::Model;
+        }
+        let time = S::Reader::time(&line);
+        self.recorder.set_time(time);
+        let by = S::Reader::sub_agent(&line).unwrap_or_default();
+        let depth = u32::from(!by.is_empty());
+        self.recorder.trace.now = Moment { ended: time.map(str::to_owned), depth, ..Moment::default() };
+        let waited_for = self.recorder.trace.waiting.clone();
+        for said in all {
+            self.says(said, by);
+        }
+        if self.recorder.trace.interrupted {
+            self.recorder.trace.waiting = waited_for;
+        }
+        self.recorder.trace.now = Moment::default();
+    }
+
+    fn says(&mut self, said: Said, by: &str) {
+        let trace = &mut self.recorder.trace;
+        match said {
+            Said::Version(version) => trace.agent_version = Some(version),
+            Said::Model(model) => trace.model = Some(model),
+            Said::Offered(list) => {
+                let described = self.recorder.listed(list.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+                let offered = self.recorder.trace.offered.get_or_insert_default();
+                (offered.native, offered.described) = (list.into_iter().map(|(name, _)| name).collect(), described);
+            }
+            Said::Server(name, state) => {
+                let mcp = trace.offered.get_or_insert_default().mcp.get_or_insert_default();
+                mcp.servers.retain(|(known, _)| *known != name);
+                mcp.servers.push((name, state));
+            }
+            Said::Asks => {
+                if trace.started() {
+                    trace.followed_up();
+                }
+                trace.waiting = WaitingFor::Model;
+            }
+            Said::Notice(text) => trace.push(Step::Notice(text)),
+            Said::AsksAgain(trouble, _) => {
+                trace.push(Step::Notice(trouble.to_string()));
+                self.asks_again = Some(trouble);
+            }
+            Said::Refused(trouble) => {
+                trace.waiting = WaitingFor::Nothing;
+                trace.trouble = Some(trouble);
+            }
+            Said::Interrupted => trace.interrupted = true,
+            Said::Done if trace.interrupted => {}
+            Said::Done => {
+                trace.waiting = WaitingFor::Nothing;
+                trace.message_answered();
+            }
+            said => self.converses(said, by),
+        }
+    }
+
+    /// Notes what the model and its tools say.
+    fn converses(&mut self, said: Said, by: &str) {
+        let trace = &mut self.recorder.trace;
+        match said {
+            Said::Answers(usage) => self.answers(usage),
+            Said::Message(text) => {
+                self.recorder.message(&text);
+                if by.is_empty() {
+                    self.recorder.trace.final_message = Some(text);
+                }
+            }
+            Said::Thought(text) => trace.thought(Some(text)),
+            Said::Called { id, tool, input } => {
+                trace.reached(AgentProgress::Answering);
+                self.recorder.wrote(&texts(&input));
+                let call = OpenCall {
+                    by: by.to_owned(),
+                    id,
+                    tool,
+                    input: input.to_string(),
+                    waits_for_agents: false,
+                    more: input,
+                };
+                self.open.made(&mut self.recorder.trace, call);
+                self.recorder.trace.waiting = self.open.waiting(by);
+            }
+            Said::Answered { id, output, ending, exit_code } => {
+                if let Some(call) = self.open.answered(trace, by, &id) {
+                    self.ended(call, output, ending, exit_code);
+                }
+                self.recorder.trace.waiting = self.open.waiting(by);
+            }
+            Said::Injected { skill, text } => _ = self.recorder.injected(&skill, &text),
+            _ => {}
+        }
+    }
+
+    fn answers(&mut self, usage: Option<Usage>) {
+        let trace = &mut self.recorder.trace;
+        self.asks_again = None;
+        trace.reached(AgentProgress::Answering);
+        trace.answers += 1;
+        trace.waiting = WaitingFor::Model;
+        if let Some(usage) = usage {
+            trace.first_request(usage.input_tokens);
+            let step = trace.steps.len();
+            trace.answered(step, usage);
+        }
+        self.usage = self.usage.zip(usage).map(|(sum, usage)| sum.plus(usage));
+    }
+
+    /// Records a call that was answered, or that nobody will answer.
+    fn ended(&mut self, call: OpenCall<Value>, output: String, ending: CallEnding, exit_code: Option<i64>) {
+        let OpenCall { tool, input, more, .. } = call;
+        let failed = ending != CallEnding::Done;
+        let tool_use = tool_use(S::KIND, &tool, &more, failed, exit_code);
+        if ending == CallEnding::Denied {
+            self.recorder.trace.deny(&tool, &input);
+        }
+        self.recorder.ended(EndedCall { tool, input, output, failed }, tool_use);
+    }
+
+    fn finish(mut self) -> Trace {
+        while let Some(call) = self.open.take_unanswered(&mut self.recorder.trace) {
+            self.ended(call, String::new(), CallEnding::Failed, None);
+        }
+        let trace = &mut self.recorder.trace;
+        if trace.answers > 0 && trace.usage.is_none() {
+            trace.usage = self.usage;
+        }
+        if let (Some(model), Some(usage)) = (trace.model.clone(), trace.usage) {
+            trace.models.insert(model, usage);
+        }
+        if trace.progress < AgentProgress::Done && trace.trouble.is_none() {
+            trace.trouble = self.asks_again;
+        }
+        self.recorder.finish()
+    }
+}
+
+/// What a call does, by the agent's names of tools. The keys are those of all agents.
+fn tool_use(kind: AgentKind, tool: &str, input: &Value, failed: bool, exit_code: Option<i64>) -> ToolUse {
+    let tools = &kind.profile().tools;
+    let field = |keys: &[&str]| keys.iter().find_map(|key| input.get(key)?.as_str().map(str::to_owned));
+    let path = || field(&["path", "file_path", "filePath", "absolute_path"]);
+    let is = |names: &[&str]| names.contains(&tool);
+    if is(tools.shells) {
+        // Without a code, the tool's own word for success says that the command succeeded.
+        let exit_code = exit_code.or_else(|| (!failed).then_some(0));
+        return ToolUse::Shell { command: field(&["command", "cmd"]).unwrap_or_default(), exit_code };
+    }
+    if is(tools.skills) {
+        return ToolUse::LoadSkill { skill: field(&["skill", "name"]), loaded: !failed };
+    }
+    match path() {
+        Some(path) if is(tools.reads) => ToolUse::ReadFile(path),
+        Some(path) if is(tools.edits) && !failed => ToolUse::ChangeFiles(vec![path]),
+        _ if is(tools.finds) => ToolUse::SearchFiles,
+        _ => ToolUse::Other,
+    }
+}
+
+/// Refuses a case that asks for something that the agent does not have: each in words, and whether the case asks for it.
+pub(super) fn refuse(assignment: &Assignment<'_>, lacks: &[(&str, bool)]) -> Result<(), Trouble> {
+    let Some((what, _)) = lacks.iter().find(|(_, is_asked)| *is_asked) else { return Ok(()) };
+    let name = assignment.mode.agent.profile().name;
+    let why = format!("the case asks for {what}, which {name} cannot do: run it in the mode of another agent");
+    Err(Trouble::new(TroubleKind::CouldNotStart, why))
+}
+
+/// The prompt as an argument.
+pub(super) fn short_prompt<'a>(assignment: &Assignment<'a>) -> Result<&'a str, Trouble> {
+    refuse(assignment, &[("a prompt of more than 100,000 bytes", assignment.case.prompt.len() > LONGEST_ARGUMENT)])?;
+    Ok(&assignment.case.prompt)
+}
