@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
 
 use crate::cases::case::{ForeignFile, file_formats, foreign_formats};
-use crate::cases::catalog::{ARTIFACTS, EVALS};
+use crate::cases::catalog::{ARTIFACTS, EVALS, RECORDINGS};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::unread::may_hold_foreign_cases;
 use crate::checks::program::WorkspaceProgram;
 use crate::files::bounded;
 use crate::files::material::{Material, MaterialProblem};
+use crate::settings::FILE;
 use crate::text::relative_path::RelativePath;
 
 /// The directory of our runs in [`ARTIFACTS`].
@@ -29,9 +30,9 @@ const MAX_DEPTH: usize = 4;
 /// The files in the directory of a skill, without those that belong to its repository: agents would read in files of cases, and
 /// in `evals/` next to them, what is expected of them.
 pub fn skill_material(folder: &Path) -> Material {
-    let mut left_out = vec![".git"];
+    // A repository may be one skill: its directory then has our settings, recordings and runs.
+    let mut left_out = vec![".git", FILE, RECORDINGS];
     left_out.extend(has_cases(folder).then_some(EVALS));
-    // A repository may be one skill, whose runs are then in its directory.
     left_out.extend(folder.join(ARTIFACTS).join(PROGRAM).is_dir().then_some(ARTIFACTS));
     let mut material = Material::list_without(folder, &left_out);
     let of_cases: BTreeSet<PathBuf> = material.files.iter().flat_map(|file| case_files(folder, &file.path)).collect();

@@ -63,7 +63,11 @@ pub fn record(args: &RecordArgs) -> CliResult {
         }
     }
     if plan.is_empty() {
-        return Err(format!("the run {} has no finished trials to record", from.id()).into());
+        let named = match args.filters.join("` or `") {
+            filters if filters.is_empty() => "trials to record".to_owned(),
+            filters => format!("trial whose name contains `{filters}`"),
+        };
+        return Err(format!("the run {} has no finished {named}", from.id()).into());
     }
     run.own_checks = own_checks(&run.root)?;
     let run = run.with_plan(plan);

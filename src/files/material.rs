@@ -122,7 +122,7 @@ impl Material {
         Self::list_without(directory, &[])
     }
 
-    /// The same without what has these names directly in it.
+    /// The same without what has these paths in it.
     pub fn list_without(directory: &Path, left_out: &[&str]) -> Self {
         let mut material = Self::default();
         match directory.canonicalize() {
@@ -287,7 +287,7 @@ struct MaterialWalk<'a> {
     root: &'a Path,
     /// The directories from the root to the current one, without links: none is entered again inside itself.
     open: Vec<PathBuf>,
-    /// Names in the root that are not listed.
+    /// Paths that are not listed.
     left_out: &'a [&'a str],
     material: &'a mut Material,
 }
@@ -305,9 +305,7 @@ impl MaterialWalk<'_> {
             Err(error) => return self.material.problem(path, UnusableFile::Unreadable(error)),
         };
         names.sort();
-        if path.as_os_str().is_empty() {
-            names.retain(|name| self.left_out.iter().all(|left_out| name != left_out));
-        }
+        names.retain(|name| self.left_out.iter().all(|left_out| path.join(name) != Path::new(left_out)));
         for name in names {
             if !self.entry(&path.join(&name), real.join(&name)) {
                 return;

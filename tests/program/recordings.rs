@@ -237,3 +237,32 @@ fn facts_that_deny_their_own_digests_are_refused() {
     let why = trial.meta().expect_err("another prompt").to_string();
     assert!(why.contains("its prompt is not the one that its digest is of"), "{why}");
 }
+
+#[test]
+fn recordings_in_the_directory_of_a_skill_are_no_part_of_it() {
+    let stub = Stub::new(0, "ls -a .agents/skills/tidy/* >> \"$folder/seen\"");
+    let copy = |from: &str, to: &str| {
+        let text = fs::read_to_string(stub.root().join(from)).expect("a file");
+        stub.write(to, &text);
+    };
+    copy("skills/tidy/SKILL.md", "tidy/SKILL.md");
+    copy("evals/evals.toml", "tidy/evals/evals.toml");
+    let run = |args: &[&str]| stub.run(&[&["run", "--root", "tidy", "--suite", "negative", "-v"], args].concat());
+    assert_eq!(run(&["--run-id", "r", "--record"]).code, 0);
+    let replayed = run(&["--replay"]);
+    assert_eq!((replayed.code, replayed.stdout.matches(": pass").count()), (0, 1), "{}", replayed.stdout);
+    assert_eq!(run(&["--run-id", "s"]).code, 0);
+    let seen = fs::read_to_string(stub.root().join("seen")).expect("what the agents saw");
+    assert_eq!(seen.matches("SKILL.md").count(), 2, "{seen}");
+    assert!(!seen.contains("recordings") && !seen.contains("evals.toml"), "{seen}");
+}
+
+#[test]
+fn a_filter_that_no_trial_of_the_run_matches_is_named() {
+    let stub = Stub::new(1, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    let recorded = stub.run(&["record", "r", "cli", "mcp"]);
+    assert_eq!(recorded.code, 2);
+    let said = "error: the run r has no finished trial whose name contains `cli` or `mcp`\n";
+    assert_eq!(recorded.stderr, said, "{}", recorded.stdout);
+}
