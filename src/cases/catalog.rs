@@ -16,9 +16,6 @@ pub const SKILL_EVALS: &str = "evals/skills";
 /// The schema that answers in built-in cases must follow if it exists, from the repository's root.
 pub const RESPONSE_SCHEMA: &str = "evals/schemas/skill_response.schema.json";
 
-/// Recordings, from the repository's root.
-pub const RECORDINGS: &str = "evals/recordings";
-
 /// What runs leave, from the repository's root: no skills or cases are in it.
 pub const ARTIFACTS: &str = "artifacts";
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
 
 use crate::cases::case::{ForeignFile, file_formats, foreign_formats};
-use crate::cases::catalog::{ARTIFACTS, EVALS, RECORDINGS};
+use crate::cases::catalog::{ARTIFACTS, EVALS};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::unread::may_hold_foreign_cases;
 use crate::checks::program::WorkspaceProgram;
@@ -21,6 +21,9 @@ use crate::text::relative_path::RelativePath;
 /// The directory of our runs in [`ARTIFACTS`].
 const PROGRAM: &str = "skill-evals";
 
+/// The directory of recordings in [`EVALS`].
+const RECORDINGS: &str = "recordings";
+
 /// The directory of scripts that grade, by custom.
 const GRADERS: &str = "graders";
 
@@ -31,7 +34,8 @@ const MAX_DEPTH: usize = 4;
 /// in `evals/` next to them, what is expected of them.
 pub fn skill_material(folder: &Path) -> Material {
     // A repository may be one skill: its directory then has our settings, recordings and runs.
-    let mut left_out = vec![".git", FILE, RECORDINGS];
+    let recordings = format!("{EVALS}/{RECORDINGS}");
+    let mut left_out = vec![".git", FILE, &recordings];
     left_out.extend(has_cases(folder).then_some(EVALS));
     left_out.extend(folder.join(ARTIFACTS).join(PROGRAM).is_dir().then_some(ARTIFACTS));
     let mut material = Material::list_without(folder, &left_out);

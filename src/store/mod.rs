@@ -27,7 +27,6 @@ use crate::text::diagnostic::suggest;
 use crate::trial::id::TrialId;
 use crate::trial::shard::Shard;
 
-pub use crate::cases::catalog::RECORDINGS;
 pub use recordings::{Recordings, damaged_recordings, is_recorded, recording_in};
 
 pub use kept::{KeptTrial, KeptTrials};
@@ -57,6 +56,9 @@ pub fn drafting_folder(root: &Path, slug: &str) -> Result<TrialFolder, StoreErro
     make_runs(&runs)?;
     Ok(TrialFolder::found(runs.join(GENERATE).join(slug), Path::new("")))
 }
+
+/// Recordings, from the repository's root.
+pub const RECORDINGS: &str = "evals/recordings";
 
 /// The file with the facts of a trial, in its directory.
 pub const META: &str = "meta.json";
