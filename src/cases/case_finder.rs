@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::cases::case::{
     CaseFile, CaseFormat, FORMATS, FileCases, Files, ForeignFile, FoundCase, ReadCase, file_formats, files_of_skill,
-    foreign_formats, smoke,
+    smoke,
 };
 use crate::cases::catalog::{Catalog, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS, evals_folder};
 use crate::cases::layout::Layout;
@@ -248,23 +248,20 @@ impl CaseFinder<'_> {
 
     /// Reads a file with a name of another program's cases. Returns whether it is one.
     fn read_foreign(&mut self, path: &Path) -> bool {
-        let bytes = match self.repository.read(path) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                let mut formats = foreign_formats().filter(|(_, files)| files.match_path(path) == Some(true));
-                let Some((certain, _)) = formats.next() else { return false };
-                let problem = self.repository.unreadable(&self.repository.root.join(path), &error.to_string());
-                self.add_foreign(certain, path, FileCases { problems: vec![problem], cases: Vec::new() });
-                return true;
-            }
-        };
         let skill = unread::skill_of_foreign(path, self.catalog);
         let (skill, skills, tree) = (skill.as_deref(), &self.catalog.slugs()[..], self.repository);
         let directories = self.catalog.skills.iter().map(FoundSkill::skill);
         let directories = directories.map(|skill| (&*skill.folder, &*skill.slug));
         let directories = &directories.collect::<Vec<_>>()[..];
         let file = ForeignFile { path, is_certain: false, skill, skills, directories, tree };
-        let Some((format, parsed)) = file.read(&bytes) else { return false };
+        let read = match self.repository.read(path) {
+            Ok(bytes) => file.read(&bytes),
+            Err(error) => file.claimed_by("").map(|format| {
+                let problem = self.repository.unreadable(&self.repository.root.join(path), &error.to_string());
+                (format, FileCases { problems: vec![problem], cases: Vec::new() })
+            }),
+        };
+        let Some((format, parsed)) = read else { return false };
         self.add_foreign(format, path, parsed);
         true
     }

@@ -7,7 +7,7 @@ use skill_evals::trial::input_file::InputContent;
 use crate::support::fixture::Fixture;
 use crate::support::stub::Stub;
 
-fn tidy(path: &str, text: &str) -> Fixture {
+fn tidy(path: &str, text: impl AsRef<[u8]>) -> Fixture {
     Fixture::new().skill("tidy").skill("other").file(path, text)
 }
 
@@ -213,8 +213,20 @@ fn a_deterministic_grader_passes_with_the_full_score_and_is_unknown_without_a_sc
 
 #[test]
 fn an_eval_yaml_is_one_of_skillgrade_if_a_task_has_an_instruction() {
-    let broken = "tasks:\n  - name: a\n    instruction: b\n  graders: [\n";
-    assert_eq!(said("skills/tidy/eval.yaml", broken).len(), 1);
+    for broken in [
+        "tasks:\n  - name: a\n    instruction: b\n  graders: [\n",
+        "tasks:\n  - name: a\n\tinstruction: b\n",
+        "tasks: [{ name: a, instruction: b }\n",
+        "{ \"tasks\": [{ \"name\": \"a\", \"instruction\": \"b\" }\n",
+    ] {
+        assert_eq!(said("skills/tidy/eval.yaml", broken).len(), 1, "{broken}");
+    }
+    for unrelated in
+        ["tasks: [\n", "tasks: [\n# Read the instruction: it is long\n", "prompts: [custom_instruction: a\n"]
+    {
+        assert_eq!(said("other/eval.yaml", unrelated), [""; 0], "{unrelated}");
+        assert_eq!(said("skills/tidy/eval.yaml", unrelated).len(), 1, "{unrelated}");
+    }
     for text in ["tasks: [tasks/*.yaml]\n", "tasks:\n  - name: a\n    prompt: instruction\n", "instruction: a\n"] {
         assert_eq!(said("skills/tidy/eval.yaml", text), [""; 0], "{text}");
     }
@@ -263,11 +275,51 @@ fn a_tasks_yaml_of_another_program_is_none_of_ours() {
         "tasks:\n  - { id: a, prompt: Do it, criteria: b }\n",
         "skill: tidy\ntasks: [a, b]\n",
         "skill: tidy\n",
-        "skill: [\n",
     ] {
         assert_eq!(said("evals/tasks.yaml", text), [""; 0], "{text}");
     }
-    assert_eq!(said("evals/tasks.yaml", "skill: tidy\nexpected_skill_load: [\n").len(), 1);
+}
+
+#[test]
+fn a_broken_tasks_yaml_says_so_if_its_place_or_its_key_is_that_of_skilljack() {
+    for text in [
+        "skill: tidy\nexpected_skill_load: [\n",
+        "skill: tidy\ntasks:\n  - id: a\n\tdeterministic: {}\n",
+        "skill: tidy\ntasks: [{ id: a, criteria: {} }\n",
+        "{ \"skill\": \"tidy\", \"tasks\": [{ \"golden_checklist\": [] }\n",
+    ] {
+        assert_eq!(said("x/tasks.yaml", text).len(), 1, "{text}");
+    }
+    for text in ["tasks: [\n", "tasks:\n\t- { id: a, prompt: Do it }\n"] {
+        assert_eq!(said("skills/tidy/evals/tasks.yaml", text).len(), 1, "{text}");
+        assert_eq!(said("x/tasks.yaml", text), [""; 0], "{text}");
+    }
+    let quoted = "{ \"skill\": tidy, \"tasks\": [{ id: a, prompt: Do it, \"golden_checklist\": [b] }] }\n";
+    assert_eq!(said("x/tasks.yaml", quoted), ["tidy/tasks-a: judged \"b\""]);
+}
+
+#[test]
+fn a_broken_configuration_of_promptfoo_is_an_error_at_any_place() {
+    let found = said("web/promptfooconfig.yaml", "tests: [\n");
+    assert!(found.len() == 1 && found[0].contains("this is not YAML"), "{found:?}");
+}
+
+#[test]
+fn a_file_without_a_value_whose_name_and_place_are_those_of_cases_is_an_error() {
+    let utf_16: Vec<u8> = "tasks: []\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (content, expected) in [
+        (&b""[..], "the file is empty"),
+        (b"# nothing\n", "the file is empty"),
+        (b"\x7fELF\xff\x00", "this is not UTF-8 text"),
+        (&[&b"\xff\xfe"[..], &utf_16].concat(), "this is not UTF-8 text"),
+        (b"a: b: c\n", "this is not YAML"),
+    ] {
+        for name in ["evals/tasks.yaml", "evals/promptfooconfig.yaml", "evals/first-eval.yaml", "eval.yaml"] {
+            let data = tidy("skills/tidy/evals/data.json", content);
+            let found = cases(&data.file(&format!("skills/tidy/{name}"), content).catalog());
+            assert!(found.len() == 1 && found[0].contains(expected), "{name}: {found:?}");
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::cases::case::document::{Document, Syntax};
 use crate::cases::case::{FoundCase, foreign_formats};
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
@@ -32,9 +33,9 @@ pub struct ForeignFiles {
     pub names: &'static [&'static str],
     /// Ends of paths that other files have too: such a file is one only if its content says so.
     pub possible_names: &'static [&'static str],
-    /// A word that every file of a possible name has if it is one; empty if the reader decides.
+    /// A key that every file of a possible name has if it is one; empty if the reader decides.
     pub mark: &'static str,
-    /// Reads a file; `None` if it is something else.
+    /// Reads a file that has a value; `None` if it is something else.
     pub parse: fn(&ForeignFile<'_>, &[u8]) -> Option<FileCases>,
 }
 
@@ -58,13 +59,36 @@ pub struct ForeignFile<'a> {
 impl ForeignFile<'_> {
     /// Its format and its cases, if its name and its content are those of a file of cases.
     pub fn read(self, bytes: &[u8]) -> Option<(&'static CaseFormat, FileCases)> {
+        // Half of the bytes of UTF-16 are zeros.
+        let text = String::from_utf8_lossy(bytes).replace('\0', "");
+        if let Some(syntax) = Syntax::named(self.path) {
+            let mut document = Document::new(self.path, bytes, syntax);
+            if document.root().is_none() {
+                let cases = FileCases { problems: document.problems, cases: Vec::new() };
+                return self.claimed_by(&text).map(|format| (format, cases));
+            }
+        }
         foreign_formats().find_map(|(format, files)| {
             let is_certain = files.match_path(self.path)?;
-            let mark = files.mark.as_bytes();
-            let has_mark = || mark.is_empty() || bytes.windows(mark.len()).any(|part| part == mark);
+            let is_possible = files.mark.is_empty() || has_key(&text, files.mark) || files.claim(&self);
             let read = || (files.parse)(&ForeignFile { is_certain, ..self }, bytes);
-            (is_certain || has_mark()).then(read).flatten().map(|cases| (format, cases))
+            is_possible.then(read).flatten().map(|cases| (format, cases))
         })
+    }
+
+    /// The format that a file has, or should have, whose text has no value: only a value could show that it is something else.
+    pub fn claimed_by(&self, text: &str) -> Option<&'static CaseFormat> {
+        let named = || foreign_formats().filter(|(_, files)| files.match_path(self.path).is_some());
+        let certain = named().find(|(_, files)| files.match_path(self.path) == Some(true));
+        let marked = || named().find(|(_, files)| !files.mark.is_empty() && has_key(text, files.mark));
+        let placed = || named().find(|(_, files)| files.claim(self));
+        certain.or_else(marked).or_else(placed).map(|(format, _)| format)
+    }
+
+    /// Whether its directory is one of a skill, or of the evals of one.
+    fn is_next_to_skill(&self) -> bool {
+        let folder = self.path.parent();
+        self.is_in_evals_of_skill() || self.directories.iter().any(|(directory, _)| Some(*directory) == folder)
     }
 
     /// Whether its directory is `evals/` of a skill, or is the skill's in `evals/`.
@@ -180,6 +204,22 @@ impl ForeignFiles {
         let is_any = |names: &[&str]| names.iter().any(|name| ends_with(&path, name));
         if is_any(self.names) { Some(true) } else { is_any(self.possible_names).then_some(false) }
     }
+
+    /// Whether the name and the place of a file say that it is one. The name `*.json` alone says nothing.
+    fn claim(&self, file: &ForeignFile<'_>) -> bool {
+        let path = file.path.to_string_lossy().to_ascii_lowercase();
+        let mut names = self.possible_names.iter().filter(|name| !name.contains("/*."));
+        self.match_path(file.path) == Some(true) || file.is_next_to_skill() && names.any(|name| ends_with(&path, name))
+    }
+}
+
+/// Whether a text has this key, in JSON or YAML that may be broken.
+fn has_key(text: &str, key: &str) -> bool {
+    text.match_indices(key).any(|(at, _)| {
+        let before = text[..at].trim_end_matches([' ', '\t', '"', '\'']);
+        let after = text[at + key.len()..].trim_start_matches(['"', '\'']).trim_start();
+        (before.is_empty() || before.ends_with(['\n', '\r', '\u{feff}', '{', ',', '-'])) && after.starts_with(':')
+    })
 }
 
 /// Whether a path ends with these parts, the last of which may have a `*`.

@@ -63,12 +63,7 @@ const NOTES: [&str; 8] = ["acp", "agent", "description", "environment", "grader_
 
 fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
     let mut document = Document::new(file.path, bytes, Syntax::Yaml);
-    let Some(root) = document.root() else {
-        let text = String::from_utf8_lossy(bytes);
-        let mut keys = text.lines().map(|line| line.trim_start_matches([' ', '-']));
-        let is_ours = keys.any(|line| line.strip_prefix(INSTRUCTION).is_some_and(|rest| rest.starts_with(':')));
-        return is_ours.then(|| FileCases { problems: document.problems, cases: Vec::new() });
-    };
+    let root = document.root()?;
     let tasks = root.get("tasks")?.elements()?;
     if !tasks.iter().any(|task| task.entry(INSTRUCTION).is_some()) {
         return None;

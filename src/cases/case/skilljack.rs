@@ -28,7 +28,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
     name: "skilljack task",
     default_mode: DEFAULT_MODE,
     files: None,
-    foreign: Some(ForeignFiles { names: &[], possible_names: &["tasks.yaml", "tasks.yml"], mark: "skill:", parse }),
+    foreign: Some(ForeignFiles { names: &[], possible_names: &["tasks.yaml", "tasks.yml"], mark: "skill", parse }),
 };
 
 /// The key of the skill that loads.
@@ -54,11 +54,7 @@ const DIMENSIONS: [&str; 3] = ["discovery", "adherence", "output"];
 
 fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
     let mut document = Document::new(file.path, bytes, Syntax::Yaml);
-    let Some(root) = document.root() else {
-        let text = String::from_utf8_lossy(bytes);
-        let is_ours = [EXPECTED_SKILL, CHECKLIST].iter().any(|key| text.contains(key));
-        return is_ours.then(|| FileCases { problems: document.problems, cases: Vec::new() });
-    };
+    let root = document.root()?;
     let tasks = root.get("tasks")?.elements()?;
     let skill = root.get("skill")?.text()?;
     let is_ours = |task: &Node| task.get("prompt").is_some() && MARKS.iter().any(|key| task.get(key).is_some());

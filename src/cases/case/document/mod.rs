@@ -38,11 +38,18 @@ struct SyntaxProblem {
 type Parsed = Result<Option<Node>, SyntaxProblem>;
 
 impl Syntax {
-    /// The syntax of the file at `path`, by its name.
+    /// The syntax of the file at `path`, by its name: JSON if the name says nothing.
     pub fn of(path: &Path) -> Self {
-        let is_yaml =
-            path.extension().is_some_and(|end| end.eq_ignore_ascii_case("yaml") || end.eq_ignore_ascii_case("yml"));
-        if is_yaml { Self::Yaml } else { Self::Json }
+        Self::named(path).unwrap_or(Self::Json)
+    }
+
+    /// The syntax that the name of a file says.
+    pub fn named(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "yaml" | "yml" => Some(Self::Yaml),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
     }
 
     /// The value in a text without byte order mark; none if the text is empty.

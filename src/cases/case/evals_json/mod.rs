@@ -29,7 +29,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
     foreign: Some(ForeignFiles {
         names: &["evals/evals.json", "*.evals.json"],
         possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
-        mark: "\"prompt\"",
+        mark: "prompt",
         parse: |file, bytes| parse(&FORMAT, false, file, bytes),
     }),
 };
@@ -50,7 +50,7 @@ pub static TRIGGERS: CaseFormat = CaseFormat {
             "trigger_tests.yml",
         ],
         possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
-        mark: "\"should_trigger\"",
+        mark: "should_trigger",
         parse: |file, bytes| parse(&TRIGGERS, true, file, bytes),
     }),
 };
@@ -112,9 +112,7 @@ pub(in crate::cases::case) const NOTES: [&str; 31] = [
 
 fn parse(format: &'static CaseFormat, triggers: bool, file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
     let mut document = Document::new(file.path, bytes, Syntax::of(file.path));
-    let Some(root) = document.root() else {
-        return Some(FileCases { problems: document.problems, cases: Vec::new() });
-    };
+    let root = document.root()?;
     let entries = entries(&root);
     if is_trigger_set(&root, &entries) != triggers || !file.is_certain && !has_prompts(&entries) {
         return None;

@@ -23,7 +23,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
     foreign: Some(ForeignFiles {
         names: &["evals/*.prompts.csv"],
         possible_names: &["evals/*prompts.csv", "prompts.csv"],
-        mark: "should_trigger",
+        mark: "",
         parse,
     }),
 };

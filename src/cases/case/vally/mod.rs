@@ -35,16 +35,20 @@ use scoring::Scoring;
 use stimulus::{AsStimulus, StimulusReader};
 
 /// Stimuli and how their trials are graded.
-pub static FORMAT: CaseFormat = format("stimulus", parse);
+pub static FORMAT: CaseFormat = format("stimulus", STIMULI, parse);
 
 /// Scenarios: each stands for a stimulus.
-pub static SCENARIOS: CaseFormat = format("scenario", parse_scenarios);
+pub static SCENARIOS: CaseFormat = format("scenario", scenario::KEY, parse_scenarios);
 
-const fn format(name: &'static str, parse: fn(&ForeignFile<'_>, &[u8]) -> Option<FileCases>) -> CaseFormat {
+const fn format(
+    name: &'static str,
+    mark: &'static str,
+    parse: fn(&ForeignFile<'_>, &[u8]) -> Option<FileCases>,
+) -> CaseFormat {
     let foreign = ForeignFiles {
         names: &["evals/eval.yaml", "evals/eval.yml", "*.eval.yaml", "*.eval.yml", "*.vally.yaml", "*.vally.yml"],
         possible_names: &["*eval.yaml", "*eval.yml"],
-        mark: "",
+        mark,
         parse,
     };
     CaseFormat { name, default_mode: DEFAULT_MODE, files: None, foreign: Some(foreign) }
@@ -69,12 +73,7 @@ struct RunSettings {
 
 fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
     let mut document = Document::new(file.path, bytes, Syntax::Yaml);
-    let Some(root) = document.root() else {
-        let text = String::from_utf8_lossy(bytes);
-        let has_cases = || text.lines().any(|line| ["stimuli:", "scenarios:"].iter().any(|key| line.starts_with(key)));
-        let is_ours = file.is_in_evals_of_skill() || has_cases();
-        return is_ours.then(|| FileCases { problems: document.problems, cases: Vec::new() });
-    };
+    let root = document.root()?;
     let known = [STIMULI, environment::KEY, scoring::KEY, DEFAULTS[0], DEFAULTS[1]];
     let mut shared = document.unsupported_keys(&root, &known, &NOTES);
     document.duplicate_keys(&root, &[STIMULI]);

@@ -49,7 +49,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
         names: &[],
         possible_names: &["*eval.yaml", "*eval.yml", "eval-trigger.yaml", "eval-trigger.yml"],
         // Waza runs no file without it.
-        mark: "trials_per_task:",
+        mark: "trials_per_task",
         parse,
     }),
 };
@@ -93,9 +93,7 @@ const CONFIG_NOTES: [&str; 13] = [
 
 fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
     let mut document = Document::new(file.path, bytes, Syntax::Yaml);
-    let Some(root) = document.root() else {
-        return Some(FileCases { problems: document.problems, cases: Vec::new() });
-    };
+    let root = document.root()?;
     // The word may be in the prompt of another program.
     root.get(CONFIG)?.get("trials_per_task")?;
     document.duplicate_keys(&root, &[]);
