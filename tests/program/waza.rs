@@ -48,7 +48,7 @@ fn each_task_file_that_a_spec_of_waza_names_is_a_case_at_its_own_place() {
         &[
             ("tasks/b.yaml", TASK),
             ("tasks/a.yaml", "# A comment\nid: A b\ninputs: { prompt: Do it }\nexpected: { should_trigger: false }\n"),
-            ("tasks/off.yaml", "enabled: false\n"),
+            ("tasks/off.yaml", "id: z\nenabled: false\ninputs: { prompt: Do it }\n"),
             ("tasks/notes.md", "none"),
             ("../shared/x/c1{}.yaml", TASK),
             ("../shared/x/e1{}.yaml", TASK),
@@ -61,6 +61,7 @@ fn each_task_file_that_a_spec_of_waza_names_is_a_case_at_its_own_place() {
             "tidy/eval-A-b waza task evals/tidy/tasks/a.yaml:2:1",
             "tidy/eval-c1---one waza task evals/shared/x/c1{}.yaml:1:1",
             "tidy/eval-one waza task evals/tidy/tasks/b.yaml:1:1",
+            "tidy/eval-z waza task evals/tidy/tasks/off.yaml:1:1 | 2:10 unsupported: a task that is switched off",
         ]
     );
     let catalog = fixture.catalog();
@@ -117,6 +118,12 @@ fn a_task_file_of_waza_may_be_a_link_inside_the_repository_only() {
 }
 
 #[test]
+fn a_task_of_waza_that_is_switched_off_is_a_case_that_does_not_run() {
+    assert!(asked(&task("enabled: false\n")).contains("unsupported: a task that is switched off"));
+    assert!(!asked(&task("enabled: true\n")).contains("switched off"));
+}
+
+#[test]
 fn an_eval_yaml_with_tasks_of_another_program_is_none_of_waza() {
     for text in [
         "version: '1'\ntasks:\n  - name: a\n    instruction: b\n",
@@ -150,6 +157,11 @@ fn graders_of_waza_about_texts_and_files_are_checks_or_unsupported() {
         ("{ type: text, config: { regex_match: ['('] } }", "does not compile"),
         ("{ type: text, config: { regexes: ['a'] } }", "unsupported: the key `regexes`"),
         ("{ type: text, config: { contains: a } }", "`contains` is a string; expected an array"),
+        ("{ type: text, config: { contains: [hi, 2024] } }", "an element of `contains` is a number; expected a string"),
+        (
+            "{ type: text, config: { not_contains_cs: [true] } }",
+            "an element of `not_contains_cs` is a boolean; expected a string",
+        ),
         ("{ type: file, config: { must_exist: [./a.txt] } }", "Exists(true)"),
         ("{ type: file, config: { must_not_exist: [a.txt] } }", "Exists(false)"),
         ("{ type: file, config: { must_exist: ['*.txt'] } }", "unsupported: a path with a sign of globs"),
@@ -253,6 +265,7 @@ fn what_a_task_of_waza_expects_is_a_check_or_unsupported() {
         ("{ output_contains: [Ada] }", r#"text: "Ada", style: Literal }), negated: false"#),
         ("{ output_not_contains: [Ada] }", r#"text: "Ada", style: Literal }), negated: true"#),
         ("{ output_contains_any: [a, b+] }", r"(?i:a)|(?i:b\\+)"),
+        ("{ output_contains: [hi, 2024] }", "an element of `output_contains` is a number; expected a string"),
         ("{ should_trigger: true }", "triggered"),
         ("{ outcomes: [{ type: task_completed }] }", "place: Final"),
         ("{ outcomes: [{ type: tool_called, tool_name: skill }] }", "activates"),

@@ -106,7 +106,7 @@ fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
     let tasks = tasks(&mut document, &root, file);
     let problems = std::mem::take(&mut document.problems);
     let mut reader = WazaTask { file, spec: document, root: &root, shared, skill, names: HashSet::new() };
-    let cases = tasks.iter().filter_map(|path| reader.found(path)).collect();
+    let cases = tasks.iter().map(|path| reader.found(path)).collect();
     Some(FileCases { cases, problems })
 }
 

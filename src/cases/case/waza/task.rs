@@ -39,24 +39,21 @@ pub(super) struct WazaTask<'a> {
 }
 
 impl WazaTask<'_> {
-    /// The case in this file; none if it is switched off.
-    pub fn found(&mut self, path: &Path) -> Option<FoundCase> {
+    /// The case in this file.
+    pub fn found(&mut self, path: &Path) -> FoundCase {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let bytes = match self.file.tree.read(path) {
             Ok(bytes) => bytes,
             Err(error) => {
                 let place = SourceLocation::file(path);
                 let problem = Diagnostic::new(Code::Unreadable, place, format!("cannot be read: {error}"));
-                return Some(self.broken(path, &stem, vec![problem]));
+                return self.broken(path, &stem, vec![problem]);
             }
         };
         let mut document = Document::new(path, &bytes, Syntax::Yaml);
         let Some(root) = document.root() else {
-            return Some(self.broken(path, &stem, document.problems));
+            return self.broken(path, &stem, document.problems);
         };
-        if document.flag(&root, "enabled") == Some(false) {
-            return None;
-        }
         let origin = document.place(root.range.start..root.range.start + 1);
         let id = self.id(&name(&root).unwrap_or_else(|| stem.into_owned()), path);
         let mut draft = CaseDraft::new(&self.skill, id.clone(), origin.clone());
@@ -73,7 +70,7 @@ impl WazaTask<'_> {
         problems.append(&mut self.spec.problems);
         let case = if problems.is_empty() { Ok(draft.finish_foreign()) } else { Err(problems) };
         let source = ReadCase { format: &super::FORMAT, case, places };
-        Some(FoundCase::new(id, self.skill.as_str(), path, origin.line, source))
+        FoundCase::new(id, self.skill.as_str(), path, origin.line, source)
     }
 
     fn broken(&mut self, path: &Path, stem: &str, problems: Vec<Diagnostic>) -> FoundCase {
@@ -97,6 +94,10 @@ impl WazaTask<'_> {
     fn read(&mut self, document: &mut Document<'_>, root: &Node, case: &mut Case) -> Option<bool> {
         let known = ["id", INPUTS, expected::KEY, graders::KEY, "timeout_seconds", CONTEXT_DIR, "enabled", "tags"];
         case.unsupported.extend(document.unsupported_keys(root, &known, &NOTES));
+        if document.flag(root, "enabled") == Some(false) {
+            case.unsupported
+                .push(document.unsupported("a task that is switched off", root.get("enabled").unwrap_or(root)));
+        }
         case.tags = document.texts(root, "tags");
         case.timeout = timeout(document, root).or(case.timeout);
         document.required(root, INPUTS);
