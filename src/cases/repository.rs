@@ -71,15 +71,7 @@ impl RepoFiles for Repository {
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let file = self.root.join(path);
-        if self.kind(path) != FileKind::Symlink {
-            return bounded::read(&file);
-        }
-        let target = file.canonicalize()?;
-        if !target.starts_with(self.root.canonicalize()?) {
-            return Err(io::Error::other("it is outside the repository"));
-        }
-        bounded::read(&target)
+        bounded::read_inside(&self.root, path)
     }
 
     fn names(&self, path: &Path) -> io::Result<Vec<OsString>> {

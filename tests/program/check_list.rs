@@ -1,6 +1,7 @@
 //! The list `checks` of a row: one verdict live, in replay and when the trial is graded again.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -134,6 +135,22 @@ fn a_mistake_in_the_file_of_a_list_is_reported_in_that_file() {
     fs::remove_file(stub.root().join("evals/skills/tidy/checks.json")).expect("the list");
     let lint = stub.run(&["lint", "--check-evals"]);
     assert!(lint.stdout.contains("evals/skills/tidy/checks.json cannot be read"), "{}", lint.stdout);
+}
+
+#[test]
+fn the_file_of_a_list_may_be_a_link_inside_the_repository_only() {
+    let stub = stub("[]");
+    let list = stub.root().join("evals/skills/tidy/checks.json");
+    let outside = tempfile::NamedTempFile::new().expect("a file");
+    fs::write(outside.path(), r#"[{"file": "a"}]"#).expect("a list");
+    fs::write(stub.root().join("evals/shared.json"), r#"[{"file": "a"}]"#).expect("a list");
+    for (target, is_inside) in [(outside.path(), false), (Path::new("../../shared.json"), true)] {
+        fs::remove_file(&list).expect("the list");
+        std::os::unix::fs::symlink(target, &list).expect("a link");
+        let lint = stub.run(&["lint", "--check-evals"]);
+        let why = "checks.json cannot be read: it is outside the repository";
+        assert_eq!(lint.stdout.contains(why), !is_inside, "{}{}", lint.stdout, lint.stderr);
+    }
 }
 
 #[test]

@@ -283,7 +283,7 @@ impl RowReader<'_> {
             .map_err(|why| problem(Code::BadPath, format!("`{column}`: {:?} {why}", shorten(cell))))?;
         let sheet = &self.row.sheet;
         let path = sheet.path.parent().unwrap_or(Path::new("")).join(path.as_path());
-        let bytes = bounded::read(&sheet.root.join(&path)).map_err(|error| {
+        let bytes = bounded::read_inside(&sheet.root, &path).map_err(|error| {
             problem(Code::Unreadable, format!("`{column}`: {} cannot be read: {error}", path.display()))
         })?;
         Ok((path, bytes))
