@@ -237,9 +237,20 @@ fn a_file_without_cases_of_other_programs_is_an_error() {
     assert_eq!(none.code, 2);
     assert!(none.stderr.contains("no cases of other programs found"), "{}", none.stderr);
     let missing = import(&fixture, &["evals/evals.json"]);
-    assert!(missing.stderr.contains("evals/evals.json: no cases of other programs found in it"), "{}", missing.stderr);
+    assert!(missing.stderr.contains("evals/evals.json: the file does not exist"), "{}", missing.stderr);
+    let outside = tempfile::NamedTempFile::new().expect("a file");
+    let other = import(&fixture, &[outside.path().to_str().expect("a path")]);
+    assert!(other.stderr.contains(": it is outside the repository "), "{}", other.stderr);
+    let skill = import(&fixture, &["skills/tidy/SKILL.md"]);
+    assert!(skill.stderr.contains("SKILL.md: no cases of other programs found in it"), "{}", skill.stderr);
     let both = fixture.run(&["import", "--to", "tasks", "--session", "x.jsonl"]);
     assert_eq!(both.code, 2, "{}", both.stderr);
+}
+
+#[test]
+fn a_file_may_be_named_by_a_path_with_parents() {
+    let named = import(&self::fixture(), &["--dry-run", "evals/../skills/./other/trigger-evals.json"]);
+    assert!(named.stdout.starts_with("skills/other/trigger-evals.json: "), "{}{}", named.stdout, named.stderr);
 }
 
 #[test]

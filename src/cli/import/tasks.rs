@@ -1,7 +1,7 @@
 //! `skill-evals import --to tasks`: cases of other programs as task files.
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,8 +17,9 @@ use skill_evals::cases::repository::Repository;
 use skill_evals::report::diagnostics::counted;
 use skill_evals::store;
 use skill_evals::text::cut;
-use skill_evals::text::diagnostic::{Diagnostic, shown_path};
+use skill_evals::text::diagnostic::Diagnostic;
 use skill_evals::text::name::LONGEST_ID;
+use skill_evals::text::relative_path::resolved;
 use skill_evals::text::safe;
 
 #[derive(Args)]
@@ -85,11 +86,19 @@ impl TaskArgs {
         let mut cases: Vec<_> = catalog.cases.iter().filter(|found| found.format().foreign.is_some()).collect();
         let mut chosen = BTreeSet::new();
         for file in &self.files {
-            let path = shown_path(&repository.root, &std::path::absolute(file)?);
-            if !cases.iter().any(|found| *found.file == *path) {
-                return Err(format!("{}: no cases of other programs found in it", file.display()).into());
+            let shown = file.display();
+            if !file.exists() {
+                return Err(format!("{shown}: the file does not exist").into());
             }
-            chosen.insert(path);
+            let paths = paths_in(&repository.root, file)?;
+            if paths.is_empty() {
+                let root = repository.root.display();
+                return Err(format!("{shown}: it is outside the repository {root}; --root names another one").into());
+            }
+            let Some(found) = cases.iter().find(|found| paths.iter().any(|path| *found.file == **path)) else {
+                return Err(format!("{shown}: no cases of other programs found in it").into());
+            };
+            chosen.insert(found.file.to_path_buf());
         }
         cases.retain(|found| chosen.is_empty() || chosen.contains(&*found.file));
         if cases.is_empty() {
@@ -130,6 +139,15 @@ impl TaskArgs {
         let written = store::write_whole(&repository.root.join(&path), text.as_bytes());
         written.map(|()| case).map_err(|error| vec![error.to_string()])
     }
+}
+
+/// The paths of a file from the root of a repository, as it is written and without its links; none if it lies elsewhere.
+fn paths_in(root: &Path, file: &Path) -> io::Result<Vec<PathBuf>> {
+    let written = std::path::absolute(file)?;
+    let written = resolved(written.strip_prefix("/").unwrap_or(&written)).map(|path| Path::new("/").join(path));
+    let paths = written.into_iter().map(|path| (root.to_path_buf(), path));
+    let paths = paths.chain([(root.canonicalize()?, file.canonicalize()?)]);
+    Ok(paths.filter_map(|(root, path)| path.strip_prefix(root).ok().map(Path::to_path_buf)).collect())
 }
 
 /// The directory of the tasks, from the repository's root.
