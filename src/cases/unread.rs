@@ -22,6 +22,9 @@ use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest};
 /// Directories of eval material without cases: copies for agents, and what was recorded, built or installed.
 const NO_CASES: [&str; 4] = ["fixtures", "recordings", "node_modules", "target"];
 
+/// Endings of files of values. Other files may have the name of cases, too: notes and programs.
+const OTHER_ENDINGS: [&str; 7] = ["json", "json5", "jsonc", "jsonl", "toml", "yaml", "yml"];
+
 /// How deep is searched.
 const MAX_DEPTH: usize = 12;
 
@@ -83,6 +86,8 @@ pub(super) struct CaseFiles {
     pub(super) foreign: Vec<PathBuf>,
     /// Files where our own cases may be.
     others: Vec<DirEntry>,
+    /// Files with a name of another program's cases but for its ending, each with that name.
+    renamed: Vec<(PathBuf, PathBuf)>,
     /// The repository has more files than are looked at.
     pub(super) problem: Option<Diagnostic>,
 }
@@ -121,6 +126,9 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
         }
         if entry.file_type().is_dir() {
             continue;
+        }
+        if foreign && let Some(name) = name_with_other_ending(path) {
+            found.renamed.push((path.to_path_buf(), name));
         }
         looked_at += 1;
         if looked_at > MAX_FILES {
@@ -170,8 +178,14 @@ pub(super) fn find(root: &Path, catalog: &Catalog, files: CaseFiles, read: &BTre
         }
         let format = file_formats().find(|(_, files)| has_near_name(files, path) || has_marks(files, &entry));
         if let Some((_, files)) = format.filter(|_| !is_read_by_link(root, entry.path())) {
-            unread.push(unread_file(root, path, files, catalog));
+            let (skill, name) = right_place(root, path, files, catalog);
+            unread.push(UnreadFile { skill, problem: unread_problem(path, &name) });
         }
+    }
+    for (path, name) in files.renamed.iter().filter(|(path, _)| !read.contains(path)) {
+        // At a place of no skill it may be anything.
+        let of_skill = skill_of_path(path, catalog);
+        unread.extend(of_skill.map(|skill| UnreadFile { skill: Some(skill), problem: unread_problem(path, name) }));
     }
     unread
 }
@@ -210,13 +224,26 @@ fn relative<'a>(root: &Path, entry: &'a DirEntry) -> &'a Path {
     entry.path().strip_prefix(root).unwrap_or(entry.path())
 }
 
-fn unread_file(root: &Path, path: &Path, files: &Files, catalog: &Catalog) -> UnreadFile {
+/// The path of another program's cases that a file has but for its ending.
+fn name_with_other_ending(path: &Path) -> Option<PathBuf> {
+    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+    let is_certain = |path: &Path| foreign_formats().any(|(_, files)| files.match_path(path) == Some(true));
+    let mut names = ["json", "yaml"].into_iter().map(|ending| path.with_extension(ending));
+    (OTHER_ENDINGS.contains(&&*ending) && !is_certain(path)).then(|| names.find(|name| is_certain(name))).flatten()
+}
+
+fn unread_problem(path: &Path, name: &Path) -> Diagnostic {
+    let message = "this file looks like cases and is not read";
+    let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message);
+    problem.help(format!("if these are cases, move them to {}", name.display()))
+}
+
+/// The slug of the skill that a file is for, and the path at which it would be read.
+fn right_place(root: &Path, path: &Path, files: &Files, catalog: &Catalog) -> (Option<String>, PathBuf) {
     let skill = skill_in(root, path, files, catalog).or_else(|| skill_of_path(path, catalog));
     let slug = skill.as_deref().filter(|_| files.are_of_skills());
     let expected = slug.map_or_else(|| PathBuf::from(files.path), |slug| files.path_of(slug));
-    let message = "this file looks like cases and is not read";
-    let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message);
-    UnreadFile { skill, problem: problem.help(format!("if these are cases, move them to {}", expected.display())) }
+    (skill, expected)
 }
 
 /// The slug of the skill that a file names in its content.

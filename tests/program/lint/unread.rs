@@ -154,6 +154,32 @@ fn a_file_beside_cases_that_are_read_is_an_error_that_the_settings_can_lower() {
 }
 
 #[test]
+fn a_file_of_a_skill_with_the_name_of_another_programs_cases_but_another_ending_is_told() {
+    let unread = "this file looks like cases and is not read";
+    for (path, name) in [
+        ("skills/tidy/evals/evals.yaml", "skills/tidy/evals/evals.json"),
+        ("skills/tidy/evals/evals.jsonl", "skills/tidy/evals/evals.json"),
+        ("skills/tidy/evals/evals.JSON5", "skills/tidy/evals/evals.json"),
+        ("evals/tidy/evals/eval.toml", "evals/tidy/evals/eval.yaml"),
+    ] {
+        let fixture = with_file(path, "[]");
+        let lint = fixture.run(&["lint"]).stdout;
+        assert!(lint.contains(unread) && lint.contains(&format!("move them to {name}")), "{path}: {lint}");
+        assert_eq!(fixture.broken_cases().len(), 1, "{path}");
+    }
+    for path in [
+        "skills/tidy/evals/evals.md",
+        "skills/tidy/evals/evals.json.py",
+        "skills/tidy/evals.yaml",
+        ".github/workflows/evals.yaml",
+        "vendor/evals/evals.yaml",
+        "skills/tidy/evals/fixtures/evals/evals.yaml",
+    ] {
+        assert!(!with_file(path, "[]").run(&["lint"]).stdout.contains(unread), "{path}");
+    }
+}
+
+#[test]
 fn a_broken_task_that_names_its_skill_is_no_reason_for_built_in_cases() {
     let text = TASK.replace("\"tidy\"", "\"tidy\", \"trails\": 3");
     let fixture = Fixture::new().skill("tidy").task("x", text);
