@@ -126,6 +126,30 @@ fn a_run_of_pkbllm_becomes_a_stored_run_that_every_command_reads() {
 }
 
 #[test]
+fn the_checks_of_activations_grade_an_imported_trial_too() {
+    for (checks, status) in [
+        (r#"[{"activates": ["tidy"]}]"#, "pass"),
+        // Nothing says whether it was offered.
+        (r#"[{"activates": ["other"]}]"#, "unknown"),
+        (r#"[{"rejects": ["other"]}]"#, "pass"),
+        (r#"[{"rejects": ["*"]}]"#, "fail"),
+    ] {
+        let cases =
+            format!("id,should_trigger,prompt,checks\nmade,true,Tidy up.,\"{}\"\n", checks.replace('"', "\"\""));
+        let fixture = Fixture::new().skill("other").skill_text("tidy", SKILL).prompts("tidy", cases);
+        let fixture = ran(fixture, "made", "Tidy up.", "Done.", 0);
+        let graded = fixture.run(&["grade", OLD, "--as", "pkbllm"]);
+        let grade = json_of(&fixture, "work/tidy/made/codex/1/grade.json");
+        let found = grade["checks"].as_array().expect("checks").iter();
+        let found: Vec<_> = found
+            .filter(|check| checks.contains(check["id"].as_str().expect("an id")))
+            .map(|check| &check["status"])
+            .collect();
+        assert_eq!(found, [status], "{checks}: {}{}{grade:#}", graded.stdout, graded.stderr);
+    }
+}
+
+#[test]
 fn an_answer_that_only_the_trace_has_is_the_answer() {
     let fixture = ran(repository(), "made", "Tidy up.", "All is Done.", 0)
         .file(&format!("{OLD}/work/tidy/made/out/made.md"), "made\n");
