@@ -402,7 +402,9 @@ fn a_suite_in_the_evals_of_a_skill_that_cannot_be_read_is_an_error_and_no_built_
         let built_in = fixture.catalog().cases.iter().filter(|found| found.format().is_built_in()).count();
         assert_eq!(built_in, 3, "{name} {bytes:?}");
         let fixture = fixture.file("evals/promptfooconfig.yaml", &bytes);
-        assert_eq!(cases(&fixture).len(), 1, "{name} {bytes:?}");
+        // Elsewhere, only a value can show that it has nothing to do with skills.
+        let has_value = std::str::from_utf8(&bytes).is_ok_and(|text| !text.is_empty() && !text.contains('\0'));
+        assert_eq!(cases(&fixture).len(), if has_value { 1 } else { 2 }, "{name} {bytes:?}");
     }
 }
 
