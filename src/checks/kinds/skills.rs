@@ -119,9 +119,6 @@ struct ActivatesCheck {
 impl Ask for ActivatesCheck {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let all: Vec<(usize, &Activation)> = activations(subject).collect();
-        if all.is_empty() && subject.evidence.is_offer_unseen() {
-            return None;
-        }
         let order = if self.in_order { " activated in this order" } else { " activated" };
         let expected = format!("{}{order}", wanted(&self.skills));
         let found = format!("activated: {}", names(all.iter().map(|(_, activation)| activation.skill.as_str())));
@@ -164,9 +161,6 @@ impl Ask for RejectsCheck {
         };
         let rejected: Vec<(usize, &Activation)> =
             activations(subject).filter(|(_, activation)| is_rejected(activation)).collect();
-        if rejected.is_empty() && subject.evidence.is_offer_unseen() {
-            return None;
-        }
         let expected = format!("{} not activated", wanted(&self.0));
         let found = format!("activated: {}", names(rejected.iter().map(|(_, activation)| activation.skill.as_str())));
         let happened = !rejected.is_empty();

@@ -32,9 +32,6 @@ impl Ask for TriggerCheck {
         let (own, others): (Vec<&Activation>, Vec<&Activation>) =
             trace.activations.iter().partition(|activation| subject.is_under_test(&activation.skill));
         let happened = own.iter().any(|activation| counts(subject, activation.how));
-        if own.is_empty() && subject.evidence.is_offer_unseen() {
-            return None;
-        }
         let mut found = own.iter().map(|activation| describe(activation, trace)).collect::<Vec<_>>().join("; ");
         if own.is_empty() {
             found.push_str("not activated");
