@@ -311,12 +311,12 @@ pub struct CaseDraft {
 impl CaseDraft {
     /// A case of the skill with this slug. It should trigger unless the file says otherwise.
     pub fn new(skill: &str, id: String, origin: SourceLocation) -> Self {
-        Self {
-            case: Case { id, skill: skill.to_owned(), origin, should_trigger: true, ..Case::default() },
-            origins: Vec::new(),
-            trigger_is_open: false,
-            weight_of_trigger: None,
-        }
+        Self::of(Case { id, skill: skill.to_owned(), origin, should_trigger: true, ..Case::default() })
+    }
+
+    /// A draft of this case.
+    pub fn of(case: Case) -> Self {
+        Self { case, origins: Vec::new(), trigger_is_open: false, weight_of_trigger: None }
     }
 
     /// Whether the skill should trigger; `None` if the case does not say, and then it is not checked.

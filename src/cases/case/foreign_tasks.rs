@@ -2,7 +2,8 @@
 
 use crate::cases::case::document::{Document, Node, NodeValue};
 use crate::cases::case::fields::CaseDraft;
-use crate::cases::case::{CaseFormat, FileCases, ForeignFile, FoundCase, ReadCase, Unsupported};
+use crate::cases::case::foreign_case::ForeignCase;
+use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, FoundCase, Unsupported};
 
 /// The tasks of a file, and what holds for each.
 pub(super) struct ForeignTasks<'a> {
@@ -40,27 +41,21 @@ impl ForeignTasks<'_> {
         number: usize,
         read: impl Fn(&mut Document<'_>, &Node, &mut CaseDraft),
     ) -> FoundCase {
-        let origin = document.place(task.range.start..task.range.start + 1);
         let name = match task.get(self.name).map(|name| &name.value) {
             Some(NodeValue::Text(name) | NodeValue::Number(name)) => name.clone(),
             _ => number.to_string(),
         };
         let id = self.file.case_id(&name);
-        let mut draft = CaseDraft::new(&self.skill, id.clone(), origin.clone());
-        draft.should_trigger(None);
-        draft.case.unsupported.clone_from(&self.shared);
-        let mut places = vec![("id", origin.clone())];
-        places.extend(task.get(self.prompt).map(|prompt| ("prompt", document.place(prompt.range.clone()))));
+        let base = Case { skill: self.skill.clone(), unsupported: self.shared.clone(), ..Case::default() };
+        let mut case = ForeignCase::new(document, task, id, base);
+        case.locate(document, "prompt", task.get(self.prompt));
         if task.is_map() {
             document.duplicate_keys(task, &[]);
             document.required(task, self.name);
-            read(document, task, &mut draft);
+            read(document, task, &mut case.draft);
         } else {
             document.wrong_type("a task", "an object", task);
         }
-        let problems = std::mem::take(&mut document.problems);
-        let case = if problems.is_empty() { Ok(draft.finish_foreign()) } else { Err(problems) };
-        let source = ReadCase { format: self.format, case, places };
-        FoundCase::new(id, self.skill.clone(), self.file.path, origin.line, source)
+        case.found(self.format, std::mem::take(&mut document.problems))
     }
 }

@@ -1,10 +1,11 @@
 //! A format of cases, and which files hold its cases.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cases::case::document::{Document, Syntax};
+use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
 use crate::cases::case::{FoundCase, foreign_formats};
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
@@ -35,8 +36,8 @@ pub struct ForeignFiles {
     pub possible_names: &'static [&'static str],
     /// A key that every file of a possible name has if it is one; empty if the reader decides.
     pub mark: &'static str,
-    /// Reads a file that has a value; `None` if it is something else.
-    pub parse: fn(&ForeignFile<'_>, &[u8]) -> Option<FileCases>,
+    /// Reads a file with this value, which is null for a table; `None` if it is something else.
+    pub parse: for<'a> fn(&'a ForeignFile<'a>, Document<'a>, &'a Node) -> Option<FileCases>,
 }
 
 /// A file that may hold the cases of another program.
@@ -61,17 +62,18 @@ impl ForeignFile<'_> {
     pub fn read(self, bytes: &[u8]) -> Option<(&'static CaseFormat, FileCases)> {
         // Half of the bytes of UTF-16 are zeros.
         let text = String::from_utf8_lossy(bytes).replace('\0', "");
-        if let Some(syntax) = Syntax::named(self.path) {
-            let mut document = Document::new(self.path, bytes, syntax);
-            if document.root().is_none() {
-                let cases = FileCases { problems: document.problems, cases: Vec::new() };
-                return self.claimed_by(&text).map(|format| (format, cases));
-            }
-        }
+        let syntax = Syntax::named(self.path);
+        let document = || Document::new(self.path, bytes, syntax.unwrap_or(Syntax::Json));
+        let mut read = document();
+        let table = syntax.is_none().then_some(Node { value: NodeValue::Null, range: 0..0 });
+        let Some(root) = table.or_else(|| read.root()) else {
+            let cases = FileCases { problems: read.problems, cases: Vec::new() };
+            return self.claimed_by(&text).map(|format| (format, cases));
+        };
         foreign_formats().find_map(|(format, files)| {
             let is_certain = files.match_path(self.path)?;
             let is_possible = files.mark.is_empty() || has_key(&text, files.mark) || files.claim(&self);
-            let read = || (files.parse)(&ForeignFile { is_certain, ..self }, bytes);
+            let read = || (files.parse)(&ForeignFile { is_certain, ..self }, document(), &root);
             is_possible.then(read).flatten().map(|cases| (format, cases))
         })
     }
@@ -118,6 +120,16 @@ impl ForeignFile<'_> {
             }
             id.push(c);
         }
+        id
+    }
+
+    /// The same that no other case of the file has: of `name`, or of the `longer` one.
+    pub fn free_id(&self, name: &str, longer: impl FnOnce() -> String, ids: &mut HashSet<String>) -> String {
+        let mut id = self.case_id(name);
+        if ids.contains(&id) {
+            id = self.case_id(&longer());
+        }
+        ids.insert(id.clone());
         id
     }
 

@@ -9,6 +9,7 @@ mod check_list;
 pub mod document;
 pub mod evals_json;
 pub mod fields;
+mod foreign_case;
 mod foreign_tasks;
 mod format;
 mod found;

@@ -19,7 +19,7 @@ use std::path::Path;
 
 use super::foreign_tasks::ForeignTasks;
 use super::vally::quoted;
-use crate::cases::case::document::{Document, Node, Syntax};
+use crate::cases::case::document::{Document, Node};
 use crate::cases::case::fields::{self, CaseDraft};
 use crate::cases::case::{Assertion, Case, CaseFormat, FileCases, ForeignFile, ForeignFiles};
 use crate::cases::repo_files::FileKind;
@@ -61,21 +61,19 @@ const RUNS: [(&str, &str); 3] = [("trials", "trials"), ("timeout", "timeout_s"),
 /// Keys that choose agents, judges and machines, or that no trial needs.
 const NOTES: [&str; 8] = ["acp", "agent", "description", "environment", "grader_model", "provider", "solution", WEIGHT];
 
-fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
-    let mut document = Document::new(file.path, bytes, Syntax::Yaml);
-    let root = document.root()?;
+fn parse(file: &ForeignFile<'_>, mut document: Document<'_>, root: &Node) -> Option<FileCases> {
     let tasks = root.get("tasks")?.elements()?;
     if !tasks.iter().any(|task| task.entry(INSTRUCTION).is_some()) {
         return None;
     }
-    let mut shared = document.unsupported_keys(&root, &["version", "skill", "defaults", "tasks"], &[]);
-    document.duplicate_keys(&root, &["tasks"]);
-    let defaults = document.map(&root, "defaults");
+    let mut shared = document.unsupported_keys(root, &["version", "skill", "defaults", "tasks"], &[]);
+    document.duplicate_keys(root, &["tasks"]);
+    let defaults = document.map(root, "defaults");
     if let Some(defaults) = defaults {
         let known: Vec<&str> = RUNS.iter().map(|(key, _)| *key).chain([DOCKER]).collect();
         shared.extend(document.unsupported_keys(defaults, &known, &NOTES));
     }
-    let skill = skill(&mut document, file, &root);
+    let skill = skill(&mut document, file, root);
     let reader = TaskReader { file, folder: file.path.parent().unwrap_or(Path::new("")), defaults };
     let all = ForeignTasks { format: &FORMAT, file, skill, shared, name: "name", prompt: INSTRUCTION };
     Some(all.read(document, tasks, |document, task, draft| reader.read(document, task, draft)))

@@ -15,7 +15,7 @@
 //! expected.
 
 use super::foreign_tasks::ForeignTasks;
-use crate::cases::case::document::{Document, Node, Syntax};
+use crate::cases::case::document::{Document, Node};
 use crate::cases::case::fields::{CaseDraft, assertions};
 use crate::cases::case::{Assertion, CaseFormat, FileCases, ForeignFile, ForeignFiles};
 use crate::checks::pattern::{Pattern, Style};
@@ -52,18 +52,16 @@ const MARKS: [&str; 4] = [EXPECTED_SKILL, DETERMINISTIC, CRITERIA, CHECKLIST];
 /// What a judge scores of a task.
 const DIMENSIONS: [&str; 3] = ["discovery", "adherence", "output"];
 
-fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
-    let mut document = Document::new(file.path, bytes, Syntax::Yaml);
-    let root = document.root()?;
+fn parse(file: &ForeignFile<'_>, mut document: Document<'_>, root: &Node) -> Option<FileCases> {
     let tasks = root.get("tasks")?.elements()?;
     let skill = root.get("skill")?.text()?;
     let is_ours = |task: &Node| task.get("prompt").is_some() && MARKS.iter().any(|key| task.get(key).is_some());
     if !tasks.iter().any(is_ours) {
         return None;
     }
-    let mut shared = document.unsupported_keys(&root, &["skill", "defaults", "tasks"], &["version"]);
-    document.duplicate_keys(&root, &["tasks"]);
-    let defaults = document.map(&root, "defaults");
+    let mut shared = document.unsupported_keys(root, &["skill", "defaults", "tasks"], &["version"]);
+    document.duplicate_keys(root, &["tasks"]);
+    let defaults = document.map(root, "defaults");
     if let Some(defaults) = defaults {
         shared.extend(document.unsupported_keys(defaults, &[EXPECTED_SKILL, CRITERIA], &[]));
     }

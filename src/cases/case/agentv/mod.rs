@@ -26,7 +26,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
         names: &[],
         possible_names: &["*eval.yaml", "*eval.yml", "*suite.yaml", "*suite.yml"],
         mark: "",
-        parse: |file, bytes| parse(&DIALECT, file, bytes),
+        parse: |file, document, root| parse(&DIALECT, file, document, root),
     }),
 };
 

@@ -8,10 +8,11 @@ mod yaml;
 
 use std::cell::Cell;
 use std::collections::HashSet;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 use crate::cases::case::Unsupported;
+use crate::settings::trials::{MOST_TRIALS, Trials};
 use crate::text::diagnostic::{Code, Diagnostic, Excerpt, SourceLocation, ends_line, nearest, shorten, suggest};
 
 pub use node::{Node, NodeEntry, NodeValue};
@@ -82,7 +83,8 @@ impl Syntax {
 pub struct Document<'a> {
     /// The file, from the repository's root.
     pub path: &'a Path,
-    bytes: &'a [u8],
+    /// Its content.
+    pub bytes: &'a [u8],
     syntax: Syntax,
     /// The first byte of every line.
     lines: Vec<usize>,
@@ -276,6 +278,17 @@ impl<'a> Document<'a> {
             NodeValue::Flag(flag) => Some(flag),
             _ => None,
         })
+    }
+
+    /// The number within these bounds at a key that may be absent.
+    pub fn count(&mut self, object: &Node, name: &str, bounds: RangeInclusive<u64>, expected: &str) -> Option<u64> {
+        self.typed(object, name, expected, |node| node.count().filter(|count| bounds.contains(count)))
+    }
+
+    /// The number of trials at a key that may be absent.
+    pub fn trials(&mut self, object: &Node, name: &str) -> Option<Trials> {
+        let times = self.count(object, name, 1..=MOST_TRIALS.into(), "a number of trials")?;
+        u32::try_from(times).ok().map(Trials::Times)
     }
 
     /// The list of a key that may be absent.

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use super::{Document, Entry, NOTES, PROMPTS, SKILL, assertions, skill_named};
 use crate::cases::case::document::{Node, NodeValue};
-use crate::cases::case::fields::CaseDraft;
-use crate::cases::case::{Case, CaseFormat, ForeignFile, FoundCase, ReadCase, Unsupported};
+use crate::cases::case::foreign_case::ForeignCase;
+use crate::cases::case::{Case, CaseFormat, ForeignFile, FoundCase, Unsupported};
 use crate::checks::{self, Check, Origin};
-use crate::text::diagnostic::{Code, SourceLocation, shorten};
+use crate::text::diagnostic::{Code, shorten};
 use crate::text::relative_path::RelativePath;
 use crate::trial::input_file::{InputContent, InputFile};
 
@@ -61,27 +61,14 @@ impl EntryReader<'_> {
     pub fn found(&mut self, entry: &Entry<'_>, number: usize) -> FoundCase {
         let node = entry.node;
         let id = self.file.case_id(&name(node).unwrap_or_else(|| self.unnamed(number)));
-        let origin = self.document.place(node.range.start..node.range.start + 1);
+        let base = Case { unsupported: self.shared.clone(), ..Case::default() };
+        let mut case = ForeignCase::new(&self.document, node, id, base);
         self.document.duplicate_keys(node, &[]);
-        let mut case = Case { unsupported: self.shared.clone(), ..Case::default() };
-        let expected = self.expected(entry, &mut case);
-        let mut places = vec![("id", origin.clone())];
-        self.read(node, &mut case, &mut places);
-        let problems = std::mem::take(&mut self.document.problems);
-        let skill = self.file.skill_slug(&expected.skill);
-        let mut draft = CaseDraft::new(&skill, id.clone(), origin.clone());
-        draft.case = Case {
-            prompt: case.prompt,
-            files: case.files,
-            tags: case.tags,
-            assertions: case.assertions,
-            unsupported: case.unsupported,
-            checks: case.checks,
-            ..draft.case
-        };
-        draft.should_trigger(expected.should_trigger);
-        let read = if problems.is_empty() { Ok(draft.finish_foreign()) } else { Err(problems) };
-        FoundCase::new(id, skill, self.file.path, origin.line, ReadCase { format: self.format, case: read, places })
+        let expected = self.expected(entry, &mut case.draft.case);
+        self.read(node, &mut case);
+        case.draft.case.skill = self.file.skill_slug(&expected.skill);
+        case.draft.should_trigger(expected.should_trigger);
+        case.found(self.format, std::mem::take(&mut self.document.problems))
     }
 
     /// A name for the case with this number that no other case has.
@@ -93,11 +80,11 @@ impl EntryReader<'_> {
         name
     }
 
-    fn read(&mut self, node: &Node, case: &mut Case, places: &mut Vec<(&'static str, SourceLocation)>) {
+    fn read(&mut self, node: &Node, foreign: &mut ForeignCase) {
+        let case = &mut foreign.draft.case;
         if let Some(text) = node.text() {
             text.clone_into(&mut case.prompt);
-            places.push(("prompt", self.document.place(node.range.clone())));
-            return;
+            return foreign.locate(&self.document, "prompt", Some(node));
         }
         if !node.is_map() {
             return self.document.wrong_type("a case", "an object", node);
@@ -106,8 +93,6 @@ impl EntryReader<'_> {
         if let Some(prompt) = self.document.required_text(node, key) {
             case.prompt = prompt.to_owned();
         }
-        places.extend(node.get(key).map(|prompt| ("prompt", self.document.place(prompt.range.clone()))));
-        places.extend(node.get(FILES).map(|files| (FILES, self.document.place(files.range.clone()))));
         assertions::read(&mut self.document, node, case);
         let tags = node.get("tags").and_then(Node::elements).unwrap_or_default();
         case.tags = tags.iter().filter_map(Node::text).map(str::to_owned).collect();
@@ -116,6 +101,8 @@ impl EntryReader<'_> {
         let known: Vec<&str> =
             own.into_iter().chain([key]).chain(SKILL).chain(EXPECTED_SKILL).chain(assertions::KEYS).collect();
         case.unsupported.extend(self.document.unsupported_keys(node, &known, &NOTES));
+        foreign.locate(&self.document, "prompt", node.get(key));
+        foreign.locate(&self.document, FILES, node.get(FILES));
     }
 
     fn files(&mut self, node: &Node, case: &mut Case) {

@@ -14,7 +14,7 @@
 mod assertions;
 mod entry;
 
-use crate::cases::case::document::{Document, Node, Syntax};
+use crate::cases::case::document::{Document, Node};
 use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles};
 use crate::profile::DEFAULT_MODE;
 use crate::text::diagnostic::Code;
@@ -30,7 +30,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
         names: &["evals/evals.json", "*.evals.json"],
         possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
         mark: "prompt",
-        parse: |file, bytes| parse(&FORMAT, false, file, bytes),
+        parse: |file, document, root| parse((&FORMAT, false), file, document, root),
     }),
 };
 
@@ -51,7 +51,7 @@ pub static TRIGGERS: CaseFormat = CaseFormat {
         ],
         possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
         mark: "should_trigger",
-        parse: |file, bytes| parse(&TRIGGERS, true, file, bytes),
+        parse: |file, document, root| parse((&TRIGGERS, true), file, document, root),
     }),
 };
 
@@ -110,24 +110,27 @@ pub(in crate::cases::case) const NOTES: [&str; 31] = [
     "why",
 ];
 
-fn parse(format: &'static CaseFormat, triggers: bool, file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
-    let mut document = Document::new(file.path, bytes, Syntax::of(file.path));
-    let root = document.root()?;
-    let entries = entries(&root);
-    if is_trigger_set(&root, &entries) != triggers || !file.is_certain && !has_prompts(&entries) {
+fn parse(
+    (format, triggers): (&'static CaseFormat, bool),
+    file: &ForeignFile<'_>,
+    mut document: Document<'_>,
+    root: &Node,
+) -> Option<FileCases> {
+    let entries = entries(root);
+    if is_trigger_set(root, &entries) != triggers || !file.is_certain && !has_prompts(&entries) {
         return None;
     }
     if entries.is_empty() {
-        missing_cases(&mut document, &root);
+        missing_cases(&mut document, root);
         return Some(FileCases { problems: document.problems, cases: Vec::new() });
     }
     let known: Vec<&str> =
         LISTS.into_iter().chain(SIDES.map(|(key, _)| key)).chain(SKILL).chain([SKILLS_TESTED]).collect();
-    let shared = document.unsupported_keys(&root, &known, &NOTES);
+    let shared = document.unsupported_keys(root, &known, &NOTES);
     if root.is_map() {
-        document.duplicate_keys(&root, &known);
+        document.duplicate_keys(root, &known);
     }
-    let (skill, tested) = (skill_named(&mut document, &root), document.texts(&root, SKILLS_TESTED));
+    let (skill, tested) = (skill_named(&mut document, root), document.texts(root, SKILLS_TESTED));
     let problems = std::mem::take(&mut document.problems);
     let names = entries.iter().filter_map(|entry| entry::name(entry.node)).collect();
     let mut reader = EntryReader { format, file, document, shared, skill, tested, names };

@@ -40,7 +40,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
         names: &["promptfooconfig*.yaml", "promptfooconfig*.yml", "promptfooconfig*.json"],
         possible_names: &["promptfoo*.yaml", "promptfoo*.yml", "promptfoo*.json"],
         mark: "",
-        parse: |file, bytes| parse(&DIALECT, file, bytes),
+        parse: |file, document, root| parse(&DIALECT, file, document, root),
     }),
 };
 

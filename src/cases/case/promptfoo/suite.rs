@@ -46,12 +46,8 @@ impl TestSuite<'_> {
         let named = ["id", "description"].iter().find_map(|key| test.get(key)?.text());
         parts.push(named.map_or_else(|| number.to_string(), str::to_owned));
         let end = prompt.map_or_else(String::new, |prompt| format!("-{prompt}"));
-        let mut id = self.file.case_id(&format!("{}{end}", parts.join("-")));
-        if self.names.contains(&id) {
-            id = self.file.case_id(&format!("{number}{end}-{}", parts.join("-")));
-        }
-        self.names.insert(id.clone());
-        id
+        let name = parts.join("-");
+        self.file.free_id(&format!("{name}{end}"), || format!("{number}{end}-{name}"), &mut self.names)
     }
 
     /// The skill under test: the one that the file's place stands for, or that the test requires, or that it forbids, or that

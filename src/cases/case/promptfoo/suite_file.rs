@@ -12,7 +12,6 @@ use crate::cases::case::named_files::PathPatterns;
 use crate::cases::case::{Case, FileCases, ForeignFile};
 use crate::settings::ActivationRule;
 use crate::settings::limits::LONGEST_TIMEOUT;
-use crate::settings::trials::{MOST_TRIALS, Trials};
 use crate::text::diagnostic::{Code, shorten};
 
 /// The keys of tests, the one that is read first.
@@ -43,22 +42,17 @@ const RUN_NOTES: [&str; 11] = [
 pub(in crate::cases::case) fn parse(
     dialect: &'static Dialect,
     file: &ForeignFile<'_>,
-    bytes: &[u8],
+    mut document: Document<'_>,
+    root: &Node,
 ) -> Option<FileCases> {
-    let mut document = Document::new(file.path, bytes, Syntax::of(file.path));
     let is_in_evals = file.is_in_evals_of_skill();
     let no_cases = |document: Document<'_>| Some(FileCases { problems: document.problems, cases: Vec::new() });
-    let Some(root) = document.root() else {
-        let mark = suite::SKILL_USED.as_bytes();
-        let is_ours = is_in_evals || bytes.windows(mark.len()).any(|part| part == mark);
-        return is_ours.then(|| no_cases(document))?;
-    };
     let default = root.get(dialect.default_test);
     let Some(written) = TESTS.iter().find_map(|key| root.entry(key)).map(|entry| &entry.value) else {
         let is_suite = file.is_certain || dialect.implied_prompt.is_none() && root.get(prompts::KEY).is_some();
-        let names_skill = || default.into_iter().chain([&root]).any(|object| !suite::skills(object).is_empty());
+        let names_skill = || default.into_iter().chain([root]).any(|object| !suite::skills(object).is_empty());
         (is_suite && is_in_evals || names_skill()).then_some(())?;
-        document.missing(&root, TESTS[0]);
+        document.missing(root, TESTS[0]);
         return no_cases(document);
     };
     let (mut parts, mut files) = (Vec::new(), Vec::new());
@@ -75,7 +69,7 @@ pub(in crate::cases::case) fn parse(
         tests.extend(named.is_empty().then_some((0, entry)));
         tests.extend(named.flat_map(|at| roots[at].iter().flat_map(Node::each).map(move |node| (at + 1, node))));
     }
-    let lists = tests.iter().map(|(_, node)| *node).chain(default).chain([&root]);
+    let lists = tests.iter().map(|(_, node)| *node).chain(default).chain([root]);
     let mut names = HashSet::new();
     let skills: Vec<String> = lists.flat_map(suite::skills).map(|(name, _)| name).collect();
     let skills = skills.iter().filter(|name| names.insert(*name)).map(|name| file.skill_slug(name));
@@ -83,8 +77,8 @@ pub(in crate::cases::case) fn parse(
     if skills.is_empty() && !is_in_evals {
         return None;
     }
-    let base = base(dialect, file, &mut documents[0], &root);
-    let prompts = prompts::read(&mut documents[0], file, &root, dialect.implied_prompt);
+    let base = base(dialect, file, &mut documents[0], root);
+    let prompts = prompts::read(&mut documents[0], file, root, dialect.implied_prompt);
     if let Some(default) = default.filter(|default| !default.is_map() && default.text().is_none()) {
         documents[0].wrong_type(&format!("`{}`", dialect.default_test), "an object", default);
     }
@@ -94,8 +88,7 @@ pub(in crate::cases::case) fn parse(
     let problems = documents.iter_mut().flat_map(|document| std::mem::take(&mut document.problems)).collect();
     let is_here = |slug: &&String| file.skills.contains(&slug.as_str());
     let other_skill = skills.iter().find(is_here).or(skills.first()).cloned();
-    let mut suite =
-        TestSuite { dialect, file, documents, root: &root, default, base, other_skill, names: HashSet::new() };
+    let mut suite = TestSuite { dialect, file, documents, root, default, base, other_skill, names: HashSet::new() };
     let mut cases = Vec::new();
     for (number, test) in (1..).zip(tests) {
         for (at, prompt) in prompts.iter().enumerate() {
@@ -134,12 +127,7 @@ fn base(dialect: &Dialect, file: &ForeignFile<'_>, document: &mut Document<'_>, 
     (dialect.read_suite)(document, file, root, &mut base);
     let Some(options) = document.map(root, dialect.run_options) else { return base };
     base.unsupported.extend(document.unsupported_keys(options, &["repeat", dialect.timeout_ms], &RUN_NOTES));
-    if let Some(repeat) = options.get("repeat") {
-        match repeat.count().and_then(|times| u32::try_from(times).ok()) {
-            Some(times @ 1..=MOST_TRIALS) => base.repetition.trials = Some(Trials::Times(times)),
-            _ => document.wrong_type("`repeat`", "a number of trials", repeat),
-        }
-    }
+    base.repetition.trials = document.trials(options, "repeat");
     if let Some(written) = options.get(dialect.timeout_ms) {
         let timeout = written.count().map(Duration::from_millis);
         match timeout.filter(|timeout| (Duration::from_secs(1)..=LONGEST_TIMEOUT).contains(timeout)) {

@@ -5,8 +5,8 @@ use super::providers;
 use super::suite::{ASSERT, Placed, TestSuite, VALUE};
 use super::template::{self, Vars};
 use crate::cases::case::document::{Document, Node, NodeValue};
-use crate::cases::case::fields::CaseDraft;
-use crate::cases::case::{Case, FoundCase, ReadCase};
+use crate::cases::case::foreign_case::ForeignCase;
+use crate::cases::case::{Case, FoundCase};
 use crate::text::diagnostic::{Code, shorten};
 use crate::trial::outcome::Weight;
 
@@ -58,11 +58,10 @@ impl<'r, 'a> TestReader<'r, 'a> {
         number: usize,
     ) -> FoundCase {
         let (at, node) = test;
-        let origin = suite.documents[at].place(node.range.start..node.range.start + 1);
-        let (id, skill) = (suite.id(node, part, number), suite.skill(node));
-        let mut draft = CaseDraft::new(&skill, id.clone(), origin.clone());
-        let Case { id: own, skill: slug, .. } = std::mem::take(&mut draft.case);
-        let case = Case { id: own, skill: slug, origin: origin.clone(), ..suite.base.clone() };
+        let base = Case { skill: suite.skill(node), ..suite.base.clone() };
+        let id = suite.id(node, part, number);
+        let mut foreign = ForeignCase::new(&suite.documents[at], node, id, base);
+        let case = std::mem::take(&mut foreign.draft.case);
         let mut reader = Self {
             suite,
             test,
@@ -75,23 +74,19 @@ impl<'r, 'a> TestReader<'r, 'a> {
             share: None,
             parts: 0,
         };
-        let mut places = vec![("id", origin.clone())];
         match node.text() {
             Some(name) => reader.not_done(node, format!("the tests in `{}`", shorten(name))),
             None if node.is_map() => reader.read(prompt),
             None => reader.document().wrong_type("a test", "an object", node),
         }
         let used = template::names(&prompt.template).find_map(|name| node.get("vars")?.get(name));
-        let asked = used.map_or(origin.clone(), |used| reader.document().place(used.range.clone()));
-        places.push(("prompt", asked));
         let Self { suite, case, should_trigger, weight_of_trigger, .. } = reader;
-        draft.case = case;
-        draft.should_trigger(should_trigger);
-        draft.weigh_trigger(weight_of_trigger);
+        foreign.locate(&suite.documents[at], "prompt", used.or(Some(node)));
+        foreign.draft.case = case;
+        foreign.draft.should_trigger(should_trigger);
+        foreign.draft.weigh_trigger(weight_of_trigger);
         let problems = [0, at].map(|at| std::mem::take(&mut suite.documents[at].problems)).concat();
-        let case = if problems.is_empty() { Ok(draft.finish_foreign()) } else { Err(problems) };
-        let source = ReadCase { format: suite.dialect.format, case, places };
-        FoundCase::new(id, skill, suite.documents[at].path, origin.line, source)
+        foreign.found(suite.dialect.format, problems)
     }
 
     fn read(&mut self, prompt: &Prompt) {

@@ -24,7 +24,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
         names: &["evals/*.prompts.csv"],
         possible_names: &["evals/*prompts.csv", "prompts.csv"],
         mark: "",
-        parse,
+        parse: |file, document, _| parse(file, document.bytes),
     }),
 };
 

@@ -23,11 +23,11 @@ mod tools;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::cases::case::document::{Document, Node, Syntax};
+use crate::cases::case::document::{Document, Node};
 use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles, Unsupported};
 use crate::profile::DEFAULT_MODE;
 use crate::settings::limits::LONGEST_TIMEOUT;
-use crate::settings::trials::{MOST_TRIALS, Trials};
+use crate::settings::trials::Trials;
 use crate::text::diagnostic::Code;
 
 pub(super) use graders::quoted;
@@ -43,7 +43,7 @@ pub static SCENARIOS: CaseFormat = format("scenario", scenario::KEY, parse_scena
 const fn format(
     name: &'static str,
     mark: &'static str,
-    parse: fn(&ForeignFile<'_>, &[u8]) -> Option<FileCases>,
+    parse: for<'a> fn(&'a ForeignFile<'a>, Document<'a>, &'a Node) -> Option<FileCases>,
 ) -> CaseFormat {
     let foreign = ForeignFiles {
         names: &["evals/eval.yaml", "evals/eval.yml", "*.eval.yaml", "*.eval.yml", "*.vally.yaml", "*.vally.yml"],
@@ -71,13 +71,11 @@ struct RunSettings {
     unsupported: Vec<Unsupported>,
 }
 
-fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
-    let mut document = Document::new(file.path, bytes, Syntax::Yaml);
-    let root = document.root()?;
+fn parse(file: &ForeignFile<'_>, mut document: Document<'_>, root: &Node) -> Option<FileCases> {
     let known = [STIMULI, environment::KEY, scoring::KEY, DEFAULTS[0], DEFAULTS[1]];
-    let mut shared = document.unsupported_keys(&root, &known, &NOTES);
-    document.duplicate_keys(&root, &[STIMULI]);
-    let Some(stimuli) = stimuli(&mut document, &root) else {
+    let mut shared = document.unsupported_keys(root, &known, &NOTES);
+    document.duplicate_keys(root, &[STIMULI]);
+    let Some(stimuli) = stimuli(&mut document, root) else {
         // A file of another program has keys that no spec has, and none that is nearly `stimuli`.
         let may_be_ours = root.entry(STIMULI).is_some()
             || file.is_in_evals_of_skill() && (shared.is_empty() || document.problems.len() > 1);
@@ -85,24 +83,22 @@ fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
     };
     let mut settings = RunSettings::default();
     for key in DEFAULTS {
-        settings = run_settings(&mut document, &root, key, settings);
+        settings = run_settings(&mut document, root, key, settings);
     }
     shared.append(&mut settings.unsupported);
-    let scoring = Scoring::read(&mut document, &root, &mut shared);
+    let scoring = Scoring::read(&mut document, root, &mut shared);
     let format = &FORMAT;
-    let reader = StimulusReader { format, as_stimulus: None, file, document, root: &root, shared, settings, scoring };
+    let reader = StimulusReader { format, as_stimulus: None, file, document, root, shared, settings, scoring };
     Some(reader.file_cases(stimuli))
 }
 
-fn parse_scenarios(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
-    let mut document = Document::new(file.path, bytes, Syntax::Yaml);
-    let root = document.root()?;
-    let scenarios = scenario::list(&root)?;
-    let shared = document.unsupported_keys(&root, &[scenario::KEY], &NOTES);
-    document.duplicate_keys(&root, &[scenario::KEY]);
+fn parse_scenarios(file: &ForeignFile<'_>, mut document: Document<'_>, root: &Node) -> Option<FileCases> {
+    let scenarios = scenario::list(root)?;
+    let shared = document.unsupported_keys(root, &[scenario::KEY], &NOTES);
+    document.duplicate_keys(root, &[scenario::KEY]);
     let (format, as_stimulus) = (&SCENARIOS, Some(scenario::stimulus as AsStimulus));
     let (settings, scoring) = (RunSettings::default(), Scoring::default());
-    let reader = StimulusReader { format, as_stimulus, file, document, root: &root, shared, settings, scoring };
+    let reader = StimulusReader { format, as_stimulus, file, document, root, shared, settings, scoring };
     Some(reader.file_cases(scenarios))
 }
 
@@ -141,12 +137,9 @@ fn run_settings(document: &mut Document<'_>, object: &Node, key: &str, outer: Ru
 
 /// Reads `runs` and `timeout`.
 fn read_runs(document: &mut Document<'_>, object: &Node, settings: &mut RunSettings) {
-    if let Some(runs) = object.get("runs") {
-        match runs.count().and_then(|runs| u32::try_from(runs).ok()) {
-            Some(times @ 1..=MOST_TRIALS) => settings.trials = Some(Trials::Times(times)),
-            Some(0) => settings.unsupported.push(document.unsupported("`runs: 0`, which runs nothing", runs)),
-            _ => document.wrong_type("`runs`", "a number of trials", runs),
-        }
+    match object.get("runs").filter(|runs| runs.count() == Some(0)) {
+        Some(none) => settings.unsupported.push(document.unsupported("`runs: 0`, which runs nothing", none)),
+        None => settings.trials = document.trials(object, "runs").or(settings.trials),
     }
     settings.timeout = timeout(document, object).or(settings.timeout);
 }

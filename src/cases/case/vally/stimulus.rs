@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use super::scoring::Scoring;
 use super::{Document, RunSettings, environment, graders, read_runs, run_settings};
 use crate::cases::case::document::{Node, NodeValue};
-use crate::cases::case::fields::{CaseDraft, assertions};
-use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, FoundCase, ReadCase, Unsupported, known_tool};
+use crate::cases::case::fields::assertions;
+use crate::cases::case::foreign_case::ForeignCase;
+use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, FoundCase, Unsupported, known_tool};
 use crate::checks;
 use crate::settings::limits::MOST_TURNS;
 use crate::settings::trials::Repetition;
@@ -59,30 +60,21 @@ impl StimulusReader<'_> {
 
     /// The case with this number, from 1, and with an id that is not taken.
     fn found(&mut self, node: &Node, number: usize, ids: &mut HashSet<String>) -> FoundCase {
-        let origin = self.document.place(node.range.start..node.range.start + 1);
         let name = node.get("name").and_then(Node::text).map_or_else(|| number.to_string(), str::to_owned);
-        let mut id = self.file.case_id(&name);
-        if !ids.insert(id.clone()) {
-            id = self.file.case_id(&format!("{number}-{name}"));
-            ids.insert(id.clone());
-        }
-        let skill = self.skill(node);
-        let mut draft = CaseDraft::new(&skill, id.clone(), origin.clone());
-        let mut places = vec![("id", origin.clone())];
-        places.extend(node.get("prompt").map(|prompt| ("prompt", self.document.place(prompt.range.clone()))));
-        draft.case.unsupported.clone_from(&self.shared);
+        let id = self.file.free_id(&name, || format!("{number}-{name}"), ids);
+        let base = Case { skill: self.skill(node), unsupported: self.shared.clone(), ..Case::default() };
+        let mut case = ForeignCase::new(&self.document, node, id, base);
+        case.locate(&self.document, "prompt", node.get("prompt"));
         self.document.duplicate_keys(node, &[]);
         if node.is_map() {
             let stimulus = self.as_stimulus.map(|read| read(&mut self.document, self.file, node));
-            let (should_trigger, weight) = self.read(stimulus.as_ref().unwrap_or(node), &mut draft.case);
-            draft.should_trigger(should_trigger);
-            draft.weigh_trigger(weight);
+            let (should_trigger, weight) = self.read(stimulus.as_ref().unwrap_or(node), &mut case.draft.case);
+            case.draft.should_trigger(should_trigger);
+            case.draft.weigh_trigger(weight);
         } else {
             self.document.wrong_type(&format!("a {}", self.format.name), "an object", node);
         }
-        let problems = std::mem::take(&mut self.document.problems);
-        let case = if problems.is_empty() { Ok(draft.finish_foreign()) } else { Err(problems) };
-        FoundCase::new(id, skill, self.file.path, origin.line, ReadCase { format: self.format, case, places })
+        case.found(self.format, std::mem::take(&mut self.document.problems))
     }
 
     /// The skill under test: the one that the tags name, or that the file's place stands for, or that must be activated. Of these,
@@ -146,22 +138,11 @@ impl StimulusReader<'_> {
         let Some(constraints) = self.document.map(node, "constraints") else { return };
         let known = ["max_turns", "max_tokens", "expect_tools", "reject_tools", "expect_skills", "reject_skills"];
         case.unsupported.extend(self.document.unsupported_keys(constraints, &known, &[]));
-        if let Some(most) = constraints.get("max_turns") {
-            match most.count().filter(|most| (1..=MOST_TURNS).contains(most)) {
-                Some(most) => {
-                    case.max_turns = Some(most);
-                    // Some agents have no such limit.
-                    case.checks.push(checks::max_turns(most));
-                }
-                None => self.document.wrong_type("`max_turns`", "a number of turns", most),
-            }
-        }
-        if let Some(most) = constraints.get("max_tokens") {
-            match most.count() {
-                Some(most) => case.checks.push(checks::max_total_tokens(most)),
-                None => self.document.wrong_type("`max_tokens`", "a number of tokens", most),
-            }
-        }
+        case.max_turns = self.document.count(constraints, "max_turns", 1..=MOST_TURNS, "a number of turns");
+        // Some agents have no such limit.
+        case.checks.extend(case.max_turns.map(checks::max_turns));
+        let tokens = self.document.count(constraints, "max_tokens", 0..=u64::MAX, "a number of tokens");
+        case.checks.extend(tokens.map(checks::max_total_tokens));
         let skills = self.document.texts(constraints, "expect_skills");
         case.checks.extend((!skills.is_empty()).then(|| checks::activates(skills, false)));
         let skills = self.document.texts(constraints, "reject_skills");

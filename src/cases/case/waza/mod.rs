@@ -30,12 +30,11 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::cases::case::document::{Document, Node, Syntax};
+use crate::cases::case::document::{Document, Node};
 use crate::cases::case::named_files::PathPatterns;
 use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, ForeignFiles};
 use crate::profile::DEFAULT_MODE;
 use crate::settings::limits::LONGEST_TIMEOUT;
-use crate::settings::trials::{MOST_TRIALS, Trials};
 use crate::text::diagnostic::Code;
 
 use task::WazaTask;
@@ -91,21 +90,19 @@ const CONFIG_NOTES: [&str; 13] = [
     "reasoning_effort",
 ];
 
-fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
-    let mut document = Document::new(file.path, bytes, Syntax::Yaml);
-    let root = document.root()?;
+fn parse(file: &ForeignFile<'_>, mut document: Document<'_>, root: &Node) -> Option<FileCases> {
     // The word may be in the prompt of another program.
     root.get(CONFIG)?.get("trials_per_task")?;
-    document.duplicate_keys(&root, &[]);
+    document.duplicate_keys(root, &[]);
     let mut shared = Case::default();
     let known = ["skill", TASKS, CONFIG, HOOKS, SCHEMA_VERSION, graders::KEY];
-    shared.unsupported = document.unsupported_keys(&root, &known, &NOTES);
-    settings(&mut document, &root, &mut shared);
-    let skill = document.text(&root, "skill").map(str::to_owned).or_else(|| file.skill.map(str::to_owned));
-    let skill = skill.map(|name| file.skill_slug(&name)).unwrap_or_default();
-    let tasks = tasks(&mut document, &root, file);
+    shared.unsupported = document.unsupported_keys(root, &known, &NOTES);
+    settings(&mut document, root, &mut shared);
+    let skill = document.text(root, "skill").map(str::to_owned).or_else(|| file.skill.map(str::to_owned));
+    shared.skill = skill.map(|name| file.skill_slug(&name)).unwrap_or_default();
+    let tasks = tasks(&mut document, root, file);
     let problems = std::mem::take(&mut document.problems);
-    let mut reader = WazaTask { file, spec: document, root: &root, shared, skill, names: HashSet::new() };
+    let mut reader = WazaTask { file, spec: document, root, shared, names: HashSet::new() };
     let cases = tasks.iter().map(|path| reader.found(path)).collect();
     Some(FileCases { cases, problems })
 }
@@ -126,23 +123,14 @@ fn settings(document: &mut Document<'_>, root: &Node, shared: &mut Case) {
     let Some(config) = document.map(root, CONFIG) else { return };
     let known = ["trials_per_task", "timeout_seconds"];
     shared.unsupported.extend(document.unsupported_keys(config, &known, &CONFIG_NOTES));
-    if let Some(trials) = config.get("trials_per_task") {
-        match trials.count().and_then(|trials| u32::try_from(trials).ok()) {
-            Some(times @ 1..=MOST_TRIALS) => shared.repetition.trials = Some(Trials::Times(times)),
-            _ => document.wrong_type("`trials_per_task`", "a number of trials", trials),
-        }
-    }
+    shared.repetition.trials = document.trials(config, "trials_per_task");
     shared.timeout = timeout(document, config);
 }
 
 /// The number of seconds at `timeout_seconds`, which may be absent.
 fn timeout(document: &mut Document<'_>, object: &Node) -> Option<Duration> {
-    let written = object.get("timeout_seconds")?;
-    let seconds = written.count().filter(|seconds| (1..=LONGEST_TIMEOUT.as_secs()).contains(seconds));
-    if seconds.is_none() {
-        document.wrong_type("`timeout_seconds`", "a number of seconds, up to a day", written);
-    }
-    seconds.map(Duration::from_secs)
+    let (bounds, expected) = (1..=LONGEST_TIMEOUT.as_secs(), "a number of seconds, up to a day");
+    document.count(object, "timeout_seconds", bounds, expected).map(Duration::from_secs)
 }
 
 /// The task files, each once. A pattern that names none is a problem.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::trigger_claim::TriggerClaim;
 use super::{Document, expected, graders, timeout};
 use crate::cases::case::document::{Node, NodeValue, Syntax};
-use crate::cases::case::fields::CaseDraft;
+use crate::cases::case::foreign_case::ForeignCase;
 use crate::cases::case::{Case, ForeignFile, FoundCase, ReadCase};
 use crate::cases::repo_files::FileKind;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shorten};
@@ -32,8 +32,6 @@ pub(super) struct WazaTask<'a> {
     pub root: &'a Node,
     /// What the spec says of every case.
     pub shared: Case,
-    /// The slug of the skill under test.
-    pub skill: String,
     /// The ids so far.
     pub names: HashSet<String>,
 }
@@ -54,40 +52,27 @@ impl WazaTask<'_> {
         let Some(root) = document.root() else {
             return self.broken(path, &stem, document.problems);
         };
-        let origin = document.place(root.range.start..root.range.start + 1);
         let id = self.id(&name(&root).unwrap_or_else(|| stem.into_owned()), path);
-        let mut draft = CaseDraft::new(&self.skill, id.clone(), origin.clone());
-        draft.case.unsupported.clone_from(&self.shared.unsupported);
-        draft.case.repetition = self.shared.repetition;
-        draft.case.timeout = self.shared.timeout;
-        let prompt = root.get(INPUTS).and_then(|inputs| inputs.get("prompt"));
-        let mut places = vec![("id", origin.clone())];
-        places.extend(prompt.map(|prompt| ("prompt", document.place(prompt.range.clone()))));
+        let mut case = ForeignCase::new(&document, &root, id, self.shared.clone());
+        case.locate(&document, "prompt", root.get(INPUTS).and_then(|inputs| inputs.get("prompt")));
         document.duplicate_keys(&root, &[]);
-        let should_trigger = self.read(&mut document, &root, &mut draft.case);
-        draft.should_trigger(should_trigger);
+        let should_trigger = self.read(&mut document, &root, &mut case.draft.case);
+        case.draft.should_trigger(should_trigger);
         let mut problems = document.problems;
         problems.append(&mut self.spec.problems);
-        let case = if problems.is_empty() { Ok(draft.finish_foreign()) } else { Err(problems) };
-        let source = ReadCase { format: &super::FORMAT, case, places };
-        FoundCase::new(id, self.skill.as_str(), path, origin.line, source)
+        case.found(&super::FORMAT, problems)
     }
 
     fn broken(&mut self, path: &Path, stem: &str, problems: Vec<Diagnostic>) -> FoundCase {
         let line = problems.first().map_or(1, |problem| problem.place.line.max(1));
         let id = self.id(stem, path);
-        FoundCase::new(id, self.skill.as_str(), path, line, ReadCase::new(&super::FORMAT, Err(problems)))
+        FoundCase::new(id, self.shared.skill.as_str(), path, line, ReadCase::new(&super::FORMAT, Err(problems)))
     }
 
     /// An id that no other task of the spec has.
     fn id(&mut self, name: &str, path: &Path) -> String {
-        let mut id = self.file.case_id(name);
-        if self.names.contains(&id) {
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            id = self.file.case_id(&format!("{stem}-{name}"));
-        }
-        self.names.insert(id.clone());
-        id
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        self.file.free_id(name, || format!("{stem}-{name}"), &mut self.names)
     }
 
     /// Fills the case. Returns whether the skill should trigger, if the task says so.
