@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use proptest::prelude::*;
+use skill_evals::cases::case::ForeignFile;
 use skill_evals::cases::case::document::{Document, Node, NodeValue, Syntax};
-use skill_evals::cases::case::{ForeignFile, foreign_formats};
 use skill_evals::text::diagnostic::SourceLocation;
 
 use crate::parsers::{Nothing, bytes};
@@ -173,14 +173,13 @@ proptest! {
 
     #[test]
     fn any_bytes_in_a_foreign_file_are_cases_or_say_why_not(bytes in bytes(PIECES)) {
-        let read = |is_certain| {
-            foreign_formats().find_map(|(_, files)| {
-                let path = Path::new("evals/evals.json");
-                let file = ForeignFile { path, is_certain, skill: Some("a"), skills: &["a"], directories: &[], tree: &Nothing };
-                (files.parse)(&file, &bytes)
-            })
+        let read = |path| {
+            let path = Path::new(path);
+            let (skill, skills) = (Some("a"), &["a"][..]);
+            let file = ForeignFile { path, is_certain: false, skill, skills, directories: &[], tree: &Nothing };
+            file.read(&bytes).map(|(_, cases)| cases)
         };
-        if let Some(cases) = read(true) {
+        if let Some(cases) = read("evals/evals.json") {
             prop_assert!(!cases.cases.is_empty() || !cases.problems.is_empty(), "a file of cases has cases or says why not");
             // As many as the list has, whatever is in them.
             let counted = serde_json::from_slice::<serde_json::Value>(&bytes).ok().and_then(|value| match value {
@@ -190,6 +189,8 @@ proptest! {
             });
             prop_assert!(counted.is_none_or(|counted| cases.cases.len() >= counted), "{} of {counted:?}", cases.cases.len());
         }
-        let _ = read(false);
+        for path in ["evals/a.json", "evals/eval.yaml", "evals/promptfooconfig.yaml", "evals/tasks.yaml", "evals/prompts.csv"] {
+            let _ = read(path);
+        }
     }
 }

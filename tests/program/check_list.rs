@@ -147,9 +147,9 @@ fn the_file_of_a_list_may_be_a_link_inside_the_repository_only() {
     for (target, is_inside) in [(outside.path(), false), (Path::new("../../shared.json"), true)] {
         fs::remove_file(&list).expect("the list");
         std::os::unix::fs::symlink(target, &list).expect("a link");
-        let lint = stub.run(&["lint", "--check-evals"]);
+        let ran = stub.run(&["lint", "--check-evals"]);
         let why = "checks.json cannot be read: it is outside the repository";
-        assert_eq!(lint.stdout.contains(why), !is_inside, "{}{}", lint.stdout, lint.stderr);
+        assert_eq!(ran.stdout.contains(why), !is_inside, "{}{}", ran.stdout, ran.stderr);
     }
 }
 

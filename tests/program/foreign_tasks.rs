@@ -135,8 +135,7 @@ fn each_part_of_a_task_of_skillgrade_is_a_check_an_assertion_or_unsupported() {
         ("workspace: [{ src: gone.md }]", "the key `dest` is missing"),
     ] {
         let path = "evals/tidy/eval.yaml";
-        let fixture =
-            tidy(path, &task(&format!("    {lines}\n"))).file("evals/tidy/rubrics/tidy.md", "All is\ntidy.\n");
+        let fixture = tidy(path, task(&format!("    {lines}\n"))).file("evals/tidy/rubrics/tidy.md", "All is\ntidy.\n");
         let found = cases(&fixture.catalog());
         assert!(found.len() == 1 && found[0].starts_with(&format!("tidy/eval-one: {expected}")), "{lines}: {found:?}");
     }
