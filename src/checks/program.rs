@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::text::relative_path::RelativePath;
+use crate::trace::excerpt;
+
+/// The exit statuses of shells after a signal: 128, and its number.
+const SIGNALS: RangeInclusive<i32> = 129..=192;
 
 /// A program that answers a check.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +38,22 @@ pub struct ProgramEnding {
     pub stderr: String,
     /// Why it did not do its work, by an exit status of shells: they did not find or could not start a program.
     pub not_started: Option<String>,
+}
+
+impl ProgramEnding {
+    /// Why its exit status says nothing about the trial: it did not start, or a signal ended it.
+    pub(super) fn fault(&self) -> Option<String> {
+        let by_signal = || format!("it was ended by the signal {}", self.exit_code - SIGNALS.start() + 1);
+        self.not_started.clone().or_else(|| SIGNALS.contains(&self.exit_code).then(by_signal))
+    }
+
+    /// Its exit status in words, with the last line of its standard error, or of its standard output if it wrote no error.
+    pub(super) fn words(&self) -> String {
+        let output = if self.stderr.trim().is_empty() { &self.stdout } else { &self.stderr };
+        let last = output.lines().rev().find(|line| !line.trim().is_empty());
+        let said = last.map_or_else(String::new, |line| format!(": {}", excerpt(line.trim())));
+        format!("exit status {}{said}", self.exit_code)
+    }
 }
 
 /// A run of a program about a trial.

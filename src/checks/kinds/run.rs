@@ -1,20 +1,16 @@
 //! A command line, run after the agent in a copy of the workspace, exits with a status, and prints what is wanted.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::checks::listed::test_of;
-use crate::checks::program::{ProgramEnding, WorkspaceProgram};
+use crate::checks::program::WorkspaceProgram;
 use crate::checks::text_test::{TextResult, TextTest};
 use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, Subject, WrittenCheck};
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::trace::excerpt;
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
-
-/// The exit statuses of shells after a signal: 128, and its number.
-pub(super) const SIGNALS: RangeInclusive<i32> = 129..=192;
 
 /// The greatest exit status.
 const MOST_STATUS: u64 = 255;
@@ -65,22 +61,14 @@ impl Ask for RunCheck {
             expected = format!("{expected}, and its output {}", test.words(test.negated));
         }
         let answer = match subject.ending_of(&self.program) {
-            Ok(ProgramEnding { exit_code, not_started: Some(why), .. }) if *exit_code != self.exits => {
-                CheckAnswer::new(Status::Unknown, expected, why)
-            }
-            Ok(ProgramEnding { exit_code, .. }) if SIGNALS.contains(exit_code) && *exit_code != self.exits => {
-                let found = format!("it was ended by the signal {}", exit_code - SIGNALS.start() + 1);
-                CheckAnswer::new(Status::Unknown, expected, found)
-            }
-            Ok(ProgramEnding { exit_code, stdout, stderr, .. }) => {
-                if let Some(test) = self.prints.as_ref().filter(|_| *exit_code == self.exits) {
-                    return Some(printed(test, stdout, expected).at(EventRef::End));
-                }
-                let output = if stderr.trim().is_empty() { stdout } else { stderr };
-                let last = output.lines().rev().find(|line| !line.trim().is_empty());
-                let said = last.map_or_else(String::new, |line| format!(": {}", excerpt(line.trim())));
-                CheckAnswer::holds(*exit_code == self.exits, expected, format!("exit status {exit_code}{said}"))
-            }
+            Ok(ending) if ending.exit_code == self.exits => match &self.prints {
+                Some(test) => printed(test, &ending.stdout, expected),
+                None => CheckAnswer::holds(true, expected, ending.words()),
+            },
+            Ok(ending) => match ending.fault() {
+                Some(why) => CheckAnswer::new(Status::Unknown, expected, why),
+                None => CheckAnswer::holds(false, expected, ending.words()),
+            },
             Err(why) => CheckAnswer::new(Status::Unknown, expected, why),
         };
         Some(answer.at(EventRef::End))

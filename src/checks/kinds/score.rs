@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::run::{RUN, SIGNALS};
+use super::run::RUN;
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
 use crate::checks::{Ask, Check, CheckAnswer, Subject};
 use crate::text::relative_path::RelativePath;
@@ -31,8 +31,14 @@ struct Scored {
 }
 
 impl Scored {
+    /// The score of a command that ended; else why it has none.
+    fn read(ending: &ProgramEnding) -> Result<(f64, Self), String> {
+        let no_score = || format!("its standard output has no score; {}", ending.words());
+        ending.fault().map_or_else(|| Self::object(&ending.stdout).ok_or_else(no_score), Err)
+    }
+
     /// The object in a command's output, from its first brace to its last.
-    fn read(stdout: &str) -> Option<(f64, Self)> {
+    fn object(stdout: &str) -> Option<(f64, Self)> {
         let object = stdout.get(stdout.find('{')?..=stdout.rfind('}')?)?;
         let scored: Self = serde_json::from_str(object).ok()?;
         let score = scored.score.as_f64().or_else(|| scored.score.as_str()?.trim().parse().ok())?;
@@ -52,24 +58,12 @@ impl Scored {
 impl Ask for ScoreCheck {
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
         let expected = format!("`{}` writes the score 1", excerpt(&self.0.to_string()));
-        let unknown = |why: String| CheckAnswer::new(Status::Unknown, &*expected, why);
-        let answer = match subject.ending_of(&self.0) {
-            Err(why) => unknown(why),
-            Ok(ProgramEnding { not_started: Some(why), .. }) => unknown(why.clone()),
-            Ok(ProgramEnding { exit_code, .. }) if SIGNALS.contains(exit_code) => {
-                unknown(format!("it was ended by the signal {}", exit_code - SIGNALS.start() + 1))
-            }
-            Ok(ProgramEnding { exit_code, stdout, stderr, .. }) => {
-                if let Some((score, scored)) = Scored::read(stdout) {
-                    let found = format!("score {score}: {}", scored.said());
-                    let answer = CheckAnswer::holds(score >= 1.0, &*expected, excerpt(found.trim_end_matches(": ")));
-                    CheckAnswer { score: Some(score.clamp(0.0, 1.0)), ..answer }
-                } else {
-                    let output = if stderr.trim().is_empty() { stdout } else { stderr };
-                    let last = output.lines().rev().find(|line| !line.trim().is_empty());
-                    let said = last.map_or_else(String::new, |line| format!(": {}", excerpt(line.trim())));
-                    unknown(format!("its standard output has no score; exit status {exit_code}{said}"))
-                }
+        let answer = match subject.ending_of(&self.0).and_then(Scored::read) {
+            Err(why) => CheckAnswer::new(Status::Unknown, expected, why),
+            Ok((score, scored)) => {
+                let found = format!("score {score}: {}", scored.said());
+                let answer = CheckAnswer::holds(score >= 1.0, expected, excerpt(found.trim_end_matches(": ")));
+                CheckAnswer { score: Some(score.clamp(0.0, 1.0)), ..answer }
             }
         };
         Some(answer.at(EventRef::End))
