@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 
 use crate::checks::pattern::{Pattern, Style};
@@ -12,8 +13,8 @@ use crate::trace::excerpt;
 /// Maximum number of matches that one check marks.
 pub(super) const MAX_SPANS: usize = 50;
 
-/// Maximum number of places in a text at which JSON is searched.
-const MOST_STARTS: usize = 10_000;
+/// Maximum number of bytes that the search for JSON in a text reads. It reads some of them again for each open bracket.
+const MOST_BYTES: usize = 1 << 26;
 
 /// From here on, not every integer is a 64-bit float.
 const EXACT_FLOATS: f64 = 9_007_199_254_740_992.0;
@@ -171,23 +172,39 @@ impl TextTest {
 
     fn of_json(&self, text: &str, part: JsonPart) -> TextResult {
         let values = match part {
-            JsonPart::Whole => match serde_json::from_str(json_text(text)) {
-                Ok(value) => vec![value],
-                Err(error) => return TextResult::Differs(format!("it is not JSON: {error}")),
-            },
+            JsonPart::Whole => {
+                let text = without_mark(text);
+                if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+                    return TextResult::Differs(format!("it is not JSON: {error}"));
+                }
+                vec![text]
+            }
             JsonPart::Within => match values_within(text) {
                 Some(values) => values,
                 None => return TextResult::Unknown("the text has too many brackets to search it for JSON".to_owned()),
             },
         };
-        let mut found = "it contains no JSON".to_owned();
-        for value in &values {
-            match self.of_value(value) {
-                TextResult::Differs(why) => found = why,
-                result => return result,
+        let mut found = TextResult::Differs("it contains no JSON".to_owned());
+        for value in values {
+            match self.of_json_value(value) {
+                result @ TextResult::Holds(_) => return result,
+                TextResult::Differs(_) if matches!(found, TextResult::Unknown(_)) => {}
+                result => found = result,
             }
         }
-        TextResult::Differs(found)
+        found
+    }
+
+    /// Whether a text that is JSON has a value as wanted. Some JSON has no value here: a number that is too large, half of a
+    /// pair of surrogates, or too many levels. Other programs read it.
+    fn of_json_value(&self, json: &str) -> TextResult {
+        if self.want == TextWant::Present && self.at.is_empty() {
+            return TextResult::Holds(Vec::new());
+        }
+        match serde_json::from_str(json) {
+            Ok(value) => self.of_value(&value),
+            Err(error) => TextResult::Unknown(format!("its JSON cannot be compared: {error}")),
+        }
     }
 
     /// Whether a JSON value is as wanted.
@@ -219,9 +236,14 @@ impl TextTest {
     }
 }
 
-/// The text of a JSON value, without the byte order mark that some programs write before it.
+/// A text without the byte order mark that some programs write before it.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// The text of a program's answer.
 pub(super) fn json_text(text: &str) -> &str {
-    text.strip_prefix('\u{feff}').unwrap_or(text).trim()
+    without_mark(text).trim()
 }
 
 /// Whether a value has a number that is read as a float and may have lost digits: those of a large integer.
@@ -259,22 +281,23 @@ fn equal(a: &Json, b: &Json) -> bool {
 }
 
 /// The objects and arrays in a text, none inside another; `None` if the search would take too long.
-fn values_within(text: &str) -> Option<Vec<Json>> {
+fn values_within(text: &str) -> Option<Vec<&str>> {
     let mut values = Vec::new();
-    let (mut at, mut starts) = (0, 0);
-    while let Some(start) = text.get(at..)?.find(['{', '[']).map(|found| at + found) {
-        starts += 1;
-        if starts > MOST_STARTS {
+    let (mut at, mut read) = (0, 0);
+    while let Some(start) = text[at..].find(['{', '[']).map(|found| at + found) {
+        let rest = &text[start..];
+        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
+        at = start + 1;
+        if let Some(Err(error)) = stream.next() {
+            let lines = rest.split_inclusive('\n').take(error.line().saturating_sub(1));
+            read += lines.map(str::len).sum::<usize>() + error.column();
+        } else {
+            at = start + stream.byte_offset();
+            values.push(&text[start..at]);
+        }
+        if read > MOST_BYTES {
             return None;
         }
-        let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Json>();
-        at = match stream.next() {
-            Some(Ok(value)) => {
-                values.push(value);
-                start + stream.byte_offset()
-            }
-            _ => start + 1,
-        };
     }
     Some(values)
 }

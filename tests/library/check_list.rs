@@ -127,6 +127,33 @@ fn a_value_in_a_json_message_is_found_by_its_pointer() {
 }
 
 #[test]
+fn json_is_what_javascript_reads_as_json() {
+    let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    let read = [deep(128), deep(20_000), "1e999".to_owned(), r#""\ud800""#.to_owned(), r#"{"a":1,"a":2}"#.to_owned()];
+    for json in read {
+        let (json, shown) = (&*Box::leak(json.clone().into_boxed_str()), json.chars().take(20).collect::<String>());
+        let status = |check: &str| result(check, says(json)).status;
+        assert_eq!(status(r#"{"text": "final", "json": "whole"}"#), PASS, "{shown}");
+        assert_eq!(status(r#"{"text": "final", "json": "whole", "not": true}"#), FAIL, "{shown}");
+        // What cannot be compared neither passes nor fails.
+        if shown != r#"{"a":1,"a":2}"# {
+            assert_eq!(status(r#"{"text": "final", "json": "whole", "equals": 3}"#), UNKNOWN, "{shown}");
+            assert_eq!(status(r#"{"text": "final", "json": "whole", "equals": 3, "not": true}"#), UNKNOWN, "{shown}");
+        }
+    }
+    for no_json in ["\u{feff}\u{feff}{}", "\u{a0}{}", "{'a': 1}", "[1,]", "01", "NaN", "{} {}", "\"\t\""] {
+        hold(
+            says(no_json),
+            &[
+                (r#"{"text": "final", "json": "whole"}"#, FAIL),
+                (r#"{"text": "final", "json": "whole", "not": true}"#, PASS),
+            ],
+        );
+    }
+    hold(says(r#"{"a":1,"a":2}"#), &[(r#"{"text": "final", "at": "/a", "equals": 2}"#, PASS)]);
+}
+
+#[test]
 fn numbers_are_compared_exactly_or_not_at_all() {
     let json = r#"{"id": 9007199254740993, "top": 18446744073709551615, "least": -9223372036854775808, "one": 1.0,
         "large": 18446744073709551617, "list": [1, 18446744073709551617]}"#;
