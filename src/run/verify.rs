@@ -6,14 +6,14 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use tempfile::TempDir;
-
 use crate::agent::isolation::{self, IsolationStatus};
+use crate::agent::trial_env::TrialEnv;
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{FoundSkill, evals_folder};
 use crate::cases::repo_files::RepoFiles;
 use crate::cases::start_files::start_files;
-use crate::checks::{Check, Presence};
+use crate::checks::program::ProgramRuns;
+use crate::checks::{Check, Presence, Subject};
 use crate::files::bounded;
 use crate::files::material::Material;
 use crate::lint;
@@ -40,12 +40,10 @@ const NO_ANSWER: &str = "—";
 
 /// What a trial has that no agent ran.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum MadeUp<'a> {
+enum MadeUp {
     EmptyWorkspace,
     UntouchedFixture,
     Solution,
-    /// The untouched fixture, and this answer.
-    Answer(&'a str),
 }
 
 /// A trial that no agent ran. Its files are removed with it.
@@ -54,7 +52,7 @@ struct MadeUpTrial {
     trace: Trace,
     answer: Option<String>,
     folder: TrialFolder,
-    _directory: TempDir,
+    _trial_env: TrialEnv,
 }
 
 /// A trial in words, and the results of a check for it.
@@ -142,24 +140,19 @@ impl CaseVerifier<'_> {
             let faults = unusable.into_iter().map(|(key, problem)| self.of_problem(FaultKind::Unusable, key, problem));
             return Err(NotVerified::Case(faults.collect()));
         }
-        let mut undone = vec![("in an empty workspace", self.results(MadeUp::EmptyWorkspace)?)];
+        let empty = self.trial(MadeUp::EmptyWorkspace)?;
+        let mut undone = vec![("in an empty workspace", self.results(&empty)?)];
         if case.fixture.is_some() || !case.files.is_empty() || !case.setup.is_empty() {
-            undone.push(("with the untouched fixture", self.results(MadeUp::UntouchedFixture)?));
+            undone.push(("with the untouched fixture", self.results(&self.trial(MadeUp::UntouchedFixture)?)?));
         }
-        let description = &self.skill.skill().description;
-        let texts = [
-            ("the prompt", self.results(MadeUp::Answer(&case.prompt))?),
-            ("the skill's description", self.results(MadeUp::Answer(description))?),
-        ];
         let has_solution = case.solution.is_some() || case.answer.is_some();
-        let solution = if has_solution { Some(self.results(MadeUp::Solution)?) } else { None };
+        let solution = if has_solution { Some(self.results(&self.trial(MadeUp::Solution)?)?) } else { None };
         let mut faults = Vec::new();
         for (at, check) in case.checks.iter().enumerate() {
             let of_check = |made_up: &(&'static str, Vec<Vec<CheckResult>>)| (made_up.0, made_up.1[at].clone());
             let undone: Vec<_> = undone.iter().map(of_check).collect();
-            let texts: Vec<_> = texts.iter().map(of_check).collect();
             let solved = solution.as_ref().map(|results| results[at].as_slice()).unwrap_or_default();
-            faults.extend(self.proves_nothing(check, &undone, &texts));
+            faults.extend(self.proves_nothing(check, &undone, &empty));
             // An agent that does nothing fails: its trial was measured.
             let silent = undone.last().map(|(_, results)| results.as_slice()).unwrap_or_default();
             faults.extend(self.no_result(check, silent).or_else(|| self.no_result(check, solved)));
@@ -169,25 +162,29 @@ impl CaseVerifier<'_> {
     }
 
     /// The fault of a check that passes although nothing was done, or whose text the agent is given.
-    fn proves_nothing(self, check: &Check, undone: &[MadeUpResults], texts: &[MadeUpResults]) -> Option<CheckFault> {
+    fn proves_nothing(self, check: &Check, undone: &[MadeUpResults], empty: &MadeUpTrial) -> Option<CheckFault> {
         // A check of a skill or of the repository is a rule for many cases.
         if check.ask.forbids() || check.origin.is_of_many_cases() {
             return None;
         }
-        let fault = self.of(FaultKind::ProvesNothing, check);
+        let fault = || self.of(FaultKind::ProvesNothing, check);
         let passing: Vec<&str> =
             undone.iter().filter(|(_, results)| passes(results)).map(|(made_up, _)| *made_up).collect();
         if let Some((_, results)) = undone.iter().find(|(_, results)| passes(results)) {
             let found = results.first().map_or("", |result| result.found.as_str());
             let found = format!("it passes {}: {found}", passing.join(" and "));
             let help = "ask for something that is there only if the agent did the task".to_owned();
-            return Some(CheckFault { found, help, ..fault });
+            return Some(CheckFault { found, help, ..fault() });
         }
-        let is_required = matches!(check.ask.text(), Some((_, Presence::Present)));
-        let (text, _) = texts.iter().find(|(_, results)| is_required && passes(results))?;
+        let Some((_, Presence::Present)) = check.ask.text() else { return None };
+        let texts = [("the prompt", &self.case.prompt), ("the skill's description", &self.skill.skill().description)];
+        let runs = ProgramRuns::default();
+        let passes_with =
+            |answer: &str| self.with_subject(empty, Some(answer), &runs, |subject| passes(&check.evaluate(subject)));
+        let (text, _) = texts.iter().find(|(_, answer)| passes_with(answer))?;
         let found = format!("{text} has the text already: an agent that repeats it passes");
         let help = "require a text that only the result of the task has, or the skill's own text".to_owned();
-        Some(CheckFault { found, help, ..fault })
+        Some(CheckFault { found, help, ..fault() })
     }
 
     /// The fault of a program that does not answer.
@@ -207,22 +204,33 @@ impl CaseVerifier<'_> {
     }
 
     /// The results of each check of the case for this trial.
-    fn results(self, made_up: MadeUp<'_>) -> Result<Vec<Vec<CheckResult>>, NotVerified> {
-        let Self { run, case, skill, .. } = self;
-        let trial = self.trial(made_up)?;
-        let evidence = Evidence { meta: &trial.meta, trace: &trial.trace, final_text: trial.answer.as_deref() };
-        let exhibit = TrialExhibit { case, skill, evidence, folder: &trial.folder };
-        // Texts are compared without programs.
-        let runs = match made_up {
-            MadeUp::Answer(_) => programs::CaseProgramRuns::default(),
-            _ => programs::run_all(run, &exhibit)?,
-        };
-        Ok(with_subject(run, &exhibit, &runs.runs, |subject| {
-            case.checks.iter().map(|check| check.evaluate(subject)).collect()
-        }))
+    fn results(self, trial: &MadeUpTrial) -> Result<Vec<Vec<CheckResult>>, NotVerified> {
+        let answer = trial.answer.as_deref();
+        let runs = programs::run_all(self.run, &self.exhibit(trial, answer))?.runs;
+        let all = |subject: &Subject<'_>| self.case.checks.iter().map(|check| check.evaluate(subject)).collect();
+        Ok(self.with_subject(trial, answer, &runs, all))
     }
 
-    fn trial(self, made_up: MadeUp<'_>) -> Result<MadeUpTrial, NotVerified> {
+    /// Calls `grade` with this trial, with `answer` as its final message.
+    fn with_subject<T>(
+        self,
+        trial: &MadeUpTrial,
+        answer: Option<&str>,
+        runs: &ProgramRuns,
+        grade: impl FnOnce(&Subject<'_>) -> T,
+    ) -> T {
+        with_subject(self.run, &self.exhibit(trial, answer), runs, grade)
+    }
+
+    fn exhibit<'t>(self, trial: &'t MadeUpTrial, answer: Option<&'t str>) -> TrialExhibit<'t>
+    where
+        Self: 't,
+    {
+        let evidence = Evidence { meta: &trial.meta, trace: &trial.trace, final_text: answer };
+        TrialExhibit { case: self.case, skill: self.skill, evidence, folder: &trial.folder }
+    }
+
+    fn trial(self, made_up: MadeUp) -> Result<MadeUpTrial, NotVerified> {
         let failed = |error: &dyn Display| format!("{}/{}: {error}", self.case.skill, self.case.id);
         let Self { run, case, .. } = self;
         let mut meta = self.meta();
@@ -235,6 +243,11 @@ impl CaseVerifier<'_> {
                 trial_env.copy_files(files).map_err(|error| failed(&error))?
             };
             meta.inputs.0.insert(files_part(case).to_owned(), digest);
+        }
+        // File systems are slow at creating what was just removed. No program has seen these directories yet.
+        if case.setup.is_empty() {
+            trial_env.allow_reuse();
+            trial_env.begin();
         }
         if matches!(made_up, MadeUp::UntouchedFixture | MadeUp::Solution) {
             trial_env.create_directories(&run.settings.create).map_err(|error| failed(&error))?;
@@ -258,18 +271,16 @@ impl CaseVerifier<'_> {
                 answer = read.transpose().map_err(|error| self.unusable("answer", &error))?;
                 trace.lost.push("a reference solution has no session".to_owned());
             }
-            MadeUp::Answer(text) => answer = Some(text.to_owned()),
             MadeUp::EmptyWorkspace | MadeUp::UntouchedFixture => {}
         }
         trace.final_message.clone_from(&answer);
-        let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
-        let stored = store::trial_at(directory.path());
+        let stored = store::trial_at(&trial_env.path().join("stored"));
         let required: Vec<&Path> = case.required_files().collect();
         let captured = trial_env.capture(&required, &stored.workspace(), &<[u8]>::to_vec);
         let captured = captured.map_err(|error| failed(&error))?;
         meta.files_looked_for = required.into_iter().map(Path::to_path_buf).collect();
         (meta.files, meta.files_truncated, meta.links) = (captured.files, captured.truncated, captured.links);
-        Ok(MadeUpTrial { meta, trace, answer, folder: stored, _directory: directory })
+        Ok(MadeUpTrial { meta, trace, answer, folder: stored, _trial_env: trial_env })
     }
 
     fn meta(self) -> Meta {

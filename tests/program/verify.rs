@@ -79,6 +79,12 @@ fn a_check_that_passes_although_nothing_was_done_proves_nothing() {
 }
 
 #[test]
+fn a_reference_solution_leaves_nothing_to_the_next_case() {
+    let stub = stub("c0,false,Add it up,,sum.txt,,,solved,\nc1,false,Add it up,,sum.txt,,files,,\n");
+    assert_eq!(faults(&stub, &[]), (0, Vec::new()));
+}
+
+#[test]
 fn prohibitions_limits_and_rules_of_the_repository_may_pass_if_nothing_is_done() {
     let stub = Stub::new(1, "");
     let text = "id,should_trigger,prompt,must_not_include,max_commands\nc0,false,Do it,never,3\n";
