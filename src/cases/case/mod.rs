@@ -191,6 +191,13 @@ pub struct Assertion {
     pub weight: Option<Weight>,
 }
 
+impl Assertion {
+    /// What a judge is asked about something that must not happen.
+    pub(crate) fn forbidding(what: &str) -> String {
+        format!("This does not happen: {what}")
+    }
+}
+
 /// What a case asks for and this program does not do. Without it, a trial could pass that should fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {

@@ -32,7 +32,7 @@ pub(super) fn read(document: &mut Document<'_>, node: &Node, case: &mut Case) {
     }
     for text in list(document, node, FORBIDDEN) {
         match text.text() {
-            Some(said) => add(document, text, format!("This does not happen: {said}"), case),
+            Some(said) => add(document, text, Assertion::forbidding(said), case),
             None => document.wrong_type(&format!("an element of `{FORBIDDEN}`"), "a string", text),
         }
     }

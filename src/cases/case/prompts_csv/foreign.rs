@@ -79,7 +79,7 @@ pub(super) fn read_other_columns(row: &CsvRow, case: &mut Case) {
         if EXPECTED.contains(&column) {
             case.assertions.push(Assertion { text, place, weight: None });
         } else if column == FORBIDDEN {
-            case.assertions.push(Assertion { text: format!("This does not happen: {text}"), place, weight: None });
+            case.assertions.push(Assertion { text: Assertion::forbidding(&text), place, weight: None });
         } else {
             case.unsupported.push(Unsupported { what: format!("the column `{column}`"), place });
         }
