@@ -261,19 +261,14 @@ impl Check {
             if subject.evidence.meta.ending.settled && !self.is_settled_by(status) {
                 (status, found) = (Status::Unknown, format!("{found}; {OPEN}"));
             }
-            let (id, goal) = (id.unwrap_or_else(|| self.kind.id.to_owned()), self.kind.goal);
+            let id = id.unwrap_or_else(|| self.kind.id.to_owned());
             CheckResult {
-                id,
-                goal,
-                status,
-                expected,
-                found,
-                custom: false,
                 program: program.clone(),
                 weight: self.weight,
                 // In stored results only what counts.
                 score: score.filter(|_| self.weight.is_some() && status != Status::Unknown),
                 spans,
+                ..CheckResult::new(id, self.kind.goal, status, expected, found)
             }
         });
         results.collect()

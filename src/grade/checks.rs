@@ -181,18 +181,7 @@ fn general(subject: &Subject<'_>) -> Vec<CheckResult> {
 
 fn result(id: &str, goal: Goal, answer: CheckAnswer) -> CheckResult {
     let CheckAnswer { status, expected, found, spans, .. } = answer;
-    CheckResult {
-        id: id.to_owned(),
-        goal,
-        status,
-        expected,
-        found,
-        custom: false,
-        program: None,
-        weight: None,
-        score: None,
-        spans,
-    }
+    CheckResult { spans, ..CheckResult::new(id, goal, status, expected, found) }
 }
 
 fn in_time(evidence: &Evidence<'_>) -> CheckAnswer {

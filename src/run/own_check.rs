@@ -115,7 +115,7 @@ impl OwnChecks {
         check: impl Fn(&Trace, &Workspace<'_>) -> Finding + Send + Sync + 'static,
     ) {
         let name = name.into();
-        let expected = expected.unwrap_or_else(|| format!("this repository's own check `{name}`"));
+        let expected = expected.unwrap_or_else(|| own(&name));
         self.checks.push(OwnCheck { name, expected, body: Arc::new(check) });
     }
 
@@ -173,36 +173,22 @@ impl OwnCheck {
             Finding::Unknown(evidence) => (Status::Unknown, evidence),
             Finding::NotAsked => return None,
         };
-        let (id, expected) = (self.name.clone(), self.expected.clone());
-        Some(CheckResult {
-            id,
-            goal: Goal::Outcome,
-            status,
-            expected,
-            found,
-            custom: true,
-            program: None,
-            weight: None,
-            score: None,
-            spans: Vec::new(),
-        })
+        Some(result(&self.name, status, self.expected.clone(), found))
     }
 }
 
 /// The result of a custom check of this name that is still open.
 fn open(name: &str) -> CheckResult {
-    CheckResult {
-        id: name.to_owned(),
-        goal: Goal::Outcome,
-        status: Status::Unknown,
-        expected: format!("this repository's own check `{name}`"),
-        found: OPEN.to_owned(),
-        custom: true,
-        program: None,
-        weight: None,
-        score: None,
-        spans: Vec::new(),
-    }
+    result(name, Status::Unknown, own(name), OPEN.to_owned())
+}
+
+/// What a custom check expects that does not say it.
+fn own(name: &str) -> String {
+    format!("this repository's own check `{name}`")
+}
+
+fn result(name: &str, status: Status, expected: String, found: String) -> CheckResult {
+    CheckResult { custom: true, ..CheckResult::new(name, Goal::Outcome, status, expected, found) }
 }
 
 fn message_of(panic: &(dyn Any + Send)) -> &str {

@@ -98,6 +98,22 @@ impl Weight {
 }
 
 impl CheckResult {
+    /// The result of a check of this program, without a weight and without events.
+    pub(crate) fn new(id: impl Into<String>, goal: Goal, status: Status, expected: String, found: String) -> Self {
+        Self {
+            id: id.into(),
+            goal,
+            status,
+            expected,
+            found,
+            custom: false,
+            program: None,
+            weight: None,
+            score: None,
+            spans: Vec::new(),
+        }
+    }
+
     /// What was asked, without the answer: trials of equal questions can be compared.
     #[doc(hidden)]
     #[must_use]
