@@ -13,7 +13,7 @@ pub const ASSERTION: &str = "assertion";
 /// The start of the ids of the other checks by a judge.
 pub(super) const RUBRIC: &str = "rubric-";
 
-/// The difference that rounding may make: four of five equal weights reach a least score of 0.8.
+/// The share of a least score that rounding may miss: four of five equal weights reach 0.8. A score of 0 reaches only 0.
 const ROUNDING: f64 = 1e-9;
 
 /// Whether some of these have weights. Then each counts by itself, and not what a judge says of all of them.
@@ -23,17 +23,9 @@ pub(super) fn has_weights(assertions: &[Assertion]) -> bool {
 
 /// The results of assertions without an answer of a judge; `why` there is none.
 pub(super) fn pending(assertions: &[Assertion], why: &str) -> Vec<CheckResult> {
-    let result = |assertion: &Assertion| CheckResult {
-        id: ASSERTION.to_owned(),
-        goal: Goal::Outcome,
-        status: Status::Unknown,
-        expected: assertion.text.clone(),
-        found: why.to_owned(),
-        custom: false,
-        program: None,
-        weight: assertion.weight,
-        score: None,
-        spans: Vec::new(),
+    let result = |Assertion { text, weight, .. }: &Assertion| {
+        let result = CheckResult::new(ASSERTION, Goal::Outcome, Status::Unknown, text.clone(), why.to_owned());
+        CheckResult { weight: *weight, ..result }
     };
     assertions.iter().map(result).collect()
 }
@@ -64,10 +56,9 @@ pub fn settle(mut grade: Grade) -> Grade {
         None if failed => Verdict::Fail,
         None => Verdict::Pass,
     };
-    // Without a check that has a weight, a least score decides nothing and is kept.
-    if let Some(mut score) = score {
-        score.without_skill = without_the_skill_by_score(&grade, least);
-        grade.score = Some(score);
+    // Without a check that has a weight above 0, a least score decides nothing and is kept.
+    if let Some(score) = score.or(grade.score) {
+        grade.score = Some(Score { without_skill: without_the_skill_by_score(&grade, least), ..score });
     }
     grade
 }
@@ -87,10 +78,11 @@ pub fn without_the_skill(verdict: Verdict, checks: &[(String, Status)], by_score
     }
 }
 
-/// The same of a measured trial with a least score.
+/// The same of a measured trial whose checks have weights.
 fn without_the_skill_by_score(grade: &Grade, least: Option<f64>) -> Option<Verdict> {
-    let is_measured = matches!(grade.verdict, Verdict::Pass | Verdict::Fail);
-    least.filter(|_| is_measured)?;
+    if !matches!(grade.verdict, Verdict::Pass | Verdict::Fail) {
+        return None;
+    }
     let others: Vec<&CheckResult> = grade.checks.iter().filter(|check| !checks::asks_for_skill(&check.id)).collect();
     Some(match Decision::by(&others, least) {
         Decision { status: Status::Pass, .. } => Verdict::Pass,
@@ -135,42 +127,32 @@ fn is_judged(check: &CheckResult) -> bool {
 
 /// The score by these checks; `None` if none of them has a weight above 0.
 fn score_of(checks: &[&CheckResult], least: Option<f64>) -> Option<Score> {
-    let mut parts: BTreeMap<u32, (f64, Status, f64)> = BTreeMap::new();
+    let mut parts: BTreeMap<u32, (f64, f64, f64)> = BTreeMap::new();
     for check in checks {
         let Some(weight) = check.weight.filter(|weight| weight.amount > 0.0) else { continue };
-        let (_, status, score) = parts.entry(weight.part).or_insert((weight.amount, Status::Pass, f64::NAN));
-        *status = both(*status, check.status);
-        // A part counts as much as the least of its scores. `min` ignores NaN.
-        *score = score.min(check.score.unwrap_or(f64::NAN));
+        let (least, most) = match (check.status, check.score) {
+            (Status::Unknown, _) => (0.0, 1.0),
+            (_, Some(score)) => (score, score),
+            (Status::Pass, None) => (1.0, 1.0),
+            (Status::Fail, None) => (0.0, 0.0),
+        };
+        // A part counts as much as the least of its checks.
+        let (_, low, high) = parts.entry(weight.part).or_insert((weight.amount, 1.0, 1.0));
+        (*low, *high) = (low.min(least), high.min(most));
     }
-    let all: f64 = parts.values().map(|(amount, ..)| amount).sum();
-    let (mut value, mut open) = (0.0, 0.0);
-    for (amount, status, score) in parts.into_values() {
-        match status {
-            Status::Unknown => open += amount,
-            _ if score.is_finite() => value += amount * score,
-            Status::Pass => value += amount,
-            Status::Fail => {}
-        }
-    }
-    (all > 0.0).then(|| Score { value: value / all, open: open / all, least, without_skill: None })
+    let sum = |part: fn(&(f64, f64, f64)) -> f64| parts.values().map(part).sum::<f64>();
+    let all = sum(|(amount, ..)| *amount);
+    let value = sum(|(amount, low, _)| amount * low) / all;
+    let open = sum(|(amount, low, high)| amount * (high - low)) / all;
+    (all > 0.0).then_some(Score { value, open, least, without_skill: None })
 }
 
 /// Whether the least score is reached, whatever the open checks are; `None` if no score is required.
 fn reached(score: &Score) -> Option<Status> {
-    let least = score.least? - ROUNDING;
+    let least = score.least? * (1.0 - ROUNDING);
     Some(match (score.value >= least, score.value + score.open >= least) {
         (true, _) => Status::Pass,
         (false, true) => Status::Unknown,
         (false, false) => Status::Fail,
     })
-}
-
-/// The status of a part with two checks.
-fn both(one: Status, other: Status) -> Status {
-    match (one, other) {
-        (Status::Fail, _) | (_, Status::Fail) => Status::Fail,
-        (Status::Unknown, _) | (_, Status::Unknown) => Status::Unknown,
-        (Status::Pass, Status::Pass) => Status::Pass,
-    }
 }

@@ -48,7 +48,9 @@ pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialExhibit<'_>, grade
     let rubric = match run.rubric() {
         Ok(rubric) => rubric,
         Err(problem) => {
-            return Ok(rubric::not_judged(grade, Trouble::new(TroubleKind::NotJudged, problem.to_string())));
+            let trouble = Trouble::new(TroubleKind::NotJudged, problem.to_string());
+            let by_rubric = by_rubric(run, exhibit);
+            return Ok(rubric::not_judged(grade, by_rubric, &exhibit.case.assertions, trouble));
         }
     };
     let question = question_of(run, rubric, exhibit);
@@ -72,6 +74,7 @@ pub fn rejoin(run: &RunContext, exhibit: &TrialExhibit<'_>, grade: Grade) -> Res
         return Ok(grade);
     }
     let assertions = &exhibit.case.assertions;
+    let stale = |grade, changed: &[String]| rubric::stale(grade, by_rubric(run, exhibit), assertions, changed);
     if run.settings.judge.wanted == Some(false) {
         return Ok(rubric::without_judge(grade, assertions));
     }
@@ -82,14 +85,14 @@ pub fn rejoin(run: &RunContext, exhibit: &TrialExhibit<'_>, grade: Grade) -> Res
     };
     let rubric = match run.rubric() {
         Ok(rubric) => rubric,
-        Err(problem) => return Ok(rubric::stale(grade, &[problem.to_string()])),
+        Err(problem) => return Ok(stale(grade, &[problem.to_string()])),
     };
     let question = question_of(run, rubric, exhibit);
     let now = inputs(question, exhibit).at(exhibit.folder.path())?;
     let mut changed = judgment.inputs.differences(&now);
     // An imported answer has only the digest of its evidence.
     changed.retain(|part| exhibit.evidence.meta.imported.is_none() || judgment.inputs.0.contains_key(part));
-    if changed.is_empty() { Ok(rubric::join(grade, &judgment, question)) } else { Ok(rubric::stale(grade, &changed)) }
+    if changed.is_empty() { Ok(rubric::join(grade, &judgment, question)) } else { Ok(stale(grade, &changed)) }
 }
 
 /// Stores the answer of a judge that another runner asked, or why it is unknown. Only the digest of the evidence is
@@ -123,8 +126,12 @@ pub(super) fn question(run: &RunContext, exhibit: &TrialExhibit<'_>, judgment: &
 
 /// What the judge is asked about a case.
 fn question_of<'a>(run: &RunContext, rubric: &'a Rubric, exhibit: &TrialExhibit<'a>) -> JudgeQuestion<'a> {
-    let by_rubric = exhibit.case.judge || run.settings.judge.wanted == Some(true);
-    rubric.question(by_rubric, &exhibit.case.assertions)
+    rubric.question(by_rubric(run, exhibit), &exhibit.case.assertions)
+}
+
+/// Whether the rubric's own points count.
+fn by_rubric(run: &RunContext, exhibit: &TrialExhibit<'_>) -> bool {
+    exhibit.case.judge || run.settings.judge.wanted == Some(true)
 }
 
 /// The judge's prompt: the same for a run and for a recording of it.

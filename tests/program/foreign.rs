@@ -678,6 +678,21 @@ fn a_trial_passes_from_the_least_score_on_and_every_report_shows_the_score() {
 }
 
 #[test]
+fn a_stale_answer_of_the_judge_leaves_open_only_a_score_that_it_can_change() {
+    for (least, code, verdict) in [("0.5", 0, "pass"), ("0.6", 3, "unscored"), ("0.9", 1, "fail")] {
+        let (fake, _) = scored(least, POLITE);
+        let trial = fake.fixture.root().join("artifacts/skill-evals/r/work/greeting/eval-one/codex/1");
+        std::fs::write(trial.join("final.txt"), "Ahoy, Ada, again!").expect("other evidence");
+        let ran = fake.program(&["grade", "r"]);
+        assert_eq!(ran.code, code, "{least}: {}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.stdout.contains("the judge's answer is stale"), code == 3, "{least}: {}", ran.stdout);
+        let grade: Value =
+            serde_json::from_slice(&std::fs::read(trial.join("grade.json")).expect("a grade")).expect("JSON");
+        assert_eq!((&grade["verdict"], &grade["judged"]["state"]), (&verdict.into(), &"stale".into()), "{grade:#}");
+    }
+}
+
+#[test]
 fn a_limit_on_turns_in_a_vally_spec_is_checked_too_because_some_agents_do_not_keep_it() {
     let catalog = stimulus("    constraints: { max_turns: 3 }\n").catalog();
     let case = catalog.cases_of("tidy").next().expect("a case").case().expect("a good case").clone();

@@ -161,15 +161,15 @@ impl ScriptCheck {
         if let Some(score) = score.filter(|score| !score.is_finite()) {
             return Err(format!("its score is {score}"));
         }
-        // Of all its checks together; the first result carries it.
-        let mut share = score.filter(|score| (0.0..=1.0).contains(score));
+        // Of all its checks together; the text of the first result says it.
+        let share = score.filter(|score| (0.0..=1.0).contains(score));
         let mut score = score.map(|score| format!("score {score}"));
         let results = checks.into_iter().map(|ScriptResult { id, pass, expected, evidence }| {
             let expected = expected.map_or_else(|| format!("`{}` passes {id}", self.0), text);
             let said = [evidence.map(text), score.take()].into_iter().flatten().collect::<Vec<_>>().join("; ");
             let found = if said.is_empty() { if pass { "it does" } else { "it does not" }.to_owned() } else { said };
             let answer = CheckAnswer::holds(pass, expected, found).at(EventRef::End);
-            let answer = CheckAnswer { score: share.take(), ..answer };
+            let answer = CheckAnswer { score: share, ..answer };
             NamedAnswer { id: Some(format!("{}: {}", self.name(), excerpt(&id))), answer }
         });
         Ok(results.collect())

@@ -148,9 +148,11 @@ fn join_points(mut grade: Grade, judgment: &Judgment, question: JudgeQuestion<'_
     Grade { trouble: trouble.or(grade.trouble), ..grade }
 }
 
-/// The grade of a trial that could not be judged: a pass by the evidence becomes unscored.
-pub fn not_judged(mut grade: Grade, trouble: Trouble) -> Grade {
-    if matches!(grade.verdict, Verdict::Pass | Verdict::Unscored) {
+/// The grade of a trial that could not be judged: a pass by the evidence becomes unscored. If each assertion counts by itself, the
+/// checks say already whether the verdict is open; `by_rubric` says whether the rubric's own points count, too.
+pub fn not_judged(mut grade: Grade, by_rubric: bool, assertions: &[Assertion], trouble: Trouble) -> Grade {
+    let is_open = by_rubric || !has_weights(assertions);
+    if grade.verdict == Verdict::Unscored || (grade.verdict == Verdict::Pass && is_open) {
         grade.verdict = Verdict::Unscored;
         grade.trouble = Some(trouble);
     }
@@ -158,9 +160,9 @@ pub fn not_judged(mut grade: Grade, trouble: Trouble) -> Grade {
 }
 
 /// The grade of a trial whose stored judgment is stale.
-pub fn stale(grade: Grade, changed: &[String]) -> Grade {
+pub fn stale(grade: Grade, by_rubric: bool, assertions: &[Assertion], changed: &[String]) -> Grade {
     let detail = format!("the judge's answer is stale; changed since: {}", changed.join(", "));
-    let grade = not_judged(grade, Trouble::new(TroubleKind::NotJudged, detail));
+    let grade = not_judged(grade, by_rubric, assertions, Trouble::new(TroubleKind::NotJudged, detail));
     Grade { judged: Some(Judged::Stale), ..grade }
 }
 
@@ -171,11 +173,11 @@ pub fn not_recorded(grade: Grade) -> Grade {
 
 /// The grade of a trial with these assertions that no judge was asked about.
 pub fn without_judge(grade: Grade, assertions: &[Assertion]) -> Grade {
-    // Those with weights are among the checks.
-    if assertions.is_empty() || has_weights(assertions) {
+    if assertions.is_empty() {
         return grade;
     }
-    not_judged(grade, Trouble::new(TroubleKind::NotJudged, "no judge was asked about its assertions"))
+    let trouble = Trouble::new(TroubleKind::NotJudged, "no judge was asked about its assertions");
+    not_judged(grade, false, assertions, trouble)
 }
 
 fn checks(judgment: &Judgment, question: JudgeQuestion<'_>) -> Vec<CheckResult> {
@@ -203,12 +205,13 @@ fn checks(judgment: &Judgment, question: JudgeQuestion<'_>) -> Vec<CheckResult> 
         if judgment.votes.len() > 1 {
             evidence = format!("{passing} of {}: {evidence}", points.len());
         }
-        checks.push(match number(id).and_then(|number| assertions.get(number - 1)) {
-            Some(Assertion { text, weight, .. }) => {
-                let result = check(ASSERTION.to_owned(), status, text.clone(), evidence);
-                CheckResult { goal: Goal::Outcome, weight: *weight, ..result }
-            }
-            None => check(format!("{RUBRIC}{id}"), status, format!("the judge passes `{id}`"), evidence),
+        let assertion = number(id).and_then(|number| assertions.get(number - 1));
+        checks.push(if let Some(Assertion { text, weight, .. }) = assertion {
+            let result = CheckResult::new(ASSERTION, Goal::Outcome, status, text.clone(), evidence);
+            CheckResult { weight: *weight, ..result }
+        } else {
+            let expected = format!("the judge passes `{id}`");
+            CheckResult::new(format!("{RUBRIC}{id}"), Goal::Style, status, expected, evidence)
         });
     }
     let status = match judgment.verdict {
@@ -219,24 +222,10 @@ fn checks(judgment: &Judgment, question: JudgeQuestion<'_>) -> Vec<CheckResult> 
     let score = judgment.score.map_or_else(String::new, |score| format!("; score {score:.0} of 100"));
     let trouble = judgment.trouble.as_ref().map_or_else(String::new, |trouble| format!("; {trouble}"));
     let evidence = format!("{}{score}{trouble}", judgment.tally());
-    let overall = check(format!("{RUBRIC}overall"), status, "the judge passes the trial".to_owned(), evidence);
+    let expected = "the judge passes the trial".to_owned();
+    let overall = CheckResult::new(format!("{RUBRIC}overall"), Goal::Style, status, expected, evidence);
     // The whole passes if every point does. Where points decide by themselves, it says only whether there are enough votes.
     let weight = (is_scored && !(by_rubric && status == Status::Unknown)).then(|| Weight::new(0.0, 0));
     checks.push(CheckResult { weight, ..overall });
     checks
-}
-
-fn check(id: String, status: Status, expected: String, found: String) -> CheckResult {
-    CheckResult {
-        id,
-        goal: Goal::Style,
-        status,
-        expected,
-        found,
-        custom: false,
-        program: None,
-        weight: None,
-        score: None,
-        spans: Vec::new(),
-    }
 }
