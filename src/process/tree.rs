@@ -7,6 +7,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use super::GRACE;
 use super::table::{Process, latest_pid, start_time_of};
 use crate::settings::TREE_VARIABLE;
 
@@ -87,7 +88,7 @@ impl ProcessTree {
         }
     }
 
-    /// Kills every process of the tree, and the `known` ones. Repeats until none is left: a tree may grow meanwhile.
+    /// Kills every process of the tree, and the `known` ones. Returns when none is left: a tree may grow meanwhile.
     pub fn kill(&self, known: &[Member]) {
         if self.holder != TreeHolder::Nothing {
             self.kill_soon();
@@ -95,13 +96,17 @@ impl ProcessTree {
                 return;
             }
         }
-        for member in known.iter().filter(|member| member.is_alive()) {
-            send_signal(member.pid, Signal::SIGKILL);
-        }
-        for _ in 0..10 {
-            if self.signal(Signal::SIGKILL).is_empty() {
+        let started = Instant::now();
+        loop {
+            let mut known = known.iter().filter(|member| member.is_alive()).peekable();
+            let is_gone = known.peek().is_none();
+            known.for_each(|member| send_signal(member.pid, Signal::SIGKILL));
+            // A process that stays belongs to another user, or waits for a disk.
+            if (self.signal(Signal::SIGKILL).is_empty() && is_gone) || started.elapsed() > GRACE {
                 return;
             }
+            // The kernel takes a moment to end a process that was killed.
+            std::thread::sleep(POLL);
         }
     }
 
