@@ -18,7 +18,7 @@ use skill_evals::text::diagnostic::{Diagnostic, SourceLocation};
 use skill_evals::trace::Trace;
 use skill_evals::trace::exposure::Reference;
 use skill_evals::trial::evidence::{Evidence, META_FORMAT, Meta};
-use skill_evals::trial::outcome::{Status, Verdict};
+use skill_evals::trial::outcome::{Status, Verdict, Weight};
 
 /// The files of a trial that its agent writes while it works.
 const FILES: [&str; 4] = ["trace.jsonl", "rollout.jsonl", "session.jsonl", "subagents.jsonl"];
@@ -196,6 +196,10 @@ impl WholeTrial<'_> {
         if !is_settled(case, &subject, false) {
             return;
         }
+        // Its score is known only at its end.
+        let mut weighed = case.clone();
+        weighed.weigh(0, 0, Weight::new(1.0, 0));
+        assert!(!is_settled(&weighed, &subject, false), "{}: {weighed:#?}", self.folder.display());
         // Stored as a trial that ended there, it has the verdict that settled it.
         let mut ended = meta.clone();
         ended.ending.settled = true;

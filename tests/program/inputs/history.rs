@@ -56,3 +56,20 @@ fn codex_continues_a_session_with_the_history_which_is_not_part_of_the_evidence(
     let why = "the prompt of `tidy/c0` has changed since this answer: its grade is not changed";
     assert!(ran.stdout.contains(why), "{}{}", ran.stdout, ran.stderr);
 }
+
+#[test]
+fn a_session_that_the_agent_does_not_resume_is_an_error() {
+    let refuses = "echo 'Error: thread/resume failed: no rollout found for thread id' >&2; exit";
+    for code in [0, 1] {
+        let version = r#"[ "$*" != --version ] || { echo codex-cli 1.2.3; exit; }"#;
+        let stub = Stub::new(0, &format!("{version}\n{refuses} {code}"));
+        stub.write("evals/skills/tidy/before.json", HISTORY);
+        let rows = "id,should_trigger,prompt,history\nc0,false,One,before.json\n";
+        stub.write("evals/skills/tidy/prompts.csv", rows);
+        let ran = stub.run(&["run", "--run-id", "r"]);
+        assert_eq!(ran.code, 3, "{code}: {}{}", ran.stdout, ran.stderr);
+        let line = &stub.progress("r")[0];
+        assert_eq!(line["verdict"], "error", "{code}: {line}");
+        assert!(line["trouble"]["detail"].is_string(), "{code}: {line}");
+    }
+}
