@@ -23,4 +23,5 @@ mod stand_in;
 mod statistics;
 #[path = "../support/mod.rs"]
 mod support;
+mod waza_assertions;
 mod work;

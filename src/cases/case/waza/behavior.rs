@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Document;
+use super::{Document, pattern};
 use crate::cases::case::Case;
 use crate::cases::case::document::Node;
 use crate::cases::case::known_tool::{KnownTool, read_named};
@@ -57,6 +57,9 @@ pub(super) fn read_constraints(document: &mut Document<'_>, object: &Node, case:
 
 fn read_constraint(document: &mut Document<'_>, call: &Node, is_required: bool, case: &mut Case) {
     let Some(tool) = document.required_text(call, "tool") else { return };
+    if call.get("tool").is_some_and(|tool| pattern::read(document, "tool", tool, case).is_none()) {
+        return;
+    }
     let others = ["skill_pattern", "path_pattern", "args"];
     case.unsupported.extend(document.unsupported_keys(call, &["tool", "command_pattern"], &others));
     // All its patterns ignore case.
@@ -65,7 +68,7 @@ fn read_constraint(document: &mut Document<'_>, call: &Node, is_required: bool, 
         _ if others.iter().any(|key| call.get(key).is_some()) => {}
         (Some(known), None) => return case.checks.push(known.called(is_required)),
         (Some(KnownTool::Shell), Some(command)) => {
-            let pattern = document.pattern("command_pattern", command);
+            let pattern = pattern::read(document, "command_pattern", command, case);
             let ignoring_case = pattern.map(|pattern| Pattern { text: format!("(?i){}", pattern.text), ..pattern });
             return case.checks.extend(ignoring_case.map(|pattern| checks::script_command(pattern, is_required)));
         }

@@ -2,7 +2,7 @@
 
 use super::messages::message;
 use super::trigger_claim::TriggerClaim;
-use super::{Document, assertion, behavior};
+use super::{Document, assertion, behavior, pattern};
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::{Assertion, Case, ForeignFile};
 use crate::checks::pattern::{Pattern, Style};
@@ -88,15 +88,20 @@ fn texts_of(document: &mut Document<'_>, grader: &GraderEntry<'_>, case: &mut Ca
     case.unsupported.extend(document.unsupported_keys(grader.config, &TEXTS.map(|(key, ..)| key), &[]));
     for (key, style, negated) in TEXTS {
         for written in document.list(grader.config, key).unwrap_or_default() {
-            let pattern = pattern(document, key, written, style);
+            let pattern = text_or_pattern(document, (key, style), written, case);
             case.checks.extend(pattern.map(|pattern| message(pattern, negated)));
         }
     }
 }
 
-fn pattern(document: &mut Document<'_>, key: &str, written: &Node, style: Style) -> Option<Pattern> {
+fn text_or_pattern(
+    document: &mut Document<'_>,
+    (key, style): (&str, Style),
+    written: &Node,
+    case: &mut Case,
+) -> Option<Pattern> {
     match style {
-        Style::Exact => document.pattern(key, written),
+        Style::Exact => pattern::read(document, key, written, case),
         _ if written.text().is_none() => {
             document.wrong_type(&format!("an element of `{key}`"), "a string", written);
             None
@@ -119,7 +124,7 @@ fn files(document: &mut Document<'_>, grader: &GraderEntry<'_>, case: &mut Case)
         let Some(path) = document.required(content, "path") else { continue };
         for (key, negated) in keys {
             for written in document.list(content, key).unwrap_or_default() {
-                let Some(pattern) = document.pattern(key, written) else { continue };
+                let Some(pattern) = pattern::read(document, key, written, case) else { continue };
                 let test = TextTest { negated, ..TextTest::new(TextWant::Pattern(pattern)) };
                 file(document, path, FileWant::Content(test), case);
             }

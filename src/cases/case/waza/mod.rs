@@ -23,6 +23,7 @@ mod behavior;
 mod expected;
 mod graders;
 mod messages;
+mod pattern;
 mod task;
 mod trigger_claim;
 
