@@ -25,24 +25,16 @@ fn translated(pattern: &str) -> Option<String> {
             '\\' => {
                 let c = rest.chars().next()?;
                 rest = &rest[c.len_utf8()..];
-                let class = match c {
-                    'd' => "[0-9]",
-                    'D' => "[^0-9]",
-                    's' => r"[\t\n\x0C\r ]",
-                    'S' => r"[^\t\n\x0C\r ]",
-                    'w' => "[0-9A-Za-z_]",
-                    'W' => "[^0-9A-Za-z_]",
-                    'b' if !in_class && !rest.starts_with('{') => r"(?-u:\b)",
-                    'A' | 'z' if !in_class => "",
-                    'a' | 'f' | 'n' | 'p' | 'P' | 'r' | 't' | 'v' | 'x' => "",
-                    _ if c.is_ascii_punctuation() && !matches!(c, '<' | '>') => "",
-                    _ => return None,
-                };
-                match class {
-                    "" => out.extend(['\\', c]),
+                match class(c) {
                     // Case does not matter to it: U+017F is not a word's character.
-                    _ if !in_class => out.extend(["(?-i:", class, ")"]),
-                    _ => out.push_str(class),
+                    Some(class) if !in_class => out.extend(["(?-i:", class, ")"]),
+                    Some(class) => out.push_str(class),
+                    None if c == 'b' && !in_class && !rest.starts_with('{') => out.push_str(r"(?-u:\b)"),
+                    None => {
+                        let is_place = matches!(c, 'A' | 'z') && !in_class;
+                        let is_sign = c.is_ascii_punctuation() && !matches!(c, '<' | '>');
+                        (is_place || is_sign || "afnpPrtvx".contains(c)).then(|| out.extend(['\\', c]))?;
+                    }
                 }
             }
             // In a class, these are operators in the other syntax.
@@ -83,4 +75,17 @@ fn translated(pattern: &str) -> Option<String> {
         }
     }
     Some(out)
+}
+
+/// The class that this letter stands for after a backslash.
+fn class(letter: char) -> Option<&'static str> {
+    Some(match letter {
+        'd' => "[0-9]",
+        'D' => "[^0-9]",
+        's' => r"[\t\n\x0C\r ]",
+        'S' => r"[^\t\n\x0C\r ]",
+        'w' => "[0-9A-Za-z_]",
+        'W' => "[^0-9A-Za-z_]",
+        _ => return None,
+    })
 }
