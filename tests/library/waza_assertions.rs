@@ -1,4 +1,4 @@
-//! Graders of waza mean here what they mean there. The expected results are those of waza itself.
+//! Graders of waza mean here what they mean there, by a run of its own graders and by the rules of Go.
 
 use serde_json::{Value, json};
 use skill_evals::trace::{AgentProgress, Step, Trace};

@@ -36,6 +36,14 @@ pub enum Style {
 }
 
 impl Pattern {
+    /// One of these texts, each as written or in any case.
+    pub fn one_of<'a>(texts: impl Iterator<Item = (&'a str, bool)>) -> Self {
+        let parts: Vec<String> = texts
+            .map(|(text, ignores_case)| format!("(?{}:{})", if ignores_case { "i" } else { "-i" }, regex::escape(text)))
+            .collect();
+        Self { text: parts.join("|"), style: Style::Exact }
+    }
+
     /// Whether it is plain text, which always compiles. Reading a large file spends most time compiling patterns.
     pub fn is_literal(&self) -> bool {
         matches!(self.style, Style::Literal | Style::Verbatim) || !self.text.chars().any(regex_syntax_char)

@@ -3,7 +3,7 @@
 use crate::checks::Check;
 use crate::checks::pattern::{Pattern, Style};
 
-use super::messages::{message, one_of};
+use super::messages::message;
 
 /// The output as an assertion names it, and in lowercase.
 const OUTPUT: [&str; 2] = ["output", "output.lower()"];
@@ -29,7 +29,7 @@ pub(super) fn checks(assertion: &str) -> Option<Vec<Check>> {
         if texts.iter().any(|part| part.negated) {
             return None;
         }
-        return Some(vec![message(one_of(texts.iter().map(|part| (part.text, part.ignores_case))), false)]);
+        return Some(vec![message(Pattern::one_of(texts.iter().map(|part| (part.text, part.ignores_case))), false)]);
     }
     let texts = assertion.split(" and ").map(contained).collect::<Option<Vec<_>>>()?;
     let checks = texts.into_iter().map(|Contained { text, ignores_case, negated }| {

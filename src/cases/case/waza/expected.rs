@@ -1,6 +1,6 @@
 //! What a task expects besides its graders.
 
-use super::messages::{message, one_of};
+use super::messages::message;
 use super::trigger_claim::TriggerClaim;
 use super::{Document, behavior};
 use crate::cases::case::document::Node;
@@ -31,7 +31,7 @@ pub(super) fn read(document: &mut Document<'_>, root: &Node, case: &mut Case, tr
     }
     let texts = document.text_list(expected, ANY);
     if !texts.is_empty() {
-        case.checks.push(message(one_of(texts.iter().map(|text| (text.as_str(), true))), false));
+        case.checks.push(message(Pattern::one_of(texts.iter().map(|text| (text.as_str(), true))), false));
     }
     for outcome in document.list(expected, "outcomes").unwrap_or_default() {
         read_outcome(document, outcome, case);
