@@ -135,6 +135,15 @@ def skilljack(document):
     return Count(len(document["tasks"]), judged)
 
 
+def routing(path):
+    if os.path.basename(path) != "cases.json":
+        return None
+    document = read(path)
+    cases = document if isinstance(document, list) else []
+    asks = any(isinstance(case, dict) and {"case_id", "prompt", "expected_skill"} <= set(case) for case in cases)
+    return Count(len(cases), 0) if asks else None
+
+
 def prompts_csv(path):
     columns = ("expected", "expected_behavior", "expected_behaviors", "expected_output", "required_behaviors",
                "forbidden_behaviors")
@@ -162,6 +171,10 @@ def counts(root):
                 yield path, found
             continue
         if not name.endswith((".json", ".yaml", ".yml")):
+            continue
+        found = routing(path)
+        if found:
+            yield path, found
             continue
         is_trigger_set = re.search(r"trigger[-_](evals?|queries|tests)\.", name)
         in_evals = os.path.basename(os.path.dirname(path)) == "evals"

@@ -38,6 +38,7 @@ mod recordings;
 mod repeats;
 mod report;
 mod resume;
+mod routing;
 mod run_folders;
 mod runner;
 mod scenarios;

@@ -18,6 +18,7 @@ mod known_tool;
 mod named_files;
 pub mod promptfoo;
 pub mod prompts_csv;
+pub mod routing;
 pub mod skillgrade;
 pub mod skilljack;
 pub mod smoke;
@@ -45,7 +46,7 @@ pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFil
 pub use found::{CaseSource, FoundCase, ReadCase};
 
 /// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
-pub static FORMATS: [&CaseFormat; 12] = [
+pub static FORMATS: [&CaseFormat; 13] = [
     &prompts_csv::FORMAT,
     &task_json::FORMAT,
     &evals_json::FORMAT,
@@ -58,6 +59,7 @@ pub static FORMATS: [&CaseFormat; 12] = [
     &vally::SCENARIOS,
     &promptfoo::FORMAT,
     &agentv::FORMAT,
+    &routing::FORMAT,
 ];
 
 /// The formats of other programs with the files of each.
