@@ -21,7 +21,7 @@ use skill_evals::trial::outcome::TroubleKind;
 use skill_evals::trial::outcome::Verdict::{self, Error, Fail, Pass};
 
 /// Agent and delivery.
-const MODES: [&str; 6] = ["codex", "codex-mcp", "cli-native", "mcp", "native", "mcp+native"];
+const MODES: [&str; 7] = ["codex", "codex-mcp", "cli-native", "mcp", "native", "mcp+native", "copilot"];
 
 /// What goes wrong.
 enum How {
@@ -57,6 +57,9 @@ const ERROR: [Cell; MODES.len()] = [Some((Error, Error)); MODES.len()];
 const FAIL: [Cell; MODES.len()] = [Some((Fail, Fail)); MODES.len()];
 const PASS: [Cell; MODES.len()] = [Some((Pass, Pass)); MODES.len()];
 
+/// Why an answer that ended early has its verdict.
+const EARLY_END: &str = "the model's own doing: `completed`; Copilot shows it as a whole answer";
+
 fn faulty(fault: Fault) -> Turn {
     Turn::Faulty(Box::new(Turn::Say("Half an answer".to_owned())), fault)
 }
@@ -79,7 +82,8 @@ fn rows() -> Vec<Row> {
 /// What goes wrong at the provider and with the model.
 fn of_providers() -> Vec<Row> {
     let row = |fault, how, timeout, cells, why| Row { fault, how, timeout, cells, why };
-    let fail = Some((Fail, Fail));
+    let (fail, pass, error) = (Some((Fail, Fail)), Some((Pass, Pass)), Some((Error, Error)));
+    let early_end = [fail, fail, fail, fail, fail, fail, pass];
     let answer = |step, turn| How::Answer(step, turn);
     vec![
         row("none", answer(9, || Turn::Hang), 60, PASS, "the checks decide"),
@@ -98,20 +102,20 @@ fn of_providers() -> Vec<Row> {
             "the model did not answer",
         ),
         row("a connection that breaks half-way", answer(1, || faulty(Fault::Cut)), 60, ERROR, "the provider failed"),
-        row("a refusal", answer(1, || faulty(Fault::Refusal)), 60, FAIL, "the model's own doing: `completed`"),
+        row("a refusal", answer(1, || faulty(Fault::Refusal)), 60, early_end, EARLY_END),
         row(
             "a filtered answer",
             answer(1, || invalid("Output blocked by content filtering policy")),
             60,
-            [None, None, fail, fail, fail, fail],
+            [None, None, fail, fail, fail, fail, None],
             "the model's own doing: `completed`; codex's provider says that as a refusal",
         ),
         row(
             "an empty first answer",
             answer(0, || Turn::Several(Vec::new())),
             60,
-            FAIL,
-            "the model's own doing: `final-message`",
+            [fail, fail, fail, fail, fail, fail, error],
+            "the model's own doing: `final-message`; Copilot says that the provider failed",
         ),
         row(
             "a first request that is too long",
@@ -120,7 +124,13 @@ fn of_providers() -> Vec<Row> {
             ERROR,
             "the provider failed",
         ),
-        row("the most tokens", answer(1, || faulty(Fault::MaxTokens)), 60, FAIL, "the model's own doing: `completed`"),
+        row(
+            "the most tokens",
+            answer(1, || faulty(Fault::MaxTokens)),
+            40,
+            FAIL,
+            "the model's own doing: `completed`; Copilot asks until the timeout",
+        ),
         row(
             "a command that does not end",
             answer(1, || Turn::Shell("cat /dev/zero | tail".to_owned())),
@@ -147,14 +157,14 @@ fn of_programs() -> Vec<Row> {
             "a damaged line over the use of the skill",
             How::WrapperOverUse("damage"),
             60,
-            [Some((Pass, Fail)), Some((Pass, Fail)), error, error, error, error],
+            [Some((Pass, Fail)), Some((Pass, Fail)), error, error, error, error, error],
             "codex's rollout tells of its commands and calls all the same; elsewhere it may have been anything",
         ),
         row(
             "the MCP server ends at the call",
             How::ServerOverUse,
             60,
-            [None, error, None, error, None, error],
+            [None, error, None, error, None, error, None],
             "the skill was wanted, and what would have come of it nobody knows",
         ),
     ]
@@ -171,16 +181,16 @@ fn script(name: &str) -> String {
             format!("\"$real\" \"$@\" | while IFS= read -r line; do {print}; done")
         }
         "hang" => "\"$real\" \"$@\"\nexec sleep 600".to_owned(),
-        _ => r#""$real" "$@" | sed -u '/"\(tool_use\|command_execution\|mcp_tool_call\)"/s/.$//'"#.to_owned(),
+        _ => r#""$real" "$@" | sed -u '/"\(tool_use\|command_execution\|mcp_tool_call\|tool.execution_complete\)"/s/.$//'"#.to_owned(),
     }
 }
 
-/// Two rows are measured at once: each runs six agents.
+/// Two rows are measured at once: each runs several agents.
 static RUNNING: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![Trial::test("fault_matrix::the_table_is_the_one_in_the_docs", documented)];
-    let missing = ["codex", "claude"].into_iter().find(|program| !programs().join(program).exists());
+    let missing = ["codex", "claude", "copilot"].into_iter().find(|program| !programs().join(program).exists());
     for (at, row) in rows().into_iter().enumerate() {
         let name = row.fault.replace(|c: char| !c.is_alphanumeric(), "_");
         let measured = move || {
@@ -203,6 +213,7 @@ fn well(request: &Request, uses: bool) -> Turn {
         (0, true) if request.tools.iter().any(|tool| tool == "mcp__skilljack__skill") => {
             call("mcp__skilljack__skill", json!({ "name": "greeting" }))
         }
+        (0, true) if request.tools.iter().any(|tool| tool == "skill") => call("skill", json!({ "skill": "greeting" })),
         (0, true) if request.protocol == Protocol::Messages => call("Skill", json!({ "skill": "greeting" })),
         (0, true) => Turn::Shell(OPEN_GREETING.to_owned()),
         _ => Turn::Say("Ahoy, Ada! AHOY_MARKER".to_owned()),
@@ -220,8 +231,12 @@ fn delegates(request: &Request, of_sub_agent: fn() -> Turn) -> Turn {
             let tool = if request.tools.iter().any(|tool| tool == "Agent") { "Agent" } else { "Task" };
             Turn::Call { tool: tool.to_owned(), input }
         }
+        (Protocol::Responses, 0) if request.tools.iter().any(|tool| tool == "task") => {
+            let input = json!({ "description": "d", "name": "part", "prompt": PART, "agent_type": "general-purpose", "mode": "sync" });
+            Turn::Call { tool: "task".to_owned(), input }
+        }
         (Protocol::Responses, 0) => codex("spawn_agent", json!({ "message": PART })),
-        (Protocol::Responses, 1) => {
+        (Protocol::Responses, 1) if !request.tools.iter().any(|tool| tool == "task") => {
             let started: Value = serde_json::from_str(&request.tool_results[0]).unwrap_or_default();
             codex("wait_agent", json!({ "targets": [started["agent_id"]], "timeout_ms": 20_000 }))
         }
