@@ -42,12 +42,12 @@ fn main() -> ExitCode {
     if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Every case with its skills in the agents' own directories, with both programs, and the tasks in the other modes too.
+/// Every case with its skills in the agents' own directories, with each program, and the tasks in the other modes too.
 fn everything(catalog: &Catalog) -> Vec<Vec<String>> {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let mut tasks = words("--mode mcp --mode native --mode mcp+native");
     for found in catalog.cases.iter().filter(|found| found.format().is_task()) {
         tasks.extend(["--task".to_owned(), found.id.clone()]);
     }
-    vec![words("--mode codex --mode cli-native"), tasks]
+    vec![words("--mode codex --mode cli-native --mode copilot"), tasks]
 }

@@ -31,8 +31,10 @@ impl Script {
             return Turn::Say(format!("no script for the prompt {:?}", request.prompt));
         };
         let mut steps: Vec<Turn> = Vec::new();
-        // codex puts a `$skill` into the conversation by itself.
-        let injected = request.protocol == Protocol::Responses && request.prompt.contains(&format!("${skill}"));
+        // codex, which has no tool for skills, puts a `$skill` into the conversation by itself.
+        let injected = request.protocol == Protocol::Responses
+            && !has_tool(request, "skill")
+            && request.prompt.contains(&format!("${skill}"));
         let offered = delivered(request, skill);
         if *triggers && offered && !injected {
             steps.push(open_skill(request, skill));
@@ -62,15 +64,19 @@ fn delivered(request: &Request, skill: &str) -> bool {
 }
 
 fn by_mcp(request: &Request) -> bool {
-    request.tools.iter().any(|tool| tool == "mcp__skilljack__skill")
+    has_tool(request, "mcp__skilljack__skill")
+}
+
+fn has_tool(request: &Request, name: &str) -> bool {
+    request.tools.iter().any(|tool| tool == name)
 }
 
 fn open_skill(request: &Request, skill: &str) -> Turn {
     let call = |tool: &str, input| Turn::Call { tool: tool.to_owned(), input };
     if by_mcp(request) {
         call("mcp__skilljack__skill", json!({ "name": skill }))
-    } else if request.protocol == Protocol::Messages {
-        call("Skill", json!({ "skill": skill }))
+    } else if let Some(tool) = ["Skill", "skill"].into_iter().find(|tool| has_tool(request, tool)) {
+        call(tool, json!({ "skill": skill }))
     } else {
         Turn::Shell(format!("cat .agents/skills/{skill}/SKILL.md"))
     }
@@ -83,7 +89,11 @@ fn load_resource(request: &Request, skill: &str, path: &str) -> Turn {
         let tool = request.tools.iter().find(|tool| tool.starts_with("mcp__") && tool.ends_with("resource"));
         return Turn::Call { tool: tool.cloned().unwrap_or_default(), input };
     }
-    let folder = if request.protocol == Protocol::Messages { ".claude" } else { ".agents" };
+    let folder = match request.protocol {
+        Protocol::Messages => ".claude",
+        Protocol::Responses if has_tool(request, "skill") => ".github",
+        Protocol::Responses => ".agents",
+    };
     Turn::Shell(format!("cat {folder}/skills/{skill}/{path}"))
 }
 

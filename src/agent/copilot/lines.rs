@@ -14,6 +14,9 @@ use crate::trace::trouble::Trouble;
 /// The tags around the list of skills in the system message.
 const LIST: [&str; 2] = ["<available_skills>", "</available_skills>"];
 
+/// The keys of the tokens of a request: all input, what of it was read from a cache or written to one, output, thoughts.
+const TOKENS: [&str; 5] = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens", "reasoningTokens"];
+
 /// Kinds of lines that say nothing about the trial that others do not.
 const QUIET: [&str; 16] = [
     "user.message",
@@ -150,13 +153,14 @@ fn refusal(data: &Value, message: &str) -> Trouble {
 }
 
 fn usage(data: &Value) -> Usage {
-    let tokens = |key: &str| data[key].as_u64().unwrap_or(0);
+    let [input_tokens, cached_input_tokens, cache_write_input_tokens, output_tokens, reasoning_output_tokens] =
+        TOKENS.map(|key| data[key].as_u64().unwrap_or(0));
     Usage {
-        input_tokens: tokens("inputTokens"),
-        cached_input_tokens: tokens("cacheReadTokens"),
-        cache_write_input_tokens: tokens("cacheWriteTokens"),
-        output_tokens: tokens("outputTokens"),
-        reasoning_output_tokens: tokens("reasoningTokens"),
+        input_tokens,
+        cached_input_tokens,
+        cache_write_input_tokens,
+        output_tokens,
+        reasoning_output_tokens,
         cost_usd: None,
     }
 }
@@ -200,7 +204,10 @@ pub(super) fn slim_session(line: &Value, skills_of_case: &[&str]) -> Option<Valu
     let data = &line["data"];
     let slim = match line["type"].as_str()? {
         "session.start" => json!({ "copilotVersion": data["copilotVersion"] }),
-        "session.usage_record" => json!({ "usage": data["usage"] }),
+        "session.usage_record" => {
+            let keys = [&["apiCallId"][..], &TOKENS].concat();
+            json!({ "usage": keys.iter().map(|key| (*key, &data["usage"][key])).collect::<HashMap<_, _>>() })
+        }
         "skill.invoked" => json!({ "name": data["name"], "content": data["content"] }),
         "system.message" => {
             let entry = |(name, description): (String, String)| {
