@@ -37,26 +37,39 @@ impl<'a> DerivedFile<'a> {
 
     /// Appends all lines of `from` that are of the trial. If `from` is too large, appends one unreadable line instead.
     pub(super) fn add(&mut self, from: File) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            file => file.insert(BufWriter::new(File::create(&self.path)?)),
-        };
         let size = from.metadata()?.len();
-        if size > self.bytes_left {
+        let has_room = size <= self.bytes_left;
+        self.bytes_left -= if has_room { size } else { 0 };
+        let mask = self.mask;
+        let file = self.begun()?;
+        if !has_room {
             return file.write_all(OVERLONG);
         }
-        self.bytes_left -= size;
         let mut result = Ok(());
         lines::for_each_of(from.take(size), &mut |line| {
             if result.is_ok() {
                 result = match line {
                     TraceLine::Whole(line) if is_history(line) => Ok(()),
-                    TraceLine::Whole(line) => file.write_all(&(self.mask)(line)).and_then(|()| file.write_all(b"\n")),
+                    TraceLine::Whole(line) => file.write_all(&mask(line)).and_then(|()| file.write_all(b"\n")),
                     TraceLine::Overlong => file.write_all(OVERLONG),
                 };
             }
         })?;
         result
+    }
+
+    /// Appends a line.
+    pub(super) fn add_line(&mut self, line: &[u8]) -> io::Result<()> {
+        let line = (self.mask)(line);
+        let file = self.begun()?;
+        file.write_all(&line).and_then(|()| file.write_all(b"\n"))
+    }
+
+    fn begun(&mut self) -> io::Result<&mut BufWriter<File>> {
+        match &mut self.file {
+            Some(file) => Ok(file),
+            file => Ok(file.insert(BufWriter::new(File::create(&self.path)?))),
+        }
     }
 
     /// Writes what is buffered.

@@ -36,12 +36,16 @@ pub(super) enum Said {
     Model(String),
     /// The skills that the model was offered: names and descriptions. A later list replaces an earlier one.
     Offered(Vec<(String, String)>),
+    /// The names of skills, and of other things, that a user can call.
+    CallableByUser(Vec<String>),
     /// The state of an MCP server: its name and the agent's word.
     Server(String, String),
     /// The agent has asked the model.
     Asks,
     /// The model answered; the parts of its answer follow. The tokens of the request, if they are reported.
     Answers(Option<Usage>),
+    /// The tokens of all requests of the session so far, also of those that no line shows.
+    Total(Usage),
     /// What the model said.
     Message(String),
     /// What the model thought.
@@ -52,6 +56,8 @@ pub(super) enum Said {
     Answered { id: String, output: String, ending: CallEnding, exit_code: Option<i64> },
     /// The agent put this text into the conversation as the skill of this name.
     Injected { skill: String, text: String },
+    /// The same, because the user's message calls the skill.
+    CalledByUser { skill: String, text: String },
     /// A problem that did not end the session.
     Notice(String),
     /// The provider refused. The agent asks again, after this time if it says so.
@@ -87,7 +93,7 @@ pub(super) trait LineReader: Default {
     }
 
     /// When a line was written, RFC 3339.
-    fn time(line: &Value) -> Option<&str> {
+    fn time<'a>(&'a self, line: &'a Value) -> Option<&'a str> {
         line.get("timestamp")?.as_str()
     }
 }
@@ -101,6 +107,11 @@ pub(super) trait EventStream: Sync {
     /// Whether this is the session's file, by its path in the directory of sessions.
     fn is_session(_path: &Path) -> bool {
         false
+    }
+
+    /// Another line of the session's file, from other files in the trial's home.
+    fn more_session(_trial_env: &TrialEnv) -> Option<Value> {
+        None
     }
 
     /// What a line of the session file says about the model's calls.
@@ -161,7 +172,8 @@ impl<S: EventStream> Agent for S {
 
     fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
         let mut session = DerivedFile::new(directory.join(S::KIND.profile().session), mask);
-        let mut stored = Ok(());
+        let more = S::more_session(trial_env);
+        let mut stored = more.map_or(Ok(()), |line| session.add_line(line.to_string().as_bytes()));
         // Without a session the directory does not exist.
         let _ = below::walk(&trial_env.home(), &sessions::<S>(), |_| false, &mut |entry| {
             if S::is_session(entry.path) {
@@ -271,7 +283,7 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
             trace.reached(AgentProgress::Started);
             trace.waiting = WaitingFor::Model;
         }
-        let time = S::Reader::time(&line);
+        let time = self.reader.time(&line);
         self.recorder.set_time(time);
         let by = S::Reader::sub_agent(&line).unwrap_or_default();
         let depth = u32::from(!by.is_empty());
@@ -296,6 +308,7 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
                 let offered = self.recorder.trace.offered.get_or_insert_default();
                 (offered.native, offered.described) = (list.into_iter().map(|(name, _)| name).collect(), described);
             }
+            Said::CallableByUser(names) => trace.offered.get_or_insert_default().by_user = names,
             Said::Server(name, state) => {
                 let mcp = trace.offered.get_or_insert_default().mcp.get_or_insert_default();
                 mcp.servers.retain(|(known, _)| *known != name);
@@ -307,6 +320,7 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
                 }
                 trace.waiting = WaitingFor::Model;
             }
+            Said::Total(usage) => trace.usage = Some(usage),
             Said::Notice(text) => trace.push(Step::Notice(text)),
             Said::AsksAgain(trouble, _) => {
                 trace.push(Step::Notice(trouble.to_string()));
@@ -359,6 +373,12 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
                 self.recorder.trace.waiting = self.open.waiting(by);
             }
             Said::Injected { skill, text } => _ = self.recorder.injected(&skill, &text),
+            Said::CalledByUser { skill, text } => {
+                if self.recorder.injected(&skill, &text) {
+                    let evidence = format!("the prompt called {}", S::KIND.profile().calls_skill.replace("name", &skill));
+                    self.recorder.trace.activate(&skill, Mechanism::Injected, &evidence);
+                }
+            }
             _ => {}
         }
     }

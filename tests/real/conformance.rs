@@ -72,7 +72,7 @@ fn live(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Live {
 
 /// The case that has nothing to do with the skill: it passes unless nothing was measured.
 fn negative(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Live {
-    Live::new("should_trigger,prompt,timeout_s", "false,What is 2+2?,10", script)
+    Live::new("should_trigger,prompt,timeout_s", "false,What is 2+2?,20", script)
 }
 
 /// The tool of the skills' server whose name ends so, as this agent names it.

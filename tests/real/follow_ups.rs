@@ -44,7 +44,7 @@ fn answer(request: &Request) -> Turn {
 }
 
 fn each_message_is_sent_when_the_one_before_is_answered() {
-    for mode in ["codex", "codex-mcp", "cli-native", "native", "mcp", "copilot", "copilot-mcp"] {
+    for mode in ["codex", "codex-mcp", "cli-native", "native", "mcp", "copilot", "copilot-mcp", "qwen", "qwen-mcp"] {
         let live = Live::new(COLUMNS, CELLS, answer);
         let ran = live.run(&["--mode", mode, "--record"]);
         let trial = live.kept("greeting", "it", mode).unwrap_or_else(|| panic!("{mode}: {}{}", ran.stdout, ran.stderr));
@@ -87,7 +87,7 @@ fn each_message_is_sent_when_the_one_before_is_answered() {
 }
 
 fn a_session_that_fails_in_a_later_message_is_an_error() {
-    for mode in ["codex", "cli-native", "native", "copilot"] {
+    for mode in ["codex", "cli-native", "native", "copilot", "qwen"] {
         let live = Live::new(COLUMNS, CELLS, |request| match request.prompt.as_str() {
             "And now Bob." => Turn::Status(400),
             _ => answer(request),

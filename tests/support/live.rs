@@ -11,7 +11,7 @@ use skill_evals::trial::outcome::{CheckResult, Grade, Status, Verdict};
 
 use super::fixture::{Fixture, Ran};
 use super::real::{copilot_packages, path_with_programs};
-use super::stand_in::{CODEX_KEY, MODEL, Request, StandIn, Turn};
+use super::stand_in::{CODEX_KEY, MODEL, QWEN_KEY, Request, StandIn, Turn};
 
 /// The repository, the model and the user's home.
 pub struct Live {
@@ -52,6 +52,8 @@ impl Live {
         let home = tempfile::tempdir().expect("a home");
         fs::create_dir(home.path().join(".codex")).expect("a directory");
         fs::write(home.path().join(".codex/config.toml"), model.codex_config()).expect("a configuration");
+        fs::create_dir(home.path().join(".qwen")).expect("a directory");
+        fs::write(home.path().join(".qwen/settings.json"), model.qwen_settings()).expect("a configuration");
         let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
         Self { fixture, model, home, scratch }
     }
@@ -92,6 +94,7 @@ impl Live {
             .env("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", self.model.url()))
             .env("COPILOT_PROVIDER_WIRE_API", "responses")
             .env("COPILOT_PROVIDER_API_KEY", "stand-in-key-for-copilot")
+            .env(QWEN_KEY, "stand-in-key-for-qwen")
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
             .env("CLAUDE_CODE_MAX_RETRIES", "1")
             .env("SKILL_EVALS_SCRATCH", self.scratch())

@@ -23,7 +23,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::Value;
 
-pub use server::{CODEX_KEY, StandIn};
+pub use server::{CODEX_KEY, QWEN_KEY, StandIn};
 use unfinished::{End, Unfinished};
 
 /// The model id in every answer.
@@ -34,7 +34,7 @@ pub const MODEL: &str = "stand-in";
 pub enum Protocol {
     /// `OpenAI`'s `POST /v1/responses`: codex.
     Responses,
-    /// Anthropic's `POST /v1/messages`: claude, by itself or under the Agent SDK.
+    /// Anthropic's `POST /v1/messages`: claude, by itself or under the Agent SDK, and qwen.
     Messages,
 }
 
@@ -124,7 +124,7 @@ impl Turn {
             Self::Shell(command) => {
                 let (tool, input) = match protocol {
                     Protocol::Responses => responses::shell(body, &command),
-                    Protocol::Messages => messages::shell(&command),
+                    Protocol::Messages => messages::shell(body, &command),
                 };
                 parts.push(Part::Call { tool, input });
             }

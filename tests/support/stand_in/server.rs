@@ -17,6 +17,9 @@ use super::{Answer, MODEL, Request, Turn, json_body, messages, responses};
 /// The environment variable that [`StandIn::codex_config`] makes codex take its key from; any value will do.
 pub const CODEX_KEY: &str = "STAND_IN_KEY";
 
+/// The environment variable that [`StandIn::qwen_settings`] makes qwen take its key from.
+pub const QWEN_KEY: &str = "STAND_IN_KEY_FOR_QWEN";
+
 /// The running server. Dropping it closes every connection.
 pub struct StandIn {
     address: SocketAddr,
@@ -71,6 +74,13 @@ impl StandIn {
              request_max_retries = 0\nstream_max_retries = 0\n",
             self.url()
         )
+    }
+
+    /// The text of a `$HOME/.qwen/settings.json` that points qwen here.
+    pub fn qwen_settings(&self) -> String {
+        let model = json!({ "id": MODEL, "envKey": QWEN_KEY, "baseUrl": self.url() });
+        let auth = json!({ "auth": { "selectedType": "anthropic" } });
+        json!({ "security": auth, "model": { "name": MODEL }, "modelProviders": { "anthropic": [model] } }).to_string()
     }
 }
 

@@ -1,0 +1,245 @@
+//! The lines of Qwen Code's output, which has the conversation, and of its session file, which has what the output lacks: times,
+//! what the model saw of each call, exit codes, and requests that failed.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::agent::refusal::Refusal;
+use crate::agent::stream::{CallEnding, LineReader, Said};
+use crate::agent::turns::TurnSign;
+use crate::trace::Usage;
+use crate::trace::trouble::Trouble;
+
+/// How Qwen Code's own words begin if a request failed. They come as if the model had said them.
+const FAILED: &str = "[API Error: ";
+
+/// How a skill's text begins in a conversation. The path of its directory and the text follow.
+const SKILL: &str = "Base directory for this skill: ";
+
+#[derive(Default)]
+pub struct QwenLines {
+    /// The skills that the model was offered.
+    offered: Option<Vec<(String, String)>>,
+    /// The user's messages, as the model saw them, the next one last.
+    prompts: Vec<String>,
+    /// When each call was made or answered and each message was said, by what [`key`] says.
+    times: HashMap<String, String>,
+    /// The results of calls, by the call's id.
+    results: HashMap<String, CallResult>,
+    /// The requests that failed, and how many answers there were before.
+    failed: Vec<(usize, Trouble)>,
+    /// How many answers the session file has.
+    in_session: usize,
+    /// How many answers the output had so far.
+    answers: usize,
+}
+
+/// What the session file says about a call.
+struct CallResult {
+    output: String,
+    exit_code: Option<i64>,
+    is_denied: bool,
+}
+
+impl LineReader for QwenLines {
+    fn session(&mut self, line: &Value) {
+        let kind = line["type"].as_str().unwrap_or_default();
+        let parts = line["message"]["parts"].as_array().map_or(&[][..], Vec::as_slice);
+        if let Some(time) = text(line, "timestamp") {
+            self.times.extend(parts.iter().filter_map(|part| Some((key(kind, part)?, time.clone()))));
+        }
+        match kind {
+            "offered" => self.offered = Some(offered(line)),
+            "user" => self.prompts.insert(0, parts.iter().filter_map(|part| part["text"].as_str()).collect()),
+            "assistant" => self.in_session += 1,
+            "tool_result" => self.results.extend(parts.iter().filter_map(|part| result(part, &line["toolCallResult"]))),
+            "system" => {
+                let event = &line["systemPayload"]["uiEvent"];
+                if event["event.name"] == "qwen-code.api_error" {
+                    let trouble = refusal(&event["error_message"], event["status_code"].as_u64());
+                    self.failed.push((self.in_session, trouble));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+        let content = line["message"]["content"].as_array().map_or(&[][..], Vec::as_slice);
+        let is_own = Self::sub_agent(line).is_none();
+        let mut said = Vec::new();
+        match (line["type"].as_str()?, line["subtype"].as_str()) {
+            ("system", Some("init")) => self.begins(line, &mut said),
+            ("assistant", _) if is_failure(content) => {}
+            ("assistant", _) => {
+                self.answers += usize::from(is_own);
+                // Sub-agents report none.
+                said.push(Said::Answers(usage(&line["message"]["usage"]).filter(|_| is_own)));
+                said.extend(content.iter().filter_map(spoken));
+            }
+            ("user", _) => said.extend(content.iter().filter_map(|block| self.answered(block, is_own))),
+            ("result", _) => {
+                said.extend(usage(&line["usage"]).map(Said::Total));
+                let is_error = line["is_error"] == true;
+                said.push(if is_error { Said::Refused(refusal(&line["error"]["message"], None)) } else { Said::Done });
+            }
+            ("system" | "stream_event", _) => {}
+            _ => return None,
+        }
+        self.failed.retain(|(answers, trouble)| {
+            let is_next = *answers <= self.answers;
+            if is_next {
+                said.push(Said::AsksAgain(trouble.clone(), None));
+            }
+            !is_next
+        });
+        Some(said)
+    }
+
+    fn sub_agent(line: &Value) -> Option<&str> {
+        line.get("parent_tool_use_id")?.as_str()
+    }
+
+    fn time<'a>(&'a self, line: &'a Value) -> Option<&'a str> {
+        let kind = line["type"].as_str()?;
+        let blocks = line["message"]["content"].as_array()?;
+        Some(blocks.iter().find_map(|block| self.times.get(&key(kind, block)?))?.as_str())
+    }
+}
+
+impl QwenLines {
+    /// A run begins, with a message of the user.
+    fn begins(&mut self, line: &Value, said: &mut Vec<Said>) {
+        said.extend(text(line, "qwen_code_version").map(Said::Version));
+        said.extend(text(line, "model").map(Said::Model));
+        let has_list = self.offered.is_some();
+        said.extend(self.offered.clone().map(Said::Offered));
+        let servers = line["mcp_servers"].as_array().into_iter().flatten();
+        said.extend(servers.filter_map(|server| Some(Said::Server(text(server, "name")?, text(server, "status")?))));
+        let commands = line["slash_commands"].as_array().into_iter().flatten();
+        let commands: Vec<String> = commands.filter_map(|name| name.as_str().map(str::to_owned)).collect();
+        // Without the list that the model saw, what was offered is unknown.
+        said.extend((has_list && !commands.is_empty()).then_some(Said::CallableByUser(commands)));
+        said.push(Said::Asks);
+        let prompt = self.prompts.pop().unwrap_or_default();
+        let skill = prompt.strip_prefix(SKILL).and_then(|rest| rest.lines().next()?.rsplit('/').next());
+        said.extend(skill.map(|skill| Said::CalledByUser { skill: skill.to_owned(), text: prompt.clone() }));
+    }
+
+    fn answered(&mut self, block: &Value, is_own: bool) -> Option<Said> {
+        let id = text(block, "tool_use_id")?;
+        let in_output = || block["content"].as_str().unwrap_or_default().to_owned();
+        let result = self.results.remove(&id).filter(|_| is_own);
+        let ending = match &result {
+            Some(result) if result.is_denied => CallEnding::Denied,
+            _ if block["is_error"] == true => CallEnding::Failed,
+            _ => CallEnding::Done,
+        };
+        let exit_code = result.as_ref().and_then(|result| result.exit_code);
+        Some(Said::Answered { id, output: result.map_or_else(in_output, |result| result.output), ending, exit_code })
+    }
+}
+
+fn text(value: &Value, key: &str) -> Option<String> {
+    value.get(key)?.as_str().map(str::to_owned)
+}
+
+/// What a part of a message is known by, in the session file and in the output.
+fn key(kind: &str, part: &Value) -> Option<String> {
+    let answered = part["functionResponse"]["id"].as_str().or_else(|| part["tool_use_id"].as_str());
+    let called = part["functionCall"]["id"].as_str().or_else(|| part["id"].as_str());
+    let text = part["text"].as_str().filter(|_| kind == "assistant");
+    let is = |what: &str, id: &str| format!("{what} {id}");
+    answered.map(|id| is("answered", id)).or(called.map(|id| is("called", id))).or(text.map(|text| is("said", text)))
+}
+
+fn offered(line: &Value) -> Vec<(String, String)> {
+    let skills = line["skills"].as_array().into_iter().flatten();
+    skills.filter_map(|skill| Some((text(skill, "name")?, text(skill, "description")?))).collect()
+}
+
+/// The call's id and its result, of a part of a line of the session file.
+fn result(part: &Value, call: &Value) -> Option<(String, CallResult)> {
+    let response = &part["functionResponse"]["response"];
+    let output = response["output"].as_str().or_else(|| response["error"].as_str())?.to_owned();
+    let exit_code = call["resultDisplay"]["exitCode"].as_i64();
+    let is_denied = call["errorType"] == "execution_denied";
+    Some((text(&part["functionResponse"], "id")?, CallResult { output, exit_code, is_denied }))
+}
+
+/// Whether an answer consists of Qwen Code's words about a request that failed.
+fn is_failure(content: &[Value]) -> bool {
+    matches!(content, [block] if block["text"].as_str().is_some_and(|text| text.starts_with(FAILED)))
+}
+
+fn spoken(block: &Value) -> Option<Said> {
+    match block["type"].as_str()? {
+        "text" => Some(Said::Message(text(block, "text")?)),
+        "thinking" => Some(Said::Thought(text(block, "thinking")?)),
+        "tool_use" => {
+            let (id, tool, input) = (text(block, "id")?, text(block, "name")?, block["input"].clone());
+            Some(Said::Called { id, tool, input })
+        }
+        _ => None,
+    }
+}
+
+/// The tokens, unless none are reported.
+fn usage(usage: &Value) -> Option<Usage> {
+    let tokens = |key: &str| usage[key].as_u64().unwrap_or(0);
+    let usage = Usage {
+        input_tokens: tokens("input_tokens"),
+        cached_input_tokens: tokens("cache_read_input_tokens"),
+        output_tokens: tokens("output_tokens"),
+        ..Usage::default()
+    };
+    (usage.input_tokens > 0).then_some(usage)
+}
+
+fn refusal(message: &Value, status: Option<u64>) -> Trouble {
+    let message = message.as_str().unwrap_or("no reason given");
+    let message = message.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(message);
+    let refusal = Refusal { status, message, ..Refusal::default() };
+    Trouble::new(refusal.kind(), message)
+}
+
+/// What a line of the session file says about the model's calls.
+pub(super) fn turn_signs(line: &Value) -> Vec<TurnSign> {
+    let parts = line["message"]["parts"].as_array().into_iter().flatten();
+    let sign = |part: &Value| {
+        let called = text(&part["functionCall"], "id").map(|call| TurnSign::Called { call, answer: text(line, "uuid") });
+        called.or_else(|| text(&part["functionResponse"], "id").map(TurnSign::Answered))
+    };
+    parts.filter_map(sign).collect()
+}
+
+/// A line of the session file as a recording stores it.
+pub(super) fn slim_session(line: &Value, skills_of_case: &[&str]) -> Option<Value> {
+    let (kind, time, message) = (&line["type"], &line["timestamp"], &line["message"]);
+    let slim = match kind.as_str()? {
+        "offered" => {
+            let entry = |(name, description): (String, String)| {
+                let description = if skills_of_case.contains(&name.as_str()) { description } else { "…".to_owned() };
+                json!({ "name": name, "description": description })
+            };
+            let skills: Vec<Value> = offered(line).into_iter().map(entry).collect();
+            json!({ "type": kind, "skills": skills })
+        }
+        "user" | "assistant" => json!({ "type": kind, "timestamp": time, "message": message }),
+        "tool_result" => {
+            let (exit_code, error) = (&line["toolCallResult"]["resultDisplay"]["exitCode"], &line["toolCallResult"]["errorType"]);
+            let call = json!({ "resultDisplay": { "exitCode": exit_code }, "errorType": error });
+            json!({ "type": kind, "timestamp": time, "message": message, "toolCallResult": call })
+        }
+        "system" => {
+            let event = &line["systemPayload"]["uiEvent"];
+            let name = event["event.name"].as_str().filter(|name| *name == "qwen-code.api_error")?;
+            let (message, status) = (&event["error_message"], &event["status_code"]);
+            let event = json!({ "event.name": name, "error_message": message, "status_code": status });
+            json!({ "type": kind, "systemPayload": { "uiEvent": event } })
+        }
+        _ => return None,
+    };
+    Some(slim)
+}

@@ -1,0 +1,135 @@
+//! The credentials that Qwen Code would use: variables, or what the user's `settings.json` says.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+use crate::agent::files::{file_trouble, read_if_exists};
+use crate::agent::login::{Login, LoginSources};
+use crate::text::redact::looks_secret;
+use crate::trace::trouble::Trouble;
+
+/// Variables that hold credentials.
+pub(super) const KEYS: [&str; 6] = [
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "DASHSCOPE_API_KEY",
+    "BAILIAN_CODING_PLAN_API_KEY",
+];
+
+/// Variables that choose a provider and its model.
+pub(super) const PROVIDER: [&str; 10] = [
+    "OPENAI_BASE_URL",
+    "OPENAI_MODEL",
+    "QWEN_MODEL",
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_MODEL",
+    "GEMINI_MODEL",
+    "GOOGLE_MODEL",
+    "GOOGLE_CLOUD_PROJECT",
+    "GOOGLE_CLOUD_LOCATION",
+    "QWEN_DEFAULT_AUTH_TYPE",
+];
+
+/// What Qwen Code needs to choose a provider by itself.
+const BY_VARIABLES: [&[&str]; 5] = [
+    &["OPENAI_API_KEY", "OPENAI_MODEL", "OPENAI_BASE_URL"],
+    &["OPENAI_API_KEY", "QWEN_MODEL", "OPENAI_BASE_URL"],
+    &["GEMINI_API_KEY", "GEMINI_MODEL"],
+    &["GOOGLE_API_KEY", "GOOGLE_MODEL"],
+    &["ANTHROPIC_API_KEY", "ANTHROPIC_MODEL", "ANTHROPIC_BASE_URL"],
+];
+
+/// What of the user's `settings.json` trials get.
+#[derive(Default)]
+pub(super) struct QwenUserSettings {
+    pub copied: Map<String, Value>,
+}
+
+impl QwenUserSettings {
+    pub(super) fn read() -> Result<Self, Trouble> {
+        let Some(path) = users_home().map(|home| home.join("settings.json")) else { return Ok(Self::default()) };
+        let Some(text) = read_if_exists(&path)? else { return Ok(Self::default()) };
+        let mut copied: Map<String, Value> =
+            serde_json::from_str(&text).map_err(|error| file_trouble(&path, &error.into()))?;
+        copied.retain(|key, _| ["env", "model", "modelProviders", "security"].contains(&key.as_str()));
+        if let Some(security) = copied.get_mut("security").and_then(Value::as_object_mut) {
+            security.retain(|key, _| key == "auth");
+        }
+        Ok(Self { copied })
+    }
+
+    /// The variables with the keys of configured providers.
+    pub(super) fn key_variables(&self) -> Vec<String> {
+        let providers = self.copied.get("modelProviders").and_then(Value::as_object);
+        let models = providers.into_iter().flat_map(Map::values).filter_map(Value::as_array).flatten();
+        models.filter_map(|model| Some(model.get("envKey")?.as_str()?.to_owned())).collect()
+    }
+
+    /// The credentials in them.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let mut secrets = Vec::new();
+        let mut copied = Value::Object(self.copied.clone());
+        each_secret("", &mut copied, &mut |secret| secrets.push(std::mem::take(secret)));
+        secrets
+    }
+
+    fn auth_type(&self) -> Option<&str> {
+        self.copied.get("security")?.pointer("/auth/selectedType")?.as_str()
+    }
+}
+
+/// Passes every credential in a value of this key to `take`.
+fn each_secret(key: &str, value: &mut Value, take: &mut dyn FnMut(&mut String)) {
+    match value {
+        Value::Object(map) => map.iter_mut().for_each(|(key, value)| each_secret(key, value, take)),
+        Value::Array(list) => list.iter_mut().for_each(|value| each_secret(key, value, take)),
+        // `envKey` names a variable.
+        Value::String(text) if key != "envKey" && !text.is_empty() && (key == "apiKey" || looks_secret(key, text)) => {
+            take(text);
+        }
+        _ => {}
+    }
+}
+
+pub(super) fn find(around: &LoginSources<'_>) -> Login {
+    if around.has_argument() {
+        return Login::Unknown("the agent's own arguments choose the provider".to_owned());
+    }
+    let users = match QwenUserSettings::read() {
+        Ok(users) => users,
+        Err(trouble) => return Login::Missing(trouble.detail),
+    };
+    if let Some(kind) = users.auth_type() {
+        let names = users.key_variables();
+        let is_set = |name: &String| around.variable(name).is_some();
+        return match names.iter().find(|name| is_set(name)).map(String::as_str).or_else(|| around.first(&KEYS)) {
+            _ if !users.secrets().is_empty() => Login::Found(format!("{kind}, in Qwen Code's settings.json")),
+            Some(name) => Login::Found(format!("{kind} in Qwen Code's settings.json, and {name} is set")),
+            None => Login::Unknown(format!("{kind}, without a key in Qwen Code's settings.json")),
+        };
+    }
+    let all_set = |names: &&[&str]| names.iter().all(|name| around.variable(name).is_some());
+    match BY_VARIABLES.into_iter().find(all_set) {
+        Some(names) => Login::Found(format!("{} are set", names.join(", "))),
+        None => Login::Missing(
+            "set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL, or choose a provider in Qwen Code's settings.json"
+                .to_owned(),
+        ),
+    }
+}
+
+/// The variables that choose the provider, and the settings without secrets.
+pub(super) fn users_setup() -> Result<(Vec<String>, String), Trouble> {
+    let mut copied = Value::Object(QwenUserSettings::read()?.copied);
+    each_secret("", &mut copied, &mut String::clear);
+    Ok((PROVIDER.map(str::to_owned).to_vec(), copied.to_string()))
+}
+
+/// The directory of the user's settings.
+fn users_home() -> Option<PathBuf> {
+    let path = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    path("QWEN_HOME").or_else(|| path("HOME").map(|home| home.join(".qwen")))
+}

@@ -1,0 +1,81 @@
+//! Qwen Code (`qwen --output-format=stream-json`), measured with version 0.24.4.
+//!
+//! Standard output (`trace.jsonl`) has the conversation and the states of the MCP servers. Its session file (`session.jsonl`)
+//! has the times, what the model saw of each call, the exit codes, and each request that failed. Neither has the list of
+//! skills: Qwen Code logs its requests, and the trial adds the list of the first one to the session file.
+
+mod command;
+mod lines;
+mod login;
+mod offered;
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::agent::assignment::Assignment;
+use crate::agent::command::AgentCommand;
+use crate::agent::login::{Login, LoginSources};
+use crate::agent::stream::EventStream;
+use crate::agent::trial_env::TrialEnv;
+use crate::agent::turns::TurnSign;
+use crate::lint::SkillList;
+use crate::profile::AgentKind;
+use crate::trace::trouble::Trouble;
+
+/// Not measured yet.
+pub const LISTINGS: [SkillList; 0] = [];
+
+/// The directory of the logged requests, in the trial's home.
+const REQUESTS: &str = ".qwen/requests";
+
+#[derive(Debug)]
+pub struct Qwen;
+
+impl EventStream for Qwen {
+    const KIND: AgentKind = AgentKind::Qwen;
+
+    type Reader = lines::QwenLines;
+
+    /// `projects/<working directory>/chats/<id>.jsonl`.
+    fn is_session(path: &Path) -> bool {
+        path.iter().count() == 3 && path.iter().nth(1).is_some_and(|name| name == "chats")
+    }
+
+    fn more_session(trial_env: &TrialEnv) -> Option<Value> {
+        offered::in_first_request(trial_env)
+    }
+
+    fn signs(line: &Value) -> Vec<TurnSign> {
+        lines::turn_signs(line)
+    }
+
+    fn slim_session(line: Value, skills: &[&str]) -> Option<Value> {
+        lines::slim_session(&line, skills)
+    }
+
+    fn slim(line: Value, _: &[&str]) -> Value {
+        let keys = ["type", "subtype", "qwen_code_version", "model", "mcp_servers", "slash_commands"];
+        if line["subtype"] != "init" {
+            return line;
+        }
+        keys.into_iter().map(|key| (key.to_owned(), json!(line[key]))).collect::<serde_json::Map<_, _>>().into()
+    }
+
+    fn resumed(args: &[OsString], _: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
+        command::resumed(args, message)
+    }
+
+    fn login(around: &LoginSources<'_>) -> Login {
+        login::find(around)
+    }
+
+    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+        command::command(assignment)
+    }
+
+    fn users_setup() -> Result<(Vec<String>, String), Trouble> {
+        login::users_setup()
+    }
+}

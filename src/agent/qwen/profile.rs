@@ -1,0 +1,54 @@
+//! What the rest of the program has to know about Qwen Code.
+
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+
+pub const PROFILE: Profile = Profile {
+    name: "Qwen Code",
+    provider: "alibaba_cloud",
+    program: "qwen",
+    how_to_get: "get it with `npm install -g @qwen-code/qwen-code` and Node 22 or later (with an older one, npm installs an old \
+                 version), or name it in evals/evals.toml under [agents.qwen]",
+    modes: &[
+        ("qwen", AgentKind::Qwen, Delivery::Native),
+        ("qwen-mcp", AgentKind::Qwen, Delivery::Mcp),
+        ("qwen-none", AgentKind::Qwen, Delivery::None),
+    ],
+    home: ".qwen",
+    sessions: "projects",
+    credentials: "settings.json",
+    login_arguments: &["--auth-type", "--openai-api-key", "--openai-base-url"],
+    session: "session.jsonl",
+    skill_folders: &[".qwen/skills", ".agents/skills"],
+    instructions: &["QWEN.md", "AGENTS.md"],
+    follows: &["QWEN.md", "AGENTS.md"],
+    folder_variables: &["QWEN_CODE_PROJECT_DIR"],
+    skill_keys: &[
+        "allowed-tools",
+        "argument-hint",
+        "disable-model-invocation",
+        "hooks",
+        "model",
+        "paths",
+        "priority",
+        "user-invocable",
+        "when_to_use",
+    ],
+    hides_user_only: true,
+    calls_skill: "/name",
+    reports: AgentReports { cost: false, server_tools: false, early_ends: false },
+    prices: &[],
+    mcp_client: "qwen-cli-mcp-client-skilljack",
+    shows: ToolDisplay::Arguments,
+    tools: AgentTools {
+        shells: &["run_shell_command"],
+        skills: &["skill"],
+        resources: &["read_mcp_resource"],
+        searches: &["tool_search"],
+        reads: &["read_file"],
+        finds: &["grep_search", "glob"],
+        edits: &["write_file", "edit", "notebook_edit"],
+        files: &[],
+        lists: &[],
+    },
+    refusals: RefusalPhrases { status: &["API Error: "], for_now: &[], login: &[] },
+};
