@@ -30,6 +30,8 @@ pub struct AgentCommand {
     pub sandbox: Option<SandboxProgram>,
     /// A file for its standard output, for an agent that loses what a pipe does not take at once.
     pub by_file: Option<PathBuf>,
+    /// Whether it works on when it is asked to end.
+    pub works_on: bool,
     /// The file for its standard input: a prompt that is too long for an argument.
     pub input: Option<PathBuf>,
     /// Our side of a dialogue with it; `None` for an agent that only has arguments.

@@ -37,6 +37,11 @@ impl<'a> DerivedFile<'a> {
 
     /// Appends all lines of `from` that are of the trial. If `from` is too large, appends one unreadable line instead.
     pub(super) fn add(&mut self, from: File) -> io::Result<()> {
+        self.add_kept(from, &mut |line| Some(line.to_vec()))
+    }
+
+    /// The same, with the lines that `kept` makes of them.
+    pub(super) fn add_kept(&mut self, from: File, kept: &mut impl FnMut(&[u8]) -> Option<Vec<u8>>) -> io::Result<()> {
         let size = from.metadata()?.len();
         let has_room = size <= self.bytes_left;
         self.bytes_left -= if has_room { size } else { 0 };
@@ -50,7 +55,9 @@ impl<'a> DerivedFile<'a> {
             if result.is_ok() {
                 result = match line {
                     TraceLine::Whole(line) if is_history(line) => Ok(()),
-                    TraceLine::Whole(line) => file.write_all(&mask(line)).and_then(|()| file.write_all(b"\n")),
+                    TraceLine::Whole(line) => kept(line).map_or(Ok(()), |line| {
+                        file.write_all(&mask(&line)).and_then(|()| file.write_all(b"\n"))
+                    }),
                     TraceLine::Overlong => file.write_all(OVERLONG),
                 };
             }

@@ -112,6 +112,7 @@ impl ServerCommand {
             stderr: trial_env.path().join("server-stderr"),
             redactor,
             namespace: sandbox.is_some(),
+            works_on: false,
             settled: None,
         };
         let mut handshake = Handshake::default();

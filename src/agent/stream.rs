@@ -1,6 +1,7 @@
 //! Agents that print a JSON object per line and do everything by arguments: what a line says, in terms that they share. Such an
 //! agent is a [`EventStream`], and from that an [`Agent`]: its trace, what it does at the moment, and how it ends follow.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -22,7 +23,9 @@ use crate::files::below::{self, WalkControl};
 use crate::settings::mode::AgentKind;
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trace::{AgentProgress, Mechanism, Moment, OpenCall, OpenCalls, Step, Trace, Usage, WaitingFor, excerpt};
+use crate::trace::{
+    AgentProgress, Mechanism, Moment, OpenCall, OpenCalls, Step, StopReason, Trace, Usage, WaitingFor, excerpt,
+};
 
 /// The events on standard output.
 const TRACE: &str = "trace.jsonl";
@@ -46,6 +49,8 @@ pub(super) enum Said {
     Answers(Option<Usage>),
     /// The tokens of all requests of the session so far, also of those that no line shows.
     Total(Usage),
+    /// The tokens of a request that is no part of the conversation, of this model.
+    Besides(Option<String>, Usage),
     /// What the model said.
     Message(String),
     /// What the model thought.
@@ -64,6 +69,8 @@ pub(super) enum Said {
     AsksAgain(Trouble, Option<Duration>),
     /// The provider refused, and the agent gave up.
     Refused(Trouble),
+    /// The model ended its turn early. The agent is done, too.
+    Stopped(StopReason),
     /// The agent is being ended: what it waits for now is what it waited for.
     Interrupted,
     /// The agent is done.
@@ -112,6 +119,16 @@ pub(super) trait EventStream: Sync {
     /// Another line of the session's file, from other files in the trial's home.
     fn more_session(_trial_env: &TrialEnv) -> Option<Value> {
         None
+    }
+
+    /// Whether a trial keeps this file, by its path in the directory of sessions.
+    fn is_evidence(path: &Path) -> bool {
+        Self::is_session(path)
+    }
+
+    /// What a trial keeps of such a file, line by line: the closure may collect lines and give one for all of them.
+    fn kept() -> Box<dyn FnMut(&[u8]) -> Option<Vec<u8>>> {
+        Box::new(|line| Some(line.to_vec()))
     }
 
     /// What a line of the session file says about the model's calls.
@@ -176,8 +193,8 @@ impl<S: EventStream> Agent for S {
         let mut stored = more.map_or(Ok(()), |line| session.add_line(line.to_string().as_bytes()));
         // Without a session the directory does not exist.
         let _ = below::walk(&trial_env.home(), &sessions::<S>(), |_| false, &mut |entry| {
-            if S::is_session(entry.path) {
-                stored = entry.open().and_then(|from| session.add(from));
+            if S::is_evidence(entry.path) {
+                stored = entry.open().and_then(|from| session.add_kept(from, &mut S::kept()));
             }
             if stored.is_ok() { WalkControl::On } else { WalkControl::Stop }
         });
@@ -258,6 +275,8 @@ struct LineDecoder<'a, S: EventStream> {
     open: OpenCalls<Value>,
     /// The sum of the tokens of all requests; `None` if one of them is not reported.
     usage: Option<Usage>,
+    /// The tokens of each model.
+    models: BTreeMap<String, Usage>,
     /// The refusal after which the agent asked again, until there is an answer.
     asks_again: Option<Trouble>,
 }
@@ -268,7 +287,7 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
         let loads_by = if tools.skills.is_empty() { Mechanism::ReadSkillFile } else { Mechanism::SkillTool };
         let recorder = TraceRecorder::new(reference, loads_by);
         let (open, usage) = (OpenCalls::default(), Some(Usage::default()));
-        Self { reader: S::Reader::default(), recorder, open, usage, asks_again: None }
+        Self { reader: S::Reader::default(), recorder, open, usage, models: BTreeMap::new(), asks_again: None }
     }
 
     fn line(&mut self, bytes: &[u8]) {
@@ -330,6 +349,7 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
                 trace.waiting = WaitingFor::Nothing;
                 trace.trouble = Some(trouble);
             }
+            Said::Stopped(reason) => trace.stopped = Some(reason),
             Said::Interrupted => trace.interrupted = true,
             Said::Done if trace.interrupted => {}
             Said::Done => {
@@ -345,6 +365,7 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
         let trace = &mut self.recorder.trace;
         match said {
             Said::Answers(usage) => self.answers(usage),
+            Said::Besides(model, usage) => self.counts(model, Some(usage)),
             Said::Message(text) => {
                 self.recorder.message(&text);
                 if by.is_empty() {
@@ -394,7 +415,17 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
             let step = trace.steps.len();
             trace.answered(step, usage);
         }
+        let model = trace.model.clone();
+        self.counts(model, usage);
+    }
+
+    /// Counts the tokens of a request of this model.
+    fn counts(&mut self, model: Option<String>, usage: Option<Usage>) {
         self.usage = self.usage.zip(usage).map(|(sum, usage)| sum.plus(usage));
+        if let Some((model, usage)) = model.zip(usage) {
+            let sum = self.models.entry(model).or_default();
+            *sum = sum.plus(usage);
+        }
     }
 
     /// Records a call that was answered, or that nobody will answer.
@@ -416,8 +447,8 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
         if trace.answers > 0 && trace.usage.is_none() {
             trace.usage = self.usage;
         }
-        if let (Some(model), Some(usage)) = (trace.model.clone(), trace.usage) {
-            trace.models.insert(model, usage);
+        if trace.usage.is_some() {
+            trace.models = self.models;
         }
         if trace.progress < AgentProgress::Done && trace.trouble.is_none() {
             trace.trouble = self.asks_again;

@@ -83,6 +83,8 @@ pub struct Job<'a> {
     pub redactor: &'a Redactor,
     /// Whether the program is bubblewrap with a PID namespace, which kills all processes in it.
     pub namespace: bool,
+    /// Whether the program works on when it is asked to end. It is killed soon.
+    pub works_on: bool,
     /// Ends the program as [settled](Ending::settled) when it is notified.
     pub settled: Option<&'a Notify>,
 }
@@ -213,8 +215,16 @@ async fn run_to_end(
     };
     let errors = StderrReader { file: stderr, masker: job.redactor.stream(), remaining: MAX_STDERR };
     let pumps = pump(pipes.output, pipes.errors, output, errors, opening, is_ended);
-    let running =
-        RunningProgram { program, pumps: Box::pin(pumps), pump_result: None, listener: state, ended, tree: &tree };
+    let grace = if job.works_on { SETTLE } else { GRACE };
+    let running = RunningProgram {
+        program,
+        pumps: Box::pin(pumps),
+        pump_result: None,
+        listener: state,
+        ended,
+        tree: &tree,
+        grace,
+    };
     let mut ending = running.finish(job.timeout, job.settled).await?;
     ending.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(ending)
@@ -304,6 +314,8 @@ struct RunningProgram<'a> {
     /// Tells the pumps that the program has ended.
     ended: watch::Sender<bool>,
     tree: &'a RegisteredTree,
+    /// Time between asking it to end and killing it.
+    grace: Duration,
 }
 
 impl RunningProgram<'_> {
@@ -395,7 +407,7 @@ impl RunningProgram<'_> {
             supervised.close_orders();
         }
         let members = self.tree.tree().terminate();
-        let ended = tokio::time::timeout(GRACE, self.wait()).await;
+        let ended = tokio::time::timeout(self.grace, self.wait()).await;
         self.tree.tree().kill(&members);
         match ended {
             Ok(status) => status,

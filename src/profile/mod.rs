@@ -14,6 +14,7 @@ macro_rules! agents {
             codex: Codex = "codex";
             claude: ClaudeCli = "claude-cli", ClaudeSdk = "claude-sdk";
             copilot: Copilot = "copilot";
+            gemini: Gemini = "gemini";
             qwen: Qwen = "qwen";
         }
     };

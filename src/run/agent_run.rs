@@ -146,6 +146,7 @@ impl AgentRun {
             input: command.input,
             stderr: folder.stderr(),
             redactor: &self.redactor,
+            works_on: command.works_on,
             settled: is_settled.is_some().then_some(&notify),
         };
         let mut listener = TraceListener {

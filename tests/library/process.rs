@@ -55,6 +55,7 @@ fn run_with(script: &str, timeout: Duration, mut ears: Ears, redactor: &Redactor
         stderr: folder.path().join("stderr"),
         redactor,
         namespace: false,
+        works_on: false,
         settled: None,
     };
     let ending = process::run(&job, &mut ears).expect("the files can be written");
@@ -114,6 +115,7 @@ fn a_program_that_is_no_program_could_not_start() {
         stderr: folder.path().join("stderr"),
         redactor: &redactor,
         namespace: false,
+        works_on: false,
         settled: None,
     };
     let ending = process::run(&job, &mut Ears::default()).expect("the files can be written");
@@ -231,6 +233,7 @@ fn output_by_file_is_heard_masked_and_whole() {
         stderr: folder.path().join("stderr"),
         redactor: &redactor,
         namespace: false,
+        works_on: false,
         settled: None,
     };
     let ending = process::run(&job, &mut ears).expect("the files can be written");

@@ -173,7 +173,7 @@ fn claude_title_requests_never_reach_the_script() {
 #[test]
 fn failures_carry_the_vendors_bodies() {
     let server = StandIn::start(|request| match request.protocol {
-        Protocol::Responses => Turn::Status(401),
+        Protocol::Responses | Protocol::Gemini => Turn::Status(401),
         Protocol::Messages => Turn::Status(529),
     });
     let (status, body) = post(&server, "/v1/responses", &codex_body(&[]));

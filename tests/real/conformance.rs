@@ -81,12 +81,15 @@ fn served(request: &Request, end: &str) -> Option<String> {
 }
 
 /// Loads the skill by the way that there is; by MCP where there are both.
-fn load(request: &Request, mode: &Mode, skill: &str) -> Turn {
+pub fn load(request: &Request, mode: &Mode, skill: &str) -> Turn {
     if let Some(tool) = served(request, "_skill").or_else(|| served(request, "-skill")) {
         return Turn::Call { tool, input: json!({ "name": skill }) };
     }
     match skill_tool(request, mode) {
-        Some(tool) => Turn::Call { tool: tool.clone(), input: json!({ "skill": skill }) },
+        Some(tool) => {
+            let key = if tool == "activate_skill" { "name" } else { "skill" };
+            Turn::Call { tool: tool.clone(), input: json!({ key: skill }) }
+        }
         None => Turn::Shell(format!("cat {}/{skill}/SKILL.md", mode.agent.profile().skill_folders[0])),
     }
 }

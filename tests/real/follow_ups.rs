@@ -22,9 +22,12 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
 fn load(request: &Request) -> Turn {
     let call = |tool: &str, input| Turn::Call { tool: tool.to_owned(), input };
     let offers = |name: &str| request.tools.iter().any(|tool| tool == name);
-    let served = ["mcp__skilljack__skill", "skilljack-skill"].into_iter().find(|name| offers(name));
+    let served =
+        ["mcp__skilljack__skill", "skilljack-skill", "mcp_skilljack_skill"].into_iter().find(|name| offers(name));
     if let Some(tool) = served {
         call(tool, json!({ "name": "greeting" }))
+    } else if offers("activate_skill") {
+        call("activate_skill", json!({ "name": "greeting" }))
     } else if offers("skill") {
         call("skill", json!({ "skill": "greeting" }))
     } else if request.protocol == Protocol::Messages {
@@ -44,7 +47,10 @@ fn answer(request: &Request) -> Turn {
 }
 
 fn each_message_is_sent_when_the_one_before_is_answered() {
-    for mode in ["codex", "codex-mcp", "cli-native", "native", "mcp", "copilot", "copilot-mcp", "qwen", "qwen-mcp"] {
+    let modes = [
+        "codex", "codex-mcp", "cli-native", "native", "mcp", "copilot", "copilot-mcp", "gemini", "gemini-mcp", "qwen", "qwen-mcp",
+    ];
+    for mode in modes {
         let live = Live::new(COLUMNS, CELLS, answer);
         let ran = live.run(&["--mode", mode, "--record"]);
         let trial = live.kept("greeting", "it", mode).unwrap_or_else(|| panic!("{mode}: {}{}", ran.stdout, ran.stderr));
@@ -87,7 +93,7 @@ fn each_message_is_sent_when_the_one_before_is_answered() {
 }
 
 fn a_session_that_fails_in_a_later_message_is_an_error() {
-    for mode in ["codex", "cli-native", "native", "copilot", "qwen"] {
+    for mode in ["codex", "cli-native", "native", "copilot", "gemini", "qwen"] {
         let live = Live::new(COLUMNS, CELLS, |request| match request.prompt.as_str() {
             "And now Bob." => Turn::Status(400),
             _ => answer(request),

@@ -57,6 +57,7 @@ fn conversation(request: &Request) -> Vec<(String, String)> {
     let messages = match request.protocol {
         Protocol::Messages => &request.body["messages"],
         Protocol::Responses => &request.body["input"],
+        Protocol::Gemini => &request.body["contents"],
     };
     let mut said = Vec::new();
     for message in messages.as_array().expect("messages") {

@@ -10,6 +10,7 @@ use skill_evals::settings::mode::Mode;
 use skill_evals::store::RunFolder;
 use skill_evals::trial::outcome::{Status, Verdict};
 
+use super::conformance::load;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live, processes_with};
 use crate::support::prefixes::WholeTrial;
@@ -49,23 +50,13 @@ pub fn trials() -> Vec<Trial> {
 /// Loads the skill, works for this many turns, and answers.
 fn loads_and_works(request: &Request, mode: &Mode, turns: usize, turn: Duration) -> Turn {
     match request.step {
-        0 => load(request, mode),
+        0 => load(request, mode, "greeting"),
         step if step <= turns => {
             std::thread::sleep(turn);
-            Turn::Shell("true".to_owned())
+            // Another command each time: an agent may stop a model that repeats itself.
+            Turn::Shell(format!("true {step}"))
         }
         _ => Turn::Say("Ahoy, Ada!".to_owned()),
-    }
-}
-
-fn load(request: &Request, mode: &Mode) -> Turn {
-    let served = request.tools.iter().find(|tool| tool.starts_with("mcp__") && tool.ends_with("__skill"));
-    match served {
-        Some(tool) => Turn::Call { tool: tool.clone(), input: json!({ "name": "greeting" }) },
-        None if request.tools.iter().any(|tool| tool == "Skill") => {
-            Turn::Call { tool: "Skill".to_owned(), input: json!({ "skill": "greeting" }) }
-        }
-        None => Turn::Shell(format!("cat {}/greeting/SKILL.md", mode.agent.profile().skill_folders[0])),
     }
 }
 
@@ -111,7 +102,7 @@ fn delegate(request: &Request, mode: &Mode) -> Turn {
     const TASK: &str = "Count for me.";
     let tool = |name: &str| request.tools.iter().find(|tool| tool.ends_with(name)).cloned();
     match (request.prompt.as_str(), request.step, tool("spawn_agent"), tool("Agent")) {
-        (TASK, 0, ..) => load(request, mode),
+        (TASK, 0, ..) => load(request, mode, "greeting"),
         (TASK, ..) => Turn::Say("1".to_owned()),
         (_, 0, Some(tool), _) => Turn::Call { tool, input: json!({ "message": TASK }) },
         (_, 0, None, Some(tool)) => Turn::Call {
@@ -137,7 +128,11 @@ fn saves(mode: &'static Mode) {
         let live = Live::over(fixture, move |request| {
             if request.prompt.contains("nobody") || request.prompt.starts_with("What") {
                 std::thread::sleep(TURN);
-                if request.step < TURNS / 2 { Turn::Shell("true".to_owned()) } else { Turn::Say("4".to_owned()) }
+                if request.step < TURNS / 2 {
+                    Turn::Shell(format!("true {}", request.step))
+                } else {
+                    Turn::Say("4".to_owned())
+                }
             } else {
                 loads_and_works(request, mode, TURNS, TURN)
             }
@@ -164,7 +159,11 @@ fn ends_at_the_limit(mode: &'static Mode) {
     let live =
         Live::new("should_trigger,prompt,max_commands,sandbox", "true,Greet Ada.,1,workspace-write", move |request| {
             std::thread::sleep(TURN);
-            if request.step < TURNS { Turn::Shell("touch it".to_owned()) } else { load(request, mode) }
+            if request.step < TURNS {
+                Turn::Shell(format!("touch it {}", request.step))
+            } else {
+                load(request, mode, "greeting")
+            }
         });
     live.run(&["--mode", &mode.name, "--stop", "settled"]);
     let trial = live.kept("greeting", "it", &mode.name).expect("a trial");

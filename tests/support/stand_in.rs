@@ -2,7 +2,7 @@
 //!
 //! The agent program is genuine: it discovers the skills, offers the tools, runs the commands in its sandbox and
 //! prints its trace. Only "the model" is a closure, which sees one [`Request`] and returns one [`Turn`], the same for
-//! both wire protocols. What it answers is scripted and says nothing about any model's quality, which is why every
+//! all wire protocols. What it answers is scripted and says nothing about any model's quality, which is why every
 //! answer carries the model id [`MODEL`].
 //!
 //! The server keeps no conversation: [`Request::step`] is counted from the history that the agent sends along, so any
@@ -11,6 +11,7 @@
 
 #![allow(dead_code, unused_imports, reason = "each test binary compiles this module anew and uses its own part of it")]
 
+mod gemini;
 mod messages;
 mod responses;
 mod server;
@@ -36,6 +37,8 @@ pub enum Protocol {
     Responses,
     /// Anthropic's `POST /v1/messages`: claude, by itself or under the Agent SDK, and qwen.
     Messages,
+    /// Google's `POST /v1beta/models/MODEL:streamGenerateContent`: Gemini CLI.
+    Gemini,
 }
 
 /// One model request as the script sees it.
@@ -125,6 +128,7 @@ impl Turn {
                 let (tool, input) = match protocol {
                     Protocol::Responses => responses::shell(body, &command),
                     Protocol::Messages => messages::shell(body, &command),
+                    Protocol::Gemini => gemini::shell(&command),
                 };
                 parts.push(Part::Call { tool, input });
             }
@@ -193,7 +197,7 @@ fn string(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Server-sent events: both vendors name each event after its `type`.
+/// Server-sent events, named after their `type` if they have one.
 fn events(events: &[Value], fault: Option<Fault>) -> Response {
     let mut text = String::new();
     // Half an answer: what was begun is not ended.
@@ -203,8 +207,10 @@ fn events(events: &[Value], fault: Option<Fault>) -> Response {
         _ => (events.len(), None),
     };
     for event in &events[..sent] {
-        let name = event["type"].as_str().unwrap_or_default();
-        let _ = write!(text, "event: {name}\ndata: {event}\n\n");
+        if let Some(name) = event["type"].as_str() {
+            let _ = writeln!(text, "event: {name}");
+        }
+        let _ = write!(text, "data: {event}\n\n");
     }
     let kind = [(header::CONTENT_TYPE, "text/event-stream")];
     match end {

@@ -62,6 +62,7 @@ pub(super) fn version(program: &Path, env: &BTreeMap<OsString, OsString>, trial_
         stderr,
         redactor: &Redactor::new([]),
         namespace: false,
+        works_on: false,
         settled: None,
     };
     let printed = process::run(&job, &mut ()).and_then(|_| bounded::read_text(&stdout)).unwrap_or_default();

@@ -104,6 +104,7 @@ impl SandboxedRun<'_> {
             stderr: self.output.join("stderr"),
             redactor: self.redactor,
             namespace: sandbox.is_some(),
+            works_on: false,
             settled: None,
         };
         let mut collector = OutputCollector { redactor: self.redactor, text: Vec::new(), is_too_long: false };

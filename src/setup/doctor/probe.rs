@@ -141,6 +141,7 @@ fn start(
         stderr: stderr.clone(),
         redactor: &Redactor::new([]),
         namespace,
+        works_on: false,
         settled: None,
     };
     let ending = process::run(&job, listener)?;

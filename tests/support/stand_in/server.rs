@@ -6,13 +6,13 @@ use std::thread::JoinHandle;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::response::Response;
 use axum::routing::post;
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use super::{Answer, MODEL, Request, Turn, json_body, messages, responses};
+use super::{Answer, MODEL, Request, Turn, gemini, json_body, messages, responses};
 
 /// The environment variable that [`StandIn::codex_config`] makes codex take its key from; any value will do.
 pub const CODEX_KEY: &str = "STAND_IN_KEY";
@@ -55,7 +55,7 @@ impl StandIn {
         Self { address, shared, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// `http://127.0.0.1:PORT`: claude's `ANTHROPIC_BASE_URL`; codex's `base_url` is this and `/v1`.
+    /// `http://127.0.0.1:PORT`: the base URL of claude and Gemini; codex's is this and `/v1`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -114,6 +114,7 @@ fn routes(shared: Arc<Shared>) -> Router {
         .route("/v1/responses", post(on_responses))
         .route("/v1/messages", post(on_messages))
         .route("/v1/messages/count_tokens", post(on_count_tokens))
+        .route("/v1beta/models/{call}", post(on_gemini))
         .layer(DefaultBodyLimit::disable())
         .with_state(shared)
 }
@@ -142,6 +143,20 @@ async fn on_messages(State(shared): State<Arc<Shared>>, body: Bytes) -> Response
     match shared.answer(&request) {
         Answer::Parts(parts, fault) => messages::write(&request, &parts, fault),
         Answer::Status(status) => messages::error(status),
+        Answer::Error(status, body) => json_body(status, &body),
+        Answer::Hang => std::future::pending().await,
+    }
+}
+
+async fn on_gemini(State(shared): State<Arc<Shared>>, Path(call): Path<String>, body: Bytes) -> Response {
+    let Some((model, method)) = call.split_once(':') else { return gemini::error(404) };
+    let Ok(body) = serde_json::from_slice(&body) else {
+        return gemini::error(400);
+    };
+    let request = gemini::read(model, body);
+    match shared.answer(&request) {
+        Answer::Parts(parts, fault) => gemini::write(&request, &parts, fault, method == "streamGenerateContent"),
+        Answer::Status(status) => gemini::error(status),
         Answer::Error(status, body) => json_body(status, &body),
         Answer::Hang => std::future::pending().await,
     }

@@ -1,0 +1,167 @@
+//! Gemini's home in a trial: the user's credentials and the choice of them, and nothing else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::agent::files::{file_trouble, read_if_exists, write_private};
+use crate::agent::trial_env::TrialEnv;
+use crate::text::redact::strings;
+use crate::trace::trouble::{Trouble, TroubleKind};
+
+/// Files with credentials in the user's home.
+pub(super) const CREDENTIALS: [&str; 3] = ["oauth_creds.json", "google_accounts.json", "gemini-credentials.json"];
+
+/// The file of the telemetry, in the directory of sessions.
+pub(super) const TELEMETRY: &str = "telemetry.log";
+
+/// The file with what we know about the program, next to it.
+pub(super) const PROGRAM: &str = "program.jsonl";
+
+/// Writes the home, with `more` settings. Returns the values that must not be stored.
+pub(super) fn prepare(
+    trial_env: &TrialEnv,
+    program: &Path,
+    instructions: Option<&str>,
+    more: Map<String, Value>,
+) -> Result<Vec<String>, Trouble> {
+    let home = trial_env.home().join(".gemini");
+    let sessions = home.join("tmp");
+    fs::create_dir_all(&sessions).map_err(|error| file_trouble(&sessions, &error))?;
+    let mut secrets = Vec::new();
+    for name in CREDENTIALS {
+        let Some(text) = users_file(name)? else { continue };
+        write_private(&home.join(name), text.as_bytes())?;
+        secrets.extend(serde_json::from_str(&text).iter().flat_map(strings));
+    }
+    let users = users_settings()?;
+    let mut auth = users["security"]["auth"].clone();
+    if let Some(chosen) = auth_type(&users, |name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
+        auth["selectedType"] = chosen.into();
+    }
+    let mut settings = json!({
+        "security": { "auth": auth },
+        "general": { "enableAutoUpdate": false, "enableAutoUpdateNotification": false },
+        "privacy": { "usageStatisticsEnabled": false },
+        // It goes to this file and nowhere else. The texts of the conversation are in the chat.
+        "telemetry": {
+            "enabled": true, "target": "local", "outfile": sessions.join(TELEMETRY), "logPrompts": false,
+        },
+        "model": users["model"]["name"].as_str().map_or(json!({}), |name| json!({ "name": name })),
+    });
+    for (key, value) in more {
+        match (settings[&key].as_object_mut(), value) {
+            (Some(known), Value::Object(new)) => known.extend(new),
+            (_, value) => settings[key] = value,
+        }
+    }
+    write_private(&home.join("settings.json"), settings.to_string().as_bytes())?;
+    if let Some(text) = instructions {
+        write_private(&home.join("GEMINI.md"), text.as_bytes())?;
+    }
+    // Gemini does not say its version in a trial.
+    if let Some(version) = version(program) {
+        let known = json!({ "version": version });
+        write_private(&sessions.join(PROGRAM), format!("{known}\n").as_bytes())?;
+    }
+    Ok(secrets)
+}
+
+/// The version in the package of a program.
+fn version(program: &Path) -> Option<String> {
+    let file = program.canonicalize().ok()?;
+    let package =
+        file.ancestors().skip(1).take(3).map(|directory| directory.join("package.json")).find(|path| path.is_file())?;
+    let package: Value = serde_json::from_str(&read_if_exists(&package).ok()??).ok()?;
+    (package["name"] == "@google/gemini-cli").then(|| package["version"].as_str().map(str::to_owned))?
+}
+
+/// How Gemini authenticates: as the user chose, else by the variables that `is_set`.
+pub(super) fn auth_type(settings: &Value, is_set: impl Fn(&str) -> bool) -> Option<String> {
+    let chosen = settings["security"]["auth"]["selectedType"].as_str();
+    let by_variable = [
+        ("GOOGLE_GENAI_USE_GCA", "oauth-personal"),
+        ("GOOGLE_GENAI_USE_VERTEXAI", "vertex-ai"),
+        ("GEMINI_API_KEY", "gemini-api-key"),
+    ];
+    let by_variable = || by_variable.iter().find(|(name, _)| is_set(name)).map(|(_, kind)| *kind);
+    chosen.or_else(by_variable).map(str::to_owned)
+}
+
+/// The user's settings; null without them. Gemini allows comments there.
+pub(super) fn users_settings() -> Result<Value, Trouble> {
+    let name = "settings.json";
+    let Some(text) = users_file(name)? else { return Ok(Value::Null) };
+    serde_json::from_str(&without_comments(&text)).map_err(|error| {
+        let detail = format!("the {name} in Gemini's directory: {error}");
+        Trouble::new(TroubleKind::Files, detail)
+    })
+}
+
+/// What of the user's settings reaches a trial, without secrets.
+pub(super) fn users_setup() -> Result<String, Trouble> {
+    let settings = users_settings()?;
+    let has_login = users_file(CREDENTIALS[0])?.is_some();
+    Ok(format!("login {has_login}\n{} {}", settings["security"]["auth"], settings["model"]["name"]))
+}
+
+/// A file in the directory of the user's configuration, if it exists.
+pub(super) fn users_file(name: &str) -> Result<Option<String>, Trouble> {
+    let path = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let Some(home) = path("GEMINI_CLI_HOME").or_else(|| path("HOME")) else { return Ok(None) };
+    read_if_exists(&home.join(".gemini").join(name))
+}
+
+/// The text with each comment as a space.
+fn without_comments(text: &str) -> String {
+    let (mut kept, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(['"', '/']) {
+        kept.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let end = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else {
+            let end = if rest.starts_with('"') { string_end(rest) } else { 1 };
+            kept.push_str(&rest[..end]);
+            rest = &rest[end..];
+            continue;
+        };
+        kept.push(' ');
+        rest = &rest[end..];
+    }
+    kept + rest
+}
+
+/// The length of the JSON string at the start of the text.
+fn string_end(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.bytes().skip(1).position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    });
+    end.map_or(text.len(), |end| end + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_in_settings_are_left_out_and_strings_stay_as_they_are() {
+        let text = "{ // one\n \"a\": \"http://x \\\" // no\", /* two\n */ \"b\": 1 /";
+        assert_eq!(without_comments(text), "{  \n \"a\": \"http://x \\\" // no\",   \"b\": 1 /");
+    }
+
+    #[test]
+    fn the_user_s_choice_comes_before_variables() {
+        let is_set = |name: &str| name == "GEMINI_API_KEY";
+        assert_eq!(auth_type(&Value::Null, is_set).as_deref(), Some("gemini-api-key"));
+        let settings = json!({ "security": { "auth": { "selectedType": "vertex-ai" } } });
+        assert_eq!(auth_type(&settings, is_set).as_deref(), Some("vertex-ai"));
+        assert_eq!(auth_type(&Value::Null, |_| false), None);
+    }
+}

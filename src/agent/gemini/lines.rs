@@ -1,0 +1,348 @@
+//! The lines of Gemini's output, `{"type", "timestamp", …}`, of its chat, and of its telemetry.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use serde_json::Value;
+
+use super::telemetry::{MAIN, NAME, ROLE, SKILLS, TOOL_NAMES};
+use crate::agent::refusal::Refusal;
+use crate::agent::stream::{CallEnding, LineReader, Said};
+use crate::agent::turns::TurnSign;
+use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::{StopReason, Usage};
+
+/// What Gemini puts around the output of tools.
+const UNTRUSTED: [&str; 2] = ["<untrusted_context>\n", "\n</untrusted_context>"];
+
+/// The start of a line with the exit code of a command that failed.
+const EXIT_CODE: &str = "Exit Code: ";
+
+/// The starts of the lines that follow the output of a command. A command that has none was not seen to end.
+const AFTER_OUTPUT: [&str; 5] = ["Error: ", EXIT_CODE, "Signal: ", "Background PIDs: ", "Process Group PGID: "];
+
+/// What the telemetry says of a request to the model.
+enum Request {
+    /// An answer in the conversation, and why it ended early.
+    Answered {
+        model: Option<String>,
+        usage: Usage,
+        stopped: Option<StopReason>,
+    },
+    /// An answer to a request of Gemini's own, or of a sub-agent.
+    Besides {
+        model: Option<String>,
+        usage: Usage,
+    },
+    Failed(Trouble),
+}
+
+#[derive(Default)]
+pub struct GeminiLines {
+    version: Option<String>,
+    /// The skills that the model saw.
+    skills: Option<Vec<(String, String)>>,
+    /// The MCP servers in the settings, and the tools that the model was offered.
+    servers: Vec<String>,
+    tools: Option<BTreeSet<String>>,
+    /// What the model saw of each call, by the call's id.
+    outputs: HashMap<String, String>,
+    /// The requests for each message of the user. Those of the message that is being answered are the first.
+    requests: VecDeque<VecDeque<Request>>,
+    /// The skills of open calls of the tool for skills, and the ids of open calls of the shell.
+    skill_calls: HashMap<String, String>,
+    shell_calls: BTreeSet<String>,
+    /// Whether the model's answer has begun, and its text so far.
+    is_answering: bool,
+    text: String,
+    /// Why the last answer ended early.
+    stopped: Option<StopReason>,
+    /// The last error that was not the end.
+    problem: Option<String>,
+}
+
+impl LineReader for GeminiLines {
+    fn session(&mut self, line: &Value) {
+        if let Some(version) = text(line, "version") {
+            self.version = Some(version);
+        }
+        for call in calls(line) {
+            let answer = call.pointer("/result/0/functionResponse/response");
+            let output = answer.and_then(|answer| text(answer, "output").or_else(|| text(answer, "error")));
+            self.outputs.extend(text(call, "id").zip(output));
+        }
+        if let Some(attributes) = line.get("attributes") {
+            self.telemetry(attributes);
+        }
+    }
+
+    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+        let mut said = Vec::new();
+        match (line["type"].as_str()?, line["role"].as_str()) {
+            ("init", _) => {
+                said.extend(self.version.take().map(Said::Version));
+                said.extend(text(line, "model").map(Said::Model));
+                said.extend(self.skills.take().map(Said::Offered));
+                said.extend(self.states());
+            }
+            ("message", Some("user")) => {
+                said.push(Said::Asks);
+                self.failures(&mut said);
+            }
+            ("message", _) => {
+                self.begin(&mut said);
+                self.text.push_str(line["content"].as_str().unwrap_or_default());
+            }
+            ("tool_use", _) => {
+                self.begin(&mut said);
+                self.message(&mut said);
+                said.extend(self.call(line));
+            }
+            ("tool_result", _) => {
+                self.is_answering = false;
+                self.answer(line, &mut said);
+                self.failures(&mut said);
+            }
+            ("error", _) => {
+                self.problem = text(line, "message");
+                said.extend(self.problem.clone().map(Said::Notice));
+            }
+            ("result", _) => self.end(line, &mut said),
+            _ => return None,
+        }
+        Some(said)
+    }
+}
+
+impl GeminiLines {
+    fn telemetry(&mut self, attributes: &Value) {
+        let list = |key: &str| attributes.get(key)?.as_array();
+        if let Some(skills) = list(SKILLS) {
+            let skill = |skill: &Value| Some((skill[0].as_str()?.to_owned(), skill[1].as_str()?.to_owned()));
+            self.skills = Some(skills.iter().filter_map(skill).collect());
+        }
+        if let Some(names) = list(TOOL_NAMES) {
+            let names = names.iter().filter_map(Value::as_str).map(str::to_owned);
+            self.tools.get_or_insert_default().extend(names);
+        }
+        let request = match attributes[NAME].as_str() {
+            Some("gemini_cli.config") => {
+                let names = attributes["mcp_servers"].as_str().unwrap_or_default().split(',');
+                self.servers = names.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
+                return;
+            }
+            Some("gemini_cli.user_prompt") => return self.requests.push_back(VecDeque::new()),
+            Some("gemini_cli.api_response") => {
+                let (model, usage) = (text(attributes, "model"), usage(attributes));
+                if attributes[ROLE] == MAIN {
+                    Request::Answered { model, usage, stopped: stop_reason(attributes) }
+                } else {
+                    Request::Besides { model, usage }
+                }
+            }
+            Some("gemini_cli.api_error") if attributes[ROLE] == MAIN => {
+                let message = attributes["error.message"].as_str().unwrap_or("no reason given");
+                Request::Failed(trouble(message, attributes["status_code"].as_u64(), None))
+            }
+            _ => return,
+        };
+        if self.requests.is_empty() {
+            self.requests.push_back(VecDeque::new());
+        }
+        self.requests.back_mut().expect("one was added").push_back(request);
+    }
+
+    /// The states of the MCP servers, by the tools that the model was offered.
+    fn states(&self) -> Vec<Said> {
+        let Some(tools) = &self.tools else { return Vec::new() };
+        let state = |name: &String| {
+            let has_tools = tools.iter().any(|tool| tool.starts_with(&prefix(name)));
+            Said::Server(name.clone(), if has_tools { "connected" } else { "without tools" }.to_owned())
+        };
+        self.servers.iter().map(state).collect()
+    }
+
+    /// Notes that the model's answer begins, unless it has begun.
+    fn begin(&mut self, said: &mut Vec<Said>) {
+        if std::mem::replace(&mut self.is_answering, true) {
+            return;
+        }
+        while let Some(request) = self.requests.front_mut().and_then(VecDeque::pop_front) {
+            let is_answer = matches!(request, Request::Answered { .. });
+            self.tell(request, said);
+            if is_answer {
+                return;
+            }
+        }
+        said.push(Said::Answers(None));
+    }
+
+    fn tell(&mut self, request: Request, said: &mut Vec<Said>) {
+        match request {
+            Request::Answered { model, usage, stopped } => {
+                said.extend(model.map(Said::Model));
+                said.push(Said::Answers(Some(usage)));
+                self.stopped = stopped;
+            }
+            Request::Besides { model, usage } => said.push(Said::Besides(model, usage)),
+            Request::Failed(trouble) => said.push(Said::AsksAgain(trouble, None)),
+        }
+    }
+
+    /// Tells of failed requests that come before the next answer: if there is none, no line will tell of it.
+    fn failures(&mut self, said: &mut Vec<Said>) {
+        while let Some(requests) = self.requests.front_mut()
+            && requests.front().is_some_and(|request| !matches!(request, Request::Answered { .. }))
+        {
+            let request = requests.pop_front();
+            request.into_iter().for_each(|request| self.tell(request, said));
+        }
+    }
+
+    /// The text of the answer so far.
+    fn message(&mut self, said: &mut Vec<Said>) {
+        let text = std::mem::take(&mut self.text);
+        said.extend(Some(text).filter(|text| !text.is_empty()).map(Said::Message));
+    }
+
+    fn call(&mut self, line: &Value) -> Option<Said> {
+        let (id, name, input) = (text(line, "tool_id")?, text(line, "tool_name")?, line["parameters"].clone());
+        match name.as_str() {
+            "activate_skill" => self.skill_calls.extend(text(&input, "name").map(|skill| (id.clone(), skill))),
+            "run_shell_command" => _ = self.shell_calls.insert(id.clone()),
+            _ => {}
+        }
+        let served = self
+            .servers
+            .iter()
+            .find_map(|server| name.strip_prefix(&prefix(server)).map(|tool| format!("mcp__{server}__{tool}")));
+        Some(Said::Called { id, tool: served.unwrap_or(name), input })
+    }
+
+    fn answer(&mut self, line: &Value, said: &mut Vec<Said>) {
+        let Some(id) = text(line, "tool_id") else { return };
+        let seen = self.outputs.remove(&id);
+        let mut ending = match (line["status"].as_str(), line["error"]["type"].as_str()) {
+            (Some("success"), _) => CallEnding::Done,
+            (_, Some("policy_violation")) => CallEnding::Denied,
+            _ => CallEnding::Failed,
+        };
+        let mut exit_code = None;
+        let mut output = seen.clone().or_else(|| text(line, "output")).unwrap_or_default();
+        if let Some(inner) = output.strip_prefix(UNTRUSTED[0]).and_then(|text| text.strip_suffix(UNTRUSTED[1])) {
+            output = inner.to_owned();
+        }
+        if self.shell_calls.remove(&id) && ending == CallEnding::Done {
+            match command_output(&output) {
+                Some((printed, code)) => (output, exit_code) = (printed, code),
+                // It was cancelled, or goes on in the background.
+                None => ending = CallEnding::Failed,
+            }
+        }
+        if let (Some(skill), Some(text)) = (self.skill_calls.remove(&id), seen)
+            && ending == CallEnding::Done
+        {
+            said.push(Said::Injected { skill, text });
+        }
+        said.push(Said::Answered { id, output, ending, exit_code });
+    }
+
+    fn end(&mut self, line: &Value, said: &mut Vec<Said>) {
+        self.message(said);
+        for request in self.requests.pop_front().into_iter().flatten() {
+            self.tell(request, said);
+        }
+        self.is_answering = false;
+        let error = &line["error"];
+        let (message, kind) = (text(error, "message"), error["type"].as_str().unwrap_or_default());
+        if kind == "FatalTurnLimitedError" {
+            self.stopped = Some(StopReason::MaxTurns);
+        }
+        let problem = self.problem.take();
+        match (self.stopped.take(), message) {
+            (Some(reason), _) => said.extend([Said::Stopped(reason), Said::Done]),
+            (None, Some(message)) => said.push(Said::Refused(trouble(&message, None, Some(kind)))),
+            (None, None) if line["status"] == "success" => said.push(Said::Done),
+            (None, None) => {
+                let why = problem.unwrap_or_else(|| "no reason given".to_owned());
+                said.push(Said::Refused(Trouble::new(TroubleKind::Provider, why)));
+            }
+        }
+    }
+}
+
+fn text(value: &Value, key: &str) -> Option<String> {
+    value.get(key)?.as_str().map(str::to_owned)
+}
+
+/// How the model sees the names of the tools of an MCP server.
+fn prefix(server: &str) -> String {
+    format!("mcp_{server}_")
+}
+
+fn usage(attributes: &Value) -> Usage {
+    let tokens = |key: &str| attributes[key].as_u64().unwrap_or(0);
+    let thoughts = tokens("thoughts_token_count");
+    Usage {
+        input_tokens: tokens("input_token_count") + tokens("tool_token_count"),
+        cached_input_tokens: tokens("cached_content_token_count"),
+        // Google counts thoughts next to the answer.
+        output_tokens: tokens("output_token_count") + thoughts,
+        reasoning_output_tokens: thoughts,
+        ..Usage::default()
+    }
+}
+
+/// Why an answer ended early. There is a reason for each piece of the answer, and the last is that of its end.
+fn stop_reason(attributes: &Value) -> Option<StopReason> {
+    match attributes["finish_reasons"].as_array()?.last()?.as_str()? {
+        "content_filter" => Some(StopReason::Refusal),
+        "length" => Some(StopReason::MaxTokens),
+        _ => None,
+    }
+}
+
+/// A refusal: the provider's JSON body, in Gemini's words.
+fn trouble(message: &str, status: Option<u64>, kind: Option<&str>) -> Trouble {
+    let body = message.find('{').zip(message.rfind('}')).and_then(|(start, end)| message.get(start..=end));
+    let body: Value = body.and_then(|body| serde_json::from_str(body).ok()).unwrap_or_default();
+    let by_kind = match kind {
+        Some(kind) if kind.ends_with("QuotaError") => Some(429),
+        Some("FatalAuthenticationError") => Some(401),
+        _ => None,
+    };
+    // Google answers an invalid key like any invalid request.
+    let is_invalid_key = message.contains("API_KEY_INVALID");
+    let status = if is_invalid_key { Some(401) } else { status.or_else(|| body["error"]["code"].as_u64()).or(by_kind) };
+    let refusal = Refusal { status, code: body["error"]["status"].as_str(), message, retried: None };
+    Trouble::new(refusal.kind(), message)
+}
+
+/// What a command printed, and its exit code; `None` if Gemini did not see it end.
+fn command_output(output: &str) -> Option<(String, Option<i64>)> {
+    let mut rest = output.strip_prefix("Output: ")?;
+    let mut code = Some(0);
+    while let Some((before, line)) = rest.rsplit_once('\n')
+        && let Some(start) = AFTER_OUTPUT.iter().find(|start| line.starts_with(**start))
+    {
+        match *start {
+            EXIT_CODE => code = line[EXIT_CODE.len()..].parse().ok(),
+            "Signal: " => code = None,
+            _ => {}
+        }
+        rest = before;
+    }
+    Some((if rest == "(empty)" { String::new() } else { rest.to_owned() }, code))
+}
+
+/// The calls in a line of the chat.
+pub(super) fn calls(line: &Value) -> impl Iterator<Item = &Value> {
+    line.get("toolCalls").and_then(Value::as_array).into_iter().flatten()
+}
+
+/// What a line of the chat says about the model's calls: a line with a call comes when the call is answered.
+pub(super) fn turn_signs(line: &Value) -> Vec<TurnSign> {
+    let signs = calls(line).filter_map(|call| text(call, "id"));
+    signs
+        .flat_map(|call| [TurnSign::Called { call: call.clone(), answer: text(line, "id") }, TurnSign::Answered(call)])
+        .collect()
+}
