@@ -55,9 +55,8 @@ impl<'a> DerivedFile<'a> {
             if result.is_ok() {
                 result = match line {
                     TraceLine::Whole(line) if is_history(line) => Ok(()),
-                    TraceLine::Whole(line) => kept(line).map_or(Ok(()), |line| {
-                        file.write_all(&mask(&line)).and_then(|()| file.write_all(b"\n"))
-                    }),
+                    TraceLine::Whole(line) => kept(line)
+                        .map_or(Ok(()), |line| file.write_all(&mask(&line)).and_then(|()| file.write_all(b"\n"))),
                     TraceLine::Overlong => file.write_all(OVERLONG),
                 };
             }

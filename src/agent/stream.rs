@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT};
+use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, program};
 use crate::agent::derived_file::{DerivedFile, for_each_line, slimmed};
 use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
@@ -20,6 +20,7 @@ use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
 use crate::agent::user_session::UserSession;
 use crate::files::below::{self, WalkControl};
+use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -51,6 +52,8 @@ pub(super) enum Said {
     Total(Usage),
     /// The tokens of a request that is no part of the conversation, of this model.
     Besides(Option<String>, Usage),
+    /// The tokens of the request whose answer came last, if they are reported only at the answer's end.
+    Spent(Usage),
     /// What the model said.
     Message(String),
     /// What the model thought.
@@ -152,6 +155,11 @@ pub(super) trait EventStream: Sync {
         None
     }
 
+    /// The same as [`Agent::find`].
+    fn find(settings: &Settings) -> Result<PathBuf, Trouble> {
+        program(settings, Self::KIND)
+    }
+
     fn login(around: &LoginSources<'_>) -> Login;
 
     fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble>;
@@ -165,7 +173,7 @@ fn said<S: EventStream>(line: &[u8]) -> Vec<Said> {
 }
 
 /// The directory of sessions in a trial's home.
-fn sessions<S: EventStream>() -> std::path::PathBuf {
+fn sessions<S: EventStream>() -> PathBuf {
     let profile = S::KIND.profile();
     Path::new(profile.home).join(profile.sessions)
 }
@@ -173,6 +181,10 @@ fn sessions<S: EventStream>() -> std::path::PathBuf {
 impl<S: EventStream> Agent for S {
     fn kind(&self) -> AgentKind {
         S::KIND
+    }
+
+    fn find(&self, settings: &Settings) -> Result<PathBuf, Trouble> {
+        S::find(settings)
     }
 
     fn login(&self, around: &LoginSources<'_>) -> Login {
@@ -273,8 +285,10 @@ struct LineDecoder<'a, S: EventStream> {
     reader: S::Reader,
     recorder: TraceRecorder<'a>,
     open: OpenCalls<Value>,
-    /// The sum of the tokens of all requests; `None` if one of them is not reported.
-    usage: Option<Usage>,
+    /// The sum of the tokens of all requests.
+    usage: Usage,
+    /// The steps at which answers begin whose tokens are not reported yet, with the agent that was answered.
+    unreported: Vec<(String, usize)>,
     /// The tokens of each model.
     models: BTreeMap<String, Usage>,
     /// The refusal after which the agent asked again, until there is an answer.
@@ -286,8 +300,9 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
         let tools = &S::KIND.profile().tools;
         let loads_by = if tools.skills.is_empty() { Mechanism::ReadSkillFile } else { Mechanism::SkillTool };
         let recorder = TraceRecorder::new(reference, loads_by);
-        let (open, usage) = (OpenCalls::default(), Some(Usage::default()));
-        Self { reader: S::Reader::default(), recorder, open, usage, models: BTreeMap::new(), asks_again: None }
+        let (open, unreported, models) = (OpenCalls::default(), Vec::new(), BTreeMap::new());
+        let usage = Usage::default();
+        Self { reader: S::Reader::default(), recorder, open, usage, unreported, models, asks_again: None }
     }
 
     fn line(&mut self, bytes: &[u8]) {
@@ -349,7 +364,7 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
                 trace.waiting = WaitingFor::Nothing;
                 trace.trouble = Some(trouble);
             }
-            Said::Stopped(reason) => trace.stopped = Some(reason),
+            Said::Stopped(reason) if by.is_empty() => trace.stopped = Some(reason),
             Said::Interrupted => trace.interrupted = true,
             Said::Done if trace.interrupted => {}
             Said::Done => {
@@ -364,8 +379,9 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
     fn converses(&mut self, said: Said, by: &str) {
         let trace = &mut self.recorder.trace;
         match said {
-            Said::Answers(usage) => self.answers(usage),
-            Said::Besides(model, usage) => self.counts(model, Some(usage)),
+            Said::Answers(usage) => self.answers(usage, by),
+            Said::Spent(usage) => self.spent(usage, by),
+            Said::Besides(model, usage) => self.counts(model, usage),
             Said::Message(text) => {
                 self.recorder.message(&text);
                 if by.is_empty() {
@@ -396,7 +412,8 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
             Said::Injected { skill, text } => _ = self.recorder.injected(&skill, &text),
             Said::CalledByUser { skill, text } => {
                 if self.recorder.injected(&skill, &text) {
-                    let evidence = format!("the prompt called {}", S::KIND.profile().calls_skill.replace("name", &skill));
+                    let evidence =
+                        format!("the prompt called {}", S::KIND.profile().calls_skill.replace("name", &skill));
                     self.recorder.trace.activate(&skill, Mechanism::Injected, &evidence);
                 }
             }
@@ -404,25 +421,32 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
         }
     }
 
-    fn answers(&mut self, usage: Option<Usage>) {
+    fn answers(&mut self, usage: Option<Usage>, by: &str) {
         let trace = &mut self.recorder.trace;
         self.asks_again = None;
         trace.reached(AgentProgress::Answering);
         trace.answers += 1;
         trace.waiting = WaitingFor::Model;
+        self.unreported.push((by.to_owned(), trace.steps.len()));
         if let Some(usage) = usage {
-            trace.first_request(usage.input_tokens);
-            let step = trace.steps.len();
-            trace.answered(step, usage);
+            self.spent(usage, by);
         }
+    }
+
+    fn spent(&mut self, usage: Usage, by: &str) {
+        let Some(at) = self.unreported.iter().rposition(|(agent, _)| agent == by) else { return };
+        let (_, step) = self.unreported.remove(at);
+        let trace = &mut self.recorder.trace;
+        trace.first_request(usage.input_tokens);
+        trace.answered(step, usage);
         let model = trace.model.clone();
         self.counts(model, usage);
     }
 
     /// Counts the tokens of a request of this model.
-    fn counts(&mut self, model: Option<String>, usage: Option<Usage>) {
-        self.usage = self.usage.zip(usage).map(|(sum, usage)| sum.plus(usage));
-        if let Some((model, usage)) = model.zip(usage) {
+    fn counts(&mut self, model: Option<String>, usage: Usage) {
+        self.usage = self.usage.plus(usage);
+        if let Some(model) = model {
             let sum = self.models.entry(model).or_default();
             *sum = sum.plus(usage);
         }
@@ -444,11 +468,11 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
             self.ended(call, String::new(), CallEnding::Failed, None);
         }
         let trace = &mut self.recorder.trace;
-        if trace.answers > 0 && trace.usage.is_none() {
-            trace.usage = self.usage;
-        }
-        if trace.usage.is_some() {
-            trace.models = self.models;
+        if let (Some(total), model) = (trace.usage, trace.model.clone()) {
+            // Nothing shows which models the other requests asked.
+            trace.models.extend(model.map(|model| (model, total)));
+        } else if trace.answers > 0 && self.unreported.is_empty() {
+            (trace.usage, trace.models) = (Some(self.usage), self.models);
         }
         if trace.progress < AgentProgress::Done && trace.trouble.is_none() {
             trace.trouble = self.asks_again;

@@ -15,6 +15,7 @@ macro_rules! agents {
             claude: ClaudeCli = "claude-cli", ClaudeSdk = "claude-sdk";
             copilot: Copilot = "copilot";
             gemini: Gemini = "gemini";
+            opencode: OpenCode = "opencode";
             qwen: Qwen = "qwen";
         }
     };

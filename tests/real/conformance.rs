@@ -4,8 +4,8 @@
 use std::fs;
 
 use libtest_mimic::Trial;
-use serde_json::json;
-use skill_evals::settings::mode::{Delivery, Mode};
+use serde_json::{Value, json};
+use skill_evals::settings::mode::{AgentKind, Delivery, Mode};
 use skill_evals::trace::Mechanism;
 use skill_evals::trace::trouble::TroubleKind;
 use skill_evals::trial::outcome::{Status, Verdict};
@@ -71,8 +71,10 @@ fn live(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Live {
 }
 
 /// The case that has nothing to do with the skill: it passes unless nothing was measured.
-fn negative(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Live {
-    Live::new("should_trigger,prompt,timeout_s", "false,What is 2+2?,20", script)
+fn negative(mode: &Mode, script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Live {
+    // OpenCode works for four seconds before it asks its model.
+    let timeout = if mode.agent == AgentKind::OpenCode { 30 } else { 20 };
+    Live::new("should_trigger,prompt,timeout_s", &format!("false,What is 2+2?,{timeout}"), script)
 }
 
 /// The tool of the skills' server whose name ends so, as this agent names it.
@@ -86,11 +88,25 @@ pub fn load(request: &Request, mode: &Mode, skill: &str) -> Turn {
         return Turn::Call { tool, input: json!({ "name": skill }) };
     }
     match skill_tool(request, mode) {
-        Some(tool) => {
-            let key = if tool == "activate_skill" { "name" } else { "skill" };
-            Turn::Call { tool: tool.clone(), input: json!({ key: skill }) }
-        }
+        Some(tool) => Turn::Call { tool: tool.clone(), input: named(request, tool, skill) },
         None => Turn::Shell(format!("cat {}/{skill}/SKILL.md", mode.agent.profile().skill_folders[0])),
+    }
+}
+
+/// What the agent's own tool for skills takes.
+fn named(request: &Request, tool: &str, skill: &str) -> Value {
+    let takes_skill =
+        definition(&request.body["tools"], tool).is_some_and(|tool| tool.to_string().contains("\"skill\":{"));
+    json!({ (if takes_skill { "skill" } else { "name" }): skill })
+}
+
+/// The definition of a tool, as a request of any protocol has it.
+fn definition<'a>(tools: &'a Value, name: &str) -> Option<&'a Value> {
+    match tools {
+        Value::Object(tool) if tool.get("name").is_some_and(|known| known == name) => Some(tools),
+        Value::Object(tool) => tool.values().find_map(|value| definition(value, name)),
+        Value::Array(list) => list.iter().find_map(|value| definition(value, name)),
+        _ => None,
     }
 }
 
@@ -161,7 +177,7 @@ fn wants_another(mode: &'static Mode) {
 }
 
 fn crashes(mode: &'static Mode) {
-    let live = negative(|_| Turn::Hang);
+    let live = negative(mode, |_| Turn::Hang);
     wrap(live.fixture.root(), CRASH);
     let trial = live.trial(&mode.name);
     let trouble = trial.expect(Verdict::Error).grade.trouble.as_ref().expect("trouble");
@@ -183,7 +199,7 @@ fn refused(mode: &'static Mode) {
         (400, TroubleKind::Provider),
     ];
     for (status, kind) in kinds {
-        let live = negative(move |_| Turn::Status(status));
+        let live = negative(mode, move |_| Turn::Status(status));
         let ran = live.run(&["--mode", &mode.name]);
         assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
         let trial = live.kept("greeting", "it", &mode.name).expect("a kept trial");
@@ -193,7 +209,7 @@ fn refused(mode: &'static Mode) {
 }
 
 fn hangs(mode: &'static Mode) {
-    let live = negative(|_| Turn::Hang);
+    let live = negative(mode, |_| Turn::Hang);
     let trial = live.trial(&mode.name);
     let trouble = trial.expect(Verdict::Error).grade.trouble.as_ref().map(|trouble| trouble.kind);
     assert_eq!(trouble, Some(TroubleKind::NoAnswer));
@@ -201,7 +217,7 @@ fn hangs(mode: &'static Mode) {
 }
 
 fn is_missing(mode: &'static Mode) {
-    let live = negative(|_| Turn::Say("4".to_owned()));
+    let live = negative(mode, |_| Turn::Say("4".to_owned()));
     let output = live.command(&["--mode", &mode.name]).env("PATH", "/usr/bin:/bin").output();
     let output = output.expect("the program starts");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -210,7 +226,7 @@ fn is_missing(mode: &'static Mode) {
 }
 
 fn offers_none(mode: &'static Mode) {
-    let live = negative(|_| Turn::Say("4".to_owned()));
+    let live = negative(mode, |_| Turn::Say("4".to_owned()));
     let trial = live.trial(&mode.name);
     trial.expect(Verdict::Pass);
     let asked: String = live.model.requests().iter().map(request_text).collect();

@@ -22,14 +22,15 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
 fn load(request: &Request) -> Turn {
     let call = |tool: &str, input| Turn::Call { tool: tool.to_owned(), input };
     let offers = |name: &str| request.tools.iter().any(|tool| tool == name);
-    let served =
-        ["mcp__skilljack__skill", "skilljack-skill", "mcp_skilljack_skill"].into_iter().find(|name| offers(name));
+    let names = ["mcp__skilljack__skill", "skilljack-skill", "mcp_skilljack_skill", "skilljack_skill"];
+    let served = names.into_iter().find(|name| offers(name));
     if let Some(tool) = served {
         call(tool, json!({ "name": "greeting" }))
     } else if offers("activate_skill") {
         call("activate_skill", json!({ "name": "greeting" }))
     } else if offers("skill") {
-        call("skill", json!({ "skill": "greeting" }))
+        let key = if request.protocol == Protocol::Messages { "name" } else { "skill" };
+        call("skill", json!({ key: "greeting" }))
     } else if request.protocol == Protocol::Messages {
         call("Skill", json!({ "skill": "greeting" }))
     } else {
@@ -48,7 +49,19 @@ fn answer(request: &Request) -> Turn {
 
 fn each_message_is_sent_when_the_one_before_is_answered() {
     let modes = [
-        "codex", "codex-mcp", "cli-native", "native", "mcp", "copilot", "copilot-mcp", "gemini", "gemini-mcp", "qwen", "qwen-mcp",
+        "codex",
+        "codex-mcp",
+        "cli-native",
+        "native",
+        "mcp",
+        "copilot",
+        "copilot-mcp",
+        "gemini",
+        "gemini-mcp",
+        "opencode",
+        "opencode-mcp",
+        "qwen",
+        "qwen-mcp",
     ];
     for mode in modes {
         let live = Live::new(COLUMNS, CELLS, answer);
@@ -93,7 +106,7 @@ fn each_message_is_sent_when_the_one_before_is_answered() {
 }
 
 fn a_session_that_fails_in_a_later_message_is_an_error() {
-    for mode in ["codex", "cli-native", "native", "copilot", "gemini", "qwen"] {
+    for mode in ["codex", "cli-native", "native", "copilot", "gemini", "opencode", "qwen"] {
         let live = Live::new(COLUMNS, CELLS, |request| match request.prompt.as_str() {
             "And now Bob." => Turn::Status(400),
             _ => answer(request),

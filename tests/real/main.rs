@@ -19,6 +19,7 @@ mod judge_claude;
 mod judge_codex;
 mod list_changed;
 mod nextest;
+mod opencode;
 mod report_page;
 mod sessions;
 mod settled;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         judge_codex::trials,
         list_changed::trials,
         nextest::trials,
+        opencode::trials,
         report_page::trials,
         sessions::trials,
         settled::trials,

@@ -91,6 +91,7 @@ fn load_resource(request: &Request, skill: &str, path: &str) -> Turn {
     }
     let folder = match request.protocol {
         Protocol::Messages => ".claude",
+        Protocol::Gemini => ".gemini",
         Protocol::Responses if has_tool(request, "skill") => ".github",
         Protocol::Responses => ".agents",
     };

@@ -10,7 +10,7 @@ use skill_evals::trial::evidence::Meta;
 use skill_evals::trial::outcome::{CheckResult, Grade, Status, Verdict};
 
 use super::fixture::{Fixture, Ran};
-use super::real::{copilot_packages, path_with_programs};
+use super::real::{copilot_packages, link_ripgrep, path_with_programs};
 use super::stand_in::{CODEX_KEY, MODEL, QWEN_KEY, Request, StandIn, Turn};
 
 /// The repository, the model and the user's home.
@@ -54,6 +54,10 @@ impl Live {
         fs::write(home.path().join(".codex/config.toml"), model.codex_config()).expect("a configuration");
         fs::create_dir(home.path().join(".qwen")).expect("a directory");
         fs::write(home.path().join(".qwen/settings.json"), model.qwen_settings()).expect("a configuration");
+        fs::create_dir_all(home.path().join(".config/opencode")).expect("a directory");
+        fs::write(home.path().join(".config/opencode/opencode.jsonc"), model.opencode_config())
+            .expect("a configuration");
+        link_ripgrep(home.path());
         let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
         Self { fixture, model, home, scratch }
     }

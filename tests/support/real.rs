@@ -41,6 +41,15 @@ pub fn copilot_packages() -> &'static Path {
     })
 }
 
+/// Puts ripgrep where OpenCode has downloaded it on a user's machine.
+pub fn link_ripgrep(home: &Path) {
+    let programs = home.join(".cache/opencode/bin");
+    std::fs::create_dir_all(&programs).expect("a directory");
+    let ripgrep =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("target/agents/node_modules/@vscode/ripgrep-linux-x64/bin/rg");
+    std::os::unix::fs::symlink(ripgrep, programs.join("rg")).expect("a link");
+}
+
 /// Whether a program can be started with these arguments.
 pub fn starts(program: &str, args: &[&str]) -> bool {
     let ran = Command::new(program).args(args).output();

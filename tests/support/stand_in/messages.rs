@@ -72,11 +72,11 @@ pub fn side_answer(request: &Request) -> Option<Vec<Part>> {
     title.then(|| vec![Part::Text(r#"{"title":"A scripted session"}"#.to_owned())])
 }
 
-/// The call that runs `command`, by the shell tool of qwen if it is offered, and by that of claude otherwise.
+/// The call that runs `command`, by the shell tool that is offered: those of OpenCode and Qwen Code, else that of Claude Code.
 pub fn shell(body: &Value, command: &str) -> (String, Value) {
     let input = json!({ "command": command, "description": "A command of the script" });
-    let is_qwen = array(&body["tools"]).iter().any(|tool| tool["name"] == "run_shell_command");
-    (if is_qwen { "run_shell_command" } else { "Bash" }.to_owned(), input)
+    let offers = |name: &&str| array(&body["tools"]).iter().any(|tool| tool["name"] == *name);
+    (["bash", "run_shell_command"].into_iter().find(offers).unwrap_or("Bash").to_owned(), input)
 }
 
 /// A whole answer.

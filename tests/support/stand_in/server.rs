@@ -84,6 +84,23 @@ impl StandIn {
     }
 }
 
+impl StandIn {
+    /// The configuration with which OpenCode asks this model, and nothing else.
+    pub fn opencode_config(&self) -> String {
+        format!(
+            r#"{{
+              // OpenCode reads comments.
+              "model": "anthropic/{MODEL}",
+              "provider": {{ "anthropic": {{
+                "options": {{ "baseURL": "{}/v1", "apiKey": "stand-in-key-for-opencode" }},
+                "models": {{ "{MODEL}": {{}} }},
+              }} }},
+            }}"#,
+            self.url()
+        )
+    }
+}
+
 impl Drop for StandIn {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.take() {

@@ -1,0 +1,180 @@
+//! The lines of OpenCode's output: those of our plugin, `{"type": "evidence", "kind", …}`, in the order of what happened, and
+//! OpenCode's own, which come later and say less.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::agent::refusal::Refusal;
+use crate::agent::stream::{CallEnding, LineReader, Said};
+use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::{StopReason, Usage};
+
+/// How an error begins that says that a rule of ours does not allow a call.
+const DENIED: &str = "The user has specified a rule which prevents you";
+
+/// What OpenCode writes before the directory of a skill that the user called.
+const BASE: &str = "Base directory for this skill: ";
+
+#[derive(Default)]
+pub struct OpenCodeLines {
+    /// The ids of all calls so far.
+    calls: HashSet<String>,
+    /// The names of the MCP servers, which begin the names of their tools.
+    servers: Vec<String>,
+}
+
+impl LineReader for OpenCodeLines {
+    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+        match line["type"].as_str()? {
+            "evidence" => {}
+            "step_start" | "text" | "tool_use" | "step_finish" | "reasoning" => return Some(Vec::new()),
+            "error" => return Some(vec![error(&line["error"])]),
+            _ => return None,
+        }
+        let said = match line["kind"].as_str()? {
+            "request" => self.request(line),
+            "session.created" if line["info"].get("parentID").is_some() => Vec::new(),
+            "session.created" => text(&line["info"], "version").map(Said::Version).into_iter().collect(),
+            "session.status" => status(line).into_iter().collect(),
+            "session.error" => vec![error(&line["error"])],
+            "message.part.updated" => self.part(line),
+            _ => return None,
+        };
+        Some(said)
+    }
+
+    fn sub_agent(line: &Value) -> Option<&str> {
+        line.get("agent")?.as_str()
+    }
+}
+
+impl OpenCodeLines {
+    fn request(&mut self, line: &Value) -> Vec<Said> {
+        let by_sub_agent = Self::sub_agent(line).is_some();
+        let model = text(line, "model").filter(|_| !by_sub_agent);
+        let mut said: Vec<Said> = model.map(Said::Model).into_iter().collect();
+        if let Some(list) = line.get("skills").and_then(Value::as_array) {
+            let entry = |skill: &Value| Some((skill[0].as_str()?.to_owned(), skill[1].as_str()?.to_owned()));
+            said.push(Said::Offered(list.iter().filter_map(entry).collect()));
+        }
+        self.servers.clear();
+        for (name, server) in line["servers"].as_object().into_iter().flatten() {
+            self.servers.push(name.clone());
+            said.extend(text(server, "status").map(|status| Said::Server(name.clone(), status)));
+        }
+        said.push(Said::Asks);
+        said
+    }
+
+    fn part(&mut self, line: &Value) -> Vec<Said> {
+        let part = &line["part"];
+        let words = text(part, "text").filter(|text| !text.is_empty());
+        match part["type"].as_str() {
+            Some("text") if line["byUser"] == true => words.and_then(called_by_user).into_iter().collect(),
+            Some("text") => words.map(Said::Message).into_iter().collect(),
+            Some("reasoning") => words.map(Said::Thought).into_iter().collect(),
+            Some("step-start") => vec![Said::Answers(None)],
+            Some("step-finish") => std::iter::once(Said::Spent(usage(&part["tokens"]))).chain(stop(part)).collect(),
+            Some("tool") => self.call(part).unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn call(&mut self, part: &Value) -> Option<Vec<Said>> {
+        // The id of the call is the provider's, which may give it again to a sub-agent.
+        let (id, state) = (text(part, "id")?, &part["state"]);
+        let tool = text(part, "tool")?;
+        // This is how OpenCode stores a call of a tool that the model does not have.
+        let is_unknown = tool == "invalid";
+        let mut said = Vec::new();
+        if self.calls.insert(id.clone()) {
+            let tool = if is_unknown { text(&state["input"], "tool").unwrap_or(tool) } else { self.tool(tool) };
+            said.push(Said::Called { id: id.clone(), tool, input: state["input"].clone() });
+        }
+        let error = state["error"].as_str();
+        let ending = match state["status"].as_str()? {
+            "completed" if !is_unknown => CallEnding::Done,
+            "error" if error.is_some_and(|error| error.starts_with(DENIED)) => CallEnding::Denied,
+            "completed" | "error" => CallEnding::Failed,
+            _ => return Some(said),
+        };
+        let output = error.or_else(|| state["output"].as_str()).unwrap_or_default().to_owned();
+        said.push(Said::Answered { id, output, ending, exit_code: state["metadata"]["exit"].as_i64() });
+        Some(said)
+    }
+
+    /// The tool `server_tool` of an MCP server as every agent names it.
+    fn tool(&self, name: String) -> String {
+        let of = |server: &String| {
+            Some(format!("mcp__{server}__{}", name.strip_prefix(server.as_str())?.strip_prefix('_')?))
+        };
+        self.servers.iter().find_map(of).unwrap_or(name)
+    }
+}
+
+fn text(data: &Value, key: &str) -> Option<String> {
+    data.get(key)?.as_str().map(str::to_owned)
+}
+
+/// The skill whose text OpenCode put into the user's message.
+fn called_by_user(text: String) -> Option<Said> {
+    let directory = text.split_once(BASE)?.1.lines().next()?;
+    let skill = directory.rsplit('/').next()?.to_owned();
+    Some(Said::Injected { skill, text })
+}
+
+fn status(line: &Value) -> Option<Said> {
+    let status = &line["status"];
+    match status["type"].as_str()? {
+        "retry" => {
+            let message = text(status, "message").unwrap_or_default();
+            // OpenCode does not say the status. It asks again if it was not reached, and after refusals for now.
+            let unreached = message.starts_with("Cannot connect");
+            let kind = if unreached { TroubleKind::Provider } else { TroubleKind::RateLimit };
+            Some(Said::AsksAgain(Trouble::new(kind, message), status["wait"].as_u64().map(Duration::from_millis)))
+        }
+        "idle" if line.get("agent").is_none() => Some(Said::Done),
+        _ => None,
+    }
+}
+
+fn error(error: &Value) -> Said {
+    let (name, data) = (error["name"].as_str().unwrap_or_default(), &error["data"]);
+    let message = data["message"].as_str().unwrap_or(name);
+    match name {
+        "MessageAbortedError" => Said::Interrupted,
+        "ContentFilterError" => Said::Stopped(StopReason::Refusal),
+        "MessageOutputLengthError" => Said::Stopped(StopReason::MaxTokens),
+        "ContextOverflowError" => Said::Stopped(StopReason::ContextWindow),
+        "ProviderAuthError" => Said::Refused(Trouble::new(TroubleKind::Login, message)),
+        _ => {
+            let refusal = Refusal { status: data["statusCode"].as_u64(), message, ..Refusal::default() };
+            Said::Refused(Trouble::new(refusal.kind(), message))
+        }
+    }
+}
+
+/// Why the model ended its answer early.
+fn stop(part: &Value) -> Option<Said> {
+    match part["reason"].as_str()? {
+        "length" => Some(Said::Stopped(StopReason::MaxTokens)),
+        "content-filter" => Some(Said::Stopped(StopReason::Refusal)),
+        _ => None,
+    }
+}
+
+fn usage(tokens: &Value) -> Usage {
+    let count = |value: &Value| value.as_u64().unwrap_or(0);
+    let (read, write) = (count(&tokens["cache"]["read"]), count(&tokens["cache"]["write"]));
+    Usage {
+        // OpenCode's input is what no cache had.
+        input_tokens: count(&tokens["input"]) + read + write,
+        cached_input_tokens: read,
+        cache_write_input_tokens: write,
+        output_tokens: count(&tokens["output"]) + count(&tokens["reasoning"]),
+        reasoning_output_tokens: count(&tokens["reasoning"]),
+        cost_usd: None,
+    }
+}

@@ -1,0 +1,72 @@
+//! OpenCode (`opencode run`), measured with version 1.18.33.
+//!
+//! Its own output has no list of skills, no request and no retry, and comes late. A plugin in the trial's home, `evidence.js`,
+//! prints what OpenCode's plugins see, as lines of the same output (`trace.jsonl`). There is no session file: OpenCode keeps
+//! its sessions in a database.
+
+mod command;
+mod home;
+mod lines;
+mod login;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::agent::assignment::Assignment;
+use crate::agent::command::{AgentCommand, program};
+use crate::agent::login::{Login, LoginSources};
+use crate::agent::stream::EventStream;
+use crate::agent::trial_env::TrialEnv;
+use crate::lint::SkillList;
+use crate::profile::AgentKind;
+use crate::settings::Settings;
+use crate::trace::trouble::Trouble;
+
+/// Not measured yet.
+pub const LISTINGS: [SkillList; 0] = [];
+
+#[derive(Debug)]
+pub struct OpenCode;
+
+impl EventStream for OpenCode {
+    const KIND: AgentKind = AgentKind::OpenCode;
+
+    type Reader = lines::OpenCodeLines;
+
+    fn slim(mut line: Value, skills: &[&str]) -> Value {
+        for skill in line.get_mut("skills").and_then(Value::as_array_mut).into_iter().flatten() {
+            if !skill[0].as_str().is_some_and(|name| skills.contains(&name)) {
+                *skill = json!([skill[0], "…"]);
+            }
+        }
+        line
+    }
+
+    fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
+        command::resumed(args, trial_env, message)
+    }
+
+    fn find(settings: &Settings) -> Result<PathBuf, Trouble> {
+        let program = program(settings, Self::KIND)?;
+        home::ripgrep().map(|_| program).ok_or_else(command::no_ripgrep)
+    }
+
+    fn login(around: &LoginSources<'_>) -> Login {
+        login::find(around)
+    }
+
+    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+        command::command(assignment)
+    }
+
+    fn users_setup() -> Result<(Vec<String>, String), Trouble> {
+        let mut config = home::users_config()?;
+        let names = login::KEYS.map(str::to_owned).into_iter().chain(home::variables(&config)).collect();
+        for options in home::options(&mut config) {
+            options.retain(|key, _| key != "apiKey" && key != "headers");
+        }
+        Ok((names, format!("auth.json {}\n{}", home::users_auth()?.is_some(), Value::Object(config))))
+    }
+}
