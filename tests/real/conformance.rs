@@ -44,13 +44,15 @@ pub fn trials() -> Vec<Trial> {
         ("a_model_that_never_answers_is_told_as_such", hangs),
         ("a_missing_program_is_told_with_how_to_get_it", is_missing),
     ];
+    let native: [(&str, Test); 1] = [("a_skill_that_the_prompt_calls_is_activated", is_called)];
     let baseline: [(&str, Test); 1] = [("a_baseline_offers_no_skill", offers_none)];
     let mut trials = Vec::new();
     for mode in Box::leak(Mode::built_in().into_boxed_slice()) {
         let program = mode.agent.profile().program;
         let missing = (!programs().join(program).exists()).then_some(program);
         let own: &[(&str, Test)] = if mode.delivery.offers_skills() { &offering } else { &baseline };
-        for &(name, test) in own.iter().chain(&always) {
+        let by_prompt = native.iter().filter(|_| mode.delivery == Delivery::Native);
+        for &(name, test) in own.iter().chain(by_prompt).chain(&always) {
             let mode: &'static Mode = mode;
             trials.push(needing(&format!("conformance::{mode}::{name}"), missing, HOW_TO_GET_AGENTS, move || {
                 test(mode);
@@ -174,6 +176,19 @@ fn wants_another(mode: &'static Mode) {
     let trial = live.trial(&mode.name);
     assert_eq!(trial.expect(Verdict::Fail).status("triggered"), Status::Fail);
     assert!(trial.grade.metrics.activations.is_empty(), "{:?}", trial.grade.metrics);
+}
+
+fn is_called(mode: &'static Mode) {
+    let call = mode.agent.profile().calls_skill.replace("name", "greeting");
+    let script = |_: &Request| Turn::Say(ANSWER.to_owned());
+    let live = Live::new("should_trigger,prompt,timeout_s", &format!("true,{call} Ada,60"), script);
+    let trial = live.trial(&mode.name);
+    let seen: Vec<_> = trial.grade.metrics.activations.iter().map(|found| found.how).collect();
+    // These pass the call on to their models.
+    let passes_on = [AgentKind::Copilot, AgentKind::Gemini].contains(&mode.agent);
+    let expected = if passes_on { vec![] } else { vec![Mechanism::Injected] };
+    assert_eq!(seen, expected);
+    assert_eq!(trial.verdict() == Verdict::Pass, !seen.is_empty(), "{:#?}", trial.grade);
 }
 
 fn crashes(mode: &'static Mode) {
