@@ -410,12 +410,9 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
                 self.recorder.trace.waiting = self.open.waiting(by);
             }
             Said::Injected { skill, text } => _ = self.recorder.injected(&skill, &text),
-            Said::CalledByUser { skill, text } => {
-                if self.recorder.injected(&skill, &text) {
-                    let evidence =
-                        format!("the prompt called {}", S::KIND.profile().calls_skill.replace("name", &skill));
-                    self.recorder.trace.activate(&skill, Mechanism::Injected, &evidence);
-                }
+            Said::CalledByUser { skill, text } if self.recorder.injected(&skill, &text) => {
+                let call = S::KIND.profile().calls_skill.replace("name", &skill);
+                self.recorder.trace.activate(&skill, Mechanism::Injected, &format!("the prompt called {call}"));
             }
             _ => {}
         }

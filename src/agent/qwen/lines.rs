@@ -130,7 +130,7 @@ impl QwenLines {
     fn answered(&mut self, block: &Value, is_own: bool) -> Option<Said> {
         let id = text(block, "tool_use_id")?;
         let in_output = || block["content"].as_str().unwrap_or_default().to_owned();
-        let result = self.results.remove(&id).filter(|_| is_own);
+        let result = if is_own { self.results.remove(&id) } else { None };
         let ending = match &result {
             Some(result) if result.is_denied => CallEnding::Denied,
             _ if block["is_error"] == true => CallEnding::Failed,
