@@ -130,8 +130,8 @@ pub(super) trait EventStream: Sync {
     }
 
     /// What a trial keeps of such a file, line by line: the closure may collect lines and give one for all of them.
-    fn kept() -> Box<dyn FnMut(&[u8]) -> Option<Vec<u8>>> {
-        Box::new(|line| Some(line.to_vec()))
+    fn kept() -> impl FnMut(&[u8]) -> Option<Vec<u8>> {
+        |line: &[u8]| Some(line.to_vec())
     }
 
     /// What a line of the session file says about the model's calls.

@@ -75,6 +75,8 @@ fn open_skill(request: &Request, skill: &str) -> Turn {
     let call = |tool: &str, input| Turn::Call { tool: tool.to_owned(), input };
     if by_mcp(request) {
         call("mcp__skilljack__skill", json!({ "name": skill }))
+    } else if has_tool(request, "activate_skill") {
+        call("activate_skill", json!({ "name": skill }))
     } else if let Some(tool) = ["Skill", "skill"].into_iter().find(|tool| has_tool(request, tool)) {
         call(tool, json!({ "skill": skill }))
     } else {
@@ -94,6 +96,7 @@ fn load_resource(request: &Request, skill: &str, path: &str) -> Turn {
         Protocol::Gemini => ".gemini",
         Protocol::Responses if has_tool(request, "skill") => ".github",
         Protocol::Responses => ".agents",
+        Protocol::Gemini => ".gemini",
     };
     Turn::Shell(format!("cat {folder}/skills/{skill}/{path}"))
 }

@@ -21,7 +21,7 @@ const EXIT_CODE: &str = "Exit Code: ";
 const AFTER_OUTPUT: [&str; 5] = ["Error: ", EXIT_CODE, "Signal: ", "Background PIDs: ", "Process Group PGID: "];
 
 /// What the telemetry says of a request to the model.
-enum Request {
+enum ModelRequest {
     /// An answer in the conversation, and why it ended early.
     Answered {
         model: Option<String>,
@@ -47,7 +47,7 @@ pub struct GeminiLines {
     /// What the model saw of each call, by the call's id.
     outputs: HashMap<String, String>,
     /// The requests for each message of the user. Those of the message that is being answered are the first.
-    requests: VecDeque<VecDeque<Request>>,
+    requests: VecDeque<VecDeque<ModelRequest>>,
     /// The skills of open calls of the tool for skills, and the ids of open calls of the shell.
     skill_calls: HashMap<String, String>,
     shell_calls: BTreeSet<String>,
@@ -134,21 +134,21 @@ impl GeminiLines {
             Some("gemini_cli.api_response") => {
                 let (model, usage) = (text(attributes, "model"), usage(attributes));
                 if attributes[ROLE] == MAIN {
-                    Request::Answered { model, usage, stopped: stop_reason(attributes) }
+                    ModelRequest::Answered { model, usage, stopped: stop_reason(attributes) }
                 } else {
-                    Request::Besides { model, usage }
+                    ModelRequest::Besides { model, usage }
                 }
             }
             Some("gemini_cli.api_error") if attributes[ROLE] == MAIN => {
                 let message = attributes["error.message"].as_str().unwrap_or("no reason given");
-                Request::Failed(trouble(message, attributes["status_code"].as_u64(), None))
+                ModelRequest::Failed(trouble(message, attributes["status_code"].as_u64(), None))
             }
             _ => return,
         };
-        if self.requests.is_empty() {
-            self.requests.push_back(VecDeque::new());
+        match self.requests.back_mut() {
+            Some(requests) => requests.push_back(request),
+            None => self.requests.push_back(VecDeque::from([request])),
         }
-        self.requests.back_mut().expect("one was added").push_back(request);
     }
 
     /// The states of the MCP servers, by the tools that the model was offered.
@@ -167,7 +167,7 @@ impl GeminiLines {
             return;
         }
         while let Some(request) = self.requests.front_mut().and_then(VecDeque::pop_front) {
-            let is_answer = matches!(request, Request::Answered { .. });
+            let is_answer = matches!(request, ModelRequest::Answered { .. });
             self.tell(request, said);
             if is_answer {
                 return;
@@ -176,25 +176,26 @@ impl GeminiLines {
         said.push(Said::Answers(None));
     }
 
-    fn tell(&mut self, request: Request, said: &mut Vec<Said>) {
+    fn tell(&mut self, request: ModelRequest, said: &mut Vec<Said>) {
         match request {
-            Request::Answered { model, usage, stopped } => {
+            ModelRequest::Answered { model, usage, stopped } => {
                 said.extend(model.map(Said::Model));
                 said.push(Said::Answers(Some(usage)));
                 self.stopped = stopped;
             }
-            Request::Besides { model, usage } => said.push(Said::Besides(model, usage)),
-            Request::Failed(trouble) => said.push(Said::AsksAgain(trouble, None)),
+            ModelRequest::Besides { model, usage } => said.push(Said::Besides(model, usage)),
+            ModelRequest::Failed(trouble) => said.push(Said::AsksAgain(trouble, None)),
         }
     }
 
     /// Tells of failed requests that come before the next answer: if there is none, no line will tell of it.
     fn failures(&mut self, said: &mut Vec<Said>) {
         while let Some(requests) = self.requests.front_mut()
-            && requests.front().is_some_and(|request| !matches!(request, Request::Answered { .. }))
+            && requests.front().is_some_and(|request| !matches!(request, ModelRequest::Answered { .. }))
         {
-            let request = requests.pop_front();
-            request.into_iter().for_each(|request| self.tell(request, said));
+            if let Some(request) = requests.pop_front() {
+                self.tell(request, said);
+            }
         }
     }
 
@@ -227,10 +228,9 @@ impl GeminiLines {
             _ => CallEnding::Failed,
         };
         let mut exit_code = None;
-        let mut output = seen.clone().or_else(|| text(line, "output")).unwrap_or_default();
-        if let Some(inner) = output.strip_prefix(UNTRUSTED[0]).and_then(|text| text.strip_suffix(UNTRUSTED[1])) {
-            output = inner.to_owned();
-        }
+        let output = seen.clone().or_else(|| text(line, "output")).unwrap_or_default();
+        let inner = output.strip_prefix(UNTRUSTED[0]).and_then(|text| text.strip_suffix(UNTRUSTED[1]));
+        let mut output = inner.unwrap_or(&output).to_owned();
         if self.shell_calls.remove(&id) && ending == CallEnding::Done {
             match command_output(&output) {
                 Some((printed, code)) => (output, exit_code) = (printed, code),

@@ -47,9 +47,9 @@ impl EventStream for Gemini {
         Self::is_session(path) || path == Path::new(home::TELEMETRY) || path == Path::new(home::PROGRAM)
     }
 
-    fn kept() -> Box<dyn FnMut(&[u8]) -> Option<Vec<u8>>> {
+    fn kept() -> impl FnMut(&[u8]) -> Option<Vec<u8>> {
         let mut values = telemetry::Values::default();
-        Box::new(move |line| values.line(line))
+        move |line: &[u8]| values.line(line)
     }
 
     fn signs(line: &Value) -> Vec<TurnSign> {
