@@ -50,7 +50,7 @@ pub(super) enum Said {
     Answers(Option<Usage>),
     /// The tokens of all requests of the session so far, also of those that no line shows.
     Total(Usage),
-    /// The tokens of a request that is no part of the conversation, of this model.
+    /// The tokens of a request outside the conversation, to this model.
     Besides(Option<String>, Usage),
     /// The tokens of the request whose answer came last, if they are reported only at the answer's end.
     Spent(Usage),

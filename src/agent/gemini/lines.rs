@@ -234,7 +234,7 @@ impl GeminiLines {
         if self.shell_calls.remove(&id) && ending == CallEnding::Done {
             match command_output(&output) {
                 Some((printed, code)) => (output, exit_code) = (printed, code),
-                // It was cancelled, or goes on in the background.
+                // It was canceled, or still runs in the background.
                 None => ending = CallEnding::Failed,
             }
         }
