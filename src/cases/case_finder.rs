@@ -373,10 +373,12 @@ fn mark_duplicates(cases: &mut [FoundCase], tree: &dyn RepoFiles) {
         );
         let problem =
             Diagnostic::new(Code::DuplicateCase, place, message).help("give each case of a skill a unique id");
-        let mut id = format!("{}-line-{}", found.id, found.line);
-        while first.contains_key(&name::segment(&id)) {
-            id.push_str("-again");
-        }
+        let id = format!("{}-line-{}", found.id, found.line);
+        // Thousands of cases may be on one line.
+        let numbered = (at + 1..).map(|number| format!("-case-{number}"));
+        let ends = [String::new(), "-again".to_owned()].into_iter().chain(numbered);
+        let is_free = |id: &String| !first.contains_key(&name::segment(id));
+        let id = ends.map(|end| format!("{id}{end}")).find(is_free).unwrap_or_default();
         first.insert(name::segment(&id), at);
         let source = ReadCase::new(found.format(), Err(vec![problem]));
         cases[at] = FoundCase::new(id, found.skill.clone(), found.file.clone(), found.line, source);

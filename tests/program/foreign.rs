@@ -828,3 +828,13 @@ fn a_case_may_name_its_skill_as_the_directory_is_named() {
     let lines = lines(&fixture);
     assert!(lines.iter().any(|line| line.starts_with("desk-tidy/trigger-evals-1 ")), "{lines:?}");
 }
+
+#[test]
+fn many_cases_of_one_id_on_one_line_have_short_names() {
+    let case = r#"{ "id": 1, "prompt": "Do it", "expectations": ["It is done"] }"#;
+    let lines = lines(&tidy("skills/tidy/evals/evals.json", &format!("[{}]", [case; 5].join(","))));
+    let ids: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("tidy/")?.split(' ').next()).collect();
+    let expected =
+        ["evals-1", "evals-1-line-1", "evals-1-line-1-again", "evals-1-line-1-case-4", "evals-1-line-1-case-5"];
+    assert_eq!(ids, expected);
+}
