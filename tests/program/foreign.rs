@@ -838,3 +838,14 @@ fn many_cases_of_one_id_on_one_line_have_short_names() {
         ["evals-1", "evals-1-line-1", "evals-1-line-1-again", "evals-1-line-1-case-4", "evals-1-line-1-case-5"];
     assert_eq!(ids, expected);
 }
+
+#[test]
+fn graders_of_a_vally_spec_by_the_rubric_and_by_a_prompt_of_their_own_keep_their_weights() {
+    let text = "scoring: { threshold: 0.5 }\nstimuli:\n  - name: one\n    prompt: Do it\n    rubric: [It is good]\n    graders:\n\
+                \x20     - { type: prompt, config: { prompt: It is short } }\n      - { type: prompt }\n      - { type: prompt }\n";
+    let catalog = tidy("evals/tidy/eval.yaml", text).catalog();
+    let case = catalog.cases_of("tidy").next().expect("a case").case().expect("a good case");
+    let weight = |at: usize| case.assertions[at].weight.map(|weight| (weight.amount, weight.part));
+    assert_eq!(case.assertions[0].text, "It is good");
+    assert_eq!((weight(0), weight(1)), (Some((2.0, 3)), Some((1.0, 1))));
+}

@@ -532,3 +532,13 @@ fn a_suite_that_is_broken_says_so_and_is_no_panic() {
         assert!(found.iter().any(|case| case.contains(said)), "{text}: {found:?}");
     }
 }
+
+#[test]
+fn a_weight_of_a_criterion_that_cannot_be_part_of_a_score_is_an_error() {
+    for weight in ["-1", "1e308", "'2'", ".inf"] {
+        let rubric = format!("{{ type: llm-rubric, value: [{{ outcome: a, weight: {weight} }}, b] }}");
+        let text = format!("tests: [{{ id: a, input: A, assert: [{{ type: skill-used, value: tidy }}, {rubric}] }}]\n");
+        let found = cases(&fixture().file("evals/tidy/suite.yaml", text));
+        assert!(found.len() == 1 && found[0].contains("expected a number from 0 to a million"), "{weight}: {found:?}");
+    }
+}

@@ -130,10 +130,7 @@ impl TestReader<'_, '_> {
         }
         let (is_not, kind) = kind(node);
         let is_negated = dialect.has_criteria && self.document().flag(node, "negate").unwrap_or_default();
-        let is_weight = |weight: &Node| weight.amount().is_some_and(|weight| (0.0..=MOST_WEIGHT).contains(&weight));
-        if let Some(written) = node.get(WEIGHT).filter(|weight| !is_weight(weight)) {
-            self.document().wrong_type("`weight`", "a number from 0 to a million", written);
-        }
+        self.check_weight(node);
         if let Some(written) = node.get(REQUIRED).filter(|written| !matches!(written.value, NodeValue::Flag(_))) {
             self.not_done(written, format!("a `{REQUIRED}` that is neither true nor false"));
         }
@@ -170,6 +167,14 @@ impl TestReader<'_, '_> {
         self.unsupported_keys(node, &keys, &NOTES);
         if let Some(value) = self.document().required(node, key) {
             read(self, Written { node, kind, is_not: is_not != is_negated, value });
+        }
+    }
+
+    /// Reports a weight that cannot be part of a score.
+    fn check_weight(&mut self, node: &Node) {
+        let is_weight = |weight: &Node| weight.amount().is_some_and(|weight| (0.0..=MOST_WEIGHT).contains(&weight));
+        if let Some(written) = node.get(WEIGHT).filter(|weight| !is_weight(weight)) {
+            self.document().wrong_type("`weight`", "a number from 0 to a million", written);
         }
     }
 
@@ -340,6 +345,7 @@ impl TestReader<'_, '_> {
             let judged = self.case.assertions.len();
             let outcome = criterion.get("outcome").unwrap_or(criterion);
             self.unsupported_keys(criterion, &["outcome"], &["id", WEIGHT, REQUIRED]);
+            self.check_weight(criterion);
             match outcome.text() {
                 Some(text) => self.judged(outcome, text, is_not),
                 None => self.not_done(criterion, "a rubric that is not a text"),

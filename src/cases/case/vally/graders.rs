@@ -89,7 +89,7 @@ pub(super) fn read(
         let (before, said) = (case.checks.len(), should_trigger);
         // A judge without a prompt of its own grades by the rubric, which was read with the stimulus.
         let by_rubric = kind == PROMPT && config.get("prompt").is_none();
-        let assertions = if by_rubric { 0 } else { case.assertions.len() };
+        let assertions = case.assertions.len();
         match kind {
             PROMPT => prompt(document, &grader, rubric > 0, case),
             "skill-invocation" => skills(document, &grader, case, &mut should_trigger),
@@ -108,6 +108,11 @@ pub(super) fn read(
         document.locate(KEY, node, &mut case.checks[before..]);
         if let Some(weight) = weight {
             case.weigh(before, assertions, weight);
+            for assertion in case.assertions[..rubric].iter_mut().filter(|_| by_rubric) {
+                // Several graders by the rubric give it the same score each.
+                let others = assertion.weight.map_or(0.0, |weight| weight.amount);
+                assertion.weight = Some(Weight::new(others + weight.amount, number));
+            }
             weight_of_trigger = weight_of_trigger.or(Some(weight).filter(|_| should_trigger != said));
         }
     }
