@@ -542,3 +542,19 @@ fn a_weight_of_a_criterion_that_cannot_be_part_of_a_score_is_an_error() {
         assert!(found.len() == 1 && found[0].contains("expected a number from 0 to a million"), "{weight}: {found:?}");
     }
 }
+
+#[test]
+fn a_suite_about_a_skill_is_an_error_at_any_place_if_it_or_its_tests_cannot_be_parsed() {
+    let broken = "tests: [{ assert: [{ type: skill-used, value: tidy }] }\n";
+    for path in ["a.suite.yaml", "a-eval.yaml", "promptfoo-a.yaml"] {
+        let found = cases(&fixture().file(path, broken));
+        assert!(found.iter().any(|case| case.contains("this is not YAML")), "{path}: {found:?}");
+    }
+    let named = |tests: &str| {
+        let fixture = fixture().file("promptfooconfig.yaml", "prompts: [a]\ntests: file://t/a.yaml\n");
+        cases(&fixture.file("t/a.yaml", tests))
+    };
+    let found = named("- assert: [{ type: not-skill-used, value: tidy }\n");
+    assert!(found.len() == 1 && found[0].contains("this is not YAML"), "{found:?}");
+    assert_eq!(named("- assert: [{ type: contains, value: tidy }\n"), [""; 0]);
+}

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
+use crate::cases::case::promptfoo::mentions_skill;
 use crate::cases::case::{FoundCase, foreign_formats};
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
@@ -82,7 +83,9 @@ impl ForeignFile<'_> {
     pub fn claimed_by(&self, text: &str) -> Option<&'static CaseFormat> {
         let named = || foreign_formats().filter(|(_, files)| files.match_path(self.path).is_some());
         let certain = named().find(|(_, files)| files.match_path(self.path) == Some(true));
-        let marked = || named().find(|(_, files)| !files.mark.is_empty() && has_key(text, files.mark));
+        let is_marked =
+            |mark: &str| if mark.is_empty() { mentions_skill(text.as_bytes()) } else { has_key(text, mark) };
+        let marked = || named().find(|(_, files)| is_marked(files.mark));
         let placed = || named().find(|(_, files)| files.claim(self));
         certain.or_else(marked).or_else(placed).map(|(format, _)| format)
     }

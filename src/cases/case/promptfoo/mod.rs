@@ -29,6 +29,7 @@ use crate::cases::case::document::{Document, Node};
 use crate::cases::case::{Case, CaseFormat, ForeignFile, ForeignFiles};
 use crate::profile::DEFAULT_MODE;
 
+pub(super) use suite::mentions_skill;
 pub(super) use suite_file::parse;
 
 /// Prompts, and what is expected of the answers.

@@ -64,6 +64,11 @@ impl TestSuite<'_> {
     }
 }
 
+/// Whether a text that may be broken has an assertion that names a skill. Half of the bytes of UTF-16 are zeros.
+pub(in crate::cases::case) fn mentions_skill(text: &[u8]) -> bool {
+    String::from_utf8_lossy(text).replace('\0', "").contains(SKILL_USED)
+}
+
 /// The skills that the assertions of an object name, and whether each is required.
 pub(super) fn skills(object: &Node) -> Vec<(String, bool)> {
     let mut found = Vec::new();
