@@ -223,6 +223,11 @@ fn a_broken_file_is_no_panic_and_never_has_fewer_cases_than_it_has() {
         ("[]".to_owned(), vec!["the file is an empty array"]),
         ("{ \"evals\": [] }".to_owned(), vec!["`evals` is empty"]),
         ("{ \"evals\": { \"a\": 1 } }".to_owned(), vec!["`evals` is an object; expected an array"]),
+        (format!("{{ \"evals\": {{}}, \"cases\": [{good}] }}"), vec!["`evals` is an object; expected an array", ""]),
+        (
+            format!("{{ \"should_trigger\": true, \"evals\": [{good}] }}"),
+            vec!["`should_trigger` is a boolean; expected an array", ""],
+        ),
         ("{ \"eval\": [] }".to_owned(), vec!["the file has no cases: the key `evals` is missing"]),
         (deep, vec!["this is not JSON"]),
         (in_list("5"), vec!["a case is a number; expected an object", ""]),
@@ -293,6 +298,12 @@ fn what_a_case_expects_is_read_whole_or_the_case_does_not_run() {
         (r#""skill": []"#, "`skill` is an array; expected a string"),
         (r#""should_trigger": """#, "`should_trigger` is empty"),
         (r#""should_trigger": "Yes""#, "`should_trigger` is a string; expected true, false or the name"),
+        (r#""expect_skill": []"#, "`expect_skill` is an empty list"),
+        (
+            r#""should_trigger": "tidy", "skills_expected_to_activate": ["other"]"#,
+            "unsupported: `skills_expected_to_activate` next to other skills that activate",
+        ),
+        (r#""files": [{ "path": "a", "source": "b", "content": "c" }]"#, "unsupported: the key `source`"),
         (r#""expectations": []"#, "unsupported: a case that expects nothing"),
         (r#""notes": "a draft""#, "unsupported: a case that expects nothing"),
     ] {
@@ -827,6 +838,25 @@ fn a_case_may_name_its_skill_as_the_directory_is_named() {
         .file("evals/trigger-evals.json", query);
     let lines = lines(&fixture);
     assert!(lines.iter().any(|line| line.starts_with("desk-tidy/trigger-evals-1 ")), "{lines:?}");
+}
+
+#[test]
+fn a_file_with_a_name_of_trigger_sets_says_why_it_has_no_cases() {
+    for (path, text, said) in [
+        ("skills/tidy/trigger-evals.json", "[]", "the file is an empty array"),
+        ("skills/tidy/trigger-queries.json", r#"["Do it"]"#, "a case that expects nothing"),
+        ("skills/tidy/evals/trigger_tests.yaml", "should_trigger_prompts:\n", "the file has no cases"),
+        ("skills/tidy/evals/trigger_tests.yaml", "should_triger_prompts: [a]\n", "the file has no cases"),
+        (
+            "skills/tidy/evals/trigger_tests.yaml",
+            "should_trigger_prompts: { prompt: a }\nshould_not_trigger_prompts: [b]\n",
+            "`should_trigger_prompts` is an object; expected an array",
+        ),
+    ] {
+        let lines = lines(&tidy(path, text));
+        assert!(lines.iter().any(|line| line.contains(said)), "{text}: {lines:?}");
+        assert!(!lines.iter().any(|line| line.starts_with("tidy/smoke")), "{text}: {lines:?}");
+    }
 }
 
 #[test]

@@ -107,6 +107,7 @@ impl EntryReader<'_> {
 
     fn files(&mut self, node: &Node, case: &mut Case) {
         for file in self.document.list(node, FILES).unwrap_or_default() {
+            case.unsupported.extend(self.document.unsupported_keys(file, &["path", "content"], &["description"]));
             let path = if file.is_map() { self.document.required_text(file, "path") } else { file.text() };
             let Some(path) = path else {
                 if !file.is_map() {
@@ -134,13 +135,10 @@ impl EntryReader<'_> {
         let node = entry.node;
         let own = skill_named(&mut self.document, node).or_else(|| self.skill.clone());
         let default = || own.clone().or_else(|| self.file.skill.map(str::to_owned));
-        let named = [SHOULD_TRIGGER, EXPECTED_SKILL[0], EXPECTED_SKILL[1], ACTIVATED].into_iter().find_map(|key| {
-            let value = node.get(key)?;
-            (key != SHOULD_TRIGGER || value.text().is_some()).then_some((key, value))
-        });
+        let named = self.named(node, case);
         let said = match node.get(SHOULD_TRIGGER).map(|node| &node.value) {
             Some(NodeValue::Flag(flag)) => Some(*flag),
-            Some(NodeValue::Text(text)) if !FLAGS.iter().any(|(word, _)| text.eq_ignore_ascii_case(word)) => {
+            Some(NodeValue::Text(text)) if !is_flag(text) => {
                 self.document.required_text(node, SHOULD_TRIGGER).and(entry.should_trigger)
             }
             None => entry.should_trigger,
@@ -172,6 +170,7 @@ impl EntryReader<'_> {
             (Some((key @ ACTIVATED, value)), []) => {
                 self.add_check(case, (key, value), checks::rejects(vec!["*".to_owned()]));
             }
+            (Some((key, value)), []) => self.document.not_empty(key, value),
             _ if own.is_none() && said == Some(false) && self.tested.len() > 1 => {
                 expected.skill = default().unwrap_or_else(|| self.tested[0].clone());
                 self.add_check(case, (SHOULD_TRIGGER, node), checks::rejects(self.slugs(&self.tested)));
@@ -183,6 +182,21 @@ impl EntryReader<'_> {
             }
         }
         expected
+    }
+
+    /// The first key that names skills which trigger, and its value. Other skills at another key are unsupported.
+    fn named<'n>(&self, node: &'n Node, case: &mut Case) -> Option<(&'static str, &'n Node)> {
+        let keys = [SHOULD_TRIGGER, EXPECTED_SKILL[0], EXPECTED_SKILL[1], ACTIVATED];
+        let mut all = keys
+            .into_iter()
+            .filter_map(|key| Some((key, node.get(key)?)))
+            .filter(|(key, value)| *key != SHOULD_TRIGGER || value.text().is_some_and(|text| !is_flag(text)));
+        let first = all.next()?;
+        for (key, value) in all.filter(|(_, value)| value.json() != first.1.json()) {
+            let what = format!("`{key}` next to other skills that activate");
+            case.unsupported.push(self.document.unsupported(what, value));
+        }
+        Some(first)
     }
 
     /// Whether `name` is the skill under test, which may be open.
@@ -199,6 +213,11 @@ impl EntryReader<'_> {
         let line = self.document.line_of(value.range.start);
         case.checks.push(Check { origin: Origin { key: key.into(), line, elsewhere: None }, ..check });
     }
+}
+
+/// Whether a text is a word for true or false.
+fn is_flag(text: &str) -> bool {
+    FLAGS.iter().any(|(word, _)| text.eq_ignore_ascii_case(word))
 }
 
 /// The name of a case in its file.

@@ -117,8 +117,13 @@ fn parse(
     root: &Node,
 ) -> Option<FileCases> {
     let entries = entries(root);
-    if is_trigger_set(root, &entries) != triggers || !file.is_certain && !has_prompts(&entries) {
+    let is_other = is_trigger_set(root, &entries) != triggers || !file.is_certain && !has_prompts(&entries);
+    // The formats before this one have left a file with a name of trigger sets: it is one, even if its content does not say so.
+    if is_other && !(triggers && file.is_certain) {
         return None;
+    }
+    for key in LISTS.into_iter().chain(SIDES.map(|(key, _)| key)) {
+        document.list(root, key);
     }
     if entries.is_empty() {
         missing_cases(&mut document, root);
@@ -169,9 +174,11 @@ fn has_prompts(entries: &[Entry<'_>]) -> bool {
 }
 
 fn missing_cases(document: &mut Document<'_>, root: &Node) {
+    if !document.problems.is_empty() {
+        return;
+    }
     let (code, message) = match LISTS.iter().find_map(|key| Some((key, root.get(key)?))) {
-        Some((key, list)) if list.elements().is_some() => (Code::EmptyValue, format!("`{key}` is empty")),
-        Some((key, list)) => (Code::ValueType, format!("`{key}` is {}; expected an array", list.kind())),
+        Some((key, _)) => (Code::EmptyValue, format!("`{key}` is empty")),
         None if root.elements().is_some() => (Code::EmptyValue, "the file is an empty array".to_owned()),
         None => (Code::MissingKey, "the file has no cases: the key `evals` is missing".to_owned()),
     };
