@@ -351,3 +351,15 @@ fn rows_of_our_own_are_not_read_a_second_time() {
     let listed: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!(listed["cases"].as_array().map(Vec::len), Some(1), "{listed}");
 }
+
+#[test]
+fn a_file_with_an_instruction_or_a_rubric_of_skillgrade_is_not_empty() {
+    for task in [
+        "{ name: a, instruction: a.md, graders: [{ type: llm_rubric, rubric: b }] }",
+        "{ name: a, instruction: b, graders: [{ type: llm_rubric, rubric: a.md }] }",
+    ] {
+        let text = format!("tasks:\n  - {task}\n");
+        let found = cases(&tidy("evals/tidy/eval.yaml", text).file("evals/tidy/a.md", " \n").catalog());
+        assert_eq!(found, ["tidy/eval-a: evals/tidy/a.md cannot be used: it is empty"], "{task}");
+    }
+}

@@ -76,6 +76,13 @@ fn a_spec_of_waza_that_names_no_case_or_a_broken_one_says_so_and_the_others_run(
     for (more, tasks, said) in [
         ("", &[][..], "1:1 the key `tasks` is missing"),
         ("tasks: a.yaml\n", &[], "7:8 `tasks` is a string; expected an array"),
+        ("tasks: []\n", &[], "7:8 `tasks` is an empty list"),
+        ("tasks: [a.yaml]\nhooks: [a]\n", &[("a.yaml", TASK)], "`hooks` is an array; expected an object"),
+        (
+            "tasks: [a.yaml]\n",
+            &[("a.yaml", "inputs: { prompt_file: b.md }\n"), ("b.md", " \n")],
+            "1:24 `b.md` is empty",
+        ),
         ("tasks: [a.yaml]\n", &[], "7:9 `a.yaml` names no file"),
         ("tasks: ['a/*.yaml']\n", &[("a.yaml", TASK)], "7:9 `a/*.yaml` names no file"),
         ("tasks: [/a.yaml]\n", &[], "7:9 `/a.yaml` is absolute, or leaves the repository"),

@@ -140,10 +140,10 @@ impl TaskReader<'_> {
         };
         let read = self.file.tree.read(&path).map_err(|error| error.to_string());
         let read = read.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned()));
-        match read {
+        match read.and_then(|text| if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(text) }) {
             Ok(text) => Some(text.trim().to_owned()),
             Err(why) => {
-                let message = format!("{} cannot be read: {why}", path.display());
+                let message = format!("{} cannot be used: {why}", path.display());
                 let range = object.get(key).unwrap_or(object).range.clone();
                 document.problem(Code::Unreadable, range, message);
                 None

@@ -116,7 +116,7 @@ fn settings(document: &mut Document<'_>, root: &Node, shared: &mut Case) {
     {
         shared.unsupported.push(document.unsupported("this version of the format", written));
     }
-    for hook in root.get(HOOKS).map(Node::entries).unwrap_or_default() {
+    for hook in document.map(root, HOOKS).map(Node::entries).unwrap_or_default() {
         if hook.value.elements().is_none_or(|commands| !commands.is_empty()) {
             shared.unsupported.push(document.unsupported(format!("the hook `{}`", hook.key), &hook.value));
         }
@@ -137,7 +137,9 @@ fn timeout(document: &mut Document<'_>, object: &Node) -> Option<Duration> {
 /// The task files, each once. A pattern that names none is a problem.
 fn tasks(document: &mut Document<'_>, root: &Node, file: &ForeignFile<'_>) -> Vec<PathBuf> {
     let mut tasks = Vec::new();
-    document.required(root, TASKS);
+    if let Some(list) = document.required(root, TASKS) {
+        document.not_empty(TASKS, list);
+    }
     for pattern in document.list(root, TASKS).unwrap_or_default() {
         let Some(text) = pattern.text() else {
             document.wrong_type(

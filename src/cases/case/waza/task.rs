@@ -138,6 +138,9 @@ impl WazaTask<'_> {
                 String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
             });
         match read {
+            Ok(prompt) if prompt.trim().is_empty() => {
+                document.problem(Code::EmptyValue, written.range.clone(), format!("`{}` is empty", shorten(text)));
+            }
             Ok(prompt) => case.prompt = prompt,
             Err(why) => {
                 let message = format!("`{}` cannot be read: {why}", shorten(text));
