@@ -85,7 +85,7 @@ fn served(request: &Request, end: &str) -> Option<String> {
 }
 
 /// Loads the skill by the way that there is; by MCP where there are both.
-pub fn load(request: &Request, mode: &Mode, skill: &str) -> Turn {
+pub(super) fn load(request: &Request, mode: &Mode, skill: &str) -> Turn {
     if let Some(tool) = served(request, "_skill").or_else(|| served(request, "-skill")) {
         return Turn::Call { tool, input: json!({ "name": skill }) };
     }

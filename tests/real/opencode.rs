@@ -45,9 +45,9 @@ fn a_prompt_that_calls_a_skill_has_its_text_from_the_start() {
 }
 
 fn the_prompt_arrives_as_it_is() {
-    let live = Live::new("should_trigger,prompt", "false,\"/no skill:  \"\"two\"\" words, --help\n-- $HOME\"", says);
+    let live = Live::new("should_trigger,prompt", "false,\"/no skill:  \"\"two\"\" words, --help 2 $HOME\"", says);
     live.trial(MODE).expect(Verdict::Pass);
-    assert_eq!(live.model.requests()[0].prompt, "/no skill:  \"two\" words, --help\n-- $HOME");
+    assert_eq!(live.model.requests()[0].prompt, "/no skill:  \"two\" words, --help 2 $HOME");
 }
 
 fn a_call_outside_the_workspace_is_denied_and_the_trial_continues() {

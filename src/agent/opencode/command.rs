@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -11,12 +12,12 @@ use super::OpenCode;
 use super::home;
 use super::login::KEYS;
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, settings_args_of};
+use crate::agent::command::{AgentCommand, environment, settings_args_of};
 use crate::agent::files::{file_trouble, write_private};
 use crate::agent::interface::Agent;
-use crate::agent::stream::{EventStream, refuse, short_prompt};
+use crate::agent::stream::{EventStream, refuse};
 use crate::agent::trial_env::TrialEnv;
-use crate::skill::{SKILL_FILE, slug};
+use crate::skill::slug;
 use crate::text::redact::strings;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::sandbox::Sandbox;
@@ -26,9 +27,6 @@ const PLUGIN: &str = include_str!("evidence.js");
 
 /// OpenCode installs a package into its directory unless this says that it is there.
 const INSTALLED: &str = r#"{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}"#;
-
-/// What comes before the prompt's words.
-const PROMPT: &str = "--";
 
 /// The option with the skill that the user calls.
 const SKILL: &str = "--command=";
@@ -78,7 +76,11 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         write_private(&home.join(".local/share/opencode/auth.json"), auth.as_bytes())?;
     }
     let link = home.join(".cache/opencode/bin/rg");
-    symlink(&ripgrep, &link).map_err(|error| file_trouble(&link, &error))?;
+    match symlink(&ripgrep, &link) {
+        // The trial before left its links.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(file_trouble(&link, &error)),
+        _ => {}
+    }
 
     let visible: Vec<&str> = KEYS.into_iter().chain(variables.iter().map(String::as_str)).collect();
     let mut env = environment(assignment, &visible);
@@ -90,7 +92,9 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     let mut args: Vec<OsString> = ["run", "--format=json", "--title=eval"].map(OsString::from).to_vec();
     args.extend(settings.model_for(mode).map(|model| format!("--model={model}").into()));
     args.extend(settings_args_of(assignment).map(Into::into));
-    args.extend(prompt(short_prompt(assignment)?, trial_env));
+    let (skill, rest) = called_skill(&case.prompt, trial_env);
+    args.extend(skill);
+    write_private(&prompt_file(trial_env), rest.as_bytes())?;
     let mut not_enforced = vec!["shell commands see the variables with the login".to_owned()];
     let max_turns = settings.max_turns_of(case.max_turns);
     not_enforced.extend(max_turns.map(|most| format!("opencode knows no limit on turns: {most} were asked for")));
@@ -103,6 +107,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         env,
         secrets,
         reads: vec![ripgrep],
+        input: Some(prompt_file(trial_env)),
         not_enforced,
         open: vec!["shell commands can read and write outside the workspace"],
         ..AgentCommand::default()
@@ -115,22 +120,27 @@ pub(super) fn no_ripgrep() -> Trouble {
 
 /// These arguments with another message, for the same session.
 pub(super) fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
-    let is_option = |argument: &OsString| !argument.to_string_lossy().starts_with(SKILL) && argument != CONTINUE;
-    let options =
-        args.iter().take_while(|argument| *argument != PROMPT).filter(|argument| is_option(argument)).cloned();
-    let options = options.chain([CONTINUE.into()]);
-    (message.len() <= LONGEST_ARGUMENT).then(|| options.chain(prompt(message, trial_env)).collect())
+    let is_option = |argument: &&OsString| !argument.to_string_lossy().starts_with(SKILL) && *argument != CONTINUE;
+    let options = args.iter().filter(is_option).cloned().chain([CONTINUE.into()]);
+    let (skill, rest) = called_skill(message, trial_env);
+    fs::write(prompt_file(trial_env), rest).ok()?;
+    Some(options.chain(skill).collect())
 }
 
-/// The prompt word by word: OpenCode puts quotes around an argument with a space, and joins the arguments by spaces. A prompt that
-/// calls a skill, `/name …`, is a command with arguments.
-fn prompt(text: &str, trial_env: &TrialEnv) -> Vec<OsString> {
-    let (name, rest) =
-        text.strip_prefix('/').map_or(("", text), |text| text.split_once([' ', '\n']).unwrap_or((text, "")));
-    let skills = trial_env.workspace().join(OpenCode::KIND.profile().skill_folders[0]);
-    let is_skill = !name.is_empty() && slug(name) == name && skills.join(name).join(SKILL_FILE).is_file();
-    let (command, words) = if is_skill { (Some(format!("{SKILL}{name}")), rest) } else { (None, text) };
-    command.into_iter().chain([PROMPT.to_owned()]).chain(words.split(' ').map(str::to_owned)).map(Into::into).collect()
+/// The file with the prompt. As arguments, OpenCode puts quotes around what has spaces, and fails at numbers.
+fn prompt_file(trial_env: &TrialEnv) -> PathBuf {
+    trial_env.path().join("prompt")
+}
+
+/// The option for a prompt that calls a skill, `/name …`, and what is left of the prompt.
+fn called_skill<'a>(prompt: &'a str, trial_env: &TrialEnv) -> (Option<OsString>, &'a str) {
+    let Some(call) = prompt.strip_prefix('/') else { return (None, prompt) };
+    let (name, rest) = call.split_once([' ', '\n']).unwrap_or((call, ""));
+    // Outside the sandbox, the link in the workspace leads nowhere.
+    let is_native = fs::symlink_metadata(trial_env.workspace().join(OpenCode::KIND.profile().skill_folders[0])).is_ok();
+    let is_skill =
+        is_native && slug(name) == name && !name.is_empty() && trial_env.skills_to_mount().join(name).is_dir();
+    if is_skill { (Some(format!("{SKILL}{name}").into()), rest) } else { (None, prompt) }
 }
 
 /// The configuration of a trial, next to that of the user. An eval has no user to ask.

@@ -17,8 +17,8 @@ pub const PROFILE: Profile = Profile {
     credentials: "auth.json",
     login_arguments: &["--model", "-m"],
     session: "session.jsonl",
-    // It writes a .gitignore into every directory `.opencode`, and installs packages there.
-    skill_folders: &[".agents/skills", ".opencode/skills", ".opencode/skill", ".claude/skills"],
+    // Not `.opencode/skills`: OpenCode installs packages into every directory `.opencode`.
+    skill_folders: &[".agents/skills", ".claude/skills"],
     instructions: &["AGENTS.md", "CLAUDE.md", "CONTEXT.md"],
     follows: &[
         "AGENTS.md",
