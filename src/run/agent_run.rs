@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt::Display;
+use std::fs;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -188,6 +189,8 @@ fn run_all(job: &mut Job<'_>, listener: &mut TraceListener<'_>, assignment: &Ass
         if ending.exit_code != Some(0) || ending.timed_out || ending.settled || ending.trouble.is_some() {
             break;
         }
+        // An agent that reads messages from its input writes this one there.
+        let input = job.input.take().filter(|path| fs::remove_file(path).is_ok());
         let Some(args) = agent::of(mode.agent).resumed(&first, trial_env, message) else {
             let why = "the session cannot be resumed for the next message";
             ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, why));
@@ -195,7 +198,7 @@ fn run_all(job: &mut Job<'_>, listener: &mut TraceListener<'_>, assignment: &Ass
         };
         let before = ending.duration_ms;
         job.timeout = timeout.saturating_sub(Duration::from_millis(before));
-        (job.args, job.appends, job.input) = (args, true, None);
+        (job.args, job.appends, job.input) = (args, true, input.filter(|path| path.exists()));
         ending = process::run(job, listener)?;
         ending.duration_ms += before;
     }

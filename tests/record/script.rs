@@ -96,7 +96,6 @@ fn load_resource(request: &Request, skill: &str, path: &str) -> Turn {
         Protocol::Gemini => ".gemini",
         Protocol::Responses if has_tool(request, "skill") => ".github",
         Protocol::Responses => ".agents",
-        Protocol::Gemini => ".gemini",
     };
     Turn::Shell(format!("cat {folder}/skills/{skill}/{path}"))
 }

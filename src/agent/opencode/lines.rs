@@ -122,7 +122,7 @@ fn text(data: &Value, key: &str) -> Option<String> {
 fn called_by_user(text: String) -> Option<Said> {
     let directory = text.split_once(BASE)?.1.lines().next()?;
     let skill = directory.rsplit('/').next()?.to_owned();
-    Some(Said::Injected { skill, text })
+    Some(Said::CalledByUser { skill, text })
 }
 
 fn status(line: &Value) -> Option<Said> {
