@@ -43,6 +43,42 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     refuse(assignment, &[("a history", !case.history.is_empty()), ("an output schema", assignment.schema.is_some())])?;
     let program = OpenCode.find(settings)?;
     let ripgrep = home::ripgrep().ok_or_else(no_ripgrep)?;
+    let (variables, secrets) = prepare(assignment, &ripgrep)?;
+    let visible: Vec<&str> = KEYS.into_iter().chain(variables.iter().map(String::as_str)).collect();
+    let mut env = environment(assignment, &visible);
+    // Its list of models comes with it.
+    for name in ["OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_LSP_DOWNLOAD"] {
+        env.insert(name.into(), "1".into());
+    }
+    // Without a title, it asks a model for one.
+    let mut args: Vec<OsString> = ["run", "--format=json", "--title=eval"].map(OsString::from).to_vec();
+    args.extend(settings.model_for(mode).map(|model| format!("--model={model}").into()));
+    args.extend(settings_args_of(assignment).map(Into::into));
+    let (skill, rest) = called_skill(&case.prompt, trial_env);
+    args.extend(skill);
+    write_private(&prompt_file(trial_env), rest.as_bytes())?;
+    let mut not_enforced = vec!["shell commands see the variables with the login".to_owned()];
+    let max_turns = settings.max_turns_of(case.max_turns);
+    not_enforced.extend(max_turns.map(|most| format!("opencode knows no limit on turns: {most} were asked for")));
+    if case.sandbox == Sandbox::ReadOnly {
+        not_enforced.push("shell commands can write in the workspace".to_owned());
+    }
+    Ok(AgentCommand {
+        program,
+        args,
+        env,
+        secrets,
+        reads: vec![ripgrep],
+        input: Some(prompt_file(trial_env)),
+        not_enforced,
+        open: vec!["shell commands can read and write outside the workspace"],
+        ..AgentCommand::default()
+    })
+}
+
+/// Fills the trial's home. Returns the variables that the user's configuration names, and its secrets.
+fn prepare(assignment: &Assignment<'_>, ripgrep: &Path) -> Result<(Vec<String>, Vec<String>), Trouble> {
+    let Assignment { case, trial_env, .. } = *assignment;
     let mut users = home::users_config()?;
     let variables = home::variables(&users);
     let auth = home::users_auth()?;
@@ -76,42 +112,12 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         write_private(&home.join(".local/share/opencode/auth.json"), auth.as_bytes())?;
     }
     let link = home.join(".cache/opencode/bin/rg");
-    match symlink(&ripgrep, &link) {
+    match symlink(ripgrep, &link) {
         // The trial before left its links.
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(file_trouble(&link, &error)),
         _ => {}
     }
-
-    let visible: Vec<&str> = KEYS.into_iter().chain(variables.iter().map(String::as_str)).collect();
-    let mut env = environment(assignment, &visible);
-    // Its list of models comes with it.
-    for name in ["OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_LSP_DOWNLOAD"] {
-        env.insert(name.into(), "1".into());
-    }
-    // Without a title, it asks a model for one.
-    let mut args: Vec<OsString> = ["run", "--format=json", "--title=eval"].map(OsString::from).to_vec();
-    args.extend(settings.model_for(mode).map(|model| format!("--model={model}").into()));
-    args.extend(settings_args_of(assignment).map(Into::into));
-    let (skill, rest) = called_skill(&case.prompt, trial_env);
-    args.extend(skill);
-    write_private(&prompt_file(trial_env), rest.as_bytes())?;
-    let mut not_enforced = vec!["shell commands see the variables with the login".to_owned()];
-    let max_turns = settings.max_turns_of(case.max_turns);
-    not_enforced.extend(max_turns.map(|most| format!("opencode knows no limit on turns: {most} were asked for")));
-    if case.sandbox == Sandbox::ReadOnly {
-        not_enforced.push("shell commands can write in the workspace".to_owned());
-    }
-    Ok(AgentCommand {
-        program,
-        args,
-        env,
-        secrets,
-        reads: vec![ripgrep],
-        input: Some(prompt_file(trial_env)),
-        not_enforced,
-        open: vec!["shell commands can read and write outside the workspace"],
-        ..AgentCommand::default()
-    })
+    Ok((variables, secrets))
 }
 
 pub(super) fn no_ripgrep() -> Trouble {
