@@ -81,6 +81,7 @@ impl LineReader for QwenLines {
             ("user", _) => said.extend(content.iter().filter_map(|block| self.answered(block, is_own))),
             ("result", _) => {
                 said.extend(usage(&line["usage"]).map(Said::Total));
+                // A sub-agent that fails has such a line, too.
                 let is_error = line["is_error"] == true;
                 said.push(if is_error { Said::Refused(refusal(&line["error"]["message"], None)) } else { Said::Done });
             }
