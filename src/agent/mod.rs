@@ -17,6 +17,7 @@ pub(crate) mod login;
 pub(crate) mod mcp_probe;
 mod recorder;
 mod refusal;
+mod said;
 mod sandbox;
 pub(crate) mod snapshot;
 mod stream;

@@ -476,6 +476,7 @@ fn real() -> Vec<(&'static str, String, Files, Trace)> {
         let (kind, name) = match meta.mode.as_str() {
             mode if mode.starts_with("codex") => (AgentKind::Codex, "real codex"),
             "cli-native" => (AgentKind::ClaudeCli, "real Claude"),
+            mode if mode.starts_with("copilot") => (AgentKind::Copilot, "real Copilot"),
             _ => (AgentKind::ClaudeSdk, "real Claude"),
         };
         let mut cases = catalog.cases_of(&meta.skill.slug).filter_map(|found| found.case().ok());

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::telemetry::{MAIN, NAME, ROLE, SKILLS, TOOL_NAMES};
 use crate::agent::refusal::Refusal;
-use crate::agent::stream::{CallEnding, LineReader, Said};
+use crate::agent::said::{CallEnding, Said};
+use crate::agent::stream::LineReader;
 use crate::agent::turns::TurnSign;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{StopReason, Usage};

@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::agent::refusal::Refusal;
-use crate::agent::stream::{CallEnding, LineReader, Said};
+use crate::agent::said::{CallEnding, Said};
+use crate::agent::stream::LineReader;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{StopReason, Usage};
 

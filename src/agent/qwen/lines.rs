@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use crate::agent::refusal::Refusal;
-use crate::agent::stream::{CallEnding, LineReader, Said};
+use crate::agent::said::{CallEnding, Said};
+use crate::agent::stream::LineReader;
 use crate::agent::turns::TurnSign;
 use crate::trace::Usage;
 use crate::trace::trouble::Trouble;
