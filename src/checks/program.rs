@@ -34,6 +34,8 @@ pub struct ProgramEnding {
     pub exit_code: i32,
     /// Its standard output.
     pub stdout: String,
+    /// Whether its standard output is not UTF-8 text, so that `stdout` lacks a part of it.
+    pub is_binary: bool,
     /// The last part of its standard error.
     pub stderr: String,
     /// Why it did not do its work, by an exit status of shells: they did not find or could not start a program.
@@ -45,6 +47,12 @@ impl ProgramEnding {
     pub(super) fn fault(&self) -> Option<String> {
         let by_signal = || format!("it was ended by the signal {}", self.exit_code - SIGNALS.start() + 1);
         self.not_started.clone().or_else(|| SIGNALS.contains(&self.exit_code).then(by_signal))
+    }
+
+    /// Its standard output as text. Other bytes, such as those of UTF-16, may hide an answer.
+    pub(super) fn text(&self) -> Result<&str, String> {
+        let is_text = !self.is_binary && !self.stdout.contains('\0');
+        is_text.then_some(&*self.stdout).ok_or_else(|| "its standard output is not UTF-8 text".to_owned())
     }
 
     /// Its exit status in words, with the last line of its standard error, or of its standard output if it wrote no error.

@@ -98,6 +98,10 @@ fn what_a_command_prints_is_tested_if_its_status_is_as_wanted() {
         (r#"{"run": "echo Passed!; exit 2", "contains": "Passed!"}"#, "fail", "exit status 2"),
         (r#"{"run": "echo Passed!; exit 2", "exits": 2, "contains": "Passed!"}"#, "pass", "it printed"),
         (r#"{"run": "no-such-program", "contains": "a", "not": true}"#, "unknown", "exit status 127"),
+        (r#"{"run": "printf '\\377'"}"#, "pass", "exit status 0"),
+        (r#"{"run": "printf 'a\\377'", "contains": "a"}"#, "unknown", "its standard output is not UTF-8 text"),
+        (r#"{"run": "printf 'a\\377'", "contains": "b", "not": true}"#, "unknown", "is not UTF-8 text"),
+        (r#"{"run": "printf 'e\\0r\\0r\\0'", "contains": "err", "not": true}"#, "unknown", "is not UTF-8 text"),
     ];
     let list = checks.map(|(check, ..)| check).join(",\n");
     let stub = stub(&format!("[{list}]"));

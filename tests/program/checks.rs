@@ -103,6 +103,13 @@ fn a_script_without_a_usable_answer_is_an_error_and_says_why() {
         ("#!/bin/sh\necho loading\necho '{\"checks\": [{\"id\": \"a\", \"pass\": false}]}'", "is not an answer"),
         ("#!/bin/sh\necho '[{\"id\": \"a\", \"pass\": false}]'", "is not an answer"),
         ("#!/bin/sh\nprintf 'note\\n[\\n  {\"id\": \"a\", \"pass\": false}]'", "is not an answer"),
+        (
+            "#!/usr/bin/env python3\nimport sys\n\
+             sys.stdout.buffer.write('{\"checks\": [{\"id\": \"a\", \"pass\": false}]}'.encode('utf-16'))",
+            "its standard output is not UTF-8 text",
+        ),
+        ("#!/bin/sh\nprintf '{\\0\"\\0'", "its standard output is not UTF-8 text"),
+        ("#!/bin/sh\nprintf 'caf\\351'; exit 1", "its standard output is not UTF-8 text"),
         ("#!/usr/bin/env no-such-interpreter\n", "exit status 127"),
         ("#!/no/such/interpreter\n", "it could not be started"),
         ("#!/bin/sh\nno-such-program", "exit status 127"),

@@ -62,7 +62,10 @@ impl Ask for RunCheck {
         }
         let answer = match subject.ending_of(&self.program) {
             Ok(ending) if ending.exit_code == self.exits => match &self.prints {
-                Some(test) => printed(test, &ending.stdout, expected),
+                Some(test) => match ending.text() {
+                    Ok(stdout) => printed(test, stdout, expected),
+                    Err(why) => CheckAnswer::new(Status::Unknown, expected, why),
+                },
                 None => CheckAnswer::holds(true, expected, ending.words()),
             },
             Ok(ending) => match ending.fault() {

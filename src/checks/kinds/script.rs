@@ -95,7 +95,7 @@ impl ScriptCheck {
 
     /// The answers of a script that ended; else why it did not answer.
     fn read(&self, ending: &ProgramEnding) -> Result<Vec<NamedAnswer>, String> {
-        let ProgramEnding { exit_code, stdout, stderr, not_started } = ending;
+        let ProgramEnding { exit_code, stdout, stderr, not_started, .. } = ending;
         if let Some(why) = not_started {
             return Err(why.clone());
         }
@@ -112,6 +112,7 @@ impl ScriptCheck {
                 return Err(format!("exit status {code}; {expected}{said}"));
             }
         };
+        ending.text()?;
         if !stdout.split(['\n', '\r']).any(may_be_answer) {
             return Ok(vec![self.answer(status, format!("exit status {exit_code}{}", said(stdout, stderr)))]);
         }

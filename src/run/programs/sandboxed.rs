@@ -192,7 +192,8 @@ impl OutputCollector<'_> {
         match (ending.exit_code, ending.signal) {
             (Some(exit_code), _) => {
                 let stdout = String::from_utf8_lossy(&self.text).into_owned();
-                Ok(ProgramEnding { exit_code, stdout, stderr, not_started: None })
+                let is_binary = std::str::from_utf8(&self.text).is_err();
+                Ok(ProgramEnding { exit_code, stdout, is_binary, stderr, not_started: None })
             }
             (None, Some(signal)) => Err(format!("it was ended by the signal {signal}{words}")),
             (None, None) => Err(format!("it has no exit status{words}")),
