@@ -207,6 +207,13 @@ impl TextTest {
         }
     }
 
+    /// Whether the test is about a value in JSON, and a text has no JSON.
+    pub(super) fn looks_into_no_json(&self, text: &str) -> bool {
+        let is_about_value = self.want != TextWant::Present || !self.at.is_empty();
+        let any = Self { json: self.json, ..Self::new(TextWant::Present) };
+        self.json.is_some() && is_about_value && matches!(any.of(text, false), TextResult::Differs(_))
+    }
+
     /// Whether a JSON value is as wanted.
     pub fn of_value(&self, value: &Json) -> TextResult {
         let Some(value) = value.pointer(&self.at) else {

@@ -102,6 +102,14 @@ fn what_a_command_prints_is_tested_if_its_status_is_as_wanted() {
         (r#"{"run": "printf 'a\\377'", "contains": "a"}"#, "unknown", "its standard output is not UTF-8 text"),
         (r#"{"run": "printf 'a\\377'", "contains": "b", "not": true}"#, "unknown", "is not UTF-8 text"),
         (r#"{"run": "printf 'e\\0r\\0r\\0'", "contains": "err", "not": true}"#, "unknown", "is not UTF-8 text"),
+        (r#"{"run": "echo oops", "json": "whole"}"#, "fail", "it is not JSON"),
+        (r#"{"run": "echo oops", "json": "whole", "not": true}"#, "pass", "it is not JSON"),
+        (r#"{"run": "echo oops", "at": "/a", "equals": 1}"#, "fail", "it is not JSON"),
+        (r#"{"run": "echo oops", "at": "/a", "not": true}"#, "unknown", "it is not JSON"),
+        (r#"{"run": "echo oops", "equals": 1, "not": true}"#, "unknown", "it is not JSON"),
+        (r#"{"run": "echo oops", "json": "whole", "matches": "a", "not": true}"#, "unknown", "it is not JSON"),
+        (r#"{"run": "echo oops", "json": "within", "at": "/a", "not": true}"#, "unknown", "it contains no JSON"),
+        (r#"{"run": "echo '{}'", "at": "/a", "not": true}"#, "pass", "no value at /a"),
     ];
     let list = checks.map(|(check, ..)| check).join(",\n");
     let stub = stub(&format!("[{list}]"));
