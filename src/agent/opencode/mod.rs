@@ -1,8 +1,8 @@
 //! OpenCode (`opencode run`), measured with version 1.18.33.
 //!
 //! Its own output has no list of skills, no request and no retry, and comes late. A plugin in the trial's home, `evidence.js`,
-//! prints what OpenCode's plugins see, as lines of the same output (`trace.jsonl`). There is no session file: OpenCode keeps
-//! its sessions in a database.
+//! prints what OpenCode's plugins see, as lines of the same output (`trace.jsonl`). OpenCode keeps its sessions in a database,
+//! not in a file of lines.
 
 mod command;
 mod home;
