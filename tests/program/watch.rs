@@ -1,9 +1,9 @@
 //! `run --watch`: an edit runs what it touches, a broken file is waited for, and only `=live` starts agents.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::{Arc, Mutex};
@@ -22,19 +22,20 @@ struct Watching {
 impl Watching {
     /// Starts watching, and waits for the first results.
     fn start(stub: &Stub, args: &[&str]) -> Self {
-        let mut child = stub.start(&[&["run"], args].concat());
+        // One pipe for both outputs keeps their order.
+        let (mut output, writer) = io::pipe().expect("a pipe");
+        let mut command = stub.command(&[&["run"], args].concat());
+        command.process_group(0).stdout(writer.try_clone().expect("a pipe")).stderr(writer);
+        let child = command.spawn().expect("the program starts");
+        drop(command);
         let text = Arc::<Mutex<String>>::default();
-        let outputs: [Box<dyn Read + Send>; 2] =
-            [Box::new(child.stdout.take().expect("output")), Box::new(child.stderr.take().expect("errors"))];
-        for mut output in outputs {
-            let text = Arc::clone(&text);
-            thread::spawn(move || {
-                let mut bytes = [0; 4096];
-                while let Ok(length @ 1..) = output.read(&mut bytes) {
-                    text.lock().expect("text").push_str(&String::from_utf8_lossy(&bytes[..length]));
-                }
-            });
-        }
+        let printed = Arc::clone(&text);
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(length @ 1..) = output.read(&mut bytes) {
+                printed.lock().expect("text").push_str(&String::from_utf8_lossy(&bytes[..length]));
+            }
+        });
         let watching = Self { child, text };
         watching.wait_for("watching");
         watching.wait_for("; took ");

@@ -96,7 +96,7 @@ pub(super) fn load(request: &Request, mode: &Mode, skill: &str) -> Turn {
 }
 
 /// What the agent's own tool for skills takes.
-fn named(request: &Request, tool: &str, skill: &str) -> Value {
+pub(super) fn named(request: &Request, tool: &str, skill: &str) -> Value {
     let takes_skill =
         definition(&request.body["tools"], tool).is_some_and(|tool| tool.to_string().contains("\"skill\":{"));
     json!({ (if takes_skill { "skill" } else { "name" }): skill })

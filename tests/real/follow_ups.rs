@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use skill_evals::trial::outcome::{Status, Verdict};
 
+use super::conformance::named;
 use crate::support::live::{Live, OPEN_GREETING};
-use crate::support::stand_in::{Protocol, Request, Turn};
+use crate::support::stand_in::{Request, Turn};
 use crate::tests;
 
 const COLUMNS: &str = "should_trigger,prompt,follow_ups,must_include,must_not_include,timeout_s";
@@ -20,21 +21,14 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
 }
 
 fn load(request: &Request) -> Turn {
-    let call = |tool: &str, input| Turn::Call { tool: tool.to_owned(), input };
-    let offers = |name: &str| request.tools.iter().any(|tool| tool == name);
-    let names = ["mcp__skilljack__skill", "skilljack-skill", "mcp_skilljack_skill", "skilljack_skill"];
-    let served = names.into_iter().find(|name| offers(name));
+    let tool = |is: &dyn Fn(&str) -> bool| request.tools.iter().find(|tool| is(tool)).cloned();
+    let served = tool(&|tool| tool.contains("skilljack") && (tool.ends_with("_skill") || tool.ends_with("-skill")));
     if let Some(tool) = served {
-        call(tool, json!({ "name": "greeting" }))
-    } else if offers("activate_skill") {
-        call("activate_skill", json!({ "name": "greeting" }))
-    } else if offers("skill") {
-        let key = if request.protocol == Protocol::Messages { "name" } else { "skill" };
-        call("skill", json!({ key: "greeting" }))
-    } else if request.protocol == Protocol::Messages {
-        call("Skill", json!({ "skill": "greeting" }))
-    } else {
-        Turn::Shell(OPEN_GREETING.to_owned())
+        return Turn::Call { tool, input: json!({ "name": "greeting" }) };
+    }
+    match tool(&|tool| ["Skill", "skill", "activate_skill"].contains(&tool)) {
+        Some(tool) => Turn::Call { input: named(request, &tool, "greeting"), tool },
+        None => Turn::Shell(OPEN_GREETING.to_owned()),
     }
 }
 

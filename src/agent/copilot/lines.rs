@@ -19,7 +19,7 @@ const LIST: [&str; 2] = ["<available_skills>", "</available_skills>"];
 const TOKENS: [&str; 5] = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens", "reasoningTokens"];
 
 /// Kinds of lines that say nothing about the trial that others do not.
-const QUIET: [&str; 16] = [
+const QUIET: [&str; 15] = [
     "user.message",
     "model.call_finished",
     "model.call_final_result",
@@ -30,7 +30,6 @@ const QUIET: [&str; 16] = [
     "assistant.message_delta",
     "assistant.turn_retry",
     "session.tools_updated",
-    "session.mcp_server_status_changed",
     "skill.context_delivered_ref",
     "skill.invoked",
     "tool.execution_partial_result",
@@ -44,6 +43,8 @@ pub struct CopilotLines {
     first: Vec<Said>,
     /// Whether `first` has the list of skills that the model saw.
     has_list: bool,
+    /// Whether the model was asked.
+    has_asked: bool,
     /// The tokens of each request, by its id.
     usage: HashMap<String, Usage>,
     /// The texts that Copilot put into the conversation when the model called the tool for skills, by name.
@@ -80,7 +81,13 @@ impl LineReader for CopilotLines {
         match line["type"].as_str()? {
             "session.skills_loaded" if !self.has_list => said.push(Said::Offered(loaded(data))),
             "session.mcp_servers_loaded" => said.extend(servers(data)),
+            // A server that connects after the first request was not offered to it.
+            "session.mcp_server_status_changed" if !self.has_asked => {
+                let state = text(data, "serverName").zip(text(data, "status"));
+                said.extend(state.filter(|(_, state)| state != "disabled").map(|(name, state)| Said::Server(name, state)));
+            }
             "model.call_start" => {
+                self.has_asked = true;
                 said.extend(text(data, "model").map(Said::Model));
                 said.push(Said::Asks);
             }

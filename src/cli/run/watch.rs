@@ -53,7 +53,10 @@ pub fn watch(args: &RunArgs, is_live: bool) -> CliResult {
     let root = args.start.repository.open()?.root;
     interrupt::listen(false)?;
     let mut session = WatchSession::new(args, is_live);
-    let mut places = BTreeSet::from([root.join(EVALS)]);
+    // Known before the first results, so that an edit after these is the next one. Without a whole repository, the first round
+    // says what is broken.
+    let mut places =
+        session.prepared(false).map_or_else(|_| BTreeSet::from([root.join(EVALS)]), |run| self::places(&run));
     let mut changed = Vec::new();
     while !interrupt::raised() {
         // Before anything is read: an edit from now on is the next one.
