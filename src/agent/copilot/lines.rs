@@ -84,7 +84,9 @@ impl LineReader for CopilotLines {
             // A server that connects after the first request was not offered to it.
             "session.mcp_server_status_changed" if !self.has_asked => {
                 let state = text(data, "serverName").zip(text(data, "status"));
-                said.extend(state.filter(|(_, state)| state != "disabled").map(|(name, state)| Said::Server(name, state)));
+                said.extend(
+                    state.filter(|(_, state)| state != "disabled").map(|(name, state)| Said::Server(name, state)),
+                );
             }
             "model.call_start" => {
                 self.has_asked = true;

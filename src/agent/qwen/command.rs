@@ -37,8 +37,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     let (key_variables, secrets) = (users.key_variables(), users.secrets());
     let home = trial_env.home().join(".qwen");
     write_settings(&home, users.copied, case.sandbox == Sandbox::ReadOnly)?;
-    let visible: Vec<&str> =
-        KEYS.into_iter().chain(PROVIDER).chain(key_variables.iter().map(String::as_str)).collect();
+    let visible: Vec<&str> = KEYS.into_iter().chain(PROVIDER).chain(key_variables.iter().map(String::as_str)).collect();
     let mut env = environment(assignment, &visible);
     env.insert("QWEN_CODE_SUPPRESS_YOLO_WARNING".into(), "1".into());
 

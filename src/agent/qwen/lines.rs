@@ -210,7 +210,8 @@ fn refusal(message: &Value, status: Option<u64>) -> Trouble {
 pub(super) fn turn_signs(line: &Value) -> Vec<TurnSign> {
     let parts = line["message"]["parts"].as_array().into_iter().flatten();
     let sign = |part: &Value| {
-        let called = text(&part["functionCall"], "id").map(|call| TurnSign::Called { call, answer: text(line, "uuid") });
+        let called =
+            text(&part["functionCall"], "id").map(|call| TurnSign::Called { call, answer: text(line, "uuid") });
         called.or_else(|| text(&part["functionResponse"], "id").map(TurnSign::Answered))
     };
     parts.filter_map(sign).collect()
@@ -230,7 +231,8 @@ pub(super) fn slim_session(line: &Value, skills_of_case: &[&str]) -> Option<Valu
         }
         "user" | "assistant" => json!({ "type": kind, "timestamp": time, "message": message }),
         "tool_result" => {
-            let (exit_code, error) = (&line["toolCallResult"]["resultDisplay"]["exitCode"], &line["toolCallResult"]["errorType"]);
+            let (exit_code, error) =
+                (&line["toolCallResult"]["resultDisplay"]["exitCode"], &line["toolCallResult"]["errorType"]);
             let call = json!({ "resultDisplay": { "exitCode": exit_code }, "errorType": error });
             json!({ "type": kind, "timestamp": time, "message": message, "toolCallResult": call })
         }
