@@ -20,7 +20,7 @@ pub fn trials() -> Vec<Trial> {
     crate::support::real::all_needing(
         "bwrap, codex or claude",
         found,
-        "get bubblewrap from your system's packages and the agents with `npm ci --prefix target/agents`",
+        "get bubblewrap from your system's packages and the agents with `npm install --prefix target/agents`",
         tests![
             no_real_agent_gets_to_the_repository_a_home_another_room_or_a_process,
             an_agent_on_its_own_can_read_the_expected_answers,

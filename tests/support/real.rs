@@ -10,7 +10,7 @@ use libtest_mimic::{Completion, Failed, Trial};
 const REQUIRED: &str = "REQUIRE_AGENTS";
 
 /// How to get the agents.
-pub const HOW_TO_GET_AGENTS: &str = "get it with `npm ci --prefix target/agents` as .ci/run does";
+pub const HOW_TO_GET_AGENTS: &str = "get it with `npm install --prefix target/agents` as .ci/run does";
 
 /// One test with a real program, by its module and name.
 pub type Test = (&'static str, fn());
