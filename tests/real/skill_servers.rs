@@ -32,7 +32,12 @@ pub fn trials() -> Vec<Trial> {
             "left out: the server skilljack; npm install --prefix target/agents @skilljack/mcp, or name it in SKILLJACK_MCP"
         );
     }
-    all_needing("claude", programs().join("claude").exists(), "get it with `npm install --prefix target/agents`", &tests)
+    all_needing(
+        "claude",
+        programs().join("claude").exists(),
+        "get it with `npm install --prefix target/agents`",
+        &tests,
+    )
 }
 
 /// The program of @skilljack/mcp, 0.5.1 when this was written.
