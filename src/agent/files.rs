@@ -3,6 +3,9 @@
 use std::io;
 use std::path::Path;
 
+use jsonc_parser::ParseOptions;
+use serde_json::{Map, Value};
+
 use crate::files::bounded;
 use crate::trace::trouble::{Trouble, TroubleKind};
 
@@ -13,6 +16,14 @@ pub(super) fn read_if_exists(path: &Path) -> Result<Option<String>, Trouble> {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
         Err(error) => Err(file_trouble(path, &error)),
     }
+}
+
+/// The object in a JSON file, which may have comments, if the file exists.
+pub(super) fn read_jsonc_if_exists(path: &Path) -> Result<Option<Map<String, Value>>, Trouble> {
+    let Some(text) = read_if_exists(path)? else { return Ok(None) };
+    jsonc_parser::parse_to_serde_value(&text, &ParseOptions::default())
+        .map(Some)
+        .map_err(|error| Trouble::new(TroubleKind::Files, format!("{}: {error}", path.display())))
 }
 
 /// Writes a file that only its owner can read.

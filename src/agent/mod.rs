@@ -4,6 +4,7 @@
 //! there. The files next to these directories are what agents share. An agent imports those, but neither another agent nor
 //! this file.
 
+mod arguments;
 mod assignment;
 pub(crate) mod command;
 mod derived_file;
@@ -19,6 +20,7 @@ mod recorder;
 mod refusal;
 mod said;
 mod sandbox;
+mod skill_list;
 pub(crate) mod snapshot;
 mod stream;
 pub(crate) mod trial_env;
@@ -124,6 +126,16 @@ pub(crate) fn withheld(
         let why = format!("`{USER_ONLY}` keeps models from calling the skill: the MCP server does not serve it");
         return Some((SKILL_FILE, why));
     }
-    let native = mode.delivery.native().then(|| of(mode.agent).withholds(skill, directory, prompt)).flatten();
-    native.map(|(file, why)| (file, why.to_owned()))
+    if !mode.delivery.native() {
+        return None;
+    }
+    let profile = mode.agent.profile();
+    if skill.user_only && profile.hides_user_only && profile.calls_skill.is_none() {
+        let why = format!(
+            "`{USER_ONLY}` keeps models from calling the skill, and a prompt calls no skill in {}",
+            profile.name
+        );
+        return Some((SKILL_FILE, why));
+    }
+    of(mode.agent).withholds(skill, directory, prompt).map(|(file, why)| (file, why.to_owned()))
 }

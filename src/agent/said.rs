@@ -74,8 +74,6 @@ pub(super) fn tool_use(kind: AgentKind, tool: &str, input: &Value, failed: bool,
     let path = || field(&["path", "file_path", "filePath", "absolute_path"]);
     let is = |names: &[&str]| names.contains(&tool);
     if is(tools.shells) {
-        // Without a code, the tool's own word for success says that the command succeeded.
-        let exit_code = exit_code.or_else(|| (!failed).then_some(0));
         return ToolUse::Shell { command: field(&["command", "cmd"]).unwrap_or_default(), exit_code };
     }
     if is(tools.skills) {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, program};
+use crate::agent::command::{AgentCommand, program};
 use crate::agent::derived_file::{DerivedFile, for_each_line, slimmed};
 use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
@@ -23,7 +23,7 @@ use crate::files::below::{self, WalkControl};
 use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
 use crate::trace::exposure::Reference;
-use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::trouble::Trouble;
 use crate::trace::{AgentProgress, Mechanism, Moment, OpenCall, OpenCalls, Step, Trace, Usage, WaitingFor, excerpt};
 
 /// The events on standard output.
@@ -351,7 +351,7 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
             }
             Said::Injected { skill, text } => _ = self.recorder.injected(&skill, &text),
             Said::CalledByUser { skill, text } if self.recorder.injected(&skill, &text) => {
-                let call = S::KIND.profile().calls_skill.replace("name", &skill);
+                let call = S::KIND.profile().call_of(&skill).unwrap_or_default();
                 self.recorder.trace.activate(&skill, Mechanism::Injected, &format!("the prompt called {call}"));
             }
             _ => {}
@@ -418,16 +418,7 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
     }
 }
 
-/// Refuses a case that asks for something that the agent does not have: each in words, and whether the case asks for it.
-pub(super) fn refuse(assignment: &Assignment<'_>, lacks: &[(&str, bool)]) -> Result<(), Trouble> {
-    let Some((what, _)) = lacks.iter().find(|(_, is_asked)| *is_asked) else { return Ok(()) };
-    let name = assignment.mode.agent.profile().name;
-    let why = format!("the case asks for {what}, which {name} cannot do: run it in the mode of another agent");
-    Err(Trouble::new(TroubleKind::CouldNotStart, why))
-}
-
-/// The prompt as an argument.
-pub(super) fn short_prompt<'a>(assignment: &Assignment<'a>) -> Result<&'a str, Trouble> {
-    refuse(assignment, &[("a prompt of more than 100,000 bytes", assignment.case.prompt.len() > LONGEST_ARGUMENT)])?;
-    Ok(&assignment.case.prompt)
+/// The text in a field.
+pub(super) fn text(value: &Value, key: &str) -> Option<String> {
+    value.get(key)?.as_str().map(str::to_owned)
 }

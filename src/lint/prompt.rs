@@ -24,7 +24,7 @@ const SHARED_FUNCTION_WORDS: usize = 2;
 
 /// Whether a prompt calls the skill as users of any agent do.
 pub fn calls_skill(prompt: &str, skill: &Skill) -> bool {
-    let mut calls = profile::listed().map(|profile| profile.calls_skill.replace("name", &skill.name));
+    let mut calls = profile::listed().filter_map(|profile| profile.call_of(&skill.name));
     calls
         .any(|call| prompt.split_whitespace().any(|word| word.trim_end_matches(['.', ',', ':', ';', '!', '?']) == call))
 }

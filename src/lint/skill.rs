@@ -121,7 +121,7 @@ impl<'a> SkillChecker<'a> {
             } else {
                 ignoring.push(format!("{name} does not know the key"));
             }
-            calls.push(format!("`{}` in {name}", profile.calls_skill));
+            calls.extend(profile.calls_skill.map(|call| format!("`{call}` in {name}")));
         }
         let (hiding, ignoring, calls) = (hiding.join(", "), ignoring.join(", "), calls.join(" and "));
         let message = format!("only users may call this skill: {hiding}, nor does the MCP server; {ignoring}");

@@ -130,8 +130,8 @@ pub struct Profile {
     pub skill_keys: &'static [&'static str],
     /// Whether it hides skills from its model that only users may call.
     pub hides_user_only: bool,
-    /// How a prompt calls a skill called `name`.
-    pub calls_skill: &'static str,
+    /// How a prompt calls a skill called `name`, if the agent knows such calls in a trial.
+    pub calls_skill: Option<&'static str>,
     /// What its evidence shows besides the conversation.
     pub reports: AgentReports,
     /// Public prices of its models, in US dollars for a million tokens: fresh input, input from a cache, output.
@@ -192,6 +192,11 @@ pub struct RefusalPhrases {
 }
 
 impl Profile {
+    /// How a prompt calls this skill.
+    pub fn call_of(&self, skill: &str) -> Option<String> {
+        Some(self.calls_skill?.replace("name", skill))
+    }
+
     /// Its directories in a repository, which contain skills and more.
     pub fn folders(&self) -> impl Iterator<Item = &'static str> {
         self.skill_folders.iter().filter_map(|folder| folder.split('/').next())

@@ -202,6 +202,10 @@ fn check_mode(skill: &Skill, mode: &Mode) -> Result<(), String> {
         }
         Delivery::Native | Delivery::Both => {}
     }
+    if profile.calls_skill.is_none() {
+        let name = profile.name;
+        return Err(format!("in {name} a prompt cannot call a skill: choose a mode of another agent with --mode"));
+    }
     if !mode.offer.is_all() {
         return Err(format!("the mode `{mode}` does not offer all skills: choose one that does with --mode"));
     }
@@ -227,7 +231,7 @@ fn forced_mode(base: &Mode, settings: &Settings) -> Arc<Mode> {
 
 /// The case with a call of the skill before its prompt.
 fn forced_case(found: &FoundCase, case: &Case, skill: &Skill, mode: &Mode) -> FoundCase {
-    let call = mode.agent.profile().calls_skill.replace("name", &skill.name);
+    let call = mode.agent.profile().call_of(&skill.name).unwrap_or_default();
     let case = Case { prompt: format!("{call} {}", case.prompt), forced: true, ..case.clone() };
     let read = ReadCase::new(found.format(), Ok(case));
     FoundCase::new(found.id.clone(), Arc::clone(&found.skill), Arc::clone(&found.file), found.line, read)

@@ -7,6 +7,7 @@ use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use skill_evals::settings::mode::{AgentKind, Delivery, Mode};
 use skill_evals::trace::Mechanism;
+use skill_evals::trace::description::DescriptionVisibility;
 use skill_evals::trace::trouble::TroubleKind;
 use skill_evals::trial::outcome::{Status, Verdict};
 
@@ -51,7 +52,8 @@ pub fn trials() -> Vec<Trial> {
         let program = mode.agent.profile().program;
         let missing = (!programs().join(program).exists()).then_some(program);
         let own: &[(&str, Test)] = if mode.delivery.offers_skills() { &offering } else { &baseline };
-        let by_prompt = native.iter().filter(|_| mode.delivery == Delivery::Native);
+        let is_callable = mode.delivery == Delivery::Native && mode.agent.profile().calls_skill.is_some();
+        let by_prompt = native.iter().filter(|_| is_callable);
         for &(name, test) in own.iter().chain(by_prompt).chain(&always) {
             let mode: &'static Mode = mode;
             trials.push(needing(&format!("conformance::{mode}::{name}"), missing, HOW_TO_GET_AGENTS, move || {
@@ -63,10 +65,10 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// The repository with the skill, whose model does what `script` says.
+/// The repository with the skill, whose model does what `script` says. Some agents escape descriptions in their lists.
 fn live(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Live {
     let fixture = Fixture::new()
-        .skill_text("greeting", GREETING)
+        .skill_text("greeting", GREETING.replace("house style.", "\"house\" style of <A> & B."))
         .file(&format!("skills/greeting/{RESOURCE}"), "Say \"Good day\".\n")
         .task("it", LOADS);
     Live::over(fixture, script)
@@ -127,7 +129,8 @@ fn load_resource(request: &Request, mode: &Mode) -> Turn {
 fn uses_the_skill(mode: &'static Mode) {
     let live = live(move |request| match request.step {
         0 => load(request, mode, "greeting"),
-        1 => load_resource(request, mode),
+        // On a busy machine, Qwen Code sometimes loses what a short command prints.
+        1..5 if !request.tool_results.concat().contains("Good day") => load_resource(request, mode),
         _ => Turn::Say(ANSWER.to_owned()),
     });
     let trial = live.trial(&mode.name);
@@ -144,6 +147,9 @@ fn uses_the_skill(mode: &'static Mode) {
     let seen: Vec<_> = metrics.activations.iter().map(|found| (found.skill.as_str(), found.how)).collect();
     assert_eq!(seen, [("greeting", how)]);
     assert_eq!(trial.status("delivered"), Status::Pass);
+    if mode.delivery == Delivery::Native {
+        assert_eq!(metrics.described, Some(DescriptionVisibility::Whole));
+    }
     assert_eq!(metrics.resources.iter().map(|found| found.path.as_str()).collect::<Vec<_>>(), [RESOURCE]);
     assert_eq!(trial.text("final.txt"), ANSWER);
     let usage = metrics.usage.expect("usage");
@@ -151,7 +157,8 @@ fn uses_the_skill(mode: &'static Mode) {
     assert_eq!(usage.cost_usd.is_some(), mode.agent.profile().reports.cost, "{usage:?}");
     assert!(metrics.first_input_tokens.is_some_and(|first| first > 1000 && first < usage.input_tokens));
     assert_eq!((metrics.unknown_events, metrics.damaged_lines), (0, 0), "{}", trial.text("trace.jsonl"));
-    assert_eq!(metrics.effective_commands, u64::from(mode.delivery == Delivery::Native), "reading the file is one");
+    let reads = if mode.delivery == Delivery::Native { last.tool_results.len() - 1 } else { 0 };
+    assert_eq!(metrics.effective_commands, reads as u64, "reading the file is one");
     assert_eq!(trial.meta.agent.version.as_deref().map(|version| version.split('.').count()), Some(3));
     assert_eq!(trial.meta.scripted.as_deref(), Some("stand-in model"));
     let log = trial.text("session.md");
@@ -179,16 +186,13 @@ fn wants_another(mode: &'static Mode) {
 }
 
 fn is_called(mode: &'static Mode) {
-    let call = mode.agent.profile().calls_skill.replace("name", "greeting");
+    let call = mode.agent.profile().call_of("greeting").expect("a call");
     let script = |_: &Request| Turn::Say(ANSWER.to_owned());
     let live = Live::new("should_trigger,prompt,timeout_s", &format!("true,{call} Ada,60"), script);
     let trial = live.trial(&mode.name);
     let seen: Vec<_> = trial.grade.metrics.activations.iter().map(|found| found.how).collect();
-    // These pass the call on to their models.
-    let passes_on = [AgentKind::Copilot, AgentKind::Gemini].contains(&mode.agent);
-    let expected = if passes_on { vec![] } else { vec![Mechanism::Injected] };
-    assert_eq!(seen, expected);
-    assert_eq!(trial.verdict() == Verdict::Pass, !seen.is_empty(), "{:#?}", trial.grade);
+    assert_eq!(seen, [Mechanism::Injected]);
+    trial.expect(Verdict::Pass);
 }
 
 fn crashes(mode: &'static Mode) {

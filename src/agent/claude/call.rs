@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{history, home};
+use crate::agent::arguments::mcp_file;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment};
-use crate::agent::files::{file_trouble, write_private};
+use crate::agent::files::file_trouble;
 use crate::agent::mcp_probe::ServerCommand;
 use crate::cases::case::Case;
 use crate::files::bounded;
@@ -98,23 +99,15 @@ fn permissions(case: &Case, mode: &Mode, server: Option<&ToolNames>) -> Permissi
     Permissions { mode: "default", allowed, disallowed: vec!["Write", "Edit", "NotebookEdit"], not_enforced, open }
 }
 
-/// Writes the MCP server into a file that no other user can read, unlike arguments. The SDK itself passes it as an argument.
+/// The MCP server in a file. The SDK itself passes it as an argument.
 /// Without `alwaysLoad`, claude starts while a slow server is `pending`, and then offers none of its tools; if its model
 /// searches for tools, claude shows none of them.
 fn mcp_config(assignment: &Assignment<'_>, server: &ServerCommand) -> Result<PathBuf, Trouble> {
-    let mut config = json!({
-        "type": "stdio",
-        "command": server.program,
-        "args": server.args,
-        "env": server.env,
-    });
+    let mut more = json!({ "type": "stdio" });
     if server.always_load {
-        config["alwaysLoad"] = json!(true);
+        more["alwaysLoad"] = json!(true);
     }
-    let config = json!({ "mcpServers": { server.names.server.as_str(): config } });
-    let path = assignment.trial_env.path().join("mcp.json");
-    write_private(&path, config.to_string().as_bytes())?;
-    Ok(path)
+    mcp_file(assignment, server, more)
 }
 
 /// The output schema of a trial, without the dialect's name: if a schema names another dialect than draft 7, claude drops it,

@@ -41,7 +41,7 @@ pub const PROFILE: Profile = Profile {
         "when_to_use",
     ],
     hides_user_only: true,
-    calls_skill: "/name",
+    calls_skill: Some("/name"),
     reports: AgentReports { cost: true, server_tools: true, early_ends: true },
     // Of <https://platform.claude.com/docs/en/about-claude/pricing> and the pages of the models.
     prices: &[

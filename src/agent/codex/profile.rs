@@ -24,7 +24,7 @@ pub const PROFILE: Profile = Profile {
     folder_variables: &["CODEX_HOME"],
     skill_keys: &[],
     hides_user_only: false,
-    calls_skill: "$name",
+    calls_skill: Some("$name"),
     reports: AgentReports { cost: false, server_tools: false, early_ends: true },
     // Of <https://developers.openai.com/api/docs/pricing> and the pages of the models.
     prices: &[

@@ -8,13 +8,11 @@ use serde_json::json;
 
 use super::Copilot;
 use super::login::{KEYS, PROVIDER, TOKENS};
+use crate::agent::arguments::{mcp_file, not_enforced, refuse_history_and_schema, session_and_prompt, with};
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, settings_args_of};
+use crate::agent::command::{AgentCommand, environment, settings_args_of};
 use crate::agent::files::{file_trouble, write_private};
-use crate::agent::history::session_id;
 use crate::agent::interface::Agent;
-use crate::agent::mcp_probe::ServerCommand;
-use crate::agent::stream::{refuse, short_prompt};
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
@@ -23,7 +21,7 @@ const PACKAGES: &str = "COPILOT_PKG_CACHE_HOME";
 
 pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     let Assignment { case, mode, settings, trial_env, server, .. } = *assignment;
-    refuse(assignment, &[("a history", !case.history.is_empty()), ("an output schema", assignment.schema.is_some())])?;
+    refuse_history_and_schema(assignment)?;
     let home = trial_env.home().join(".copilot");
     fs::create_dir_all(&home).map_err(|error| file_trouble(&home, &error))?;
     if let Some(text) = &case.system_prompt {
@@ -55,38 +53,21 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         args.extend(["--add-dir".into(), trial_env.skills().into()]);
     }
     if let Some(server) = server {
-        args.extend(["--additional-mcp-config".into(), mcp_config(assignment, server)?]);
+        let more = json!({ "type": "local", "tools": ["*"] });
+        args.extend(["--additional-mcp-config".into(), with("@", mcp_file(assignment, server, more)?)]);
     }
     args.extend(settings.model_for(mode).map(|model| format!("--model={model}").into()));
     args.extend(settings_args_of(assignment).map(Into::into));
-    // The session's id, so that a further message finds it. The prompt is the last argument.
-    args.push(format!("--session-id={}", session_id(trial_env)).into());
-    args.push(prompt(short_prompt(assignment)?));
-    let max_turns = settings.max_turns_of(case.max_turns);
-    let mut not_enforced = vec!["shell commands see the variables with the login".to_owned()];
-    not_enforced.extend(max_turns.map(|most| format!("copilot knows no limit on turns: {most} were asked for")));
-    if case.sandbox == Sandbox::ReadOnly {
-        not_enforced.push("shell commands can write in the workspace".to_owned());
-    }
+    args.extend(session_and_prompt(assignment)?);
     Ok(AgentCommand {
         program: Copilot.find(settings)?,
         args,
         env,
         reads: packages.into_iter().collect(),
-        not_enforced,
+        not_enforced: not_enforced(assignment, false),
         open: vec!["shell commands can read and write outside the workspace"],
         ..AgentCommand::default()
     })
-}
-
-/// These arguments with another message, for the same session.
-pub(super) fn resumed(args: &[OsString], message: &str) -> Option<Vec<OsString>> {
-    let [options @ .., _] = args else { return None };
-    (message.len() <= LONGEST_ARGUMENT).then(|| options.iter().cloned().chain([prompt(message)]).collect())
-}
-
-fn prompt(text: &str) -> OsString {
-    format!("--prompt={text}").into()
 }
 
 /// Where the user's Copilot has unpacked itself. Without it, each trial unpacks 235 MB.
@@ -94,21 +75,4 @@ fn packages() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let path = variable(PACKAGES).or_else(|| Some(variable("HOME")?.join(".cache/copilot")))?;
     path.join("pkg").is_dir().then_some(path)
-}
-
-/// The MCP server, in a file that no other user can read, unlike arguments.
-fn mcp_config(assignment: &Assignment<'_>, server: &ServerCommand) -> Result<OsString, Trouble> {
-    let entry = json!({
-        "type": "local",
-        "command": server.program,
-        "args": server.args,
-        "env": server.env,
-        "tools": ["*"],
-    });
-    let config = json!({ "mcpServers": { server.names.server.as_str(): entry } });
-    let path = assignment.trial_env.path().join("mcp.json");
-    write_private(&path, config.to_string().as_bytes())?;
-    let mut argument = OsString::from("@");
-    argument.push(path);
-    Ok(argument)
 }

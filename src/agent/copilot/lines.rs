@@ -7,19 +7,17 @@ use serde_json::{Value, json};
 
 use crate::agent::refusal::Refusal;
 use crate::agent::said::{CallEnding, Said};
-use crate::agent::stream::LineReader;
+use crate::agent::skill_list::{self, SkillEntry, unescaped};
+use crate::agent::stream::{LineReader, text};
 use crate::agent::turns::TurnSign;
 use crate::trace::Usage;
 use crate::trace::trouble::Trouble;
-
-/// The tags around the list of skills in the system message.
-const LIST: [&str; 2] = ["<available_skills>", "</available_skills>"];
 
 /// The keys of the tokens of a request: all input, what of it was read from a cache or written to one, output, thoughts.
 const TOKENS: [&str; 5] = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens", "reasoningTokens"];
 
 /// Kinds of lines that say nothing about the trial that others do not.
-const QUIET: [&str; 15] = [
+const QUIET: [&str; 14] = [
     "user.message",
     "model.call_finished",
     "model.call_final_result",
@@ -29,7 +27,6 @@ const QUIET: [&str; 15] = [
     "assistant.message_start",
     "assistant.message_delta",
     "assistant.turn_retry",
-    "session.tools_updated",
     "skill.context_delivered_ref",
     "skill.invoked",
     "tool.execution_partial_result",
@@ -59,10 +56,9 @@ impl LineReader for CopilotLines {
         match line["type"].as_str() {
             Some("session.start") => self.first.extend(text(data, "copilotVersion").map(Said::Version)),
             Some("system.message") => {
-                let list = data["content"].as_str().and_then(within);
-                if let (Some(list), false) = (list, self.has_list) {
+                if let (Some(list), false) = (skills(data), self.has_list) {
                     self.has_list = true;
-                    self.first.push(Said::Offered(skills(list)));
+                    self.first.push(Said::Offered(list));
                 }
             }
             Some("session.usage_record") => {
@@ -79,7 +75,8 @@ impl LineReader for CopilotLines {
         let data = &line["data"];
         let mut said = std::mem::take(&mut self.first);
         match line["type"].as_str()? {
-            "session.skills_loaded" if !self.has_list => said.push(Said::Offered(loaded(data))),
+            // Without the list that the model saw, what was offered is unknown.
+            "session.skills_loaded" if self.has_list => said.push(Said::CallableByUser(callable(data))),
             "session.mcp_servers_loaded" => said.extend(servers(data)),
             // A server that connects after the first request was not offered to it.
             "session.mcp_server_status_changed" if !self.has_asked => {
@@ -125,29 +122,18 @@ impl LineReader for CopilotLines {
     }
 }
 
-fn text(data: &Value, key: &str) -> Option<String> {
-    data.get(key)?.as_str().map(str::to_owned)
+/// The list of skills in a system message, which is escaped.
+fn skills(data: &Value) -> Option<Vec<(String, String)>> {
+    let entries = skill_list::within(data["content"].as_str()?)?;
+    let plain =
+        |entry: SkillEntry<'_>| Some((unescaped(entry.tagged("name")?), unescaped(entry.tagged("description")?)));
+    Some(entries.filter_map(plain).collect())
 }
 
-/// The list of skills in a system message.
-fn within(text: &str) -> Option<&str> {
-    Some(text.split_once(LIST[0])?.1.split_once(LIST[1])?.0)
-}
-
-/// The names and descriptions in that list.
-fn skills(list: &str) -> Vec<(String, String)> {
-    let tagged = |text: &str, tag: &str| {
-        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
-        Some(rest.split_once(&format!("</{tag}>"))?.0.to_owned())
-    };
-    let entries = list.split("<skill>").skip(1);
-    entries.filter_map(|entry| Some((tagged(entry, "name")?, tagged(entry, "description")?))).collect()
-}
-
-/// The skills that Copilot says it loaded and shows to models.
-fn loaded(data: &Value) -> Vec<(String, String)> {
-    let skills = data["skills"].as_array().into_iter().flatten().filter(|skill| skill["enabled"] != false);
-    skills.filter_map(|skill| Some((text(skill, "name")?, text(skill, "description").unwrap_or_default()))).collect()
+/// The names of the skills that a user can call.
+fn callable(data: &Value) -> Vec<String> {
+    let skills = data["skills"].as_array().into_iter().flatten().filter(|skill| skill["userInvocable"] == true);
+    skills.filter_map(|skill| text(skill, "name")).collect()
 }
 
 fn servers(data: &Value) -> impl Iterator<Item = Said> {
@@ -219,14 +205,7 @@ pub(super) fn slim_session(line: &Value, skills_of_case: &[&str]) -> Option<Valu
             json!({ "usage": keys.iter().map(|key| (*key, &data["usage"][key])).collect::<HashMap<_, _>>() })
         }
         "skill.invoked" => json!({ "name": data["name"], "content": data["content"] }),
-        "system.message" => {
-            let entry = |(name, description): (String, String)| {
-                let description = if skills_of_case.contains(&name.as_str()) { description } else { "…".to_owned() };
-                format!("<skill>\n<name>{name}</name>\n<description>{description}</description>\n</skill>\n")
-            };
-            let list: String = skills(within(data["content"].as_str()?)?).into_iter().map(entry).collect();
-            json!({ "content": format!("{}\n{list}{}", LIST[0], LIST[1]) })
-        }
+        "system.message" => json!({ "content": skill_list::recorded(data["content"].as_str()?, skills_of_case)? }),
         _ => return None,
     };
     Some(json!({ "type": line["type"], "data": slim }))

@@ -13,6 +13,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::agent::arguments;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::AgentCommand;
 use crate::agent::login::{Login, LoginSources};
@@ -47,18 +48,15 @@ impl EventStream for Copilot {
         lines::slim_session(&line, skills)
     }
 
-    fn slim(mut line: Value, skills: &[&str]) -> Value {
+    fn slim(mut line: Value, _: &[&str]) -> Value {
         for skill in line.pointer_mut("/data/skills").and_then(Value::as_array_mut).into_iter().flatten() {
-            let is_own = skill.get("name").and_then(Value::as_str).is_some_and(|name| skills.contains(&name));
-            if !is_own {
-                *skill = json!({ "name": skill["name"], "enabled": skill["enabled"] });
-            }
+            *skill = json!({ "name": skill["name"], "userInvocable": skill["userInvocable"] });
         }
         line
     }
 
     fn resumed(args: &[OsString], _: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
-        command::resumed(args, message)
+        arguments::resumed(args, message, arguments::SESSION)
     }
 
     fn login(around: &LoginSources<'_>) -> Login {

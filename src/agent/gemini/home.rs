@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::files::{file_trouble, read_if_exists, write_private};
+use crate::agent::files::{file_trouble, read_if_exists, read_jsonc_if_exists, write_private};
 use crate::agent::trial_env::TrialEnv;
 use crate::text::redact::strings;
-use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::trouble::Trouble;
 
 /// Files with credentials in the user's home.
 pub(super) const CREDENTIALS: [&str; 3] = ["oauth_creds.json", "google_accounts.json", "gemini-credentials.json"];
@@ -89,14 +89,10 @@ pub(super) fn auth_type(settings: &Value, is_set: impl Fn(&str) -> bool) -> Opti
     chosen.or_else(by_variable).map(str::to_owned)
 }
 
-/// The user's settings; null without them. Gemini allows comments there.
+/// The user's settings; null without them.
 pub(super) fn users_settings() -> Result<Value, Trouble> {
-    let name = "settings.json";
-    let Some(text) = users_file(name)? else { return Ok(Value::Null) };
-    serde_json::from_str(&without_comments(&text)).map_err(|error| {
-        let detail = format!("the {name} in Gemini's directory: {error}");
-        Trouble::new(TroubleKind::Files, detail)
-    })
+    let Some(path) = users_path("settings.json") else { return Ok(Value::Null) };
+    Ok(read_jsonc_if_exists(&path)?.map_or(Value::Null, Value::Object))
 }
 
 /// What of the user's settings reaches a trial, without secrets.
@@ -108,53 +104,17 @@ pub(super) fn users_setup() -> Result<String, Trouble> {
 
 /// A file in the directory of the user's configuration, if it exists.
 pub(super) fn users_file(name: &str) -> Result<Option<String>, Trouble> {
+    users_path(name).map_or(Ok(None), |path| read_if_exists(&path))
+}
+
+fn users_path(name: &str) -> Option<PathBuf> {
     let path = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let Some(home) = path("GEMINI_CLI_HOME").or_else(|| path("HOME")) else { return Ok(None) };
-    read_if_exists(&home.join(".gemini").join(name))
-}
-
-/// The text with each comment as a space.
-fn without_comments(text: &str) -> String {
-    let (mut kept, mut rest) = (String::new(), text);
-    while let Some(at) = rest.find(['"', '/']) {
-        kept.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let end = if rest.starts_with("//") {
-            rest.find('\n').unwrap_or(rest.len())
-        } else if rest.starts_with("/*") {
-            rest.find("*/").map_or(rest.len(), |end| end + 2)
-        } else {
-            let end = if rest.starts_with('"') { string_end(rest) } else { 1 };
-            kept.push_str(&rest[..end]);
-            rest = &rest[end..];
-            continue;
-        };
-        kept.push(' ');
-        rest = &rest[end..];
-    }
-    kept + rest
-}
-
-/// The length of the JSON string at the start of the text.
-fn string_end(text: &str) -> usize {
-    let mut is_escaped = false;
-    let end = text.bytes().skip(1).position(|byte| {
-        let ends = byte == b'"' && !is_escaped;
-        is_escaped = byte == b'\\' && !is_escaped;
-        ends
-    });
-    end.map_or(text.len(), |end| end + 2)
+    Some(path("GEMINI_CLI_HOME").or_else(|| path("HOME"))?.join(".gemini").join(name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn comments_in_settings_are_left_out_and_strings_stay_as_they_are() {
-        let text = "{ // one\n \"a\": \"http://x \\\" // no\", /* two\n */ \"b\": 1 /";
-        assert_eq!(without_comments(text), "{  \n \"a\": \"http://x \\\" // no\",   \"b\": 1 /");
-    }
 
     #[test]
     fn the_user_s_choice_comes_before_variables() {

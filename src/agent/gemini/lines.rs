@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::telemetry::{MAIN, NAME, ROLE, SKILLS, TOOL_NAMES};
 use crate::agent::refusal::Refusal;
 use crate::agent::said::{CallEnding, Said};
-use crate::agent::stream::LineReader;
+use crate::agent::stream::{LineReader, text};
 use crate::agent::turns::TurnSign;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{StopReason, Usage};
@@ -269,10 +269,6 @@ impl GeminiLines {
             }
         }
     }
-}
-
-fn text(value: &Value, key: &str) -> Option<String> {
-    value.get(key)?.as_str().map(str::to_owned)
 }
 
 /// How the model sees the names of the tools of an MCP server.

@@ -15,6 +15,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::agent::arguments;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::AgentCommand;
 use crate::agent::login::{Login, LoginSources};
@@ -67,7 +68,7 @@ impl EventStream for Gemini {
     }
 
     fn resumed(args: &[OsString], _: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
-        command::resumed(args, message)
+        arguments::resumed(args, message, "--resume=")
     }
 
     fn login(around: &LoginSources<'_>) -> Login {

@@ -24,7 +24,7 @@ pub const PROFILE: Profile = Profile {
     folder_variables: &["GEMINI_CLI_HOME"],
     skill_keys: &[],
     hides_user_only: false,
-    calls_skill: "/name",
+    calls_skill: None,
     reports: AgentReports { cost: false, server_tools: false, early_ends: true },
     prices: &[],
     mcp_client: "gemini-cli-mcp-client",

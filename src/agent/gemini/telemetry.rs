@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::agent::recorder::texts;
+use crate::agent::skill_list::{self, recorded_description};
 
 /// The name of an event, and the time when it happened.
 pub(super) const NAME: &str = "event.name";
@@ -50,9 +51,8 @@ const EVENTS: [&str; 5] = [
     "gemini_cli.api_error",
 ];
 
-/// The heading of the skills in the system prompt, and the tags around their list.
+/// The heading of the skills in the system prompt.
 const HEADING: &str = "# Available Agent Skills";
-const LIST: [&str; 2] = ["<available_skills>", "</available_skills>"];
 
 /// Reads the lines of files, some of which hold a JSON value over several lines.
 #[derive(Default)]
@@ -113,22 +113,15 @@ fn tools(definitions: &str) -> Option<Vec<Value>> {
 
 /// The names and descriptions of the skills in a system prompt; `None` if it has none.
 fn skills(system: &str) -> Option<Vec<Value>> {
-    let (_, rest) = system.split_once(HEADING)?;
-    let (list, _) = rest.split_once(LIST[0])?.1.split_once(LIST[1])?;
-    let tagged = |text: &str, tag: &str| {
-        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
-        Some(rest.split_once(&format!("</{tag}>"))?.0.to_owned())
-    };
-    let entries = list.split("<skill>").skip(1);
-    Some(entries.filter_map(|entry| Some(json!([tagged(entry, "name")?, tagged(entry, "description")?]))).collect())
+    let entries = skill_list::within(system.split_once(HEADING)?.1)?;
+    Some(entries.filter_map(|entry| Some(json!([entry.tagged("name")?, entry.tagged("description")?]))).collect())
 }
 
 /// The value with descriptions only of skills with these slugs.
 pub(super) fn without_descriptions(mut value: Value, slugs: &[&str]) -> Value {
     for skill in value["attributes"].get_mut(SKILLS).and_then(Value::as_array_mut).into_iter().flatten() {
-        if !skill[0].as_str().is_some_and(|name| slugs.contains(&name)) {
-            skill[1] = "…".into();
-        }
+        let text = |at: usize| skill[at].as_str().unwrap_or_default();
+        skill[1] = recorded_description(text(0), text(1), slugs).into();
     }
     value
 }
@@ -160,7 +153,7 @@ mod tests {
     fn the_skills_are_those_below_their_heading() {
         let entry =
             "<skill>\n<name>a</name>\n<description>Does < b.</description>\n<location>/x</location>\n</skill>\n";
-        let list = format!("{}\n{entry}{}", LIST[0], LIST[1]);
+        let list = format!("<available_skills>\n{entry}</available_skills>");
         let found = skills(&format!("{HEADING}\nCall.\n{list}\n# Else"));
         assert_eq!(found, Some(vec![json!(["a", "Does < b."])]));
         assert_eq!(skills(&list), None);

@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 use super::OpenCode;
 use super::home;
 use super::login::KEYS;
+use crate::agent::arguments::{not_enforced, refuse_history_and_schema};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment, settings_args_of};
 use crate::agent::files::{file_trouble, write_private};
 use crate::agent::interface::Agent;
-use crate::agent::stream::{EventStream, refuse};
+use crate::agent::stream::EventStream;
 use crate::agent::trial_env::TrialEnv;
 use crate::skill::slug;
 use crate::text::redact::strings;
@@ -40,7 +41,7 @@ const NO_RIPGREP: &str =
 
 pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     let Assignment { case, mode, settings, trial_env, .. } = *assignment;
-    refuse(assignment, &[("a history", !case.history.is_empty()), ("an output schema", assignment.schema.is_some())])?;
+    refuse_history_and_schema(assignment)?;
     let program = OpenCode.find(settings)?;
     let ripgrep = home::ripgrep().ok_or_else(no_ripgrep)?;
     let (variables, secrets) = prepare(assignment, &ripgrep)?;
@@ -57,12 +58,6 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     let (skill, rest) = called_skill(&case.prompt, trial_env);
     args.extend(skill);
     write_private(&prompt_file(trial_env), rest.as_bytes())?;
-    let mut not_enforced = vec!["shell commands see the variables with the login".to_owned()];
-    let max_turns = settings.max_turns_of(case.max_turns);
-    not_enforced.extend(max_turns.map(|most| format!("opencode knows no limit on turns: {most} were asked for")));
-    if case.sandbox == Sandbox::ReadOnly {
-        not_enforced.push("shell commands can write in the workspace".to_owned());
-    }
     Ok(AgentCommand {
         program,
         args,
@@ -70,7 +65,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         secrets,
         reads: vec![ripgrep],
         input: Some(prompt_file(trial_env)),
-        not_enforced,
+        not_enforced: not_enforced(assignment, false),
         open: vec!["shell commands can read and write outside the workspace"],
         ..AgentCommand::default()
     })

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::agent::files::read_if_exists;
-use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::agent::files::{read_if_exists, read_jsonc_if_exists};
+use crate::trace::trouble::Trouble;
 
 /// The files of the user's configuration, in the order of OpenCode: a later one counts more.
 const FILES: [&str; 3] = ["config.json", "opencode.json", "opencode.jsonc"];
@@ -30,18 +30,12 @@ pub(super) fn users_config() -> Result<Map<String, Value>, Trouble> {
     let Some(directory) = users("XDG_CONFIG_HOME", ".config") else { return Ok(config) };
     let variable = std::env::var_os("OPENCODE_CONFIG").filter(|value| !value.is_empty()).map(PathBuf::from);
     for path in FILES.map(|name| directory.join(name)).into_iter().chain(variable) {
-        let Some(text) = read_if_exists(&path)? else { continue };
-        let table: Map<String, Value> =
-            parsed(&text).map_err(|why| Trouble::new(TroubleKind::Files, format!("{}: {why}", path.display())))?;
+        let table = read_jsonc_if_exists(&path)?.unwrap_or_default();
         for (key, value) in table.into_iter().filter(|(key, _)| COPIED_KEYS.contains(&key.as_str())) {
             merge(config.entry(key).or_insert(Value::Null), value);
         }
     }
     Ok(config)
-}
-
-fn parsed(text: &str) -> Result<Map<String, Value>, String> {
-    jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default()).map_err(|error| error.to_string())
 }
 
 /// Adds `more` to `value`: tables key by key, as OpenCode does.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::agent::refusal::Refusal;
 use crate::agent::said::{CallEnding, Said};
-use crate::agent::stream::LineReader;
+use crate::agent::stream::{LineReader, text};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{StopReason, Usage};
 
@@ -113,10 +113,6 @@ impl OpenCodeLines {
         };
         self.servers.iter().find_map(of).unwrap_or(name)
     }
-}
-
-fn text(data: &Value, key: &str) -> Option<String> {
-    data.get(key)?.as_str().map(str::to_owned)
 }
 
 /// The skill whose text OpenCode put into the user's message.

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, program};
 use crate::agent::login::{Login, LoginSources};
+use crate::agent::skill_list::recorded_description;
 use crate::agent::stream::EventStream;
 use crate::agent::trial_env::TrialEnv;
 use crate::lint::SkillList;
@@ -37,9 +38,8 @@ impl EventStream for OpenCode {
 
     fn slim(mut line: Value, skills: &[&str]) -> Value {
         for skill in line.get_mut("skills").and_then(Value::as_array_mut).into_iter().flatten() {
-            if !skill[0].as_str().is_some_and(|name| skills.contains(&name)) {
-                *skill = json!([skill[0], "…"]);
-            }
+            let text = |at: usize| skill[at].as_str().unwrap_or_default();
+            *skill = json!([text(0), recorded_description(text(0), text(1), skills)]);
         }
         line
     }

@@ -33,7 +33,7 @@ pub const PROFILE: Profile = Profile {
     folder_variables: &[],
     skill_keys: &[],
     hides_user_only: false,
-    calls_skill: "/name",
+    calls_skill: Some("/name"),
     reports: AgentReports { cost: false, server_tools: false, early_ends: true },
     prices: &[],
     mcp_client: "opencode",

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::agent::refusal::Refusal;
 use crate::agent::said::{CallEnding, Said};
-use crate::agent::stream::LineReader;
+use crate::agent::skill_list::recorded_description;
+use crate::agent::stream::{LineReader, text};
 use crate::agent::turns::TurnSign;
 use crate::trace::Usage;
 use crate::trace::trouble::Trouble;
@@ -143,10 +144,6 @@ impl QwenLines {
     }
 }
 
-fn text(value: &Value, key: &str) -> Option<String> {
-    value.get(key)?.as_str().map(str::to_owned)
-}
-
 /// What a part of a message is known by, in the session file and in the output.
 fn key(kind: &str, part: &Value) -> Option<String> {
     let answered = part["functionResponse"]["id"].as_str().or_else(|| part["tool_use_id"].as_str());
@@ -222,10 +219,7 @@ pub(super) fn slim_session(line: &Value, skills_of_case: &[&str]) -> Option<Valu
     let (kind, time, message) = (&line["type"], &line["timestamp"], &line["message"]);
     let slim = match kind.as_str()? {
         "offered" => {
-            let entry = |(name, description): (String, String)| {
-                let description = if skills_of_case.contains(&name.as_str()) { description } else { "…".to_owned() };
-                json!({ "name": name, "description": description })
-            };
+            let entry = |(name, description): (String, String)| json!({ "name": name, "description": recorded_description(&name, &description, skills_of_case) });
             let skills: Vec<Value> = offered(line).into_iter().map(entry).collect();
             json!({ "type": kind, "skills": skills })
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use crate::agent::files::{file_trouble, read_if_exists};
+use crate::agent::files::read_jsonc_if_exists;
 use crate::agent::login::{Login, LoginSources};
 use crate::text::redact::looks_secret;
 use crate::trace::trouble::Trouble;
@@ -51,9 +51,7 @@ pub(super) struct QwenUserSettings {
 impl QwenUserSettings {
     pub(super) fn read() -> Result<Self, Trouble> {
         let Some(path) = users_home().map(|home| home.join("settings.json")) else { return Ok(Self::default()) };
-        let Some(text) = read_if_exists(&path)? else { return Ok(Self::default()) };
-        let mut copied: Map<String, Value> =
-            serde_json::from_str(&text).map_err(|error| file_trouble(&path, &error.into()))?;
+        let mut copied = read_jsonc_if_exists(&path)?.unwrap_or_default();
         copied.retain(|key, _| ["env", "model", "modelProviders", "security"].contains(&key.as_str()));
         if let Some(security) = copied.get_mut("security").and_then(Value::as_object_mut) {
             security.retain(|key, _| key == "auth");

@@ -14,6 +14,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::agent::arguments;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::AgentCommand;
 use crate::agent::login::{Login, LoginSources};
@@ -64,7 +65,7 @@ impl EventStream for Qwen {
     }
 
     fn resumed(args: &[OsString], _: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
-        command::resumed(args, message)
+        arguments::resumed(args, message, "--resume=")
     }
 
     fn login(around: &LoginSources<'_>) -> Login {

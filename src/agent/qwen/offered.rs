@@ -6,14 +6,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::REQUESTS;
+use crate::agent::skill_list::{self, SkillEntry, unescaped};
 use crate::agent::trial_env::TrialEnv;
 use crate::files::{below, bounded};
-
-/// The tags around the list.
-const LIST: [&str; 2] = ["<available_skills>", "</available_skills>"];
-
-/// How XML escapes the characters of names and descriptions. The last one comes first in escaped text.
-const ESCAPED: [(&str, &str); 5] = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
 
 /// A line of the session file with the list in the first request, if a request was logged. Names begin with the time.
 pub(super) fn in_first_request(trial_env: &TrialEnv) -> Option<Value> {
@@ -26,20 +21,13 @@ pub(super) fn in_first_request(trial_env: &TrialEnv) -> Option<Value> {
     Some(json!({ "type": "offered", "skills": skills.unwrap_or_default() }))
 }
 
-/// The names and descriptions in a text with the list.
+/// The names and descriptions in a text with the list, which is escaped.
 fn list(text: &str) -> Option<Vec<Value>> {
-    let (_, rest) = text.split_once(LIST[0])?;
-    let (list, _) = rest.split_once(LIST[1])?;
-    let entries = list.split("<skill>").skip(1);
-    Some(entries.filter_map(entry).collect())
+    Some(skill_list::within(text)?.filter_map(|entry| skill(&entry)).collect())
 }
 
-fn entry(text: &str) -> Option<Value> {
-    let tagged = |tag: &str| {
-        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
-        let escaped = rest.split_once(&format!("</{tag}>"))?.0.trim().to_owned();
-        Some(ESCAPED.into_iter().fold(escaped, |text, (from, to)| text.replace(from, to)))
-    };
+fn skill(entry: &SkillEntry<'_>) -> Option<Value> {
+    let tagged = |tag: &str| entry.tagged(tag).map(unescaped);
     let description = tagged("description")?;
     // Qwen Code adds where the skill is from: `(project)`.
     let own = tagged("location").and_then(|from| Some(description.strip_suffix(&format!(" ({from})"))?.to_owned()));

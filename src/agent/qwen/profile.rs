@@ -34,7 +34,7 @@ pub const PROFILE: Profile = Profile {
         "when_to_use",
     ],
     hides_user_only: true,
-    calls_skill: "/name",
+    calls_skill: Some("/name"),
     reports: AgentReports { cost: false, server_tools: false, early_ends: false },
     prices: &[],
     mcp_client: "qwen-cli-mcp-client-skilljack",

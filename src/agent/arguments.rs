@@ -1,0 +1,81 @@
+//! What agents have in common that get all by arguments: the session, the prompt, the MCP server, and what they lack.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::agent::assignment::Assignment;
+use crate::agent::command::LONGEST_ARGUMENT;
+use crate::agent::files::write_private;
+use crate::agent::history;
+use crate::agent::mcp_probe::ServerCommand;
+use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trial::sandbox::Sandbox;
+
+/// The option that begins a session of this id.
+pub(super) const SESSION: &str = "--session-id=";
+
+/// An option with its value.
+pub(super) fn with(option: &str, value: impl Into<OsString>) -> OsString {
+    let mut argument = OsString::from(option);
+    argument.push(value.into());
+    argument
+}
+
+fn prompt(text: &str) -> OsString {
+    with("--prompt=", text)
+}
+
+/// The last two arguments: the session's id, so that a further message finds it, and the prompt.
+pub(super) fn session_and_prompt(assignment: &Assignment<'_>) -> Result<[OsString; 2], Trouble> {
+    let text = &assignment.case.prompt;
+    refuse(assignment, &[("a prompt of more than 100,000 bytes", text.len() > LONGEST_ARGUMENT)])?;
+    Ok([with(SESSION, history::session_id(assignment.trial_env)), prompt(text)])
+}
+
+/// These arguments with another message, for the same session, which the option `continues` names.
+pub(super) fn resumed(args: &[OsString], message: &str, continues: &str) -> Option<Vec<OsString>> {
+    let [options @ .., session, _] = args else { return None };
+    let own = [with(continues, session.to_str()?.strip_prefix(SESSION)?), prompt(message)];
+    (message.len() <= LONGEST_ARGUMENT).then(|| options.iter().cloned().chain(own).collect())
+}
+
+/// Refuses a case that asks for something that the agent does not have: each in words, and whether the case asks for it.
+pub(super) fn refuse(assignment: &Assignment<'_>, lacks: &[(&str, bool)]) -> Result<(), Trouble> {
+    let Some((what, _)) = lacks.iter().find(|(_, is_asked)| *is_asked) else { return Ok(()) };
+    let name = assignment.mode.agent.profile().name;
+    let why = format!("the case asks for {what}, which {name} cannot do: run it in the mode of another agent");
+    Err(Trouble::new(TroubleKind::CouldNotStart, why))
+}
+
+/// Refuses a case with a history or an output schema.
+pub(super) fn refuse_history_and_schema(assignment: &Assignment<'_>) -> Result<(), Trouble> {
+    let has_history = !assignment.case.history.is_empty();
+    refuse(assignment, &[("a history", has_history), ("an output schema", assignment.schema.is_some())])
+}
+
+/// What such an agent does not enforce, in words; `limits_turns` is whether it keeps a limit on turns.
+pub(super) fn not_enforced(assignment: &Assignment<'_>, limits_turns: bool) -> Vec<String> {
+    let Assignment { case, mode, settings, .. } = *assignment;
+    let mut all = vec!["shell commands see the variables with the login".to_owned()];
+    let most = settings.max_turns_of(case.max_turns).filter(|_| !limits_turns);
+    let program = mode.agent.profile().program;
+    all.extend(most.map(|most| format!("trials of {program} have no limit on turns: {most} were asked for")));
+    if case.sandbox == Sandbox::ReadOnly {
+        all.push("shell commands can write in the workspace".to_owned());
+    }
+    all
+}
+
+/// The file with the MCP server, which no other user can read, unlike arguments. `more` are keys of the server's entry.
+pub(super) fn mcp_file(assignment: &Assignment<'_>, server: &ServerCommand, more: Value) -> Result<PathBuf, Trouble> {
+    let mut entry = json!({ "command": server.program, "args": server.args, "env": server.env });
+    if let (Value::Object(entry), Value::Object(more)) = (&mut entry, more) {
+        entry.extend(more);
+    }
+    let config = json!({ "mcpServers": { server.names.server.as_str(): entry } });
+    let path = assignment.trial_env.path().join("mcp.json");
+    write_private(&path, config.to_string().as_bytes())?;
+    Ok(path)
+}
