@@ -171,9 +171,28 @@ fn claude_title_requests_never_reach_the_script() {
 }
 
 #[test]
+fn a_chat_completion_streams_its_text_its_calls_and_the_reason_of_its_end() {
+    let server = StandIn::start(|request| match request.step {
+        0 => Turn::Shell("ls".to_owned()),
+        _ => Turn::Say("Done.".to_owned()),
+    });
+    let tools = json!([{ "type": "function", "function": { "name": "bash" } }]);
+    let user = json!({ "role": "user", "content": "List." });
+    let body = json!({ "model": "m", "stream": true, "tools": tools, "messages": [user] });
+    let (_, stream) = post(&server, "/v1/chat/completions", &body);
+    let function = r#""function":{"arguments":"{\"command\":\"ls\""#;
+    assert!(stream.contains(function) && stream.contains(r#""finish_reason":"tool_calls""#), "{stream}");
+    assert!(stream.ends_with("data: [DONE]\n\n"), "{stream}");
+    let body = json!({ "model": "m", "tools": tools, "messages": [user, { "role": "tool", "content": "a file" }] });
+    let (_, answer) = post(&server, "/v1/chat/completions", &body);
+    assert!(answer.contains(r#""content":"Done.""#) && answer.contains(r#""finish_reason":"stop""#), "{answer}");
+    assert_eq!(server.requests()[1].tool_results, ["a file"]);
+}
+
+#[test]
 fn failures_carry_the_vendors_bodies() {
     let server = StandIn::start(|request| match request.protocol {
-        Protocol::Responses | Protocol::Gemini => Turn::Status(401),
+        Protocol::Responses | Protocol::Completions | Protocol::Gemini => Turn::Status(401),
         Protocol::Messages => Turn::Status(529),
     });
     let (status, body) = post(&server, "/v1/responses", &codex_body(&[]));

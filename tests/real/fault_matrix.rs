@@ -207,7 +207,7 @@ fn well(request: &Request, uses: bool) -> Turn {
     let call = |tool: &str, input| Turn::Call { tool: tool.to_owned(), input };
     match (request.step, uses) {
         (0, false) => match request.protocol {
-            Protocol::Responses | Protocol::Gemini => Turn::Shell("pwd".to_owned()),
+            Protocol::Responses | Protocol::Completions | Protocol::Gemini => Turn::Shell("pwd".to_owned()),
             Protocol::Messages => call("Glob", json!({ "pattern": "*.md" })),
         },
         (0, true) if request.tools.iter().any(|tool| tool == "mcp__skilljack__skill") => {

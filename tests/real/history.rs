@@ -55,7 +55,7 @@ fn answer(request: &Request) -> Turn {
 /// The messages of a request that users and the model wrote, in order.
 fn conversation(request: &Request) -> Vec<(String, String)> {
     let messages = match request.protocol {
-        Protocol::Messages => &request.body["messages"],
+        Protocol::Messages | Protocol::Completions => &request.body["messages"],
         Protocol::Responses => &request.body["input"],
         Protocol::Gemini => &request.body["contents"],
     };

@@ -95,7 +95,7 @@ fn load_resource(request: &Request, skill: &str, path: &str) -> Turn {
         Protocol::Messages => ".claude",
         Protocol::Gemini => ".gemini",
         Protocol::Responses if has_tool(request, "skill") => ".github",
-        Protocol::Responses => ".agents",
+        Protocol::Responses | Protocol::Completions => ".agents",
     };
     Turn::Shell(format!("cat {folder}/skills/{skill}/{path}"))
 }

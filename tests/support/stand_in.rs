@@ -11,6 +11,7 @@
 
 #![allow(dead_code, unused_imports, reason = "each test binary compiles this module anew and uses its own part of it")]
 
+mod completions;
 mod gemini;
 mod messages;
 mod responses;
@@ -35,6 +36,8 @@ pub const MODEL: &str = "stand-in";
 pub enum Protocol {
     /// `OpenAI`'s `POST /v1/responses`: codex.
     Responses,
+    /// `OpenAI`'s `POST /v1/chat/completions`: the agents for any provider.
+    Completions,
     /// Anthropic's `POST /v1/messages`: claude, by itself or under the Agent SDK, and qwen.
     Messages,
     /// Google's `POST /v1beta/models/MODEL:streamGenerateContent`: Gemini CLI.
@@ -127,6 +130,7 @@ impl Turn {
             Self::Shell(command) => {
                 let (tool, input) = match protocol {
                     Protocol::Responses => responses::shell(body, &command),
+                    Protocol::Completions => completions::shell(body, &command),
                     Protocol::Messages => messages::shell(body, &command),
                     Protocol::Gemini => gemini::shell(&command),
                 };
@@ -197,7 +201,7 @@ fn string(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Server-sent events, named after their `type` if they have one.
+/// Server-sent events, named after their `type` if they have one. A string is sent as it is.
 fn events(events: &[Value], fault: Option<Fault>) -> Response {
     let mut text = String::new();
     // Half an answer: what was begun is not ended.
@@ -210,7 +214,10 @@ fn events(events: &[Value], fault: Option<Fault>) -> Response {
         if let Some(name) = event["type"].as_str() {
             let _ = writeln!(text, "event: {name}");
         }
-        let _ = write!(text, "data: {event}\n\n");
+        let _ = match event {
+            Value::String(data) => write!(text, "data: {data}\n\n"),
+            event => write!(text, "data: {event}\n\n"),
+        };
     }
     let kind = [(header::CONTENT_TYPE, "text/event-stream")];
     match end {

@@ -12,7 +12,7 @@ use axum::routing::post;
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use super::{Answer, MODEL, Request, Turn, gemini, json_body, messages, responses};
+use super::{Answer, Fault, MODEL, Part, Request, Turn, completions, gemini, json_body, messages, responses};
 
 /// The environment variable that [`StandIn::codex_config`] makes codex take its key from; any value will do.
 pub const CODEX_KEY: &str = "STAND_IN_KEY";
@@ -129,6 +129,7 @@ impl Shared {
 fn routes(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/v1/responses", post(on_responses))
+        .route("/v1/chat/completions", post(on_completions))
         .route("/v1/messages", post(on_messages))
         .route("/v1/messages/count_tokens", post(on_count_tokens))
         .route("/v1beta/models/{call}", post(on_gemini))
@@ -136,47 +137,47 @@ fn routes(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-async fn on_responses(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
-    let Ok(body) = serde_json::from_slice(&body) else {
-        return responses::error(400);
-    };
-    let request = responses::read(body);
+/// Answers a request by a protocol's way to write answers and errors.
+async fn answer(
+    shared: &Shared,
+    request: Request,
+    write: impl FnOnce(&Request, &[Part], Option<Fault>) -> Response,
+    error: fn(u16) -> Response,
+) -> Response {
     match shared.answer(&request) {
-        Answer::Parts(parts, fault) => responses::write(&request, &parts, fault),
-        Answer::Status(status) => responses::error(status),
+        Answer::Parts(parts, fault) => write(&request, &parts, fault),
+        Answer::Status(status) => error(status),
         Answer::Error(status, body) => json_body(status, &body),
         Answer::Hang => std::future::pending().await,
     }
 }
 
+async fn on_responses(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
+    let Ok(body) = serde_json::from_slice(&body) else { return responses::error(400) };
+    answer(&shared, responses::read(body), responses::write, responses::error).await
+}
+
+async fn on_completions(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
+    let Ok(body) = serde_json::from_slice(&body) else { return responses::error(400) };
+    answer(&shared, completions::read(body), completions::write, responses::error).await
+}
+
 async fn on_messages(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
-    let Ok(body) = serde_json::from_slice(&body) else {
-        return messages::error(400);
-    };
+    let Ok(body) = serde_json::from_slice(&body) else { return messages::error(400) };
     let request = messages::read(body);
-    if let Some(parts) = messages::side_answer(&request) {
-        return messages::write(&request, &parts, None);
-    }
-    match shared.answer(&request) {
-        Answer::Parts(parts, fault) => messages::write(&request, &parts, fault),
-        Answer::Status(status) => messages::error(status),
-        Answer::Error(status, body) => json_body(status, &body),
-        Answer::Hang => std::future::pending().await,
+    match messages::side_answer(&request) {
+        Some(parts) => messages::write(&request, &parts, None),
+        None => answer(&shared, request, messages::write, messages::error).await,
     }
 }
 
 async fn on_gemini(State(shared): State<Arc<Shared>>, Path(call): Path<String>, body: Bytes) -> Response {
     let Some((model, method)) = call.split_once(':') else { return gemini::error(404) };
-    let Ok(body) = serde_json::from_slice(&body) else {
-        return gemini::error(400);
+    let Ok(body) = serde_json::from_slice(&body) else { return gemini::error(400) };
+    let write = |request: &Request, parts: &[Part], fault| {
+        gemini::write(request, parts, fault, method == "streamGenerateContent")
     };
-    let request = gemini::read(model, body);
-    match shared.answer(&request) {
-        Answer::Parts(parts, fault) => gemini::write(&request, &parts, fault, method == "streamGenerateContent"),
-        Answer::Status(status) => gemini::error(status),
-        Answer::Error(status, body) => json_body(status, &body),
-        Answer::Hang => std::future::pending().await,
-    }
+    answer(&shared, gemini::read(model, body), write, gemini::error).await
 }
 
 async fn on_count_tokens(body: Bytes) -> Response {
