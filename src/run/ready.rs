@@ -25,6 +25,9 @@ use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, once, suggest};
 use crate::trial::outcome::NoOutcome;
 use crate::trial::shard::Shard;
 
+/// The word for every agent that can run here.
+pub const INSTALLED: &str = "installed";
+
 #[derive(Clone, Copy, Debug)]
 pub struct ReadyCase<'a> {
     pub planned: &'a TestCase,
@@ -130,6 +133,34 @@ pub fn agents(run: &RunContext) -> Result<(), String> {
         }));
     }
     Err(lines.join("\n"))
+}
+
+/// The built-in modes in which these agents get skills natively, and what each agent lacks that was left out. An agent is
+/// named by its program or by its name in the settings; [`INSTALLED`] stands for every agent that can run here.
+pub fn native_modes(settings: &Settings, agents: &[String]) -> Result<(Vec<String>, BTreeSet<String>), String> {
+    let native = Mode::built_in().into_iter().filter(|mode| mode.delivery == Delivery::Native).collect::<Vec<_>>();
+    let (mut modes, mut left_out) = (Vec::new(), BTreeSet::new());
+    for name in agents {
+        let names = |mode: &Mode| [INSTALLED, mode.agent.as_str(), mode.agent.profile().program];
+        let mut named = native.iter().filter(|mode| names(mode).contains(&name.as_str())).peekable();
+        if named.peek().is_none() {
+            let known: BTreeSet<&str> = native.iter().flat_map(names).collect();
+            let known: Vec<&str> = known.into_iter().collect();
+            return Err(format!("unknown agent `{name}`; {}", suggest(name, &known)));
+        }
+        for mode in named {
+            let problem = missing(settings, mode.agent, Some(mode)).filter(|_| name == INSTALLED);
+            match problem {
+                Some(problem) => _ = left_out.insert(problem),
+                None => modes.push(mode.name.clone()),
+            }
+        }
+    }
+    if modes.is_empty() {
+        let problems: Vec<String> = left_out.into_iter().collect();
+        return Err(format!("no agent can run here:\n{}", problems.join("\n")));
+    }
+    Ok((modes, left_out))
 }
 
 /// What an agent lacks to run, and what to do about it.

@@ -113,6 +113,9 @@ struct ChoiceArgs {
     /// Mode to use (repeatable)
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
+    /// Agent that gets the skills natively (repeatable); `installed` is each that can run here
+    #[arg(long, value_name = "AGENT")]
+    agent: Vec<String>,
     /// Trials of each case, whatever the case says: a number, `until decided`, or `until decided at most N`
     #[arg(long, value_name = "N", value_parser = Trials::from_str)]
     trials: Option<Trials>,
@@ -127,15 +130,23 @@ struct ChoiceArgs {
 }
 
 impl ChoiceArgs {
-    fn chosen(&self) -> RunChoices {
+    fn chosen(&self, settings: &Settings) -> CliResultOf<RunChoices> {
         let mut chosen = self.select.chosen();
-        chosen.modes = self.select.with_modes(&self.mode);
+        let mut modes = self.mode.clone();
+        if !self.agent.is_empty() {
+            let (native, left_out) = ready::native_modes(settings, &self.agent)?;
+            for problem in left_out {
+                writeln!(stderr(), "left out: {}", safe::block(&problem))?;
+            }
+            modes.extend(native);
+        }
+        chosen.modes = self.select.with_modes(&modes);
         chosen.trials = self.trials;
         chosen.threshold = self.threshold;
         chosen.replay = self.replay;
         chosen.filters.clone_from(&self.filters);
         chosen.shard = self.shard.shard;
-        chosen
+        Ok(chosen)
     }
 }
 
@@ -150,7 +161,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     let (repository, mut settings, catalog) = args.start.read()?;
     settings.record |= args.record;
     settings.require_recordings = Some(true).filter(|_| args.require_recordings).or(settings.require_recordings);
-    let mut chosen = args.choice.chosen();
+    let mut chosen = args.choice.chosen(&settings)?;
     if let Some(shard) = chosen.shard {
         let is_stored = (!chosen.replay || args.write_progress) && !args.start.dry_run;
         select::name_shard(&mut settings, shard, is_stored)?;

@@ -171,7 +171,7 @@ impl<'a> WatchSession<'a> {
         settings.max_tokens =
             settings.max_tokens.map(|limit| limit.saturating_sub(self.spent.tokens.unwrap_or_default()));
         settings.max_cost_usd = settings.max_cost_usd.map(|limit| limit - self.spent.cost_usd.unwrap_or_default());
-        let mut chosen = self.args.choice.chosen();
+        let mut chosen = self.args.choice.chosen(&settings)?;
         chosen.replay = !is_live;
         select::apply(&chosen, &mut settings)?;
         let run = start::planned(repository, settings, catalog, chosen)?;

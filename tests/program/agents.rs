@@ -1,0 +1,43 @@
+//! `run --agent`: agents are chosen by name, and each gets the skills natively.
+
+use std::process::Command;
+
+use crate::support::fixture::Fixture;
+
+/// A repository in which `sh` stands for codex, and a PATH without any agent.
+fn dry_run(args: &[&str]) -> (String, String) {
+    let fixture = Fixture::new()
+        .skill("tidy")
+        .prompts("tidy", "id,should_trigger,prompt\na,true,Tidy up\n")
+        .file("evals/evals.toml", "[agents.codex]\ncommand = \"sh\"\n");
+    let output = Command::new(env!("CARGO_BIN_EXE_skill-evals"))
+        .args(["run", "--dry-run"])
+        .args(args)
+        .current_dir(fixture.root())
+        .env("PATH", "/bin")
+        .output()
+        .expect("the program starts");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn an_agent_runs_the_cases_in_each_mode_with_native_skills() {
+    let (claude, _) = dry_run(&["--agent", "claude"]);
+    assert!(claude.starts_with("tidy/a/native\ntidy/a/cli-native\n2 trials"), "{claude}");
+    let (several, _) = dry_run(&["--agent", "claude-cli", "--agent", "codex", "--mode", "codex"]);
+    assert!(several.starts_with("tidy/a/codex\ntidy/a/cli-native\n2 trials"), "{several}");
+}
+
+#[test]
+fn installed_agents_run_and_the_others_are_named() {
+    let (planned, left_out) = dry_run(&["--agent", "installed"]);
+    assert!(planned.starts_with("tidy/a/codex\n1 trial"), "{planned}{left_out}");
+    assert!(left_out.contains("left out: claude-cli cannot run: `claude` is not on the PATH"), "{left_out}");
+}
+
+#[test]
+fn an_unknown_agent_is_an_error_that_names_a_known_one() {
+    let (_, error) = dry_run(&["--agent", "coplot"]);
+    assert!(error.contains("unknown agent `coplot`; did you mean `copilot`?"), "{error}");
+}
