@@ -26,6 +26,18 @@ pub(super) fn read_jsonc_if_exists(path: &Path) -> Result<Option<Map<String, Val
         .map_err(|error| Trouble::new(TroubleKind::Files, format!("{}: {error}", path.display())))
 }
 
+/// Adds `more` to `value`: tables key by key.
+pub(super) fn merge(value: &mut Value, more: Value) {
+    match (value, more) {
+        (Value::Object(table), Value::Object(more)) => {
+            for (key, value) in more {
+                merge(table.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (value, more) => *value = more,
+    }
+}
+
 /// Writes a file that only its owner can read.
 pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), Trouble> {
     use std::io::Write;

@@ -14,8 +14,8 @@ use crate::agent::login::{Login, LoginSources};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
 use crate::agent::user_session::UserSession;
-use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
+use crate::settings::{Home, Settings};
 use crate::skill::Skill;
 use crate::trace::Trace;
 use crate::trace::exposure::Reference;
@@ -50,9 +50,9 @@ pub trait Agent: Sync {
     /// How to start it for a trial. Writes what it needs into its home.
     fn command(&self, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble>;
 
-    /// What of the user's setup reaches it: the names of variables that choose a provider, and the configuration in its home.
-    /// No secret is in either.
-    fn users_setup(&self) -> Result<(Vec<String>, String), Trouble>;
+    /// What of the user's setup reaches it: the names of variables that choose a provider, and the configuration in its home,
+    /// which is whole if the home is the user's. No secret is in either.
+    fn users_setup(&self, setup: Home) -> Result<(Vec<String>, String), Trouble>;
 
     /// Copies the evidence in its home into the trial's directory. All content passes through `mask`.
     fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()>;

@@ -25,20 +25,22 @@ pub(crate) mod snapshot;
 mod stream;
 pub(crate) mod trial_env;
 pub mod turns;
+pub(crate) mod user_home;
 mod user_session;
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs::File;
 use std::path::Path;
 
 use crate::lint::SkillList;
 use crate::profile::agents;
-use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Mode};
+use crate::settings::{Home, Settings};
 use crate::skill::{SKILL_FILE, Skill, USER_ONLY};
 use crate::text::redact::looks_secret;
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trial::evidence::Ending;
+use crate::trial::evidence::{Ending, digest};
 
 pub(crate) use assignment::Assignment;
 pub(crate) use command::AgentCommand;
@@ -67,13 +69,16 @@ agents!(programs);
 
 /// How to start the mode's agent for a trial, inside the sandbox of the settings. Writes what the agent needs into its home.
 pub(crate) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-    isolation::isolated(of(assignment.mode.agent).command(assignment)?, assignment)
+    let reads = user_home::link(assignment)?;
+    let mut command = of(assignment.mode.agent).command(assignment)?;
+    command.reads.extend(reads);
+    isolation::isolated(command, assignment)
 }
 
 /// What reaches the agent besides a trial's inputs: its program, and the user's variables and configuration. It holds no
 /// value of a variable that is secret.
 pub(crate) fn users_setup(kind: AgentKind, settings: &Settings) -> Result<String, Trouble> {
-    let (names, mut text) = of(kind).users_setup()?;
+    let (names, mut text) = of(kind).users_setup(settings.isolation.home)?;
     let program = of(kind).find(settings)?;
     let unreadable = |error| files::file_trouble(&program, &error);
     let resolved = program.canonicalize().map_err(unreadable)?;
@@ -88,6 +93,15 @@ pub(crate) fn users_setup(kind: AgentKind, settings: &Settings) -> Result<String
         let _ = write!(text, "\n{name}={}", if secret { "" } else { &value });
     }
     Ok(text)
+}
+
+/// The user's own setup of an agent, which its trials have with `home = "user"`: the digest of each part. The configuration is
+/// without its secrets.
+pub(crate) fn own_setup(kind: AgentKind) -> Result<BTreeMap<String, String>, Trouble> {
+    let mut digests = user_home::digests(kind)?;
+    let (_, configuration) = of(kind).users_setup(Home::User)?;
+    digests.insert("configuration".to_owned(), digest(configuration.as_bytes()));
+    Ok(digests)
 }
 
 /// Why an agent did not start to work, if its ending shows it.

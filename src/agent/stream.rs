@@ -20,8 +20,8 @@ use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
 use crate::agent::user_session::UserSession;
 use crate::files::below::{self, WalkControl};
-use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
+use crate::settings::{Home, Settings};
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::Trouble;
 use crate::trace::{AgentProgress, Mechanism, Moment, OpenCall, OpenCalls, Step, Trace, Usage, WaitingFor, excerpt};
@@ -104,7 +104,8 @@ pub(super) trait EventStream: Sync {
 
     fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble>;
 
-    fn users_setup() -> Result<(Vec<String>, String), Trouble>;
+    /// The same as [`Agent::users_setup`].
+    fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble>;
 }
 
 fn said<S: EventStream>(line: &[u8]) -> Vec<Said> {
@@ -135,8 +136,8 @@ impl<S: EventStream> Agent for S {
         S::command(assignment)
     }
 
-    fn users_setup(&self) -> Result<(Vec<String>, String), Trouble> {
-        S::users_setup()
+    fn users_setup(&self, setup: Home) -> Result<(Vec<String>, String), Trouble> {
+        S::users_setup(setup)
     }
 
     fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {

@@ -103,6 +103,7 @@ impl<'a> RecordedCase<'a> {
             RecordingResult::Failing(now) => ("failing", Some(now)),
             RecordingResult::NotMeasured => ("not-measured", None),
             RecordingResult::EndedEarly => ("ended-early", None),
+            RecordingResult::UsersSetup => ("users-setup", None),
         };
         let TrialId { skill, case, mode, .. } = &recorded.id;
         Self { skill, case, mode, state, before: recorded.before.as_ref(), now, recording: recorded.place(&run.root) }
@@ -127,7 +128,9 @@ fn exit(recorded: &[RecordedTrials]) -> Exit {
     let exits = recorded.iter().map(|recorded| match recorded.now {
         RecordingResult::Kept(..) => Exit::Clean,
         RecordingResult::Failing(_) => Exit::Problems,
-        RecordingResult::NotMeasured | RecordingResult::EndedEarly => Exit::Infrastructure,
+        RecordingResult::NotMeasured | RecordingResult::EndedEarly | RecordingResult::UsersSetup => {
+            Exit::Infrastructure
+        }
     });
     exits.fold(Exit::Clean, Exit::worse)
 }

@@ -114,6 +114,11 @@ pub struct Profile {
     pub sessions: &'static str,
     /// The file with its credentials, in `home`.
     pub credentials: &'static str,
+    /// Directories of the user's home that a variable moves elsewhere.
+    pub moved_by: &'static [(&'static str, &'static str)],
+    /// The files and directories of the user's home that belong to the user's own setup. What the agent's configuration says
+    /// is merged with that of a trial.
+    pub setup: &'static [&'static str],
     /// Words in arguments that choose other credentials.
     pub login_arguments: &'static [&'static str],
     /// The name of its session file in a trial's directory.

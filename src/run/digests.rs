@@ -1,12 +1,14 @@
 //! Digests of everything that decides a trial, read from the repository as it is now. If they differ from those of a
 //! recording, the recording is stale.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::{Display, Write};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use crate::agent;
 use crate::agent::snapshot::SkillSnapshot;
 use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
@@ -14,8 +16,8 @@ use crate::cases::skill_material::skill_material;
 use crate::cases::start_files::start_files;
 use crate::files::bounded;
 use crate::files::material::Material;
-use crate::settings::Settings;
-use crate::settings::mode::{Delivery, Mode, SkillSelection};
+use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
+use crate::settings::{Home, Settings};
 use crate::text::redact::looks_secret;
 use crate::trace::change::SkillChange;
 use crate::trial::evidence::{CATALOGUE_PART, Inputs, SKILL_PART, digest};
@@ -31,6 +33,9 @@ pub fn files_part(case: &Case) -> &'static str {
 /// The part for a case's output schema.
 pub const SCHEMA_PART: &str = "output schema";
 
+/// The prefix of the name of a part that belongs to the user's setup.
+pub const SETUP_PART: &str = "user's setup: ";
+
 /// The part for the requested model.
 const MODEL_PART: &str = "setting model";
 
@@ -38,6 +43,8 @@ const MODEL_PART: &str = "setting model";
 #[derive(Debug, Default)]
 pub struct InputReader {
     folders: Mutex<HashMap<PathBuf, String>>,
+    /// The user's setup, by agent.
+    setups: Mutex<HashMap<AgentKind, BTreeMap<String, String>>>,
 }
 
 /// Where the skills are that agents get.
@@ -79,6 +86,9 @@ impl InputReader {
         inputs.add("mode", start.as_bytes());
         inputs.add("sandbox", case.sandbox.as_str().as_bytes());
         add_settings(&mut inputs, settings, mode);
+        if settings.live && settings.isolation.home == Home::User {
+            self.add_setup(&mut inputs, mode.agent)?;
+        }
         if let Some(most) = settings.max_turns_of(case.max_turns) {
             inputs.add("most turns", most.to_string().as_bytes());
         }
@@ -105,6 +115,19 @@ impl InputReader {
             self.add_skills(&mut inputs, sources, case, mode, opened)?;
         }
         Ok(inputs)
+    }
+
+    /// Adds the user's own setup of the agent, each part of it.
+    fn add_setup(&self, inputs: &mut Inputs, agent: AgentKind) -> io::Result<()> {
+        let mut setups = self.setups.lock().unwrap_or_else(PoisonError::into_inner);
+        let parts = match setups.entry(agent) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                new.insert(agent::own_setup(agent).map_err(|trouble| io::Error::other(trouble.detail))?)
+            }
+        };
+        inputs.0.extend(parts.iter().map(|(path, digest)| (format!("{SETUP_PART}{path}"), digest.clone())));
+        Ok(())
     }
 
     fn add_skills(

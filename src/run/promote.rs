@@ -17,6 +17,7 @@ use crate::report::rate;
 use crate::results::share::CaseShare;
 use crate::results::summary::CaseCounts;
 use crate::run::context::RunContext;
+use crate::run::digests::SETUP_PART;
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::ready;
 use crate::run::trial;
@@ -79,6 +80,8 @@ pub enum RecordingResult {
     NotMeasured,
     /// Not written, because a trial ended as soon as its verdict was settled.
     EndedEarly,
+    /// Not written, because a trial had the user's own setup.
+    UsersSetup,
 }
 
 /// Replaces the recordings of these cases by the trials that measured something in this run, numbered from 1.
@@ -107,16 +110,18 @@ fn record_case(
     let recording = |number| store::recording(&run.root, &planned.trial(number));
     let before = recording(1).exists().then(|| replay(run, planned, &recording));
     let mut measured = Vec::new();
-    let mut ended_early = false;
+    let mut refused = None;
     for number in 1..=entry.most() {
         let folder = from.trial(&planned.trial(number));
         if folder.exists() && folder.has_grade() && folder.grade()?.verdict != Verdict::Error {
-            ended_early |= folder.meta()?.ending.settled;
+            let meta = folder.meta()?;
+            let has_setup = meta.inputs.0.keys().any(|part| part.starts_with(SETUP_PART));
+            refused = refused.or(has_setup.then_some(RecordingResult::UsersSetup));
+            refused = refused.or(meta.ending.settled.then_some(RecordingResult::EndedEarly));
             measured.push(folder);
         }
     }
-    if measured.is_empty() || ended_early {
-        let now = if ended_early { RecordingResult::EndedEarly } else { RecordingResult::NotMeasured };
+    if let Some(now) = refused.or(measured.is_empty().then_some(RecordingResult::NotMeasured)) {
         return Ok(RecordedTrials { id: first, before, now });
     }
     // Written next to the recordings and replayed before they replace them.
@@ -254,6 +259,9 @@ impl fmt::Display for RecordedTrials {
             RecordingResult::EndedEarly => {
                 f.write_str("not recorded: a trial ended when its verdict was settled; run it again with --record")
             }
+            RecordingResult::UsersSetup => f.write_str(
+                "not recorded: a trial had your own setup, which nobody else has; run it again without `home`",
+            ),
         }
     }
 }

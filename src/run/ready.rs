@@ -18,8 +18,8 @@ use crate::run::budget;
 use crate::run::context::RunContext;
 use crate::run::plan::PlannedCase;
 use crate::run::skill_version::SkillVersion;
-use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
+use crate::settings::{Home, Settings};
 use crate::store::RunFolder;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, once, suggest};
 use crate::trial::outcome::NoOutcome;
@@ -93,6 +93,7 @@ fn check_choices(run: &RunContext) -> Result<(), String> {
     if !settings.live {
         return Ok(());
     }
+    check_home(run)?;
     budget::check(settings, &run.plan)?;
     open_files::allow(settings.jobs.min(run.plan.most()))?;
     RunFolder::check_place(&run.root).map_err(|error| error.to_string())
@@ -141,10 +142,10 @@ pub fn native_modes(settings: &Settings, agents: &[String]) -> Result<(Vec<Strin
     let native = Mode::built_in().into_iter().filter(|mode| mode.delivery == Delivery::Native).collect::<Vec<_>>();
     let (mut modes, mut left_out) = (Vec::new(), BTreeSet::new());
     for name in agents {
-        let names = |mode: &Mode| [INSTALLED, mode.agent.as_str(), mode.agent.profile().program];
-        let mut named = native.iter().filter(|mode| names(mode).contains(&name.as_str())).peekable();
+        let known_as = |mode: &Mode| [INSTALLED, mode.agent.as_str(), mode.agent.profile().program];
+        let mut named = native.iter().filter(|mode| known_as(mode).contains(&name.as_str())).peekable();
         if named.peek().is_none() {
-            let known: BTreeSet<&str> = native.iter().flat_map(names).collect();
+            let known: BTreeSet<&str> = native.iter().flat_map(known_as).collect();
             let known: Vec<&str> = known.into_iter().collect();
             return Err(format!("unknown agent `{name}`; {}", suggest(name, &known)));
         }
@@ -195,6 +196,23 @@ fn check_offers(run: &RunContext) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Refuses the user's home for an agent that has no setup there, and for recordings, which others replay.
+fn check_home(run: &RunContext) -> Result<(), String> {
+    if run.settings.isolation.home == Home::Isolated {
+        return Ok(());
+    }
+    if run.settings.record {
+        return Err(
+            "a recording needs the isolated home, which is the same for everybody: leave out `home` or --record"
+                .to_owned(),
+        );
+    }
+    let agents = run.plan.entries.iter().map(|entry| entry.planned.mode.agent.profile());
+    agents.filter(|agent| agent.setup.is_empty()).map(|agent| agent.name).next().map_or(Ok(()), |name| {
+        Err(format!("{name} has no setup in the user's home: leave out `home`, or choose the modes of other agents"))
+    })
 }
 
 /// Refuses a run in which no case could ever be decided. If only some could not, each of them is an invalid case.

@@ -17,6 +17,18 @@ words! {
     }
 }
 
+words! {
+    /// Whose settings, plugins, MCP servers and other skills an agent has in its home.
+    #[derive(Default)]
+    pub enum Home {
+        /// Nobody's: of the user only the credentials and the provider.
+        #[default]
+        Isolated = "isolated",
+        /// The user's, copied for each trial.
+        User = "user",
+    }
+}
+
 /// How agents are isolated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IsolationSettings {
@@ -24,6 +36,8 @@ pub struct IsolationSettings {
     pub kind: Isolation,
     /// Whether a trial outside bubblewrap is an error.
     pub required: bool,
+    /// Whose setup agents have.
+    pub home: Home,
     /// What the settings file says about it, if anything.
     pub declared: Option<String>,
     /// Absolute paths that agents may read besides the system's own.

@@ -38,7 +38,7 @@ use crate::text::relative_path::RelativePath;
 pub use activation::ActivationRule;
 pub use check::{CheckSettings, NamedScript};
 pub use gate::GateSettings;
-pub use isolation::{Isolation, IsolationSettings};
+pub use isolation::{Home, Isolation, IsolationSettings};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
 pub use lint::LintSettings;
 pub use prices::{CostSource, Price, Prices};
@@ -244,6 +244,7 @@ struct SettingsFile {
     lint: Option<lint::LintTable>,
     mcp: Option<toml::Spanned<server::McpTable>>,
     isolation: Option<Isolation>,
+    home: Option<Home>,
     require_recordings: Option<bool>,
     partial: Option<bool>,
     require_isolation: Option<bool>,
@@ -315,6 +316,7 @@ impl Settings {
             self.mcp = table.into_inner().settings(range, &mut problems);
         }
         let required = file.require_isolation.or(file.require_sandbox);
+        self.isolation.home = file.home.unwrap_or(self.isolation.home);
         self.isolation.apply(file.isolation, required, file.isolation_read, &mut problems);
         // The model of every mode that has none. The environment and the command line override both.
         for mode in self.modes.iter_mut().filter(|mode| mode.model.is_none()) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Isolation, LONGEST_RETRY_WAIT, MOST_VOTES, Settings, Suite};
+use super::{Home, Isolation, LONGEST_RETRY_WAIT, MOST_VOTES, Settings, Suite};
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::settings::trials::{self, A_SHARE, TRIALS};
 use crate::text::diagnostic::nearest;
@@ -137,6 +137,10 @@ variables! {
         |to, given| if !given.value.is_empty() {
             let kind = Isolation::named(given.value);
             to.isolation.kind = kind.ok_or_else(|| given.not_allowed(&Isolation::WORDS.join(" or ")))?;
+        };
+    HOME "home" "WHOSE": "`user` runs agents with your own settings, plugins, MCP servers and skills; `isolated`, the default, does not",
+        |to, given| if !given.value.is_empty() {
+            to.isolation.home = Home::named(given.value).ok_or_else(|| given.not_allowed(&Home::WORDS.join(" or ")))?;
         };
     REQUIRE_ISOLATION: "`1` makes a trial whose agent cannot run inside bubblewrap an error",
         |to, given| to.isolation.required = given.flag()?;

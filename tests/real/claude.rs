@@ -784,7 +784,7 @@ fn what_claude_asks_is_denied_and_told() {
 }
 
 /// A server of skills in a few lines, with the tool `load`.
-const SERVER: &str = r#"
+pub(super) const SERVER: &str = r#"
 const say = (m) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...m }) + "\n");
 const text = (t) => ({ content: [{ type: "text", text: t }] });
 const tools = [{ name: "load", description: "Loads a skill: greeting", inputSchema: { type: "object", properties: { skill_name: { type: "string" } } } }];

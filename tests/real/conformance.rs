@@ -46,6 +46,7 @@ pub fn trials() -> Vec<Trial> {
         ("a_missing_program_is_told_with_how_to_get_it", is_missing),
     ];
     let native: [(&str, Test); 1] = [("a_skill_that_the_prompt_calls_is_activated", is_called)];
+    let of_user: [(&str, Test); 1] = [("the_user_s_own_setup_is_there_only_if_it_is_asked_for", has_the_users_setup)];
     let baseline: [(&str, Test); 1] = [("a_baseline_offers_no_skill", offers_none)];
     let mut trials = Vec::new();
     for mode in Box::leak(Mode::built_in().into_boxed_slice()) {
@@ -54,7 +55,9 @@ pub fn trials() -> Vec<Trial> {
         let own: &[(&str, Test)] = if mode.delivery.offers_skills() { &offering } else { &baseline };
         let is_callable = mode.delivery == Delivery::Native && mode.agent.profile().calls_skill.is_some();
         let by_prompt = native.iter().filter(|_| is_callable);
-        for &(name, test) in own.iter().chain(by_prompt).chain(&always) {
+        let has_setup = mode.delivery == Delivery::Native && !mode.agent.profile().setup.is_empty();
+        let by_home = of_user.iter().filter(|_| has_setup);
+        for &(name, test) in own.iter().chain(by_prompt).chain(by_home).chain(&always) {
             let mode: &'static Mode = mode;
             trials.push(needing(&format!("conformance::{mode}::{name}"), missing, HOW_TO_GET_AGENTS, move || {
                 test(mode);
@@ -193,6 +196,38 @@ fn is_called(mode: &'static Mode) {
     let seen: Vec<_> = trial.grade.metrics.activations.iter().map(|found| found.how).collect();
     assert_eq!(seen, [Mechanism::Injected]);
     trial.expect(Verdict::Pass);
+}
+
+fn has_the_users_setup(mode: &'static Mode) {
+    const OWN: &str = "Knows what only this user knows.";
+    let live = live(move |request| match request.step {
+        0 => load(request, mode, "greeting"),
+        1..5 if !request.tool_results.concat().contains("Good day") => load_resource(request, mode),
+        _ => Turn::Say(ANSWER.to_owned()),
+    });
+    // Where users keep their skills is often a link to a repository of theirs.
+    let directory = mode.agent.profile().setup.iter().find(|path| path.ends_with("/skills")).expect("a directory");
+    let (skill, dotfiles) =
+        (live.user_home().join(directory).join("own-one"), live.user_home().join("dotfiles/own-one"));
+    for path in [skill.parent().expect("a parent"), &dotfiles] {
+        fs::create_dir_all(path).expect("a directory");
+    }
+    fs::write(dotfiles.join("SKILL.md"), format!("---\nname: own-one\ndescription: {OWN}\n---\n\nText.\n"))
+        .expect("a file");
+    std::os::unix::fs::symlink(&dotfiles, &skill).expect("a link");
+    let asked = || live.model.requests().iter().map(request_text).collect::<String>();
+    let part = format!("user's setup: {directory}/own-one");
+
+    let isolated = live.trial(&mode.name);
+    isolated.expect(Verdict::Pass);
+    assert!(!asked().contains(OWN) && !isolated.meta.inputs.0.contains_key(&part));
+
+    let ran = live.run(&["--mode", &mode.name, "--home", "user"]);
+    let own = live.kept("greeting", "it", &mode.name).unwrap_or_else(|| panic!("nothing was kept: {}", ran.stderr));
+    own.expect(Verdict::Pass);
+    assert!(asked().contains(OWN), "{}", asked());
+    assert!(own.meta.inputs.0.contains_key(&part), "{:?}", own.meta.inputs);
+    assert_ne!(own.meta.inputs.besides_skills(), isolated.meta.inputs.besides_skills());
 }
 
 fn crashes(mode: &'static Mode) {

@@ -13,8 +13,7 @@ use crate::agent::files::file_trouble;
 use crate::agent::mcp_probe::ServerCommand;
 use crate::cases::case::Case;
 use crate::files::bounded;
-use crate::settings::ToolNames;
-use crate::settings::mode::Mode;
+use crate::settings::{Home, ToolNames};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::sandbox::Sandbox;
 
@@ -27,7 +26,7 @@ pub(super) fn command(
     schema: Option<&Value>,
 ) -> Result<AgentCommand, Trouble> {
     let Assignment { case, mode, settings, trial_env, server, .. } = *assignment;
-    let users = home::prepare(trial_env)?;
+    let users = home::prepare(trial_env, settings.isolation.home)?;
     let visible: Vec<&str> = users.variables.iter().map(String::as_str).collect();
     let mut env = environment(assignment, &visible);
     env.extend(users.env);
@@ -36,7 +35,8 @@ pub(super) fn command(
     // How long claude waits for a server with `alwaysLoad`; see `mcp_config`.
     env.insert("MCP_CONNECT_TIMEOUT_MS".into(), "60000".into());
 
-    let permissions = permissions(case, mode, server.map(|server| &server.names));
+    let has_skills = mode.delivery.native() || settings.isolation.home == Home::User;
+    let permissions = permissions(case, has_skills, server.map(|server| &server.names));
     let mut args: Vec<OsString> = users.settings.iter().flat_map(|path| ["--settings".into(), path.into()]).collect();
     args.extend(fixed.iter().map(OsString::from));
     args.extend(settings.model_for(mode).map(|model| format!("--model={model}").into()));
@@ -50,9 +50,13 @@ pub(super) fn command(
         args.extend(["--mcp-config".into(), mcp_config(assignment, server)?.into()]);
     }
     // The list is empty, not absent: without a list claude reads every settings file.
-    args.push(format!("--setting-sources={}", if mode.delivery.native() { "project" } else { "" }).into());
-    // The MCP servers of the user and the project do not belong to the case.
-    args.push("--strict-mcp-config".into());
+    let of_user = (settings.isolation.home == Home::User).then_some("user");
+    let sources: Vec<&str> = of_user.into_iter().chain(mode.delivery.native().then_some("project")).collect();
+    args.push(format!("--setting-sources={}", sources.join(",")).into());
+    if of_user.is_none() {
+        // The MCP servers of the user and the project do not belong to the case.
+        args.push("--strict-mcp-config".into());
+    }
     args.push(format!("--permission-mode={}", permissions.mode).into());
     if !case.history.is_empty() {
         let mut resume = OsString::from("--resume=");
@@ -80,11 +84,11 @@ struct Permissions {
     open: Vec<&'static str>,
 }
 
-fn permissions(case: &Case, mode: &Mode, server: Option<&ToolNames>) -> Permissions {
+fn permissions(case: &Case, has_skills: bool, server: Option<&ToolNames>) -> Permissions {
     let can_write = case.sandbox == Sandbox::WorkspaceWrite;
     let mut allowed = Vec::from_iter(can_write.then_some("Bash"));
     allowed.extend(["Read", "Glob", "Grep"]);
-    allowed.extend(mode.delivery.native().then_some("Skill"));
+    allowed.extend(has_skills.then_some("Skill"));
     let mut allowed: Vec<String> = allowed.into_iter().map(str::to_owned).collect();
     allowed.extend(server.map(|names| format!("mcp__{}", names.server)));
     let mut not_enforced = vec!["shell commands see the variables with the login".to_owned()];

@@ -8,7 +8,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::agent::files::{file_trouble, read_if_exists, write_private};
+use crate::agent::login;
 use crate::agent::trial_env::TrialEnv;
+use crate::agent::user_home::users_path;
+use crate::settings::Home;
+use crate::settings::mode::AgentKind;
 use crate::text::redact::{looks_secret, strings};
 use crate::trace::trouble::Trouble;
 
@@ -56,6 +60,10 @@ const PROVIDER_FILES: [(&str, &str, &str); 3] = [
 /// The file with claude's own credentials.
 pub(super) const CREDENTIALS: &str = ".credentials.json";
 
+/// The file with claude's own state, and the key in it with the user's MCP servers.
+const STATE: &str = ".claude.json";
+const SERVERS: &str = "mcpServers";
+
 /// The setting with a command that prints a key.
 pub(super) const KEY_HELPER: &str = "apiKeyHelper";
 
@@ -80,21 +88,19 @@ fn users_variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The directory of the user's configuration.
-pub(super) fn users_home() -> Option<PathBuf> {
-    users_variable("CLAUDE_CONFIG_DIR")
-        .map(PathBuf::from)
-        .or_else(|| Some(PathBuf::from(users_variable("HOME")?).join(".claude")))
+/// A file in the directory of the user's configuration.
+pub(super) fn users_file(name: &str) -> Option<PathBuf> {
+    users_path(AgentKind::ClaudeCli, &format!(".claude/{name}"))
 }
 
-pub(super) fn prepare(trial_env: &TrialEnv) -> Result<ClaudeUserConfig, Trouble> {
+pub(super) fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<ClaudeUserConfig, Trouble> {
     let directory = trial_env.home().join(".claude");
     fs::create_dir_all(&directory).map_err(|error| file_trouble(&directory, &error))?;
     let variables = variables();
     // Every trial masks the values of variables whose names look secret; this one's does not.
     let mut secrets = std::env::var(HEADERS).map_or_else(|_| Vec::new(), |headers| header_values(&headers));
     let home = users_variable("HOME").map(PathBuf::from);
-    if let Some(text) = users_home().and_then(|home| read_if_exists(&home.join(CREDENTIALS)).transpose()) {
+    if let Some(text) = users_file(CREDENTIALS).and_then(|path| read_if_exists(&path).transpose()) {
         let text = text?;
         write_private(&directory.join(CREDENTIALS), text.as_bytes())?;
         if let Ok(value) = serde_json::from_str(&text) {
@@ -110,7 +116,21 @@ pub(super) fn prepare(trial_env: &TrialEnv) -> Result<ClaudeUserConfig, Trouble>
     }
     let mut users = ClaudeUserConfig { variables, env, secrets, settings: None, key_helper: None };
     users.add_settings(&directory)?;
+    if setup == Home::User {
+        let servers = users_servers()?;
+        users.secrets.extend([users_settings()?.unwrap_or_default(), servers.clone()].iter().flat_map(login::secrets));
+        let known = json!({ SERVERS: servers });
+        write_private(&trial_env.home().join(STATE), known.to_string().as_bytes())?;
+    }
     Ok(users)
+}
+
+/// The user's MCP servers, for every project.
+fn users_servers() -> Result<Value, Trouble> {
+    let path = users_file(STATE).filter(|path| path.exists()).or_else(|| users_path(AgentKind::ClaudeCli, STATE));
+    let text = path.map_or(Ok(None), |path| read_if_exists(&path))?;
+    let state: Value = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    Ok(state.get(SERVERS).cloned().unwrap_or_else(|| json!({})))
 }
 
 /// The user's variables that claude gets.
@@ -120,7 +140,7 @@ fn variables() -> Vec<String> {
 }
 
 /// The user's variables, and what claude gets of the settings, without secrets.
-pub(super) fn users_setup() -> Result<(Vec<String>, String), Trouble> {
+pub(super) fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
     let settings = users_settings()?.unwrap_or_default();
     let is_plain = |name: &str, value: &str| name != HEADERS && !looks_secret(name, value);
     let mut text = format!("{KEY_HELPER} {}\n", settings.get(KEY_HELPER).is_some());
@@ -128,6 +148,9 @@ pub(super) fn users_setup() -> Result<(Vec<String>, String), Trouble> {
         if let Some(value) = value.as_str().filter(|value| is_passed_on(name) && is_plain(name, value)) {
             text.extend([name.as_str(), "=", value, "\n"]);
         }
+    }
+    if setup == Home::User {
+        text.push_str(&login::without_secrets(users_servers()?).to_string());
     }
     let names = variables().into_iter().filter(|name| name != HEADERS).collect();
     Ok((names, text))
@@ -162,7 +185,7 @@ impl ClaudeUserConfig {
 
 /// The user's settings; `None` if they are not JSON.
 pub(super) fn users_settings() -> Result<Option<Value>, Trouble> {
-    let Some(text) = users_home().and_then(|home| read_if_exists(&home.join("settings.json")).transpose()) else {
+    let Some(text) = users_file("settings.json").and_then(|path| read_if_exists(&path).transpose()) else {
         return Ok(None);
     };
     Ok(serde_json::from_str(&text?).ok())

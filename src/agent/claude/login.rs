@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::home::{CREDENTIALS, HEADERS, KEY_HELPER, users_home, users_settings};
+use super::home::{CREDENTIALS, HEADERS, KEY_HELPER, users_file, users_settings};
 use crate::agent::files::read_if_exists;
 use crate::agent::login::{Login, LoginSources, has_credentials};
 
@@ -35,7 +35,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
     if let Some(what) = in_settings() {
         return Login::Found(format!("{what} of claude's settings.json"));
     }
-    let file = users_home().map(|home| home.join(CREDENTIALS));
+    let file = users_file(CREDENTIALS);
     let what_to_do = match file.as_deref().map(in_file) {
         Some(Ok(true)) => return Login::Found(file.unwrap_or_default().display().to_string()),
         Some(Ok(false)) | None => HOW_TO.to_owned(),

@@ -37,6 +37,7 @@ use crate::agent::login::{Login, LoginSources};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
 use crate::agent::user_session::UserSession;
+use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::skill::{SKILL_FILE, Skill};
 use crate::trace::Trace;
@@ -83,8 +84,8 @@ impl Agent for ClaudeCode {
         ))
     }
 
-    fn users_setup(&self) -> Result<(Vec<String>, String), Trouble> {
-        home::users_setup()
+    fn users_setup(&self, setup: Home) -> Result<(Vec<String>, String), Trouble> {
+        home::users_setup(setup)
     }
 
     fn login(&self, around: &LoginSources<'_>) -> Login {

@@ -13,7 +13,7 @@ use crate::trial::sandbox::Sandbox;
 pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     let Assignment { case, settings, trial_env, .. } = *assignment;
     let program = Codex.find(settings)?;
-    let users = home::prepare(trial_env)?;
+    let users = home::prepare(trial_env, settings.isolation.home)?;
     let mut secret_names: Vec<String> = LOGIN_VARIABLES.map(str::to_owned).to_vec();
     secret_names.extend(users.key_variables);
     let visible: Vec<&str> = secret_names.iter().map(String::as_str).chain(PROVIDER_VARIABLES).collect();

@@ -1,11 +1,14 @@
 //! codex's home in a trial: the user's credentials, model and provider, and nothing else.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use super::PROVIDER_VARIABLES;
 use crate::agent::files::{file_trouble, read_if_exists, write_private};
+use crate::agent::login::secrets;
 use crate::agent::trial_env::TrialEnv;
+use crate::agent::user_home::users_path;
+use crate::settings::Home;
+use crate::settings::mode::AgentKind;
 use crate::text::redact::strings;
 use crate::trace::trouble::{Trouble, TroubleKind};
 
@@ -27,46 +30,47 @@ pub(super) struct CodexUserConfig {
     pub secrets: Vec<String>,
 }
 
-pub(super) fn prepare(trial_env: &TrialEnv) -> Result<CodexUserConfig, Trouble> {
+pub(super) fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<CodexUserConfig, Trouble> {
     let home = trial_env.home().join(".codex");
     fs::create_dir_all(&home).map_err(|error| file_trouble(&home, &error))?;
     let mut copied = CodexUserConfig::default();
-    let Some(users_home) = users_home() else { return Ok(copied) };
-    if let Some(text) = read_if_exists(&users_home.join("auth.json"))? {
+    if let Some(text) = users_file("auth.json")? {
         write_private(&home.join("auth.json"), text.as_bytes())?;
         if let Ok(value) = serde_json::from_str::<serde_json::Value>(&text) {
             copied.secrets = strings(&value);
         }
     }
-    if let Some(table) = users_config(&users_home)? {
+    if let Some(table) = users_config(setup)? {
         copied.key_variables = key_variables(&table);
+        copied.secrets.extend(serde_json::to_value(&table).iter().flat_map(secrets));
         write_private(&home.join("config.toml"), table.to_string().as_bytes())?;
     }
     Ok(copied)
 }
 
 /// The part of the user's configuration that trials get.
-fn users_config(users_home: &Path) -> Result<Option<toml::Table>, Trouble> {
-    let config = users_home.join("config.toml");
-    let Some(text) = read_if_exists(&config)? else { return Ok(None) };
-    let mut table: toml::Table = toml::from_str(&text)
-        .map_err(|error| Trouble::new(TroubleKind::Files, format!("{}: {}", config.display(), error.message())))?;
-    table.retain(|key, _| key.starts_with("model") || COPIED_KEYS.contains(&key));
+fn users_config(setup: Home) -> Result<Option<toml::Table>, Trouble> {
+    let Some(text) = users_file("config.toml")? else { return Ok(None) };
+    let unreadable = |error: toml::de::Error| {
+        let path = users_path(AgentKind::Codex, ".codex/config.toml").unwrap_or_default();
+        Trouble::new(TroubleKind::Files, format!("{}: {}", path.display(), error.message()))
+    };
+    let mut table: toml::Table = toml::from_str(&text).map_err(unreadable)?;
+    table.retain(|key, _| setup == Home::User || key.starts_with("model") || COPIED_KEYS.contains(&key));
     Ok(Some(table))
 }
 
 /// The variables that choose the provider, and the configuration without its secrets.
-pub(super) fn users_setup() -> Result<(Vec<String>, String), Trouble> {
+pub(super) fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
     let names = PROVIDER_VARIABLES.map(str::to_owned).to_vec();
-    let Some(users_home) = users_home() else { return Ok((names, String::new())) };
-    let mut table = users_config(&users_home)?.unwrap_or_default();
+    let mut table = users_config(setup)?.unwrap_or_default();
     let providers = table.get_mut("model_providers").and_then(toml::Value::as_table_mut);
     for provider in providers.into_iter().flat_map(|all| all.iter_mut()).filter_map(|(_, value)| value.as_table_mut()) {
         for key in ["experimental_bearer_token", "http_headers"] {
             provider.remove(key);
         }
     }
-    let has_login = users_home.join("auth.json").exists();
+    let has_login = users_file("auth.json")?.is_some();
     Ok((names, format!("auth.json {has_login}\n{table}")))
 }
 
@@ -79,10 +83,10 @@ pub(super) fn add_instructions(trial_env: &TrialEnv, text: &str) -> Result<(), T
     fs::write(&path, setting + &config).map_err(|error| file_trouble(&path, &error))
 }
 
-/// The directory of the user's configuration.
-pub(super) fn users_home() -> Option<PathBuf> {
-    let path = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    path("CODEX_HOME").or_else(|| path("HOME").map(|home| home.join(".codex")))
+/// A file in the directory of the user's configuration, if it exists.
+pub(super) fn users_file(name: &str) -> Result<Option<String>, Trouble> {
+    let path = users_path(AgentKind::Codex, &format!(".codex/{name}"));
+    path.map_or(Ok(None), |path| read_if_exists(&path))
 }
 
 /// The variables that `[model_providers.*]` name: `env_key`, and the values of `env_http_headers`.

@@ -1,8 +1,7 @@
 //! The credentials that codex would use.
 
 use super::LOGIN_VARIABLES;
-use super::home::users_home;
-use crate::agent::files::read_if_exists;
+use super::home::users_file;
 use crate::agent::login::{Login, LoginSources, has_credentials};
 
 /// How to provide credentials.
@@ -16,9 +15,9 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
     if around.has_argument() {
         return Login::Unknown("the agent's own arguments choose the provider, which may have one".to_owned());
     }
-    let config = match read_config("config.toml") {
+    let config = match users_file("config.toml") {
         Ok(text) => toml::from_str::<toml::Table>(&text.unwrap_or_default()),
-        Err(why) => return Login::Missing(why),
+        Err(why) => return Login::Missing(why.detail),
     };
     let config = match config {
         Ok(config) => config,
@@ -33,7 +32,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
     if let Some(name) = around.first(&LOGIN_VARIABLES) {
         return Login::Found(format!("{name} is set"));
     }
-    let what_to_do = match read_config("auth.json") {
+    let what_to_do = match users_file("auth.json") {
         Ok(None) if text("cli_auth_credentials_store") == Some("keyring") => NOT_BY_KEYRING.to_owned(),
         Ok(None) => HOW_TO.to_owned(),
         Ok(Some(text)) => match serde_json::from_str::<serde_json::Value>(&text) {
@@ -46,7 +45,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
             _ if text.trim().is_empty() => format!("the auth.json in codex's directory is empty; {HOW_TO}"),
             _ => format!("the auth.json in codex's directory is damaged; {HOW_TO}"),
         },
-        Err(why) => why,
+        Err(why) => why.detail,
     };
     if around.variable("OPENAI_BASE_URL").is_some() || text("openai_base_url").or(text("chatgpt_base_url")).is_some() {
         return Login::Unknown("the server of the base URL may ask for none".to_owned());
@@ -70,10 +69,4 @@ fn login_of_provider(around: &LoginSources<'_>, config: &toml::Table, provider: 
         None if needs_openai == Some(true) => None,
         None => Some(Login::Found(format!("the provider `{provider}` of codex's config.toml needs no key"))),
     }
-}
-
-/// A file in the directory of the user's configuration, if it exists.
-fn read_config(name: &str) -> Result<Option<String>, String> {
-    let Some(home) = users_home() else { return Ok(None) };
-    read_if_exists(&home.join(name)).map_err(|trouble| trouble.detail)
 }

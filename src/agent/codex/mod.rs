@@ -33,6 +33,7 @@ use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
 use crate::agent::user_session::UserSession;
 use crate::files::bounded;
+use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::skill::Skill;
 use crate::trace::Trace;
@@ -84,8 +85,8 @@ impl Agent for Codex {
         command::command(assignment)
     }
 
-    fn users_setup(&self) -> Result<(Vec<String>, String), Trouble> {
-        home::users_setup()
+    fn users_setup(&self, setup: Home) -> Result<(Vec<String>, String), Trouble> {
+        home::users_setup(setup)
     }
 
     fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {

@@ -15,6 +15,17 @@ pub const PROFILE: Profile = Profile {
     home: ".codex",
     sessions: "sessions",
     credentials: "auth.json",
+    moved_by: &[(".codex", "CODEX_HOME")],
+    setup: &[
+        ".codex/AGENTS.md",
+        ".codex/AGENTS.override.md",
+        ".codex/hooks.json",
+        ".codex/plugins",
+        ".codex/prompts",
+        ".codex/rules",
+        ".codex/skills",
+        ".agents/skills",
+    ],
     login_arguments: &["model_provider", "base_url", "--oss", "--local-provider", "--profile"],
     session: "rollout.jsonl",
     // The directory of current versions, then the one of older versions.

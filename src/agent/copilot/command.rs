@@ -11,8 +11,9 @@ use super::login::{KEYS, PROVIDER, TOKENS};
 use crate::agent::arguments::{mcp_file, not_enforced, refuse_history_and_schema, session_and_prompt, with};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment, settings_args_of};
-use crate::agent::files::{file_trouble, write_private};
+use crate::agent::files::file_trouble;
 use crate::agent::interface::Agent;
+use crate::agent::user_home::add_instructions;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
@@ -25,7 +26,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     let home = trial_env.home().join(".copilot");
     fs::create_dir_all(&home).map_err(|error| file_trouble(&home, &error))?;
     if let Some(text) = &case.system_prompt {
-        write_private(&home.join("copilot-instructions.md"), text.as_bytes())?;
+        add_instructions(&home.join("copilot-instructions.md"), text)?;
     }
     let visible: Vec<&str> = TOKENS.into_iter().chain(KEYS).chain(PROVIDER).collect();
     let mut env = environment(assignment, &visible);

@@ -22,6 +22,7 @@ use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
 use crate::lint::SkillList;
 use crate::profile::AgentKind;
+use crate::settings::Home;
 use crate::trace::trouble::Trouble;
 
 /// Not measured yet.
@@ -67,7 +68,7 @@ impl EventStream for Copilot {
         command::command(assignment)
     }
 
-    fn users_setup() -> Result<(Vec<String>, String), Trouble> {
+    fn users_setup(_: Home) -> Result<(Vec<String>, String), Trouble> {
         Ok((login::PROVIDER.map(str::to_owned).to_vec(), String::new()))
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         let entry = json!({ "command": server.program, "args": server.args, "env": server.env });
         more.insert("mcpServers".into(), Value::from_iter([(server.names.server.as_str(), entry)]));
     }
-    let secrets = home::prepare(trial_env, &program, case.system_prompt.as_deref(), more)?;
+    let secrets = home::prepare(trial_env, settings.isolation.home, &program, case.system_prompt.as_deref(), more)?;
 
     let visible: Vec<&str> = KEYS.into_iter().chain(PROVIDER).collect();
     let mut env = environment(assignment, &visible);

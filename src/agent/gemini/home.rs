@@ -1,12 +1,16 @@
 //! Gemini's home in a trial: the user's credentials and the choice of them, and nothing else.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::files::{file_trouble, read_if_exists, read_jsonc_if_exists, write_private};
+use crate::agent::files::{file_trouble, merge, read_if_exists, read_jsonc_if_exists, write_private};
+use crate::agent::login::{self, without_secrets};
 use crate::agent::trial_env::TrialEnv;
+use crate::agent::user_home::{add_instructions, users_path};
+use crate::settings::Home;
+use crate::settings::mode::AgentKind;
 use crate::text::redact::strings;
 use crate::trace::trouble::Trouble;
 
@@ -22,6 +26,7 @@ pub(super) const PROGRAM: &str = "program.jsonl";
 /// Writes the home, with `more` settings. Returns the values that must not be stored.
 pub(super) fn prepare(
     trial_env: &TrialEnv,
+    setup: Home,
     program: &Path,
     instructions: Option<&str>,
     more: Map<String, Value>,
@@ -40,7 +45,8 @@ pub(super) fn prepare(
     if let Some(chosen) = auth_type(&users, |name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
         auth["selectedType"] = chosen.into();
     }
-    let mut settings = json!({
+    secrets.extend(login::secrets(&users));
+    let own = json!({
         "security": { "auth": auth },
         "general": { "enableAutoUpdate": false, "enableAutoUpdateNotification": false },
         "privacy": { "usageStatisticsEnabled": false },
@@ -50,15 +56,12 @@ pub(super) fn prepare(
         },
         "model": users["model"]["name"].as_str().map_or(json!({}), |name| json!({ "name": name })),
     });
-    for (key, value) in more {
-        match (settings[&key].as_object_mut(), value) {
-            (Some(known), Value::Object(new)) => known.extend(new),
-            (_, value) => settings[key] = value,
-        }
-    }
+    let mut settings = if setup == Home::User { users } else { Value::Null };
+    merge(&mut settings, own);
+    merge(&mut settings, Value::Object(more));
     write_private(&home.join("settings.json"), settings.to_string().as_bytes())?;
     if let Some(text) = instructions {
-        write_private(&home.join("GEMINI.md"), text.as_bytes())?;
+        add_instructions(&home.join("GEMINI.md"), text)?;
     }
     // Gemini does not say its version in a trial.
     if let Some(version) = version(program) {
@@ -91,25 +94,21 @@ pub(super) fn auth_type(settings: &Value, is_set: impl Fn(&str) -> bool) -> Opti
 
 /// The user's settings; null without them.
 pub(super) fn users_settings() -> Result<Value, Trouble> {
-    let Some(path) = users_path("settings.json") else { return Ok(Value::Null) };
+    let Some(path) = users_path(AgentKind::Gemini, ".gemini/settings.json") else { return Ok(Value::Null) };
     Ok(read_jsonc_if_exists(&path)?.map_or(Value::Null, Value::Object))
 }
 
 /// What of the user's settings reaches a trial, without secrets.
-pub(super) fn users_setup() -> Result<String, Trouble> {
-    let settings = users_settings()?;
+pub(super) fn users_setup(setup: Home) -> Result<String, Trouble> {
+    let settings = without_secrets(users_settings()?);
     let has_login = users_file(CREDENTIALS[0])?.is_some();
-    Ok(format!("login {has_login}\n{} {}", settings["security"]["auth"], settings["model"]["name"]))
+    let all = if setup == Home::User { settings.to_string() } else { String::new() };
+    Ok(format!("login {has_login}\n{} {}{all}", settings["security"]["auth"], settings["model"]["name"]))
 }
 
 /// A file in the directory of the user's configuration, if it exists.
 pub(super) fn users_file(name: &str) -> Result<Option<String>, Trouble> {
-    users_path(name).map_or(Ok(None), |path| read_if_exists(&path))
-}
-
-fn users_path(name: &str) -> Option<PathBuf> {
-    let path = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    Some(path("GEMINI_CLI_HOME").or_else(|| path("HOME"))?.join(".gemini").join(name))
+    users_path(AgentKind::Gemini, &format!(".gemini/{name}")).map_or(Ok(None), |path| read_if_exists(&path))
 }
 
 #[cfg(test)]

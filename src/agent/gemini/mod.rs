@@ -24,6 +24,7 @@ use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
 use crate::lint::SkillList;
 use crate::profile::AgentKind;
+use crate::settings::Home;
 use crate::trace::trouble::Trouble;
 
 /// Not measured yet.
@@ -79,7 +80,7 @@ impl EventStream for Gemini {
         command::command(assignment)
     }
 
-    fn users_setup() -> Result<(Vec<String>, String), Trouble> {
-        Ok((login::PROVIDER.map(str::to_owned).to_vec(), home::users_setup()?))
+    fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
+        Ok((login::PROVIDER.map(str::to_owned).to_vec(), home::users_setup(setup)?))
     }
 }

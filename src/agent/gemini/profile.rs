@@ -15,6 +15,16 @@ pub const PROFILE: Profile = Profile {
     home: ".gemini",
     sessions: "tmp",
     credentials: "oauth_creds.json",
+    moved_by: &[("", "GEMINI_CLI_HOME")],
+    setup: &[
+        ".gemini/GEMINI.md",
+        ".gemini/agents",
+        ".gemini/commands",
+        ".gemini/extensions",
+        ".gemini/policies",
+        ".gemini/skills",
+        ".agents/skills",
+    ],
     login_arguments: &[],
     session: "session.jsonl",
     // It also looks in `.agents/skills`, and warns of a skill that is in both.

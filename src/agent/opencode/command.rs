@@ -14,10 +14,12 @@ use super::login::KEYS;
 use crate::agent::arguments::{not_enforced, refuse_history_and_schema};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment, settings_args_of};
-use crate::agent::files::{file_trouble, write_private};
+use crate::agent::files::{file_trouble, merge, write_private};
 use crate::agent::interface::Agent;
+use crate::agent::login;
 use crate::agent::stream::EventStream;
 use crate::agent::trial_env::TrialEnv;
+use crate::agent::user_home::add_instructions;
 use crate::skill::slug;
 use crate::text::redact::strings;
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -74,34 +76,32 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
 /// Fills the trial's home. Returns the variables that the user's configuration names, and its secrets.
 fn prepare(assignment: &Assignment<'_>, ripgrep: &Path) -> Result<(Vec<String>, Vec<String>), Trouble> {
     let Assignment { case, trial_env, .. } = *assignment;
-    let mut users = home::users_config()?;
+    let users = home::users_config(assignment.settings.isolation.home)?;
     let variables = home::variables(&users);
     let auth = home::users_auth()?;
+    let mut config = Value::Object(users);
     let mut secrets = auth
         .as_deref()
         .and_then(|text| serde_json::from_str(text).ok())
         .map_or_else(Vec::new, |auth: Value| strings(&auth));
-    for options in home::options(&mut users) {
-        let hidden = ["apiKey", "headers"].into_iter().filter_map(|key| options.get(key));
-        secrets.extend(hidden.flat_map(strings).filter(|value| !value.starts_with('{')));
-    }
+    secrets.extend(login::secrets(&config).into_iter().filter(|value| !value.starts_with('{')));
 
     let home = trial_env.home();
-    let config = home.join(".config/opencode");
+    let directory = home.join(".config/opencode");
     for directory in [
-        config.join("plugin"),
-        config.join("node_modules"),
+        directory.join("plugin"),
+        directory.join("node_modules"),
         home.join(".local/share/opencode"),
         home.join(".cache/opencode/bin"),
     ] {
         fs::create_dir_all(&directory).map_err(|error| file_trouble(&directory, &error))?;
     }
-    users.extend(settings_of_trial(assignment));
-    write_private(&config.join("opencode.json"), Value::Object(users).to_string().as_bytes())?;
-    write_private(&config.join("plugin/evidence.js"), PLUGIN.as_bytes())?;
-    write_private(&config.join("package-lock.json"), INSTALLED.as_bytes())?;
+    merge(&mut config, settings_of_trial(assignment));
+    write_private(&directory.join("opencode.json"), config.to_string().as_bytes())?;
+    write_private(&directory.join("plugin/evidence.js"), PLUGIN.as_bytes())?;
+    write_private(&directory.join("package-lock.json"), INSTALLED.as_bytes())?;
     if let Some(text) = &case.system_prompt {
-        write_private(&config.join("AGENTS.md"), text.as_bytes())?;
+        add_instructions(&directory.join("AGENTS.md"), text)?;
     }
     if let Some(auth) = auth {
         write_private(&home.join(".local/share/opencode/auth.json"), auth.as_bytes())?;
@@ -145,7 +145,7 @@ fn called_skill<'a>(prompt: &'a str, trial_env: &TrialEnv) -> (Option<OsString>,
 }
 
 /// The configuration of a trial, next to that of the user. An eval has no user to ask.
-fn settings_of_trial(assignment: &Assignment<'_>) -> impl Iterator<Item = (String, Value)> {
+fn settings_of_trial(assignment: &Assignment<'_>) -> Value {
     let inside = |path: &Path| format!("{}/*", path.display());
     let trial_env = assignment.trial_env;
     // The skills in the workspace are links.
@@ -156,14 +156,15 @@ fn settings_of_trial(assignment: &Assignment<'_>) -> impl Iterator<Item = (Strin
             .chain(server.args.iter().map(String::as_str))
             .collect();
         let entry = json!({ "type": "local", "command": words, "environment": server.env, "enabled": true });
-        ("mcp".to_owned(), json!({ server.names.server.as_str(): entry }))
+        json!({ "mcp": { server.names.server.as_str(): entry } })
     });
-    let fixed = [
-        ("autoupdate", json!(false)),
-        ("share", json!("disabled")),
+    let mut settings = json!({
+        "autoupdate": false,
+        "share": "disabled",
         // Copies of the workspace for its command to undo changes.
-        ("snapshot", json!(false)),
-        ("permission", json!({ "*": "allow", "external_directory": outside, "edit": edit })),
-    ];
-    fixed.into_iter().map(|(key, value)| (key.to_owned(), value)).chain(server)
+        "snapshot": false,
+        "permission": { "*": "allow", "external_directory": outside, "edit": edit },
+    });
+    merge(&mut settings, server.unwrap_or_else(|| json!({})));
+    settings
 }

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::agent::files::{read_if_exists, read_jsonc_if_exists};
+use crate::agent::files::{merge, read_if_exists, read_jsonc_if_exists};
+use crate::agent::user_home::users_path;
+use crate::settings::Home;
+use crate::settings::mode::AgentKind;
 use crate::trace::trouble::Trouble;
 
 /// The files of the user's configuration, in the order of OpenCode: a later one counts more.
@@ -13,47 +16,29 @@ const FILES: [&str; 3] = ["config.json", "opencode.json", "opencode.jsonc"];
 /// Their keys that trials get.
 const COPIED_KEYS: [&str; 5] = ["provider", "model", "small_model", "enabled_providers", "disabled_providers"];
 
-/// A directory of the user's, by the variable of the XDG and its default in the home.
-pub(super) fn users(variable: &str, default: &str) -> Option<PathBuf> {
-    let path = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    Some(path(variable).or_else(|| Some(path("HOME")?.join(default)))?.join("opencode"))
+/// A file or directory of the user's.
+pub(super) fn users(path: &str) -> Option<PathBuf> {
+    users_path(AgentKind::OpenCode, path)
 }
 
 /// The user's login.
 pub(super) fn users_auth() -> Result<Option<String>, Trouble> {
-    users("XDG_DATA_HOME", ".local/share").map_or(Ok(None), |path| read_if_exists(&path.join("auth.json")))
+    users(".local/share/opencode/auth.json").map_or(Ok(None), |path| read_if_exists(&path))
 }
 
 /// The part of the user's configuration that trials get.
-pub(super) fn users_config() -> Result<Map<String, Value>, Trouble> {
+pub(super) fn users_config(setup: Home) -> Result<Map<String, Value>, Trouble> {
     let mut config = Map::new();
-    let Some(directory) = users("XDG_CONFIG_HOME", ".config") else { return Ok(config) };
+    let Some(directory) = users(".config/opencode") else { return Ok(config) };
     let variable = std::env::var_os("OPENCODE_CONFIG").filter(|value| !value.is_empty()).map(PathBuf::from);
     for path in FILES.map(|name| directory.join(name)).into_iter().chain(variable) {
         let table = read_jsonc_if_exists(&path)?.unwrap_or_default();
-        for (key, value) in table.into_iter().filter(|(key, _)| COPIED_KEYS.contains(&key.as_str())) {
+        let is_copied = |key: &str| setup == Home::User || COPIED_KEYS.contains(&key);
+        for (key, value) in table.into_iter().filter(|(key, _)| is_copied(key)) {
             merge(config.entry(key).or_insert(Value::Null), value);
         }
     }
     Ok(config)
-}
-
-/// Adds `more` to `value`: tables key by key, as OpenCode does.
-fn merge(value: &mut Value, more: Value) {
-    match (value, more) {
-        (Value::Object(table), Value::Object(more)) => {
-            for (key, value) in more {
-                merge(table.entry(key).or_insert(Value::Null), value);
-            }
-        }
-        (value, more) => *value = more,
-    }
-}
-
-/// The options of each configured provider.
-pub(super) fn options(config: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
-    let providers = config.get_mut("provider").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut);
-    providers.filter_map(|provider| provider.get_mut("options")?.as_object_mut())
 }
 
 /// The variables that the configuration names: `{env:NAME}`.
@@ -65,6 +50,6 @@ pub(super) fn variables(config: &Map<String, Value>) -> Vec<String> {
 
 /// ripgrep: on the PATH, or as OpenCode downloaded it for the user.
 pub(super) fn ripgrep() -> Option<PathBuf> {
-    let downloaded = || users("XDG_CACHE_HOME", ".cache").map(|path| path.join("bin/rg")).filter(|path| path.is_file());
+    let downloaded = || users(".cache/opencode/bin/rg").filter(|path| path.is_file());
     crate::process::find_program("rg").or_else(downloaded).and_then(|path| Path::new(&path).canonicalize().ok())
 }

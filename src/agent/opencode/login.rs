@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::home;
 use crate::agent::login::{Login, LoginSources, has_credentials};
+use crate::settings::Home;
 
 /// Variables with the keys of providers. OpenCode knows more: `pass_env` in the settings names others.
 pub(super) const KEYS: [&str; 13] = [
@@ -23,7 +24,7 @@ pub(super) const KEYS: [&str; 13] = [
 ];
 
 pub(super) fn find(around: &LoginSources<'_>) -> Login {
-    let (config, auth) = match (home::users_config(), home::users_auth()) {
+    let (config, auth) = match (home::users_config(Home::Isolated), home::users_auth()) {
         (Ok(config), Ok(auth)) => (config, auth.unwrap_or_default()),
         (Err(why), _) | (_, Err(why)) => return Login::Missing(why.detail),
     };

@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, program};
-use crate::agent::login::{Login, LoginSources};
+use crate::agent::login::{Login, LoginSources, without_secrets};
 use crate::agent::skill_list::recorded_description;
 use crate::agent::stream::EventStream;
 use crate::agent::trial_env::TrialEnv;
 use crate::lint::SkillList;
 use crate::profile::AgentKind;
-use crate::settings::Settings;
+use crate::settings::{Home, Settings};
 use crate::trace::trouble::Trouble;
 
 /// Not measured yet.
@@ -61,12 +61,10 @@ impl EventStream for OpenCode {
         command::command(assignment)
     }
 
-    fn users_setup() -> Result<(Vec<String>, String), Trouble> {
-        let mut config = home::users_config()?;
+    fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
+        let config = home::users_config(setup)?;
         let names = login::KEYS.map(str::to_owned).into_iter().chain(home::variables(&config)).collect();
-        for options in home::options(&mut config) {
-            options.retain(|key, _| key != "apiKey" && key != "headers");
-        }
-        Ok((names, format!("auth.json {}\n{}", home::users_auth()?.is_some(), Value::Object(config))))
+        let config = without_secrets(Value::Object(config));
+        Ok((names, format!("auth.json {}\n{config}", home::users_auth()?.is_some())))
     }
 }

@@ -11,7 +11,7 @@ use super::{Qwen, REQUESTS};
 use crate::agent::arguments::{mcp_file, not_enforced, refuse, refuse_history_and_schema, session_and_prompt, with};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, settings_args_of};
-use crate::agent::files::{file_trouble, write_private};
+use crate::agent::files::{file_trouble, merge, write_private};
 use crate::agent::interface::Agent;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
@@ -22,7 +22,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     let is_long = system_prompt.is_some_and(|text| text.len() > LONGEST_ARGUMENT);
     refuse_history_and_schema(assignment)?;
     refuse(assignment, &[("a system prompt of more than 100,000 bytes", is_long)])?;
-    let users = QwenUserSettings::read()?;
+    let users = QwenUserSettings::read(settings.isolation.home)?;
     let (key_variables, secrets) = (users.key_variables(), users.secrets());
     let home = trial_env.home().join(".qwen");
     write_settings(&home, users.copied, case.sandbox == Sandbox::ReadOnly)?;
@@ -54,7 +54,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
 }
 
 /// The settings: the user's provider, and nothing that reports, updates, or asks the model on its own account.
-fn write_settings(home: &Path, mut settings: Map<String, Value>, is_read_only: bool) -> Result<(), Trouble> {
+fn write_settings(home: &Path, settings: Map<String, Value>, is_read_only: bool) -> Result<(), Trouble> {
     fs::create_dir_all(home).map_err(|error| file_trouble(home, &error))?;
     let own = json!({
         "general": { "enableAutoUpdate": false },
@@ -62,9 +62,10 @@ fn write_settings(home: &Path, mut settings: Map<String, Value>, is_read_only: b
         "privacy": { "usageStatisticsEnabled": false },
         "telemetry": { "enabled": false },
     });
-    settings.extend(own.as_object().cloned().unwrap_or_default());
+    let mut settings = Value::from(settings);
+    merge(&mut settings, own);
     if is_read_only {
-        settings.insert("permissions".to_owned(), json!({ "deny": Qwen.kind().profile().tools.edits }));
+        merge(&mut settings, json!({ "permissions": { "deny": Qwen.kind().profile().tools.edits } }));
     }
-    write_private(&home.join("settings.json"), Value::from(settings).to_string().as_bytes())
+    write_private(&home.join("settings.json"), settings.to_string().as_bytes())
 }

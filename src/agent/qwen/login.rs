@@ -1,12 +1,12 @@
 //! The credentials that Qwen Code would use: variables, or what the user's `settings.json` says.
 
-use std::path::PathBuf;
-
 use serde_json::{Map, Value};
 
 use crate::agent::files::read_jsonc_if_exists;
-use crate::agent::login::{Login, LoginSources};
-use crate::text::redact::looks_secret;
+use crate::agent::login::{Login, LoginSources, secrets, without_secrets};
+use crate::agent::user_home::users_path;
+use crate::settings::Home;
+use crate::settings::mode::AgentKind;
 use crate::trace::trouble::Trouble;
 
 /// Variables that hold credentials.
@@ -49,9 +49,12 @@ pub(super) struct QwenUserSettings {
 }
 
 impl QwenUserSettings {
-    pub(super) fn read() -> Result<Self, Trouble> {
-        let Some(path) = users_home().map(|home| home.join("settings.json")) else { return Ok(Self::default()) };
+    pub(super) fn read(setup: Home) -> Result<Self, Trouble> {
+        let Some(path) = users_path(AgentKind::Qwen, ".qwen/settings.json") else { return Ok(Self::default()) };
         let mut copied = read_jsonc_if_exists(&path)?.unwrap_or_default();
+        if setup == Home::User {
+            return Ok(Self { copied });
+        }
         copied.retain(|key, _| ["env", "model", "modelProviders", "security"].contains(&key.as_str()));
         if let Some(security) = copied.get_mut("security").and_then(Value::as_object_mut) {
             security.retain(|key, _| key == "auth");
@@ -68,10 +71,7 @@ impl QwenUserSettings {
 
     /// The credentials in them.
     pub(super) fn secrets(&self) -> Vec<String> {
-        let mut secrets = Vec::new();
-        let mut copied = Value::Object(self.copied.clone());
-        each_secret("", &mut copied, &mut |secret| secrets.push(std::mem::take(secret)));
-        secrets
+        secrets(&Value::Object(self.copied.clone()))
     }
 
     fn auth_type(&self) -> Option<&str> {
@@ -79,24 +79,11 @@ impl QwenUserSettings {
     }
 }
 
-/// Passes every credential in a value of this key to `take`.
-fn each_secret(key: &str, value: &mut Value, take: &mut dyn FnMut(&mut String)) {
-    match value {
-        Value::Object(map) => map.iter_mut().for_each(|(key, value)| each_secret(key, value, take)),
-        Value::Array(list) => list.iter_mut().for_each(|value| each_secret(key, value, take)),
-        // `envKey` names a variable.
-        Value::String(text) if key != "envKey" && !text.is_empty() && (key == "apiKey" || looks_secret(key, text)) => {
-            take(text);
-        }
-        _ => {}
-    }
-}
-
 pub(super) fn find(around: &LoginSources<'_>) -> Login {
     if around.has_argument() {
         return Login::Unknown("the agent's own arguments choose the provider".to_owned());
     }
-    let users = match QwenUserSettings::read() {
+    let users = match QwenUserSettings::read(Home::Isolated) {
         Ok(users) => users,
         Err(trouble) => return Login::Missing(trouble.detail),
     };
@@ -120,14 +107,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
 }
 
 /// The variables that choose the provider, and the settings without secrets.
-pub(super) fn users_setup() -> Result<(Vec<String>, String), Trouble> {
-    let mut copied = Value::Object(QwenUserSettings::read()?.copied);
-    each_secret("", &mut copied, &mut String::clear);
+pub(super) fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
+    let copied = without_secrets(Value::Object(QwenUserSettings::read(setup)?.copied));
     Ok((PROVIDER.map(str::to_owned).to_vec(), copied.to_string()))
-}
-
-/// The directory of the user's settings.
-fn users_home() -> Option<PathBuf> {
-    let path = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    path("QWEN_HOME").or_else(|| path("HOME").map(|home| home.join(".qwen")))
 }

@@ -23,6 +23,7 @@ use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
 use crate::lint::SkillList;
 use crate::profile::AgentKind;
+use crate::settings::Home;
 use crate::trace::trouble::Trouble;
 
 /// Not measured yet.
@@ -76,7 +77,7 @@ impl EventStream for Qwen {
         command::command(assignment)
     }
 
-    fn users_setup() -> Result<(Vec<String>, String), Trouble> {
-        login::users_setup()
+    fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
+        login::users_setup(setup)
     }
 }

@@ -16,6 +16,8 @@ pub const PROFILE: Profile = Profile {
     home: ".qwen",
     sessions: "projects",
     credentials: "settings.json",
+    moved_by: &[(".qwen", "QWEN_HOME")],
+    setup: &[".qwen/QWEN.md", ".qwen/agents", ".qwen/commands", ".qwen/extensions", ".qwen/skills", ".agents/skills"],
     login_arguments: &["--auth-type", "--openai-api-key", "--openai-base-url"],
     session: "session.jsonl",
     skill_folders: &[".qwen/skills", ".agents/skills"],

@@ -1,0 +1,116 @@
+//! The user's own setup of an agent, which a trial with `home = "user"` has: links in the trial's home to the user's files. Without
+//! it, a trial gets the user's credentials and provider and nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use walkdir::{DirEntry, WalkDir};
+
+use crate::agent::assignment::Assignment;
+use crate::agent::files::{file_trouble, read_if_exists, write_private};
+use crate::settings::Home;
+use crate::settings::mode::AgentKind;
+use crate::trace::trouble::{Trouble, TroubleKind};
+
+/// The most files of a user's setup. More are somebody's whole disk.
+const MAX_FILES: usize = 100_000;
+
+/// A file or directory of the user's setup.
+struct SetupPath {
+    /// Its path in the home.
+    in_home: PathBuf,
+    source: PathBuf,
+}
+
+/// Where the user has the file or directory with this path in the home, for this agent.
+pub(super) fn users_path(kind: AgentKind, path: &str) -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let moved = kind.profile().moved_by.iter().find_map(|(directory, name)| {
+        let rest = Path::new(path).strip_prefix(directory).ok()?;
+        Some(variable(name)?.join(rest))
+    });
+    moved.or_else(|| Some(variable("HOME")?.join(path)))
+}
+
+/// The files of the user's setup, and the entries of its directories. Hidden ones are the agent's own.
+fn setup(kind: AgentKind) -> Result<Vec<SetupPath>, Trouble> {
+    let mut all = Vec::new();
+    for path in kind.profile().setup {
+        let Some(source) = users_path(kind, path).filter(|source| source.exists()) else { continue };
+        if !source.is_dir() {
+            all.push(SetupPath { in_home: PathBuf::from(path), source });
+            continue;
+        }
+        for entry in fs::read_dir(&source).map_err(|error| file_trouble(&source, &error))? {
+            let entry = entry.map_err(|error| file_trouble(&source, &error))?;
+            if !entry.file_name().to_string_lossy().starts_with('.') {
+                all.push(SetupPath { in_home: Path::new(path).join(entry.file_name()), source: entry.path() });
+            }
+        }
+    }
+    all.sort_by(|a, b| a.in_home.cmp(&b.in_home));
+    Ok(all)
+}
+
+/// Every file and link at this path and in it.
+fn files(path: &Path) -> Result<Vec<DirEntry>, Trouble> {
+    let mut files = Vec::new();
+    for entry in WalkDir::new(path).follow_links(true).sort_by_file_name() {
+        let entry = entry.map_err(|error| Trouble::new(TroubleKind::Files, format!("the user's setup: {error}")))?;
+        if files.len() == MAX_FILES {
+            let why = format!("the user's setup: {} has more than {MAX_FILES} files", path.display());
+            return Err(Trouble::new(TroubleKind::Files, why));
+        }
+        files.push(entry);
+    }
+    Ok(files)
+}
+
+/// The digest of each part of the user's setup, by its path in the home.
+pub(crate) fn digests(kind: AgentKind) -> Result<BTreeMap<String, String>, Trouble> {
+    let mut digests = BTreeMap::new();
+    for SetupPath { in_home, source } in setup(kind)? {
+        let mut hasher = blake3::Hasher::new();
+        for entry in files(&source)?.iter().filter(|entry| entry.file_type().is_file()) {
+            hasher.update(entry.path().strip_prefix(&source).unwrap_or(entry.path()).as_os_str().as_encoded_bytes());
+            let content = fs::File::open(entry.path()).and_then(|file| hasher.update_reader(file).map(|_| ()));
+            content.map_err(|error| file_trouble(entry.path(), &error))?;
+        }
+        digests.insert(in_home.display().to_string(), hasher.finalize().to_hex()[..32].to_owned());
+    }
+    Ok(digests)
+}
+
+/// Links the user's setup into the trial's home, if the settings ask for it. Returns what the agent has to read for that.
+pub(super) fn link(assignment: &Assignment<'_>) -> Result<Vec<PathBuf>, Trouble> {
+    if assignment.settings.isolation.home == Home::Isolated {
+        return Ok(Vec::new());
+    }
+    let mut reads = Vec::new();
+    for SetupPath { in_home, source } in setup(assignment.mode.agent)? {
+        let link = assignment.trial_env.home().join(in_home);
+        let made = fs::create_dir_all(link.parent().unwrap_or(&link)).and_then(|()| symlink(&source, &link));
+        match made {
+            // The trial before left its links.
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(file_trouble(&link, &error)),
+            _ => {}
+        }
+        let links = files(&source)?.into_iter().filter(DirEntry::path_is_symlink);
+        reads.extend(links.filter_map(|entry| entry.path().canonicalize().ok()));
+        reads.push(source);
+    }
+    Ok(reads)
+}
+
+/// Writes instructions of a trial, after those of the user in the same file.
+pub(super) fn add_instructions(path: &Path, text: &str) -> Result<(), Trouble> {
+    let users = read_if_exists(path)?;
+    if users.is_some() {
+        fs::remove_file(path).map_err(|error| file_trouble(path, &error))?;
+    }
+    let before = users.map_or_else(String::new, |users| users + "\n\n");
+    write_private(path, (before + text).as_bytes())
+}
