@@ -6,7 +6,7 @@ use crate::profile;
 use crate::settings::Price;
 
 /// The day up to which these prices are known to be valid.
-pub const PRICES_OF: &str = "2026-10-27";
+pub const PRICES_OF: &str = "2026-11-25";
 
 /// The models with their prices.
 pub fn models() -> impl Iterator<Item = &'static (&'static str, [f64; 3])> {

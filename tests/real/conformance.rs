@@ -48,7 +48,15 @@ pub fn trials() -> Vec<Trial> {
     let native: [(&str, Test); 1] = [("a_skill_that_the_prompt_calls_is_activated", is_called)];
     let of_user: [(&str, Test); 1] = [("the_user_s_own_setup_is_there_only_if_it_is_asked_for", has_the_users_setup)];
     let baseline: [(&str, Test); 1] = [("a_baseline_offers_no_skill", offers_none)];
-    let mut trials = Vec::new();
+    let mut trials = vec![needing(
+        "conformance::one_case_under_every_installed_agent_ends_in_one_table",
+        None,
+        HOW_TO_GET_AGENTS,
+        || {
+            runs_side_by_side();
+            Ok(())
+        },
+    )];
     for mode in Box::leak(Mode::built_in().into_boxed_slice()) {
         let program = mode.agent.profile().program;
         let missing = (!programs().join(program).exists()).then_some(program);
@@ -228,6 +236,33 @@ fn has_the_users_setup(mode: &'static Mode) {
     assert!(asked().contains(OWN), "{}", asked());
     assert!(own.meta.inputs.0.contains_key(&part), "{:?}", own.meta.inputs);
     assert_ne!(own.meta.inputs.besides_skills(), isolated.meta.inputs.besides_skills());
+}
+
+/// The model of some agents does not load the skill.
+fn runs_side_by_side() {
+    let live = live(|request| {
+        let own = AgentKind::ALL.iter().flat_map(|kind| kind.profile().tools.skills);
+        let tool = own.copied().find(|name| request.tools.iter().any(|tool| tool == name));
+        match tool {
+            Some(tool) if request.step == 0 => {
+                Turn::Call { tool: tool.to_owned(), input: named(request, tool, "greeting") }
+            }
+            _ => Turn::Say(ANSWER.to_owned()),
+        }
+    });
+    fs::write(live.fixture.root().join("evals/tasks/it.json"), LOADS.replace(r#","expectResourceLoad":true"#, ""))
+        .expect("a task");
+    let ran = live.run(&["--agent", "installed", "--verbose"]);
+    let agents = Mode::built_in().into_iter().filter(|mode| mode.delivery == Delivery::Native);
+    for mode in agents.filter(|mode| programs().join(mode.agent.profile().program).exists()) {
+        let rows: Vec<Vec<&str>> = ran.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+        let row = rows
+            .iter()
+            .find(|row| row.first() == Some(&&*mode.name))
+            .unwrap_or_else(|| panic!("{mode}: {}", ran.stdout));
+        let expected = if mode.agent.profile().tools.skills.is_empty() { ["fail", "-"] } else { ["pass", "skill"] };
+        assert_eq!(row[1..3], expected, "{mode}: {}{}", ran.stdout, ran.stderr);
+    }
 }
 
 fn crashes(mode: &'static Mode) {

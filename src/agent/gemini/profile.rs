@@ -36,7 +36,19 @@ pub const PROFILE: Profile = Profile {
     hides_user_only: false,
     calls_skill: None,
     reports: AgentReports { cost: false, server_tools: false, early_ends: true },
-    prices: &[],
+    // Of the price table of the package litellm 1.110.2. Pro models cost more for long prompts, and so have none.
+    prices: &[
+        ("gemini-4-argon", [2.0, 0.1, 10.0]),
+        ("gemini-4-hydrogen", [1.5, 0.075, 7.5]),
+        ("gemini-3.8-flash", [0.75, 0.075, 3.75]),
+        ("gemini-3.7-flash", [0.75, 0.075, 3.75]),
+        ("gemini-3.6-flash", [0.75, 0.075, 3.75]),
+        ("gemini-3.5-flash", [1.5, 0.15, 9.0]),
+        ("gemini-3.5-flash-lite", [0.3, 0.03, 2.5]),
+        ("gemini-3.1-flash-lite", [0.25, 0.025, 1.5]),
+        ("gemini-2.5-flash", [0.3, 0.03, 2.5]),
+        ("gemini-2.5-flash-lite", [0.1, 0.01, 0.4]),
+    ],
     mcp_client: "gemini-cli-mcp-client",
     shows: ToolDisplay::Description,
     tools: AgentTools {

@@ -38,7 +38,12 @@ pub const PROFILE: Profile = Profile {
     hides_user_only: true,
     calls_skill: Some("/name"),
     reports: AgentReports { cost: false, server_tools: false, early_ends: false },
-    prices: &[],
+    // Of the price table of the package litellm 1.110.2, for Alibaba Cloud.
+    prices: &[
+        ("qwen3.8-max", [2.0, 0.25, 6.0]),
+        ("qwen3.8-flash", [0.15, 0.016, 0.47]),
+        ("qwen3.7-max", [2.5, 0.5, 7.5]),
+    ],
     mcp_client: "qwen-cli-mcp-client-skilljack",
     shows: ToolDisplay::Arguments,
     tools: AgentTools {
