@@ -10,6 +10,9 @@ use crate::text::redact::looks_secret;
 /// The credentials that an agent would use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Login {
+    /// In the variable with this name, which other agents may read, too.
+    Set(String),
+    /// Elsewhere, in words.
     Found(String),
     /// There may be some; where they would be.
     Unknown(String),
@@ -17,11 +20,12 @@ pub enum Login {
     Missing(String),
 }
 
-/// What a provider counts requests by, as far as it is known: agents of one vendor find the same credentials. Arguments may
-/// choose others, and a program that the settings name may have its own.
+/// What a provider counts requests by, as far as it is known: agents with the same credentials. Arguments may choose others,
+/// and a program that the settings name may have its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Account {
-    vendor: &'static str,
+    /// The variable with the credentials, or the vendor, whose agents find the same.
+    credentials: String,
     command: Option<String>,
     /// All arguments, if one of them chooses credentials.
     arguments: Vec<String>,
@@ -59,11 +63,15 @@ impl<'a> LoginSources<'a> {
         self.arguments().any(|argument| words.iter().any(|word| argument.contains(word)))
     }
 
-    /// The account of its requests.
-    pub fn account(&self) -> Account {
+    /// The account of requests with these credentials, which were found here.
+    pub fn account(&self, login: Login) -> Account {
         let arguments = if self.has_argument() { self.arguments().cloned().collect() } else { Vec::new() };
         let command = self.settings.agents.get(self.kind.as_str()).and_then(|agent| agent.command.clone());
-        Account { vendor: self.kind.profile().name, command, arguments }
+        let credentials = match login {
+            Login::Set(variable) => variable,
+            _ => self.kind.profile().name.to_owned(),
+        };
+        Account { credentials, command, arguments }
     }
 
     fn arguments(&self) -> impl Iterator<Item = &'a String> {

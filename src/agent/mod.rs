@@ -33,6 +33,7 @@ use std::fmt::Write;
 use std::fs::File;
 use std::path::Path;
 
+use crate::agent::login::{Account, LoginSources};
 use crate::lint::SkillList;
 use crate::profile::agents;
 use crate::settings::mode::{AgentKind, Mode};
@@ -102,6 +103,12 @@ pub(crate) fn own_setup(kind: AgentKind) -> Result<BTreeMap<String, String>, Tro
     let (_, configuration) = of(kind).users_setup(Home::User)?;
     digests.insert("configuration".to_owned(), digest(configuration.as_bytes()));
     Ok(digests)
+}
+
+/// The account of an agent's requests, in a mode or in any.
+pub fn account(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Account {
+    let around = LoginSources::new(settings, kind, mode);
+    around.account(of(kind).login(&around))
 }
 
 /// Why an agent did not start to work, if its ending shows it.

@@ -9,7 +9,6 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::agent;
-use crate::agent::login::LoginSources;
 use crate::agent::trial_env::{TrialEnv, without_trial_paths};
 use crate::files::at::At;
 use crate::files::below::WalkedFile;
@@ -211,7 +210,7 @@ impl Judge<'_> {
     /// Asks for a vote until an answer can be used: [`ANSWERS`] times at most, not counting refusals by the provider,
     /// which are retried as often as those of a trial.
     fn vote(&self, number: u32, agent: &mut AgentMeta) -> Vote {
-        let account = LoginSources::new(&self.run.settings, agent.kind, None).account();
+        let account = agent::account(&self.run.settings, agent.kind, None);
         let mut vote = Vote::default();
         let (mut answers, mut refusals) = (0, 0);
         while answers < ANSWERS && vote.answer.is_none() {

@@ -143,14 +143,18 @@ fn pause(first: Duration, before: u32, share: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::login::LoginSources;
-    use crate::settings::mode::{AgentKind, Mode};
+    use crate::agent::login::{Login, LoginSources};
+    use crate::settings::mode::{AgentKind, Delivery, Mode};
+
+    fn account_with(mode: &Mode, login: Login) -> Account {
+        LoginSources::new(&Settings::default(), mode.agent, Some(mode)).account(login)
+    }
 
     /// The account of the built-in mode of this name, with these additional arguments.
     fn account(mode: &str, arguments: &[&str]) -> Account {
         let mut mode = Mode::built_in().into_iter().find(|known| known.name == mode).expect("a mode");
         mode.args = arguments.iter().map(ToString::to_string).collect();
-        LoginSources::new(&Settings::default(), mode.agent, Some(&mode)).account()
+        account_with(&mode, Login::Missing(String::new()))
     }
 
     #[test]
@@ -163,8 +167,18 @@ mod tests {
         assert!(waits(account("mcp", &[])) && waits(account("none", &[])));
         assert!(!waits(account("native", &["--settings", "other.json"])), "its own arguments name another login");
         assert!(!waits(account("codex", &[])), "another vendor");
-        let judge = LoginSources::new(&Settings::default(), AgentKind::ClaudeCli, None).account();
-        assert!(waits(judge), "a judge has no mode, but a login");
+        let settings = Settings::default();
+        let judge = LoginSources::new(&settings, AgentKind::ClaudeCli, None);
+        assert!(waits(judge.account(Login::Missing(String::new()))), "a judge has no mode, but a login");
+    }
+
+    #[test]
+    fn agents_of_several_vendors_wait_together_if_they_read_the_same_variable() {
+        let by = |agent, variable: &str| {
+            account_with(&Mode::new("m", agent, Delivery::Native), Login::Set(variable.to_owned()))
+        };
+        assert_eq!(by(AgentKind::ClaudeCli, "ANTHROPIC_API_KEY"), by(AgentKind::OpenCode, "ANTHROPIC_API_KEY"));
+        assert_ne!(by(AgentKind::OpenCode, "OPENAI_API_KEY"), by(AgentKind::OpenCode, "ANTHROPIC_API_KEY"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::agent::login::LoginSources;
+use crate::agent;
 use crate::cases::test_case::TestCase;
 use crate::run::context::RunContext;
 use crate::run::opening;
@@ -139,7 +139,7 @@ fn live(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> (Result<Outcome
     if let Err(why) = opening::live(run) {
         return (Err(NoOutcome::NotOpened(why.clone())), 0);
     }
-    let account = LoginSources::new(&run.settings, planned.mode.agent, Some(&planned.mode)).account();
+    let account = agent::account(&run.settings, planned.mode.agent, Some(&planned.mode));
     let mut attempt = 0;
     let mut refused_before = RefusedAttempts::default();
     let mut refused: Option<Outcome> = None;

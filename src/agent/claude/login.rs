@@ -30,7 +30,7 @@ const HOW_TO: &str = "log in with `claude`, or set ANTHROPIC_API_KEY, ANTHROPIC_
 
 pub(super) fn find(around: &LoginSources<'_>) -> Login {
     if let Some(name) = around.first(&LOGINS) {
-        return Login::Found(format!("{name} is set"));
+        return Login::Set(name.to_owned());
     }
     if let Some(what) = in_settings() {
         return Login::Found(format!("{what} of claude's settings.json"));

@@ -30,7 +30,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
         return login;
     }
     if let Some(name) = around.first(&LOGIN_VARIABLES) {
-        return Login::Found(format!("{name} is set"));
+        return Login::Set(name.to_owned());
     }
     let what_to_do = match users_file("auth.json") {
         Ok(None) if text("cli_auth_credentials_store") == Some("keyring") => NOT_BY_KEYRING.to_owned(),

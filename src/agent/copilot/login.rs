@@ -33,7 +33,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
         return Login::Found(format!("the provider at {url}"));
     }
     match around.first(&TOKENS) {
-        Some(name) => Login::Found(format!("{name} is set")),
+        Some(name) => Login::Set(name.to_owned()),
         // Copilot keeps its login in the system's keychain, which a trial does not see.
         None => Login::Missing(
             "trials do not see the keychain in which Copilot keeps its login: set COPILOT_GITHUB_TOKEN, or \

@@ -39,7 +39,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
             Err(trouble) => Login::Missing(trouble.detail),
         },
         Some("gemini-api-key") => match around.variable(KEYS[0]) {
-            Some(_) => Login::Found(format!("{} is set", KEYS[0])),
+            Some(_) => Login::Set(KEYS[0].to_owned()),
             None => Login::Missing(format!("trials do not see the keychain with the key of Gemini: {HOW_TO}")),
         },
         Some(other) => Login::Unknown(format!("Gemini uses `{other}`, which may have credentials")),

@@ -35,7 +35,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
         return Login::Found("auth.json in OpenCode's directory".to_owned());
     }
     match around.first(&KEYS) {
-        Some(name) => Login::Found(format!("{name} is set")),
+        Some(name) => Login::Set(name.to_owned()),
         None => Login::Unknown("a model that needs none may be configured; else run `opencode auth login`".to_owned()),
     }
 }

@@ -98,7 +98,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
     }
     let all_set = |names: &&[&str]| names.iter().all(|name| around.variable(name).is_some());
     match BY_VARIABLES.into_iter().find(all_set) {
-        Some(names) => Login::Found(format!("{} are set", names.join(", "))),
+        Some(names) => Login::Set(names[0].to_owned()),
         None => Login::Missing(
             "set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL, or choose a provider in Qwen Code's settings.json"
                 .to_owned(),

@@ -237,6 +237,7 @@ impl Doctor {
         let starts = self.starts(kind, &program, settings, probes);
         let login = format!("{name}-login");
         let is_logged_in = match agent::of(kind).login(&LoginSources::new(settings, kind, None)) {
+            Login::Set(variable) => self.ok(login, format!("{variable} is set")),
             Login::Found(found) => self.ok(login, found),
             Login::Unknown(found) => self.note(login, Health::Unknown, found, None),
             Login::Missing(advice) => self.missing(login, "none", advice),
