@@ -1,6 +1,7 @@
 //! What every agent of the registry has to show, in every built-in mode: the same tests for all of them, against a stand-in
 //! model. An agent that is new is tested by its line in the registry.
 
+use std::collections::HashSet;
 use std::fs;
 
 use libtest_mimic::Trial;
@@ -57,15 +58,19 @@ pub fn trials() -> Vec<Trial> {
             Ok(())
         },
     )];
+    let mut known = HashSet::new();
     for mode in Box::leak(Mode::built_in().into_boxed_slice()) {
         let program = mode.agent.profile().program;
         let missing = (!programs().join(program).exists()).then_some(program);
+        let is_first = known.insert(mode.agent);
         let own: &[(&str, Test)] = if mode.delivery.offers_skills() { &offering } else { &baseline };
         let is_callable = mode.delivery == Delivery::Native && mode.agent.profile().calls_skill.is_some();
         let by_prompt = native.iter().filter(|_| is_callable);
         let has_setup = mode.delivery == Delivery::Native && !mode.agent.profile().setup.is_empty();
         let by_home = of_user.iter().filter(|_| has_setup);
-        for &(name, test) in own.iter().chain(by_prompt).chain(by_home).chain(&always) {
+        // What a provider does is the same in all modes of an agent.
+        let of_agent = always.iter().filter(|_| is_first);
+        for &(name, test) in own.iter().chain(by_prompt).chain(by_home).chain(of_agent) {
             let mode: &'static Mode = mode;
             trials.push(needing(&format!("conformance::{mode}::{name}"), missing, HOW_TO_GET_AGENTS, move || {
                 test(mode);
