@@ -55,13 +55,18 @@ pub(super) fn refuse_history_and_schema(assignment: &Assignment<'_>) -> Result<(
     refuse(assignment, &[("a history", has_history), ("an output schema", assignment.schema.is_some())])
 }
 
-/// What such an agent does not enforce, in words; `limits_turns` is whether it keeps a limit on turns.
-pub(super) fn not_enforced(assignment: &Assignment<'_>, limits_turns: bool) -> Vec<String> {
-    let Assignment { case, mode, settings, .. } = *assignment;
+/// That the agent has no limit on turns, if one was asked for.
+pub(super) fn unlimited_turns(assignment: &Assignment<'_>) -> Option<String> {
+    let profile = assignment.mode.agent.profile();
+    let most = assignment.settings.max_turns_of(assignment.case.max_turns).filter(|_| !profile.reports.limits_turns)?;
+    Some(format!("trials of {} have no limit on turns: {most} were asked for", profile.program))
+}
+
+/// What such an agent does not enforce, in words.
+pub(super) fn not_enforced(assignment: &Assignment<'_>) -> Vec<String> {
+    let Assignment { case, .. } = *assignment;
     let mut all = vec!["shell commands see the variables with the login".to_owned()];
-    let most = settings.max_turns_of(case.max_turns).filter(|_| !limits_turns);
-    let program = mode.agent.profile().program;
-    all.extend(most.map(|most| format!("trials of {program} have no limit on turns: {most} were asked for")));
+    all.extend(unlimited_turns(assignment));
     if case.sandbox == Sandbox::ReadOnly {
         all.push("shell commands can write in the workspace".to_owned());
     }

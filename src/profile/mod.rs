@@ -153,6 +153,7 @@ pub struct Profile {
 
 /// What an agent reports. What it does not report is unknown.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "answers to separate questions")]
 pub struct AgentReports {
     /// The cost of a run.
     pub cost: bool,
@@ -160,6 +161,10 @@ pub struct AgentReports {
     pub server_tools: bool,
     /// That the model refused, or reached the end of what it may write.
     pub early_ends: bool,
+    /// What the model thought.
+    pub thoughts: bool,
+    /// That it reached its limit on turns, which it keeps.
+    pub limits_turns: bool,
 }
 
 /// The names of an agent's built-in tools, by what they do.

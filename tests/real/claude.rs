@@ -501,8 +501,11 @@ fn a_limit_on_turns_ends_the_model_and_that_is_a_failed_check() {
         let trial = live.trial(mode);
         trial.expect(Verdict::Pass);
         assert_eq!(trial.meta.case.max_turns, Some(3), "{mode}");
-        let told =
-            trial.meta.not_enforced.iter().any(|words| words == "codex knows no limit on turns: 3 were asked for");
+        let told = trial
+            .meta
+            .not_enforced
+            .iter()
+            .any(|words| words == "trials of codex have no limit on turns: 3 were asked for");
         assert_eq!(told, mode == "codex", "{mode}: {:?}", trial.meta.not_enforced);
     }
 }

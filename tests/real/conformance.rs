@@ -46,7 +46,11 @@ pub fn trials() -> Vec<Trial> {
         ("a_model_that_never_answers_is_told_as_such", hangs),
         ("a_missing_program_is_told_with_how_to_get_it", is_missing),
     ];
-    let native: [(&str, Test); 1] = [("a_skill_that_the_prompt_calls_is_activated", is_called)];
+    let native: [(&str, Test); 3] = [
+        ("a_skill_that_the_prompt_calls_is_activated", is_called),
+        ("thoughts_are_seen_if_the_agent_shows_them", thinks),
+        ("a_limit_on_turns_is_kept_or_said_not_to_be", limits_turns),
+    ];
     let of_user: [(&str, Test); 1] = [("the_user_s_own_setup_is_there_only_if_it_is_asked_for", has_the_users_setup)];
     let baseline: [(&str, Test); 1] = [("a_baseline_offers_no_skill", offers_none)];
     let mut trials = vec![needing(
@@ -64,8 +68,7 @@ pub fn trials() -> Vec<Trial> {
         let missing = (!programs().join(program).exists()).then_some(program);
         let is_first = known.insert(mode.agent);
         let own: &[(&str, Test)] = if mode.delivery.offers_skills() { &offering } else { &baseline };
-        let is_callable = mode.delivery == Delivery::Native && mode.agent.profile().calls_skill.is_some();
-        let by_prompt = native.iter().filter(|_| is_callable);
+        let by_prompt = native.iter().filter(|_| mode.delivery == Delivery::Native);
         let has_setup = mode.delivery == Delivery::Native && !mode.agent.profile().setup.is_empty();
         let by_home = of_user.iter().filter(|_| has_setup);
         // What a provider does is the same in all modes of an agent.
@@ -202,13 +205,39 @@ fn wants_another(mode: &'static Mode) {
 }
 
 fn is_called(mode: &'static Mode) {
-    let call = mode.agent.profile().call_of("greeting").expect("a call");
+    let call = mode.agent.profile().call_of("greeting").unwrap_or("/greeting".to_owned());
     let script = |_: &Request| Turn::Say(ANSWER.to_owned());
     let live = Live::new("should_trigger,prompt,timeout_s", &format!("true,{call} Ada,60"), script);
     let trial = live.trial(&mode.name);
     let seen: Vec<_> = trial.grade.metrics.activations.iter().map(|found| found.how).collect();
-    assert_eq!(seen, [Mechanism::Injected]);
-    trial.expect(Verdict::Pass);
+    let is_known = mode.agent.profile().calls_skill.is_some();
+    assert_eq!(seen, if is_known { vec![Mechanism::Injected] } else { Vec::new() });
+    trial.expect(if is_known { Verdict::Pass } else { Verdict::Fail });
+}
+
+fn thinks(mode: &'static Mode) {
+    const THOUGHT: &str = "Who might Ada be?";
+    let answer = || Turn::Several(vec![Turn::Think(THOUGHT.to_owned()), Turn::Say(ANSWER.to_owned())]);
+    let live = negative(mode, move |_| answer());
+    live.trial(&mode.name).expect(Verdict::Pass);
+    let shown = live.program().args(["show", "--run", "t", "--verbose"]).current_dir(live.fixture.root()).output();
+    let shown = String::from_utf8_lossy(&shown.expect("the program starts").stdout).into_owned();
+    assert_eq!(shown.contains(THOUGHT), mode.agent.profile().reports.thoughts, "{shown}");
+}
+
+/// The model of this case never stops to call its tools.
+fn limits_turns(mode: &'static Mode) {
+    let live =
+        Live::new("should_trigger,prompt,timeout_s,max_turns", "false,What is 2+2?,60,3", |request| {
+            match request.step {
+                0..9 => Turn::Shell(format!("echo {}", request.step)),
+                _ => Turn::Say(ANSWER.to_owned()),
+            }
+        });
+    let trial = live.trial(&mode.name);
+    let is_said = trial.meta.not_enforced.iter().any(|what| what.contains("limit on turns"));
+    let (limits, asked) = (mode.agent.profile().reports.limits_turns, live.model.requests().len());
+    assert_eq!((is_said, asked > 5), (!limits, !limits), "{asked} requests: {:#?}", trial.grade);
 }
 
 fn has_the_users_setup(mode: &'static Mode) {

@@ -71,6 +71,8 @@ pub struct Request {
 pub enum Turn {
     /// Plain text; alone it is the final answer.
     Say(String),
+    /// What the model thinks before it does something else.
+    Think(String),
     /// A shell command, by whichever shell tool this program offers.
     Shell(String),
     /// Any tool, by a name out of [`Request::tools`].
@@ -105,6 +107,7 @@ pub enum Fault {
 /// A piece of an answer, with the shell tool already chosen.
 enum Part {
     Text(String),
+    Thought(String),
     Call { tool: String, input: Value },
 }
 
@@ -127,6 +130,7 @@ impl Turn {
         let Answer::Parts(parts, fault) = answer else { return };
         match self {
             Self::Say(text) => parts.push(Part::Text(text)),
+            Self::Think(text) => parts.push(Part::Thought(text)),
             Self::Shell(command) => {
                 let (tool, input) = match protocol {
                     Protocol::Responses => responses::shell(body, &command),
@@ -161,7 +165,7 @@ impl Request {
         let said: usize = parts
             .iter()
             .map(|part| match part {
-                Part::Text(text) => text.len(),
+                Part::Text(text) | Part::Thought(text) => text.len(),
                 Part::Call { tool, input } => tool.len() + input.to_string().len(),
             })
             .sum();

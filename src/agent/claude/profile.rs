@@ -54,7 +54,7 @@ pub const PROFILE: Profile = Profile {
     ],
     hides_user_only: true,
     calls_skill: Some("/name"),
-    reports: AgentReports { cost: true, server_tools: true, early_ends: true },
+    reports: AgentReports { cost: true, server_tools: true, early_ends: true, thoughts: true, limits_turns: true },
     // Of <https://platform.claude.com/docs/en/about-claude/pricing> and the pages of the models.
     prices: &[
         ("claude-opus-5-5", [4.0, 0.2, 20.0]),

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use super::{Codex, LAST_MESSAGE, LOGIN_VARIABLES, PROVIDER_VARIABLES, history, home};
+use crate::agent::arguments::unlimited_turns;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, long_prompt, settings_args_of};
 use crate::agent::interface::Agent;
@@ -59,15 +60,12 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         Sandbox::ReadOnly => "codex's sandbox limits writing, not reading",
         Sandbox::WorkspaceWrite => "codex's sandbox limits writing, not reading; /tmp is writable too",
     };
-    let max_turns = settings.max_turns_of(case.max_turns);
     Ok(AgentCommand {
         program,
         args,
         env,
         secrets,
-        not_enforced: Vec::from_iter(
-            max_turns.map(|most| format!("codex knows no limit on turns: {most} were asked for")),
-        ),
+        not_enforced: unlimited_turns(assignment).into_iter().collect(),
         open: vec![open],
         input,
         ..AgentCommand::default()

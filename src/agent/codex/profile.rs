@@ -36,7 +36,7 @@ pub const PROFILE: Profile = Profile {
     skill_keys: &[],
     hides_user_only: false,
     calls_skill: Some("$name"),
-    reports: AgentReports { cost: false, server_tools: false, early_ends: true },
+    reports: AgentReports { cost: false, server_tools: false, early_ends: true, thoughts: true, limits_turns: false },
     // Of <https://developers.openai.com/api/docs/pricing> and the pages of the models.
     prices: &[
         ("gpt-6.1-sol", [2.0, 0.1, 10.0]),

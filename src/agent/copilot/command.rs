@@ -65,7 +65,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         args,
         env,
         reads: packages.into_iter().collect(),
-        not_enforced: not_enforced(assignment, false),
+        not_enforced: not_enforced(assignment),
         open: vec!["shell commands can read and write outside the workspace"],
         ..AgentCommand::default()
     })

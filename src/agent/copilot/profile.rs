@@ -36,7 +36,7 @@ pub const PROFILE: Profile = Profile {
     skill_keys: &["allowed-tools", "argument-hint", "disable-model-invocation", "user-invocable"],
     hides_user_only: true,
     calls_skill: None,
-    reports: AgentReports { cost: false, server_tools: false, early_ends: false },
+    reports: AgentReports { cost: false, server_tools: false, early_ends: false, thoughts: true, limits_turns: false },
     prices: &[],
     mcp_client: "copilot-cli",
     shows: ToolDisplay::Description,

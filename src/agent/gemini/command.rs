@@ -51,7 +51,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         env,
         secrets,
         reads: std::env::var_os(CREDENTIALS_FILE).map(Into::into).into_iter().collect(),
-        not_enforced: not_enforced(assignment, true),
+        not_enforced: not_enforced(assignment),
         // Its telemetry takes the signal, and nothing ends it.
         works_on: true,
         open: vec!["shell commands can read and write outside the workspace"],

@@ -35,7 +35,7 @@ pub const PROFILE: Profile = Profile {
     skill_keys: &[],
     hides_user_only: false,
     calls_skill: None,
-    reports: AgentReports { cost: false, server_tools: false, early_ends: true },
+    reports: AgentReports { cost: false, server_tools: false, early_ends: true, thoughts: false, limits_turns: true },
     // Of the price table of the package litellm 1.110.2. Pro models cost more for long prompts, and so have none.
     prices: &[
         ("gemini-4-argon", [2.0, 0.1, 10.0]),

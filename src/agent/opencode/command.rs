@@ -67,7 +67,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         secrets,
         reads: vec![ripgrep],
         input: Some(prompt_file(trial_env)),
-        not_enforced: not_enforced(assignment, false),
+        not_enforced: not_enforced(assignment),
         open: vec!["shell commands can read and write outside the workspace"],
         ..AgentCommand::default()
     })

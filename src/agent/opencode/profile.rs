@@ -48,7 +48,7 @@ pub const PROFILE: Profile = Profile {
     skill_keys: &[],
     hides_user_only: false,
     calls_skill: Some("/name"),
-    reports: AgentReports { cost: false, server_tools: false, early_ends: true },
+    reports: AgentReports { cost: false, server_tools: false, early_ends: true, thoughts: true, limits_turns: false },
     prices: &[],
     mcp_client: "opencode",
     shows: ToolDisplay::Arguments,

@@ -47,7 +47,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         env,
         secrets,
         // With its own limit on turns, Qwen Code ends as if it had failed.
-        not_enforced: not_enforced(assignment, false),
+        not_enforced: not_enforced(assignment),
         open: vec!["shell commands and tools can read and write outside the workspace"],
         ..AgentCommand::default()
     })

@@ -37,7 +37,7 @@ pub const PROFILE: Profile = Profile {
     ],
     hides_user_only: true,
     calls_skill: Some("/name"),
-    reports: AgentReports { cost: false, server_tools: false, early_ends: false },
+    reports: AgentReports { cost: false, server_tools: false, early_ends: false, thoughts: true, limits_turns: false },
     // Of the price table of the package litellm 1.110.2, for Alibaba Cloud.
     prices: &[
         ("qwen3.8-max", [2.0, 0.25, 6.0]),

@@ -56,11 +56,12 @@ pub fn shell(body: &Value, command: &str) -> (String, Value) {
 pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Response {
     // Ids only have to differ within one conversation, which grows with every turn.
     let turn = array(&request.body["messages"]).len();
-    let mut text = String::new();
+    let (mut text, mut thoughts) = (String::new(), String::new());
     let mut calls = Vec::new();
     for part in parts {
         match part {
             Part::Text(said) => text.push_str(said),
+            Part::Thought(thought) => thoughts.push_str(thought),
             Part::Call { tool, input } => {
                 let function = json!({ "name": tool, "arguments": input.to_string() });
                 let id = format!("call_{turn}_{}", calls.len());
@@ -80,6 +81,9 @@ pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Respons
     let usage = json!({ "prompt_tokens": input, "prompt_tokens_details": { "cached_tokens": usage.cached },
         "completion_tokens": usage.output, "total_tokens": input + usage.output });
     let mut message = json!({ "role": "assistant", "content": text });
+    if !thoughts.is_empty() {
+        message["reasoning_content"] = json!(thoughts);
+    }
     if !calls.is_empty() {
         message["tool_calls"] = json!(calls);
     }

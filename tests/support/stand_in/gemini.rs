@@ -52,6 +52,7 @@ pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>, is_stream:
         .iter()
         .map(|part| match part {
             Part::Text(text) => json!({ "text": text }),
+            Part::Thought(text) => json!({ "text": text, "thought": true }),
             Part::Call { tool, input } => json!({ "functionCall": { "name": tool, "args": input } }),
         })
         .collect();

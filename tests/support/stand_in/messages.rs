@@ -88,6 +88,7 @@ pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Respons
         .enumerate()
         .map(|(index, part)| match part {
             Part::Text(text) => json!({ "type": "text", "text": text }),
+            Part::Thought(text) => json!({ "type": "thinking", "thinking": text, "signature": "stand-in" }),
             Part::Call { tool, input } => {
                 json!({ "type": "tool_use", "id": format!("toolu_{turn}_{index}"), "name": tool, "input": input })
             }
@@ -120,6 +121,9 @@ fn stream(message: &Value, fault: Option<Fault>) -> Response {
         let delta = if block["type"] == "text" {
             empty["text"] = json!("");
             json!({ "type": "text_delta", "text": block["text"] })
+        } else if block["type"] == "thinking" {
+            empty["thinking"] = json!("");
+            json!({ "type": "thinking_delta", "thinking": block["thinking"] })
         } else {
             empty["input"] = json!({});
             json!({ "type": "input_json_delta", "partial_json": block["input"].to_string() })

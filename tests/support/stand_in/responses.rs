@@ -171,6 +171,10 @@ fn item(part: &Part, offered: &[Tool], turn: usize, index: usize) -> Value {
                 "status": "completed",
                 "content": [{ "type": "output_text", "text": text, "annotations": [] }] });
         }
+        Part::Thought(text) => {
+            return json!({ "type": "reasoning", "id": format!("rs_{turn}_{index}"), "status": "completed",
+                "summary": [{ "type": "summary_text", "text": text }] });
+        }
         Part::Call { tool, input } => (tool, input),
     };
     let known = offered.iter().find(|candidate| candidate.flat == *tool);
