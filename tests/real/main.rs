@@ -26,6 +26,7 @@ mod settled;
 mod skill_servers;
 #[path = "../support/mod.rs"]
 mod support;
+mod users_setup;
 
 use std::process::ExitCode;
 
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         sessions::trials,
         settled::trials,
         skill_servers::trials,
+        users_setup::trials,
     ];
     libtest_mimic::run(&args, modules.into_iter().flat_map(|trials| trials()).collect()).exit_code()
 }

@@ -50,15 +50,8 @@ fn merge(value: &mut Value, more: Value) {
     }
 }
 
-/// The options of each configured provider.
-pub(super) fn options(config: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
-    let providers = config.get_mut("provider").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut);
-    providers.filter_map(|provider| provider.get_mut("options")?.as_object_mut())
-}
-
-/// The variables that the configuration names: `{env:NAME}`.
-pub(super) fn variables(config: &Map<String, Value>) -> Vec<String> {
-    let text = Value::Object(config.clone()).to_string();
+/// The variables that a part of the configuration names: `{env:NAME}`.
+pub(super) fn variables(text: &str) -> Vec<String> {
     let names = text.split("{env:").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0.to_owned()));
     names.collect()
 }

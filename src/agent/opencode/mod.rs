@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, program};
 use crate::agent::login::{Login, LoginSources};
+use crate::agent::secrets::each_secret;
 use crate::agent::skill_list::recorded_description;
 use crate::agent::stream::EventStream;
 use crate::agent::trial_env::TrialEnv;
@@ -62,11 +63,9 @@ impl EventStream for OpenCode {
     }
 
     fn users_setup() -> Result<(Vec<String>, String), Trouble> {
-        let mut config = home::users_config()?;
-        let names = login::KEYS.map(str::to_owned).into_iter().chain(home::variables(&config)).collect();
-        for options in home::options(&mut config) {
-            options.retain(|key, _| key != "apiKey" && key != "headers");
-        }
-        Ok((names, format!("auth.json {}\n{}", home::users_auth()?.is_some(), Value::Object(config))))
+        let mut config = Value::Object(home::users_config()?);
+        let names = login::KEYS.map(str::to_owned).into_iter().chain(home::variables(&config.to_string())).collect();
+        each_secret(&mut config, &mut String::clear);
+        Ok((names, format!("auth.json {}\n{config}", home::users_auth()?.is_some())))
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::agent::files::read_jsonc_if_exists;
 use crate::agent::login::{Login, LoginSources};
-use crate::text::redact::looks_secret;
+use crate::agent::secrets::{each_secret, secrets_in};
 use crate::trace::trouble::Trouble;
 
 /// Variables that hold credentials.
@@ -53,10 +53,21 @@ impl QwenUserSettings {
         let Some(path) = users_home().map(|home| home.join("settings.json")) else { return Ok(Self::default()) };
         let mut copied = read_jsonc_if_exists(&path)?.unwrap_or_default();
         copied.retain(|key, _| ["env", "model", "modelProviders", "security"].contains(&key.as_str()));
-        if let Some(security) = copied.get_mut("security").and_then(Value::as_object_mut) {
-            security.retain(|key, _| key == "auth");
+        let mut users = Self { copied };
+        // The user's own limits and features are not the case's.
+        users.keep("security", |key| key == "auth");
+        users.keep("model", |key| key == "name" || key == "generationConfig");
+        let names = users.key_variables();
+        let is_known = |name: &str| KEYS.contains(&name) || PROVIDER.contains(&name);
+        users.keep("env", |name| is_known(name) || names.iter().any(|known| known == name));
+        Ok(users)
+    }
+
+    /// Drops the other keys of a part of the settings.
+    fn keep(&mut self, part: &str, is_kept: impl Fn(&str) -> bool) {
+        if let Some(part) = self.copied.get_mut(part).and_then(Value::as_object_mut) {
+            part.retain(|key, _| is_kept(key));
         }
-        Ok(Self { copied })
     }
 
     /// The variables with the keys of configured providers.
@@ -68,27 +79,13 @@ impl QwenUserSettings {
 
     /// The credentials in them.
     pub(super) fn secrets(&self) -> Vec<String> {
-        let mut secrets = Vec::new();
-        let mut copied = Value::Object(self.copied.clone());
-        each_secret("", &mut copied, &mut |secret| secrets.push(std::mem::take(secret)));
-        secrets
+        let env = self.copied.get("env");
+        let named = self.key_variables().into_iter().filter_map(|name| Some(env?.get(name)?.as_str()?.to_owned()));
+        secrets_in(&Value::Object(self.copied.clone())).into_iter().chain(named).collect()
     }
 
     fn auth_type(&self) -> Option<&str> {
         self.copied.get("security")?.pointer("/auth/selectedType")?.as_str()
-    }
-}
-
-/// Passes every credential in a value of this key to `take`.
-fn each_secret(key: &str, value: &mut Value, take: &mut dyn FnMut(&mut String)) {
-    match value {
-        Value::Object(map) => map.iter_mut().for_each(|(key, value)| each_secret(key, value, take)),
-        Value::Array(list) => list.iter_mut().for_each(|value| each_secret(key, value, take)),
-        // `envKey` names a variable.
-        Value::String(text) if key != "envKey" && !text.is_empty() && (key == "apiKey" || looks_secret(key, text)) => {
-            take(text);
-        }
-        _ => {}
     }
 }
 
@@ -121,8 +118,13 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
 
 /// The variables that choose the provider, and the settings without secrets.
 pub(super) fn users_setup() -> Result<(Vec<String>, String), Trouble> {
-    let mut copied = Value::Object(QwenUserSettings::read()?.copied);
-    each_secret("", &mut copied, &mut String::clear);
+    let users = QwenUserSettings::read()?;
+    let names = users.key_variables();
+    let mut copied = Value::Object(users.copied);
+    each_secret(&mut copied, &mut String::clear);
+    if let Some(env) = copied.get_mut("env").and_then(Value::as_object_mut) {
+        env.retain(|name, _| !names.contains(name));
+    }
     Ok((PROVIDER.map(str::to_owned).to_vec(), copied.to_string()))
 }
 
