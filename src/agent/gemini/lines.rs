@@ -12,6 +12,10 @@ use crate::agent::turns::TurnSign;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{StopReason, Usage};
 
+/// The tool that has a sub-agent do a part, and what is in its answer if the sub-agent got none from the model.
+pub(super) const SUB_AGENT: &str = "invoke_agent";
+const SUB_AGENT_FAILED: [&str; 2] = ["Subagent '", "' failed. Error: "];
+
 /// What Gemini puts around the output of tools.
 const UNTRUSTED: [&str; 2] = ["<untrusted_context>\n", "\n</untrusted_context>"];
 
@@ -49,9 +53,10 @@ pub struct GeminiLines {
     outputs: HashMap<String, String>,
     /// The requests for each message of the user. Those of the message that is being answered are the first.
     requests: VecDeque<VecDeque<ModelRequest>>,
-    /// The skills of open calls of the tool for skills, and the ids of open calls of the shell.
+    /// The skills of open calls of the tool for skills, and the ids of open calls of the shell and of sub-agents.
     skill_calls: HashMap<String, String>,
     shell_calls: BTreeSet<String>,
+    sub_agent_calls: BTreeSet<String>,
     /// Whether the model's answer has begun, and its text so far.
     is_answering: bool,
     text: String,
@@ -211,6 +216,7 @@ impl GeminiLines {
         match name.as_str() {
             "activate_skill" => self.skill_calls.extend(text(&input, "name").map(|skill| (id.clone(), skill))),
             "run_shell_command" => _ = self.shell_calls.insert(id.clone()),
+            SUB_AGENT => _ = self.sub_agent_calls.insert(id.clone()),
             _ => {}
         }
         let served = self
@@ -243,6 +249,13 @@ impl GeminiLines {
             && ending == CallEnding::Done
         {
             said.push(Said::Injected { skill, text });
+        }
+        if self.sub_agent_calls.remove(&id)
+            && let Some((_, why)) =
+                output.strip_prefix(SUB_AGENT_FAILED[0]).and_then(|rest| rest.split_once(SUB_AGENT_FAILED[1]))
+        {
+            ending = CallEnding::Failed;
+            said.push(Said::Refused(trouble(why, None, None)));
         }
         said.push(Said::Answered { id, output, ending, exit_code });
     }
