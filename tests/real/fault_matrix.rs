@@ -134,27 +134,27 @@ fn of_models() -> Vec<Row> {
     let endless = || Turn::Shell("cat /dev/zero | tail".to_owned());
     vec![
         Row {
-            except: &[(&["copilot"], PASS)],
+            except: &[(&["copilot", "qwen"], PASS)],
             ..row(
                 "a refusal",
                 answer(1, || faulty(Fault::Refusal)),
                 60,
                 FAIL,
-                "the model's own doing: `completed`; Copilot shows it as a whole answer",
+                "the model's own doing: `completed`; some agents show it as a whole answer",
             )
         },
         Row {
-            except: &[(&["codex", "codex-mcp", "copilot", "gemini"], None)],
+            except: &[(&["codex", "codex-mcp", "copilot", "gemini"], None), (&["qwen"], ERROR)],
             ..row(
                 "a filtered answer",
                 answer(1, filtered),
                 60,
                 FAIL,
-                "the model's own doing: `completed`; other providers say that as a refusal",
+                "the model's own doing: `completed`; other providers say that as a refusal, and Qwen Code as any failure",
             )
         },
         Row {
-            except: &[(&["copilot", "gemini"], ERROR)],
+            except: &[(&["copilot", "gemini", "qwen"], ERROR)],
             ..row(
                 "an empty first answer",
                 answer(0, || Turn::Several(Vec::new())),
@@ -279,6 +279,8 @@ fn delegates(request: &Request, of_sub_agent: fn() -> Turn) -> Turn {
     let waits = "multi_agent_v1__wait_agent";
     match request.step {
         _ if request.prompt.contains(PART) => of_sub_agent(),
+        // Qwen Code's sub-agents work in the background, and this comes at their end.
+        _ if request.prompt.contains("<task-notification>") => well(request, false),
         0 => {
             let (tool, input) =
                 tools.into_iter().find(|(tool, _)| offers(request, tool)).expect("a tool for sub-agents");
