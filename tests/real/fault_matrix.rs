@@ -144,13 +144,13 @@ fn of_models() -> Vec<Row> {
             )
         },
         Row {
-            except: &[(&["codex", "codex-mcp", "copilot", "gemini"], None), (&["qwen"], ERROR)],
+            except: &[(&["codex", "codex-mcp", "copilot", "gemini"], None), (&["opencode", "qwen"], ERROR)],
             ..row(
                 "a filtered answer",
                 answer(1, filtered),
                 60,
                 FAIL,
-                "the model's own doing: `completed`; other providers say that as a refusal, and Qwen Code as any failure",
+                "the model's own doing: `completed`; other providers say that as a refusal; some agents show any failure alike",
             )
         },
         Row {
@@ -212,8 +212,9 @@ fn script(name: &str) -> String {
         "cut" => format!("\"$real\" \"$@\" | sed -u '{NO_LAST}s/.$//'"),
         "open" => {
             let last = NO_LAST.trim_matches('/');
-            let print = format!("if grep -q '{last}' <<< \"$line\"; then printf %s \"$line\"; else echo \"$line\"; fi");
-            format!("\"$real\" \"$@\" | while IFS= read -r line; do {print}; done")
+            // OpenCode writes more behind that line.
+            let print = format!("if grep -q '{last}' <<< \"$line\"; then printf %s \"$line\"; b=1; else echo \"$line\"; fi");
+            format!("\"$real\" \"$@\" | while IFS= read -r line; do [ -z \"$b\" ] || echo; b=; {print}; done")
         }
         "hang" => "\"$real\" \"$@\"\nexec sleep 600".to_owned(),
         _ => r#""$real" "$@" | sed -u '/"\(tool\|tool_use\|command_execution\|mcp_tool_call\|tool.execution_complete\)"/s/.$//'"#.to_owned(),
@@ -361,7 +362,7 @@ fn cells(number: usize, row: &Row) -> Result<(), Failed> {
             if trial.verdict() != expected || !known {
                 let _ = writeln!(
                     wrong,
-                    "{case} in {mode}: {}, expected {expected}\n{:#?}\n{:?}",
+                    "{case} in {mode}: {}, expected {expected} (FAULT_MATRIX={mode} measures it again)\n{:#?}\n{:?}",
                     trial.verdict(),
                     trial.grade,
                     trial.meta.ending
@@ -404,9 +405,9 @@ fn rendered() -> String {
     let mut text = format!(
         "# What verdict does a fault give?\n\n\
          The verdicts of a case that should trigger, and of one that should not: in most modes, and in those that differ. `–` is a\n\
-         fault that a mode cannot have. The table comes from `tests/real/fault_matrix.rs`, which checks it against the real programs in\n\
-         the modes `{}`: a third of it with each change, all each night. An\n\
-         `error` could not be measured; it is neither a failure nor a pass.\n\n\
+         fault that a mode cannot have. An `error` could not be measured; it is neither a failure nor a pass.\n\n\
+         The table comes from `tests/real/fault_matrix.rs`, which checks it against the real programs: a third of it with each change,\n\
+         all each night. The modes are `{}`.\n\n\
          | fault | verdicts | except | why |\n| --- | --- | --- | --- |\n",
         MODES.join("`, `")
     );
