@@ -5,7 +5,6 @@ use serde_json::Value;
 use crate::agent::command::settings_args;
 use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Mode};
-use crate::text::redact::looks_secret;
 
 /// The credentials that an agent would use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,36 +76,6 @@ impl<'a> LoginSources<'a> {
     fn arguments(&self) -> impl Iterator<Item = &'a String> {
         settings_args(self.settings, self.kind, self.mode)
     }
-}
-
-/// Passes every credential in a value of this key to `take`. What a key holds in `headers` or `http_headers` is one, too.
-fn each_secret(key: &str, value: &mut Value, take: &mut dyn FnMut(&mut String)) {
-    match value {
-        Value::Object(map) => {
-            let are_headers = ["headers", "http_headers"].contains(&key);
-            for (name, value) in map {
-                each_secret(if are_headers { "secret" } else { name }, value, take);
-            }
-        }
-        Value::Array(list) => list.iter_mut().for_each(|value| each_secret(key, value, take)),
-        // These name variables.
-        Value::String(_) if ["envKey", "env_key", "bearer_token_env_var"].contains(&key) => {}
-        Value::String(text) if !text.is_empty() && (key == "apiKey" || looks_secret(key, text)) => take(text),
-        _ => {}
-    }
-}
-
-/// The credentials in a configuration.
-pub(super) fn secrets(configuration: &Value) -> Vec<String> {
-    let mut secrets = Vec::new();
-    each_secret("", &mut configuration.clone(), &mut |secret| secrets.push(std::mem::take(secret)));
-    secrets
-}
-
-/// A configuration without its credentials.
-pub(super) fn without_secrets(mut configuration: Value) -> Value {
-    each_secret("", &mut configuration, &mut String::clear);
-    configuration
 }
 
 /// Whether a file has credentials: a token, key or secret that is not empty, under any name. Other credentials are under

@@ -20,6 +20,7 @@ mod recorder;
 mod refusal;
 mod said;
 mod sandbox;
+mod secrets;
 mod skill_list;
 pub(crate) mod snapshot;
 mod stream;

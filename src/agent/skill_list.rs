@@ -13,10 +13,12 @@ const ESCAPED: [(&str, &str); 5] = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\"
 pub(super) struct SkillEntry<'a>(&'a str);
 
 impl<'a> SkillEntry<'a> {
-    /// The text of this tag.
+    /// The text of this tag. A description may contain tags, if the agent does not escape it.
     pub(super) fn tagged(&self, tag: &str) -> Option<&'a str> {
         let (_, rest) = self.0.split_once(&format!("<{tag}>"))?;
-        Some(rest.split_once(&format!("</{tag}>"))?.0.trim())
+        let end = format!("</{tag}>");
+        let (text, _) = if tag == "description" { rest.rsplit_once(&end)? } else { rest.split_once(&end)? };
+        Some(text.trim())
     }
 }
 
@@ -61,6 +63,11 @@ mod tests {
         let first = within(TEXT).expect("a list").next().expect("an entry");
         assert_eq!(first.tagged("description").map(unescaped).as_deref(), Some("Does <b> &amp; c."));
         assert!(within("<available_skills>").is_none());
+        let entry = SkillEntry("<name>a</name><description>Writes </name> and </description>.</description>");
+        assert_eq!(
+            entry.tagged("name").zip(entry.tagged("description")),
+            Some(("a", "Writes </name> and </description>."))
+        );
     }
 
     #[test]

@@ -54,6 +54,9 @@ pub(super) trait EventStream: Sync {
 
     type Reader: LineReader;
 
+    /// The tools that start sub-agents, of whose requests no line tells. While such a call is open, the model is waited for.
+    const HIDDEN_SUB_AGENTS: &[&str] = &[];
+
     /// Whether this is the session's file, by its path in the directory of sessions.
     fn is_session(_path: &Path) -> bool {
         false
@@ -333,14 +336,9 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
             Said::Called { id, tool, input } => {
                 trace.reached(AgentProgress::Answering);
                 self.recorder.wrote(&texts(&input));
-                let call = OpenCall {
-                    by: by.to_owned(),
-                    id,
-                    tool,
-                    input: input.to_string(),
-                    waits_for_agents: false,
-                    more: input,
-                };
+                let waits_for_agents = S::HIDDEN_SUB_AGENTS.contains(&tool.as_str());
+                let by_whom = by.to_owned();
+                let call = OpenCall { by: by_whom, id, tool, input: input.to_string(), waits_for_agents, more: input };
                 self.open.made(&mut self.recorder.trace, call);
                 self.recorder.trace.waiting = self.open.waiting(by);
             }

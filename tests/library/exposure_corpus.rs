@@ -14,7 +14,7 @@ use skill_evals::agent;
 use skill_evals::agent::without_trial_paths;
 use skill_evals::cases::repository::{Layout, Repository, Scope};
 use skill_evals::run::skill_texts::TextReader;
-use skill_evals::settings::mode::AgentKind;
+use skill_evals::settings::mode::{AgentKind, Mode};
 use skill_evals::store::trials_below;
 use skill_evals::trace::Trace;
 use skill_evals::trace::exposure::{Reference, SkillTexts, TextIndexBuilder};
@@ -473,11 +473,12 @@ fn real() -> Vec<(&'static str, String, Files, Trace)> {
     for stored in trials_below(&root.join("evals/recordings")) {
         let folder = stored.path();
         let meta = stored.meta().expect("a recording");
-        let (kind, name) = match meta.mode.as_str() {
-            mode if mode.starts_with("codex") => (AgentKind::Codex, "real codex"),
-            "cli-native" => (AgentKind::ClaudeCli, "real Claude"),
-            mode if mode.starts_with("copilot") => (AgentKind::Copilot, "real Copilot"),
-            _ => (AgentKind::ClaudeSdk, "real Claude"),
+        let modes = Mode::built_in();
+        let kind = modes.iter().find(|mode| mode.name == meta.mode).expect("a built-in mode").agent;
+        let name = match kind {
+            AgentKind::Codex => "real codex",
+            AgentKind::ClaudeCli | AgentKind::ClaudeSdk => "real Claude",
+            other => String::leak(format!("real {}", other.profile().name)),
         };
         let mut cases = catalog.cases_of(&meta.skill.slug).filter_map(|found| found.case().ok());
         let Some(case) = cases.find(|case| case.id == meta.case.id) else { continue };

@@ -87,7 +87,7 @@ pub fn trials() -> Vec<Trial> {
 /// The repository with the skill, whose model does what `script` says. Some agents escape descriptions in their lists.
 fn live(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Live {
     let fixture = Fixture::new()
-        .skill_text("greeting", GREETING.replace("house style.", "\"house\" style of <A> & B."))
+        .skill_text("greeting", GREETING.replace("house style.", "\"house\" style of <A> &amp; B & C."))
         .file(&format!("skills/greeting/{RESOURCE}"), "Say \"Good day\".\n")
         .task("it", LOADS);
     Live::over(fixture, script)

@@ -1,8 +1,9 @@
 //! The fault matrix: the result of a trial if something goes wrong, by fault, mode and kind of case, with the real
 //! programs. The provider's faults come from a faulty stand-in, the program's from a wrapper around the real one.
 //!
-//! The table is printed in docs/contributing/fault-matrix.md; `FAULT_MATRIX=write cargo test --test real fault_matrix` writes it. Half of its
-//! cells are measured, like the squares of one color; all of them with `FAULT_MATRIX=all`.
+//! The table is printed in docs/contributing/fault-matrix.md; `FAULT_MATRIX=write cargo test --test real fault_matrix` writes it. A third of
+//! its cells is measured, some of each row and of each mode: that of the number in `FAULT_MATRIX`. With the name of a mode there,
+//! its cells are measured; with `all`, all.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,18 +11,23 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use super::follow_ups::load;
 use crate::support::fixture::Fixture;
-use crate::support::live::{GREETING, Live, OPEN_GREETING};
+use crate::support::live::{GREETING, Live};
 use crate::support::real::{HOW_TO_GET_AGENTS, needing, programs};
-use crate::support::stand_in::{Fault, Protocol, Request, Turn};
+use crate::support::stand_in::{Fault, Request, Turn};
 use libtest_mimic::{Failed, Trial};
 use serde_json::{Value, json};
 use skill_evals::settings::mode::AgentKind;
 use skill_evals::trial::outcome::TroubleKind;
 use skill_evals::trial::outcome::Verdict::{self, Error, Fail, Pass};
 
-/// Agent and delivery.
-const MODES: [&str; 7] = ["codex", "codex-mcp", "cli-native", "mcp", "native", "mcp+native", "copilot"];
+/// The agents and the ways of their skills. An agent that is new is a mode here, and a word in the rows where it differs.
+const MODES: [&str; 10] =
+    ["codex", "codex-mcp", "cli-native", "mcp", "native", "mcp+native", "copilot", "gemini", "opencode", "qwen"];
+
+/// How many changes in a row measure all cells.
+const SHARES: usize = 3;
 
 /// What goes wrong.
 enum How {
@@ -48,17 +54,27 @@ struct Row {
     how: How,
     /// Seconds until the timeout.
     timeout: u32,
-    /// What comes of it in each of [`MODES`].
-    cells: [Cell; MODES.len()],
+    /// What comes of it in most modes.
+    most: Cell,
+    /// What comes of it in these modes instead.
+    except: &'static [(&'static [&'static str], Cell)],
     why: &'static str,
 }
 
-const ERROR: [Cell; MODES.len()] = [Some((Error, Error)); MODES.len()];
-const FAIL: [Cell; MODES.len()] = [Some((Fail, Fail)); MODES.len()];
-const PASS: [Cell; MODES.len()] = [Some((Pass, Pass)); MODES.len()];
+impl Row {
+    fn cell(&self, mode: &str) -> Cell {
+        self.except.iter().find(|(modes, _)| modes.contains(&mode)).map_or(self.most, |(_, cell)| *cell)
+    }
+}
 
-/// Why an answer that ended early has its verdict.
-const EARLY_END: &str = "the model's own doing: `completed`; Copilot shows it as a whole answer";
+const ERROR: Cell = Some((Error, Error));
+const FAIL: Cell = Some((Fail, Fail));
+const PASS: Cell = Some((Pass, Pass));
+
+const CODEX: &[&str] = &["codex", "codex-mcp"];
+
+/// Those without an MCP server.
+const WITHOUT_SERVER: &[&str] = &["codex", "cli-native", "native", "copilot", "gemini", "opencode", "qwen"];
 
 fn faulty(fault: Fault) -> Turn {
     Turn::Faulty(Box::new(Turn::Say("Half an answer".to_owned())), fault)
@@ -70,21 +86,24 @@ fn invalid(message: &str) -> Turn {
     Turn::Error { status: 400, body: json!({ "type": "error", "error": error }) }
 }
 
-/// The sed command that drops the last line of either program's stream.
-const NO_LAST: &str = r#"/"type":"\(result\|turn.completed\)"/"#;
+/// The sed command that drops the last line of any program's stream.
+const NO_LAST: &str = r#"/"type":"\(result\|turn.completed\|idle\)"/"#;
+
+fn row(fault: &'static str, how: How, timeout: u32, most: Cell, why: &'static str) -> Row {
+    Row { fault, how, timeout, most, except: &[], why }
+}
 
 fn rows() -> Vec<Row> {
     let mut rows = of_providers();
+    rows.extend(of_models());
     rows.extend(of_programs());
     rows
 }
 
-/// What goes wrong at the provider and with the model.
+/// What goes wrong at the provider.
 fn of_providers() -> Vec<Row> {
-    let row = |fault, how, timeout, cells, why| Row { fault, how, timeout, cells, why };
-    let (fail, pass, error) = (Some((Fail, Fail)), Some((Pass, Pass)), Some((Error, Error)));
-    let early_end = [fail, fail, fail, fail, fail, fail, pass];
-    let answer = |step, turn| How::Answer(step, turn);
+    let answer = How::Answer;
+    let too_long = || invalid("prompt is too long: 250000 tokens > 200000 maximum");
     vec![
         row("none", answer(9, || Turn::Hang), 60, PASS, "the checks decide"),
         row("401", answer(0, || Turn::Status(401)), 60, ERROR, "the login was refused"),
@@ -102,28 +121,48 @@ fn of_providers() -> Vec<Row> {
             "the model did not answer",
         ),
         row("a connection that breaks half-way", answer(1, || faulty(Fault::Cut)), 60, ERROR, "the provider failed"),
-        row("a refusal", answer(1, || faulty(Fault::Refusal)), 60, early_end, EARLY_END),
-        row(
-            "a filtered answer",
-            answer(1, || invalid("Output blocked by content filtering policy")),
-            60,
-            [None, None, fail, fail, fail, fail, None],
-            "the model's own doing: `completed`; codex's provider says that as a refusal",
-        ),
-        row(
-            "an empty first answer",
-            answer(0, || Turn::Several(Vec::new())),
-            60,
-            [fail, fail, fail, fail, fail, fail, error],
-            "the model's own doing: `final-message`; Copilot says that the provider failed",
-        ),
-        row(
-            "a first request that is too long",
-            answer(0, || invalid("prompt is too long: 250000 tokens > 200000 maximum")),
-            60,
-            ERROR,
-            "the provider failed",
-        ),
+        row("a first request that is too long", answer(0, too_long), 60, ERROR, "the provider failed"),
+        row("a sub-agent that is refused", How::SubAgent(|| Turn::Status(401)), 60, ERROR, "the login was refused"),
+        row("a sub-agent without an answer", How::SubAgent(|| Turn::Hang), 15, ERROR, "the model did not answer"),
+    ]
+}
+
+/// What goes wrong with the model.
+fn of_models() -> Vec<Row> {
+    let answer = How::Answer;
+    let filtered = || invalid("Output blocked by content filtering policy");
+    let endless = || Turn::Shell("cat /dev/zero | tail".to_owned());
+    vec![
+        Row {
+            except: &[(&["copilot", "qwen"], PASS)],
+            ..row(
+                "a refusal",
+                answer(1, || faulty(Fault::Refusal)),
+                60,
+                FAIL,
+                "the model's own doing: `completed`; some agents show it as a whole answer",
+            )
+        },
+        Row {
+            except: &[(&["codex", "codex-mcp", "copilot", "gemini"], None), (&["opencode", "qwen"], ERROR)],
+            ..row(
+                "a filtered answer",
+                answer(1, filtered),
+                60,
+                FAIL,
+                "the model's own doing: `completed`; other providers say that as a refusal; some agents show any failure alike",
+            )
+        },
+        Row {
+            except: &[(&["copilot", "gemini", "qwen"], ERROR)],
+            ..row(
+                "an empty first answer",
+                answer(0, || Turn::Several(Vec::new())),
+                60,
+                FAIL,
+                "the model's own doing: `final-message`; some agents say that the provider failed",
+            )
+        },
         row(
             "the most tokens",
             answer(1, || faulty(Fault::MaxTokens)),
@@ -131,42 +170,38 @@ fn of_providers() -> Vec<Row> {
             FAIL,
             "the model's own doing: `completed`; Copilot asks until the timeout",
         ),
-        row(
-            "a command that does not end",
-            answer(1, || Turn::Shell("cat /dev/zero | tail".to_owned())),
-            40,
-            FAIL,
-            "the agent's own doing: `in-time`",
-        ),
-        row("a sub-agent that is refused", How::SubAgent(|| Turn::Status(401)), 60, ERROR, "the login was refused"),
-        row("a sub-agent without an answer", How::SubAgent(|| Turn::Hang), 15, ERROR, "the model did not answer"),
+        row("a command that does not end", answer(1, endless), 40, FAIL, "the agent's own doing: `in-time`"),
     ]
 }
 
 /// What goes wrong with the programs.
 fn of_programs() -> Vec<Row> {
-    let row = |fault, how, timeout, cells, why| Row { fault, how, timeout, cells, why };
-    let error = Some((Error, Error));
     vec![
         row("a crash before the end", How::Wrapper("crash"), 60, ERROR, "the agent crashed"),
         row("the last line lost", How::Wrapper("lost"), 12, ERROR, "the stream stops before its end"),
         row("the last line cut", How::Wrapper("cut"), 60, ERROR, "the stream stops before its end"),
         row("the last line without its line break", How::Wrapper("open"), 60, PASS, "the line is whole"),
         row("no exit after the end", How::Wrapper("hang"), 40, PASS, "measured; `in-time` says so"),
-        row(
-            "a damaged line over the use of the skill",
-            How::WrapperOverUse("damage"),
-            60,
-            [Some((Pass, Fail)), Some((Pass, Fail)), error, error, error, error, error],
-            "codex's rollout tells of its commands and calls all the same; elsewhere it may have been anything",
-        ),
-        row(
-            "the MCP server ends at the call",
-            How::ServerOverUse,
-            60,
-            [None, error, None, error, None, error, None],
-            "the skill was wanted, and what would have come of it nobody knows",
-        ),
+        Row {
+            except: &[(CODEX, Some((Pass, Fail)))],
+            ..row(
+                "a damaged line over the use of the skill",
+                How::WrapperOverUse("damage"),
+                60,
+                ERROR,
+                "it may have been anything; codex's rollout tells of its commands and calls all the same",
+            )
+        },
+        Row {
+            except: &[(WITHOUT_SERVER, None)],
+            ..row(
+                "the MCP server ends at the call",
+                How::ServerOverUse,
+                60,
+                ERROR,
+                "the skill was wanted, and what would have come of it nobody knows",
+            )
+        },
     ]
 }
 
@@ -177,11 +212,12 @@ fn script(name: &str) -> String {
         "cut" => format!("\"$real\" \"$@\" | sed -u '{NO_LAST}s/.$//'"),
         "open" => {
             let last = NO_LAST.trim_matches('/');
-            let print = format!("if grep -q '{last}' <<< \"$line\"; then printf %s \"$line\"; else echo \"$line\"; fi");
-            format!("\"$real\" \"$@\" | while IFS= read -r line; do {print}; done")
+            // OpenCode writes more behind that line.
+            let print = format!("if grep -q '{last}' <<< \"$line\"; then printf %s \"$line\"; b=1; else echo \"$line\"; fi");
+            format!("\"$real\" \"$@\" | while IFS= read -r line; do [ -z \"$b\" ] || echo; b=; {print}; done")
         }
         "hang" => "\"$real\" \"$@\"\nexec sleep 600".to_owned(),
-        _ => r#""$real" "$@" | sed -u '/"\(tool_use\|command_execution\|mcp_tool_call\|tool.execution_complete\)"/s/.$//'"#.to_owned(),
+        _ => r#""$real" "$@" | sed -u '/"\(tool\|tool_use\|command_execution\|mcp_tool_call\|tool.execution_complete\)"/s/.$//'"#.to_owned(),
     }
 }
 
@@ -190,7 +226,8 @@ static RUNNING: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![Trial::test("fault_matrix::the_table_is_the_one_in_the_docs", documented)];
-    let missing = ["codex", "claude", "copilot"].into_iter().find(|program| !programs().join(program).exists());
+    let needed = ["codex", "claude", "copilot", "gemini", "opencode", "qwen"];
+    let missing = needed.into_iter().find(|program| !programs().join(program).exists());
     for (at, row) in rows().into_iter().enumerate() {
         let name = row.fault.replace(|c: char| !c.is_alphanumeric(), "_");
         let measured = move || {
@@ -204,60 +241,86 @@ pub fn trials() -> Vec<Trial> {
 
 /// What the model does where nothing goes wrong: it uses the skill where it should, or looks around, and answers.
 fn well(request: &Request, uses: bool) -> Turn {
-    let call = |tool: &str, input| Turn::Call { tool: tool.to_owned(), input };
     match (request.step, uses) {
-        (0, false) => match request.protocol {
-            Protocol::Responses | Protocol::Completions | Protocol::Gemini => Turn::Shell("pwd".to_owned()),
-            Protocol::Messages => call("Glob", json!({ "pattern": "*.md" })),
-        },
-        (0, true) if request.tools.iter().any(|tool| tool == "mcp__skilljack__skill") => {
-            call("mcp__skilljack__skill", json!({ "name": "greeting" }))
+        (0, true) => load(request),
+        (0, false) if offers(request, "Glob") => {
+            Turn::Call { tool: "Glob".to_owned(), input: json!({ "pattern": "*.md" }) }
         }
-        (0, true) if request.tools.iter().any(|tool| tool == "skill") => call("skill", json!({ "skill": "greeting" })),
-        (0, true) if request.protocol == Protocol::Messages => call("Skill", json!({ "skill": "greeting" })),
-        (0, true) => Turn::Shell(OPEN_GREETING.to_owned()),
+        (0, false) => Turn::Shell("pwd".to_owned()),
         _ => Turn::Say("Ahoy, Ada! AHOY_MARKER".to_owned()),
     }
+}
+
+fn offers(request: &Request, tool: &str) -> bool {
+    request.tools.iter().any(|offered| offered == tool)
 }
 
 /// What the model does that has a sub-agent do a part, and how its provider answers that one.
 fn delegates(request: &Request, of_sub_agent: fn() -> Turn) -> Turn {
     const PART: &str = "Help.";
-    let codex = |tool: &str, input| Turn::Call { tool: format!("multi_agent_v1__{tool}"), input };
-    match (request.protocol, request.step) {
-        _ if request.prompt == PART => of_sub_agent(),
-        (Protocol::Messages, 0) => {
-            let input = json!({ "description": "d", "prompt": PART, "subagent_type": "general-purpose" });
-            let tool = if request.tools.iter().any(|tool| tool == "Agent") { "Agent" } else { "Task" };
+    let claude = json!({ "description": "d", "prompt": PART, "subagent_type": "general-purpose" });
+    let copilot =
+        json!({ "description": "d", "name": "part", "prompt": PART, "agent_type": "general-purpose", "mode": "sync" });
+    let tools = [
+        ("Agent", claude.clone()),
+        ("Task", claude.clone()),
+        ("agent", claude),
+        ("invoke_agent", json!({ "agent_name": "generalist", "prompt": PART })),
+        // OpenCode's, which has no tool to list agents, and Copilot's.
+        (
+            "task",
+            if offers(request, "list_agents") {
+                copilot
+            } else {
+                json!({ "description": "d", "prompt": PART, "subagent_type": "general" })
+            },
+        ),
+        ("multi_agent_v1__spawn_agent", json!({ "message": PART })),
+    ];
+    let waits = "multi_agent_v1__wait_agent";
+    match request.step {
+        _ if request.prompt.contains(PART) => of_sub_agent(),
+        // Qwen Code's sub-agents work in the background, and this comes at their end.
+        _ if request.prompt.contains("<task-notification>") => well(request, false),
+        0 => {
+            let (tool, input) =
+                tools.into_iter().find(|(tool, _)| offers(request, tool)).expect("a tool for sub-agents");
             Turn::Call { tool: tool.to_owned(), input }
         }
-        (Protocol::Responses, 0) if request.tools.iter().any(|tool| tool == "task") => {
-            let input = json!({ "description": "d", "name": "part", "prompt": PART, "agent_type": "general-purpose", "mode": "sync" });
-            Turn::Call { tool: "task".to_owned(), input }
-        }
-        (Protocol::Responses, 0) => codex("spawn_agent", json!({ "message": PART })),
-        (Protocol::Responses, 1) if !request.tools.iter().any(|tool| tool == "task") => {
+        1 if offers(request, waits) => {
             let started: Value = serde_json::from_str(&request.tool_results[0]).unwrap_or_default();
-            codex("wait_agent", json!({ "targets": [started["agent_id"]], "timeout_ms": 20_000 }))
+            let input = json!({ "targets": [started["agent_id"]], "timeout_ms": 20_000 });
+            Turn::Call { tool: waits.to_owned(), input }
         }
         _ => well(request, false),
     }
 }
 
 /// The modes that are measured of the row with this number, each with its cell.
-fn measured(number: usize, row: &Row) -> impl Iterator<Item = (&'static str, (Verdict, Verdict))> {
-    let all = std::env::var_os("FAULT_MATRIX").is_some();
-    let cells = MODES.iter().zip(row.cells).enumerate();
-    let chosen = cells.filter(move |(at, _)| all || (number + at).is_multiple_of(2));
-    chosen.filter_map(|(_, (mode, cell))| Some((*mode, cell?)))
+fn measured(number: usize, row: &Row) -> Vec<(&'static str, (Verdict, Verdict))> {
+    let wanted = std::env::var("FAULT_MATRIX").unwrap_or_default();
+    let share = wanted.parse::<usize>().unwrap_or_default();
+    let is_measured = |at: usize| match wanted.as_str() {
+        "all" => true,
+        mode if MODES.contains(&mode) => MODES[at] == mode,
+        _ => (number + at + share).is_multiple_of(SHARES),
+    };
+    let modes = MODES.into_iter().enumerate().filter(|(at, _)| is_measured(*at));
+    modes.filter_map(|(_, mode)| Some((mode, row.cell(mode)?))).collect()
 }
 
 /// Runs both cases in the modes that are measured of the row with this number, and compares each verdict with the table's.
 fn cells(number: usize, row: &Row) -> Result<(), Failed> {
+    let asked = measured(number, row);
+    if asked.is_empty() {
+        return Ok(());
+    }
+    // OpenCode works for several seconds before it asks its model.
+    let late = if asked.iter().any(|(mode, _)| *mode == "opencode") { 10 } else { 0 };
     let cases = format!(
         "id,should_trigger,prompt,sandbox,timeout_s\npositive,true,Greet Ada.,workspace-write,{0}\n\
          negative,false,What is here?,workspace-write,{0}\n",
-        row.timeout
+        row.timeout + late
     );
     let fixture = Fixture::new()
         .skill_text("greeting", GREETING)
@@ -285,15 +348,11 @@ fn cells(number: usize, row: &Row) -> Result<(), Failed> {
     } else if let How::ServerOverUse = row.how {
         wrap_server(live.fixture.root());
     }
-    let asked = || measured(number, row);
-    if asked().next().is_none() {
-        return Ok(());
-    }
-    let modes: Vec<&str> = asked().flat_map(|(mode, _)| ["--mode", mode]).collect();
+    let modes: Vec<&str> = asked.iter().flat_map(|(mode, _)| ["--mode", mode]).collect();
     let args = [&modes[..], &["--jobs", "6"]].concat();
     let ran = if refused.is_some() { live.run_with_own_retries(&args) } else { live.run(&args) };
     let mut wrong = String::new();
-    for (mode, (positive, negative)) in asked() {
+    for (mode, (positive, negative)) in asked {
         for (case, expected) in [("positive", positive), ("negative", negative)] {
             let Some(trial) = live.kept("greeting", case, mode) else {
                 return Err(format!("{case} in {mode} was not kept: {}{}", ran.stdout, ran.stderr).into());
@@ -303,7 +362,7 @@ fn cells(number: usize, row: &Row) -> Result<(), Failed> {
             if trial.verdict() != expected || !known {
                 let _ = writeln!(
                     wrong,
-                    "{case} in {mode}: {}, expected {expected}\n{:#?}\n{:?}",
+                    "{case} in {mode}: {}, expected {expected} (FAULT_MATRIX={mode} measures it again)\n{:#?}\n{:?}",
                     trial.verdict(),
                     trial.grade,
                     trial.meta.ending
@@ -343,27 +402,21 @@ fn wrap_server(root: &Path) {
 
 /// The table as docs/ has it.
 fn rendered() -> String {
-    let mut text = "# What verdict does a fault give?\n\n\
-        Each cell shows the verdict of a case that should trigger, and of one that should not. The table comes from\n\
-        `tests/real/fault_matrix.rs`, which checks it against the real programs: half of the cells with each change, all each night. An\n\
-        `error` could not be measured; it is neither a failure nor a pass.\n\n| fault |"
-        .to_owned();
-    for mode in MODES {
-        let _ = write!(text, " {mode} |");
-    }
-    text.push_str(" why |\n| --- |");
-    text.push_str(&" --- |".repeat(MODES.len() + 1));
+    let mut text = format!(
+        "# What verdict does a fault give?\n\n\
+         The verdicts of a case that should trigger, and of one that should not: in most modes, and in those that differ. `–` is a\n\
+         fault that a mode cannot have. An `error` could not be measured; it is neither a failure nor a pass.\n\n\
+         The table comes from `tests/real/fault_matrix.rs`, which checks it against the real programs: a third of it with each change,\n\
+         all each night. The modes are `{}`.\n\n\
+         | fault | verdicts | except | why |\n| --- | --- | --- | --- |\n",
+        MODES.join("`, `")
+    );
+    let shown = |cell: Cell| cell.map_or("–".to_owned(), |(positive, negative)| format!("{positive} / {negative}"));
     for row in rows() {
-        let _ = write!(text, "\n| {} |", row.fault);
-        for cell in row.cells {
-            let _ = match cell {
-                Some((positive, negative)) => write!(text, " {positive} / {negative} |"),
-                None => write!(text, " – |"),
-            };
-        }
-        let _ = write!(text, " {} |", row.why);
+        let except: Vec<_> =
+            row.except.iter().map(|(modes, cell)| format!("{}: {}", modes.join(", "), shown(*cell))).collect();
+        let _ = writeln!(text, "| {} | {} | {} | {} |", row.fault, shown(row.most), except.join("; "), row.why);
     }
-    text.push('\n');
     text
 }
 

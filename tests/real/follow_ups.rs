@@ -20,7 +20,8 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
     ])
 }
 
-fn load(request: &Request) -> Turn {
+/// Loads the skill `greeting` by the way that there is; by MCP where there are both.
+pub(super) fn load(request: &Request) -> Turn {
     let tool = |is: &dyn Fn(&str) -> bool| request.tools.iter().find(|tool| is(tool)).cloned();
     let served = tool(&|tool| tool.contains("skilljack") && (tool.ends_with("_skill") || tool.ends_with("-skill")));
     if let Some(tool) = served {

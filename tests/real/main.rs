@@ -27,6 +27,7 @@ mod skill_servers;
 #[path = "../support/mod.rs"]
 mod support;
 mod user_home;
+mod users_setup;
 
 use std::process::ExitCode;
 
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         settled::trials,
         skill_servers::trials,
         user_home::trials,
+        users_setup::trials,
     ];
     libtest_mimic::run(&args, modules.into_iter().flat_map(|trials| trials()).collect()).exit_code()
 }

@@ -78,7 +78,9 @@ fn open_skill(request: &Request, skill: &str) -> Turn {
     } else if has_tool(request, "activate_skill") {
         call("activate_skill", json!({ "name": skill }))
     } else if let Some(tool) = ["Skill", "skill"].into_iter().find(|tool| has_tool(request, tool)) {
-        call(tool, json!({ "skill": skill }))
+        // OpenCode's takes the name, the others' the skill.
+        let name = if has_tool(request, "bash") && request.protocol == Protocol::Messages { "name" } else { "skill" };
+        call(tool, json!({ name: skill }))
     } else {
         Turn::Shell(format!("cat .agents/skills/{skill}/SKILL.md"))
     }
@@ -92,7 +94,9 @@ fn load_resource(request: &Request, skill: &str, path: &str) -> Turn {
         return Turn::Call { tool: tool.cloned().unwrap_or_default(), input };
     }
     let folder = match request.protocol {
-        Protocol::Messages => ".claude",
+        Protocol::Messages if has_tool(request, "Skill") => ".claude",
+        Protocol::Messages if has_tool(request, "run_shell_command") => ".qwen",
+        Protocol::Messages => ".agents",
         Protocol::Gemini => ".gemini",
         Protocol::Responses if has_tool(request, "skill") => ".github",
         Protocol::Responses | Protocol::Completions => ".agents",

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::agent::files::{file_trouble, read_if_exists, write_private};
-use crate::agent::login;
+use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::users_path;
 use crate::settings::Home;
@@ -118,7 +118,7 @@ pub(super) fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<ClaudeUserCon
     users.add_settings(&directory)?;
     if setup == Home::User {
         let servers = users_servers()?;
-        users.secrets.extend([users_settings()?.unwrap_or_default(), servers.clone()].iter().flat_map(login::secrets));
+        users.secrets.extend([users_settings()?.unwrap_or_default(), servers.clone()].iter().flat_map(secrets_in));
         let known = json!({ SERVERS: servers });
         write_private(&trial_env.home().join(STATE), known.to_string().as_bytes())?;
     }
@@ -150,7 +150,7 @@ pub(super) fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble>
         }
     }
     if setup == Home::User {
-        text.push_str(&login::without_secrets(users_servers()?).to_string());
+        text.push_str(&without_secrets(users_servers()?).to_string());
     }
     let names = variables().into_iter().filter(|name| name != HEADERS).collect();
     Ok((names, text))

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::PROVIDER_VARIABLES;
 use crate::agent::files::{file_trouble, read_if_exists, write_private};
-use crate::agent::login::secrets;
+use crate::agent::secrets::secrets_in;
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::users_path;
 use crate::settings::Home;
@@ -42,7 +42,7 @@ pub(super) fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<CodexUserConf
     }
     if let Some(table) = users_config(setup)? {
         copied.key_variables = key_variables(&table);
-        copied.secrets.extend(serde_json::to_value(&table).iter().flat_map(secrets));
+        copied.secrets.extend(serde_json::to_value(&table).iter().flat_map(secrets_in));
         write_private(&home.join("config.toml"), table.to_string().as_bytes())?;
     }
     Ok(copied)

@@ -1,6 +1,7 @@
 //! How to start `gemini --prompt` for a trial.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +11,9 @@ use super::login::{CREDENTIALS_FILE, KEYS, PROVIDER};
 use crate::agent::arguments::{not_enforced, refuse_history_and_schema, session_and_prompt};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment, settings_args_of};
+use crate::agent::files::read_jsonc_if_exists;
 use crate::agent::interface::Agent;
+use crate::agent::secrets::secrets_in;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
@@ -29,15 +32,21 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         let entry = json!({ "command": server.program, "args": server.args, "env": server.env });
         more.insert("mcpServers".into(), Value::from_iter([(server.names.server.as_str(), entry)]));
     }
-    let secrets = home::prepare(trial_env, settings.isolation.home, &program, case.system_prompt.as_deref(), more)?;
+    let mut secrets = home::prepare(trial_env, settings.isolation.home, &program, case.system_prompt.as_deref(), more)?;
+    let credentials = std::env::var_os(CREDENTIALS_FILE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    if let Some(file) = credentials.as_deref().map(read_jsonc_if_exists).transpose()?.flatten() {
+        secrets.extend(secrets_in(&Value::Object(file)));
+    }
 
     let visible: Vec<&str> = KEYS.into_iter().chain(PROVIDER).collect();
     let mut env = environment(assignment, &visible);
     env.insert("GEMINI_CLI_HOME".into(), trial_env.home().into());
     // Otherwise Gemini starts itself once more, and that process may outlive the first.
     env.insert("GEMINI_CLI_NO_RELAUNCH".into(), "true".into());
-    // What the model was offered is then known while the agent works.
-    env.insert("OTEL_BSP_SCHEDULE_DELAY".into(), "200".into());
+    // It ends at its limit on turns without writing what it has of its telemetry.
+    for name in ["OTEL_BSP_SCHEDULE_DELAY", "OTEL_BLRP_SCHEDULE_DELAY"] {
+        env.insert(name.into(), "1".into());
+    }
 
     // An eval has no user to ask: neither for consent to a skill nor for trust in the workspace.
     let fixed = ["--output-format=stream-json", "--approval-mode=yolo", "--skip-trust"];
@@ -50,7 +59,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         args,
         env,
         secrets,
-        reads: std::env::var_os(CREDENTIALS_FILE).map(Into::into).into_iter().collect(),
+        reads: credentials.into_iter().collect(),
         not_enforced: not_enforced(assignment),
         // Its telemetry takes the signal, and nothing ends it.
         works_on: true,

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::agent::files::{file_trouble, merge, read_if_exists, read_jsonc_if_exists, write_private};
-use crate::agent::login::{self, without_secrets};
+use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::{add_instructions, users_path};
 use crate::settings::Home;
@@ -45,7 +45,7 @@ pub(super) fn prepare(
     if let Some(chosen) = auth_type(&users, |name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
         auth["selectedType"] = chosen.into();
     }
-    secrets.extend(login::secrets(&users));
+    secrets.extend(secrets_in(&users));
     let own = json!({
         "security": { "auth": auth },
         "general": { "enableAutoUpdate": false, "enableAutoUpdateNotification": false },

@@ -12,6 +12,10 @@ use crate::agent::turns::TurnSign;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{StopReason, Usage};
 
+/// The tool that has a sub-agent do a part, and what is in its answer if the sub-agent got none from the model.
+pub(super) const SUB_AGENT: &str = "invoke_agent";
+const SUB_AGENT_FAILED: [&str; 2] = ["Subagent '", "' failed. Error: "];
+
 /// What Gemini puts around the output of tools.
 const UNTRUSTED: [&str; 2] = ["<untrusted_context>\n", "\n</untrusted_context>"];
 
@@ -49,9 +53,10 @@ pub struct GeminiLines {
     outputs: HashMap<String, String>,
     /// The requests for each message of the user. Those of the message that is being answered are the first.
     requests: VecDeque<VecDeque<ModelRequest>>,
-    /// The skills of open calls of the tool for skills, and the ids of open calls of the shell.
+    /// The skills of open calls of the tool for skills, and the ids of open calls of the shell and of sub-agents.
     skill_calls: HashMap<String, String>,
     shell_calls: BTreeSet<String>,
+    sub_agent_calls: BTreeSet<String>,
     /// Whether the model's answer has begun, and its text so far.
     is_answering: bool,
     text: String,
@@ -211,6 +216,7 @@ impl GeminiLines {
         match name.as_str() {
             "activate_skill" => self.skill_calls.extend(text(&input, "name").map(|skill| (id.clone(), skill))),
             "run_shell_command" => _ = self.shell_calls.insert(id.clone()),
+            SUB_AGENT => _ = self.sub_agent_calls.insert(id.clone()),
             _ => {}
         }
         let served = self
@@ -233,7 +239,7 @@ impl GeminiLines {
         let inner = output.strip_prefix(UNTRUSTED[0]).and_then(|text| text.strip_suffix(UNTRUSTED[1]));
         let mut output = inner.unwrap_or(&output).to_owned();
         if self.shell_calls.remove(&id) && ending == CallEnding::Done {
-            match command_output(&output) {
+            match command_output(&output, line["output"].as_str()) {
                 Some((printed, code)) => (output, exit_code) = (printed, code),
                 // It was canceled, or still runs in the background.
                 None => ending = CallEnding::Failed,
@@ -243,6 +249,13 @@ impl GeminiLines {
             && ending == CallEnding::Done
         {
             said.push(Said::Injected { skill, text });
+        }
+        if self.sub_agent_calls.remove(&id)
+            && let Some((_, why)) =
+                output.strip_prefix(SUB_AGENT_FAILED[0]).and_then(|rest| rest.split_once(SUB_AGENT_FAILED[1]))
+        {
+            ending = CallEnding::Failed;
+            said.push(Said::Refused(trouble(why, None, None)));
         }
         said.push(Said::Answered { id, output, ending, exit_code });
     }
@@ -314,21 +327,32 @@ fn trouble(message: &str, status: Option<u64>, kind: Option<&str>) -> Trouble {
     Trouble::new(refusal.kind(), message)
 }
 
-/// What a command printed, and its exit code; `None` if Gemini did not see it end.
-fn command_output(output: &str) -> Option<(String, Option<i64>)> {
-    let mut rest = output.strip_prefix("Output: ")?;
-    let mut code = Some(0);
-    while let Some((before, line)) = rest.rsplit_once('\n')
-        && let Some(start) = AFTER_OUTPUT.iter().find(|start| line.starts_with(**start))
-    {
-        match *start {
-            EXIT_CODE => code = line[EXIT_CODE.len()..].parse().ok(),
-            "Signal: " => code = None,
-            _ => {}
+/// What a command printed, and its exit code; `None` if Gemini did not see it end. A terminal shows what a command printed, if
+/// it printed anything: a command may print lines like Gemini's own.
+fn command_output(output: &str, in_terminal: Option<&str>) -> Option<(String, Option<i64>)> {
+    let is_own = |line: &str| AFTER_OUTPUT.iter().any(|start| line.starts_with(start));
+    let output = output.strip_prefix("Output: ")?;
+    let is_all = |printed: &&str| {
+        output.strip_prefix(*printed).is_some_and(|after| after.starts_with('\n') && after[1..].lines().all(is_own))
+    };
+    let printed = in_terminal.filter(is_all).unwrap_or_else(|| {
+        let mut rest = output;
+        while let Some((before, line)) = rest.rsplit_once('\n')
+            && is_own(line)
+        {
+            rest = before;
         }
-        rest = before;
+        rest
+    });
+    let (mut code, after) = (Some(0), output[printed.len()..].lines());
+    for line in after {
+        if let Some(digits) = line.strip_prefix(EXIT_CODE) {
+            code = digits.parse().ok();
+        } else if line.starts_with("Signal: ") {
+            code = None;
+        }
     }
-    Some((if rest == "(empty)" { String::new() } else { rest.to_owned() }, code))
+    Some((if printed == "(empty)" { String::new() } else { printed.to_owned() }, code))
 }
 
 /// The calls in a line of the chat.
@@ -342,4 +366,23 @@ pub(super) fn turn_signs(line: &Value) -> Vec<TurnSign> {
     signs
         .flat_map(|call| [TurnSign::Called { call: call.clone(), answer: text(line, "id") }, TurnSign::Answered(call)])
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command_output;
+
+    #[test]
+    fn what_a_command_printed_is_not_taken_for_its_exit_code() {
+        let found = |output, in_terminal| command_output(output, in_terminal).expect("an end");
+        let text = |text: &str| text.to_owned();
+        assert_eq!(
+            found("Output: a\nExit Code: 3\nProcess Group PGID: 7", Some("a\nExit Code: 3")),
+            (text("a\nExit Code: 3"), Some(0))
+        );
+        assert_eq!(found("Output: a\nExit Code: 4\nProcess Group PGID: 7", Some("a")), (text("a"), Some(4)));
+        assert_eq!(found("Output: (empty)\nExit Code: 5", Some("Command exited with code: 5")), (text(""), Some(5)));
+        assert_eq!(found("Output: a\nSignal: 9", None), (text("a"), None));
+        assert_eq!(command_output("Command moved to background (PID: 7).", None), None);
+    }
 }

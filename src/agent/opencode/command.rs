@@ -16,7 +16,7 @@ use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment, settings_args_of};
 use crate::agent::files::{file_trouble, merge, write_private};
 use crate::agent::interface::Agent;
-use crate::agent::login;
+use crate::agent::secrets::{secrets_in, values_of};
 use crate::agent::stream::EventStream;
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::add_instructions;
@@ -46,9 +46,10 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     refuse_history_and_schema(assignment)?;
     let program = OpenCode.find(settings)?;
     let ripgrep = home::ripgrep().ok_or_else(no_ripgrep)?;
-    let (variables, secrets) = prepare(assignment, &ripgrep)?;
+    let Prepared { variables, key_variables, mut secrets } = prepare(assignment, &ripgrep)?;
     let visible: Vec<&str> = KEYS.into_iter().chain(variables.iter().map(String::as_str)).collect();
     let mut env = environment(assignment, &visible);
+    secrets.extend(values_of(&env, &key_variables));
     // Its list of models comes with it.
     for name in ["OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_LSP_DOWNLOAD"] {
         env.insert(name.into(), "1".into());
@@ -73,18 +74,27 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     })
 }
 
-/// Fills the trial's home. Returns the variables that the user's configuration names, and its secrets.
-fn prepare(assignment: &Assignment<'_>, ripgrep: &Path) -> Result<(Vec<String>, Vec<String>), Trouble> {
+/// What the user's configuration holds.
+struct Prepared {
+    /// The variables that it names, and those of them with credentials.
+    variables: Vec<String>,
+    key_variables: Vec<String>,
+    /// The credentials in it.
+    secrets: Vec<String>,
+}
+
+/// Fills the trial's home.
+fn prepare(assignment: &Assignment<'_>, ripgrep: &Path) -> Result<Prepared, Trouble> {
     let Assignment { case, trial_env, .. } = *assignment;
-    let users = home::users_config(assignment.settings.isolation.home)?;
-    let variables = home::variables(&users);
+    let mut config = Value::Object(home::users_config(assignment.settings.isolation.home)?);
+    let in_config = secrets_in(&config);
+    let (variables, key_variables) = (home::variables(&config.to_string()), home::variables(&in_config.concat()));
     let auth = home::users_auth()?;
-    let mut config = Value::Object(users);
     let mut secrets = auth
         .as_deref()
         .and_then(|text| serde_json::from_str(text).ok())
         .map_or_else(Vec::new, |auth: Value| strings(&auth));
-    secrets.extend(login::secrets(&config).into_iter().filter(|value| !value.starts_with('{')));
+    secrets.extend(in_config.into_iter().filter(|value| !value.contains("{env:")));
 
     let home = trial_env.home();
     let directory = home.join(".config/opencode");
@@ -112,7 +122,7 @@ fn prepare(assignment: &Assignment<'_>, ripgrep: &Path) -> Result<(Vec<String>, 
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(file_trouble(&link, &error)),
         _ => {}
     }
-    Ok((variables, secrets))
+    Ok(Prepared { variables, key_variables, secrets })
 }
 
 pub(super) fn no_ripgrep() -> Trouble {

@@ -1,8 +1,8 @@
 // Prints what `opencode run` keeps to itself: requests with the list of skills, retries, calls that run, sub-agents.
 const KEPT = ["session.created", "session.status", "session.error", "message.part.updated"];
 const LIST = /matches its description\.\n<available_skills>([^]*?)<\/available_skills>/;
-const SKILL = /<name>([^]*?)<\/name>\s*<description>([^]*?)<\/description>/g;
-const ESCAPED = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
+// OpenCode escapes neither.
+const SKILL = /<name>([^]*?)<\/name>\s*<description>([^]*?)<\/description>\s*<location>/g;
 
 const subAgents = new Set();
 const running = new Set();
@@ -14,8 +14,6 @@ function print(kind, sessionID, data) {
   if (subAgents.has(sessionID)) line.agent = sessionID;
   process.stdout.write(JSON.stringify(line) + "\n");
 }
-
-const plain = (text) => text.replace(/&(lt|gt|quot|apos|amp);/g, (_, name) => ESCAPED[name]);
 
 function isKept(type, { part }) {
   if (!part) return KEPT.includes(type);
@@ -30,7 +28,7 @@ export const Evidence = async ({ client }) => ({
   "experimental.chat.system.transform": async ({ sessionID, model }, { system }) => {
     const list = system.join("\n").match(LIST)?.[1];
     const isNew = list !== told && !subAgents.has(sessionID);
-    const skills = isNew ? [...(list ?? "").matchAll(SKILL)].map((found) => found.slice(1).map(plain)) : undefined;
+    const skills = isNew ? [...(list ?? "").matchAll(SKILL)].map((found) => found.slice(1)) : undefined;
     if (isNew) told = list;
     const servers = (await client.mcp.status()).data;
     print("request", sessionID, { model: model.id, skills, servers });

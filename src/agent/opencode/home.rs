@@ -41,9 +41,8 @@ pub(super) fn users_config(setup: Home) -> Result<Map<String, Value>, Trouble> {
     Ok(config)
 }
 
-/// The variables that the configuration names: `{env:NAME}`.
-pub(super) fn variables(config: &Map<String, Value>) -> Vec<String> {
-    let text = Value::Object(config.clone()).to_string();
+/// The variables that a part of the configuration names: `{env:NAME}`.
+pub(super) fn variables(text: &str) -> Vec<String> {
     let names = text.split("{env:").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0.to_owned()));
     names.collect()
 }

@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, program};
-use crate::agent::login::{Login, LoginSources, without_secrets};
+use crate::agent::login::{Login, LoginSources};
+use crate::agent::secrets::without_secrets;
 use crate::agent::skill_list::recorded_description;
 use crate::agent::stream::EventStream;
 use crate::agent::trial_env::TrialEnv;
@@ -62,9 +63,9 @@ impl EventStream for OpenCode {
     }
 
     fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
-        let config = home::users_config(setup)?;
-        let names = login::KEYS.map(str::to_owned).into_iter().chain(home::variables(&config)).collect();
-        let config = without_secrets(Value::Object(config));
+        let config = Value::Object(home::users_config(setup)?);
+        let names = login::KEYS.map(str::to_owned).into_iter().chain(home::variables(&config.to_string())).collect();
+        let config = without_secrets(config);
         Ok((names, format!("auth.json {}\n{config}", home::users_auth()?.is_some())))
     }
 }

@@ -13,6 +13,7 @@ use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, settings_args_of};
 use crate::agent::files::{file_trouble, merge, write_private};
 use crate::agent::interface::Agent;
+use crate::agent::secrets::values_of;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
@@ -23,12 +24,13 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     refuse_history_and_schema(assignment)?;
     refuse(assignment, &[("a system prompt of more than 100,000 bytes", is_long)])?;
     let users = QwenUserSettings::read(settings.isolation.home)?;
-    let (key_variables, secrets) = (users.key_variables(), users.secrets());
+    let (key_variables, mut secrets) = (users.key_variables(), users.secrets());
     let home = trial_env.home().join(".qwen");
     write_settings(&home, users.copied, case.sandbox == Sandbox::ReadOnly)?;
     let visible: Vec<&str> = KEYS.into_iter().chain(PROVIDER).chain(key_variables.iter().map(String::as_str)).collect();
     let mut env = environment(assignment, &visible);
     env.insert("QWEN_CODE_SUPPRESS_YOLO_WARNING".into(), "1".into());
+    secrets.extend(values_of(&env, &key_variables));
 
     let mut args: Vec<OsString> =
         ["--output-format=stream-json", "--approval-mode=yolo", "--openai-logging"].map(OsString::from).to_vec();

@@ -16,6 +16,12 @@ use crate::trace::trouble::Trouble;
 /// How Qwen Code's own words begin if a request failed. They come as if the model had said them.
 const FAILED: &str = "[API Error: ";
 
+/// How Qwen Code answers a call that it no longer waits for, since it is being ended.
+const CANCELED: &str = "[Operation Cancelled]";
+
+/// What Qwen Code says of a sub-agent in the background that got no answer from its model.
+const SUB_AGENT_FAILED: [&str; 2] = ["Background agent \"", " failed."];
+
 /// How a skill's text begins in a conversation. The path of its directory and the text follow.
 const SKILL: &str = "Base directory for this skill: ";
 
@@ -31,6 +37,8 @@ pub struct QwenLines {
     results: HashMap<String, CallResult>,
     /// The requests that failed, and how many answers there were before.
     failed: Vec<(usize, Trouble)>,
+    /// The last of them that was told.
+    last_failure: Option<Trouble>,
     /// How many answers the session file has.
     in_session: usize,
     /// How many answers the output had so far.
@@ -80,7 +88,14 @@ impl LineReader for QwenLines {
                 said.push(Said::Answers(usage(&line["message"]["usage"]).filter(|_| is_own)));
                 said.extend(content.iter().filter_map(spoken));
             }
-            ("user", _) => said.extend(content.iter().filter_map(|block| self.answered(block, is_own))),
+            ("user", _) => {
+                said.extend(content.iter().filter(|block| is_canceled(block)).map(|_| Said::Interrupted));
+                said.extend(content.iter().filter_map(|block| self.answered(block, is_own)));
+                if is_own && content.iter().any(is_failed_sub_agent) {
+                    let told = self.last_failure.as_ref().or(self.failed.first().map(|(_, trouble)| trouble));
+                    said.push(Said::Refused(told.cloned().unwrap_or_else(|| refusal(&Value::Null, None))));
+                }
+            }
             ("result", _) => {
                 said.extend(usage(&line["usage"]).map(Said::Total));
                 // A sub-agent that fails has such a line, too.
@@ -93,6 +108,7 @@ impl LineReader for QwenLines {
         self.failed.retain(|(answers, trouble)| {
             let is_next = *answers <= self.answers;
             if is_next {
+                self.last_failure = Some(trouble.clone());
                 said.push(Said::AsksAgain(trouble.clone(), None));
             }
             !is_next
@@ -170,6 +186,15 @@ fn result(part: &Value, call: &Value) -> Option<(String, CallResult)> {
 /// Whether an answer consists of Qwen Code's words about a request that failed.
 fn is_failure(content: &[Value]) -> bool {
     matches!(content, [block] if block["text"].as_str().is_some_and(|text| text.starts_with(FAILED)))
+}
+
+fn is_canceled(block: &Value) -> bool {
+    block["content"].as_str().is_some_and(|content| content.starts_with(CANCELED))
+}
+
+fn is_failed_sub_agent(block: &Value) -> bool {
+    let text = block["text"].as_str();
+    text.is_some_and(|text| text.starts_with(SUB_AGENT_FAILED[0]) && text.ends_with(SUB_AGENT_FAILED[1]))
 }
 
 fn spoken(block: &Value) -> Option<Said> {

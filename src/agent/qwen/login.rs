@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::agent::files::read_jsonc_if_exists;
-use crate::agent::login::{Login, LoginSources, secrets, without_secrets};
+use crate::agent::login::{Login, LoginSources};
+use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::user_home::users_path;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
@@ -56,10 +57,21 @@ impl QwenUserSettings {
             return Ok(Self { copied });
         }
         copied.retain(|key, _| ["env", "model", "modelProviders", "security"].contains(&key.as_str()));
-        if let Some(security) = copied.get_mut("security").and_then(Value::as_object_mut) {
-            security.retain(|key, _| key == "auth");
+        let mut users = Self { copied };
+        // The user's own limits and features are not the case's.
+        users.keep("security", |key| key == "auth");
+        users.keep("model", |key| key == "name" || key == "generationConfig");
+        let names = users.key_variables();
+        let is_known = |name: &str| KEYS.contains(&name) || PROVIDER.contains(&name);
+        users.keep("env", |name| is_known(name) || names.iter().any(|known| known == name));
+        Ok(users)
+    }
+
+    /// Drops the other keys of a part of the settings.
+    fn keep(&mut self, part: &str, is_kept: impl Fn(&str) -> bool) {
+        if let Some(part) = self.copied.get_mut(part).and_then(Value::as_object_mut) {
+            part.retain(|key, _| is_kept(key));
         }
-        Ok(Self { copied })
     }
 
     /// The variables with the keys of configured providers.
@@ -71,7 +83,9 @@ impl QwenUserSettings {
 
     /// The credentials in them.
     pub(super) fn secrets(&self) -> Vec<String> {
-        secrets(&Value::Object(self.copied.clone()))
+        let env = self.copied.get("env");
+        let named = self.key_variables().into_iter().filter_map(|name| Some(env?.get(name)?.as_str()?.to_owned()));
+        secrets_in(&Value::Object(self.copied.clone())).into_iter().chain(named).collect()
     }
 
     fn auth_type(&self) -> Option<&str> {
@@ -108,6 +122,11 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
 
 /// The variables that choose the provider, and the settings without secrets.
 pub(super) fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
-    let copied = without_secrets(Value::Object(QwenUserSettings::read(setup)?.copied));
+    let users = QwenUserSettings::read(setup)?;
+    let names = users.key_variables();
+    let mut copied = without_secrets(Value::Object(users.copied));
+    if let Some(env) = copied.get_mut("env").and_then(Value::as_object_mut) {
+        env.retain(|name, _| !names.contains(name));
+    }
     Ok((PROVIDER.map(str::to_owned).to_vec(), copied.to_string()))
 }

@@ -34,9 +34,9 @@ const ABOUT: [&str; 20] = [
 ];
 
 /// Whether a variable of this name and value looks like a secret: `GH_PAT`, `DB_PASS`, `API_TOKEN_2`, `OPENAI_API_KEY`,
-/// `MY_PASSPHRASE_OLD`.
+/// `MY_PASSPHRASE_OLD`, `secretAccessKey`.
 pub fn looks_secret(name: &str, value: &str) -> bool {
-    let name = name.to_ascii_uppercase();
+    let name = words_apart(name).to_ascii_uppercase();
     // `TOKEN2` is a token, and so is `TOKEN_2`.
     let words = name
         .split(|c: char| !c.is_ascii_alphanumeric())
@@ -49,6 +49,18 @@ pub fn looks_secret(name: &str, value: &str) -> bool {
     let has_secret = words.iter().any(|word| is_secret(word)) || (words.len() > 1 && words.contains(&"PWD"));
     // The path of a key is not a secret, but a key may begin like a path.
     has_secret && !(value.starts_with('/') && Path::new(value).exists())
+}
+
+/// `apiKey` as `api_Key`.
+fn words_apart(name: &str) -> String {
+    let mut apart = String::with_capacity(name.len());
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && apart.ends_with(|before: char| before.is_ascii_lowercase()) {
+            apart.push('_');
+        }
+        apart.push(c);
+    }
+    apart
 }
 
 fn is_secret(word: &str) -> bool {
