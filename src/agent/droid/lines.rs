@@ -273,7 +273,6 @@ pub(super) fn turn_signs(line: &Value) -> Vec<TurnSign> {
 /// A line of the session file as a recording stores it.
 pub(super) fn slim_session(mut line: Value, skills_of_case: &[&str]) -> Option<Value> {
     match line["type"].as_str()? {
-        "program" | "request" | "retry" => {}
         "session_start" => line = json!({ "type": "session_start", "id": line["id"], CALLER: line[CALLER] }),
         "message" if is_context(&line) => {
             let entry = |(name, text): (String, String)| {
@@ -283,7 +282,7 @@ pub(super) fn slim_session(mut line: Value, skills_of_case: &[&str]) -> Option<V
             let text = format!("{LIST}{}{LIST_END}", list.trim_end());
             line["message"] = json!({ "content": [{ "type": "text", "text": text }] });
         }
-        "message" => {}
+        "program" | "request" | "retry" | "message" => {}
         _ => return None,
     }
     Some(line)

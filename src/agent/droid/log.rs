@@ -72,11 +72,11 @@ mod tests {
     use super::*;
 
     const LINES: [&str; 9] = [
-        r#"[t] WARN: Retry attempt failed"#,
+        "[t] WARN: Retry attempt failed",
         "Error: the network is down",
         r#"[t] WARN: [useLLMStreaming] LLM error | Context: {"attempt":1,"tags":{"sessionId":"s"}}"#,
-        r#"[t] INFO: [useLLMStreaming] S3Logging is false | Context: {}"#,
-        r#"[t] WARN: Retry attempt failed"#,
+        "[t] INFO: [useLLMStreaming] S3Logging is false | Context: {}",
+        "[t] WARN: Retry attempt failed",
         "Caused by:",
         "Error: 429 Too fast",
         r#"[t] INFO: [metrics_log_droid_chat_client_success_count] | Context: {"sessionId":"s","assistantMessageId":"m"}"#,
