@@ -79,19 +79,15 @@ impl LineReader for DroidLines {
     fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
         let mut said = Vec::new();
         match (line["type"].as_str()?, line["role"].as_str()) {
-            ("system", _) => {
-                said.extend(self.version.clone().map(Said::Version));
-                said.extend(self.model.clone().map(Said::Model));
-                said.extend(self.offered.clone().map(Said::Offered));
-            }
-            ("message", Some("user")) if Self::sub_agent(line).is_some() => {
-                let messages = Self::sub_agent(line).and_then(|id| self.sub_agents.get_mut(id)).map(std::mem::take);
-                said.extend(messages.iter().flatten().flat_map(|message| self.of_sub_agent(message)));
-            }
-            ("message", Some("user")) => {
-                said.push(Said::Asks);
-                said.extend(called_by_user(line["text"].as_str().unwrap_or_default()));
-            }
+            ("system", _) => {}
+            ("message", Some("user")) => match Self::sub_agent(line) {
+                Some(id) => {
+                    let messages = self.sub_agents.remove(id).unwrap_or_default();
+                    said.extend(messages.iter().flat_map(|message| self.of_sub_agent(message)));
+                    said.push(Said::Asks);
+                }
+                None => said.extend(self.begins(line["text"].as_str().unwrap_or_default())),
+            },
             ("message", _) => {
                 said.extend(self.answers(text(line, "id")?));
                 said.extend(text(line, "text").map(Said::Message));
@@ -144,6 +140,15 @@ impl DroidLines {
         if self.offered.is_none() && is_context(line) {
             self.offered = Some(texts(line).find_map(list).unwrap_or_default());
         }
+    }
+
+    /// A message of the user.
+    fn begins(&self, message: &str) -> Vec<Said> {
+        let version = self.version.clone().map(Said::Version);
+        let model = self.model.clone().map(Said::Model);
+        let offered = self.offered.clone().map(Said::Offered);
+        let all = [version, model, offered, Some(Said::Asks)].into_iter().flatten();
+        all.chain(called_by_user(message)).collect()
     }
 
     /// An answer, if this is the first part of it.

@@ -70,13 +70,6 @@ impl EventStream for Droid {
         lines::slim_session(line, skills)
     }
 
-    fn slim(line: Value, _: &[&str]) -> Value {
-        if line["subtype"] == "init" {
-            return json!({ "type": "system", "subtype": "init", "session_id": line["session_id"] });
-        }
-        line
-    }
-
     fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
         command::resumed(args, trial_env, message)
     }
