@@ -7,6 +7,7 @@ mod claude_sdk;
 mod codex;
 mod compare_agents;
 mod conformance;
+mod droid;
 mod exports;
 mod fault_matrix;
 mod follow_ups;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         codex::trials,
         compare_agents::trials,
         conformance::trials,
+        droid::trials,
         exports::trials,
         fault_matrix::trials,
         follow_ups::trials,

@@ -57,6 +57,8 @@ impl Live {
         fs::create_dir_all(home.path().join(".config/opencode")).expect("a directory");
         fs::write(home.path().join(".config/opencode/opencode.jsonc"), model.opencode_config())
             .expect("a configuration");
+        fs::create_dir(home.path().join(".factory")).expect("a directory");
+        fs::write(home.path().join(".factory/settings.json"), model.droid_settings()).expect("a configuration");
         link_ripgrep(home.path());
         let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
         Self { fixture, model, home, scratch }
@@ -102,6 +104,7 @@ impl Live {
             .env("GEMINI_API_KEY", "stand-in-key-for-gemini")
             .env("GEMINI_MODEL", MODEL)
             .env(QWEN_KEY, "stand-in-key-for-qwen")
+            .env("FACTORY_API_BASE_URL", self.model.url())
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
             .env("CLAUDE_CODE_MAX_RETRIES", "1")
             .env("SKILL_EVALS_SCRATCH", self.scratch())

@@ -101,6 +101,16 @@ impl StandIn {
     }
 }
 
+impl StandIn {
+    /// The text of a `$HOME/.factory/settings.json` that points droid here.
+    pub fn droid_settings(&self) -> String {
+        let model = json!({ "id": "custom:stand-in", "model": MODEL, "displayName": "Stand-in",
+            "baseUrl": format!("{}/v1", self.url()), "apiKey": "stand-in-key-for-droid",
+            "provider": "generic-chat-completion-api", "maxOutputTokens": 4096 });
+        json!({ "customModels": [model], "model": "custom:stand-in" }).to_string()
+    }
+}
+
 impl Drop for StandIn {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.take() {

@@ -1,0 +1,120 @@
+//! How to start `droid exec` for a trial.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::login::{self, KEY, LOGIN_FILES, PROVIDER, SERVER};
+use super::{CALLER, Droid, LOG};
+use crate::agent::arguments::{not_enforced, refuse, refuse_history_and_schema, with};
+use crate::agent::assignment::Assignment;
+use crate::agent::command::{AgentCommand, environment, settings_args_of};
+use crate::agent::files::{file_trouble, write_private};
+use crate::agent::interface::Agent;
+use crate::agent::stream::{EventStream, text};
+use crate::agent::trial_env::TrialEnv;
+use crate::files::below::{self, WalkControl};
+use crate::settings::Home;
+use crate::trace::trouble::Trouble;
+use crate::trial::sandbox::Sandbox;
+
+/// The option that continues a session.
+const CONTINUE: &str = "--session-id=";
+
+/// The longest first line of a session's file that is read, in bytes.
+const MAX_START: u64 = 100_000;
+
+/// What keeps Droid from reporting to Factory and from replacing itself. An address that nobody answers takes the rest.
+const QUIET: [(&str, &str); 5] = [
+    ("FACTORY_DROID_AUTO_UPDATE_ENABLED", "false"),
+    ("FACTORY_TELEMETRY_INGEST_BASE_URL", "http://127.0.0.1:1"),
+    ("OTEL_CUSTOMER_ENABLED", "false"),
+    ("OTEL_SDK_DISABLED", "true"),
+    ("FACTORY_DISABLE_KEYRING", "true"),
+];
+
+pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+    let Assignment { case, mode, settings, trial_env, .. } = *assignment;
+    refuse_history_and_schema(assignment)?;
+    // To continue a session, Droid asks Factory for it first.
+    let is_known = login::is_logged_in() || std::env::var_os(SERVER).is_some();
+    let asks_more = !case.follow_ups.is_empty() && !is_known;
+    refuse(assignment, &[("follow-ups without a login at Factory", asks_more)])?;
+    let home = trial_env.home().join(".factory");
+    let secrets = prepare(&home, settings.isolation.home)?;
+    let variables = login::variables(&secrets);
+    let visible: Vec<&str> = PROVIDER.into_iter().chain([KEY]).chain(variables.iter().map(String::as_str)).collect();
+    let mut env = environment(assignment, &visible);
+    env.extend(QUIET.map(|(name, value)| (name.into(), value.into())));
+    env.insert("FACTORY_LOG_FILE".into(), home.join("sessions").join(LOG).into());
+
+    let fixed = ["exec", "--output-format=stream-json", "--skip-permissions-unsafe", "--disable-builtin-skills"];
+    let mut args: Vec<OsString> = fixed.map(OsString::from).to_vec();
+    if case.sandbox == Sandbox::ReadOnly {
+        args.push(format!("--remove-tools={}", Droid.kind().profile().tools.edits.join(",")).into());
+    }
+    if let Some(text) = &case.system_prompt {
+        let file = home.join("system-prompt");
+        write_private(&file, text.as_bytes())?;
+        args.push(with("--append-system-prompt-file=", file));
+    }
+    args.extend(settings.model_for(mode).map(|model| format!("--model={model}").into()));
+    args.extend(settings_args_of(assignment).map(Into::into));
+    write_private(&prompt_file(trial_env), case.prompt.as_bytes())?;
+    Ok(AgentCommand {
+        program: Droid.find(settings)?,
+        args,
+        env,
+        secrets,
+        input: Some(prompt_file(trial_env)),
+        not_enforced: not_enforced(assignment),
+        open: vec!["shell commands and tools can read and write outside the workspace"],
+        ..AgentCommand::default()
+    })
+}
+
+/// Writes the home: the user's login and models, and nothing else of the user's. Returns the values that must not be stored.
+fn prepare(home: &Path, setup: Home) -> Result<Vec<String>, Trouble> {
+    let sessions = home.join("sessions");
+    fs::create_dir_all(&sessions).map_err(|error| file_trouble(&sessions, &error))?;
+    let mut settings = login::users_settings(setup)?;
+    let mut secrets = login::take_secrets(&mut settings.clone());
+    settings.insert("cloudSessionSync".to_owned(), json!(false));
+    write_private(&home.join("settings.json"), Value::Object(settings).to_string().as_bytes())?;
+    for name in LOGIN_FILES {
+        let Some(text) = login::users_file(name)? else { continue };
+        write_private(&home.join(name), text.as_bytes())?;
+        secrets.push(text.trim().to_owned());
+    }
+    Ok(secrets)
+}
+
+/// These arguments with another message, for the same session.
+pub(super) fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
+    let mut id = None;
+    let _ = below::walk(&trial_env.home(), Path::new(".factory/sessions"), |_| false, &mut |entry| {
+        if Droid::is_session(entry.path) && id.is_none() {
+            id = entry.open().ok().and_then(id_of_session);
+        }
+        if id.is_none() { WalkControl::On } else { WalkControl::Stop }
+    });
+    let options = args.iter().filter(|argument| !argument.to_string_lossy().starts_with(CONTINUE)).cloned();
+    fs::write(prompt_file(trial_env), message).ok()?;
+    Some(options.chain([format!("{CONTINUE}{}", id?).into()]).collect())
+}
+
+/// The id of the session in this file, unless it is a sub-agent's.
+fn id_of_session(file: File) -> Option<String> {
+    let mut line = String::new();
+    BufReader::new(file.take(MAX_START)).read_line(&mut line).ok()?;
+    let start: Value = serde_json::from_str(&line).ok()?;
+    start.get(CALLER).is_none().then(|| text(&start, "id"))?
+}
+
+/// The file with the prompt. As an argument, it could be an option.
+fn prompt_file(trial_env: &TrialEnv) -> PathBuf {
+    trial_env.path().join("prompt")
+}

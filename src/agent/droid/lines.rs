@@ -1,0 +1,294 @@
+//! The lines of Droid's output, which has the conversation, and of what is kept of its session files and its log.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use super::CALLER;
+use crate::agent::refusal::Refusal;
+use crate::agent::said::{CallEnding, Said};
+use crate::agent::skill_list::recorded_description;
+use crate::agent::stream::{LineReader, text};
+use crate::agent::turns::TurnSign;
+use crate::trace::trouble::Trouble;
+use crate::trace::{StopReason, Usage};
+
+/// What comes before the list of skills: a line for each, `name: description`.
+const LIST: &str = "Available skills (invoke by exact name when its description matches the request):\n";
+
+/// What ends the list.
+const LIST_END: &str = "\n</system-reminder>";
+
+/// How the id of a message begins that says that a sub-agent is done.
+const COMPLETED: &str = "task-completion:";
+
+/// How Droid puts a skill into the user's message, before its name.
+const CALLED: &str = "The user has selected the following skill for immediate execution.";
+
+/// What Droid says if the model's answer ended with a refusal.
+const REFUSED: &str = "Request failed due to triggering the model provider's content moderation policy";
+
+#[derive(Default)]
+pub struct DroidLines {
+    version: Option<String>,
+    /// The model of the first answer.
+    model: Option<String>,
+    /// The skills that the model was offered.
+    offered: Option<Vec<(String, String)>>,
+    /// The sub-agent whose session file is read.
+    reads_sub_agent: Option<String>,
+    /// The messages of each sub-agent that are not reported yet.
+    sub_agents: HashMap<String, Vec<Value>>,
+    /// When each message came, by its id.
+    times: HashMap<String, String>,
+    /// The tokens of each answer, by its id.
+    usage: HashMap<String, Usage>,
+    /// The requests that failed: the session, how many answers it had before, and why.
+    failed: Vec<(String, usize, Trouble)>,
+    /// How many answers the log has of each session.
+    in_log: HashMap<String, usize>,
+    /// The ids of the answers so far.
+    answers: HashSet<String>,
+    /// The thoughts so far, which may come again.
+    thoughts: HashSet<(String, String)>,
+}
+
+impl LineReader for DroidLines {
+    fn session(&mut self, line: &Value) {
+        match line["type"].as_str() {
+            Some("program") => self.version = text(line, "version"),
+            Some("request") => {
+                let session = text(line, "session").unwrap_or_default();
+                *self.in_log.entry(session).or_default() += 1;
+                self.usage.extend(text(line, "message").zip(usage(&line["tokens"])));
+            }
+            Some("retry") => {
+                let session = text(line, "session").unwrap_or_default();
+                let answers = self.in_log.get(&session).copied().unwrap_or_default();
+                let trouble = refusal(line["error"].as_str().unwrap_or_default());
+                self.failed.push((session, answers, trouble));
+            }
+            Some("session_start") => {
+                self.reads_sub_agent = text(line, CALLER).and_then(|_| text(line, "id"));
+            }
+            Some("message") => self.message(line),
+            _ => {}
+        }
+    }
+
+    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+        let mut said = Vec::new();
+        match (line["type"].as_str()?, line["role"].as_str()) {
+            ("system", _) => {}
+            ("message", Some("user")) => match Self::sub_agent(line) {
+                Some(id) => {
+                    let messages = self.sub_agents.remove(id).unwrap_or_default();
+                    said.extend(messages.iter().flat_map(|message| self.of_sub_agent(message)));
+                    said.push(Said::Asks);
+                }
+                None => said.extend(self.begins(line["text"].as_str().unwrap_or_default())),
+            },
+            ("message", _) => {
+                said.extend(self.answers(text(line, "id")?));
+                said.extend(text(line, "text").map(Said::Message));
+            }
+            ("reasoning", _) => {
+                let (id, thought) = (text(line, "id")?, text(line, "text")?);
+                said.extend(self.answers(id.clone()));
+                said.extend(self.thoughts.insert((id, thought.clone())).then_some(Said::Thought(thought)));
+            }
+            ("tool_call", _) => {
+                said.extend(self.answers(text(line, "messageId")?));
+                let (id, tool) = (text(line, "id")?, text(line, "toolName")?);
+                said.push(Said::Called { id, tool: named(tool), input: line["parameters"].clone() });
+            }
+            ("tool_result", _) => {
+                let output = line["error"]["message"].as_str().map(str::to_owned);
+                let output = output.unwrap_or_else(|| plain(&line["value"]));
+                said.push(answered(text(line, "id")?, output, line["isError"] == true));
+            }
+            ("completion", _) => said.push(Said::Done),
+            ("error", _) => said.extend(error(line)),
+            _ => return None,
+        }
+        self.failures(line["session_id"].as_str().unwrap_or_default(), &mut said);
+        Some(said)
+    }
+
+    /// The sub-agent that is done, whose work is reported with that.
+    fn sub_agent(line: &Value) -> Option<&str> {
+        line["id"].as_str().filter(|id| id.starts_with(COMPLETED))?;
+        line["text"].as_str()?.split_once("task_id: ")?.1.lines().next()
+    }
+
+    fn time<'a>(&'a self, line: &'a Value) -> Option<&'a str> {
+        let id = line["messageId"].as_str().or_else(|| line["id"].as_str())?;
+        self.times.get(id).map(String::as_str)
+    }
+}
+
+impl DroidLines {
+    /// Notes a message of a session file.
+    fn message(&mut self, line: &Value) {
+        self.times.extend(text(line, "id").zip(text(line, "timestamp")));
+        if let Some(id) = &self.reads_sub_agent {
+            return self.sub_agents.entry(id.clone()).or_default().push(line.clone());
+        }
+        if self.model.is_none() {
+            self.model = text(&line["message"], "modelId");
+        }
+        if self.offered.is_none() && is_context(line) {
+            self.offered = Some(texts(line).find_map(list).unwrap_or_default());
+        }
+    }
+
+    /// A message of the user.
+    fn begins(&self, message: &str) -> Vec<Said> {
+        let version = self.version.clone().map(Said::Version);
+        let model = self.model.clone().map(Said::Model);
+        let offered = self.offered.clone().map(Said::Offered);
+        let all = [version, model, offered, Some(Said::Asks)].into_iter().flatten();
+        all.chain(called_by_user(message)).collect()
+    }
+
+    /// An answer, if this is the first part of it.
+    fn answers(&mut self, id: String) -> Option<Said> {
+        let usage = self.usage.get(&id).copied();
+        self.answers.insert(id).then_some(Said::Answers(usage))
+    }
+
+    /// The requests that failed before what comes next.
+    fn failures(&mut self, session: &str, said: &mut Vec<Said>) {
+        let answers = self.answers.len();
+        self.failed.retain(|(of, before, trouble)| {
+            let is_next = of == session && *before <= answers;
+            if is_next {
+                said.push(Said::AsksAgain(trouble.clone(), None));
+            }
+            !is_next
+        });
+    }
+
+    fn of_sub_agent(&self, line: &Value) -> Vec<Said> {
+        let is_answer = line["message"]["role"] == "assistant";
+        let id = text(line, "id").unwrap_or_default();
+        let first = is_answer.then(|| Said::Answers(self.usage.get(&id).copied()));
+        let part = |part: &Value| match part["type"].as_str()? {
+            "text" if is_answer => text(part, "text").map(Said::Message),
+            "thinking" => text(part, "thinking").map(Said::Thought),
+            "tool_use" => {
+                let (id, tool) = (text(part, "id")?, text(part, "name")?);
+                Some(Said::Called { id, tool: named(tool), input: part["input"].clone() })
+            }
+            "tool_result" => {
+                Some(answered(text(part, "tool_use_id")?, plain(&part["content"]), part["is_error"] == true))
+            }
+            _ => None,
+        };
+        first.into_iter().chain(parts(line).filter_map(part)).collect()
+    }
+}
+
+fn parts(line: &Value) -> impl Iterator<Item = &Value> {
+    line["message"]["content"].as_array().into_iter().flatten()
+}
+
+fn texts(line: &Value) -> impl Iterator<Item = &str> {
+    parts(line).filter_map(|part| part["text"].as_str())
+}
+
+/// Whether Droid wrote this message before the user's first one.
+fn is_context(line: &Value) -> bool {
+    line["id"].as_str().is_some_and(|id| id.starts_with("context-"))
+}
+
+/// The list of skills in a text.
+fn list(text: &str) -> Option<Vec<(String, String)>> {
+    let list = text.split_once(LIST)?.1.split_once(LIST_END)?.0;
+    let entry = |line: &str| line.split_once(": ").map(|(name, text)| (name.to_owned(), text.to_owned()));
+    Some(list.lines().filter_map(entry).collect())
+}
+
+/// The skills whose texts Droid put into the user's message.
+fn called_by_user(message: &str) -> impl Iterator<Item = Said> {
+    message.split(CALLED).skip(1).filter_map(move |rest| {
+        let skill = rest.split_once("<name>")?.1.split_once("</name>")?.0.to_owned();
+        Some(Said::CalledByUser { skill, text: rest.to_owned() })
+    })
+}
+
+/// The tool `server___tool` of an MCP server as every agent names it.
+fn named(tool: String) -> String {
+    tool.split_once("___").map(|(server, tool)| format!("mcp__{server}__{tool}")).unwrap_or(tool)
+}
+
+/// A result as the model saw it.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        value => value.to_string(),
+    }
+}
+
+fn answered(id: String, output: String, failed: bool) -> Said {
+    let ending = if failed { CallEnding::Failed } else { CallEnding::Done };
+    let exit_code =
+        output.rsplit_once("[Process exited with code ").and_then(|(_, rest)| rest.strip_suffix(']')?.parse().ok());
+    Said::Answered { id, output, ending, exit_code }
+}
+
+fn error(line: &Value) -> Option<Said> {
+    let message = line["message"].as_str().unwrap_or_default();
+    if message.starts_with(REFUSED) {
+        return Some(Said::Stopped(StopReason::Refusal));
+    }
+    // This only says that another line has the error.
+    (message != "Exec failed").then(|| Said::Refused(refusal(message)))
+}
+
+/// An error begins with the HTTP status, if there is one.
+fn refusal(message: &str) -> Trouble {
+    let status = message.split(' ').next().filter(|word| word.len() == 3).and_then(|word| word.parse().ok());
+    Trouble::new(Refusal { status, message, ..Refusal::default() }.kind(), message)
+}
+
+fn usage(tokens: &Value) -> Option<Usage> {
+    let count = |at: usize| tokens[at].as_u64();
+    Some(Usage {
+        input_tokens: count(0)?,
+        cached_input_tokens: count(1)?,
+        cache_write_input_tokens: count(2)?,
+        output_tokens: count(3)?,
+        reasoning_output_tokens: count(4)?,
+        cost_usd: None,
+    })
+}
+
+/// What a line of the session file says about the model's calls.
+pub(super) fn turn_signs(line: &Value) -> Vec<TurnSign> {
+    let sign = |part: &Value| match part["type"].as_str()? {
+        "tool_use" => Some(TurnSign::Called { call: text(part, "id")?, answer: text(line, "id") }),
+        "tool_result" => text(part, "tool_use_id").map(TurnSign::Answered),
+        _ => None,
+    };
+    parts(line).filter_map(sign).collect()
+}
+
+/// A line of the session file as a recording stores it.
+pub(super) fn slim_session(mut line: Value, skills_of_case: &[&str]) -> Option<Value> {
+    match line["type"].as_str()? {
+        "session_start" => line = json!({ "type": "session_start", "id": line["id"], CALLER: line[CALLER] }),
+        "message" if is_context(&line) => {
+            let entry = |(name, text): (String, String)| {
+                format!("{name}: {}\n", recorded_description(&name, &text, skills_of_case))
+            };
+            let list: String = texts(&line).find_map(list).into_iter().flatten().map(entry).collect();
+            let text = format!("{LIST}{}{LIST_END}", list.trim_end());
+            line["message"] = json!({ "content": [{ "type": "text", "text": text }] });
+        }
+        "program" | "request" | "retry" | "message" => {}
+        _ => return None,
+    }
+    Some(line)
+}

@@ -1,0 +1,91 @@
+//! The credentials that Droid would use: of Factory, or those of the user's own models in `settings.json`.
+
+use serde_json::{Map, Value};
+
+use crate::agent::files::{read_if_exists, read_jsonc_if_exists};
+use crate::agent::login::{Login, LoginSources};
+use crate::agent::user_home::users_path;
+use crate::settings::Home;
+use crate::settings::mode::AgentKind;
+use crate::text::redact::strings;
+use crate::trace::trouble::Trouble;
+
+/// The variable with a key of Factory.
+pub(super) const KEY: &str = "FACTORY_API_KEY";
+
+/// The variable with the address of Factory's server.
+pub(super) const SERVER: &str = "FACTORY_API_BASE_URL";
+
+/// Variables that choose what Droid reaches.
+pub(super) const PROVIDER: [&str; 3] = [SERVER, "FACTORY_AIRGAP_ENABLED", "FACTORY_EXTRA_CA_CERTS"];
+
+/// Files with a login at Factory in the user's directory: the login, and the key to it.
+pub(super) const LOGIN_FILES: [&str; 2] = ["auth.v2.file", "auth.v2.key"];
+
+/// The keys of the user's settings that trials get.
+const COPIED_KEYS: [&str; 4] = ["customModels", "model", "reasoningEffort", "sessionDefaultSettings"];
+
+/// A file in the directory of the user's configuration, if it exists.
+pub(super) fn users_file(name: &str) -> Result<Option<String>, Trouble> {
+    users_path(AgentKind::Droid, &format!(".factory/{name}")).map_or(Ok(None), |path| read_if_exists(&path))
+}
+
+/// What of the user's settings trials get.
+pub(super) fn users_settings(setup: Home) -> Result<Map<String, Value>, Trouble> {
+    let Some(path) = users_path(AgentKind::Droid, ".factory/settings.json") else { return Ok(Map::new()) };
+    let mut settings = read_jsonc_if_exists(&path)?.unwrap_or_default();
+    settings.retain(|key, _| setup == Home::User || COPIED_KEYS.contains(&key.as_str()));
+    Ok(settings)
+}
+
+/// The keys and headers of the user's own models, which are taken out of `settings`.
+pub(super) fn take_secrets(settings: &mut Map<String, Value>) -> Vec<String> {
+    let models = settings.get_mut("customModels").and_then(Value::as_array_mut).into_iter().flatten();
+    let hidden = models.filter_map(Value::as_object_mut).flat_map(|model| {
+        ["apiKey", "extraHeaders"].into_iter().filter_map(|key| model.remove(key)).collect::<Vec<_>>()
+    });
+    hidden.flat_map(|value| strings(&value)).filter(|value| !value.is_empty()).collect()
+}
+
+/// The variables that these secrets name: `${NAME}`.
+pub(super) fn variables(secrets: &[String]) -> Vec<String> {
+    let names = secrets.iter().flat_map(|secret| secret.split("${").skip(1));
+    names.filter_map(|rest| Some(rest.split_once('}')?.0.to_owned())).collect()
+}
+
+/// Whether the user has a login at Factory.
+pub(super) fn is_logged_in() -> bool {
+    let has_key = std::env::var_os(KEY).is_some_and(|value| !value.is_empty());
+    has_key || LOGIN_FILES.iter().all(|name| users_file(name).is_ok_and(|file| file.is_some()))
+}
+
+pub(super) fn find(around: &LoginSources<'_>) -> Login {
+    let mut settings = match users_settings(Home::Isolated) {
+        Ok(settings) => settings,
+        Err(trouble) => return Login::Missing(trouble.detail),
+    };
+    if around.variable(KEY).is_some() {
+        return Login::Set(KEY.to_owned());
+    }
+    if is_logged_in() {
+        return Login::Found(format!("{} in Droid's directory", LOGIN_FILES[0]));
+    }
+    let has_models = settings.contains_key("customModels");
+    match take_secrets(&mut settings).is_empty() {
+        false => Login::Found("a key of your own model in Droid's settings.json".to_owned()),
+        true if has_models => {
+            Login::Unknown("your own model in Droid's settings.json, which may need no key".to_owned())
+        }
+        true => Login::Missing(format!(
+            "trials do not see the keychain: set {KEY}, or add your own model to Droid's settings.json"
+        )),
+    }
+}
+
+/// The variables that choose the provider, and the settings without secrets.
+pub(super) fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
+    let mut settings = users_settings(setup)?;
+    let names = variables(&take_secrets(&mut settings));
+    let names = PROVIDER.map(str::to_owned).into_iter().chain(names).collect();
+    Ok((names, format!("login {}\n{}", is_logged_in(), Value::Object(settings))))
+}

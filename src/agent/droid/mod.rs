@@ -1,0 +1,89 @@
+//! Droid (`droid exec`), measured with version 0.215.0.
+//!
+//! Standard output (`trace.jsonl`) has the conversation. Its session file has the times, the list of skills in the reminders
+//! before the first message, and what sub-agents did. Its log has the tokens of each request, and the requests that failed.
+//! Both are kept together (`session.jsonl`), of the log only these lines.
+
+mod command;
+mod lines;
+mod log;
+mod login;
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::agent::assignment::Assignment;
+use crate::agent::command::AgentCommand;
+use crate::agent::login::{Login, LoginSources};
+use crate::agent::stream::EventStream;
+use crate::agent::trial_env::TrialEnv;
+use crate::agent::turns::TurnSign;
+use crate::files::below;
+use crate::lint::SkillList;
+use crate::profile::AgentKind;
+use crate::settings::Home;
+use crate::trace::trouble::Trouble;
+
+/// Not measured yet.
+pub const LISTINGS: [SkillList; 0] = [];
+
+/// The name of the log, in the directory of sessions.
+const LOG: &str = "droid.log";
+
+/// The key of the session that called a sub-agent.
+const CALLER: &str = "callingSessionId";
+
+#[derive(Debug)]
+pub struct Droid;
+
+impl EventStream for Droid {
+    const KIND: AgentKind = AgentKind::Droid;
+
+    type Reader = lines::DroidLines;
+
+    /// `<working directory>/<id>.jsonl`.
+    fn is_session(path: &Path) -> bool {
+        path.iter().count() == 2 && path.extension().is_some_and(|end| end == "jsonl")
+    }
+
+    fn is_evidence(path: &Path) -> bool {
+        Self::is_session(path) || path == Path::new(LOG)
+    }
+
+    fn kept() -> impl FnMut(&[u8]) -> Option<Vec<u8>> {
+        let mut log = log::LogReader::default();
+        move |line: &[u8]| if line.starts_with(b"{") { Some(line.to_vec()) } else { log.line(line) }
+    }
+
+    /// The version, of which Droid says nothing elsewhere.
+    fn more_session(trial_env: &TrialEnv) -> Option<Value> {
+        let version = below::read(&trial_env.home(), Path::new(".factory/last-startup-version"), 100).ok()?;
+        Some(json!({ "type": "program", "version": String::from_utf8_lossy(&version).trim() }))
+    }
+
+    fn signs(line: &Value) -> Vec<TurnSign> {
+        lines::turn_signs(line)
+    }
+
+    fn slim_session(line: Value, skills: &[&str]) -> Option<Value> {
+        lines::slim_session(line, skills)
+    }
+
+    fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
+        command::resumed(args, trial_env, message)
+    }
+
+    fn login(around: &LoginSources<'_>) -> Login {
+        login::find(around)
+    }
+
+    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+        command::command(assignment)
+    }
+
+    fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
+        login::users_setup(setup)
+    }
+}

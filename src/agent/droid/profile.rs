@@ -1,0 +1,50 @@
+//! What the rest of the program has to know about Droid.
+
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+
+pub const PROFILE: Profile = Profile {
+    name: "Droid",
+    provider: "factory",
+    program: "droid",
+    how_to_get: "get it with `npm install -g droid`, or name it in evals/evals.toml under [agents.droid]",
+    // Its models see only the names of MCP tools until they search for them, so no mode has the built-in server.
+    modes: &[("droid", AgentKind::Droid, Delivery::Native), ("droid-none", AgentKind::Droid, Delivery::None)],
+    home: ".factory",
+    sessions: "sessions",
+    credentials: "auth.v2.file",
+    moved_by: &[("", "FACTORY_HOME_OVERRIDE")],
+    setup: &[
+        ".factory/AGENTS.md",
+        ".factory/commands",
+        ".factory/droids",
+        ".factory/hooks",
+        ".factory/mcp.json",
+        ".factory/skills",
+        ".agents/skills",
+    ],
+    login_arguments: &[],
+    session: "session.jsonl",
+    skill_folders: &[".factory/skills", ".agents/skills", ".agent/skills"],
+    instructions: &["AGENTS.md", "CLAUDE.md"],
+    follows: &["AGENTS.md", "CLAUDE.md"],
+    folder_variables: &["FACTORY_PROJECT_DIR"],
+    skill_keys: &["disable-model-invocation", "user-invocable"],
+    hides_user_only: true,
+    calls_skill: Some("/name"),
+    reports: AgentReports { cost: false, server_tools: false, early_ends: true, thoughts: true, limits_turns: false },
+    prices: &[],
+    mcp_client: "factory-cli",
+    shows: ToolDisplay::Arguments,
+    tools: AgentTools {
+        shells: &["Execute"],
+        skills: &["Skill"],
+        resources: &[],
+        searches: &["ToolSearch"],
+        reads: &["Read"],
+        finds: &["Grep", "Glob", "LS"],
+        edits: &["Create", "Edit", "ApplyPatch"],
+        files: &[],
+        lists: &[],
+    },
+    refusals: RefusalPhrases { status: &[], for_now: &[], login: &["authentication failed. please log in"] },
+};
