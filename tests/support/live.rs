@@ -57,6 +57,8 @@ impl Live {
         fs::create_dir_all(home.path().join(".config/opencode")).expect("a directory");
         fs::write(home.path().join(".config/opencode/opencode.jsonc"), model.opencode_config())
             .expect("a configuration");
+        fs::create_dir_all(home.path().join(".cline/data/settings")).expect("a directory");
+        fs::write(home.path().join(".cline/data/settings/providers.json"), model.cline_providers()).expect("a file");
         link_ripgrep(home.path());
         let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
         Self { fixture, model, home, scratch }
