@@ -28,7 +28,8 @@ globalThis.fetch = Object.assign(async (...args) => {
   print("request", request(body));
   try {
     const response = await own(...args);
-    if (!response.ok) print("refused", { status: response.status });
+    const wait = Number(response.headers.get("retry-after") ?? undefined);
+    if (!response.ok) print("refused", { status: response.status, wait: wait || undefined });
     else response.clone().text().then((text) => print("answered", { end: [...text.matchAll(END)].at(-1)?.[1] }), () => {});
     return response;
   } catch (error) {

@@ -1,6 +1,7 @@
 //! The lines of Cline's output: its own, `{"type", "ts", …}`, and those of our script, `{"type": "evidence", "kind", …}`.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -20,8 +21,8 @@ const TOO_LONG: &str = "Model reached the maximum output token limit";
 pub struct ClineLines {
     /// The version and the model, until the first line.
     first: Vec<Said>,
-    /// The last request was refused: the HTTP status, if there was an answer, and the error.
-    refused: Option<(Option<u64>, String)>,
+    /// The HTTP status with which the last request was refused.
+    refused: Option<u64>,
     /// Whether the present answer has begun.
     answers: bool,
     /// The names of the MCP servers, which begin the names of their tools.
@@ -66,9 +67,7 @@ impl ClineLines {
         let names = |key: &str| line[key].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
         match line["kind"].as_str() {
             Some("request") => {
-                if let Some((status, message)) = self.refused.take() {
-                    said.push(Said::AsksAgain(trouble(status, &message), None));
-                }
+                self.refused = None;
                 if line["skills"].is_array() {
                     said.push(Said::Offered(names("skills").map(|name| (name, String::new())).collect()));
                 }
@@ -77,9 +76,11 @@ impl ClineLines {
                 said.push(Said::Asks);
             }
             Some("refused") => {
-                let status = line["status"].as_u64();
-                let message = text(line, "message").or_else(|| Some(format!("the provider answered with {}", status?)));
-                self.refused = Some((status, message.unwrap_or_default()));
+                self.refused = line["status"].as_u64();
+                let message = self.refused.map(|status| format!("the provider answered with {status}"));
+                let message = text(line, "message").or(message).unwrap_or_default();
+                let wait = line["wait"].as_u64().map(Duration::from_secs);
+                said.push(Said::AsksAgain(trouble(self.refused, &message), wait));
             }
             _ => self.refuses = line["end"].as_str().is_some_and(is_refusal),
         }
@@ -125,7 +126,8 @@ impl ClineLines {
             let result = event["output"].get(at).unwrap_or(&event["output"]);
             let output = output(result);
             let is_refused = is_skill && !output.starts_with(LOADED);
-            let has_failed = is_refused || event.get("error").is_some() || result["success"] == false;
+            let is_error = result["isError"] == true || result["success"] == false;
+            let has_failed = is_refused || is_error || event.get("error").is_some();
             let ending = if has_failed { CallEnding::Failed } else { CallEnding::Done };
             said.push(Said::Answered { id: part(&call, at), output, ending, exit_code: exit_code(event, result) });
         }
@@ -153,8 +155,7 @@ impl ClineLines {
     }
 
     fn trouble(&self, message: &Value) -> Trouble {
-        let status = self.refused.as_ref().and_then(|(status, _)| *status);
-        trouble(status, message.as_str().unwrap_or("no reason given"))
+        trouble(self.refused, message.as_str().unwrap_or("no reason given"))
     }
 }
 
