@@ -71,9 +71,10 @@ agents!(programs);
 
 /// How to start the mode's agent for a trial, inside the sandbox of the settings. Writes what the agent needs into its home.
 pub(crate) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-    let reads = user_home::link(assignment)?;
+    let (reads, secrets) = user_home::link(assignment)?;
     let mut command = of(assignment.mode.agent).command(assignment)?;
     command.reads.extend(reads);
+    command.secrets.extend(secrets);
     isolation::isolated(command, assignment)
 }
 

@@ -7,10 +7,12 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::agent::assignment::Assignment;
-use crate::agent::files::{file_trouble, read_if_exists, write_private};
+use crate::agent::files::{file_trouble, read_if_exists, read_jsonc_if_exists, write_private};
+use crate::agent::secrets::secrets_in;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -84,12 +86,13 @@ pub(crate) fn digests(kind: AgentKind) -> Result<BTreeMap<String, String>, Troub
     Ok(digests)
 }
 
-/// Links the user's setup into the trial's home, if the settings ask for it. Returns what the agent has to read for that.
-pub(super) fn link(assignment: &Assignment<'_>) -> Result<Vec<PathBuf>, Trouble> {
+/// Links the user's setup into the trial's home, if the settings ask for it. Returns what the agent has to read for that, and
+/// the credentials in it.
+pub(super) fn link(assignment: &Assignment<'_>) -> Result<(Vec<PathBuf>, Vec<String>), Trouble> {
+    let (mut reads, mut secrets) = (Vec::new(), Vec::new());
     if assignment.settings.isolation.home == Home::Isolated {
-        return Ok(Vec::new());
+        return Ok((reads, secrets));
     }
-    let mut reads = Vec::new();
     for SetupPath { in_home, source } in setup(assignment.mode.agent)? {
         let link = assignment.trial_env.home().join(in_home);
         let made = fs::create_dir_all(link.parent().unwrap_or(&link)).and_then(|()| symlink(&source, &link));
@@ -98,11 +101,15 @@ pub(super) fn link(assignment: &Assignment<'_>) -> Result<Vec<PathBuf>, Trouble>
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(file_trouble(&link, &error)),
             _ => {}
         }
+        if source.extension().is_some_and(|end| end == "json") {
+            secrets
+                .extend(read_jsonc_if_exists(&source)?.into_iter().flat_map(|file| secrets_in(&Value::Object(file))));
+        }
         let links = files(&source)?.into_iter().filter(DirEntry::path_is_symlink);
         reads.extend(links.filter_map(|entry| entry.path().canonicalize().ok()));
         reads.push(source);
     }
-    Ok(reads)
+    Ok((reads, secrets))
 }
 
 /// Writes instructions of a trial, after those of the user in the same file.

@@ -13,6 +13,7 @@ macro_rules! agents {
         $each! {
             codex: Codex = "codex";
             claude: ClaudeCli = "claude-cli", ClaudeSdk = "claude-sdk";
+            cline: Cline = "cline";
             copilot: Copilot = "copilot";
             gemini: Gemini = "gemini";
             opencode: OpenCode = "opencode";

@@ -27,6 +27,9 @@ const RESOURCE: &str = "references/formal.md";
 /// The program `$real` dies at work, with what started it.
 const CRASH: &str = "\"$real\" \"$@\" <&0 &\nsleep 3\nkill -9 $!\nkill -9 $$";
 
+/// How the description of the skill begins. Some agents escape it in their lists.
+const DESCRIPTION: &str = "Greets people in the \"house\" style of <A> & B.";
+
 /// What the model answers.
 const ANSWER: &str = "Good day, Dr. Ada.";
 
@@ -84,10 +87,10 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// The repository with the skill, whose model does what `script` says. Some agents escape descriptions in their lists.
+/// The repository with the skill, whose model does what `script` says.
 fn live(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Live {
     let fixture = Fixture::new()
-        .skill_text("greeting", GREETING.replace("house style.", "\"house\" style of <A> &amp; B & C."))
+        .skill_text("greeting", GREETING.replace("in the house style.", &DESCRIPTION[14..]))
         .file(&format!("skills/greeting/{RESOURCE}"), "Say \"Good day\".\n")
         .task("it", LOADS);
     Live::over(fixture, script)
@@ -167,7 +170,11 @@ fn uses_the_skill(mode: &'static Mode) {
     assert_eq!(seen, [("greeting", how)]);
     assert_eq!(trial.status("delivered"), Status::Pass);
     if mode.delivery == Delivery::Native {
-        assert_eq!(metrics.described, Some(DescriptionVisibility::Whole));
+        // Cline's list has only names.
+        let described = DescriptionVisibility::within(DESCRIPTION, &request_text(&requests[0]));
+        let is_whole = described == DescriptionVisibility::Whole;
+        let expected = if is_whole { described } else { DescriptionVisibility::NameOnly };
+        assert_eq!(metrics.described, Some(expected));
     }
     assert_eq!(metrics.resources.iter().map(|found| found.path.as_str()).collect::<Vec<_>>(), [RESOURCE]);
     assert_eq!(trial.text("final.txt"), ANSWER);

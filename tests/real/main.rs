@@ -4,6 +4,7 @@
 mod ci_files;
 mod claude;
 mod claude_sdk;
+mod cline;
 mod codex;
 mod compare_agents;
 mod conformance;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         ci_files::trials,
         claude::trials,
         claude_sdk::trials,
+        cline::trials,
         codex::trials,
         compare_agents::trials,
         conformance::trials,

@@ -59,6 +59,8 @@ impl Live {
             .expect("a configuration");
         fs::create_dir(home.path().join(".factory")).expect("a directory");
         fs::write(home.path().join(".factory/settings.json"), model.droid_settings()).expect("a configuration");
+        fs::create_dir_all(home.path().join(".cline/data/settings")).expect("a directory");
+        fs::write(home.path().join(".cline/data/settings/providers.json"), model.cline_providers()).expect("a file");
         link_ripgrep(home.path());
         let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
         Self { fixture, model, home, scratch }

@@ -109,6 +109,14 @@ impl StandIn {
             "provider": "generic-chat-completion-api", "maxOutputTokens": 4096 });
         json!({ "customModels": [model], "model": "custom:stand-in" }).to_string()
     }
+
+    /// The text of a `$HOME/.cline/data/settings/providers.json` that points Cline here.
+    pub fn cline_providers(&self) -> String {
+        let (name, url) = ("openai-compatible", format!("{}/v1", self.url()));
+        let settings = json!({ "provider": name, "apiKey": "stand-in-key-for-cline", "model": MODEL, "baseUrl": url });
+        let entry = json!({ "settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual" });
+        json!({ "version": 1, "lastUsedProvider": name, "modes": {}, "providers": { name: entry } }).to_string()
+    }
 }
 
 impl Drop for StandIn {

@@ -1,0 +1,217 @@
+//! The lines of Cline's output: its own, `{"type", "ts", …}`, and those of our script, `{"type": "evidence", "kind", …}`.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::agent::refusal::Refusal;
+use crate::agent::said::{CallEnding, Said};
+use crate::agent::stream::{LineReader, text};
+use crate::trace::trouble::Trouble;
+use crate::trace::{StopReason, Usage};
+
+/// How the text of a skill begins that was loaded. An unknown name is not an error, either.
+const LOADED: &str = "<command-name>";
+
+/// Cline's words after the last answer that reached the most tokens that it may have.
+const TOO_LONG: &str = "Model reached the maximum output token limit";
+
+#[derive(Default)]
+pub struct ClineLines {
+    /// The version and the model, until the first line.
+    first: Vec<Said>,
+    /// The HTTP status with which the last request was refused.
+    refused: Option<u64>,
+    /// Whether the present answer has begun.
+    answers: bool,
+    /// The names of the MCP servers, which begin the names of their tools.
+    servers: Vec<String>,
+    /// How many parts a call has, by its id.
+    parts: HashMap<String, usize>,
+    /// Whether the last answer was a refusal.
+    refuses: bool,
+    /// Whether the end was told.
+    has_ended: bool,
+}
+
+impl LineReader for ClineLines {
+    fn session(&mut self, line: &Value) {
+        self.first.extend(text(line, "version").map(Said::Version));
+        self.first.extend(text(line, "model").map(Said::Model));
+    }
+
+    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+        let mut said = std::mem::take(&mut self.first);
+        match line["type"].as_str()? {
+            "evidence" => self.evidence(line, &mut said),
+            "agent_event" => self.event(&line["event"], &mut said),
+            "run_result" => self.ends(line, &mut said),
+            "run_aborted" => said.push(Said::Interrupted),
+            // Cline repeats here why it ended, if it started.
+            "error" if self.has_ended => {}
+            "error" => said.push(Said::Refused(self.trouble(&line["message"]))),
+            "hook_event" => {}
+            _ => return None,
+        }
+        Some(said)
+    }
+
+    fn time<'a>(&'a self, line: &'a Value) -> Option<&'a str> {
+        line.get("ts")?.as_str()
+    }
+}
+
+impl ClineLines {
+    fn evidence(&mut self, line: &Value, said: &mut Vec<Said>) {
+        let names = |key: &str| line[key].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+        match line["kind"].as_str() {
+            Some("request") => {
+                self.refused = None;
+                if line["skills"].is_array() {
+                    said.push(Said::Offered(names("skills").map(|name| (name, String::new())).collect()));
+                }
+                self.servers.extend(names("servers"));
+                said.extend(names("servers").map(|name| Said::Server(name, "connected".to_owned())));
+                said.push(Said::Asks);
+            }
+            Some("refused") => {
+                self.refused = line["status"].as_u64();
+                let message = self.refused.map(|status| format!("the provider answered with {status}"));
+                let message = text(line, "message").or(message).unwrap_or_default();
+                let wait = line["wait"].as_u64().map(Duration::from_secs);
+                said.push(Said::AsksAgain(trouble(self.refused, &message), wait));
+            }
+            _ => self.refuses = line["end"].as_str().is_some_and(is_refusal),
+        }
+    }
+
+    fn event(&mut self, event: &Value, said: &mut Vec<Said>) {
+        let content = event["contentType"].as_str();
+        match (event["type"].as_str(), content) {
+            (Some("iteration_start"), _) => self.answers = false,
+            (Some("content_start"), Some("tool")) => self.called(event, said),
+            (Some("content_end"), Some("tool")) => self.answered(event, said),
+            (Some("content_start" | "content_update"), _) if !self.answers => {
+                self.answers = true;
+                said.push(Said::Answers(None));
+            }
+            (Some("usage"), _) => {
+                let is_known = std::mem::replace(&mut self.answers, true);
+                said.push(if is_known { Said::Spent(usage(event)) } else { Said::Answers(Some(usage(event))) });
+            }
+            (Some("content_end"), Some("text")) => said.extend(spoken(event, "text").map(Said::Message)),
+            (Some("content_end"), Some("reasoning")) => said.extend(spoken(event, "reasoning").map(Said::Thought)),
+            (Some("notice"), _) => said.extend(text(event, "message").map(Said::Notice)),
+            _ => {}
+        }
+    }
+
+    /// The parts of a call: a tool may run several commands, or read several files.
+    fn called(&mut self, event: &Value, said: &mut Vec<Said>) {
+        let (Some(call), Some(tool)) = (text(event, "toolCallId"), text(event, "toolName")) else { return };
+        let inputs = inputs(&event["input"]);
+        self.parts.insert(call.clone(), inputs.len());
+        let tool = self.tool(tool);
+        said.extend(inputs.into_iter().enumerate().map(|(at, input)| {
+            let id = part(&call, at);
+            Said::Called { id, tool: tool.clone(), input }
+        }));
+    }
+
+    fn answered(&mut self, event: &Value, said: &mut Vec<Said>) {
+        let Some(call) = text(event, "toolCallId") else { return };
+        let is_skill = event["toolName"] == "skills";
+        for at in 0..self.parts.remove(&call).unwrap_or(1) {
+            let result = event["output"].get(at).unwrap_or(&event["output"]);
+            let output = output(result);
+            let is_refused = is_skill && !output.starts_with(LOADED);
+            let is_error = result["isError"] == true || result["success"] == false;
+            let has_failed = is_refused || is_error || event.get("error").is_some();
+            let ending = if has_failed { CallEnding::Failed } else { CallEnding::Done };
+            said.push(Said::Answered { id: part(&call, at), output, ending, exit_code: exit_code(event, result) });
+        }
+    }
+
+    /// The tool `server__tool` of an MCP server as every agent names it.
+    fn tool(&self, name: String) -> String {
+        let is_served =
+            name.split_once("__").is_some_and(|(server, _)| self.servers.iter().any(|known| known == server));
+        if is_served { format!("mcp__{name}") } else { name }
+    }
+
+    fn ends(&mut self, line: &Value, said: &mut Vec<Said>) {
+        self.has_ended = true;
+        let is_too_long = line["text"].as_str().is_some_and(|text| text.starts_with(TOO_LONG));
+        match line["finishReason"].as_str() {
+            Some("aborted") => said.push(Said::Interrupted),
+            Some("completed") => {
+                said.extend(self.refuses.then_some(Said::Stopped(StopReason::Refusal)));
+                said.push(Said::Done);
+            }
+            _ if is_too_long => said.extend([Said::Stopped(StopReason::MaxTokens), Said::Done]),
+            _ => said.push(Said::Refused(self.trouble(&line["text"]))),
+        }
+    }
+
+    fn trouble(&self, message: &Value) -> Trouble {
+        trouble(self.refused, message.as_str().unwrap_or("no reason given"))
+    }
+}
+
+fn trouble(status: Option<u64>, message: &str) -> Trouble {
+    Trouble::new(Refusal { status, message, ..Refusal::default() }.kind(), message)
+}
+
+/// Whether an answer ended so because the model refused, in the words of the providers.
+fn is_refusal(end: &str) -> bool {
+    ["content_filter", "refusal", "safety", "prohibited_content"].contains(&end.to_ascii_lowercase().as_str())
+}
+
+fn spoken(event: &Value, key: &str) -> Option<String> {
+    text(event, key).filter(|text| !text.is_empty())
+}
+
+fn part(call: &str, at: usize) -> String {
+    format!("{call} {at}")
+}
+
+/// The inputs of the parts of a call, with the keys of a single command or file.
+fn inputs(input: &Value) -> Vec<Value> {
+    let list = |key: &str| input[key].as_array().filter(|list| !list.is_empty());
+    let command = |command: &Value| if command.is_string() { json!({ "command": command }) } else { command.clone() };
+    let commands = list("commands").map(|list| list.iter().map(command).collect());
+    commands.or_else(|| list("files").cloned()).unwrap_or_else(|| vec![input.clone()])
+}
+
+/// What the model sees of a result.
+fn output(result: &Value) -> String {
+    let content = result["content"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str());
+    let content: Vec<&str> = content.collect();
+    let parts = ["result", "error", "text"].into_iter().filter_map(|key| result[key].as_str());
+    match result {
+        Value::String(text) => text.clone(),
+        _ if !content.is_empty() => content.join("\n"),
+        _ => parts.collect::<Vec<_>>().join("\n").trim_start().to_owned(),
+    }
+}
+
+/// The exit code of a command: Cline says it only if it is not zero.
+fn exit_code(event: &Value, result: &Value) -> Option<i64> {
+    if event["toolName"] != "run_commands" {
+        return None;
+    }
+    let said = result["error"].as_str().and_then(|error| error.strip_prefix("Command exited with code ")?.parse().ok());
+    said.or((result["success"] == true).then_some(0))
+}
+
+fn usage(event: &Value) -> Usage {
+    let tokens = |key: &str| event[key].as_u64().unwrap_or(0);
+    Usage {
+        input_tokens: tokens("inputTokens"),
+        cached_input_tokens: tokens("cacheReadTokens"),
+        cache_write_input_tokens: tokens("cacheWriteTokens"),
+        output_tokens: tokens("outputTokens"),
+        ..Usage::default()
+    }
+}

@@ -1,0 +1,66 @@
+//! Cline (`cline --json`), measured with version 3.0.65.
+//!
+//! Standard output (`trace.jsonl`) has the conversation. It lacks the list of skills, the states of the MCP servers, the
+//! refusals, and how answers end: a script in the trial's environment, `evidence.js`, prints these as lines of the same output.
+//! The list has only the skills' names. `session.jsonl` has the version and the model. Lines do not say which agent they are
+//! from, so the work of sub-agents counts as its own. Cline continues no session without a terminal.
+
+mod command;
+mod lines;
+mod login;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::agent::assignment::Assignment;
+use crate::agent::command::AgentCommand;
+use crate::agent::login::{Login, LoginSources};
+use crate::agent::stream::EventStream;
+use crate::agent::trial_env::TrialEnv;
+use crate::files::{below, bounded};
+use crate::lint::SkillList;
+use crate::profile::AgentKind;
+use crate::settings::Home;
+use crate::trace::trouble::Trouble;
+
+/// Not measured yet.
+pub const LISTINGS: [SkillList; 0] = [];
+
+#[derive(Debug)]
+pub struct Cline;
+
+impl EventStream for Cline {
+    const KIND: AgentKind = AgentKind::Cline;
+
+    type Reader = lines::ClineLines;
+
+    /// From `data/sessions/<id>/<id>.json`.
+    fn more_session(trial_env: &TrialEnv) -> Option<Value> {
+        let profile = Self::KIND.profile();
+        let directory = Path::new(profile.home).join(profile.sessions);
+        let is_session =
+            |path: &Path| path.parent().and_then(Path::file_name) == path.file_stem() && path.extension().is_some();
+        let file = below::first(&trial_env.home(), &directory, is_session)?;
+        let session: Value = serde_json::from_slice(&bounded::read_file(file, bounded::MAX_FILE).ok()?).ok()?;
+        let version = session.pointer("/metadata/sessionHistoryOrigin/version")?;
+        Some(json!({ "type": "session", "version": version, "model": session["model"] }))
+    }
+
+    fn slim_session(line: Value, _: &[&str]) -> Option<Value> {
+        Some(line)
+    }
+
+    fn login(around: &LoginSources<'_>) -> Login {
+        login::find(around)
+    }
+
+    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+        command::command(assignment)
+    }
+
+    fn users_setup(_: Home) -> Result<(Vec<String>, String), Trouble> {
+        let providers = login::users_providers()?.map(login::without_secrets);
+        Ok((login::KEYS.map(str::to_owned).to_vec(), providers.unwrap_or_default().to_string()))
+    }
+}
