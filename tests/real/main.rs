@@ -7,6 +7,7 @@ mod claude_sdk;
 mod codex;
 mod compare_agents;
 mod conformance;
+mod custom_agents;
 mod exports;
 mod fault_matrix;
 mod follow_ups;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         codex::trials,
         compare_agents::trials,
         conformance::trials,
+        custom_agents::trials,
         exports::trials,
         fault_matrix::trials,
         follow_ups::trials,
