@@ -10,8 +10,8 @@ use toml::Spanned;
 use crate::profile::custom::{
     AgentDescription, Condition, CustomAgent, EventField, EventMeaning, EventRule, Protocol, ToolNamesByUse,
 };
-use crate::settings::{Problems, Settings};
 use crate::settings::mode::{AgentKind, Delivery, Mode};
+use crate::settings::{Problems, Settings};
 use crate::text::diagnostic::suggest;
 use crate::text::name::check_id;
 use crate::text::relative_path::RelativePath;
@@ -261,11 +261,7 @@ impl AgentTable {
 
 impl Settings {
     /// Sets how agents are started, and adds the modes of those that the file describes.
-    pub(super) fn apply_agents(
-        &mut self,
-        agents: BTreeMap<Spanned<String>, AgentTable>,
-        problems: &mut Problems<'_>,
-    ) {
+    pub(super) fn apply_agents(&mut self, agents: BTreeMap<Spanned<String>, AgentTable>, problems: &mut Problems<'_>) {
         for (name, table) in agents {
             let range = name.span();
             let (agent, modes) = table.settings(name.get_ref(), range.clone(), problems);
@@ -340,8 +336,7 @@ fn check_placeholders(text: &str, is_acp: bool, place: &Range<usize>, problems: 
 }
 
 fn events(tables: Vec<Spanned<EventTable>>, range: Range<usize>, problems: &mut Problems<'_>) -> Vec<EventRule> {
-    let rules: Vec<EventRule> =
-        tables.into_iter().filter_map(|table| table.into_inner().rule(problems)).collect();
+    let rules: Vec<EventRule> = tables.into_iter().filter_map(|table| table.into_inner().rule(problems)).collect();
     for meaning in [EventMeaning::Message, EventMeaning::Done] {
         if problems.list.is_empty() && !rules.iter().any(|rule| rule.says == meaning) {
             problems.add(range.clone(), format!("no rule in `events` says \"{meaning}\"; add one"));

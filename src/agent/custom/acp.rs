@@ -55,13 +55,14 @@ pub(super) struct AcpLines<'a> {
     skills: Vec<String>,
     /// How the agent can be authenticated.
     methods: Vec<String>,
-    /// The tokens of all messages so far.
+    /// The tokens of all messages so far, for an agent that reports them by message.
     usage: Usage,
 }
 
 impl<'a> AcpLines<'a> {
     pub(super) fn new(agent: &'a CustomAgent, names: &'a ToolNames) -> Self {
-        let hides = "calls of tools, which the agent may not show: set `shows_calls` in evals/evals.toml if it shows all";
+        let hides =
+            "calls of tools, which the agent may not show: set `shows_calls` in evals/evals.toml if it shows all";
         let first = if agent.shows_calls() { Vec::new() } else { vec![Said::Lost(hides.to_owned())] };
         let (answer, calls) = (AnswerSoFar::default(), HashMap::new());
         let (skills, methods) = (Vec::new(), Vec::new());
@@ -105,7 +106,8 @@ impl<'a> AcpLines<'a> {
             let mut input = call.whole_input();
             if self.agent.description.tools.skills.contains(&tool) && !has_input {
                 // The title names the skill.
-                let skill = self.skills.iter().filter(|skill| names_skill(&call.title, skill)).max_by_key(|skill| skill.len());
+                let skill =
+                    self.skills.iter().filter(|skill| names_skill(&call.title, skill)).max_by_key(|skill| skill.len());
                 input["name"] = skill.cloned().into();
             }
             said.push(Said::Called { id: id.clone(), tool, input });
@@ -126,7 +128,8 @@ impl<'a> AcpLines<'a> {
         if let Some(version) = result.get("protocolVersion") {
             said.extend(text(&result["agentInfo"], "version").map(Said::Version));
             if *version != VERSION {
-                let why = format!("it speaks version {version} of the Agent Client Protocol, and not version {VERSION}");
+                let why =
+                    format!("it speaks version {version} of the Agent Client Protocol, and not version {VERSION}");
                 said.push(Said::Refused(Trouble::new(TroubleKind::CouldNotStart, why)));
             }
             let methods = result["authMethods"].as_array().into_iter().flatten();
@@ -138,8 +141,10 @@ impl<'a> AcpLines<'a> {
         if id < PROMPT {
             return;
         }
-        let quota = || of_quota(&result["_meta"]["quota"]["token_count"]);
-        if let Some(usage) = usage(&result["usage"]).or_else(quota) {
+        if let Some(usage) = usage(&result["usage"]) {
+            // By the protocol, it is that of the session so far.
+            said.push(Said::Total(usage));
+        } else if let Some(usage) = of_quota(&result["_meta"]["quota"]["token_count"]) {
             self.usage = self.usage.plus(usage);
             said.push(Said::Total(self.usage));
         }
@@ -215,7 +220,9 @@ impl AcpCall {
         set(&mut self.kind, "kind");
         let of_agent = || update["_meta"].as_object()?.values().find_map(|more| text(more, "toolName"));
         self.tool = text(&update["_meta"], "toolName").or_else(of_agent).or(self.tool.take());
-        for (to, key) in [(&mut self.input, "rawInput"), (&mut self.content, "content"), (&mut self.output, "rawOutput")] {
+        for (to, key) in
+            [(&mut self.input, "rawInput"), (&mut self.content, "content"), (&mut self.output, "rawOutput")]
+        {
             if let Some(value) = update.get(key).filter(|value| !value.is_null()) {
                 *to = value.clone();
             }
@@ -279,16 +286,17 @@ impl AcpCall {
 /// The model of a new session.
 fn model(result: &Value) -> Option<String> {
     let options = result["configOptions"].as_array().into_iter().flatten();
-    let mut of_option = options.filter(|option| option["id"] == "model").filter_map(|option| text(option, "currentValue"));
+    let mut of_option =
+        options.filter(|option| option["id"] == "model").filter_map(|option| text(option, "currentValue"));
     text(&result["models"], "currentModelId").or_else(|| of_option.next())
 }
 
 /// Whether a title has the name of a skill as a word.
 fn names_skill(title: &str, skill: &str) -> bool {
     let is_part = |character: char| character.is_alphanumeric() || character == '-' || character == '_';
-    title.match_indices(skill).any(|(at, _)| {
-        !title[..at].ends_with(is_part) && !title[at + skill.len()..].starts_with(is_part)
-    })
+    title
+        .match_indices(skill)
+        .any(|(at, _)| !title[..at].ends_with(is_part) && !title[at + skill.len()..].starts_with(is_part))
 }
 
 /// The tokens in the words of the protocol. Whether the input has those of the cache in it follows from the total.

@@ -119,7 +119,11 @@ impl AcpClient {
         let call = &params["toolCall"];
         let known = call["toolCallId"].as_str().and_then(|id| self.kinds.get(id)).map(String::as_str);
         let changes = call["kind"].as_str().or(known).is_some_and(|kind| CHANGES.contains(&kind));
-        let wanted = if self.is_read_only && changes { ["reject_once", "reject_always"] } else { ["allow_once", "allow_always"] };
+        let wanted = if self.is_read_only && changes {
+            ["reject_once", "reject_always"]
+        } else {
+            ["allow_once", "allow_always"]
+        };
         let options = params["options"].as_array().map_or(&[][..], Vec::as_slice);
         let option = |kind: &&str| options.iter().find(|option| option["kind"] == **kind);
         match wanted.iter().find_map(option) {

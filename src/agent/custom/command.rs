@@ -192,7 +192,9 @@ pub(super) fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) ->
     let KeptArguments { first, further } = serde_json::from_value(kept).ok()?;
     let is_argument = further.iter().any(|text| text.contains(MESSAGE));
     if !is_argument {
-        fs::write(prompt_file(trial_env), message).map_err(|error| file_trouble(&prompt_file(trial_env), &error)).ok()?;
+        fs::write(prompt_file(trial_env), message)
+            .map_err(|error| file_trouble(&prompt_file(trial_env), &error))
+            .ok()?;
     }
     let further = further.into_iter().map(|text| text.replace(MESSAGE, message).into());
     Some(args.get(..args.len().checked_sub(first)?)?.iter().cloned().chain(further).collect())

@@ -31,9 +31,9 @@ use crate::agent::user_session::UserSession;
 use crate::profile::custom::{CustomAgent, Protocol};
 use crate::settings::mode::AgentKind;
 use crate::settings::{Settings, ToolNames};
-use crate::trace::Trace;
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::Trouble;
+use crate::trace::{Mechanism, Step, Trace};
 use acp::AcpLines;
 use rules::RuleLines;
 
@@ -59,6 +59,20 @@ fn slim(agent: &CustomAgent, line: Value) -> Option<Value> {
     match agent.description.protocol {
         Protocol::Acp => acp::slim(line),
         Protocol::Jsonl => (!rules::says_nothing(agent, &line)).then_some(line),
+    }
+}
+
+/// Corrects what brought a skill's text: a tool with the server's name, if the agent does not show the input of calls.
+fn note_server(trace: &mut Trace, names: &ToolNames) {
+    let Trace { steps, activations, .. } = trace;
+    let served = steps.iter().filter_map(|step| match step {
+        Step::Tool { name, .. } if name.contains(&names.server) => Some(name.as_str()),
+        _ => None,
+    });
+    let served: Vec<&str> = served.collect();
+    let by_file = activations.iter_mut().filter(|activation| activation.how == Mechanism::ReadSkillFile);
+    for activation in by_file.filter(|found| served.iter().any(|name| found.evidence.starts_with(name))) {
+        activation.how = Mechanism::McpTool;
     }
 }
 
@@ -104,10 +118,12 @@ impl Agent for CustomAgent {
 
     fn decode(&self, reference: &Reference, directory: &Path) -> io::Result<Trace> {
         let (kind, names) = (self.kind(), &reference.names);
-        match self.description.protocol {
+        let mut trace = match self.description.protocol {
             Protocol::Acp => decoded(kind, AcpLines::new(self, names), reference, directory),
             Protocol::Jsonl => decoded(kind, RuleLines::new(self, names), reference, directory),
-        }
+        }?;
+        note_server(&mut trace, names);
+        Ok(trace)
     }
 
     fn user_session(&self, _: &[Value], _: &[Value], _: Option<usize>) -> Option<UserSession> {

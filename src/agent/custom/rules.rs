@@ -109,7 +109,8 @@ fn matches<'a>(agent: &'a CustomAgent, rule: &'a EventRule, line: &'a Value) -> 
 
 /// Whether the rules say that a line says nothing.
 pub(super) fn says_nothing(agent: &CustomAgent, line: &Value) -> bool {
-    let mut found = agent.description.events.iter().filter(|rule| matches(agent, rule, line).next().is_some()).peekable();
+    let mut found =
+        agent.description.events.iter().filter(|rule| matches(agent, rule, line).next().is_some()).peekable();
     found.peek().is_some() && found.all(|rule| rule.says == EventMeaning::Nothing)
 }
 
