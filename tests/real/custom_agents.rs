@@ -189,21 +189,20 @@ fn does_not_use_it(agent: &str) {
 fn sends_more(agent: &str) {
     let cells = r#"true,Say hello.,"[""Greet Ada in the house style.""]",60"#;
     let live = live("should_trigger,prompt,follow_ups,timeout_s", cells, |request| {
-        match (request.prompt.as_str(), request.step) {
-            ("Greet Ada in the house style.", 0) => load(request),
-            ("Greet Ada in the house style.", _) => Turn::Say(ANSWER.to_owned()),
-            _ => Turn::Say("Hello.".to_owned()),
+        let is_next = request_text(request).contains("Greet Ada in the house style.");
+        match (is_next, is_first(request)) {
+            (true, true) => load(request),
+            (true, false) => Turn::Say(ANSWER.to_owned()),
+            (false, _) => Turn::Say("Hello.".to_owned()),
         }
     });
     let trial = live.trial(agent);
     show(&trial);
     trial.expect(Verdict::Pass);
     assert_eq!(trial.text("final.txt"), ANSWER);
-    assert!(
-        trial.grade.metrics.usage.is_some_and(|usage| usage.total_tokens() > 2_000),
-        "{:?}",
-        trial.grade.metrics.usage
-    );
+    // Kimi Code 2.1.0 reports none, OpenCode 1.18.33 those of its last request.
+    let tokens = trial.grade.metrics.usage.map_or(0, |usage| usage.total_tokens());
+    assert!(tokens > 2_000 || ["kimi-acp", "opencode-acp"].contains(&agent), "{:?}", trial.grade.metrics.usage);
 }
 
 fn asks_the_server(agent: &str) {
@@ -382,6 +381,12 @@ status = "/data/statusCode"
 [[agents.copilot-lines.events]]
 says = "done"
 when = { "/type" = "result", "/exitCode" = 0 }
+[[agents.copilot-lines.events]]
+says = "nothing"
+when = { "/type" = [
+    "session.skills_loaded", "session.tools_updated", "tool.shell_output", "tool.execution_partial_result",
+    "skill.context_delivered_ref", "skill.invoked", "tool.execution_progress",
+] }
 "#;
 
 const GEMINI: &str = r#"

@@ -58,7 +58,7 @@ impl<'a> RuleMatch<'a> {
                 "the rule that says \"{says}\" under [agents.{name}] in evals/evals.toml has the `{field}` at {path:?}, \
                  which is not in this line: {line}"
             );
-            Said::Refused(Trouble::new(TroubleKind::Unobservable, why))
+            Said::Refused(Trouble::new(TroubleKind::Files, why))
         })
     }
 
