@@ -34,10 +34,8 @@ pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option
     }
     if trace.progress < AgentProgress::Done {
         // The agent or its output was cut short.
-        let kinds: Vec<&str> = trace.unknown_events.keys().map(String::as_str).take(5).collect();
-        let unknown =
-            if kinds.is_empty() { String::new() } else { format!("; events of unknown kinds: {}", kinds.join(", ")) };
-        let detail = format!("exit status 0, but the event stream stops before its end{unknown}");
+        let gap = trace.gap().map_or_else(String::new, |gap| format!("; {gap}"));
+        let detail = format!("exit status 0, but the event stream stops before its end{gap}");
         return Some(Trouble::new(TroubleKind::Crashed, detail));
     }
     None

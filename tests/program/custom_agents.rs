@@ -309,8 +309,16 @@ fn a_wrong_path_is_an_error_that_shows_the_line() {
     for (right, wrong, words) in [
         ("output = \"/output\"", "output = \"/result\"", "has the `output` at \"/result\", which is not in this line"),
         ("text = \"/text\"", "text = \"/say\"", "which is not in this line: {\"k\":\"text\",\"text\":\"Done.\"}"),
-        ("when = { \"/k\" = \"end\" }", "when = { \"/k\" = \"ends\" }", "events of unknown kinds"),
-        ("when = { \"/k\" = \"result\" }", "when = { \"/k\" = \"results\" }", "it ended while a call"),
+        (
+            "when = { \"/k\" = \"end\" }",
+            "when = { \"/k\" = \"ends\" }",
+            "the event stream stops before its end; the trace holds what cannot be read: lines that no rule",
+        ),
+        (
+            "when = { \"/k\" = \"result\" }",
+            "when = { \"/k\" = \"results\" }",
+            "what a call of `look` returned",
+        ),
     ] {
         let stub = repository(PRINTS, &RULES.replace(right, wrong));
         let said = run(&stub);

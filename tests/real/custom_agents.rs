@@ -385,11 +385,16 @@ when = { "/type" = "result", "/exitCode" = 0 }
 says = "nothing"
 when = { "/type" = [
     "session.skills_loaded", "session.tools_updated", "tool.shell_output", "tool.execution_partial_result",
-    "skill.context_delivered_ref", "skill.invoked", "tool.execution_progress",
+    "skill.context_delivered_ref", "skill.invoked", "tool.execution_progress", "user.message", "assistant.turn_start",
+    "assistant.turn_end", "assistant.idle", "assistant.message_start", "assistant.message_delta", "model.call_start",
+    "model.call_finished", "model.call_final_result", "session.mcp_servers_loaded", "assistant.message",
 ] }
 "#;
 
 const GEMINI: &str = r#"
+[[agents.gemini-lines.events]]
+says = "nothing"
+when = { "/type" = "message", "/role" = "user" }
 [[agents.gemini-lines.events]]
 says = "model"
 when = { "/type" = "init" }

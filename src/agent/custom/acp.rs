@@ -148,6 +148,8 @@ impl<'a> AcpLines<'a> {
             self.usage = self.usage.plus(usage);
             said.push(Said::Total(self.usage));
         }
+        let unseen = std::mem::take(&mut self.calls).into_values().filter(|call| call.is_announced);
+        said.extend(unseen.map(|call| Said::Lost(format!("what a call of `{}` returned", call.title))));
         self.answer.done(said);
         let stopped = match result["stopReason"].as_str() {
             Some("end_turn") => None,

@@ -1,6 +1,6 @@
 //! The JSON lines of an agent, read by the rules in the user's description.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
@@ -12,6 +12,7 @@ use crate::agent::said::{CallEnding, Said};
 use crate::agent::stream::LineReader;
 use crate::profile::custom::{Condition, CustomAgent, EventField, EventMeaning, EventRule};
 use crate::settings::ToolNames;
+use crate::text::cut;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Usage, excerpt};
 
@@ -26,6 +27,8 @@ pub(super) struct RuleLines<'a> {
     answer: AnswerSoFar,
     /// The ids of the requests whose tokens are counted.
     counted: HashSet<String>,
+    /// The calls that are not answered, with their tools.
+    open: BTreeMap<String, String>,
 }
 
 /// A rule that is about a line.
@@ -118,7 +121,7 @@ impl<'a> RuleLines<'a> {
     pub(super) fn new(agent: &'a CustomAgent, names: &'a ToolNames) -> Self {
         let hides = "calls of tools: the description of the agent has no rules for calls and results";
         let first = if agent.shows_calls() { Vec::new() } else { vec![Said::Lost(hides.to_owned())] };
-        Self { agent, names, first, answer: AnswerSoFar::default(), counted: HashSet::new() }
+        Self { agent, names, first, answer: AnswerSoFar::default(), counted: HashSet::new(), open: BTreeMap::new() }
     }
 
     /// A reader of a line by itself.
@@ -142,6 +145,7 @@ impl<'a> RuleLines<'a> {
                 let input = input.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(input);
                 self.answer.calls(said);
                 let tool = served(&name, &input, self.names).unwrap_or(name);
+                self.open.insert(id.clone(), tool.clone());
                 said.push(Said::Called { id, tool, input });
             }
             EventMeaning::Result => {
@@ -150,6 +154,7 @@ impl<'a> RuleLines<'a> {
                 let ending = if has_failed { CallEnding::Failed } else { CallEnding::Done };
                 let exit_code = found.optional(EventField::ExitCode).and_then(Value::as_i64);
                 self.answer.tool_answered();
+                self.open.remove(&id);
                 said.push(Said::Answered { id, output, ending, exit_code });
             }
             EventMeaning::Usage => {
@@ -167,6 +172,8 @@ impl<'a> RuleLines<'a> {
                 said.push(Said::Refused(Trouble::new(refusal.kind(), message.as_str())));
             }
             EventMeaning::Done => {
+                let unseen = std::mem::take(&mut self.open).into_values();
+                said.extend(unseen.map(|tool| Said::Lost(format!("what a call of `{tool}` returned"))));
                 self.answer.done(said);
                 said.push(Said::Done);
             }
@@ -191,7 +198,16 @@ impl LineReader for RuleLines<'_> {
                 said.push(wrong);
             }
         }
-        let first = if is_known { std::mem::take(&mut self.first) } else { return None };
+        if !is_known {
+            said.push(Said::Lost(format!("lines that no rule is about: {}", Self::kind(line))));
+        }
+        let first = std::mem::take(&mut self.first);
         Some(first.into_iter().chain(said).collect())
+    }
+
+    /// Its type, else its start.
+    fn kind(line: &Value) -> String {
+        let start = || cut::start(&line.to_string(), 60);
+        line.get("type").and_then(Value::as_str).map_or_else(start, |kind| format!("those of the type `{kind}`"))
     }
 }
