@@ -30,6 +30,9 @@ pub struct AgentDescription {
     /// Whether it shows all calls of tools, with what the model saw of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shows_calls: bool,
+    /// How messages begin that the program itself writes if its provider refuses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
     #[serde(default, skip_serializing_if = "ToolNamesByUse::is_none")]
     pub tools: ToolNamesByUse,
     /// What its lines say. Only for [`Protocol::Jsonl`].

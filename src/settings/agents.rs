@@ -78,6 +78,7 @@ pub(super) struct AgentTable {
     home_files: Option<Vec<Spanned<String>>>,
     skills: Option<Spanned<String>>,
     shows_calls: Option<bool>,
+    errors: Option<Vec<String>>,
     tools: Option<ToolNamesByUse>,
     events: Option<Vec<Spanned<EventTable>>>,
 }
@@ -197,6 +198,7 @@ impl AgentTable {
             ("home_files", self.home_files.is_some()),
             ("skills", self.skills.is_some()),
             ("shows_calls", self.shows_calls.is_some()),
+            ("errors", self.errors.is_some()),
             ("tools", self.tools.is_some()),
             ("events", self.events.is_some()),
         ];
@@ -249,6 +251,7 @@ impl AgentTable {
             protocol,
             skills: skills.map_or_else(|| SKILLS.to_owned(), |path| path.to_string()),
             shows_calls: self.shows_calls.unwrap_or_default(),
+            errors: self.errors.unwrap_or_default(),
             tools: self.tools.unwrap_or_default(),
             events: events.unwrap_or_default(),
         });

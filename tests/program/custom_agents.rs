@@ -171,6 +171,24 @@ fn what_is_not_a_message_leaves_a_gap_and_hides_no_activation() {
 }
 
 #[test]
+fn a_refusal_that_comes_as_a_message_is_an_error_if_the_settings_say_how_it_begins() {
+    let text = |text: &str| {
+        format!(r#"update '{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{text}"}}}}'; "#)
+    };
+    let ends = r#"answer '{"stopReason":"end_turn"}'"#;
+    let settings = format!("{SETTINGS}errors = [\"Error: \"]\n");
+    for (turn, settings, verdict) in [
+        (text("Wait.") + &text("Error: HTTP 401") + ends, settings.as_str(), "error"),
+        (text("Error: HTTP 401") + ends, SETTINGS, "pass"),
+        (text("Error: once more") + &text("Done.") + ends, settings.as_str(), "pass"),
+    ] {
+        let stub = speaks(&Faults { turn: &turn, ..FINE }, settings);
+        let said = run(&stub);
+        assert_eq!(graded(&stub, "n").0, verdict, "{turn}: {said}");
+    }
+}
+
+#[test]
 fn a_turn_that_ends_early_is_graded_as_such() {
     for (reason, words) in
         [("refusal", "the model refused"), ("max_tokens", "the most tokens"), ("max_turn_requests", "the most turns")]
@@ -314,11 +332,7 @@ fn a_wrong_path_is_an_error_that_shows_the_line() {
             "when = { \"/k\" = \"ends\" }",
             "the event stream stops before its end; the trace holds what cannot be read: lines that no rule",
         ),
-        (
-            "when = { \"/k\" = \"result\" }",
-            "when = { \"/k\" = \"results\" }",
-            "what a call of `look` returned",
-        ),
+        ("when = { \"/k\" = \"result\" }", "when = { \"/k\" = \"results\" }", "what a call of `look` returned"),
     ] {
         let stub = repository(PRINTS, &RULES.replace(right, wrong));
         let said = run(&stub);

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use nix::sys::signal::Signal;
 use serde_json::json;
 use skill_evals::trace::Mechanism;
 use skill_evals::trace::trouble::TroubleKind;
@@ -10,9 +11,10 @@ use skill_evals::trial::outcome::{Status, Verdict};
 
 use super::conformance::named;
 use crate::support::fixture::Fixture;
-use crate::support::live::{GREETING, Live, Trial, request_text};
+use crate::support::live::{GREETING, Live, Trial, processes_with, request_text, wait_until};
 use crate::support::real::{HOW_TO_GET_AGENTS, copilot_packages, needing, path_with_programs, programs};
 use crate::support::stand_in::{MODEL, Request, Turn};
+use crate::support::stub::{in_own_group, signal};
 
 const COLUMNS: &str = "should_trigger,prompt,timeout_s";
 
@@ -32,12 +34,17 @@ const SPEAKERS: [(&str, &str); 5] = [
 const PRINTERS: [(&str, &str, &str); 3] =
     [("qwen", "qwen-lines", "qwen"), ("copilot", "copilot-lines", "copilot"), ("gemini", "gemini-lines", "gemini")];
 
+/// A test that an agent has to pass.
+type Test = fn(&str);
+
 pub fn trials() -> Vec<libtest_mimic::Trial> {
-    let tests: [(&str, fn(&str)); 4] = [
+    let tests: [(&str, Test); 6] = [
         ("a_skill_that_is_used_is_seen", uses_the_skill),
         ("a_skill_that_is_not_used_is_not_seen", does_not_use_it),
         ("further_messages_are_sent_in_the_same_session", sends_more),
         ("our_server_offers_the_skill_if_the_agent_asks_it", asks_the_server),
+        ("refusals_of_the_provider_are_errors", is_refused),
+        ("an_interrupted_run_leaves_no_process_behind", leaves_nothing),
     ];
     let mut trials = Vec::new();
     let mut add = |name: String, program: &'static str, test: Box<dyn Fn() + Send>| {
@@ -88,6 +95,7 @@ fn described(live: &Live) -> String {
         command = "copilot"
         args = ["--acp", "--allow-all"]
         shows_calls = true
+        errors = ["Error: "]
         tools = {{ skills = ["Using skill"] }}
         [agents.gemini-acp]
         protocol = "acp"
@@ -161,9 +169,8 @@ fn show(trial: &Trial) {
 }
 
 fn uses_the_skill(agent: &str) {
-    let live = live(COLUMNS, "true,Greet Dr. Ada.,60", |request| match is_first(request) {
-        true => load(request),
-        false => Turn::Say(ANSWER.to_owned()),
+    let live = live(COLUMNS, "true,Greet Dr. Ada.,60", |request| {
+        if is_first(request) { load(request) } else { Turn::Say(ANSWER.to_owned()) }
     });
     let trial = live.trial(agent);
     show(&trial);
@@ -228,6 +235,27 @@ fn asks_the_server(agent: &str) {
             trial.expect(Verdict::Pass);
             assert_eq!(trial.grade.metrics.activations[0].how, Mechanism::McpTool);
         }
+    }
+}
+
+fn is_refused(agent: &str) {
+    let live = live(COLUMNS, "false,What is 2+2?,30", |_| Turn::Status(401));
+    let trial = live.trial(agent);
+    show(&trial);
+    trial.expect(Verdict::Error);
+}
+
+/// With bubblewrap, and without it: Gemini CLI starts itself once more, and that process outlives the first.
+fn leaves_nothing(agent: &str) {
+    for isolation in ["bwrap", "agent"] {
+        let live = live(COLUMNS, "false,What is 2+2?,60", |_| Turn::Hang);
+        let mut command = live.command(&["--mode", agent]);
+        let mut runner = in_own_group(command.env("SKILL_EVALS_ISOLATION", isolation));
+        wait_until("a request", || !live.model.requests().is_empty());
+        signal(&runner, Signal::SIGINT);
+        assert_eq!(runner.wait().expect("an end").code(), Some(130), "{isolation}");
+        let scratch = live.scratch().display().to_string();
+        assert_eq!(processes_with(&scratch), Vec::<String>::new(), "{isolation}");
     }
 }
 
@@ -387,7 +415,7 @@ when = { "/type" = [
     "session.skills_loaded", "session.tools_updated", "tool.shell_output", "tool.execution_partial_result",
     "skill.context_delivered_ref", "skill.invoked", "tool.execution_progress", "user.message", "assistant.turn_start",
     "assistant.turn_end", "assistant.idle", "assistant.message_start", "assistant.message_delta", "model.call_start",
-    "model.call_finished", "model.call_final_result", "session.mcp_servers_loaded", "assistant.message",
+    "model.call_finished", "model.call_final_result", "session.background_tasks_changed", "session.mcp_servers_loaded", "assistant.message",
 ] }
 "#;
 

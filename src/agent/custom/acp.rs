@@ -82,7 +82,10 @@ impl<'a> AcpLines<'a> {
         }
         match update["sessionUpdate"].as_str()? {
             "agent_message_chunk" | "agent_thought_chunk" if content.is_empty() => {}
-            "agent_message_chunk" => self.answer.says(content, false, true, said),
+            "agent_message_chunk" => {
+                self.answer.may_be_refusal(content, &self.agent.description.errors);
+                self.answer.says(content, false, true, said);
+            }
             "agent_thought_chunk" => self.answer.says(content, true, true, said),
             "tool_call" | "tool_call_update" => self.call(update, said),
             kind if QUIET.contains(&kind) => {}
@@ -150,7 +153,9 @@ impl<'a> AcpLines<'a> {
         }
         let unseen = std::mem::take(&mut self.calls).into_values().filter(|call| call.is_announced);
         said.extend(unseen.map(|call| Said::Lost(format!("what a call of `{}` returned", call.title))));
-        self.answer.done(said);
+        if !self.answer.done(said) {
+            return;
+        }
         let stopped = match result["stopReason"].as_str() {
             Some("end_turn") => None,
             Some("max_tokens") => Some(StopReason::MaxTokens),

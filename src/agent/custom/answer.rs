@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 
+use crate::agent::refusal::Refusal;
 use crate::agent::said::Said;
 use crate::settings::ToolNames;
-use crate::trace::Usage;
+use crate::trace::trouble::Trouble;
+use crate::trace::{Usage, excerpt};
 
 /// The answer of the model so far.
 #[derive(Default)]
@@ -14,6 +16,8 @@ pub(super) struct AnswerSoFar {
     is_answering: bool,
     /// Whether the tokens of this answer are known.
     is_counted: bool,
+    /// The last message, if it is the program's about its provider.
+    refusal: Option<String>,
     /// The pieces of the message and of the thought that are not complete.
     text: String,
     thought: String,
@@ -55,6 +59,15 @@ impl AnswerSoFar {
         }
     }
 
+    /// Notes a message that begins as one of `errors`, which the program itself writes if its provider refuses. A later
+    /// message takes that back.
+    pub(super) fn may_be_refusal(&mut self, text: &str, errors: &[String]) {
+        if !text.trim().is_empty() {
+            let is_refusal = errors.iter().any(|start| text.starts_with(start.as_str()));
+            self.refusal = is_refusal.then(|| text.to_owned());
+        }
+    }
+
     /// Notes the tokens of a request.
     pub(super) fn costs(&mut self, usage: Usage, said: &mut Vec<Said>) {
         self.asked(said);
@@ -74,11 +87,19 @@ impl AnswerSoFar {
         self.is_answering = false;
     }
 
-    /// Notes that the agent is done with the user's message.
-    pub(super) fn done(&mut self, said: &mut Vec<Said>) {
+    /// Notes that the agent is done with the user's message. Returns whether it is, and its provider did not refuse.
+    pub(super) fn done(&mut self, said: &mut Vec<Said>) -> bool {
         self.end_pieces(said);
         self.asked(said);
         (self.is_asked, self.is_answering) = (false, false);
+        let refusal = self.refusal.take();
+        let trouble = refusal.as_deref().map(|message| {
+            let refusal = Refusal { message, ..Refusal::default() };
+            Trouble::new(refusal.kind(), excerpt(message))
+        });
+        let is_done = trouble.is_none();
+        said.extend(trouble.map(Said::Refused));
+        is_done
     }
 
     /// Says what is complete, because something else follows.

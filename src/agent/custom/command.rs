@@ -48,7 +48,7 @@ pub(super) fn command(agent: &CustomAgent, assignment: &Assignment<'_>) -> Resul
     let messages = std::iter::once(&case.prompt).chain(&case.follow_ups);
     let longest = messages.map(String::len).max().unwrap_or_default();
     let lacks = [
-        ("a change of skills in mid-session", !case.during.is_empty()),
+        ("a change of skills during the session", !case.during.is_empty()),
         ("a system prompt", case.system_prompt.is_some() && !start.has("system_prompt")),
         ("a further message", further),
         ("a message of more than 100,000 bytes in an argument", in_argument && longest > LONGEST_ARGUMENT),

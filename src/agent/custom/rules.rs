@@ -136,6 +136,9 @@ impl<'a> RuleLines<'a> {
             EventMeaning::Message | EventMeaning::Thought => {
                 let is_thought = found.rule.says == EventMeaning::Thought;
                 let text = texts(found.needed(EventField::Text)?);
+                if !is_thought {
+                    self.answer.may_be_refusal(&text, &self.agent.description.errors);
+                }
                 self.answer.says(&text, is_thought, found.rule.is_piece, said);
             }
             EventMeaning::Call => {
@@ -174,8 +177,9 @@ impl<'a> RuleLines<'a> {
             EventMeaning::Done => {
                 let unseen = std::mem::take(&mut self.open).into_values();
                 said.extend(unseen.map(|tool| Said::Lost(format!("what a call of `{tool}` returned"))));
-                self.answer.done(said);
-                said.push(Said::Done);
+                if self.answer.done(said) {
+                    said.push(Said::Done);
+                }
             }
             EventMeaning::Nothing => {}
         }
