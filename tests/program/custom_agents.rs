@@ -252,6 +252,17 @@ fn nothing_is_left_of_an_agent_that_starts_others() {
 }
 
 #[test]
+fn an_agent_that_does_not_exit_is_ended_and_its_trial_counts() {
+    let stub = speaks(&Faults { turn: "reads; done_with end_turn; trap '' TERM; sleep 300", ..FINE }, SETTINGS);
+    stub.write("evals/skills/tidy/prompts.csv", "id,should_trigger,prompt,timeout_s\np,true,Tidy up.,200\n");
+    let said = run(&stub);
+    assert_eq!(graded(&stub, "p").0, "pass", "{said}");
+    let path = stub.run_folder("r").join("work/tidy/p/mine/1/grade.json");
+    let grade = fs::read_to_string(path).expect("a grade");
+    assert!(grade.contains("done, but the program did not exit and was ended after"), "{grade}");
+}
+
+#[test]
 fn a_long_prompt_arrives_whole() {
     let stub = speaks(&FINE, SETTINGS);
     let prompt = "x".repeat(300_000);

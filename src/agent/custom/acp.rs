@@ -30,6 +30,9 @@ const QUIET: [&str; 7] = [
     "usage_update",
 ];
 
+/// The most calls at once that are followed.
+const MAX_CALLS: usize = 1_000;
+
 /// A call that has not ended.
 #[derive(Default)]
 struct AcpCall {
@@ -97,6 +100,9 @@ impl<'a> AcpLines<'a> {
     /// Notes what an update or a request for permission says about a call.
     fn call(&mut self, update: &Value, said: &mut Vec<Said>) {
         let Some(id) = text(update, "toolCallId") else { return };
+        if self.calls.len() >= MAX_CALLS && !self.calls.contains_key(&id) {
+            return said.push(Said::Lost("more calls at once than are followed".to_owned()));
+        }
         let call = self.calls.entry(id.clone()).or_default();
         call.note(update);
         let status = update["status"].as_str().unwrap_or_default();
@@ -337,6 +343,12 @@ pub(super) fn slim(mut line: Value) -> Option<Value> {
     let update = line["params"]["update"]["sessionUpdate"].as_str();
     if update.is_some_and(|kind| QUIET.contains(&kind)) {
         return None;
+    }
+    if line["result"].get("protocolVersion").is_some() {
+        // The ways to authenticate have paths of the machine.
+        let methods = line["result"]["authMethods"].as_array().into_iter().flatten();
+        let methods: Vec<Value> = methods.map(|method| json!({ "id": method["id"] })).collect();
+        line["result"]["authMethods"] = methods.into();
     }
     if line["result"].get("sessionId").is_some() {
         line["result"] = json!({ "sessionId": "…", "models": { "currentModelId": model(&line["result"]) } });

@@ -3,6 +3,7 @@
 //! It advertises neither files nor terminals, so that the agent works by itself, inside its sandbox.
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -27,6 +28,9 @@ pub(super) const PERMISSION: &str = "session/request_permission";
 
 /// The kinds of calls that change files.
 const CHANGES: [&str; 3] = ["edit", "delete", "move"];
+
+/// How long the agent may take to exit. The protocol does not ask it to.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The most calls whose kinds are kept.
 const MAX_CALLS: usize = 10_000;
@@ -172,6 +176,10 @@ impl OutputListener for AcpClient {
             (None, Some(id)) if *id == self.open => self.answered(&message),
             _ => Reply::default(),
         }
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        Some(PATIENCE)
     }
 
     /// A request for permission that cannot be read would never be answered. The trace shows that a line is missing.
