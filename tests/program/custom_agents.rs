@@ -242,6 +242,8 @@ fn nothing_is_left_of_an_agent_that_starts_others() {
     let stub = speaks(&Faults { begin: &begin, ..FINE }, SETTINGS);
     let said = run(&stub);
     assert_eq!(graded(&stub, "p").0, "pass", "{said}");
+    let shown = stub.run(&["show", "tidy/p", "--run", "r"]).stdout;
+    assert!(shown.contains("does not show what its model is offered; skills in its directory: tidy"), "{shown}");
     assert_eq!(processes_with(&word), Vec::<String>::new());
     let stub = speaks(&Faults { begin: &begin, turn: "sleep 60", ..FINE }, SETTINGS);
     let mut runner = stub.start(&["run", "--run-id", "r", "--mode", "mine"]);
