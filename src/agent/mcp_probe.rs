@@ -93,7 +93,8 @@ impl ServerCommand {
         skill: &str,
     ) -> Result<ServerMeta, Trouble> {
         let mut env = env.clone();
-        env.extend(self.env.iter().map(|(name, value)| (name.into(), value.into())));
+        let own = self.env.iter().filter(|(name, _)| *name != ASKED_VARIABLE);
+        env.extend(own.map(|(name, value)| (name.into(), value.into())));
         let args = self.args.iter().map(Into::into).collect();
         let (program, args) = match sandbox {
             Some(sandbox) => sandbox.around(&self.program, args),

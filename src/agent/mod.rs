@@ -7,6 +7,7 @@
 mod arguments;
 mod assignment;
 pub(crate) mod command;
+mod custom;
 mod derived_file;
 mod files;
 pub(crate) mod handshake;
@@ -60,6 +61,7 @@ macro_rules! programs {
         pub fn of(kind: AgentKind) -> &'static dyn Agent {
             match kind {
                 $($(AgentKind::$kind => &$family::$kind,)+)+
+                AgentKind::Custom(agent) => agent,
             }
         }
 

@@ -18,6 +18,10 @@ pub(super) enum Said {
     Model(String),
     /// The skills that the model was offered: names and descriptions. A later list replaces an earlier one.
     Offered(Vec<(String, String)>),
+    /// The names of the skills in the agent's directory, if the agent does not show what it offers its model.
+    Placed(Vec<String>),
+    /// What the agent may not show, and may have done.
+    Lost(String),
     /// The names of skills, and of other things, that a user can call.
     CallableByUser(Vec<String>),
     /// The state of an MCP server: its name and the agent's word.

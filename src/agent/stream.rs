@@ -30,7 +30,10 @@ use crate::trace::{AgentProgress, Mechanism, Moment, OpenCall, OpenCalls, Step, 
 const TRACE: &str = "trace.jsonl";
 
 /// Reads the lines of one run.
-pub(super) trait LineReader: Default {
+pub(super) trait LineReader {
+    /// The tools that start sub-agents, of whose requests no line tells. While such a call is open, the model is waited for.
+    const HIDDEN_SUB_AGENTS: &[&str] = &[];
+
     /// Notes what a line of the session file says, before all lines of the output.
     fn session(&mut self, _line: &Value) {}
 
@@ -40,6 +43,11 @@ pub(super) trait LineReader: Default {
     /// The sub-agent whose work a line shows, by its id.
     fn sub_agent(_line: &Value) -> Option<&str> {
         None
+    }
+
+    /// The kind of a line that is not known.
+    fn kind(line: &Value) -> String {
+        line.get("type").and_then(Value::as_str).unwrap_or("without a type").to_owned()
     }
 
     /// When a line was written, RFC 3339.
@@ -52,10 +60,7 @@ pub(super) trait LineReader: Default {
 pub(super) trait EventStream: Sync {
     const KIND: AgentKind;
 
-    type Reader: LineReader;
-
-    /// The tools that start sub-agents, of whose requests no line tells. While such a call is open, the model is waited for.
-    const HIDDEN_SUB_AGENTS: &[&str] = &[];
+    type Reader: LineReader + Default;
 
     /// Whether this is the session's file, by its path in the directory of sessions.
     fn is_session(_path: &Path) -> bool {
@@ -174,14 +179,7 @@ impl<S: EventStream> Agent for S {
     }
 
     fn decode(&self, reference: &Reference, directory: &Path) -> io::Result<Trace> {
-        let mut decoder = LineDecoder::<S>::new(reference);
-        for_each_line(&directory.join(S::KIND.profile().session), |line| {
-            if let Ok(line) = serde_json::from_slice(line) {
-                decoder.reader.session(&line);
-            }
-        })?;
-        for_each_line(&directory.join(TRACE), |line| decoder.line(line))?;
-        Ok(decoder.finish())
+        decoded(S::KIND, S::Reader::default(), reference, directory)
     }
 
     fn user_session(&self, _: &[Value], _: &[Value], _: Option<usize>) -> Option<UserSession> {
@@ -189,13 +187,7 @@ impl<S: EventStream> Agent for S {
     }
 
     fn work(&self, line: &[u8]) -> WorkOwner {
-        let owner = |said| match said {
-            Said::Answers(_) | Said::Message(_) | Said::Thought(_) | Said::Called { .. } => Some(WorkOwner::Model),
-            Said::Done => Some(WorkOwner::End),
-            Said::AsksAgain(_, Some(wait)) => Some(WorkOwner::Waits(wait)),
-            _ => None,
-        };
-        said::<S>(line).into_iter().find_map(owner).unwrap_or(WorkOwner::Other)
+        work_owner(said::<S>(line))
     }
 
     fn session(&self, trial_env: &TrialEnv) -> Option<File> {
@@ -211,22 +203,56 @@ impl<S: EventStream> Agent for S {
     }
 
     fn describe(&self, line: &[u8]) -> Option<String> {
-        let words = |said| match said {
-            Said::Asks => Some("asks the model".to_owned()),
-            Said::Message(text) => Some(format!("says: {text}")),
-            Said::Thought(_) => Some("thinks".to_owned()),
-            Said::Called { tool, input, .. } => Some(format!("{tool} {}", texts(&input))),
-            Said::AsksAgain(trouble, _) => Some(format!("asks again: {trouble}")),
-            Said::Done => Some("is done".to_owned()),
-            _ => None,
-        };
-        said::<S>(line).into_iter().find_map(words).map(|words| excerpt(&words))
+        in_words(said::<S>(line))
     }
 }
 
+/// Whose work a line shows that says this.
+pub(super) fn work_owner(said: Vec<Said>) -> WorkOwner {
+    let owner = |said| match said {
+        Said::Answers(_) | Said::Message(_) | Said::Thought(_) | Said::Called { .. } => Some(WorkOwner::Model),
+        Said::Done => Some(WorkOwner::End),
+        Said::AsksAgain(_, Some(wait)) => Some(WorkOwner::Waits(wait)),
+        _ => None,
+    };
+    said.into_iter().find_map(owner).unwrap_or(WorkOwner::Other)
+}
+
+/// What the agent does by a line that says this, in a few words.
+pub(super) fn in_words(said: Vec<Said>) -> Option<String> {
+    let words = |said| match said {
+        Said::Asks => Some("asks the model".to_owned()),
+        Said::Message(text) => Some(format!("says: {text}")),
+        Said::Thought(_) => Some("thinks".to_owned()),
+        Said::Called { tool, input, .. } => Some(format!("{tool} {}", texts(&input))),
+        Said::AsksAgain(trouble, _) => Some(format!("asks again: {trouble}")),
+        Said::Done => Some("is done".to_owned()),
+        _ => None,
+    };
+    said.into_iter().find_map(words).map(|words| excerpt(&words))
+}
+
+/// The trace of this agent's run, whose lines `reader` reads in the trial's directory.
+pub(super) fn decoded<R: LineReader>(
+    kind: AgentKind,
+    reader: R,
+    reference: &Reference,
+    directory: &Path,
+) -> io::Result<Trace> {
+    let mut decoder = LineDecoder::new(kind, reader, reference);
+    for_each_line(&directory.join(kind.profile().session), |line| {
+        if let Ok(line) = serde_json::from_slice(line) {
+            decoder.reader.session(&line);
+        }
+    })?;
+    for_each_line(&directory.join(TRACE), |line| decoder.line(line))?;
+    Ok(decoder.finish())
+}
+
 /// Builds the trace of one run.
-struct LineDecoder<'a, S: EventStream> {
-    reader: S::Reader,
+struct LineDecoder<'a, R> {
+    kind: AgentKind,
+    reader: R,
     recorder: TraceRecorder<'a>,
     open: OpenCalls<Value>,
     /// The sum of the tokens of all requests.
@@ -239,22 +265,21 @@ struct LineDecoder<'a, S: EventStream> {
     asks_again: Option<Trouble>,
 }
 
-impl<'a, S: EventStream> LineDecoder<'a, S> {
-    fn new(reference: &'a Reference) -> Self {
-        let tools = &S::KIND.profile().tools;
+impl<'a, R: LineReader> LineDecoder<'a, R> {
+    fn new(kind: AgentKind, reader: R, reference: &'a Reference) -> Self {
+        let tools = &kind.profile().tools;
         let loads_by = if tools.skills.is_empty() { Mechanism::ReadSkillFile } else { Mechanism::SkillTool };
         let recorder = TraceRecorder::new(reference, loads_by);
         let (open, unreported, models) = (OpenCalls::default(), Vec::new(), BTreeMap::new());
         let usage = Usage::default();
-        Self { reader: S::Reader::default(), recorder, open, usage, unreported, models, asks_again: None }
+        Self { kind, reader, recorder, open, usage, unreported, models, asks_again: None }
     }
 
     fn line(&mut self, bytes: &[u8]) {
         let trace = &mut self.recorder.trace;
         let Ok(line) = serde_json::from_slice::<Value>(bytes) else { return trace.damaged_lines += 1 };
         let Some(all) = self.reader.said(&line) else {
-            let kind = line.get("type").and_then(Value::as_str).unwrap_or("without a type");
-            return trace.unknown_event(kind, bytes);
+            return trace.unknown_event(&R::kind(&line), bytes);
         };
         let trace = &mut self.recorder.trace;
         if trace.progress == AgentProgress::Silent {
@@ -263,7 +288,7 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
         }
         let time = self.reader.time(&line);
         self.recorder.set_time(time);
-        let by = S::Reader::sub_agent(&line).unwrap_or_default();
+        let by = R::sub_agent(&line).unwrap_or_default();
         let depth = u32::from(!by.is_empty());
         self.recorder.trace.now = Moment { ended: time.map(str::to_owned), depth, ..Moment::default() };
         let waited_for = self.recorder.trace.waiting.clone();
@@ -286,6 +311,11 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
                 let offered = self.recorder.trace.offered.get_or_insert_default();
                 (offered.native, offered.described) = (list.into_iter().map(|(name, _)| name).collect(), described);
             }
+            Said::Placed(names) => {
+                let offered = trace.offered.get_or_insert_default();
+                (offered.native, offered.unseen) = (names, true);
+            }
+            Said::Lost(what) => trace.lose(&what),
             Said::CallableByUser(names) => trace.offered.get_or_insert_default().by_user = names,
             Said::Server(name, state) => {
                 let mcp = trace.offered.get_or_insert_default().mcp.get_or_insert_default();
@@ -336,7 +366,7 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
             Said::Called { id, tool, input } => {
                 trace.reached(AgentProgress::Answering);
                 self.recorder.wrote(&texts(&input));
-                let waits_for_agents = S::HIDDEN_SUB_AGENTS.contains(&tool.as_str());
+                let waits_for_agents = R::HIDDEN_SUB_AGENTS.contains(&tool.as_str());
                 let by_whom = by.to_owned();
                 let call = OpenCall { by: by_whom, id, tool, input: input.to_string(), waits_for_agents, more: input };
                 self.open.made(&mut self.recorder.trace, call);
@@ -350,7 +380,7 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
             }
             Said::Injected { skill, text } => _ = self.recorder.injected(&skill, &text),
             Said::CalledByUser { skill, text } if self.recorder.injected(&skill, &text) => {
-                let call = S::KIND.profile().call_of(&skill).unwrap_or_default();
+                let call = self.kind.profile().call_of(&skill).unwrap_or_default();
                 self.recorder.trace.activate(&skill, Mechanism::Injected, &format!("the prompt called {call}"));
             }
             _ => {}
@@ -392,7 +422,7 @@ impl<'a, S: EventStream> LineDecoder<'a, S> {
     fn ended(&mut self, call: OpenCall<Value>, output: String, ending: CallEnding, exit_code: Option<i64>) {
         let OpenCall { tool, input, more, .. } = call;
         let failed = ending != CallEnding::Done;
-        let tool_use = tool_use(S::KIND, &tool, &more, failed, exit_code);
+        let tool_use = tool_use(self.kind, &tool, &more, failed, exit_code);
         if ending == CallEnding::Denied {
             self.recorder.trace.deny(&tool, &input);
         }

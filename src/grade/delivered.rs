@@ -23,7 +23,11 @@ pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, Stri
     let by_user = (skill.user_only && has(&offered.by_user)) || injected;
     let natively = has(&offered.native) || by_user;
     let list = if offered.native.is_empty() { "no skills".to_owned() } else { offered.native.join(", ") };
-    let mut found = format!("offered: {list}");
+    let mut found = if offered.unseen {
+        format!("in its directory: {list}; the agent does not show what it offers its model")
+    } else {
+        format!("offered: {list}")
+    };
     if natively && !has(&offered.native) {
         found.push_str("; only users can call it");
     }

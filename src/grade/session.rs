@@ -34,7 +34,8 @@ pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option
     }
     if trace.progress < AgentProgress::Done {
         // The agent or its output was cut short.
-        let detail = "exit status 0, but the event stream stops before its end";
+        let gap = trace.gap().map_or_else(String::new, |gap| format!("; {gap}"));
+        let detail = format!("exit status 0, but the event stream stops before its end{gap}");
         return Some(Trouble::new(TroubleKind::Crashed, detail));
     }
     None

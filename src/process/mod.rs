@@ -99,6 +99,11 @@ pub trait OutputListener {
     /// Receives a line, without its line break.
     fn line(&mut self, line: &[u8]) -> Reply;
 
+    /// How long the program may take to exit once it has no more output; `None` for as long as the job may take.
+    fn patience(&self) -> Option<Duration> {
+        None
+    }
+
     /// Receives the start of a line that is too long.
     fn long_line(&mut self, _start: &[u8]) -> Reply {
         Reply::default()
@@ -170,6 +175,14 @@ async fn notified(notify: Option<&Notify>) {
     }
 }
 
+/// Returns when the program has had this time to exit since it has no more output.
+async fn overdue(mut state: watch::Receiver<ListenerState>, patience: Option<Duration>) {
+    match patience {
+        Some(patience) if state.wait_for(|state| state.over).await.is_ok() => tokio::time::sleep(patience).await,
+        _ => std::future::pending().await,
+    }
+}
+
 /// The end of the stored standard error, on one line.
 fn last_words(stderr: &Path) -> Option<String> {
     let mut file = File::open(stderr).ok()?;
@@ -192,7 +205,7 @@ async fn run_to_end(
     stderr: File,
 ) -> io::Result<Ending> {
     let mut tree = RegisteredTree::announce(tree::new_mark(), tree_holder(job));
-    let opening = listener.opening();
+    let (opening, patience) = (listener.opening(), listener.patience());
     let started = Instant::now();
     let (files, pipes) = pipes(job, opening.is_some())?;
     let program = match start(job, &mut tree, files).await {
@@ -225,7 +238,7 @@ async fn run_to_end(
         tree: &tree,
         grace,
     };
-    let mut ending = running.finish(job.timeout, job.settled).await?;
+    let mut ending = running.finish(job.timeout, job.settled, patience).await?;
     ending.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(ending)
 }
@@ -320,10 +333,16 @@ struct RunningProgram<'a> {
 
 impl RunningProgram<'_> {
     /// Waits for the program's end, or ends it. Nothing of its tree is left after that.
-    async fn finish(mut self, timeout: Duration, settled: Option<&Notify>) -> io::Result<Ending> {
+    async fn finish(
+        mut self,
+        timeout: Duration,
+        settled: Option<&Notify>,
+        patience: Option<Duration>,
+    ) -> io::Result<Ending> {
         let started = Instant::now();
         let deadline = tokio::time::sleep(timeout);
-        tokio::pin!(deadline);
+        let overdue = overdue(self.listener.clone(), patience);
+        tokio::pin!(deadline, overdue);
         let mut timed_out = false;
         let mut is_settled = false;
         let mut interrupted = false;
@@ -339,6 +358,10 @@ impl RunningProgram<'_> {
                     }
                 }
                 () = &mut deadline => {
+                    timed_out = true;
+                    break None;
+                }
+                () = &mut overdue => {
                     timed_out = true;
                     break None;
                 }

@@ -3,7 +3,11 @@
 //! An agent is a directory in `src/agent` and a line in the macro `agents`. The file `profile.rs` in that directory belongs
 //! to this module, so that every other module can read it. The rest of the directory belongs to the module `agent`.
 
-use serde::{Deserialize, Serialize};
+pub mod custom;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use custom::CustomAgent;
 
 /// Calls the macro `$each` with the registry. A line names the agent's directory, the types in it that implement
 /// [`Agent`](crate::agent::Agent), one for each way to start it, and their names in settings and artifacts. The first agent
@@ -32,19 +36,22 @@ macro_rules! profiles {
         }
 
         /// An agent, and the way to start it.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum AgentKind {
-            $($(#[doc = concat!("`", $word, "` in settings and artifacts.")] #[serde(rename = $word)] $kind,)+)+
+            $($(#[doc = concat!("`", $word, "` in settings and artifacts.")] $kind,)+)+
+            /// One that a user describes.
+            Custom(&'static CustomAgent),
         }
 
         impl AgentKind {
-            /// Every agent.
+            /// Every agent of the registry.
             pub const ALL: [AgentKind; [$($($word),+),+].len()] = [$($(AgentKind::$kind),+),+];
 
             /// Its name in settings and artifacts.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $($(AgentKind::$kind => $word,)+)+
+                    AgentKind::Custom(agent) => agent.profile.name,
                 }
             }
 
@@ -52,6 +59,7 @@ macro_rules! profiles {
             pub const fn profile(self) -> &'static Profile {
                 match self {
                     $($(AgentKind::$kind)|+ => &data::$family::profile::PROFILE,)+
+                    AgentKind::Custom(agent) => &agent.profile,
                 }
             }
         }
@@ -71,6 +79,35 @@ pub const DEFAULT_MODE: &str = DEFAULT.modes[0].0;
 impl Default for AgentKind {
     fn default() -> Self {
         Self::ALL[0]
+    }
+}
+
+impl AgentKind {
+    /// The agent of the registry with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// The names of the agents of the registry.
+    pub fn names() -> Vec<&'static str> {
+        Self::ALL.map(Self::as_str).to_vec()
+    }
+}
+
+impl Serialize for AgentKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// A name alone is that of an agent of the registry.
+impl<'de> Deserialize<'de> for AgentKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::named(&name).ok_or_else(|| {
+            let known = Self::names().join(", ");
+            de::Error::custom(format!("unknown agent `{name}`; known: {known}"))
+        })
     }
 }
 

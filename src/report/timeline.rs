@@ -25,7 +25,7 @@ pub fn title(event: &TimelineEvent, name: NameStyle) -> String {
         EventKind::System { .. } => "system prompt".to_owned(),
         EventKind::History { role, .. } => format!("history: the {}", role.as_str()),
         EventKind::Prompt { .. } => "prompt".to_owned(),
-        EventKind::Offered { native, mcp } => offered(native, mcp, name),
+        EventKind::Offered { native, unseen, mcp } => offered(native, *unseen, mcp, name),
         EventKind::Injected { skill } => format!("put {} into the conversation", name(skill)),
         EventKind::Said { answer: true, .. } => "answered".to_owned(),
         EventKind::Said { .. } => "said".to_owned(),
@@ -44,7 +44,10 @@ pub fn title(event: &TimelineEvent, name: NameStyle) -> String {
     format!("{by}{what}")
 }
 
-fn offered(native: &[String], mcp: &[String], name: NameStyle) -> String {
+fn offered(native: &[String], unseen: bool, mcp: &[String], name: NameStyle) -> String {
+    if unseen {
+        return format!("does not show what its model is offered; skills in its directory: {}", list(native, name));
+    }
     let mut parts = Vec::new();
     if !native.is_empty() || mcp.is_empty() {
         parts.push(format!("skills: {}", list(native, name)));

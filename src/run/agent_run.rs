@@ -258,6 +258,10 @@ impl OutputListener for TraceListener<'_> {
         self.dialogue.as_mut()?.opening()
     }
 
+    fn patience(&self) -> Option<Duration> {
+        self.dialogue.as_ref()?.patience()
+    }
+
     fn line(&mut self, line: &[u8]) -> Reply {
         let agent = agent::of(self.agent);
         let work = agent.work(line);

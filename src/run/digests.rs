@@ -8,6 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use serde_json::json;
+
 use crate::agent;
 use crate::agent::snapshot::SkillSnapshot;
 use crate::cases::case::Case;
@@ -17,7 +19,7 @@ use crate::cases::start_files::start_files;
 use crate::files::bounded;
 use crate::files::material::Material;
 use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
-use crate::settings::{Home, Settings};
+use crate::settings::{AgentSettings, Home, Settings};
 use crate::text::redact::looks_secret;
 use crate::trace::change::SkillChange;
 use crate::trial::evidence::{CATALOGUE_PART, Inputs, SKILL_PART, digest};
@@ -206,11 +208,18 @@ fn add_settings(inputs: &mut Inputs, settings: &Settings, mode: &Mode) {
     if !args.is_empty() {
         inputs.add(format!("setting agents.{}.args", mode.agent.as_str()), args.join("\0").as_bytes());
     }
-    for (name, value) in &settings.env {
-        // A digest of a short secret gives it away: of secrets only the name counts.
+    // A digest of a short secret gives it away: of secrets only the name counts.
+    let public = |name: &String, value: &str| {
         let secret = settings.secret_env.contains(name) || looks_secret(name, value);
-        let value = if secret { "" } else { value.as_str() };
-        inputs.add(format!("setting env.{name}"), value.as_bytes());
+        if secret { String::new() } else { value.to_owned() }
+    };
+    for (name, value) in &settings.env {
+        inputs.add(format!("setting env.{name}"), public(name, value).as_bytes());
+    }
+    if let Some(AgentSettings { command, custom: Some(start), .. }) = settings.agents.get(mode.agent.as_str()) {
+        let env: Vec<_> = start.env.iter().map(|(name, value)| (name, public(name, value))).collect();
+        let whole = json!([command, start.args, env, start.authenticate, start.agent.description]);
+        inputs.add(format!("setting agents.{}", mode.agent.as_str()), whole.to_string().as_bytes());
     }
     if !settings.pass_env.is_empty() {
         inputs.add("setting pass_env", settings.pass_env.join("\0").as_bytes());

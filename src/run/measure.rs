@@ -29,7 +29,7 @@ use crate::run::setup;
 use crate::run::skill_texts;
 use crate::run::stored_trial::{StoredTrial, TrialExhibit};
 use crate::settings::Stop;
-use crate::settings::mode::{Delivery, Mode};
+use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::skill::slug;
 use crate::store::{self, TrialFolder};
 use crate::trace::Trace;
@@ -126,7 +126,9 @@ impl LiveTrial<'_> {
             return Ok(None);
         }
         let server = ServerCommand::new(&self.run.settings, &self.run.root, &trial_env.skills())?;
-        Ok(Some(if self.case.during.is_empty() { server } else { server.logging_to(&trial_env.request_log_path()) }))
+        // An agent that the user describes does not show whether it uses the server.
+        let logs = !self.case.during.is_empty() || matches!(self.mode.agent, AgentKind::Custom(_));
+        Ok(Some(if logs { server.logging_to(&trial_env.request_log_path()) } else { server }))
     }
 
     /// A copy of the output schema in the environment, if the case has one; its digest goes into `inputs`.

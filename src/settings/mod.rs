@@ -1,6 +1,7 @@
 //! Settings: built in, then `evals/evals.toml`, then the environment, then the command line.
 
 mod activation;
+mod agents;
 mod check;
 mod gate;
 mod isolation;
@@ -32,10 +33,11 @@ use crate::settings::problems::Problems;
 use crate::settings::repetition::WrittenNumber;
 use crate::skill::slug;
 use crate::stats::special::real;
-use crate::text::diagnostic::{Diagnostic, nearest};
+use crate::text::diagnostic::{Diagnostic, nearest, suggest};
 use crate::text::relative_path::RelativePath;
 
 pub use activation::ActivationRule;
+pub use agents::{AgentSettings, CustomStart, fill};
 pub use check::{CheckSettings, NamedScript};
 pub use gate::GateSettings;
 pub use isolation::{Home, Isolation, IsolationSettings};
@@ -144,17 +146,6 @@ pub struct Settings {
     pub scripted: Option<String>,
 }
 
-/// How an agent is started.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AgentSettings {
-    /// The program, looked up on the PATH.
-    pub command: Option<String>,
-    /// Arguments before the prompt, after our own.
-    #[serde(default)]
-    pub args: Vec<String>,
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -233,7 +224,7 @@ struct SettingsFile {
     #[serde(default)]
     secret_env: Vec<String>,
     #[serde(default)]
-    agents: BTreeMap<toml::Spanned<String>, AgentSettings>,
+    agents: BTreeMap<toml::Spanned<String>, agents::AgentTable>,
     #[serde(default)]
     mode: BTreeMap<toml::Spanned<String>, OwnMode>,
     check: Option<toml::Spanned<toml::Value>>,
@@ -258,7 +249,7 @@ struct SettingsFile {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OwnMode {
-    agent: Option<AgentKind>,
+    agent: Option<toml::Spanned<String>>,
     delivery: Option<Delivery>,
     model: Option<String>,
     #[serde(default)]
@@ -273,6 +264,7 @@ impl Settings {
     pub fn apply_file(&mut self, text: &str) -> Result<(), Vec<Diagnostic>> {
         let mut file: SettingsFile = toml::from_str(text).map_err(|error| vec![problems::of_parser(text, &error)])?;
         let mut problems = Problems::of(text);
+        self.apply_agents(file.agents, &mut problems);
         self.apply_modes(file.mode, file.modes, &mut problems);
         self.create.extend(problems.paths(file.create.unwrap_or_default(), "the directory to create"));
         if let Some(roots) = file.skill_roots {
@@ -300,7 +292,6 @@ impl Settings {
         self.apply_max_turns(file.max_turns, &mut problems);
         self.repetition.apply(&file.trials, &file.threshold, &mut problems);
         self.apply_skills(file.skills, file.check.as_ref(), &mut problems);
-        self.apply_agents(file.agents, &mut problems);
         for (name, table) in file.prices {
             self.prices.0.insert(name, table.price(&mut problems));
         }
@@ -360,17 +351,6 @@ impl Settings {
         }
     }
 
-    fn apply_agents(&mut self, agents: BTreeMap<toml::Spanned<String>, AgentSettings>, problems: &mut Problems<'_>) {
-        for (name, agent) in agents {
-            let known = AgentKind::ALL.map(AgentKind::as_str);
-            if !known.contains(&name.get_ref().as_str()) {
-                let message = format!("unknown agent `{}`; known: {}", name.get_ref(), known.join(", "));
-                problems.add(name.span(), message);
-            }
-            self.agents.insert(name.into_inner(), agent);
-        }
-    }
-
     /// Adds the file's own modes, and selects those that it names.
     fn apply_modes(
         &mut self,
@@ -380,7 +360,9 @@ impl Settings {
     ) {
         for (name, mode) in own {
             let (range, name) = (name.span(), name.into_inner());
-            if self.mode(&name).is_some() {
+            if self.agent_named(&name).is_some_and(|agent| matches!(agent, AgentKind::Custom(_))) {
+                problems.add(range, format!("[agents.{name}] makes the mode `{name}`; give this one another name"));
+            } else if self.mode(&name).is_some() {
                 let message =
                     format!("`{name}` is a built-in mode and cannot be changed; give your own mode another name");
                 problems.add(range, message);
@@ -388,7 +370,14 @@ impl Settings {
                 problems.add(range, format!("the mode name `{name}` {why}"));
             } else {
                 let OwnMode { agent, delivery, model, args, offer, activation } = mode;
-                let (Some(agent), Some(delivery)) = (agent, delivery) else {
+                let known = agent.as_ref().map(|agent| self.agent_named(agent.get_ref()));
+                if let (Some(agent), Some(None)) = (&agent, known) {
+                    let names: Vec<&str> =
+                        AgentKind::names().into_iter().chain(self.custom_agents().map(AgentKind::as_str)).collect();
+                    problems.add(agent.span(), format!("unknown agent; {}", suggest(agent.get_ref(), &names)));
+                    continue;
+                }
+                let (Some(agent), Some(delivery)) = (known.flatten(), delivery) else {
                     let missing = if agent.is_none() { "agent" } else { "delivery" };
                     problems.add(range, format!("the mode `{name}` has no `{missing}`; add one"));
                     continue;

@@ -145,6 +145,9 @@ pub enum AgentProgress {
 pub struct OfferedSkills {
     /// Names in the agent's own skill list, with built-in skills.
     pub native: Vec<String>,
+    /// Whether `native` has the skills in the agent's directory instead: the agent does not show its list.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unseen: bool,
     /// Names of skills that a user can call. Empty if the evidence does not show them.
     #[serde(default)]
     pub by_user: Vec<String>,

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::settings::mode::{AgentKind, Delivery, SkillSelection};
+use crate::settings::mode::{Delivery, SkillSelection};
 use crate::settings::{Isolation, ToolNames};
 use crate::trace::Trace;
 use crate::trace::change::ChangeMeta;
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::trouble::{Trouble, TroubleKind};
+pub use crate::trial::agent_meta::AgentMeta;
 use crate::trial::history::HistoryMessage;
 use crate::trial::id::TrialId;
 use crate::trial::sandbox::Sandbox;
@@ -299,41 +300,6 @@ pub struct SourceMeta {
     pub file: PathBuf,
     /// The line on which it begins, from 1; 0 if it is the whole file.
     pub line: usize,
-}
-
-/// The program that ran the case.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct AgentMeta {
-    /// Which one.
-    pub kind: AgentKind,
-    /// Its version, as it reports it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// The model, as requested or as the agent reports it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The requested model, if the agent reports another name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requested: Option<String>,
-}
-
-impl AgentMeta {
-    /// The agent with its version, if it reported one.
-    pub fn name_and_version(&self) -> Option<String> {
-        Some(format!("{} {}", self.kind.as_str(), self.version.as_ref()?))
-    }
-
-    /// The agent with its version and model, for people.
-    pub fn text(&self) -> String {
-        let parts = [Some(self.kind.as_str()), self.version.as_deref(), self.model.as_deref()];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
-    }
-
-    /// The names of its model: as reported, then as requested.
-    pub fn models(&self) -> Vec<&str> {
-        self.model.iter().chain(&self.requested).map(String::as_str).collect()
-    }
 }
 
 /// The MCP server that offered the skills, as it answered before the agent was started.

@@ -203,7 +203,7 @@ fn an_agent_imports_neither_another_agent_nor_the_registry() {
 
 /// The directories of agents: one for each line of the registry.
 fn agents() -> BTreeSet<String> {
-    let sources = sources().into_iter().filter(|source| source.room() == "profile" && source.module.len() > 1);
+    let sources = sources().into_iter().filter(|source| source.room() == "profile" && source.path.starts_with("agent"));
     sources.map(|source| source.module[1].clone()).collect()
 }
 

@@ -6,6 +6,7 @@ mod check_list;
 mod checks;
 mod ci_files;
 mod compare;
+mod custom_agents;
 mod diagnose;
 mod display;
 mod doctor;

@@ -8,6 +8,7 @@ mod cline;
 mod codex;
 mod compare_agents;
 mod conformance;
+mod custom_agents;
 mod droid;
 mod exports;
 mod fault_matrix;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         codex::trials,
         compare_agents::trials,
         conformance::trials,
+        custom_agents::trials,
         droid::trials,
         exports::trials,
         fault_matrix::trials,

@@ -198,7 +198,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         // The line lists the skills that a user can call; the session file lists those that the model is offered.
         let native = self.attachments.names.clone().unwrap_or_else(|| init.skills.0.clone());
         let (mcp, described) = (Some(OfferedMcp { servers, tools }), self.attachments.described.clone());
-        trace.offered = Some(OfferedSkills { native, by_user: init.skills.0, mcp, described });
+        trace.offered = Some(OfferedSkills { native, by_user: init.skills.0, mcp, described, unseen: false });
     }
 
     fn assistant(&mut self, line: Assistant, by: &str) {

@@ -13,7 +13,7 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{StopReason, Usage};
 
 /// The tool that has a sub-agent do a part, and what is in its answer if the sub-agent got none from the model.
-pub(super) const SUB_AGENT: &str = "invoke_agent";
+const SUB_AGENT: &str = "invoke_agent";
 const SUB_AGENT_FAILED: [&str; 2] = ["Subagent '", "' failed. Error: "];
 
 /// What Gemini puts around the output of tools.
@@ -67,6 +67,8 @@ pub struct GeminiLines {
 }
 
 impl LineReader for GeminiLines {
+    const HIDDEN_SUB_AGENTS: &[&str] = &[SUB_AGENT];
+
     fn session(&mut self, line: &Value) {
         if let Some(version) = text(line, "version") {
             self.version = Some(version);

@@ -38,8 +38,6 @@ impl EventStream for Gemini {
 
     type Reader = lines::GeminiLines;
 
-    const HIDDEN_SUB_AGENTS: &[&str] = &[lines::SUB_AGENT];
-
     /// `tmp/<project>/chats/session-….jsonl`.
     fn is_session(path: &Path) -> bool {
         path.iter().count() == 3

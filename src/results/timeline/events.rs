@@ -22,7 +22,7 @@ pub(super) fn of(evidence: &Evidence<'_>) -> Vec<TimelineEvent> {
     events.push(TimelineEvent { time: Some(meta.started.clone()).filter(|time| !time.is_empty()), ..prompt.into() });
     if let Some(offered) = &trace.offered {
         let mcp = offered.mcp.as_ref().map(|mcp| mcp.tools.clone()).unwrap_or_default();
-        events.push(EventKind::Offered { native: offered.native.clone(), mcp }.into());
+        events.push(EventKind::Offered { native: offered.native.clone(), unseen: offered.unseen, mcp }.into());
     }
     for activation in trace.activations.iter().filter(|activation| activation.how == Mechanism::Injected) {
         events.push(EventKind::Injected { skill: activation.skill.clone() }.into());

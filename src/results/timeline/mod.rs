@@ -67,7 +67,12 @@ pub enum EventKind {
     /// The prompt of the case, or a further message of its user.
     Prompt { text: String },
     /// The names in the agent's skill list, its own skills included, and the tools of MCP servers.
-    Offered { native: Vec<String>, mcp: Vec<String> },
+    Offered {
+        native: Vec<String>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        unseen: bool,
+        mcp: Vec<String>,
+    },
     /// The agent put a skill into the conversation, since the prompt named it.
     Injected { skill: String },
     /// A message of the agent. `answer` marks the final message, which is never cut.

@@ -75,7 +75,7 @@ pub fn examine(repository: Option<&Repository>, own_program: &Path) -> DoctorRep
         .as_ref()
         .map(|scratch| Probes { scratch, root: repository.map_or(scratch.path(), |repository| &repository.root) });
     let mut agents = Vec::new();
-    for kind in AgentKind::ALL {
+    for kind in AgentKind::ALL.into_iter().chain(settings.custom_agents()) {
         if doctor.agent(kind, &settings, probes.as_ref()) {
             agents.push(kind.as_str());
         }
@@ -263,6 +263,10 @@ impl Doctor {
                     self.missing(name, format!("{path} --version, inside bubblewrap: {words}"), advice)
                 }
             },
+            // Nothing says that the program of a user's agent knows this argument.
+            Ok(_) if matches!(kind, AgentKind::Custom(_)) => {
+                self.note(name, Health::Unknown, format!("{path}, which does not tell its version"), None)
+            }
             Ok(result) => {
                 self.missing(name, format!("{path} --version: {}", result.last_words()), "reinstall the program")
             }

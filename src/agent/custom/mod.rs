@@ -1,0 +1,152 @@
+//! Agents that a user describes in the settings. One speaks the Agent Client Protocol: `client` is our side of it, and `acp`
+//! reads its lines. The other takes arguments and prints JSON lines, which `rules` reads as the user says.
+//!
+//! Standard output (`trace.jsonl`) has what such an agent shows. What the trial itself knows of the offer is the only line of
+//! `session.jsonl`: these agents do not show it.
+
+mod acp;
+mod answer;
+mod client;
+mod command;
+mod offer;
+mod rules;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::agent::assignment::Assignment;
+use crate::agent::command::{AgentCommand, program};
+use crate::agent::derived_file::{DerivedFile, slimmed};
+use crate::agent::interface::{Agent, WorkOwner};
+use crate::agent::login::{Login, LoginSources};
+use crate::agent::said::Said;
+use crate::agent::stream::{LineReader, decoded, in_words, work_owner};
+use crate::agent::trial_env::TrialEnv;
+use crate::agent::turns::TurnSign;
+use crate::agent::user_session::UserSession;
+use crate::profile::custom::{CustomAgent, Protocol};
+use crate::settings::mode::AgentKind;
+use crate::settings::{Home, Settings, ToolNames};
+use crate::trace::exposure::Reference;
+use crate::trace::trouble::Trouble;
+use crate::trace::{Mechanism, Step, Trace};
+use acp::AcpLines;
+use rules::RuleLines;
+
+/// The events on standard output.
+const TRACE: &str = "trace.jsonl";
+
+/// The file with what the trial knows of the offer.
+const SESSION: &str = "session.jsonl";
+
+/// What a line in the middle of a run says.
+fn said(agent: &CustomAgent, line: &[u8]) -> Vec<Said> {
+    let Ok(line) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
+    let names = ToolNames::default();
+    let said = match agent.description.protocol {
+        Protocol::Acp => AcpLines::in_between(agent, &names).said(&line),
+        Protocol::Jsonl => RuleLines::in_between(agent, &names).said(&line),
+    };
+    said.unwrap_or_default()
+}
+
+/// A line as a recording stores it; `None` if it says nothing.
+fn slim(agent: &CustomAgent, line: Value) -> Option<Value> {
+    match agent.description.protocol {
+        Protocol::Acp => acp::slim(line),
+        Protocol::Jsonl => (!rules::says_nothing(agent, &line)).then_some(line),
+    }
+}
+
+/// Corrects what brought a skill's text: a tool with the server's name, if the agent does not show the input of calls.
+fn note_server(trace: &mut Trace, names: &ToolNames) {
+    let Trace { steps, activations, .. } = trace;
+    let served = steps.iter().filter_map(|step| match step {
+        Step::Tool { name, .. } if name.contains(&names.server) => Some(name.as_str()),
+        _ => None,
+    });
+    let served: Vec<&str> = served.collect();
+    let by_file = activations.iter_mut().filter(|activation| activation.how == Mechanism::ReadSkillFile);
+    for activation in by_file.filter(|found| served.iter().any(|name| found.evidence.starts_with(name))) {
+        activation.how = Mechanism::McpTool;
+    }
+}
+
+impl Agent for CustomAgent {
+    fn kind(&self) -> AgentKind {
+        AgentKind::Custom(CustomAgent::of(self.description.clone()))
+    }
+
+    fn find(&self, settings: &Settings) -> Result<PathBuf, Trouble> {
+        program(settings, self.kind())
+    }
+
+    fn login(&self, _: &LoginSources<'_>) -> Login {
+        Login::Unknown("only the agent itself knows its credentials".to_owned())
+    }
+
+    fn command(&self, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+        command::command(self, assignment)
+    }
+
+    fn users_setup(&self, _: Home) -> Result<(Vec<String>, String), Trouble> {
+        Ok((Vec::new(), String::new()))
+    }
+
+    fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
+        let mut session = DerivedFile::new(directory.join(SESSION), mask);
+        if let Some(line) = offer::known(trial_env) {
+            session.add_line(line.to_string().as_bytes())?;
+        }
+        session.finish()
+    }
+
+    fn recorded_evidence(&self, directory: &Path, _: &[&str]) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+        let trace = slimmed(&directory.join(TRACE), |bytes| match serde_json::from_slice(bytes) {
+            Ok(line) => slim(self, line).map(|line| format!("{line}\n").into_bytes()),
+            Err(_) => Some([bytes, b"\n"].concat()),
+        })?;
+        let session = slimmed(&directory.join(SESSION), |bytes| Some([bytes, b"\n"].concat()))?;
+        let mut files = vec![(TRACE, trace), (SESSION, session)];
+        files.retain(|(name, content)| *name == TRACE || !content.is_empty());
+        Ok(files)
+    }
+
+    fn decode(&self, reference: &Reference, directory: &Path) -> io::Result<Trace> {
+        let (kind, names) = (self.kind(), &reference.names);
+        let mut trace = match self.description.protocol {
+            Protocol::Acp => decoded(kind, AcpLines::new(self, names), reference, directory),
+            Protocol::Jsonl => decoded(kind, RuleLines::new(self, names), reference, directory),
+        }?;
+        note_server(&mut trace, names);
+        Ok(trace)
+    }
+
+    fn user_session(&self, _: &[Value], _: &[Value], _: Option<usize>) -> Option<UserSession> {
+        None
+    }
+
+    fn work(&self, line: &[u8]) -> WorkOwner {
+        work_owner(said(self, line))
+    }
+
+    fn session(&self, _: &TrialEnv) -> Option<File> {
+        None
+    }
+
+    fn signs(&self, _: &[u8]) -> Vec<TurnSign> {
+        Vec::new()
+    }
+
+    fn resumed(&self, args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
+        command::resumed(args, trial_env, message)
+    }
+
+    fn describe(&self, line: &[u8]) -> Option<String> {
+        in_words(said(self, line))
+    }
+}

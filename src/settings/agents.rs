@@ -1,0 +1,415 @@
+//! `[agents.NAME]`: how an agent is started and, for an agent that the user describes, how it is read.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::profile::custom::{
+    AgentDescription, Condition, CustomAgent, EventField, EventMeaning, EventRule, Protocol, ToolNamesByUse,
+};
+use crate::settings::mode::{AgentKind, Delivery, Mode};
+use crate::settings::{Problems, Settings};
+use crate::text::diagnostic::suggest;
+use crate::text::name::check_id;
+use crate::text::relative_path::RelativePath;
+
+/// Where agents look for skills that follow the convention.
+const SKILLS: &str = ".agents/skills";
+
+/// The placeholders in arguments and variables, and whether an agent that speaks ACP has them.
+const PLACEHOLDERS: [(&str, bool); 9] = [
+    ("model", true),
+    ("workspace", true),
+    ("home", true),
+    ("root", true),
+    ("prompt", false),
+    ("system_prompt", false),
+    ("mcp", false),
+    ("session", false),
+    ("resumed", false),
+];
+
+/// How an agent is started.
+#[derive(Clone, Debug, Default)]
+pub struct AgentSettings {
+    /// The program, looked up on the PATH.
+    pub command: Option<String>,
+    /// Arguments before the prompt, after our own.
+    pub args: Vec<String>,
+    /// How an agent that the user describes is started.
+    pub custom: Option<CustomStart>,
+}
+
+/// How an agent that the user describes is started.
+#[derive(Clone, Debug)]
+pub struct CustomStart {
+    pub agent: &'static CustomAgent,
+    /// All arguments with placeholders, in groups: a group with a placeholder that has no value is left out.
+    pub args: Vec<Vec<String>>,
+    /// Variables; one with a placeholder that has no value is left out.
+    pub env: BTreeMap<String, String>,
+    /// The method to authenticate by, if the agent asks for that.
+    pub authenticate: Option<String>,
+    /// Files in the user's home that its trials get.
+    pub home_files: Vec<RelativePath>,
+}
+
+impl CustomStart {
+    /// Whether an argument or a variable has this placeholder.
+    pub fn has(&self, placeholder: &str) -> bool {
+        let word = format!("{{{placeholder}}}");
+        self.args.iter().flatten().chain(self.env.values()).any(|text| text.contains(&word))
+    }
+}
+
+/// `[agents.NAME]` as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AgentTable {
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<Spanned<WrittenArguments>>,
+    protocol: Option<Spanned<String>>,
+    env: Option<BTreeMap<String, Spanned<String>>>,
+    authenticate: Option<String>,
+    home_files: Option<Vec<Spanned<String>>>,
+    skills: Option<Spanned<String>>,
+    shows_calls: Option<bool>,
+    errors: Option<Vec<String>>,
+    tools: Option<ToolNamesByUse>,
+    events: Option<Vec<Spanned<EventTable>>>,
+}
+
+/// An argument, or several that are only given together.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "an argument is a text, or a list of texts")]
+enum WrittenArguments {
+    One(String),
+    Together(Vec<String>),
+}
+
+impl WrittenArguments {
+    fn all(self) -> Vec<String> {
+        match self {
+            Self::One(text) => vec![text],
+            Self::Together(texts) => texts,
+        }
+    }
+}
+
+/// A rule for lines as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EventTable {
+    says: Spanned<String>,
+    #[serde(default)]
+    when: BTreeMap<Spanned<String>, WrittenValues>,
+    #[serde(default)]
+    failed: BTreeMap<Spanned<String>, WrittenValues>,
+    text: Option<Spanned<String>>,
+    id: Option<Spanned<String>>,
+    name: Option<Spanned<String>>,
+    input: Option<Spanned<String>>,
+    output: Option<Spanned<String>>,
+    exit_code: Option<Spanned<String>>,
+    status: Option<Spanned<String>>,
+    input_tokens: Option<Spanned<String>>,
+    cached_tokens: Option<Spanned<String>>,
+    output_tokens: Option<Spanned<String>>,
+    #[serde(default)]
+    piece: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "a value is a text, a number, true or false, or a list of them")]
+enum WrittenValues {
+    One(WrittenValue),
+    Several(Vec<WrittenValue>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum WrittenValue {
+    Text(String),
+    Number(i64),
+    Flag(bool),
+}
+
+impl WrittenValues {
+    fn texts(self) -> Vec<String> {
+        let text = |value| match value {
+            WrittenValue::Text(text) => text,
+            WrittenValue::Number(number) => number.to_string(),
+            WrittenValue::Flag(flag) => flag.to_string(),
+        };
+        match self {
+            Self::One(value) => vec![text(value)],
+            Self::Several(values) => values.into_iter().map(text).collect(),
+        }
+    }
+}
+
+impl AgentTable {
+    /// The settings of the agent with this name, and its modes if the user describes it.
+    pub(super) fn settings(
+        self,
+        name: &str,
+        range: Range<usize>,
+        problems: &mut Problems<'_>,
+    ) -> (AgentSettings, Vec<Arc<Mode>>) {
+        let is_known = AgentKind::named(name).is_some();
+        match &self.protocol {
+            None => {
+                self.check_registered(name, is_known, range, problems);
+                let args = self.args.into_iter().flat_map(|args| args.into_inner().all()).collect();
+                (AgentSettings { command: self.command, args, custom: None }, Vec::new())
+            }
+            Some(protocol) => {
+                let found = Protocol::named(protocol.get_ref());
+                let place = protocol.span();
+                if is_known {
+                    problems.add(range, format!("`{name}` is an agent of ours; describe yours under another name"));
+                } else if let Err(why) = check_id(name) {
+                    problems.add(range, format!("the name `{name}` of an agent {why}"));
+                } else if let Some(protocol) = found {
+                    return self.described(name, protocol, range, problems);
+                } else {
+                    let message = format!("unknown protocol; {}", suggest(protocol.get_ref(), &Protocol::WORDS));
+                    problems.add(place, message);
+                }
+                (AgentSettings::default(), Vec::new())
+            }
+        }
+    }
+
+    /// Reports what only agents with a protocol have, and an agent that nobody knows.
+    fn check_registered(&self, name: &str, is_known: bool, range: Range<usize>, problems: &mut Problems<'_>) {
+        if !is_known {
+            let known = AgentKind::names().join(", ");
+            let help = "to describe an agent of your own, add `protocol`: see docs/custom-agents.md";
+            return problems.add(range, format!("unknown agent `{name}`; known: {known}\n{help}"));
+        }
+        let own = [
+            ("env", self.env.is_some()),
+            ("authenticate", self.authenticate.is_some()),
+            ("home_files", self.home_files.is_some()),
+            ("skills", self.skills.is_some()),
+            ("shows_calls", self.shows_calls.is_some()),
+            ("errors", self.errors.is_some()),
+            ("tools", self.tools.is_some()),
+            ("events", self.events.is_some()),
+        ];
+        for (key, _) in own.into_iter().filter(|(_, is_set)| *is_set) {
+            problems.add(range.clone(), format!("`{key}` is for agents that have a `protocol`, and `{name}` has none"));
+        }
+    }
+
+    fn described(
+        self,
+        name: &str,
+        protocol: Protocol,
+        range: Range<usize>,
+        problems: &mut Problems<'_>,
+    ) -> (AgentSettings, Vec<Arc<Mode>>) {
+        let is_acp = protocol == Protocol::Acp;
+        if self.command.is_none() {
+            problems.add(range.clone(), format!("the agent `{name}` has no `command`; name its program"));
+        }
+        let other = [
+            ("events", "jsonl", is_acp && self.events.is_some()),
+            ("shows_calls", "acp", !is_acp && self.shows_calls.is_some()),
+            ("authenticate", "acp", !is_acp && self.authenticate.is_some()),
+        ];
+        for (key, of, _) in other.into_iter().filter(|(.., is_set)| *is_set) {
+            problems.add(range.clone(), format!("`{key}` is for the protocol \"{of}\"; remove it"));
+        }
+        let mut args = Vec::new();
+        for group in self.args {
+            let place = group.span();
+            let group = group.into_inner().all();
+            for text in &group {
+                check_placeholders(text, is_acp, &place, problems);
+            }
+            args.push(group);
+        }
+        let mut env = BTreeMap::new();
+        for (variable, value) in self.env.unwrap_or_default() {
+            check_placeholders(value.get_ref(), is_acp, &value.span(), problems);
+            env.insert(variable, value.into_inner());
+        }
+        let skills = problems.paths(self.skills, "the directory of skills").pop();
+        let events = self.events.map(|tables| events(tables, range.clone(), problems));
+        if !is_acp && events.is_none() {
+            let help = "say by [[agents.NAME.events]] what the lines of its output say: see docs/custom-agents.md";
+            problems.add(range, format!("the agent `{name}` has no `events`\n{help}"));
+        }
+        let agent = CustomAgent::of(AgentDescription {
+            name: name.to_owned(),
+            protocol,
+            skills: skills.map_or_else(|| SKILLS.to_owned(), |path| path.to_string()),
+            shows_calls: self.shows_calls.unwrap_or_default(),
+            errors: self.errors.unwrap_or_default(),
+            tools: self.tools.unwrap_or_default(),
+            events: events.unwrap_or_default(),
+        });
+        let home_files = problems.paths(self.home_files.unwrap_or_default(), "the file in the home");
+        let start = CustomStart { agent, args, env, authenticate: self.authenticate, home_files };
+        let modes = modes(name, agent, is_acp || start.has("mcp"));
+        (AgentSettings { command: self.command, args: Vec::new(), custom: Some(start) }, modes)
+    }
+}
+
+impl Settings {
+    /// Sets how agents are started, and adds the modes of those that the file describes.
+    pub(super) fn apply_agents(&mut self, agents: BTreeMap<Spanned<String>, AgentTable>, problems: &mut Problems<'_>) {
+        for (name, table) in agents {
+            let range = name.span();
+            let (agent, modes) = table.settings(name.get_ref(), range.clone(), problems);
+            if let Some(known) = modes.iter().find(|mode| self.mode(&mode.name).is_some()) {
+                problems.add(range, format!("the mode `{known}` exists already; give the agent another name"));
+            }
+            self.modes.extend(modes);
+            self.agents.insert(name.into_inner(), agent);
+        }
+    }
+
+    /// The agent with this name, of the registry or described by the user.
+    pub(super) fn agent_named(&self, name: &str) -> Option<AgentKind> {
+        AgentKind::named(name).or_else(|| self.custom_agents().find(|kind| kind.as_str() == name))
+    }
+
+    /// The agents that the user describes.
+    pub fn custom_agents(&self) -> impl Iterator<Item = AgentKind> {
+        let described = self.agents.values().filter_map(|agent| agent.custom.as_ref());
+        described.map(|start| AgentKind::Custom(start.agent))
+    }
+}
+
+fn modes(name: &str, agent: &'static CustomAgent, takes_server: bool) -> Vec<Arc<Mode>> {
+    let mut all = vec![("", Delivery::Native), ("-none", Delivery::None)];
+    if takes_server {
+        all.insert(1, ("-mcp", Delivery::Mcp));
+    }
+    let mode = |(end, delivery)| Arc::new(Mode::new(&format!("{name}{end}"), AgentKind::Custom(agent), delivery));
+    all.into_iter().map(mode).collect()
+}
+
+/// The text with the values of its placeholders; `None` if one has no value. What else is in braces stays as it is.
+pub fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        filled.push_str(before);
+        match after.split_once('}') {
+            Some((word, behind)) if is_placeholder(word) => {
+                filled.push_str(&value(word)?);
+                rest = behind;
+            }
+            _ => {
+                filled.push('{');
+                rest = after;
+            }
+        }
+    }
+    filled.push_str(rest);
+    Some(filled)
+}
+
+fn is_placeholder(word: &str) -> bool {
+    PLACEHOLDERS.iter().any(|(known, _)| *known == word)
+}
+
+/// Reports a word in braces that may be meant as a placeholder, and is none for this protocol.
+fn check_placeholders(text: &str, is_acp: bool, place: &Range<usize>, problems: &mut Problems<'_>) {
+    let known: Vec<&str> =
+        PLACEHOLDERS.into_iter().filter(|(_, in_acp)| *in_acp || !is_acp).map(|(word, _)| word).collect();
+    let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let words = text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0)).filter(is_word);
+    for word in words.filter(|word| !known.contains(word)) {
+        let message = if is_placeholder(word) {
+            format!("`{{{word}}}` is not for the protocol \"acp\", which has its own way for that; remove it")
+        } else {
+            format!("unknown placeholder `{{{word}}}`; {}", suggest(word, &known))
+        };
+        problems.add(place.clone(), message);
+    }
+}
+
+fn events(tables: Vec<Spanned<EventTable>>, range: Range<usize>, problems: &mut Problems<'_>) -> Vec<EventRule> {
+    let rules: Vec<EventRule> = tables.into_iter().filter_map(|table| table.into_inner().rule(problems)).collect();
+    for meaning in [EventMeaning::Message, EventMeaning::Done] {
+        if problems.list.is_empty() && !rules.iter().any(|rule| rule.says == meaning) {
+            problems.add(range.clone(), format!("no rule in `events` says \"{meaning}\"; add one"));
+        }
+    }
+    rules
+}
+
+impl EventTable {
+    fn rule(self, problems: &mut Problems<'_>) -> Option<EventRule> {
+        let place = self.says.span();
+        let Some(says) = EventMeaning::named(self.says.get_ref()) else {
+            let message = format!("unknown meaning; {}", suggest(self.says.get_ref(), &EventMeaning::WORDS));
+            problems.add(place, message);
+            return None;
+        };
+        let written = [
+            (EventField::Text, self.text),
+            (EventField::Id, self.id),
+            (EventField::Name, self.name),
+            (EventField::Input, self.input),
+            (EventField::Output, self.output),
+            (EventField::ExitCode, self.exit_code),
+            (EventField::Status, self.status),
+            (EventField::InputTokens, self.input_tokens),
+            (EventField::CachedTokens, self.cached_tokens),
+            (EventField::OutputTokens, self.output_tokens),
+        ];
+        let written: Vec<_> = written.into_iter().filter_map(|(field, path)| Some((field, path?))).collect();
+        let (needed, allowed) = says.fields();
+        for field in needed.iter().filter(|field| !written.iter().any(|(known, _)| known == *field)) {
+            problems.add(place.clone(), format!("a rule that says \"{says}\" needs `{field}`; add its path"));
+        }
+        for (field, path) in written.iter().filter(|(field, _)| ![needed, allowed].concat().contains(field)) {
+            problems.add(path.span(), format!("a rule that says \"{says}\" has no `{field}`; remove it"));
+        }
+        if self.when.is_empty() {
+            let help = "name what tells these lines from others: when = { \"/type\" = \"message\" }";
+            problems.add(place.clone(), format!("a rule needs `when`\n{help}"));
+        }
+        if self.piece && says != EventMeaning::Message && says != EventMeaning::Thought {
+            problems.add(place.clone(), format!("a rule that says \"{says}\" has no `piece`; remove it"));
+        }
+        if !self.failed.is_empty() && says != EventMeaning::Result {
+            problems.add(place, format!("a rule that says \"{says}\" has no `failed`; remove it"));
+        }
+        let conditions = self.when.keys().chain(self.failed.keys());
+        check_paths(conditions.chain(written.iter().map(|(_, path)| path)), problems);
+        let all = |conditions: BTreeMap<Spanned<String>, WrittenValues>| {
+            conditions.into_iter().map(|(path, is)| Condition { path: path.into_inner(), is: is.texts() }).collect()
+        };
+        let fields = written.into_iter().map(|(field, path)| (field, path.into_inner())).collect();
+        Some(EventRule { says, when: all(self.when), failed: all(self.failed), fields, is_piece: self.piece })
+    }
+}
+
+/// Reports paths of a rule that are none, or that have `*` for the elements of different lists.
+fn check_paths<'a>(paths: impl Iterator<Item = &'a Spanned<String>>, problems: &mut Problems<'_>) {
+    let mut list = None;
+    for path in paths {
+        let text = path.get_ref().as_str();
+        let (before, after) = text.split_once("/*").unwrap_or((text, ""));
+        if !text.is_empty() && !text.starts_with('/') {
+            let help = format!("a path is a JSON Pointer: write \"/{text}\"");
+            problems.add(path.span(), format!("the path {text:?} does not begin with `/`\n{help}"));
+        } else if after.contains("/*") {
+            problems.add(path.span(), format!("the path {text:?} has `*` more than once"));
+        } else if before != text && *list.get_or_insert(before) != before {
+            let message = format!("`*` is an element of {:?} in another path of this rule", list.unwrap_or_default());
+            problems.add(path.span(), message);
+        }
+    }
+}
