@@ -24,7 +24,7 @@ fn each_below(key: &str, is_header: bool, value: &mut Value, take: &mut dyn FnMu
         Value::Array(list) => list.iter_mut().for_each(|value| each_below(key, is_header, value, take)),
         // `envKey` names a variable.
         Value::String(text) if !text.is_empty() && key != "envKey" && (is_header || looks_secret(key, text)) => {
-            take(text)
+            take(text);
         }
         _ => {}
     }

@@ -131,7 +131,8 @@ fn of_providers() -> Vec<Row> {
 fn of_models() -> Vec<Row> {
     let answer = How::Answer;
     let filtered = || invalid("Output blocked by content filtering policy");
-    let endless = || Turn::Shell("cat /dev/zero | tail".to_owned());
+    // It names no file: Copilot denies commands that name one outside the workspace.
+    let endless = || Turn::Shell("yes | tail -n 1".to_owned());
     vec![
         Row {
             except: &[(&["copilot", "qwen"], PASS)],
