@@ -290,7 +290,7 @@ fn delegates(request: &Request, of_sub_agent: fn() -> Turn) -> Turn {
         }
         1 if offers(request, waits) => {
             let started: Value = serde_json::from_str(&request.tool_results[0]).unwrap_or_default();
-            let input = json!({ "targets": [started["agent_id"]], "timeout_ms": 20_000 });
+            let input = json!({ "targets": [started["agent_id"]], "timeout_ms": 60_000 });
             Turn::Call { tool: waits.to_owned(), input }
         }
         _ => well(request, false),
