@@ -131,7 +131,8 @@ fn of_providers() -> Vec<Row> {
 fn of_models() -> Vec<Row> {
     let answer = How::Answer;
     let filtered = || invalid("Output blocked by content filtering policy");
-    let endless = || Turn::Shell("cat /dev/zero | tail".to_owned());
+    // It names no file: Copilot denies commands that name one outside the workspace.
+    let endless = || Turn::Shell("yes | tail -n 1".to_owned());
     vec![
         Row {
             except: &[(&["copilot", "qwen"], PASS)],
@@ -289,7 +290,7 @@ fn delegates(request: &Request, of_sub_agent: fn() -> Turn) -> Turn {
         }
         1 if offers(request, waits) => {
             let started: Value = serde_json::from_str(&request.tool_results[0]).unwrap_or_default();
-            let input = json!({ "targets": [started["agent_id"]], "timeout_ms": 20_000 });
+            let input = json!({ "targets": [started["agent_id"]], "timeout_ms": 60_000 });
             Turn::Call { tool: waits.to_owned(), input }
         }
         _ => well(request, false),

@@ -96,10 +96,9 @@ fn load_resource(request: &Request, skill: &str, path: &str) -> Turn {
     let folder = match request.protocol {
         Protocol::Messages if has_tool(request, "Skill") => ".claude",
         Protocol::Messages if has_tool(request, "run_shell_command") => ".qwen",
-        Protocol::Messages => ".agents",
         Protocol::Gemini => ".gemini",
         Protocol::Responses if has_tool(request, "skill") => ".github",
-        Protocol::Responses | Protocol::Completions => ".agents",
+        Protocol::Messages | Protocol::Responses | Protocol::Completions => ".agents",
     };
     Turn::Shell(format!("cat {folder}/skills/{skill}/{path}"))
 }

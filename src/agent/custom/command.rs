@@ -20,6 +20,7 @@ use crate::agent::trial_env::TrialEnv;
 use crate::files::bounded;
 use crate::profile::custom::{CustomAgent, Protocol};
 use crate::settings::{CustomStart, FILE, fill};
+use crate::text::redact::looks_secret;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::sandbox::Sandbox;
 

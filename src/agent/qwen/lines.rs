@@ -16,8 +16,8 @@ use crate::trace::trouble::Trouble;
 /// How Qwen Code's own words begin if a request failed. They come as if the model had said them.
 const FAILED: &str = "[API Error: ";
 
-/// How Qwen Code answers a call that it no longer waits for, since it is being ended.
-const CANCELED: &str = "[Operation Cancelled]";
+/// How Qwen Code's answer begins to a call that it no longer waits for, since it is being ended.
+const CANCELED: &str = "[Operation Cancel";
 
 /// What Qwen Code says of a sub-agent in the background that got no answer from its model.
 const SUB_AGENT_FAILED: [&str; 2] = ["Background agent \"", " failed."];
@@ -37,7 +37,7 @@ pub struct QwenLines {
     results: HashMap<String, CallResult>,
     /// The requests that failed, and how many answers there were before.
     failed: Vec<(usize, Trouble)>,
-    /// The last of them that was told.
+    /// The last of them so far.
     last_failure: Option<Trouble>,
     /// How many answers the session file has.
     in_session: usize,
