@@ -18,6 +18,7 @@ use crate::agent::stream::{EventStream, text};
 use crate::agent::trial_env::TrialEnv;
 use crate::files::below::{self, WalkControl};
 use crate::settings::Home;
+use crate::text::redact::strings;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
@@ -44,8 +45,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     let asks_more = !case.follow_ups.is_empty() && !is_known;
     refuse(assignment, &[("follow-ups without a login at Factory", asks_more)])?;
     let home = trial_env.home().join(".factory");
-    let secrets = prepare(&home, settings.isolation.home)?;
-    let variables = login::variables(&secrets);
+    let (variables, secrets) = prepare(&home, settings.isolation.home)?;
     let visible: Vec<&str> = PROVIDER.into_iter().chain([KEY]).chain(variables.iter().map(String::as_str)).collect();
     let mut env = environment(assignment, &visible);
     env.extend(QUIET.map(|(name, value)| (name.into(), value.into())));
@@ -76,12 +76,23 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     })
 }
 
-/// Writes the home: the user's login and models, and nothing else of the user's. Returns the values that must not be stored.
-fn prepare(home: &Path, setup: Home) -> Result<Vec<String>, Trouble> {
+/// Writes the home: the user's login and models, and nothing else of the user's. Returns the variables that the models name,
+/// and the values that must not be stored.
+fn prepare(home: &Path, setup: Home) -> Result<(Vec<String>, Vec<String>), Trouble> {
     let sessions = home.join("sessions");
     fs::create_dir_all(&sessions).map_err(|error| file_trouble(&sessions, &error))?;
     let mut settings = login::users_settings(setup)?;
-    let mut secrets = login::take_secrets(&mut settings.clone());
+    let hidden = login::take_hidden(&mut settings.clone());
+    let variables = login::variables(&hidden);
+    let mut secrets: Vec<String> = hidden
+        .iter()
+        .flat_map(|value| match value {
+            Value::String(key) => vec![key.clone()],
+            headers => strings(headers),
+        })
+        .filter(|value| !value.contains("${"))
+        .collect();
+    secrets.extend(variables.iter().filter_map(|name| std::env::var(name).ok()));
     settings.insert("cloudSessionSync".to_owned(), json!(false));
     write_private(&home.join("settings.json"), Value::Object(settings).to_string().as_bytes())?;
     for name in LOGIN_FILES {
@@ -89,7 +100,7 @@ fn prepare(home: &Path, setup: Home) -> Result<Vec<String>, Trouble> {
         write_private(&home.join(name), text.as_bytes())?;
         secrets.push(text.trim().to_owned());
     }
-    Ok(secrets)
+    Ok((variables, secrets))
 }
 
 /// These arguments with another message, for the same session.

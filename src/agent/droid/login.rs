@@ -7,7 +7,6 @@ use crate::agent::login::{Login, LoginSources};
 use crate::agent::user_home::users_path;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
-use crate::text::redact::strings;
 use crate::trace::trouble::Trouble;
 
 /// The variable with a key of Factory.
@@ -39,18 +38,19 @@ pub(super) fn users_settings(setup: Home) -> Result<Map<String, Value>, Trouble>
 }
 
 /// The keys and headers of the user's own models, which are taken out of `settings`.
-pub(super) fn take_secrets(settings: &mut Map<String, Value>) -> Vec<String> {
+pub(super) fn take_hidden(settings: &mut Map<String, Value>) -> Vec<Value> {
     let models = settings.get_mut("customModels").and_then(Value::as_array_mut).into_iter().flatten();
     let hidden = models.filter_map(Value::as_object_mut).flat_map(|model| {
         ["apiKey", "extraHeaders"].into_iter().filter_map(|key| model.remove(key)).collect::<Vec<_>>()
     });
-    hidden.flat_map(|value| strings(&value)).filter(|value| !value.is_empty()).collect()
+    hidden.filter(|value| *value != "").collect()
 }
 
-/// The variables that these secrets name: `${NAME}`.
-pub(super) fn variables(secrets: &[String]) -> Vec<String> {
-    let names = secrets.iter().flat_map(|secret| secret.split("${").skip(1));
-    names.filter_map(|rest| Some(rest.split_once('}')?.0.to_owned())).collect()
+/// The variables that these values name: `${NAME}`.
+pub(super) fn variables(hidden: &[Value]) -> Vec<String> {
+    let text = Value::from(hidden).to_string();
+    let names = text.split("${").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0.to_owned()));
+    names.collect()
 }
 
 /// Whether the user has a login at Factory.
@@ -71,7 +71,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
         return Login::Found(format!("{} in Droid's directory", LOGIN_FILES[0]));
     }
     let has_models = settings.contains_key("customModels");
-    match take_secrets(&mut settings).is_empty() {
+    match take_hidden(&mut settings).is_empty() {
         false => Login::Found("a key of your own model in Droid's settings.json".to_owned()),
         true if has_models => {
             Login::Unknown("your own model in Droid's settings.json, which may need no key".to_owned())
@@ -85,7 +85,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
 /// The variables that choose the provider, and the settings without secrets.
 pub(super) fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
     let mut settings = users_settings(setup)?;
-    let names = variables(&take_secrets(&mut settings));
+    let names = variables(&take_hidden(&mut settings));
     let names = PROVIDER.map(str::to_owned).into_iter().chain(names).collect();
     Ok((names, format!("login {}\n{}", is_logged_in(), Value::Object(settings))))
 }
