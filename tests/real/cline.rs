@@ -20,6 +20,7 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
             prompts_arrive_without_the_white_space_around_them,
             each_command_of_a_call_counts,
             what_a_sub_agent_loads_counts,
+            a_replay_has_the_tokens_and_the_list_of_the_recorded_trial,
             a_case_with_follow_ups_is_an_error,
             trials_at_once_share_no_daemon_and_leave_no_process,
             the_user_s_own_skills_rules_and_servers_stay_outside,
@@ -74,6 +75,21 @@ fn what_a_sub_agent_loads_counts() {
     assert_eq!((seen, trial.text("final.txt").as_str()), (vec![Mechanism::SkillTool], "Ahoy, Ada!"));
     let usage = trial.grade.metrics.usage.expect("tokens");
     assert!((4_000..5_000).contains(&usage.input_tokens), "four requests: {usage:?}");
+}
+
+fn a_replay_has_the_tokens_and_the_list_of_the_recorded_trial() {
+    let live = Live::new("should_trigger,prompt,max_commands", "true,Greet Ada.,3", |request| match request.step {
+        0 => call("skills", json!({ "skill": "greeting" })),
+        1 => call("run_commands", json!({ "commands": ["echo one", "echo two"] })),
+        _ => says(request),
+    });
+    let ran = live.run(&["--mode", MODE, "--record"]);
+    let recorded = live.kept("greeting", "it", MODE).unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
+    let usage = recorded.grade.metrics.usage.expect("tokens");
+    let said = live.run(&["--mode", MODE, "--replay"]).stdout;
+    let tokens = format!("{} tokens", usage.input_tokens + usage.output_tokens);
+    assert!(["1 passed", "name only", &tokens].iter().all(|word| said.contains(*word)), "{tokens}: {said}");
+    assert_eq!(live.model.requests().len(), 3, "a replay asks no model");
 }
 
 fn a_case_with_follow_ups_is_an_error() {
