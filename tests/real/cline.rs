@@ -8,6 +8,7 @@ use skill_evals::trace::Mechanism;
 use skill_evals::trial::outcome::{Status, Verdict};
 
 use crate::support::live::{Live, processes_with, request_text};
+use crate::support::real::has_bwrap;
 use crate::support::stand_in::{Request, Turn};
 use crate::tests;
 
@@ -105,8 +106,14 @@ fn trials_at_once_share_no_daemon_and_leave_no_process() {
         0 => Turn::Shell("(sleep 300 >/dev/null 2>&1 &); nohup sleep 301 >/dev/null 2>&1 & echo away".to_owned()),
         _ => says(request),
     });
-    let ran = live.run(&["--mode", MODE, "--trials", "2", "--jobs", "2"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    for isolation in ["agent", "bwrap"] {
+        if isolation == "bwrap" && !has_bwrap() {
+            continue;
+        }
+        let mut command = live.command(&["--mode", MODE, "--trials", "2", "--jobs", "2"]);
+        let output = command.env("SKILL_EVALS_ISOLATION", isolation).output().expect("the program starts");
+        assert!(output.status.success(), "{isolation}: {output:?}");
+    }
     let scratch = live.scratch().to_string_lossy();
     assert_eq!(processes_with(&scratch), Vec::<String>::new());
 }

@@ -31,7 +31,7 @@ pub struct ClineLines {
     parts: HashMap<String, usize>,
     /// Whether the last answer was a refusal.
     refuses: bool,
-    /// Whether the end was told.
+    /// Whether the run has ended.
     has_ended: bool,
 }
 
