@@ -28,7 +28,7 @@ fn each_below(key: &str, is_header: bool, value: &mut Value, take: &mut dyn FnMu
         Value::String(text)
             if !text.is_empty() && !VARIABLES.contains(&key) && (is_header || looks_secret(key, text)) =>
         {
-            take(text)
+            take(text);
         }
         _ => {}
     }

@@ -8,6 +8,7 @@ use skill_evals::trace::Mechanism;
 use skill_evals::trial::outcome::{Status, Verdict};
 
 use crate::support::live::{Live, processes_with, request_text};
+use crate::support::real::has_bwrap;
 use crate::support::stand_in::{Request, Turn};
 use crate::tests;
 
@@ -20,6 +21,7 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
             prompts_arrive_without_the_white_space_around_them,
             each_command_of_a_call_counts,
             what_a_sub_agent_loads_counts,
+            a_replay_has_the_tokens_and_the_list_of_the_recorded_trial,
             a_case_with_follow_ups_is_an_error,
             trials_at_once_share_no_daemon_and_leave_no_process,
             the_user_s_own_skills_rules_and_servers_stay_outside,
@@ -76,6 +78,21 @@ fn what_a_sub_agent_loads_counts() {
     assert!((4_000..5_000).contains(&usage.input_tokens), "four requests: {usage:?}");
 }
 
+fn a_replay_has_the_tokens_and_the_list_of_the_recorded_trial() {
+    let live = Live::new("should_trigger,prompt,max_commands", "true,Greet Ada.,3", |request| match request.step {
+        0 => call("skills", json!({ "skill": "greeting" })),
+        1 => call("run_commands", json!({ "commands": ["echo one", "echo two"] })),
+        _ => says(request),
+    });
+    let ran = live.run(&["--mode", MODE, "--record"]);
+    let recorded = live.kept("greeting", "it", MODE).unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
+    let usage = recorded.grade.metrics.usage.expect("tokens");
+    let said = live.run(&["--mode", MODE, "--replay"]).stdout;
+    let tokens = format!("{} tokens", usage.input_tokens + usage.output_tokens);
+    assert!(["1 passed", "name only", &tokens].iter().all(|word| said.contains(*word)), "{tokens}: {said}");
+    assert_eq!(live.model.requests().len(), 3, "a replay asks no model");
+}
+
 fn a_case_with_follow_ups_is_an_error() {
     let live = Live::new("should_trigger,prompt,follow_ups", r#"false,Look.,"[""And now?""]""#, says);
     let ran = live.run(&["--mode", MODE]);
@@ -89,8 +106,14 @@ fn trials_at_once_share_no_daemon_and_leave_no_process() {
         0 => Turn::Shell("(sleep 300 >/dev/null 2>&1 &); nohup sleep 301 >/dev/null 2>&1 & echo away".to_owned()),
         _ => says(request),
     });
-    let ran = live.run(&["--mode", MODE, "--trials", "2", "--jobs", "2"]);
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    for isolation in ["agent", "bwrap"] {
+        if isolation == "bwrap" && !has_bwrap() {
+            continue;
+        }
+        let mut command = live.command(&["--mode", MODE, "--trials", "2", "--jobs", "2"]);
+        let output = command.env("SKILL_EVALS_ISOLATION", isolation).output().expect("the program starts");
+        assert!(output.status.success(), "{isolation}: {output:?}");
+    }
     let scratch = live.scratch().to_string_lossy();
     assert_eq!(processes_with(&scratch), Vec::<String>::new());
 }

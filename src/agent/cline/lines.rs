@@ -31,7 +31,7 @@ pub struct ClineLines {
     parts: HashMap<String, usize>,
     /// Whether the last answer was a refusal.
     refuses: bool,
-    /// Whether the end was told.
+    /// Whether the run has ended.
     has_ended: bool,
 }
 
@@ -67,7 +67,7 @@ impl ClineLines {
         let names = |key: &str| line[key].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
         match line["kind"].as_str() {
             Some("request") => {
-                self.refused = None;
+                (self.refused, self.answers, self.refuses) = (None, false, false);
                 if line["skills"].is_array() {
                     said.push(Said::Offered(names("skills").map(|name| (name, String::new())).collect()));
                 }
@@ -82,17 +82,21 @@ impl ClineLines {
                 let wait = line["wait"].as_u64().map(Duration::from_secs);
                 said.push(Said::AsksAgain(trouble(self.refused, &message), wait));
             }
-            _ => self.refuses = line["end"].as_str().is_some_and(is_refusal),
+            _ => {
+                let end = text(line, "end").filter(|end| is_refusal(end));
+                self.refuses = end.is_some();
+                said.extend(end.map(|end| Said::Notice(format!("the answer ended with {end}"))));
+            }
         }
     }
 
     fn event(&mut self, event: &Value, said: &mut Vec<Said>) {
         let content = event["contentType"].as_str();
         match (event["type"].as_str(), content) {
-            (Some("iteration_start"), _) => self.answers = false,
             (Some("content_start"), Some("tool")) => self.called(event, said),
             (Some("content_end"), Some("tool")) => self.answered(event, said),
-            (Some("content_start" | "content_update"), _) if !self.answers => {
+            (Some("iteration_start"), _) => self.answers = false,
+            (Some("content_start"), Some("text" | "reasoning")) if !self.answers => {
                 self.answers = true;
                 said.push(Said::Answers(None));
             }

@@ -51,6 +51,14 @@ impl EventStream for Cline {
         Some(line)
     }
 
+    /// Each piece of an answer has the whole answer so far.
+    fn slim(mut line: Value, _: &[&str]) -> Value {
+        if let Some(event) = line.get_mut("event").and_then(Value::as_object_mut) {
+            event.remove("accumulated");
+        }
+        line
+    }
+
     fn login(around: &LoginSources<'_>) -> Login {
         login::find(around)
     }
