@@ -41,6 +41,7 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
 
 pub(crate) use assignment::Assignment;
+pub use chat::take_over;
 pub(crate) use command::AgentCommand;
 pub use interface::{Agent, WorkOwner};
 pub use isolation::bwrap;

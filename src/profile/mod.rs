@@ -17,6 +17,7 @@ macro_rules! agents {
             gemini: Gemini = "gemini";
             opencode: OpenCode = "opencode";
             qwen: Qwen = "qwen";
+            chat: Chat = "chat";
         }
     };
 }

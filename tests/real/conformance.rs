@@ -14,7 +14,7 @@ use skill_evals::trial::outcome::{Status, Verdict};
 use super::fault_matrix::wrap;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live, request_text};
-use crate::support::real::{HOW_TO_GET_AGENTS, needing, programs};
+use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of};
 use crate::support::stand_in::{Fault, Request, Turn};
 
 /// A case that wants the skill and a file of it, in words that every format of cases has.
@@ -40,21 +40,21 @@ pub fn trials() -> Vec<Trial> {
         ("a_crash_is_told_from_an_answer", crashes),
         ("a_refusal_of_the_model_is_its_own_doing", refuses),
     ];
-    let always: [(&str, Test); 3] = [
-        ("refusals_of_the_provider_are_told_apart", refused),
-        ("a_model_that_never_answers_is_told_as_such", hangs),
-        ("a_missing_program_is_told_with_how_to_get_it", is_missing),
-    ];
+    let always: [(&str, Test); 2] =
+        [("refusals_of_the_provider_are_told_apart", refused), ("a_model_that_never_answers_is_told_as_such", hangs)];
+    let foreign: [(&str, Test); 1] = [("a_missing_program_is_told_with_how_to_get_it", is_missing)];
     let native: [(&str, Test); 1] = [("a_skill_that_the_prompt_calls_is_activated", is_called)];
     let baseline: [(&str, Test); 1] = [("a_baseline_offers_no_skill", offers_none)];
     let mut trials = Vec::new();
     for mode in Box::leak(Mode::built_in().into_boxed_slice()) {
         let program = mode.agent.profile().program;
-        let missing = (!programs().join(program).exists()).then_some(program);
+        let missing = (!program_of(mode.agent).exists()).then_some(program);
         let own: &[(&str, Test)] = if mode.delivery.offers_skills() { &offering } else { &baseline };
         let is_callable = mode.delivery == Delivery::Native && mode.agent.profile().calls_skill.is_some();
         let by_prompt = native.iter().filter(|_| is_callable);
-        for &(name, test) in own.iter().chain(by_prompt).chain(&always) {
+        // Our own program is never missing.
+        let foreign = foreign.iter().filter(|_| mode.agent != AgentKind::Chat);
+        for &(name, test) in own.iter().chain(by_prompt).chain(&always).chain(foreign) {
             let mode: &'static Mode = mode;
             trials.push(needing(&format!("conformance::{mode}::{name}"), missing, HOW_TO_GET_AGENTS, move || {
                 test(mode);

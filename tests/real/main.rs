@@ -1,6 +1,7 @@
 //! Real programs: agents against a model on loopback, a browser, cargo-nextest, rust-analyzer. Where one is missing, its
 //! tests are ignored with the reason.
 
+mod chat;
 mod ci_files;
 mod claude;
 mod claude_sdk;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     let modules = [
         // First, since it has a crate built.
         ide::trials,
+        chat::trials,
         ci_files::trials,
         claude::trials,
         claude_sdk::trials,
