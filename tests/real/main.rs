@@ -21,6 +21,7 @@ mod judge_codex;
 mod list_changed;
 mod nextest;
 mod opencode;
+mod real_model;
 mod report_page;
 mod sessions;
 mod settled;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         list_changed::trials,
         nextest::trials,
         opencode::trials,
+        real_model::trials,
         report_page::trials,
         sessions::trials,
         settled::trials,
