@@ -73,7 +73,8 @@ fn a_real_model_is_measured_and_compared() {
     let live = Live::new("should_trigger,prompt,timeout_s", "true,Greet Ada.,400", |_| Turn::Hang);
     let settings = "max_turns = 2\njobs = 1\n[agents.chat]\nargs = ['--no-tools', '--max-tokens=32']\n";
     std::fs::write(live.fixture.root().join("evals/evals.toml"), settings).expect("settings");
-    let ran = real(live.command(&["--mode", "chat", "--record"]), &server).output().expect("it starts");
+    let ran =
+        real(live.command(&["--mode", "chat", "--record", "--accept-failing"]), &server).output().expect("it starts");
     let said = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
     let artifacts = live.fixture.root().join("artifacts/skill-evals");
     let trials = graded(&artifacts);

@@ -1,4 +1,4 @@
-//! The endpoint and its key: the variables that users of OpenAI's and Anthropic's libraries know.
+//! The endpoint and its key: the variables that users of the libraries of `OpenAI` and Anthropic know.
 
 use super::setup::{ChatApi, ChatOptions};
 use crate::agent::login::{Login, LoginSources};
@@ -46,7 +46,7 @@ pub(super) struct Endpoint {
     found: &'static str,
 }
 
-/// The endpoint that the variables name; OpenAI's come first unless the options choose the other protocol.
+/// The endpoint that the variables name; those of `OpenAI` come first unless the options choose the other protocol.
 pub(super) fn endpoint(around: &LoginSources<'_>, options: &ChatOptions) -> Result<Endpoint, String> {
     let candidates = match options.api {
         None => vec![(ChatApi::Completions, OPENAI), (ChatApi::Messages, ANTHROPIC)],

@@ -11,9 +11,9 @@ pub(super) const ARGUMENT: &str = "agent-chat";
 words! {
     /// The protocol of an endpoint.
     pub enum ChatApi {
-        /// OpenAI's `/chat/completions`.
+        /// `/chat/completions` of `OpenAI`.
         Completions = "completions",
-        /// OpenAI's `/responses`.
+        /// `/responses` of `OpenAI`.
         Responses = "responses",
         /// Anthropic's `/v1/messages`.
         Messages = "messages",

@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, which most servers have: `POST /chat/completions`.
+//! The chat completions of `OpenAI`, which most servers have: `POST /chat/completions`.
 
 use serde_json::{Value, json};
 
@@ -125,7 +125,7 @@ fn take_action(answer: &mut ChatAnswer) {
     let Some(tool) = action.get("tool").and_then(Value::as_str).map(str::to_owned) else { return };
     answer.text = String::new();
     if tool == ANSWER {
-        answer.text = action["text"].as_str().unwrap_or_default().to_owned();
+        answer.text = text_of(&action["text"]).unwrap_or_default();
     } else {
         if let Some(map) = action.as_object_mut() {
             map.remove("tool");

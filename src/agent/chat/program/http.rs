@@ -91,7 +91,7 @@ impl ModelClient {
         match answer {
             // Some proxies send an error with the status of a success.
             Some(answer) if status == 200 && answer["error"].is_null() => Ok(answer),
-            answer => Err(self.refused(&response, &text, answer.unwrap_or_default())),
+            answer => Err(self.refused(&response, &text, &answer.unwrap_or_default())),
         }
     }
 
@@ -100,7 +100,7 @@ impl ModelClient {
         RequestFailure { message, is_lost: true, ..RequestFailure::default() }
     }
 
-    fn refused(&self, response: &Response<Body>, text: &str, answer: Value) -> RequestFailure {
+    fn refused(&self, response: &Response<Body>, text: &str, answer: &Value) -> RequestFailure {
         let (status, error) = (response.status().as_u16(), &answer["error"]);
         let in_body = error["code"].as_u64().and_then(|code| u16::try_from(code).ok()).filter(|_| status == 200);
         let code = ["code", "type"].into_iter().find_map(|key| error[key].as_str()).map(str::to_owned);

@@ -42,11 +42,11 @@ fn run() -> Result<ExitCode, Box<dyn Error>> {
     let mut session = ChatSession::begin(setup)?;
     for line in lines {
         let message: String = serde_json::from_str(&line?)?;
-        session.emit("message", json!({}))?;
+        session.emit("message", &json!({}))?;
         match session.answer(message)? {
-            Progress::Answered => session.emit("done", json!({}))?,
+            Progress::Answered => session.emit("done", &json!({}))?,
             Progress::Stopped(reason) => {
-                session.emit("stopped", json!({ "reason": reason }))?;
+                session.emit("stopped", &json!({ "reason": reason }))?;
                 break;
             }
             Progress::Refused => return Ok(ExitCode::FAILURE),

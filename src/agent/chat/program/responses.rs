@@ -1,4 +1,4 @@
-//! OpenAI's responses: `POST /responses`. Each request has the whole conversation, so that the provider stores none.
+//! The responses of `OpenAI`: `POST /responses`. Each request has the whole conversation, so that the provider stores none.
 
 use serde_json::{Value, json};
 

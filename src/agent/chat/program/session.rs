@@ -1,5 +1,6 @@
 //! A session: each message of the user is answered by as many requests as the model's calls need.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -52,15 +53,15 @@ impl ChatSession {
         let (client, copy) = (ModelClient::new(&setup)?, copy()?);
         let first = json!({ "version": env!("CARGO_PKG_VERSION"), "model": setup.model, "system": system });
         let mut session = Self { setup, client, system, tools, turns, answers: 0, turns_done: 0, copy };
-        session.emit("begin", first)?;
+        session.emit("begin", &first)?;
         Ok(session)
     }
 
     /// Prints a line of this type.
-    pub(super) fn emit(&mut self, kind: &str, line: Value) -> io::Result<()> {
+    pub(super) fn emit(&mut self, kind: &str, line: &Value) -> io::Result<()> {
         let mut text = format!("{{\"type\":\"{kind}\",\"timestamp\":\"{}\"", jiff::Timestamp::now());
         for (key, value) in line.as_object().into_iter().flatten() {
-            text.push_str(&format!(",{}:{value}", Value::from(key.as_str())));
+            let _ = write!(text, ",{}:{value}", Value::from(key.as_str()));
         }
         text.push_str("}\n");
         self.copy.write_all(text.as_bytes())?;
@@ -78,14 +79,13 @@ impl ChatSession {
                 Err(failure) if failure.is_too_long() => return Ok(Progress::Stopped(StopReason::ContextWindow)),
                 Err(failure) => {
                     let wait = failure.retry_after.map(|wait| wait.as_secs_f64());
-                    let line = json!({ "retry_after_s": wait });
-                    self.emit("refused", failure.described(line))?;
+                    self.emit("refused", &failure.described("retry_after_s", wait))?;
                     return Ok(Progress::Refused);
                 }
             };
             self.answers += 1;
             answer.name_calls(self.answers);
-            self.emit("answer", shown(&answer))?;
+            self.emit("answer", &shown(&answer))?;
             let ChatAnswer { text, calls, stopped, .. } = answer;
             if let Some(reason) = stopped {
                 return Ok(Progress::Stopped(reason));
@@ -99,7 +99,7 @@ impl ChatSession {
                 let result = tools::run(call, &self.tools);
                 let (id, output) = (&result.id, &result.output);
                 let (failed, exit_code) = (result.failed, result.exit_code);
-                self.emit("result", json!({ "id": id, "output": output, "failed": failed, "exit_code": exit_code }))?;
+                self.emit("result", &json!({ "id": id, "output": output, "failed": failed, "exit_code": exit_code }))?;
                 results.push(result);
             }
             self.turns.push(Turn::Results(results));
@@ -124,7 +124,7 @@ impl ChatSession {
                 Err(failure) => failure,
             };
             let Some(pause) = failure.pause(pauses.next()) else { break Err(failure) };
-            self.emit("retry", failure.described(json!({ "wait_s": pause.as_secs_f64() })))?;
+            self.emit("retry", &failure.described("wait_s", Some(pause.as_secs_f64())))?;
             thread::sleep(pause);
         };
         let answer = answer.and_then(|body| {
@@ -156,12 +156,9 @@ fn shown(answer: &ChatAnswer) -> Value {
 }
 
 impl RequestFailure {
-    /// The failure as a line, with these keys.
-    fn described(&self, mut line: Value) -> Value {
-        line["status"] = json!(self.status);
-        line["code"] = json!(self.code);
-        line["message"] = json!(self.message);
-        line
+    /// The failure as a line, with seconds under this key.
+    fn described(&self, key: &str, seconds: Option<f64>) -> Value {
+        json!({ "status": self.status, "code": self.code, "message": self.message, key: seconds })
     }
 }
 

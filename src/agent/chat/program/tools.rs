@@ -1,5 +1,6 @@
 //! The tools of the model.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
@@ -153,7 +154,7 @@ fn shell(command: &str) -> io::Result<(String, Option<i32>)> {
         return Err(io::Error::other(format!("killed after {} s. It printed:\n{text}", PATIENCE.as_secs())));
     };
     if code != 0 {
-        text.push_str(&format!("\n[exit code {code}]"));
+        let _ = write!(text, "\n[exit code {code}]");
     }
     Ok((text, Some(code)))
 }
@@ -179,6 +180,8 @@ fn shortened(text: &str) -> String {
     if text.len() <= 2 * half {
         return text.to_owned();
     }
-    let (start, end) = (text.floor_char_boundary(half), text.ceil_char_boundary(text.len() - half));
-    format!("{}\n[… {} bytes …]\n{}", &text[..start], end - start, &text[end..])
+    let part = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (start, rest) = text.as_bytes().split_at(half);
+    let (left_out, end) = rest.split_at(rest.len() - half);
+    format!("{}\n[… {} bytes …]\n{}", part(start), left_out.len(), part(end))
 }
