@@ -73,7 +73,8 @@ impl<'a> LoginSources<'a> {
         Account { credentials, command, arguments }
     }
 
-    fn arguments(&self) -> impl Iterator<Item = &'a String> {
+    /// The arguments in the settings.
+    pub(super) fn arguments(&self) -> impl Iterator<Item = &'a String> {
         settings_args(self.settings, self.kind, self.mode)
     }
 }

@@ -46,6 +46,7 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::{Ending, digest};
 
 pub(crate) use assignment::Assignment;
+pub use chat::take_over;
 pub(crate) use command::AgentCommand;
 pub use interface::{Agent, WorkOwner};
 pub use isolation::bwrap;

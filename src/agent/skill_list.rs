@@ -4,7 +4,7 @@
 use crate::skill::slug;
 
 /// The tags around the list.
-const TAGS: [&str; 2] = ["<available_skills>", "</available_skills>"];
+pub(super) const TAGS: [&str; 2] = ["<available_skills>", "</available_skills>"];
 
 /// How XML escapes characters. The last one comes first in escaped text.
 const ESCAPED: [(&str, &str); 5] = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
@@ -31,6 +31,12 @@ pub(super) fn within(text: &str) -> Option<impl Iterator<Item = SkillEntry<'_>>>
 /// The text that XML escaped.
 pub(super) fn unescaped(text: &str) -> String {
     ESCAPED.into_iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+/// A text as XML escapes it.
+#[cfg(feature = "chat")]
+pub(super) fn escaped(text: &str) -> String {
+    ESCAPED.into_iter().rev().fold(text.to_owned(), |text, (to, from)| text.replace(from, to))
 }
 
 /// A description as a recording stores it: only those of skills with these slugs.

@@ -50,6 +50,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::cli::exit_code::Exit;
+use skill_evals::agent;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::{Layout, Repository, Scope};
 use skill_evals::process::watchdog;
@@ -154,6 +155,9 @@ fn no_trials(name: &str, runs: &[RunFolder]) -> String {
 pub fn main() -> ExitCode {
     if watchdog::take_over() {
         return ExitCode::SUCCESS;
+    }
+    if let Some(code) = agent::take_over() {
+        return code;
     }
     // clap prints help and usage errors before it returns the arguments.
     let program = Cli::command().color(color::requested(std::env::args_os()));

@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use crate::agent;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::mcp;
@@ -145,6 +146,9 @@ impl Harness {
     pub fn main(self) -> ExitCode {
         if watchdog::take_over() {
             return ExitCode::SUCCESS;
+        }
+        if let Some(code) = agent::take_over() {
+            return code;
         }
         if let Some(skills) = asked_to_serve(std::env::args_os().skip(1)) {
             return done(serve(skills));

@@ -1,9 +1,18 @@
 //! Programs that end by themselves.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+/// Interval between two checks whether a shell command has ended.
+const POLL: Duration = Duration::from_millis(5);
 
 /// Exit codes of a shell that cannot run a command: syntax error, not executable, not found.
 const NOT_STARTED: [i32; 3] = [2, 126, 127];
@@ -49,4 +58,31 @@ pub fn page(pager: &str, text: &str) -> io::Result<bool> {
     }
     let status = child.wait()?;
     Ok(!status.code().is_some_and(|code| NOT_STARTED.contains(&code)))
+}
+
+/// Runs a shell command with an empty input. It writes both of its outputs to `output`. Returns its exit code; `None` if it took
+/// longer than `patience` and was killed with its process group.
+pub fn shell(command: &str, output: &File, patience: Duration) -> io::Result<Option<i32>> {
+    let shell = super::find_program("bash").unwrap_or_else(|| "sh".into());
+    let mut child = Command::new(shell)
+        .args(["-c", command])
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(output.try_clone()?)
+        .process_group(0)
+        .spawn()?;
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))));
+        }
+        if started.elapsed() > patience {
+            let group = i32::try_from(child.id()).map(Pid::from_raw).map_err(io::Error::other)?;
+            // It fails if the group has just ended.
+            let _ = killpg(group, Signal::SIGKILL);
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(POLL);
+    }
 }

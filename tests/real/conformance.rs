@@ -15,7 +15,7 @@ use skill_evals::trial::outcome::{Status, Verdict};
 use super::fault_matrix::wrap;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live, request_text};
-use crate::support::real::{HOW_TO_GET_AGENTS, needing, programs};
+use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of};
 use crate::support::stand_in::{Fault, Request, Turn};
 
 /// A case that wants the skill and a file of it, in words that every format of cases has.
@@ -44,11 +44,9 @@ pub fn trials() -> Vec<Trial> {
         ("a_crash_is_told_from_an_answer", crashes),
         ("a_refusal_of_the_model_is_its_own_doing", refuses),
     ];
-    let always: [(&str, Test); 3] = [
-        ("refusals_of_the_provider_are_told_apart", refused),
-        ("a_model_that_never_answers_is_told_as_such", hangs),
-        ("a_missing_program_is_told_with_how_to_get_it", is_missing),
-    ];
+    let always: [(&str, Test); 2] =
+        [("refusals_of_the_provider_are_told_apart", refused), ("a_model_that_never_answers_is_told_as_such", hangs)];
+    let foreign: [(&str, Test); 1] = [("a_missing_program_is_told_with_how_to_get_it", is_missing)];
     let native: [(&str, Test); 3] = [
         ("a_skill_that_the_prompt_calls_is_activated", is_called),
         ("thoughts_are_seen_if_the_agent_shows_them", thinks),
@@ -68,7 +66,7 @@ pub fn trials() -> Vec<Trial> {
     let mut known = HashSet::new();
     for mode in Box::leak(Mode::built_in().into_boxed_slice()) {
         let program = mode.agent.profile().program;
-        let missing = (!programs().join(program).exists()).then_some(program);
+        let missing = (!program_of(mode.agent).exists()).then_some(program);
         let is_first = known.insert(mode.agent);
         let own: &[(&str, Test)] = if mode.delivery.offers_skills() { &offering } else { &baseline };
         let by_prompt = native.iter().filter(|_| mode.delivery == Delivery::Native);
@@ -76,7 +74,9 @@ pub fn trials() -> Vec<Trial> {
         let by_home = of_user.iter().filter(|_| has_setup);
         // What a provider does is the same in all modes of an agent.
         let of_agent = always.iter().filter(|_| is_first);
-        for &(name, test) in own.iter().chain(by_prompt).chain(by_home).chain(of_agent) {
+        // Our own program is never missing.
+        let foreign = foreign.iter().filter(|_| is_first && mode.agent != AgentKind::Chat);
+        for &(name, test) in own.iter().chain(by_prompt).chain(by_home).chain(of_agent).chain(foreign) {
             let mode: &'static Mode = mode;
             trials.push(needing(&format!("conformance::{mode}::{name}"), missing, HOW_TO_GET_AGENTS, move || {
                 test(mode);
@@ -295,7 +295,7 @@ fn runs_side_by_side() {
         .expect("a task");
     let ran = live.run(&["--agent", "installed", "--verbose"]);
     let agents = Mode::built_in().into_iter().filter(|mode| mode.delivery == Delivery::Native);
-    for mode in agents.filter(|mode| programs().join(mode.agent.profile().program).exists()) {
+    for mode in agents.filter(|mode| mode.agent != AgentKind::Chat && program_of(mode.agent).exists()) {
         let rows: Vec<Vec<&str>> = ran.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
         let row = rows
             .iter()

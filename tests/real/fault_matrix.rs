@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use super::follow_ups::load;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live};
-use crate::support::real::{HOW_TO_GET_AGENTS, needing, programs};
+use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of, programs};
 use crate::support::stand_in::{Fault, Request, Turn};
 use libtest_mimic::{Failed, Trial};
 use serde_json::{Value, json};
@@ -379,11 +379,11 @@ pub fn wrap(root: &Path, script: &str) {
     // An isolated agent sees only the wrapper's own directory.
     let programs = programs().canonicalize().expect("the agents' programs");
     let packages = programs.parent().expect("node_modules").display().to_string();
-    let mut settings = format!("isolation_read = ['{packages}']\n");
+    let mut settings = format!("isolation_read = ['{packages}', '{}']\n", env!("CARGO_BIN_EXE_skill-evals"));
     for kind in AgentKind::ALL {
-        let (agent, program) = (kind.as_str(), kind.profile().program);
+        let agent = kind.as_str();
         let path = root.join(format!("{agent}.sh"));
-        let text = format!("#!/bin/bash\nreal='{}'\n{script}\n", programs.join(program).display());
+        let text = format!("#!/bin/bash\nreal='{}'\n{script}\n", program_of(kind).display());
         fs::write(&path, text).expect("a script");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
         let _ = writeln!(settings, "[agents.{agent}]\ncommand = '{}'", path.display());

@@ -58,6 +58,7 @@ fn each_message_is_sent_when_the_one_before_is_answered() {
         "qwen",
         "qwen-mcp",
         "droid",
+        "chat",
     ];
     for mode in modes {
         let live = Live::new(COLUMNS, CELLS, answer);
@@ -102,7 +103,7 @@ fn each_message_is_sent_when_the_one_before_is_answered() {
 }
 
 fn a_session_that_fails_in_a_later_message_is_an_error() {
-    for mode in ["codex", "cli-native", "native", "copilot", "gemini", "opencode", "qwen", "droid"] {
+    for mode in ["codex", "cli-native", "native", "copilot", "gemini", "opencode", "qwen", "droid", "chat"] {
         let live = Live::new(COLUMNS, CELLS, |request| match request.prompt.as_str() {
             "And now Bob." => Turn::Status(400),
             _ => answer(request),

@@ -1,6 +1,7 @@
 //! Real programs: agents against a model on loopback, a browser, cargo-nextest, rust-analyzer. Where one is missing, its
 //! tests are ignored with the reason.
 
+mod chat;
 mod ci_files;
 mod claude;
 mod claude_sdk;
@@ -23,6 +24,7 @@ mod judge_codex;
 mod list_changed;
 mod nextest;
 mod opencode;
+mod real_model;
 mod report_page;
 mod sessions;
 mod settled;
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
     let modules = [
         // First, since it has a crate built.
         ide::trials,
+        chat::trials,
         ci_files::trials,
         claude::trials,
         claude_sdk::trials,
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         list_changed::trials,
         nextest::trials,
         opencode::trials,
+        real_model::trials,
         report_page::trials,
         sessions::trials,
         settled::trials,

@@ -14,7 +14,7 @@ use super::conformance::load;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live, processes_with};
 use crate::support::prefixes::WholeTrial;
-use crate::support::real::{HOW_TO_GET_AGENTS, needing, programs};
+use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of};
 use crate::support::stand_in::{Request, Turn};
 
 /// How many turns the model takes after it has loaded the skill.
@@ -30,7 +30,7 @@ pub fn trials() -> Vec<Trial> {
     for mode in Box::leak(Mode::built_in().into_boxed_slice()) {
         let mode: &'static Mode = mode;
         let program = mode.agent.profile().program;
-        let missing = (!programs().join(program).exists()).then_some(program);
+        let missing = (!program_of(mode.agent).exists()).then_some(program);
         let tests: [(&str, TestOfMode); 4] = [
             ("a_trial_ends_when_the_skill_is_active", ends_when_active),
             ("a_trial_ends_when_a_limit_is_exceeded", ends_at_the_limit),

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use libtest_mimic::{Completion, Failed, Trial};
+use skill_evals::settings::mode::AgentKind;
 
 /// Set where the programs have to be there, as in CI: a missing one is then a failure.
 const REQUIRED: &str = "REQUIRE_AGENTS";
@@ -18,6 +19,14 @@ pub type Test = (&'static str, fn());
 /// Where npm put the programs.
 pub fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("target/agents/node_modules/.bin")
+}
+
+/// The program of an agent: our own, or one of npm.
+pub fn program_of(kind: AgentKind) -> PathBuf {
+    match kind {
+        AgentKind::Chat => env!("CARGO_BIN_EXE_skill-evals").into(),
+        _ => programs().join(kind.profile().program),
+    }
 }
 
 /// The PATH with the programs first.

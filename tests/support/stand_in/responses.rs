@@ -1,4 +1,5 @@
-//! `OpenAI`'s responses protocol as codex 0.169 speaks it: `POST /v1/responses`, answered with server-sent events.
+//! `OpenAI`'s responses protocol as codex 0.169 speaks it: `POST /v1/responses`, answered with server-sent events, or with one
+//! JSON object for a request that does not ask for a stream.
 
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -106,14 +107,18 @@ pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Respons
         _ => None,
     };
     let status = if incomplete.is_some() { "incomplete" } else { "completed" };
-    stream.push(json!({ "type": format!("response.{status}"), "response": {
+    let whole = json!({
         "id": id, "object": "response", "status": status, "model": MODEL, "output": output,
         "incomplete_details": incomplete.map(|reason| json!({ "reason": reason })),
         "usage": {
             "input_tokens": input, "input_tokens_details": { "cached_tokens": usage.cached },
             "output_tokens": usage.output, "output_tokens_details": { "reasoning_tokens": 0 },
             "total_tokens": input + usage.output,
-        } } }));
+        } });
+    if request.body["stream"] != true {
+        return json_body(200, &whole);
+    }
+    stream.push(json!({ "type": format!("response.{status}"), "response": whole }));
     events(&stream, fault)
 }
 

@@ -1,0 +1,94 @@
+//! How this program starts itself as the agent, and its side of the dialogue.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+
+use serde_json::json;
+
+use super::Chat;
+use super::login::{self, KEYS};
+use super::setup::{ARGUMENT, ChatApi, ChatOptions, ChatSetup};
+use crate::agent::arguments::refuse;
+use crate::agent::assignment::Assignment;
+use crate::agent::command::{AgentCommand, environment, settings_args_of};
+use crate::agent::interface::Agent;
+use crate::agent::login::LoginSources;
+use crate::process::{OutputListener, Reply};
+use crate::settings::FILE;
+use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trial::sandbox::Sandbox;
+
+pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+    let Assignment { case, settings, .. } = *assignment;
+    refuse(assignment, &[("an output schema", assignment.schema.is_some())])?;
+    let setup = setup(assignment)?;
+    let mut env = environment(assignment, &[]);
+    for key in KEYS {
+        env.remove(OsStr::new(key));
+    }
+    let read_only = case.sandbox == Sandbox::ReadOnly;
+    Ok(AgentCommand {
+        program: Chat.find(settings)?,
+        args: vec![ARGUMENT.into()],
+        env,
+        secrets: setup.key.iter().cloned().collect(),
+        not_enforced: Vec::from_iter(read_only.then(|| "shell commands can write in the workspace".to_owned())),
+        open: vec!["shell commands can read and write outside the workspace"],
+        dialogue: Some(Box::new(ChatDialogue {
+            opening: line(&json!(setup)),
+            messages: std::iter::once(&case.prompt).chain(&case.follow_ups).map(|text| line(&json!(text))).collect(),
+        })),
+        ..AgentCommand::default()
+    })
+}
+
+fn setup(assignment: &Assignment<'_>) -> Result<ChatSetup, Trouble> {
+    let Assignment { case, mode, settings, .. } = *assignment;
+    let could_not_start = |why: String| Trouble::new(TroubleKind::CouldNotStart, why);
+    let options = ChatOptions::parse(settings_args_of(assignment)).map_err(could_not_start)?;
+    let around = LoginSources::new(settings, mode.agent, Some(mode));
+    let endpoint = login::endpoint(&around, &options).map_err(|why| Trouble::new(TroubleKind::Login, why))?;
+    if options.no_tools && endpoint.api != ChatApi::Completions {
+        return Err(could_not_start("--no-tools works with --api=completions only".to_owned()));
+    }
+    let model = settings.model_for(mode).map(str::to_owned).or(endpoint.model).ok_or_else(|| {
+        could_not_start(format!("no model is named: set `model` in {FILE}, --model, OPENAI_MODEL or ANTHROPIC_MODEL"))
+    })?;
+    Ok(ChatSetup {
+        api: endpoint.api,
+        base_url: endpoint.base_url,
+        key: endpoint.key,
+        model,
+        max_tokens: options.max_tokens,
+        max_turns: settings.max_turns_of(case.max_turns),
+        has_tools: !options.no_tools,
+        writes: case.sandbox != Sandbox::ReadOnly,
+        system_prompt: case.system_prompt.clone(),
+        history: case.history.clone(),
+    })
+}
+
+fn line(value: &serde_json::Value) -> Vec<u8> {
+    format!("{value}\n").into_bytes()
+}
+
+/// Sends the setup and the prompt, and each further message when the one before is answered.
+struct ChatDialogue {
+    opening: Vec<u8>,
+    /// The messages that are not sent yet.
+    messages: VecDeque<Vec<u8>>,
+}
+
+impl OutputListener for ChatDialogue {
+    fn opening(&mut self) -> Option<Vec<u8>> {
+        Some([std::mem::take(&mut self.opening), self.messages.pop_front()?].concat())
+    }
+
+    fn line(&mut self, line: &[u8]) -> Reply {
+        if !line.starts_with(br#"{"type":"done""#) {
+            return Reply::default();
+        }
+        let next = self.messages.pop_front();
+        Reply { close: next.is_none(), write: next.unwrap_or_default(), ..Reply::default() }
+    }
+}

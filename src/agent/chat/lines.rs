@@ -1,0 +1,89 @@
+//! The lines that the agent's process prints.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::agent::refusal::{Refusal, retry_after};
+use crate::agent::said::{CallEnding, Said};
+use crate::agent::skill_list::{self, unescaped};
+use crate::agent::stream::{LineReader, text};
+use crate::agent::turns::TurnSign;
+use crate::trace::Usage;
+use crate::trace::trouble::Trouble;
+
+#[derive(Default)]
+pub struct ChatLines;
+
+impl LineReader for ChatLines {
+    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+        let said = match line["type"].as_str()? {
+            "begin" => {
+                let system = text(line, "system").unwrap_or_default();
+                let named = |said: fn(String) -> Said, key| text(line, key).map(said);
+                let first = [named(Said::Version, "version"), named(Said::Model, "model"), Some(offered(&system))];
+                first.into_iter().flatten().collect()
+            }
+            "message" => vec![Said::Asks],
+            "answer" => answer(line),
+            "result" => result(line).into_iter().collect(),
+            "retry" => {
+                let wait = line["wait_s"].as_f64().and_then(|wait| Duration::try_from_secs_f64(wait).ok());
+                vec![Said::AsksAgain(refusal(line), wait)]
+            }
+            "refused" => vec![Said::Refused(refusal(line))],
+            "stopped" => Deserialize::deserialize(&line["reason"]).map(Said::Stopped).into_iter().collect(),
+            "done" => vec![Said::Done],
+            _ => return None,
+        };
+        Some(said)
+    }
+}
+
+/// The skills in the system prompt. Without a list, none were offered.
+fn offered(system: &str) -> Said {
+    let tagged = |entry: skill_list::SkillEntry<'_>| {
+        Some((unescaped(entry.tagged("name")?), unescaped(entry.tagged("description")?)))
+    };
+    Said::Offered(skill_list::within(system).map_or_else(Vec::new, |list| list.filter_map(tagged).collect()))
+}
+
+fn answer(line: &Value) -> Vec<Said> {
+    let usage: Option<Usage> = Deserialize::deserialize(&line["usage"]).ok();
+    let mut said = vec![Said::Answers(usage)];
+    said.extend(text(line, "thought").map(Said::Thought));
+    said.extend(text(line, "text").map(Said::Message));
+    let call = |call: &Value| {
+        Some(Said::Called { id: text(call, "id")?, tool: text(call, "tool")?, input: call["input"].clone() })
+    };
+    said.extend(line["calls"].as_array().into_iter().flatten().filter_map(call));
+    said
+}
+
+fn result(line: &Value) -> Option<Said> {
+    let ending = if line["failed"] == true { CallEnding::Failed } else { CallEnding::Done };
+    let (id, output) = (text(line, "id")?, text(line, "output")?);
+    Some(Said::Answered { id, output, ending, exit_code: line["exit_code"].as_i64() })
+}
+
+fn refusal(line: &Value) -> Trouble {
+    let (message, code) = (text(line, "message").unwrap_or_default(), text(line, "code"));
+    let status = line["status"].as_u64();
+    let refusal = Refusal { status, code: code.as_deref(), message: &message, retried: None };
+    let wait = line["retry_after_s"].as_f64().and_then(|wait| Duration::try_from_secs_f64(wait).ok());
+    let wait = wait.or_else(|| retry_after(&message));
+    Trouble::new(refusal.kind(), message).after(wait)
+}
+
+/// What a line says about the model's calls.
+pub(super) fn turn_signs(line: &Value) -> Vec<TurnSign> {
+    match line["type"].as_str() {
+        Some("answer") => {
+            let ids = line["calls"].as_array().into_iter().flatten().filter_map(|call| text(call, "id"));
+            ids.map(|call| TurnSign::Called { call, answer: text(line, "timestamp") }).collect()
+        }
+        Some("result") => text(line, "id").map(TurnSign::Answered).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}

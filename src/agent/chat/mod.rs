@@ -1,0 +1,84 @@
+//! `chat`: a small agent of our own for any model behind an OpenAI-compatible or Anthropic-compatible endpoint. It is no
+//! vendor's product: it shows what a model does with skills, and not what a product does.
+//!
+//! This program starts itself as the agent, with one argument. It gets its setup and the user's messages on standard input and
+//! prints a JSON object per line (`trace.jsonl`).
+
+mod command;
+mod lines;
+mod login;
+#[cfg_attr(not(feature = "chat"), path = "off.rs")]
+mod program;
+mod setup;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::agent::assignment::Assignment;
+use crate::agent::command::{self as shared, AgentCommand};
+use crate::agent::login::{Login, LoginSources};
+use crate::agent::skill_list;
+use crate::agent::stream::EventStream;
+use crate::agent::turns::TurnSign;
+use crate::lint::SkillList;
+use crate::profile::AgentKind;
+use crate::settings::{Home, Settings};
+use crate::trace::trouble::{Trouble, TroubleKind};
+
+pub use program::take_over;
+
+/// It shows every description whole.
+pub const LISTINGS: [SkillList; 0] = [];
+
+#[derive(Debug)]
+pub struct Chat;
+
+impl EventStream for Chat {
+    const KIND: AgentKind = AgentKind::Chat;
+
+    type Reader = lines::ChatLines;
+
+    /// A copy of the output, for the turns of a running session.
+    fn is_session(_: &Path) -> bool {
+        true
+    }
+
+    fn is_evidence(_: &Path) -> bool {
+        false
+    }
+
+    fn signs(line: &Value) -> Vec<TurnSign> {
+        lines::turn_signs(line)
+    }
+
+    fn slim(mut line: Value, skills: &[&str]) -> Value {
+        if let Some(system) = line.get_mut("system") {
+            *system = system.as_str().and_then(|text| skill_list::recorded(text, skills)).unwrap_or_default().into();
+        }
+        line
+    }
+
+    fn find(settings: &Settings) -> Result<PathBuf, Trouble> {
+        if settings.agents.get(Self::KIND.as_str()).is_some_and(|agent| agent.command.is_some()) {
+            return shared::program(settings, Self::KIND);
+        }
+        let could_not_start = |why: String| Trouble::new(TroubleKind::CouldNotStart, why);
+        if cfg!(not(feature = "chat")) {
+            return Err(could_not_start(Self::KIND.profile().how_to_get.to_owned()));
+        }
+        std::env::current_exe().map_err(|error| could_not_start(format!("this program: {error}")))
+    }
+
+    fn login(around: &LoginSources<'_>) -> Login {
+        login::find(around)
+    }
+
+    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+        command::command(assignment)
+    }
+
+    fn users_setup(_: Home) -> Result<(Vec<String>, String), Trouble> {
+        Ok((login::PROVIDER.map(str::to_owned).to_vec(), String::new()))
+    }
+}

@@ -1,0 +1,82 @@
+//! The responses of `OpenAI`: `POST /responses`. Each request has the whole conversation, so that the provider stores none.
+
+use serde_json::{Value, json};
+
+use super::super::setup::ChatSetup;
+use super::conversation::{ChatAnswer, ToolCall, Turn, text_of};
+use super::tools::Tool;
+use crate::trace::{StopReason, Usage};
+
+pub(super) fn request(setup: &ChatSetup, system: &str, turns: &[Turn], tools: &[Tool]) -> Value {
+    let mut input = Vec::new();
+    for turn in turns {
+        match turn {
+            Turn::User(text) => input.push(json!({ "role": "user", "content": text })),
+            Turn::Assistant { text, calls } => {
+                if !text.is_empty() {
+                    input.push(json!({ "role": "assistant", "content": text }));
+                }
+                input.extend(calls.iter().map(|call| {
+                    json!({ "type": "function_call", "call_id": call.id, "name": call.tool,
+                        "arguments": call.object().to_string() })
+                }));
+            }
+            Turn::Results(results) => input.extend(results.iter().map(
+                |result| json!({ "type": "function_call_output", "call_id": result.id, "output": result.output }),
+            )),
+        }
+    }
+    let function = |tool: &Tool| {
+        json!({ "type": "function", "name": tool.name, "description": tool.about, "parameters": tool.schema(),
+            "strict": true })
+    };
+    let tools: Vec<Value> = tools.iter().map(function).collect();
+    let mut body =
+        json!({ "model": setup.model, "instructions": system, "input": input, "tools": tools, "store": false });
+    if let Some(most) = setup.max_tokens {
+        body["max_output_tokens"] = json!(most);
+    }
+    body
+}
+
+pub(super) fn read(body: &Value) -> Option<ChatAnswer> {
+    let output = body["output"].as_array()?;
+    let mut answer = ChatAnswer { usage: usage(&body["usage"]), ..ChatAnswer::default() };
+    answer.stopped = match body["incomplete_details"]["reason"].as_str() {
+        Some("max_output_tokens") => Some(StopReason::MaxTokens),
+        Some("content_filter") => Some(StopReason::Refusal),
+        _ => None,
+    };
+    let mut thoughts = Vec::new();
+    for item in output {
+        let parts = |key: &str| item[key].as_array().map_or(&[][..], Vec::as_slice);
+        match item["type"].as_str() {
+            Some("message") => {
+                for part in parts("content") {
+                    answer.text.extend(text_of(&part["text"]).or_else(|| text_of(&part["refusal"])));
+                    if part["type"] == "refusal" {
+                        answer.stopped = Some(StopReason::Refusal);
+                    }
+                }
+            }
+            Some("reasoning") => thoughts.extend(parts("summary").iter().filter_map(|part| text_of(&part["text"]))),
+            Some("function_call") => {
+                answer.calls.push(ToolCall::of_text(&item["call_id"], &item["name"], &item["arguments"], Value::Null));
+            }
+            _ => {}
+        }
+    }
+    answer.thought = Some(thoughts.join("\n")).filter(|text| !text.is_empty());
+    Some(answer)
+}
+
+fn usage(usage: &Value) -> Option<Usage> {
+    let details = |key: &str, part: &str| usage[key][part].as_u64().unwrap_or(0);
+    Some(Usage {
+        input_tokens: usage["input_tokens"].as_u64()?,
+        cached_input_tokens: details("input_tokens_details", "cached_tokens"),
+        output_tokens: usage["output_tokens"].as_u64()?,
+        reasoning_output_tokens: details("output_tokens_details", "reasoning_tokens"),
+        ..Usage::default()
+    })
+}

@@ -1,0 +1,187 @@
+//! The tools of the model.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::conversation::{ToolCall, ToolResult};
+use super::skills::{self, LoadableSkill};
+use crate::files::bounded;
+use crate::process::brief;
+
+/// The longest output that the model gets, in bytes. Of a longer one it gets the start and the end.
+const MAX_OUTPUT: usize = 30_000;
+
+/// The largest file that is read, in bytes.
+const MAX_READ: u64 = 256 * 1024;
+
+/// How long a shell command may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A tool: its inputs with what they are, and the values that are possible if they are few. All inputs are texts.
+pub(super) struct Tool {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub properties: Vec<(&'static str, &'static str, Vec<String>)>,
+}
+
+impl Tool {
+    pub(super) fn schema(&self) -> Value {
+        let mut properties = Map::new();
+        for (name, about, values) in &self.properties {
+            let mut property = json!({ "type": "string", "description": about });
+            if !values.is_empty() {
+                property["enum"] = json!(values);
+            }
+            properties.insert((*name).to_owned(), property);
+        }
+        let required: Vec<&str> = self.properties.iter().map(|(name, ..)| *name).collect();
+        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+    }
+}
+
+/// The tools that the model is offered.
+pub(super) fn offered(skills: &[LoadableSkill], writes: bool) -> Vec<Tool> {
+    let path = || ("path", "path of the file, from the workspace", Vec::new());
+    let names: Vec<String> = skills.iter().map(|skill| skill.name.clone()).collect();
+    let skill = (!names.is_empty()).then(|| Tool {
+        name: "skill",
+        about: "Load the instructions of a skill",
+        properties: vec![("name", "name of the skill", names)],
+    });
+    let write = writes.then(|| Tool {
+        name: "write_file",
+        about: "Write a text file, and its directory if it is missing",
+        properties: vec![path(), ("content", "the whole text of the file", Vec::new())],
+    });
+    let read = Tool { name: "read_file", about: "Read a text file", properties: vec![path()] };
+    let shell = Tool {
+        name: "bash",
+        about: "Run a shell command in the workspace and return what it prints",
+        properties: vec![("command", "the command", Vec::new())],
+    };
+    skill.into_iter().chain([read]).chain(write).chain([shell]).collect()
+}
+
+/// Runs a call of one of these tools. Whatever the model wrote, it gets a result.
+pub(super) fn run(call: &ToolCall, tools: &[Tool]) -> ToolResult {
+    let done = called(call, tools);
+    let (output, failed, exit_code) = match done {
+        Ok((output, exit_code)) => (output, exit_code.is_some_and(|code| code != 0), exit_code),
+        Err(why) => (format!("error: {why}"), true, None),
+    };
+    ToolResult { id: call.id.clone(), output, failed, exit_code }
+}
+
+/// The output, and the exit code of a shell command.
+fn called(call: &ToolCall, tools: &[Tool]) -> Result<(String, Option<i32>), String> {
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
+    if !names.contains(&call.tool.as_str()) {
+        return Err(format!("unknown tool `{}`; there are {}", call.tool, names.join(", ")));
+    }
+    let input = call.input.as_ref().map_err(|(why, _)| why.clone())?;
+    let text = |key: &str| {
+        let value = input.get(key).and_then(Value::as_str);
+        value.ok_or_else(|| format!("the input has no text `{key}`"))
+    };
+    match call.tool.as_str() {
+        "skill" => load(text("name")?).map(|text| (text, None)),
+        "read_file" => read(text("path")?).map(|text| (text, None)),
+        "write_file" => write(text("path")?, text("content")?).map(|text| (text, None)),
+        _ => shell(text("command")?).map_err(|error| error.to_string()),
+    }
+}
+
+fn load(name: &str) -> Result<String, String> {
+    let all = skills::found();
+    let skill = all.iter().find(|skill| skill.name == name);
+    skill.map(LoadableSkill::content).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|skill| skill.name.as_str()).collect();
+        format!("there is no skill `{name}`; there are {}", names.join(", "))
+    })
+}
+
+fn read(path: &str) -> Result<String, String> {
+    let skills = Path::new(skills::DIRECTORY).canonicalize();
+    let path = allowed(path, &skills.into_iter().collect::<Vec<_>>())?;
+    let bytes = bounded::read_at_most(&path, MAX_READ).map_err(|error| error.to_string())?;
+    Ok(shortened(&String::from_utf8_lossy(&bytes)))
+}
+
+fn write(path: &str, content: &str) -> Result<String, String> {
+    let target = allowed(path, &[])?;
+    // Opening a named pipe would wait for a reader.
+    if target.exists() && !target.is_file() {
+        return Err(format!("{path} is not a regular file"));
+    }
+    let directory = target.parent().map_or(Ok(()), fs::create_dir_all);
+    directory.and_then(|()| fs::write(&target, content)).map_err(|error| error.to_string())?;
+    Ok(format!("wrote {} bytes to {path}", content.len()))
+}
+
+/// The path without links, if it is in the workspace, in the directory for temporary files, or in one of `more`. Shell
+/// commands are kept only by the sandbox; this keeps a mistaken path from other files where there is none.
+fn allowed(path: &str, more: &[PathBuf]) -> Result<PathBuf, String> {
+    let outside = || format!("{path} is outside the workspace");
+    let workspace = Path::new(".").canonicalize().map_err(|error| error.to_string())?;
+    let mut real = workspace.join(path);
+    let mut missing = PathBuf::new();
+    while real.symlink_metadata().is_err() {
+        let last = real.components().next_back();
+        let Some(Component::Normal(name)) = last else { return Err(outside()) };
+        missing = if missing.as_os_str().is_empty() { name.into() } else { Path::new(name).join(missing) };
+        real.pop();
+    }
+    let mut real = real.canonicalize().map_err(|error| format!("{path}: {error}"))?;
+    let temporary = std::env::temp_dir().canonicalize();
+    let is_inside = std::iter::once(&workspace).chain(&temporary).chain(more).any(|root| real.starts_with(root));
+    if !missing.as_os_str().is_empty() {
+        real.push(missing);
+    }
+    is_inside.then_some(real).ok_or_else(outside)
+}
+
+fn shell(command: &str) -> io::Result<(String, Option<i32>)> {
+    // Not a pipe: a process in the background would keep it open.
+    let mut output = tempfile::tempfile()?;
+    let status = brief::shell(command, &output, PATIENCE)?;
+    let mut text = printed(&mut output)?;
+    let Some(code) = status else {
+        return Err(io::Error::other(format!("killed after {} s. It printed:\n{text}", PATIENCE.as_secs())));
+    };
+    if code != 0 {
+        let _ = write!(text, "\n[exit code {code}]");
+    }
+    Ok((text, Some(code)))
+}
+
+/// The start and the end of what a command printed.
+fn printed(output: &mut fs::File) -> io::Result<String> {
+    let size = output.metadata()?.len();
+    let half = MAX_OUTPUT as u64 / 2;
+    let mut part = |from: u64, bytes: u64| -> io::Result<String> {
+        let mut read = Vec::new();
+        output.seek(SeekFrom::Start(from))?;
+        Read::take(&mut *output, bytes).read_to_end(&mut read)?;
+        Ok(String::from_utf8_lossy(&read).into_owned())
+    };
+    if size <= 2 * half {
+        return part(0, size);
+    }
+    Ok(format!("{}\n[… {} bytes …]\n{}", part(0, half)?, size - 2 * half, part(size - half, half)?))
+}
+
+fn shortened(text: &str) -> String {
+    let half = MAX_OUTPUT / 2;
+    if text.len() <= 2 * half {
+        return text.to_owned();
+    }
+    let part = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (start, rest) = text.as_bytes().split_at(half);
+    let (left_out, end) = rest.split_at(rest.len() - half);
+    format!("{}\n[… {} bytes …]\n{}", part(start), left_out.len(), part(end))
+}
