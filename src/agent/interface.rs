@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -89,6 +90,11 @@ pub trait Agent: Sync {
 
     /// The arguments with which its program runs a shell command in its own sandbox; `None` if it has no sandbox.
     fn in_sandbox(&self, _script: &str) -> Option<Vec<OsString>> {
+        None
+    }
+
+    /// Runs as the agent if this process was started as that.
+    fn take_over(&self) -> Option<ExitCode> {
         None
     }
 

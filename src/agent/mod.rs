@@ -34,6 +34,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs::File;
 use std::path::Path;
+use std::process::ExitCode;
 
 use crate::agent::login::{Account, LoginSources};
 use crate::lint::SkillList;
@@ -46,7 +47,6 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::{Ending, digest};
 
 pub(crate) use assignment::Assignment;
-pub use chat::take_over;
 pub(crate) use command::AgentCommand;
 pub use interface::{Agent, WorkOwner};
 pub use isolation::bwrap;
@@ -71,6 +71,11 @@ macro_rules! programs {
     };
 }
 agents!(programs);
+
+/// Runs as an agent if this process was started as one: the program is the agent of some modes.
+pub fn take_over() -> Option<ExitCode> {
+    AgentKind::ALL.into_iter().find_map(|kind| of(kind).take_over())
+}
 
 /// How to start the mode's agent for a trial, inside the sandbox of the settings. Writes what the agent needs into its home.
 pub(crate) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {

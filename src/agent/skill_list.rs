@@ -33,12 +33,6 @@ pub(super) fn unescaped(text: &str) -> String {
     ESCAPED.into_iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
-/// A text as XML escapes it.
-#[cfg(feature = "chat")]
-pub(super) fn escaped(text: &str) -> String {
-    ESCAPED.into_iter().rev().fold(text.to_owned(), |text, (to, from)| text.replace(from, to))
-}
-
 /// A description as a recording stores it: only those of skills with these slugs.
 pub(super) fn recorded_description(name: &str, description: &str, slugs: &[&str]) -> String {
     if slugs.contains(&slug(name).as_str()) { description.to_owned() } else { "…".to_owned() }

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use serde_json::Value;
 
@@ -103,6 +104,11 @@ pub(super) trait EventStream: Sync {
         None
     }
 
+    /// The same as [`Agent::take_over`].
+    fn take_over() -> Option<ExitCode> {
+        None
+    }
+
     /// The same as [`Agent::find`].
     fn find(settings: &Settings) -> Result<PathBuf, Trouble> {
         program(settings, Self::KIND)
@@ -134,6 +140,10 @@ impl<S: EventStream> Agent for S {
 
     fn find(&self, settings: &Settings) -> Result<PathBuf, Trouble> {
         S::find(settings)
+    }
+
+    fn take_over(&self) -> Option<ExitCode> {
+        S::take_over()
     }
 
     fn login(&self, around: &LoginSources<'_>) -> Login {

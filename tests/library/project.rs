@@ -220,7 +220,9 @@ fn only_an_agents_own_folder_and_the_registry_name_it() {
     let shared = sources().into_iter().filter(|source| !own(&source.path) && !source.path.ends_with("tests.rs"));
     for source in shared {
         let code = code(&source.text).to_lowercase();
-        let said = names.iter().filter(|name| code.contains(**name));
+        // A format of cases has chats, too.
+        let is_word = |name: &str| name == "chat" && source.path.starts_with("cases/case/promptfoo");
+        let said = names.iter().filter(|name| code.contains(**name) && !is_word(name));
         wrong.extend(said.map(|name| format!("{}: {name}", source.path.display())));
     }
     assert_eq!(wrong, Vec::<String>::new(), "say it in the profiles");
@@ -341,7 +343,7 @@ fn shipped(metadata: &serde_json::Value) -> Vec<&serde_json::Value> {
 
 #[test]
 fn every_dependency_has_a_license_that_users_can_live_with() {
-    const ALLOWED: [&str; 11] = [
+    const ALLOWED: [&str; 12] = [
         "MIT",
         "MIT-0",
         "Apache-2.0",
@@ -353,6 +355,8 @@ fn every_dependency_has_a_license_that_users_can_live_with() {
         "Unlicense",
         "CC0-1.0",
         "Unicode-3.0",
+        // Data only: the list of certificates that Mozilla trusts.
+        "CDLA-Permissive-2.0",
     ];
     // `A OR B` needs one of them, `A AND B` and `(A OR B) AND C` every part.
     let fine = |license: &str| {

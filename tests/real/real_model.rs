@@ -85,10 +85,13 @@ fn a_real_model_is_measured_and_compared() {
     assert!(meta.contains(MODEL) && !meta.contains("scripted"), "{meta}");
 
     let mut compare = live.program();
-    compare.args(["compare", "--with", "chat", "--without", "--max-trials", "2"]).current_dir(live.fixture.root());
+    compare
+        .args(["compare", "--with", "chat", "--without", "--max-trials", "2", "--gate", "undecided"])
+        .current_dir(live.fixture.root());
     let compared = real(compare, &server).output().expect("it starts");
     let said = String::from_utf8_lossy(&compared.stdout).into_owned() + &String::from_utf8_lossy(&compared.stderr);
-    assert!(said.contains("undecided") || said.contains("worse") || said.contains("better"), "{said}");
+    let answers = ["undecided", "worse", "better", "broke", "no harm seen"];
+    assert!(answers.iter().any(|answer| said.contains(&format!("{answer}: "))), "{said}");
     let trials = graded(&artifacts);
     assert_eq!(trials.len(), 3, "{said}");
     for (grade, meta) in trials {

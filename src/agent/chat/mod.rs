@@ -1,5 +1,5 @@
-//! `chat`: a small agent of our own for any model behind an OpenAI-compatible or Anthropic-compatible endpoint. It is no
-//! vendor's product: it shows what a model does with skills, and not what a product does.
+//! `chat`: a small agent of our own for any model behind an OpenAI-compatible or Anthropic-compatible endpoint. It is
+//! not a vendor's product: it shows what a model does with skills, and not what a product does.
 //!
 //! This program starts itself as the agent, with one argument. It gets its setup and the user's messages on standard input and
 //! prints a JSON object per line (`trace.jsonl`).
@@ -12,6 +12,7 @@ mod program;
 mod setup;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use serde_json::Value;
 
@@ -25,8 +26,6 @@ use crate::lint::SkillList;
 use crate::profile::AgentKind;
 use crate::settings::{Home, Settings};
 use crate::trace::trouble::{Trouble, TroubleKind};
-
-pub use program::take_over;
 
 /// It shows every description whole.
 pub const LISTINGS: [SkillList; 0] = [];
@@ -57,6 +56,10 @@ impl EventStream for Chat {
             *system = system.as_str().and_then(|text| skill_list::recorded(text, skills)).unwrap_or_default().into();
         }
         line
+    }
+
+    fn take_over() -> Option<ExitCode> {
+        program::take_over()
     }
 
     fn find(settings: &Settings) -> Result<PathBuf, Trouble> {

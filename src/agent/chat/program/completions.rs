@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::setup::ChatSetup;
-use super::conversation::{ChatAnswer, ToolCall, ToolResult, Turn, text_of};
+use super::conversation::{ChatAnswer, ChatCall, ToolResult, Turn, text_of};
 use super::tools::Tool;
 use crate::trace::{StopReason, Usage};
 
@@ -36,7 +36,7 @@ pub(super) fn request(setup: &ChatSetup, system: &str, turns: &[Turn], tools: &[
     body
 }
 
-fn assistant(setup: &ChatSetup, text: &str, calls: &[ToolCall]) -> Value {
+fn assistant(setup: &ChatSetup, text: &str, calls: &[ChatCall]) -> Value {
     if !setup.has_tools {
         let action = match calls {
             [call, ..] => {
@@ -50,7 +50,7 @@ fn assistant(setup: &ChatSetup, text: &str, calls: &[ToolCall]) -> Value {
     }
     let mut message = json!({ "role": "assistant", "content": text });
     if !calls.is_empty() {
-        let sent = |call: &ToolCall| {
+        let sent = |call: &ChatCall| {
             let mut raw = call.raw.clone();
             raw["id"] = json!(call.id);
             raw["type"] = json!("function");
@@ -103,7 +103,7 @@ pub(super) fn read(setup: &ChatSetup, body: &Value) -> Option<ChatAnswer> {
     let calls = message["tool_calls"].as_array().into_iter().flatten();
     let call = |call: &Value| {
         let function = &call["function"];
-        ToolCall::of_text(&call["id"], &function["name"], &function["arguments"], call.clone())
+        ChatCall::of_text(&call["id"], &function["name"], &function["arguments"], call.clone())
     };
     let mut answer = ChatAnswer {
         text: said,
@@ -130,7 +130,7 @@ fn take_action(answer: &mut ChatAnswer) {
         if let Some(map) = action.as_object_mut() {
             map.remove("tool");
         }
-        answer.calls = vec![ToolCall::of_text(&Value::Null, &json!(tool), &action, Value::Null)];
+        answer.calls = vec![ChatCall::of_text(&Value::Null, &json!(tool), &action, Value::Null)];
     }
 }
 

@@ -7,13 +7,13 @@ use crate::trace::{StopReason, Usage};
 /// A part of the conversation.
 pub(super) enum Turn {
     User(String),
-    Assistant { text: String, calls: Vec<ToolCall> },
+    Assistant { text: String, calls: Vec<ChatCall> },
     Results(Vec<ToolResult>),
 }
 
 /// A call of a tool.
 #[derive(Clone)]
-pub(super) struct ToolCall {
+pub(super) struct ChatCall {
     pub id: String,
     pub tool: String,
     /// The input, or why it cannot be used and what the model wrote.
@@ -36,13 +36,13 @@ pub(super) struct ToolResult {
 pub(super) struct ChatAnswer {
     pub text: String,
     pub thought: Option<String>,
-    pub calls: Vec<ToolCall>,
+    pub calls: Vec<ChatCall>,
     pub usage: Option<Usage>,
     /// Why it ended early.
     pub stopped: Option<StopReason>,
 }
 
-impl ToolCall {
+impl ChatCall {
     /// A call whose input the model wrote as JSON text.
     pub(super) fn of_text(id: &Value, tool: &Value, input: &Value, raw: Value) -> Self {
         let text = input.as_str().unwrap_or_default();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::setup::ChatSetup;
-use super::conversation::{ChatAnswer, ToolCall, Turn, text_of};
+use super::conversation::{ChatAnswer, ChatCall, Turn, text_of};
 use super::tools::Tool;
 use crate::trace::{StopReason, Usage};
 
@@ -60,7 +60,7 @@ pub(super) fn read(body: &Value) -> Option<ChatAnswer> {
             Some("text") => answer.text.extend(text_of(&block["text"])),
             Some("thinking") => answer.thought = text_of(&block["thinking"]),
             Some("tool_use") => {
-                answer.calls.push(ToolCall::of_text(&block["id"], &block["name"], &block["input"], Value::Null));
+                answer.calls.push(ChatCall::of_text(&block["id"], &block["name"], &block["input"], Value::Null));
             }
             _ => {}
         }

@@ -6,7 +6,7 @@ use super::super::setup::ChatSetup;
 use super::completions::ANSWER;
 use super::skills::LoadableSkill;
 use super::tools::Tool;
-use crate::agent::skill_list::{TAGS, escaped};
+use crate::agent::skill_list::TAGS;
 
 const TASK: &str = "You are an agent. Your working directory is the user's workspace. Do what the user asks with the tools that \
                     you have, and then answer.";
@@ -50,4 +50,9 @@ fn actions(tools: &[Tool]) -> String {
     }
     let _ = write!(text, "- {ANSWER}: ends your work. Inputs: text (the answer to the user)");
     text
+}
+
+/// A text as XML escapes it.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::setup::ChatSetup;
-use super::conversation::{ChatAnswer, ToolCall, Turn, text_of};
+use super::conversation::{ChatAnswer, ChatCall, Turn, text_of};
 use super::tools::Tool;
 use crate::trace::{StopReason, Usage};
 
@@ -61,7 +61,7 @@ pub(super) fn read(body: &Value) -> Option<ChatAnswer> {
             }
             Some("reasoning") => thoughts.extend(parts("summary").iter().filter_map(|part| text_of(&part["text"]))),
             Some("function_call") => {
-                answer.calls.push(ToolCall::of_text(&item["call_id"], &item["name"], &item["arguments"], Value::Null));
+                answer.calls.push(ChatCall::of_text(&item["call_id"], &item["name"], &item["arguments"], Value::Null));
             }
             _ => {}
         }

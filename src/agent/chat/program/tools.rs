@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::conversation::{ToolCall, ToolResult};
+use super::conversation::{ChatCall, ToolResult};
 use super::skills::{self, LoadableSkill};
 use crate::files::bounded;
 use crate::process::brief;
@@ -68,7 +68,7 @@ pub(super) fn offered(skills: &[LoadableSkill], writes: bool) -> Vec<Tool> {
 }
 
 /// Runs a call of one of these tools. Whatever the model wrote, it gets a result.
-pub(super) fn run(call: &ToolCall, tools: &[Tool]) -> ToolResult {
+pub(super) fn run(call: &ChatCall, tools: &[Tool]) -> ToolResult {
     let done = called(call, tools);
     let (output, failed, exit_code) = match done {
         Ok((output, exit_code)) => (output, exit_code.is_some_and(|code| code != 0), exit_code),
@@ -78,7 +78,7 @@ pub(super) fn run(call: &ToolCall, tools: &[Tool]) -> ToolResult {
 }
 
 /// The output, and the exit code of a shell command.
-fn called(call: &ToolCall, tools: &[Tool]) -> Result<(String, Option<i32>), String> {
+fn called(call: &ChatCall, tools: &[Tool]) -> Result<(String, Option<i32>), String> {
     let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
     if !names.contains(&call.tool.as_str()) {
         return Err(format!("unknown tool `{}`; there are {}", call.tool, names.join(", ")));
@@ -101,7 +101,7 @@ fn load(name: &str) -> Result<String, String> {
     let skill = all.iter().find(|skill| skill.name == name);
     skill.map(LoadableSkill::content).ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|skill| skill.name.as_str()).collect();
-        format!("there is no skill `{name}`; there are {}", names.join(", "))
+        format!("unknown skill `{name}`; there are {}", names.join(", "))
     })
 }
 
