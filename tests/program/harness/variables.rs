@@ -28,6 +28,7 @@ fn every_variable_of_the_table_is_read() {
             "SUITE" => "negative",
             "MODE" => "codex",
             "ISOLATION" => "agent",
+            "HOME" => "user",
             "REQUIRE_ISOLATION" | "REQUIRE_RECORDINGS" => "1",
             _ => "word",
         };
@@ -59,6 +60,8 @@ fn every_choice_of_the_command_line_has_a_variable() {
         "--failed",
         "--accept-failing",
         "--color",
+        // It names modes.
+        "--agent",
         // Trials of the harness run to their end; nextest and libtest choose tests by themselves.
         "--stop",
         "--shard",
@@ -273,4 +276,22 @@ fn the_docs_list_the_built_in_prices() {
         assert!(row.starts_with(known.as_str()), "{row} {known}");
     }
     assert!(text.contains(&format!("by the prices of {PRICES_OF}")));
+}
+
+/// The tests of conformance hold the profiles against the real programs.
+#[test]
+fn the_docs_say_what_each_agent_shows_as_the_profiles_do() {
+    let text = page("../modes");
+    let rows: Vec<Vec<&str>> =
+        text.lines().map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect();
+    for profile in skill_evals::profile::PROFILES {
+        let name = if profile.provider == "openai_compatible" { "[`chat`]" } else { profile.name };
+        let row = rows.iter().find(|row| row.len() == 6 && row[0].to_lowercase().starts_with(&name.to_lowercase()));
+        let [_, early_ends, turns, thoughts, _, call] = row.unwrap_or_else(|| panic!("no row of {name}"))[..] else {
+            panic!("a row of six cells")
+        };
+        let reports = &profile.reports;
+        let facts = [reports.early_ends, reports.limits_turns, reports.thoughts, profile.calls_skill.is_some()];
+        assert_eq!([early_ends, turns, thoughts, call].map(|cell| cell != "**no**"), facts, "{name}");
+    }
 }
