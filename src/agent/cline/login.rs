@@ -86,14 +86,19 @@ mod tests {
 
     #[test]
     fn keys_tokens_and_headers_are_secrets_and_the_address_is_not() {
-        let settings = json!({ "provider": "openai", "model": "m", "baseUrl": "http://x", "apiKey": "k-1",
-            "headers": { "X-A": "h-2" }, "auth": { "accessToken": "t-3" } });
+        let settings = json!({ "provider": "openai", "model": "m", "baseUrl": "http://x", "apiKey": "key-of-the-first-one",
+            "headers": { "X-A": "header-of-the-second" }, "auth": { "accessToken": "token-of-the-third-one" } });
         let providers = json!({ "lastUsedProvider": "openai", "providers": { "openai": { "settings": settings } } });
         let providers = providers.as_object().expect("an object");
         let mut found = secrets(providers);
         found.sort();
-        assert_eq!(found, ["h-2", "k-1", "t-3"]);
+        assert_eq!(found, ["header-of-the-second", "key-of-the-first-one", "token-of-the-third-one"]);
         let shown = without_secrets(providers.clone()).to_string();
-        assert!(shown.contains("http://x") && !["k-1", "h-2", "t-3"].iter().any(|secret| shown.contains(secret)));
+        assert!(
+            shown.contains("http://x")
+                && !["key-of-the-first-one", "header-of-the-second", "token-of-the-third-one"]
+                    .iter()
+                    .any(|secret| shown.contains(secret))
+        );
     }
 }
