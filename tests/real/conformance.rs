@@ -28,7 +28,7 @@ const RESOURCE: &str = "references/formal.md";
 const CRASH: &str = "\"$real\" \"$@\" <&0 &\nsleep 3\nkill -9 $!\nkill -9 $$";
 
 /// How the description of the skill begins. Some agents escape it in their lists.
-const DESCRIPTION: &str = "Greets people in the \"house\" style of <A> & B.";
+const DESCRIPTION: &str = "Greets people in the \"house\" style of <A> &amp; B & C.";
 
 /// What the model answers.
 const ANSWER: &str = "Good day, Dr. Ada.";
@@ -171,9 +171,8 @@ fn uses_the_skill(mode: &'static Mode) {
     assert_eq!(trial.status("delivered"), Status::Pass);
     if mode.delivery == Delivery::Native {
         // Cline's list has only names.
-        let described = DescriptionVisibility::within(DESCRIPTION, &request_text(&requests[0]));
-        let is_whole = described == DescriptionVisibility::Whole;
-        let expected = if is_whole { described } else { DescriptionVisibility::NameOnly };
+        let is_listed = request_text(&requests[0]).contains(&DESCRIPTION[..20]);
+        let expected = if is_listed { DescriptionVisibility::Whole } else { DescriptionVisibility::NameOnly };
         assert_eq!(metrics.described, Some(expected));
     }
     assert_eq!(metrics.resources.iter().map(|found| found.path.as_str()).collect::<Vec<_>>(), [RESOURCE]);
@@ -248,7 +247,6 @@ fn limits_turns(mode: &'static Mode) {
 }
 
 fn has_the_users_setup(mode: &'static Mode) {
-    const OWN: &str = "Knows what only this user knows.";
     let live = live(move |request| match request.step {
         0 => load(request, mode, "greeting"),
         1..5 if !request.tool_results.concat().contains("Good day") => load_resource(request, mode),
@@ -261,20 +259,21 @@ fn has_the_users_setup(mode: &'static Mode) {
     for path in [skill.parent().expect("a parent"), &dotfiles] {
         fs::create_dir_all(path).expect("a directory");
     }
-    fs::write(dotfiles.join("SKILL.md"), format!("---\nname: own-one\ndescription: {OWN}\n---\n\nText.\n"))
-        .expect("a file");
+    let own = "---\nname: own-one\ndescription: Knows what only this user knows.\n---\n\nText.\n";
+    fs::write(dotfiles.join("SKILL.md"), own).expect("a file");
     std::os::unix::fs::symlink(&dotfiles, &skill).expect("a link");
     let asked = || live.model.requests().iter().map(request_text).collect::<String>();
     let part = format!("user's setup: {directory}/own-one");
 
     let isolated = live.trial(&mode.name);
     isolated.expect(Verdict::Pass);
-    assert!(!asked().contains(OWN) && !isolated.meta.inputs.0.contains_key(&part));
+    assert!(!asked().contains("own-one") && !isolated.meta.inputs.0.contains_key(&part));
 
     let ran = live.run(&["--mode", &mode.name, "--home", "user"]);
     let own = live.kept("greeting", "it", &mode.name).unwrap_or_else(|| panic!("nothing was kept: {}", ran.stderr));
     own.expect(Verdict::Pass);
-    assert!(asked().contains(OWN), "{}", asked());
+    // Cline's list has only names.
+    assert!(asked().contains("own-one"), "{}", asked());
     assert!(own.meta.inputs.0.contains_key(&part), "{:?}", own.meta.inputs);
     assert_ne!(own.meta.inputs.besides_skills(), isolated.meta.inputs.besides_skills());
 }
