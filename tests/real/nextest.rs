@@ -155,7 +155,7 @@ fn filter_expressions_choose_trials() {
     let nextest = Nextest::over(&fixture);
     assert_eq!(nextest.names(&["-E", "test(=greeting::explicit::codex)"]), ["greeting::explicit::codex"]);
     let negatives = nextest.names(&["-E", "test(/::negative::/)"]);
-    assert_eq!(negatives.len(), 12, "{negatives:?}");
+    assert_eq!(negatives.len(), 24, "{negatives:?}");
 }
 
 fn partitions_are_the_whole_together() {
@@ -191,10 +191,10 @@ fn junit_has_the_failure_text() {
 fn wrong_settings_fail_every_trial_and_break_no_list() {
     let fixture = Fixture::copy_of_sample().file("evals/evals.toml", "jobz = 1\n");
     let nextest = Nextest::over(&fixture);
-    assert_eq!(nextest.names(&[]).len(), 134);
+    assert_eq!(nextest.names(&[]).len(), 233);
     let (code, verdicts, junit) = nextest.run(&["-E", "test(greeting)"], &[]);
     assert_eq!(code, 100);
-    assert!(verdicts.values().filter(|verdict| **verdict == "fail").count() == 21, "{verdicts:?}");
+    assert!(verdicts.values().filter(|verdict| **verdict == "fail").count() == 36, "{verdicts:?}");
     assert!(junit.contains("jobz"), "{junit}");
 }
 
