@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::text::redact::looks_secret;
 
 /// Keys of objects whose values may all be credentials.
-const HEADERS: [&str; 3] = ["headers", "http_headers", "customHeaders"];
+const HEADERS: [&str; 4] = ["headers", "http_headers", "customHeaders", "extraHeaders"];
 
 /// Keys with the names of variables.
 const VARIABLES: [&str; 3] = ["envKey", "env_key", "bearer_token_env_var"];

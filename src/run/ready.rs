@@ -214,10 +214,14 @@ fn check_home(run: &RunContext) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    let agents = run.plan.entries.iter().map(|entry| entry.planned.mode.agent.profile());
-    agents.filter(|agent| agent.setup.is_empty()).map(|agent| agent.name).next().map_or(Ok(()), |name| {
-        Err(format!("{name} has no setup in the user's home: leave out `home`, or choose the modes of other agents"))
-    })
+    let mut agents = run.plan.entries.iter().map(|entry| entry.planned.mode.agent.profile());
+    match agents.find(|agent| agent.setup.is_empty()) {
+        Some(agent) => Err(format!(
+            "{} has no setup in the user's home: leave out `home`, or choose the modes of other agents",
+            agent.name
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Refuses a run in which no case could ever be decided. If only some could not, each of them is an invalid case.

@@ -24,7 +24,7 @@ words! {
         /// Nobody's: of the user only the credentials and the provider.
         #[default]
         Isolated = "isolated",
-        /// The user's, copied for each trial.
+        /// The user's, which the agent reads where it is.
         User = "user",
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::agent::files::{file_trouble, read_if_exists, write_private};
+use crate::agent::files::{file_trouble, read_if_exists, read_jsonc_if_exists, write_private};
 use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::users_path;
@@ -128,9 +128,8 @@ pub(super) fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<ClaudeUserCon
 /// The user's MCP servers, for every project.
 fn users_servers() -> Result<Value, Trouble> {
     let path = users_file(STATE).filter(|path| path.exists()).or_else(|| users_path(AgentKind::ClaudeCli, STATE));
-    let text = path.map_or(Ok(None), |path| read_if_exists(&path))?;
-    let state: Value = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-    Ok(state.get(SERVERS).cloned().unwrap_or_else(|| json!({})))
+    let state = path.map_or(Ok(None), |path| read_jsonc_if_exists(&path))?;
+    Ok(state.and_then(|mut state| state.remove(SERVERS)).unwrap_or_else(|| json!({})))
 }
 
 /// The user's variables that claude gets.

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::PROVIDER_VARIABLES;
 use crate::agent::files::{file_trouble, read_if_exists, write_private};
-use crate::agent::secrets::secrets_in;
+use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::users_path;
 use crate::settings::Home;
@@ -63,13 +63,8 @@ fn users_config(setup: Home) -> Result<Option<toml::Table>, Trouble> {
 /// The variables that choose the provider, and the configuration without its secrets.
 pub(super) fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
     let names = PROVIDER_VARIABLES.map(str::to_owned).to_vec();
-    let mut table = users_config(setup)?.unwrap_or_default();
-    let providers = table.get_mut("model_providers").and_then(toml::Value::as_table_mut);
-    for provider in providers.into_iter().flat_map(|all| all.iter_mut()).filter_map(|(_, value)| value.as_table_mut()) {
-        for key in ["experimental_bearer_token", "http_headers"] {
-            provider.remove(key);
-        }
-    }
+    let table = users_config(setup)?.unwrap_or_default();
+    let table = without_secrets(serde_json::to_value(table).unwrap_or_default());
     let has_login = users_file("auth.json")?.is_some();
     Ok((names, format!("auth.json {has_login}\n{table}")))
 }

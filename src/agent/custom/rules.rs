@@ -47,22 +47,12 @@ impl<'a> RuleMatch<'a> {
 
     /// The value of a field; `None` if the rule has none.
     fn optional(&self, field: EventField) -> Option<&'a Value> {
-        let (_, path) = self.rule.fields.iter().find(|(known, _)| *known == field)?;
-        self.at(path).filter(|value| !value.is_null())
+        self.at(self.path(field)?).filter(|value| !value.is_null())
     }
 
     /// The value of a field that the line must have.
     fn needed(&self, field: EventField) -> Result<&'a Value, Said> {
-        let path = self.rule.fields.iter().find(|(known, _)| *known == field).map_or("", |(_, path)| path);
-        self.at(path).ok_or_else(|| {
-            let (says, name) = (self.rule.says, &self.agent.description.name);
-            let line = excerpt(&self.line.to_string());
-            let why = format!(
-                "the rule that says \"{says}\" under [agents.{name}] in evals/evals.toml has the `{field}` at {path:?}, \
-                 which is not in this line: {line}"
-            );
-            Said::Refused(Trouble::new(TroubleKind::Files, why))
-        })
+        self.at(self.path(field).unwrap_or_default()).ok_or_else(|| self.wrong(field, "which is not"))
     }
 
     fn text(&self, field: EventField) -> Result<String, Said> {
@@ -70,7 +60,22 @@ impl<'a> RuleMatch<'a> {
     }
 
     fn number(&self, field: EventField) -> Result<u64, Said> {
-        self.needed(field).map(|value| value.as_u64().unwrap_or(0))
+        self.needed(field)?.as_u64().ok_or_else(|| self.wrong(field, "which is not a number"))
+    }
+
+    /// What is wrong with a field of this line.
+    fn wrong(&self, field: EventField, what: &str) -> Said {
+        let (says, name, line) = (self.rule.says, &self.agent.description.name, excerpt(&self.line.to_string()));
+        let why = format!(
+            "the rule that says \"{says}\" under [agents.{name}] in evals/evals.toml has the `{field}` at {:?}, {what} in this \
+             line: {line}",
+            self.path(field).unwrap_or_default()
+        );
+        Said::Refused(Trouble::new(TroubleKind::Files, why))
+    }
+
+    fn path(&self, field: EventField) -> Option<&'a str> {
+        self.rule.fields.iter().find(|(known, _)| *known == field).map(|(_, path)| path.as_str())
     }
 
     fn usage(&self) -> Result<Usage, Said> {

@@ -12,13 +12,13 @@ use super::{CALLER, Droid, LOG};
 use crate::agent::arguments::{not_enforced, refuse, refuse_history_and_schema, with};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment, settings_args_of};
-use crate::agent::files::{file_trouble, write_private};
+use crate::agent::files::{file_trouble, merge, write_private};
 use crate::agent::interface::Agent;
+use crate::agent::secrets::secrets_in;
 use crate::agent::stream::{EventStream, text};
 use crate::agent::trial_env::TrialEnv;
 use crate::files::below::{self, WalkControl};
 use crate::settings::Home;
-use crate::text::redact::strings;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
@@ -82,19 +82,12 @@ fn prepare(home: &Path, setup: Home) -> Result<(Vec<String>, Vec<String>), Troub
     let sessions = home.join("sessions");
     fs::create_dir_all(&sessions).map_err(|error| file_trouble(&sessions, &error))?;
     let mut settings = login::users_settings(setup)?;
-    let hidden = login::take_hidden(&mut settings.clone());
-    let variables = login::variables(&hidden);
-    let mut secrets: Vec<String> = hidden
-        .iter()
-        .flat_map(|value| match value {
-            Value::String(key) => vec![key.clone()],
-            headers => strings(headers),
-        })
-        .filter(|value| !value.contains("${"))
-        .collect();
+    let mut secrets = secrets_in(&settings);
+    let variables = login::variables(&secrets);
+    secrets.retain(|secret| !secret.contains("${"));
     secrets.extend(variables.iter().filter_map(|name| std::env::var(name).ok()));
-    settings.insert("cloudSessionSync".to_owned(), json!(false));
-    write_private(&home.join("settings.json"), Value::Object(settings).to_string().as_bytes())?;
+    merge(&mut settings, json!({ "cloudSessionSync": false }));
+    write_private(&home.join("settings.json"), settings.to_string().as_bytes())?;
     for name in LOGIN_FILES {
         let Some(text) = login::users_file(name)? else { continue };
         write_private(&home.join(name), text.as_bytes())?;

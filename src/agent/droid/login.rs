@@ -1,9 +1,10 @@
 //! The credentials that Droid would use: of Factory, or those of the user's own models in `settings.json`.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::agent::files::{read_if_exists, read_jsonc_if_exists};
 use crate::agent::login::{Login, LoginSources};
+use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::user_home::users_path;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
@@ -30,27 +31,17 @@ pub(super) fn users_file(name: &str) -> Result<Option<String>, Trouble> {
 }
 
 /// What of the user's settings trials get.
-pub(super) fn users_settings(setup: Home) -> Result<Map<String, Value>, Trouble> {
-    let Some(path) = users_path(AgentKind::Droid, ".factory/settings.json") else { return Ok(Map::new()) };
-    let mut settings = read_jsonc_if_exists(&path)?.unwrap_or_default();
+pub(super) fn users_settings(setup: Home) -> Result<Value, Trouble> {
+    let path = users_path(AgentKind::Droid, ".factory/settings.json");
+    let mut settings = path.map_or(Ok(None), |path| read_jsonc_if_exists(&path))?.unwrap_or_default();
     settings.retain(|key, _| setup == Home::User || COPIED_KEYS.contains(&key.as_str()));
-    Ok(settings)
+    Ok(Value::Object(settings))
 }
 
-/// The keys and headers of the user's own models, which are taken out of `settings`.
-pub(super) fn take_hidden(settings: &mut Map<String, Value>) -> Vec<Value> {
-    let models = settings.get_mut("customModels").and_then(Value::as_array_mut).into_iter().flatten();
-    let hidden = models.filter_map(Value::as_object_mut).flat_map(|model| {
-        ["apiKey", "extraHeaders"].into_iter().filter_map(|key| model.remove(key)).collect::<Vec<_>>()
-    });
-    hidden.filter(|value| *value != "").collect()
-}
-
-/// The variables that these values name: `${NAME}`.
-pub(super) fn variables(hidden: &[Value]) -> Vec<String> {
-    let text = Value::from(hidden).to_string();
-    let names = text.split("${").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0.to_owned()));
-    names.collect()
+/// The variables that the settings name in these secrets: `${NAME}`.
+pub(super) fn variables(secrets: &[String]) -> Vec<String> {
+    let names = secrets.iter().flat_map(|secret| secret.split("${").skip(1));
+    names.filter_map(|rest| Some(rest.split_once('}')?.0.to_owned())).collect()
 }
 
 /// Whether the user has a login at Factory.
@@ -60,7 +51,7 @@ pub(super) fn is_logged_in() -> bool {
 }
 
 pub(super) fn find(around: &LoginSources<'_>) -> Login {
-    let mut settings = match users_settings(Home::Isolated) {
+    let settings = match users_settings(Home::Isolated) {
         Ok(settings) => settings,
         Err(trouble) => return Login::Missing(trouble.detail),
     };
@@ -70,8 +61,8 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
     if is_logged_in() {
         return Login::Found(format!("{} in Droid's directory", LOGIN_FILES[0]));
     }
-    let has_models = settings.contains_key("customModels");
-    match take_hidden(&mut settings).is_empty() {
+    let has_models = settings.get("customModels").is_some();
+    match secrets_in(&settings).is_empty() {
         false => Login::Found("a key of your own model in Droid's settings.json".to_owned()),
         true if has_models => {
             Login::Unknown("your own model in Droid's settings.json, which may need no key".to_owned())
@@ -84,8 +75,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
 
 /// The variables that choose the provider, and the settings without secrets.
 pub(super) fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
-    let mut settings = users_settings(setup)?;
-    let names = variables(&take_hidden(&mut settings));
-    let names = PROVIDER.map(str::to_owned).into_iter().chain(names).collect();
-    Ok((names, format!("login {}\n{}", is_logged_in(), Value::Object(settings))))
+    let settings = users_settings(setup)?;
+    let names = PROVIDER.map(str::to_owned).into_iter().chain(variables(&secrets_in(&settings))).collect();
+    Ok((names, format!("login {}\n{}", is_logged_in(), without_secrets(settings))))
 }
