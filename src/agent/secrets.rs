@@ -14,39 +14,44 @@ const HEADERS: [&str; 4] = ["headers", "http_headers", "customHeaders", "extraHe
 /// Keys with the names of variables.
 const VARIABLES: [&str; 3] = ["envKey", "env_key", "bearer_token_env_var"];
 
-/// Passes every credential in a value to `take`.
-fn each_secret(value: &mut Value, take: &mut dyn FnMut(&mut String)) {
-    each_below("", false, value, take);
+/// Takes every credential out of a value.
+fn take_secrets(value: &mut Value) -> Vec<String> {
+    let mut taken = Vec::new();
+    take_below("", false, value, &mut taken);
+    taken
 }
 
-fn each_below(key: &str, is_header: bool, value: &mut Value, take: &mut dyn FnMut(&mut String)) {
+/// Whether the value is itself a credential, which its holder removes.
+fn take_below(key: &str, is_header: bool, value: &mut Value, taken: &mut Vec<String>) -> bool {
     match value {
-        Value::Object(map) => map.iter_mut().for_each(|(key, value)| {
-            each_below(key, is_header || HEADERS.contains(&key.as_str()), value, take);
-        }),
-        Value::Array(list) => list.iter_mut().for_each(|value| each_below(key, is_header, value, take)),
+        Value::Object(map) => {
+            map.retain(|key, value| !take_below(key, is_header || HEADERS.contains(&key.as_str()), value, taken))
+        }
+        Value::Array(list) => list.retain_mut(|value| !take_below(key, is_header, value, taken)),
         Value::String(text)
             if !text.is_empty() && !VARIABLES.contains(&key) && (is_header || looks_secret(key, text)) =>
         {
-            take(text);
+            taken.push(std::mem::take(text));
+            return true;
         }
         _ => {}
     }
+    false
 }
 
 /// The credentials in a value: of `Bearer KEY` also the key.
 pub(super) fn secrets_in(value: &Value) -> Vec<String> {
-    let mut secrets = Vec::new();
-    each_secret(&mut value.clone(), &mut |secret| {
-        secrets.extend(secret.split_once(' ').map(|(_, key)| key.to_owned()));
-        secrets.push(std::mem::take(secret));
-    });
-    secrets
+    let taken = take_secrets(&mut value.clone());
+    taken
+        .into_iter()
+        .flat_map(|secret| [secret.split_once(' ').map(|(_, key)| key.to_owned()), Some(secret)])
+        .flatten()
+        .collect()
 }
 
 /// A value without its credentials.
 pub(super) fn without_secrets(mut value: Value) -> Value {
-    each_secret(&mut value, &mut String::clear);
+    take_secrets(&mut value);
     value
 }
 
@@ -65,5 +70,7 @@ mod tests {
         let value = json!({ "options": { "apiKey": "a", "secretAccessKey": "b", "baseURL": "c", "region": "d", "envKey": "e" },
             "models": [{ "headers": { "X-Any": "Bearer f" } }], "private_key": "g", "max_tokens": "h" });
         assert_eq!(secrets_in(&value).concat(), "fBearer fabg");
+        let left = json!({ "options": { "baseURL": "c", "region": "d", "envKey": "e" }, "models": [{ "headers": {} }], "max_tokens": "h" });
+        assert_eq!(without_secrets(value), left);
     }
 }
