@@ -207,13 +207,9 @@ fn string(value: &Value) -> String {
 
 /// Server-sent events, named after their `type` if they have one. A string is sent as it is.
 fn events(events: &[Value], fault: Option<Fault>) -> Response {
-    let mut text = String::new();
     // Half an answer: what was begun is not ended.
-    let (sent, end) = match fault {
-        Some(Fault::Stall) => (events.len().div_ceil(2), Some(End::Never)),
-        Some(Fault::Cut) => (events.len().div_ceil(2), Some(End::Broken)),
-        _ => (events.len(), None),
-    };
+    let sent = if unfinished(fault).is_some() { events.len().div_ceil(2) } else { events.len() };
+    let mut text = String::new();
     for event in &events[..sent] {
         if let Some(name) = event["type"].as_str() {
             let _ = writeln!(text, "event: {name}");
@@ -223,8 +219,29 @@ fn events(events: &[Value], fault: Option<Fault>) -> Response {
             event => write!(text, "data: {event}\n\n"),
         };
     }
-    let kind = [(header::CONTENT_TYPE, "text/event-stream")];
-    match end {
+    sent_as("text/event-stream", text, fault)
+}
+
+/// A whole answer to a program that asks for no events.
+fn whole(answer: &Value, fault: Option<Fault>) -> Response {
+    let mut text = answer.to_string();
+    if unfinished(fault).is_some() {
+        text.truncate(text.find("content").unwrap_or_default());
+    }
+    sent_as("application/json", text, fault)
+}
+
+fn unfinished(fault: Option<Fault>) -> Option<End> {
+    match fault? {
+        Fault::Stall => Some(End::Never),
+        Fault::Cut => Some(End::Broken),
+        Fault::Refusal | Fault::MaxTokens => None,
+    }
+}
+
+fn sent_as(kind: &'static str, text: String, fault: Option<Fault>) -> Response {
+    let kind = [(header::CONTENT_TYPE, kind)];
+    match unfinished(fault) {
         None => (kind, text).into_response(),
         Some(end) => (kind, Body::new(Unfinished { text: Some(text.into()), end })).into_response(),
     }

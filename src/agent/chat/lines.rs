@@ -27,7 +27,7 @@ impl LineReader for ChatLines {
             }
             "message" => vec![Said::Asks],
             "answer" => answer(line),
-            "result" => result(line).into_iter().collect(),
+            "tool_result" => result(line).into_iter().collect(),
             "retry" => {
                 let wait = line["wait_s"].as_f64().and_then(|wait| Duration::try_from_secs_f64(wait).ok());
                 vec![Said::AsksAgain(refusal(line), wait)]
@@ -83,7 +83,7 @@ pub(super) fn turn_signs(line: &Value) -> Vec<TurnSign> {
             let ids = line["calls"].as_array().into_iter().flatten().filter_map(|call| text(call, "id"));
             ids.map(|call| TurnSign::Called { call, answer: text(line, "timestamp") }).collect()
         }
-        Some("result") => text(line, "id").map(TurnSign::Answered).into_iter().collect(),
+        Some("tool_result") => text(line, "id").map(TurnSign::Answered).into_iter().collect(),
         _ => Vec::new(),
     }
 }

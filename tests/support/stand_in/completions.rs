@@ -4,7 +4,7 @@
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts};
+use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts, whole};
 
 /// How the programs mark the user messages that they write themselves.
 const INJECTED: [&str; 2] = ["<system-reminder>", "<environment_context>"];
@@ -87,17 +87,17 @@ pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Respons
     if !calls.is_empty() {
         message["tool_calls"] = json!(calls);
     }
-    let whole = |kind: &str, choices: Value| json!({ "id": format!("chatcmpl_{turn}"), "object": kind, "created": 0, "model": MODEL, "choices": choices });
+    let object = |kind: &str, choices: Value| json!({ "id": format!("chatcmpl_{turn}"), "object": kind, "created": 0, "model": MODEL, "choices": choices });
     if request.body["stream"] != true {
         let choice = json!({ "index": 0, "message": message, "finish_reason": reason });
-        let mut answer = whole("chat.completion", json!([choice]));
+        let mut answer = object("chat.completion", json!([choice]));
         answer["usage"] = usage;
-        return json_body(200, &answer);
+        return whole(&answer, fault);
     }
-    let chunk = |choice: Value| whole("chat.completion.chunk", json!([choice]));
+    let chunk = |choice: Value| object("chat.completion.chunk", json!([choice]));
     let said = chunk(json!({ "index": 0, "delta": message, "finish_reason": null }));
     let ended = chunk(json!({ "index": 0, "delta": {}, "finish_reason": reason }));
-    let mut costs = whole("chat.completion.chunk", json!([]));
+    let mut costs = object("chat.completion.chunk", json!([]));
     costs["usage"] = usage;
     events(&[said, ended, costs, json!("[DONE]")], fault)
 }

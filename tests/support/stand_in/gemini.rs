@@ -4,7 +4,7 @@
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts};
+use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts, whole};
 
 /// How Gemini marks the user texts that it writes itself.
 const INJECTED: [&str; 2] = ["<session_context>", "System: Please continue."];
@@ -75,7 +75,7 @@ pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>, is_stream:
         chunk["candidates"][0]["finishReason"] = json!(reason);
         chunk
     };
-    if is_stream { events(&[chunk(&said), end(chunk(&[]))], fault) } else { json_body(200, &end(chunk(&said))) }
+    if is_stream { events(&[chunk(&said), end(chunk(&[]))], fault) } else { whole(&end(chunk(&said)), fault) }
 }
 
 /// An HTTP error as the vendor words it.

@@ -4,7 +4,7 @@
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
-use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts};
+use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts, whole};
 
 /// How claude marks the user texts that it writes itself: reminders and the body of a skill that was launched.
 const INJECTED: [&str; 2] = ["<system-reminder>", "Base directory for this skill:"];
@@ -107,7 +107,7 @@ pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Respons
         "cache_read_input_tokens": usage.cached, "output_tokens": usage.output });
     let message = json!({ "id": format!("msg_{turn}"), "type": "message", "role": "assistant", "model": MODEL,
         "content": content, "stop_reason": stop_reason, "stop_sequence": null, "usage": usage });
-    if request.body["stream"] == true { stream(&message, fault) } else { json_body(200, &message) }
+    if request.body["stream"] == true { stream(&message, fault) } else { whole(&message, fault) }
 }
 
 fn stream(message: &Value, fault: Option<Fault>) -> Response {

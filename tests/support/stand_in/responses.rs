@@ -4,7 +4,7 @@
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts};
+use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts, whole};
 
 /// How the programs mark the user messages that they write themselves.
 const INJECTED: [&str; 8] = [
@@ -107,7 +107,7 @@ pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Respons
         _ => None,
     };
     let status = if incomplete.is_some() { "incomplete" } else { "completed" };
-    let whole = json!({
+    let answer = json!({
         "id": id, "object": "response", "status": status, "model": MODEL, "output": output,
         "incomplete_details": incomplete.map(|reason| json!({ "reason": reason })),
         "usage": {
@@ -116,9 +116,9 @@ pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Respons
             "total_tokens": input + usage.output,
         } });
     if request.body["stream"] != true {
-        return json_body(200, &whole);
+        return whole(&answer, fault);
     }
-    stream.push(json!({ "type": format!("response.{status}"), "response": whole }));
+    stream.push(json!({ "type": format!("response.{status}"), "response": answer }));
     events(&stream, fault)
 }
 
