@@ -25,7 +25,7 @@ fn take_secrets(value: &mut Value) -> Vec<String> {
 fn take_below(key: &str, is_header: bool, value: &mut Value, taken: &mut Vec<String>) -> bool {
     match value {
         Value::Object(map) => {
-            map.retain(|key, value| !take_below(key, is_header || HEADERS.contains(&key.as_str()), value, taken))
+            map.retain(|key, value| !take_below(key, is_header || HEADERS.contains(&key.as_str()), value, taken));
         }
         Value::Array(list) => list.retain_mut(|value| !take_below(key, is_header, value, taken)),
         Value::String(text)
