@@ -99,7 +99,10 @@ impl ChatSession {
                 let result = tools::run(call, &self.tools);
                 let (id, output) = (&result.id, &result.output);
                 let (failed, exit_code) = (result.failed, result.exit_code);
-                self.emit("tool_result", &json!({ "id": id, "output": output, "failed": failed, "exit_code": exit_code }))?;
+                self.emit(
+                    "tool_result",
+                    &json!({ "id": id, "output": output, "failed": failed, "exit_code": exit_code }),
+                )?;
                 results.push(result);
             }
             self.turns.push(Turn::Results(results));
