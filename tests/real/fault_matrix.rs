@@ -1,9 +1,9 @@
 //! The fault matrix: the result of a trial if something goes wrong, by fault, mode and kind of case, with the real
 //! programs. The provider's faults come from a faulty stand-in, the program's from a wrapper around the real one.
 //!
-//! The table is printed in docs/contributing/fault-matrix.md; `FAULT_MATRIX=write cargo test --test real fault_matrix` writes it. A third of
-//! its cells is measured, some of each row and of each mode: that of the number in `FAULT_MATRIX`. With the name of a mode there,
-//! its cells are measured; with `all`, all.
+//! The table is printed in docs/contributing/fault-matrix.md; `FAULT_MATRIX=write cargo test --test real fault_matrix` writes it. Each
+//! row is measured in one mode, chosen by the number in `FAULT_MATRIX`. With the name of a mode there, its cells are measured; with
+//! `all`, all.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -38,9 +38,6 @@ const MODES: [&str; 13] = [
     "cline",
     "chat",
 ];
-
-/// How many changes in a row measure all cells.
-const SHARES: usize = 3;
 
 /// What goes wrong.
 enum How {
@@ -339,7 +336,7 @@ fn measured(number: usize, row: &Row) -> Vec<(&'static str, (Verdict, Verdict))>
     let is_measured = |at: usize| match wanted.as_str() {
         "all" => true,
         mode if MODES.contains(&mode) => MODES[at] == mode,
-        _ => (number + at + share).is_multiple_of(SHARES),
+        _ => (number + at + share).is_multiple_of(MODES.len()),
     };
     let modes = MODES.into_iter().enumerate().filter(|(at, _)| is_measured(*at));
     modes.filter_map(|(_, mode)| Some((mode, row.cell(mode)?))).collect()
@@ -442,8 +439,8 @@ fn rendered() -> String {
         "# What verdict does a fault give?\n\n\
          The verdicts of a case that should trigger, and of one that should not: in most modes, and in those that differ. `–` is a\n\
          fault that a mode cannot have. An `error` could not be measured; it is neither a failure nor a pass.\n\n\
-         The table comes from `tests/real/fault_matrix.rs`, which checks it against the real programs: a third of it with each change,\n\
-         all each night. The modes are\n`{}`.\n\n\
+         The table comes from `tests/real/fault_matrix.rs`, which checks it against the real programs: each fault in one mode with each\n\
+         change, all each night. The modes are\n`{}`.\n\n\
          | fault | verdicts | except | why |\n| --- | --- | --- | --- |\n",
         MODES.join("`, `")
     );
