@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fs;
 
 use libtest_mimic::Trial;
-use serde_json::{Value, json};
+use serde_json::json;
 use skill_evals::settings::mode::{AgentKind, Delivery, Mode};
 use skill_evals::trace::Mechanism;
 use skill_evals::trace::description::DescriptionVisibility;
@@ -16,7 +16,7 @@ use super::fault_matrix::wrap;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live, request_text};
 use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of};
-use crate::support::stand_in::{Fault, Request, Turn};
+use crate::support::stand_in::{Fault, Request, Turn, named};
 
 /// A case that wants the skill and a file of it, in words that every format of cases has.
 const LOADS: &str =
@@ -116,23 +116,6 @@ pub(super) fn load(request: &Request, mode: &Mode, skill: &str) -> Turn {
     match skill_tool(request, mode) {
         Some(tool) => Turn::Call { tool: tool.clone(), input: named(request, tool, skill) },
         None => Turn::Shell(format!("cat {}/{skill}/SKILL.md", mode.agent.profile().skill_folders[0])),
-    }
-}
-
-/// What the agent's own tool for skills takes.
-pub(super) fn named(request: &Request, tool: &str, skill: &str) -> Value {
-    let takes_skill =
-        definition(&request.body["tools"], tool).is_some_and(|tool| tool.to_string().contains("\"skill\":{"));
-    json!({ (if takes_skill { "skill" } else { "name" }): skill })
-}
-
-/// The definition of a tool, as a request of any protocol has it.
-fn definition<'a>(tools: &'a Value, name: &str) -> Option<&'a Value> {
-    match tools {
-        Value::Object(tool) if tool.get("name").is_some_and(|known| known == name) => Some(tools),
-        Value::Object(tool) => tool.values().find_map(|value| definition(value, name)),
-        Value::Array(list) => list.iter().find_map(|value| definition(value, name)),
-        _ => None,
     }
 }
 

@@ -9,10 +9,10 @@ use skill_evals::trace::Mechanism;
 use skill_evals::trace::trouble::TroubleKind;
 use skill_evals::trial::outcome::{Status, Verdict};
 
-use super::conformance::named;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live, Trial, processes_with, request_text, wait_until};
 use crate::support::real::{HOW_TO_GET_AGENTS, copilot_packages, needing, path_with_programs, programs};
+use crate::support::stand_in::named;
 use crate::support::stand_in::{MODEL, Request, Turn};
 use crate::support::stub::{in_own_group, signal};
 

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use skill_evals::settings::mode::{AgentKind, Delivery, Mode};
 use skill_evals::trial::outcome::{Status, Verdict};
 
-use super::conformance::named;
 use crate::support::live::{Live, OPEN_GREETING};
 use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of};
+use crate::support::stand_in::named;
 use crate::support::stand_in::{Request, Turn};
 use crate::tests;
 

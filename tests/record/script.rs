@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::json;
 use skill_evals::cases::catalog::Catalog;
 
-use crate::support::stand_in::{Protocol, Request, Turn};
+use crate::support::stand_in::{Protocol, Request, Turn, named};
 
 /// claude's tool for answers that follow a schema.
 const STRUCTURED: &str = "StructuredOutput";
@@ -72,15 +72,9 @@ fn has_tool(request: &Request, name: &str) -> bool {
 }
 
 fn open_skill(request: &Request, skill: &str) -> Turn {
-    let call = |tool: &str, input| Turn::Call { tool: tool.to_owned(), input };
-    if by_mcp(request) {
-        call("mcp__skilljack__skill", json!({ "name": skill }))
-    } else if has_tool(request, "activate_skill") {
-        call("activate_skill", json!({ "name": skill }))
-    } else if let Some(tool) = ["Skill", "skill"].into_iter().find(|tool| has_tool(request, tool)) {
-        // OpenCode's takes the name, the others' the skill.
-        let name = if has_tool(request, "bash") && request.protocol == Protocol::Messages { "name" } else { "skill" };
-        call(tool, json!({ name: skill }))
+    let tools = ["mcp__skilljack__skill", "activate_skill", "Skill", "skill", "skills"];
+    if let Some(tool) = tools.into_iter().find(|tool| has_tool(request, tool)) {
+        Turn::Call { tool: tool.to_owned(), input: named(request, tool, skill) }
     } else {
         Turn::Shell(format!("cat .agents/skills/{skill}/SKILL.md"))
     }
@@ -97,6 +91,8 @@ fn load_resource(request: &Request, skill: &str, path: &str) -> Turn {
         Protocol::Messages if has_tool(request, "Skill") => ".claude",
         Protocol::Messages if has_tool(request, "run_shell_command") => ".qwen",
         Protocol::Gemini => ".gemini",
+        Protocol::Completions if has_tool(request, "Skill") => ".factory",
+        Protocol::Completions if has_tool(request, "skills") => ".cline",
         Protocol::Responses if has_tool(request, "skill") => ".github",
         Protocol::Messages | Protocol::Responses | Protocol::Completions => ".agents",
     };

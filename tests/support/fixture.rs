@@ -43,6 +43,17 @@ impl Fixture {
         fixture
     }
 
+    /// The recordings of this repository, as `skill/case/mode`.
+    pub fn recordings() -> Vec<String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("evals/recordings");
+        let below = |folder: &Path| -> Vec<PathBuf> {
+            let entries = fs::read_dir(folder).expect("a directory");
+            entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir()).collect()
+        };
+        let modes = below(&root).into_iter().flat_map(|skill| below(&skill)).flat_map(|case| below(&case));
+        modes.map(|mode| mode.strip_prefix(&root).expect("it is below").display().to_string()).collect()
+    }
+
     pub fn root(&self) -> &Path {
         self.folder.path()
     }

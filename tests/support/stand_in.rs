@@ -23,7 +23,7 @@ use std::fmt::Write as _;
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use server::{CODEX_KEY, QWEN_KEY, StandIn};
 use unfinished::{End, Unfinished};
@@ -64,6 +64,23 @@ pub struct Request {
     pub model: String,
     /// The request as it came.
     pub body: Value,
+}
+
+/// What the agent's own tool for skills takes.
+pub fn named(request: &Request, tool: &str, skill: &str) -> Value {
+    let takes_skill =
+        definition(&request.body["tools"], tool).is_some_and(|tool| tool.to_string().contains("\"skill\":{"));
+    json!({ (if takes_skill { "skill" } else { "name" }): skill })
+}
+
+/// The definition of a tool, as a request of any protocol has it.
+fn definition<'a>(tools: &'a Value, name: &str) -> Option<&'a Value> {
+    match tools {
+        Value::Object(tool) if tool.get("name").is_some_and(|known| known == name) => Some(tools),
+        Value::Object(tool) => tool.values().find_map(|value| definition(value, name)),
+        Value::Array(list) => list.iter().find_map(|value| definition(value, name)),
+        _ => None,
+    }
 }
 
 /// What the scripted model does next.

@@ -137,8 +137,11 @@ fn codex_events_are_told_in_a_few_words() {
 fn the_end_says_that_a_model_was_scripted() {
     let sample = Fixture::copy_of_sample();
     let ran = harness(&sample, &["greeting"]).run();
-    let said = "skill-evals: 35 trials were replayed from recordings of a mock model; they say nothing about a real model. \
-                SKILL_EVALS_LIVE=1 runs agents.\n";
+    let recorded = Fixture::recordings().iter().filter(|path| path.starts_with("greeting/")).count();
+    let said = format!(
+        "skill-evals: {recorded} trials were replayed from recordings of a mock model; they say nothing about a real model. \
+         SKILL_EVALS_LIVE=1 runs agents.\n"
+    );
     assert_eq!(ran.stderr, said);
     assert_eq!(harness(&sample, &["greeting", "--format", "json"]).run().stderr, "", "not among JSON");
     assert_eq!(harness(&sample, &["greeting"]).env("NEXTEST", "1").run().stderr, "", "not under nextest");
