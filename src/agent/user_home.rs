@@ -101,12 +101,15 @@ pub(super) fn link(assignment: &Assignment<'_>) -> Result<(Vec<PathBuf>, Vec<Str
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(file_trouble(&link, &error)),
             _ => {}
         }
-        if source.extension().is_some_and(|end| end == "json") {
-            secrets
-                .extend(read_jsonc_if_exists(&source)?.into_iter().flat_map(|file| secrets_in(&Value::Object(file))));
+        for entry in files(&source)? {
+            if entry.path().extension().is_some_and(|end| end == "json") && entry.file_type().is_file() {
+                let read = read_jsonc_if_exists(entry.path());
+                // A file of a plugin may be anything that ends so.
+                let read = if entry.depth() == 0 { read? } else { read.unwrap_or_default() };
+                secrets.extend(read.into_iter().flat_map(|file| secrets_in(&Value::Object(file))));
+            }
+            reads.extend(entry.path_is_symlink().then(|| entry.path().canonicalize().ok()).flatten());
         }
-        let links = files(&source)?.into_iter().filter(DirEntry::path_is_symlink);
-        reads.extend(links.filter_map(|entry| entry.path().canonicalize().ok()));
         reads.push(source);
     }
     Ok((reads, secrets))

@@ -14,6 +14,7 @@ use crate::tests;
 
 const MEMORY: &str = "USERS_OWN_MEMORY";
 const TOKEN: &str = "users-own-token-0123456789";
+const PLUGINS_TOKEN: &str = "token-of-a-plugin-0123456789";
 
 pub fn trials() -> Vec<Trial> {
     all_needing_both_agents(tests![codex_has_it_all, claude_has_it_all])
@@ -25,7 +26,7 @@ fn live(memory: &'static str) -> Live {
         Live::new("should_trigger,prompt,sandbox", "false,Tell me.,workspace-write", move |request| {
             match request.step {
                 0 => Turn::Shell(format!("echo CHANGED >> $HOME/{memory}")),
-                _ => Turn::Say(format!("The token is {TOKEN}")),
+                _ => Turn::Say(format!("The tokens are {TOKEN} and {PLUGINS_TOKEN}")),
             }
         });
     fs::create_dir_all(live.user_home().join("servers")).expect("a directory");
@@ -37,7 +38,8 @@ fn live(memory: &'static str) -> Live {
     live
 }
 
-fn has_it_all(live: &Live, mode: &str, memory: &str) {
+/// The setup has these parts, the first of which is the memory.
+fn has_it_all(live: &Live, mode: &str, setup: &[&str]) -> crate::support::live::Trial {
     let trial = live.trial(mode);
     trial.expect(Verdict::Pass);
     let requests = live.model.requests();
@@ -49,8 +51,11 @@ fn has_it_all(live: &Live, mode: &str, memory: &str) {
     );
     assert!(!trial.everything().contains(TOKEN), "the user's token was kept");
     let parts: Vec<&String> = trial.meta.inputs.0.keys().filter(|part| part.starts_with("user's setup")).collect();
-    assert_eq!(parts, [&format!("user's setup: {memory}"), "user's setup: configuration"]);
-    assert_eq!(fs::read_to_string(live.user_home().join(memory)).expect("a memory"), MEMORY, "it is read-only");
+    let expected: Vec<String> =
+        setup.iter().chain(&["configuration"]).map(|part| format!("user's setup: {part}")).collect();
+    assert_eq!(parts, expected.iter().collect::<Vec<_>>());
+    assert_eq!(fs::read_to_string(live.user_home().join(setup[0])).expect("a memory"), MEMORY, "it is read-only");
+    trial
 }
 
 fn codex_has_it_all() {
@@ -63,7 +68,7 @@ fn codex_has_it_all() {
         server.display().to_string()
     );
     fs::write(live.user_home().join(".codex/config.toml"), config).expect("a configuration");
-    has_it_all(&live, "codex", memory);
+    has_it_all(&live, "codex", &[memory]);
 }
 
 fn claude_has_it_all() {
@@ -73,5 +78,12 @@ fn claude_has_it_all() {
     let entry = json!({ "command": "node", "args": [server, "x"], "env": { "USERS_TOKEN": TOKEN } });
     let servers = json!({ "mcpServers": { "users": entry } });
     fs::write(live.user_home().join(".claude.json"), servers.to_string()).expect("servers");
-    has_it_all(&live, "cli-native", memory);
+    let plugin = live.user_home().join(".claude/plugins/of-a-plugin");
+    fs::create_dir_all(&plugin).expect("a directory");
+    let servers =
+        json!({ "mcpServers": { "more": { "url": "http://127.0.0.1:1", "headers": { "X-Own": PLUGINS_TOKEN } } } });
+    fs::write(plugin.join(".mcp.json"), servers.to_string()).expect("servers");
+    fs::write(plugin.join("broken.json"), "{").expect("a file");
+    let trial = has_it_all(&live, "cli-native", &[memory, ".claude/plugins/of-a-plugin"]);
+    assert!(!trial.everything().contains(PLUGINS_TOKEN), "a plugin's token was kept");
 }
