@@ -23,7 +23,7 @@ use skill_evals::trial::outcome::TroubleKind;
 use skill_evals::trial::outcome::Verdict::{self, Error, Fail, Pass};
 
 /// The agents and the ways of their skills. An agent that is new is a mode here, and a word in the rows where it differs.
-const MODES: [&str; 13] = [
+const MODES: [&str; 14] = [
     "codex",
     "codex-mcp",
     "cli-native",
@@ -36,6 +36,7 @@ const MODES: [&str; 13] = [
     "qwen",
     "droid",
     "cline",
+    "vibe",
     "chat",
 ];
 
@@ -86,12 +87,13 @@ const PASS: Cell = Some((Pass, Pass));
 
 const CODEX: &[&str] = &["codex", "codex-mcp"];
 
-/// Those whose sub-agents the mock model cannot start: Droid's need a login, and Cline's count as itself.
-const WITHOUT_SUB_AGENTS: &[&str] = &["droid", "cline", "chat"];
+/// Those whose sub-agents the mock model cannot start: Droid's need a login, Cline's count as itself, and Vibe's
+/// are started by code.
+const WITHOUT_SUB_AGENTS: &[&str] = &["droid", "cline", "vibe", "chat"];
 
 /// Those without an MCP server.
 const WITHOUT_SERVER: &[&str] =
-    &["codex", "cli-native", "native", "copilot", "gemini", "opencode", "qwen", "droid", "cline", "chat"];
+    &["codex", "cli-native", "native", "copilot", "gemini", "opencode", "qwen", "droid", "cline", "vibe", "chat"];
 
 fn faulty(fault: Fault) -> Turn {
     Turn::Faulty(Box::new(Turn::Say("Half an answer".to_owned())), fault)
@@ -262,7 +264,7 @@ static RUNNING: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![Trial::test("fault_matrix::the_table_is_the_one_in_the_docs", documented)];
-    let needed = ["codex", "claude", "copilot", "gemini", "opencode", "qwen", "droid", "cline"];
+    let needed = ["codex", "claude", "copilot", "gemini", "opencode", "qwen", "droid", "cline", "vibe"];
     let missing = needed.into_iter().find(|program| !programs().join(program).exists());
     for (at, row) in rows().into_iter().enumerate() {
         let name = row.fault.replace(|c: char| !c.is_alphanumeric(), "_");

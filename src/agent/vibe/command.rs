@@ -52,8 +52,6 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     }
     secrets.extend(values_of(&env, &names));
     env.insert("PYTHONPATH".into(), scripts.into());
-    // Without it, Vibe waits for a keychain that trials do not see.
-    env.insert("PYTHON_KEYRING_BACKEND".into(), "keyring.backends.null.Keyring".into());
     let mut args: Vec<OsString> = ["--output=streaming", "--auto-approve", "--trust"].map(OsString::from).to_vec();
     let most = settings.max_turns_of(case.max_turns);
     args.extend(most.map(|most| with("--max-turns=", most.to_string())));

@@ -16,6 +16,12 @@ use crate::trace::{StopReason, Usage};
 /// How Vibe names the list of skills, which other agents call `available_skills`.
 const LIST: &str = "available-skills";
 
+/// The code of the error of a request that Vibe no longer waits for, since it is being ended.
+const CANCELED: &str = "effect_recovery_failed";
+
+/// The code of the error of a call that Vibe did not allow.
+const DENIED: &str = "tool_denied";
+
 /// How the id of a call begins that the model's code made.
 const BY_CODE: &str = "typescript:";
 
@@ -63,6 +69,9 @@ impl LineReader for VibeLines {
 impl VibeLines {
     fn answers(&mut self, line: &Value, said: &mut Vec<Said>) {
         let error = &line["error"];
+        if error["code"] == CANCELED {
+            return said.push(Said::Interrupted);
+        }
         if error.is_object() {
             return said.push(Said::Refused(trouble(error, error["details"]["httpStatus"].as_u64())));
         }
@@ -158,7 +167,11 @@ fn tool(name: &str) -> String {
 fn result(line: &Value) -> Option<Said> {
     let (id, result) = (text(line, "id")?, &line["result"]);
     let structured = &result["structured_content"];
-    let ending = if result["error"].is_object() { CallEnding::Failed } else { CallEnding::Done };
+    let ending = match result["error"]["code"].as_str() {
+        Some(DENIED) => CallEnding::Denied,
+        Some(_) => CallEnding::Failed,
+        None => CallEnding::Done,
+    };
     // What the code got did not enter the model's context.
     let output = if is_by_code(line) { String::new() } else { output(result) };
     Some(Said::Answered { id, output, ending, exit_code: structured["returncode"].as_i64() })
