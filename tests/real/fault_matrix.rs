@@ -106,7 +106,7 @@ fn invalid(message: &str) -> Turn {
 }
 
 /// The sed command that drops the last line of any program's stream.
-const NO_LAST: &str = r#"/"type":"\(result\|turn.completed\|idle\|completion\|run_result\|done\)"/"#;
+const NO_LAST: &str = r#"/"type":"\(result\|turn.completed\|idle\|completion\|run_result\|done\)"\|"kind":"turn"/"#;
 
 fn row(fault: &'static str, how: How, timeout: u32, most: Cell, why: &'static str) -> Row {
     Row { fault, how, timeout, most, except: &[], why }
@@ -178,7 +178,7 @@ fn of_models() -> Vec<Row> {
         Row {
             except: &[
                 (&["codex", "codex-mcp", "copilot", "gemini"], None),
-                (&["opencode", "qwen", "droid", "cline", "chat"], ERROR),
+                (&["opencode", "qwen", "droid", "cline", "vibe", "chat"], ERROR),
             ],
             ..row(
                 "a filtered answer",

@@ -84,7 +84,7 @@ fn what_a_sub_agent_does_counts_and_no_request_is_lost() {
     let trial = live.trial(MODE);
     trial.expect(Verdict::Pass);
     assert!(trial.grade.metrics.usage.is_some(), "all answers have tokens");
-    let answers = trial.text("trace.jsonl").matches(r#""kind": "answer""#).count();
+    let answers = trial.text("trace.jsonl").matches(r#""kind":"answer""#).count();
     assert_eq!(answers, live.model.requests().len());
     assert_eq!(trial.text("final.txt"), "Ahoy, Ada!");
 }

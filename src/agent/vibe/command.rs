@@ -70,8 +70,6 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         secrets,
         not_enforced: not_enforced(assignment),
         open: vec!["shell commands and tools can read and write outside the workspace"],
-        // Two programs write to it.
-        by_file: Some(trial_env.path().join("output")),
         ..AgentCommand::default()
     })
 }

@@ -6,9 +6,12 @@ import json
 import logging
 import os
 import sys
+import threading
 
-# The launcher's standard output, which the server that it starts inherits.
+# The launcher's standard output, which the server that it starts inherits. Vibe's own lines go nowhere: two writers of long lines
+# would break each other's.
 OUTPUT = "SKILL_EVALS_VIBE_OUTPUT"
+LOCK = threading.Lock()
 IS_SERVER = any("vibe-app-server" in word for word in sys.orig_argv)
 
 
@@ -16,7 +19,10 @@ def say(store, kind, **data):
     agent = store and (store.session_root.name if is_sub_agent(store) else None)
     now = datetime.datetime.now(datetime.UTC).isoformat()
     line = {"type": "evidence", "kind": kind, "timestamp": now, "agent": agent, **data}
-    os.write(output, (json.dumps(line) + "\n").encode())
+    rest = (json.dumps(line, separators=(",", ":")) + "\n").encode()
+    with LOCK:
+        while rest:
+            rest = rest[os.write(output, rest) :]
 
 
 def meta(store):
@@ -105,3 +111,4 @@ elif OUTPUT not in os.environ:
     output = os.dup(1)
     os.set_inheritable(output, True)
     os.environ[OUTPUT] = str(output)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,5 +1,4 @@
-//! The lines of our script, `{"type": "evidence", "kind", "agent", …}`. `agent` is the sub-agent whose work the line shows. Vibe's
-//! own lines say less.
+//! The lines of our script, `{"type": "evidence", "kind", "agent", …}`. `agent` is the sub-agent whose work the line shows.
 
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use crate::trace::{StopReason, Usage};
 /// How Vibe names the list of skills, which other agents call `available_skills`.
 const LIST: &str = "available-skills";
 
-/// The code of the error of a request that Vibe no longer waits for, since it is being ended.
+/// The code of the error of what Vibe no longer waits for, since it is being ended: a request, a call.
 const CANCELED: &str = "effect_recovery_failed";
 
 /// The code of the error of a call that Vibe did not allow.
@@ -46,15 +45,14 @@ impl LineReader for VibeLines {
                 said.push(Said::AsksAgain(trouble(line, line["status"].as_u64()), wait));
             }
             ("evidence", Some("answer")) => self.answers(line, &mut said),
-            // The others are known from the model's answers.
+            // Other calls are known from the model's answers.
             ("evidence", Some("call")) if is_by_code(line) => {
                 let (id, name) = text(line, "id").zip(text(line, "tool"))?;
                 said.push(Said::Called { id, tool: tool(&name), input: line["input"].clone() });
             }
-            ("evidence", Some("call")) => {}
             ("evidence", Some("result")) => said.push(result(line)?),
             ("evidence", Some("turn")) if Self::sub_agent(line).is_none() => self.ends(line, &mut said),
-            ("evidence", Some("turn")) | ("message" | "effect" | "reasoning", _) => {}
+            ("evidence", Some("call" | "turn")) => {}
             ("evidence", Some("lost")) => said.extend(text(line, "what").map(Said::Lost)),
             _ => return None,
         }
@@ -146,7 +144,7 @@ fn offered(system: &str) -> Vec<(String, String)> {
     let system = system.replace(LIST, "available_skills");
     let skill =
         |entry: SkillEntry<'_>| Some((unescaped(entry.tagged("name")?), unescaped(entry.tagged("description")?)));
-    skill_list::within(&system).into_iter().flatten().filter_map(|entry| skill(entry)).collect()
+    skill_list::within(&system).into_iter().flatten().filter_map(skill).collect()
 }
 
 fn called_skill(text: &Value) -> Option<Said> {
@@ -168,6 +166,7 @@ fn result(line: &Value) -> Option<Said> {
     let (id, result) = (text(line, "id")?, &line["result"]);
     let structured = &result["structured_content"];
     let ending = match result["error"]["code"].as_str() {
+        Some(CANCELED) => return Some(Said::Interrupted),
         Some(DENIED) => CallEnding::Denied,
         Some(_) => CallEnding::Failed,
         None => CallEnding::Done,

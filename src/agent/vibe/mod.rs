@@ -2,7 +2,7 @@
 //!
 //! Its own lines on standard output (`trace.jsonl`) lack the list of skills, the tokens of requests, the refusals, and what code
 //! of the model got to see. Its journals have all that, and it cuts them while it works: a script in the trial's environment,
-//! `evidence.py`, prints each of their records to the same output. Only these lines are read.
+//! `evidence.py`, prints each of their records in place of these lines.
 
 mod command;
 mod lines;
