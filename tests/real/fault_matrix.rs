@@ -415,8 +415,14 @@ fn cells(number: usize, row: &Row) -> Result<(), Failed> {
 pub fn wrap(root: &Path, script: &str) {
     // An isolated agent sees only the wrapper's own directory.
     let programs = programs().canonicalize().expect("the agents' programs");
-    let packages = programs.parent().expect("node_modules").display().to_string();
-    let mut settings = format!("isolation_read = ['{packages}', '{}']\n", env!("CARGO_BIN_EXE_skill-evals"));
+    let packages = programs.parent().expect("node_modules");
+    // Vibe is in a virtual environment, whose Python is elsewhere.
+    let environment = packages.with_file_name("vibe");
+    let python = environment.join("bin/python3").canonicalize().unwrap_or_default();
+    let library = python.ancestors().nth(2).unwrap_or(&environment);
+    let own = Path::new(env!("CARGO_BIN_EXE_skill-evals"));
+    let shown = [packages, own, &environment, library].map(|path| format!("'{}'", path.display()));
+    let mut settings = format!("isolation_read = [{}]\n", shown.join(", "));
     for kind in AgentKind::ALL {
         let agent = kind.as_str();
         let path = root.join(format!("{agent}.sh"));
