@@ -98,8 +98,8 @@ fn live(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Live {
 
 /// The case that has nothing to do with the skill: it passes unless nothing was measured.
 fn negative(mode: &Mode, script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Live {
-    // OpenCode works for four seconds before it asks its model.
-    let timeout = if mode.agent == AgentKind::OpenCode { 30 } else { 20 };
+    // OpenCode and Vibe work for four seconds before they ask their model.
+    let timeout = if matches!(mode.agent, AgentKind::OpenCode | AgentKind::Vibe) { 30 } else { 20 };
     Live::new("should_trigger,prompt,timeout_s", &format!("false,What is 2+2?,{timeout}"), script)
 }
 

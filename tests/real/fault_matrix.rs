@@ -23,7 +23,7 @@ use skill_evals::trial::outcome::TroubleKind;
 use skill_evals::trial::outcome::Verdict::{self, Error, Fail, Pass};
 
 /// The agents and the ways of their skills. An agent that is new is a mode here, and a word in the rows where it differs.
-const MODES: [&str; 13] = [
+const MODES: [&str; 14] = [
     "codex",
     "codex-mcp",
     "cli-native",
@@ -36,6 +36,7 @@ const MODES: [&str; 13] = [
     "qwen",
     "droid",
     "cline",
+    "vibe",
     "chat",
 ];
 
@@ -83,12 +84,13 @@ const PASS: Cell = Some((Pass, Pass));
 
 const CODEX: &[&str] = &["codex", "codex-mcp"];
 
-/// Those whose sub-agents the mock model cannot start: Droid's need a login, and Cline's count as itself.
-const WITHOUT_SUB_AGENTS: &[&str] = &["droid", "cline", "chat"];
+/// Those whose sub-agents the mock model cannot start: Droid's need a login, Cline's count as itself, and Vibe's
+/// are started by code.
+const WITHOUT_SUB_AGENTS: &[&str] = &["droid", "cline", "vibe", "chat"];
 
 /// Those without an MCP server.
 const WITHOUT_SERVER: &[&str] =
-    &["codex", "cli-native", "native", "copilot", "gemini", "opencode", "qwen", "droid", "cline", "chat"];
+    &["codex", "cli-native", "native", "copilot", "gemini", "opencode", "qwen", "droid", "cline", "vibe", "chat"];
 
 fn faulty(fault: Fault) -> Turn {
     Turn::Faulty(Box::new(Turn::Say("Half an answer".to_owned())), fault)
@@ -101,7 +103,7 @@ fn invalid(message: &str) -> Turn {
 }
 
 /// The sed command that drops the last line of any program's stream.
-const NO_LAST: &str = r#"/"type":"\(result\|turn.completed\|idle\|completion\|run_result\|done\)"/"#;
+const NO_LAST: &str = r#"/"type":"\(result\|turn.completed\|idle\|completion\|run_result\|done\)"\|"kind":"turn"/"#;
 
 fn row(fault: &'static str, how: How, timeout: u32, most: Cell, why: &'static str) -> Row {
     Row { fault, how, timeout, most, except: &[], why }
@@ -173,7 +175,7 @@ fn of_models() -> Vec<Row> {
         Row {
             except: &[
                 (&["codex", "codex-mcp", "copilot", "gemini"], None),
-                (&["opencode", "qwen", "droid", "cline", "chat"], ERROR),
+                (&["opencode", "qwen", "droid", "cline", "vibe", "chat"], ERROR),
             ],
             ..row(
                 "a filtered answer",
@@ -203,7 +205,17 @@ fn of_models() -> Vec<Row> {
                 "the model's own doing: `completed`; Copilot asks until the timeout; Cline asks again and gives up; Droid shows a whole answer",
             )
         },
-        row("a command that does not end", answer(1, endless), 40, FAIL, "the agent's own doing: `in-time`"),
+        Row {
+            // Its command may end first, and then it waits for its model.
+            except: &[(&["vibe"], None)],
+            ..row(
+                "a command that does not end",
+                answer(1, endless),
+                40,
+                FAIL,
+                "the agent's own doing: `in-time`; with Vibe it is that or an error",
+            )
+        },
     ]
 }
 
@@ -259,7 +271,7 @@ static RUNNING: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![Trial::test("fault_matrix::the_table_is_the_one_in_the_docs", documented)];
-    let needed = ["codex", "claude", "copilot", "gemini", "opencode", "qwen", "droid", "cline"];
+    let needed = ["codex", "claude", "copilot", "gemini", "opencode", "qwen", "droid", "cline", "vibe"];
     let missing = needed.into_iter().find(|program| !programs().join(program).exists());
     for (at, row) in rows().into_iter().enumerate() {
         let name = row.fault.replace(|c: char| !c.is_alphanumeric(), "_");
@@ -410,8 +422,14 @@ fn cells(number: usize, row: &Row) -> Result<(), Failed> {
 pub fn wrap(root: &Path, script: &str) {
     // An isolated agent sees only the wrapper's own directory.
     let programs = programs().canonicalize().expect("the agents' programs");
-    let packages = programs.parent().expect("node_modules").display().to_string();
-    let mut settings = format!("isolation_read = ['{packages}', '{}']\n", env!("CARGO_BIN_EXE_skill-evals"));
+    let packages = programs.parent().expect("node_modules");
+    // Vibe is in a virtual environment, whose Python is elsewhere.
+    let environment = packages.with_file_name("vibe");
+    let python = environment.join("bin/python3").canonicalize().unwrap_or_default();
+    let library = python.ancestors().nth(2).unwrap_or(&environment);
+    let own = Path::new(env!("CARGO_BIN_EXE_skill-evals"));
+    let shown = [packages, own, &environment, library].map(|path| format!("'{}'", path.display()));
+    let mut settings = format!("isolation_read = [{}]\n", shown.join(", "));
     for kind in AgentKind::ALL {
         let agent = kind.as_str();
         let path = root.join(format!("{agent}.sh"));

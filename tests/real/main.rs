@@ -33,6 +33,7 @@ mod skill_servers;
 mod support;
 mod user_home;
 mod users_setup;
+mod vibe;
 
 use std::process::ExitCode;
 
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         claude::trials,
         claude_sdk::trials,
         cline::trials,
+        vibe::trials,
         codex::trials,
         compare_agents::trials,
         conformance::trials,

@@ -11,7 +11,7 @@ use skill_evals::trial::outcome::{CheckResult, Grade, Status, Verdict};
 
 use super::fixture::{Fixture, Ran};
 use super::real::{copilot_packages, link_ripgrep, path_with_programs};
-use super::stand_in::{CODEX_KEY, MODEL, QWEN_KEY, Request, StandIn, Turn};
+use super::stand_in::{CODEX_KEY, MODEL, QWEN_KEY, Request, StandIn, Turn, VIBE_KEY};
 
 /// The repository, the model and the user's home.
 pub struct Live {
@@ -61,6 +61,8 @@ impl Live {
         fs::write(home.path().join(".factory/settings.json"), model.droid_settings()).expect("a configuration");
         fs::create_dir_all(home.path().join(".cline/data/settings")).expect("a directory");
         fs::write(home.path().join(".cline/data/settings/providers.json"), model.cline_providers()).expect("a file");
+        fs::create_dir(home.path().join(".vibe")).expect("a directory");
+        fs::write(home.path().join(".vibe/config.toml"), model.vibe_config()).expect("a configuration");
         link_ripgrep(home.path());
         let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
         Self { fixture, model, home, scratch }
@@ -109,6 +111,7 @@ impl Live {
             .env("GEMINI_API_KEY", "stand-in-key-for-gemini")
             .env("GEMINI_MODEL", MODEL)
             .env(QWEN_KEY, "stand-in-key-for-qwen")
+            .env(VIBE_KEY, "stand-in-key-for-vibe")
             .env("FACTORY_API_BASE_URL", self.model.url())
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
             .env("CLAUDE_CODE_MAX_RETRIES", "1")

@@ -25,7 +25,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
-pub use server::{CODEX_KEY, QWEN_KEY, StandIn};
+pub use server::{CODEX_KEY, QWEN_KEY, StandIn, VIBE_KEY};
 use unfinished::{End, Unfinished};
 
 /// The model id in every answer.

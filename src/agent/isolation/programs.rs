@@ -72,6 +72,7 @@ pub(super) fn needs(program: &Path, private: &PrivatePaths) -> Vec<PathBuf> {
         // A Node package finds other packages next to its own.
         paths.push(if file.starts_with(&packages) { packages } else { private.around(&file) });
         paths.extend(file.parent().into_iter().flat_map(next_to_bin));
+        paths.extend(library(&file));
         next = interpreter(&file);
     }
     paths
@@ -83,6 +84,13 @@ pub(super) fn next_to_bin(directory: &Path) -> Vec<PathBuf> {
     let packages = prefix.join("lib/node_modules");
     let environment = prefix.join("pyvenv.cfg").is_file().then(|| prefix.to_path_buf());
     packages.is_dir().then_some(packages).into_iter().chain(environment).collect()
+}
+
+/// The directory with the library of an interpreter of Python, which a virtual environment uses where it is.
+fn library(program: &Path) -> Option<PathBuf> {
+    let name = program.file_name()?.to_str()?;
+    let library = program.parent()?.parent()?.join("lib");
+    (name.starts_with("python") && library.join(name).is_dir()).then_some(library)
 }
 
 /// The program that runs a script, by the script's first line.

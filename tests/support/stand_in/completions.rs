@@ -49,7 +49,12 @@ pub fn read(body: Value) -> Request {
 pub fn shell(body: &Value, command: &str) -> (String, Value) {
     let offers = |name: &&str| array(&body["tools"]).iter().any(|tool| tool["function"]["name"] == *name);
     let tool = SHELLS.into_iter().find(offers).unwrap_or(SHELLS[0]);
-    (tool.to_owned(), json!({ "command": command, "description": "A command of the script" }))
+    let mut input = json!({ "command": command, "description": "A command of the script" });
+    // Vibe refuses a call with what its tool does not take.
+    if tool == "bash" && offers(&"run_typescript") {
+        input = json!({ "command": command });
+    }
+    (tool.to_owned(), input)
 }
 
 /// A whole answer.

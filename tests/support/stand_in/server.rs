@@ -20,6 +20,9 @@ pub const CODEX_KEY: &str = "STAND_IN_KEY";
 /// The environment variable that [`StandIn::qwen_settings`] makes qwen take its key from.
 pub const QWEN_KEY: &str = "STAND_IN_KEY_FOR_QWEN";
 
+/// The environment variable that [`StandIn::vibe_config`] makes Vibe take its key from.
+pub const VIBE_KEY: &str = "STAND_IN_KEY_FOR_VIBE";
+
 /// The running server. Dropping it closes every connection.
 pub struct StandIn {
     address: SocketAddr,
@@ -108,6 +111,16 @@ impl StandIn {
             "baseUrl": format!("{}/v1", self.url()), "apiKey": "stand-in-key-for-droid",
             "provider": "generic-chat-completion-api", "maxOutputTokens": 4096 });
         json!({ "customModels": [model], "model": "custom:stand-in" }).to_string()
+    }
+
+    /// The text of a `$HOME/.vibe/config.toml` that points Vibe here.
+    pub fn vibe_config(&self) -> String {
+        format!(
+            "active_model = \"{MODEL}\"\n\n[[providers]]\nname = \"stand-in\"\napi_base = \"{}/v1\"\n\
+             api_key_env_var = \"{VIBE_KEY}\"\nbackend = \"generic\"\n\n[[models]]\nname = \"{MODEL}\"\n\
+             provider = \"stand-in\"\nalias = \"{MODEL}\"\n",
+            self.url()
+        )
     }
 
     /// The text of a `$HOME/.cline/data/settings/providers.json` that points Cline here.

@@ -1,0 +1,82 @@
+//! How to start `vibe` for a trial.
+
+use std::ffi::OsString;
+use std::fs;
+
+use super::Vibe;
+use super::login::{key_variables, keys_in_file, users_config};
+use crate::agent::arguments::{not_enforced, refuse_history_and_schema, with};
+use crate::agent::assignment::Assignment;
+use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, long_prompt, settings_args_of};
+use crate::agent::files::{file_trouble, write_private};
+use crate::agent::interface::Agent;
+use crate::agent::secrets::{secrets_in, values_of};
+use crate::agent::user_home::add_instructions;
+use crate::settings::Home;
+use crate::trace::trouble::Trouble;
+use crate::trial::sandbox::Sandbox;
+
+/// The script that prints the evidence. Python runs a module of this name before a program.
+const EVIDENCE: (&str, &str) = ("sitecustomize.py", include_str!("evidence.py"));
+
+/// What Vibe would do besides the case: report, update, ask its own services.
+const OFF: [&str; 4] = ["enable_telemetry", "enable_update_checks", "enable_auto_update", "enable_notifications"];
+
+pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+    let Assignment { case, mode, settings, trial_env, .. } = *assignment;
+    refuse_history_and_schema(assignment)?;
+    let home = trial_env.home().join(".vibe");
+    let scripts = trial_env.path().join("evidence");
+    for directory in [&home, &scripts] {
+        fs::create_dir_all(directory).map_err(|error| file_trouble(directory, &error))?;
+    }
+    write_private(&scripts.join(EVIDENCE.0), EVIDENCE.1.as_bytes())?;
+    let mut config = users_config(settings.isolation.home)?;
+    let names = key_variables(&config);
+    let mut secrets = serde_json::to_value(&config).iter().flat_map(secrets_in).collect::<Vec<_>>();
+    config.extend(OFF.map(|key| (key.to_owned(), false.into())));
+    if settings.isolation.home == Home::Isolated {
+        config.insert("enable_connectors".to_owned(), false.into());
+    }
+    if let Some(model) = settings.model_for(mode) {
+        config.insert("active_model".to_owned(), model.into());
+    }
+    write_private(&home.join("config.toml"), config.to_string().as_bytes())?;
+    if let Some(text) = &case.system_prompt {
+        add_instructions(&home.join("AGENTS.md"), text)?;
+    }
+
+    let mut env = environment(assignment, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    for (name, value) in keys_in_file(&names)? {
+        env.entry(name.into()).or_insert_with(|| value.into());
+    }
+    secrets.extend(values_of(&env, &names));
+    env.insert("PYTHONPATH".into(), scripts.into());
+    let mut args: Vec<OsString> = ["--output=streaming", "--auto-approve", "--trust"].map(OsString::from).to_vec();
+    let most = settings.max_turns_of(case.max_turns);
+    args.extend(most.map(|most| with("--max-turns=", most.to_string())));
+    if case.sandbox == Sandbox::ReadOnly {
+        args.extend(Vibe.kind().profile().tools.edits.iter().map(|tool| with("--disabled-tools=", *tool)));
+    }
+    args.extend(settings_args_of(assignment).map(Into::into));
+    args.push(match long_prompt(assignment)? {
+        Some(path) => with("--prompt-file=", path),
+        None => with("--prompt=", case.prompt.as_str()),
+    });
+    Ok(AgentCommand {
+        program: Vibe.find(settings)?,
+        args,
+        env,
+        secrets,
+        not_enforced: not_enforced(assignment),
+        open: vec!["shell commands and tools can read and write outside the workspace"],
+        ..AgentCommand::default()
+    })
+}
+
+/// These arguments with another message. The trial's home has no other session.
+pub(super) fn resumed(args: &[OsString], message: &str) -> Option<Vec<OsString>> {
+    let (_, options) = args.split_last()?;
+    let own = ["--continue".into(), with("--prompt=", message)];
+    (message.len() <= LONGEST_ARGUMENT).then(|| options.iter().cloned().chain(own).collect())
+}

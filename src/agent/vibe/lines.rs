@@ -1,0 +1,216 @@
+//! The lines of our script, `{"type": "evidence", "kind", "agent", …}`. `agent` is the sub-agent whose work the line shows.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::agent::recorder::texts;
+use crate::agent::refusal::Refusal;
+use crate::agent::said::{CallEnding, Said};
+use crate::agent::skill_list::{self, SkillEntry, recorded_description, unescaped};
+use crate::agent::stream::{LineReader, text};
+use crate::trace::trouble::Trouble;
+use crate::trace::{StopReason, Usage};
+
+/// How Vibe names the list of skills, which other agents call `available_skills`.
+const LIST: &str = "available-skills";
+
+/// The code of the error of what Vibe no longer waits for, since it is being ended: a request, a call.
+const CANCELED: &str = "effect_recovery_failed";
+
+/// The code of the error of a call that Vibe did not allow.
+const DENIED: &str = "tool_denied";
+
+/// How the id of a call begins that the model's code made.
+const BY_CODE: &str = "typescript:";
+
+/// How the text begins of a skill that the user's message calls. The name and `">` follow.
+const SKILL: &str = "<skill_content name=\"";
+
+#[derive(Default)]
+pub struct VibeLines {
+    /// How the last answer to the agent itself ended.
+    end: String,
+}
+
+impl LineReader for VibeLines {
+    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+        let mut said = Vec::new();
+        match (line["type"].as_str()?, line["kind"].as_str()) {
+            ("evidence", Some("program")) => said.extend(text(line, "version").map(Said::Version)),
+            ("evidence", Some("message")) => said.extend(line["texts"].as_array()?.iter().filter_map(called_skill)),
+            ("evidence", Some("request")) => requests(line, &mut said),
+            ("evidence", Some("retry")) => {
+                let wait = line["wait"].as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+                said.push(Said::AsksAgain(trouble(line, line["status"].as_u64()), wait));
+            }
+            ("evidence", Some("answer")) => self.answers(line, &mut said),
+            // Other calls are known from the model's answers.
+            ("evidence", Some("call")) if is_by_code(line) => {
+                let (id, name) = text(line, "id").zip(text(line, "tool"))?;
+                said.push(Said::Called { id, tool: tool(&name), input: line["input"].clone() });
+            }
+            ("evidence", Some("result")) => said.push(result(line)?),
+            ("evidence", Some("turn")) if Self::sub_agent(line).is_none() => self.ends(line, &mut said),
+            ("evidence", Some("call" | "turn")) => {}
+            ("evidence", Some("lost")) => said.extend(text(line, "what").map(Said::Lost)),
+            _ => return None,
+        }
+        Some(said)
+    }
+
+    fn sub_agent(line: &Value) -> Option<&str> {
+        line["agent"].as_str()
+    }
+}
+
+impl VibeLines {
+    fn answers(&mut self, line: &Value, said: &mut Vec<Said>) {
+        let error = &line["error"];
+        if error["code"] == CANCELED {
+            return said.push(Said::Interrupted);
+        }
+        if error.is_object() {
+            return said.push(Said::Refused(trouble(error, error["details"]["httpStatus"].as_u64())));
+        }
+        let answer = &line["result"];
+        if Self::sub_agent(line).is_none() {
+            self.end = text(answer, "finish_reason").unwrap_or_default();
+        }
+        said.push(Said::Answers(usage(&answer["usage"])));
+        said.extend(answer["parts"].as_array().into_iter().flatten().filter_map(|part| match part["type"].as_str()? {
+            "text" => text(part, "text").map(Said::Message),
+            "reasoning" => Some(Said::Thought(texts(&part["content"]))),
+            "tool_call" => {
+                let input = part["arguments_json"].as_str().and_then(|input| serde_json::from_str(input).ok());
+                let input = input.unwrap_or_else(|| part["arguments_json"].clone());
+                Some(Said::Called { id: text(part, "id")?, tool: text(part, "name")?, input })
+            }
+            _ => None,
+        }));
+    }
+
+    fn ends(&mut self, line: &Value, said: &mut Vec<Said>) {
+        match line["state"].as_str() {
+            Some("completed") => {
+                let reason = match self.end.as_str() {
+                    "length" => Some(StopReason::MaxTokens),
+                    "content_filter" => Some(StopReason::Refusal),
+                    // The model was not asked again.
+                    "tool_call" => Some(StopReason::MaxTurns),
+                    _ => None,
+                };
+                said.extend(reason.map(Said::Stopped));
+                said.push(Said::Done);
+            }
+            Some("interrupted") => said.push(Said::Interrupted),
+            // The answer before has the error.
+            _ => {}
+        }
+    }
+}
+
+fn is_by_code(line: &Value) -> bool {
+    line["id"].as_str().is_some_and(|id| id.starts_with(BY_CODE))
+}
+
+fn trouble(error: &Value, status: Option<u64>) -> Trouble {
+    let message = error["message"].as_str().unwrap_or("no reason given");
+    Trouble::new(Refusal { status, message, ..Refusal::default() }.kind(), message)
+}
+
+/// A request: the list of skills, and the results of calls as the model sees them, of which some are known already.
+fn requests(line: &Value, said: &mut Vec<Said>) {
+    for (id, result) in line["results"].as_object().into_iter().flatten() {
+        let lines = result["texts"].as_array().into_iter().flatten().filter_map(Value::as_str).map(shown);
+        let ending = if result["failed"] == true { CallEnding::Failed } else { CallEnding::Done };
+        let output = lines.collect::<Vec<_>>().join("\n");
+        said.push(Said::Answered { id: id.clone(), output, ending, exit_code: None });
+    }
+    if VibeLines::sub_agent(line).is_none() {
+        said.extend(text(line, "model").map(Said::Model));
+        let system = texts(&line["system"]);
+        said.extend((!system.is_empty()).then(|| Said::Offered(offered(&system))));
+    }
+    said.push(Said::Asks);
+}
+
+/// What the model reads in a result, which may be JSON.
+fn shown(text: &str) -> String {
+    serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value: Value| texts(&value))
+}
+
+fn offered(system: &str) -> Vec<(String, String)> {
+    let system = system.replace(LIST, "available_skills");
+    let skill =
+        |entry: SkillEntry<'_>| Some((unescaped(entry.tagged("name")?), unescaped(entry.tagged("description")?)));
+    skill_list::within(&system).into_iter().flatten().filter_map(skill).collect()
+}
+
+fn called_skill(text: &Value) -> Option<Said> {
+    let text = text.as_str()?;
+    let skill = text.strip_prefix(SKILL)?.split_once("\">")?.0.to_owned();
+    Some(Said::CalledByUser { skill, text: text.to_owned() })
+}
+
+/// A tool that code called, by the name that the model would use: `file_system.bash`, `mcp_server.tool`.
+fn tool(name: &str) -> String {
+    match name.rsplit_once('.') {
+        Some((group, tool)) if group.starts_with("mcp_") => format!("mcp__{}__{tool}", &group[4..]),
+        Some((_, tool)) => tool.to_owned(),
+        None => name.to_owned(),
+    }
+}
+
+fn result(line: &Value) -> Option<Said> {
+    let (id, result) = (text(line, "id")?, &line["result"]);
+    let structured = &result["structured_content"];
+    let ending = match result["error"]["code"].as_str() {
+        Some(CANCELED) => return Some(Said::Interrupted),
+        Some(DENIED) => CallEnding::Denied,
+        Some(_) => CallEnding::Failed,
+        None => CallEnding::Done,
+    };
+    // What the code got did not enter the model's context.
+    let output = if is_by_code(line) { String::new() } else { output(result) };
+    Some(Said::Answered { id, output, ending, exit_code: structured["returncode"].as_i64() })
+}
+
+fn output(result: &Value) -> String {
+    let structured = &result["structured_content"];
+    let streams = ["stdout", "stderr"].into_iter().filter_map(|key| structured[key].as_str());
+    let streams = streams.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+    let content = result["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+    let content = content.collect::<Vec<_>>().join("\n");
+    let error = result["error"]["message"].as_str().unwrap_or_default();
+    let all = [streams, content, structured["content"].as_str().unwrap_or_default().to_owned(), error.to_owned()];
+    all.into_iter()
+        .find(|text| !text.is_empty())
+        .unwrap_or_else(|| if structured.get("stdout").is_some() { String::new() } else { texts(structured) })
+}
+
+fn usage(usage: &Value) -> Option<Usage> {
+    let tokens = |key: &str| usage[key].as_u64();
+    Some(Usage {
+        input_tokens: tokens("input_tokens")?,
+        cached_input_tokens: tokens("cached_input_tokens").unwrap_or(0),
+        cache_write_input_tokens: tokens("cache_write_tokens").unwrap_or(0),
+        output_tokens: tokens("output_tokens")?,
+        reasoning_output_tokens: tokens("reasoning_tokens").unwrap_or(0),
+        cost_usd: None,
+    })
+}
+
+/// A line as a recording stores it.
+pub(super) fn slim(mut line: Value, skills: &[&str]) -> Value {
+    let system = texts(&line["system"]);
+    if !system.is_empty() {
+        let entry = |(name, text): (String, String)| {
+            let text = recorded_description(&name, &text, skills);
+            format!("<skill><name>{name}</name><description>{text}</description></skill>")
+        };
+        let list: String = offered(&system).into_iter().map(entry).collect();
+        line["system"] = json!([format!("<{LIST}>{list}</{LIST}>")]);
+    }
+    line
+}

@@ -1,0 +1,52 @@
+//! What the rest of the program has to know about Mistral Vibe.
+
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+
+pub const PROFILE: Profile = Profile {
+    name: "Mistral Vibe",
+    provider: "mistral_ai",
+    program: "vibe",
+    how_to_get: "get it with `pip install mistral-vibe` and Python 3.12 or later, or name it in evals/evals.toml under \
+                 [agents.vibe]",
+    // Its models see only the name of an MCP server until they search for its tools, so no mode has the built-in server.
+    modes: &[("vibe", AgentKind::Vibe, Delivery::Native), ("vibe-none", AgentKind::Vibe, Delivery::None)],
+    home: ".vibe",
+    sessions: "logs/session",
+    credentials: ".env",
+    moved_by: &[(".vibe", "VIBE_HOME")],
+    setup: &[
+        ".vibe/AGENTS.md",
+        ".vibe/agents",
+        ".vibe/hooks.toml",
+        ".vibe/plugins",
+        ".vibe/prompts",
+        ".vibe/skills",
+        ".vibe/tools",
+        ".agents/skills",
+    ],
+    login_arguments: &[],
+    session: "session.jsonl",
+    skill_folders: &[".vibe/skills", ".agents/skills"],
+    instructions: &["AGENTS.md"],
+    follows: &["AGENTS.md"],
+    folder_variables: &[],
+    skill_keys: &["disable-model-invocation", "user-invocable"],
+    hides_user_only: true,
+    calls_skill: Some("/name"),
+    reports: AgentReports { cost: false, server_tools: false, early_ends: true, thoughts: true, limits_turns: true },
+    prices: &[],
+    mcp_client: "mistral-vibe",
+    shows: ToolDisplay::Arguments,
+    tools: AgentTools {
+        shells: &["bash"],
+        skills: &["skill"],
+        resources: &[],
+        searches: &["search_tool_functions"],
+        reads: &["read_file"],
+        finds: &["grep"],
+        edits: &["write_file", "edit"],
+        files: &[],
+        lists: &[],
+    },
+    refusals: RefusalPhrases { status: &[], for_now: &[], login: &["invalid api key"] },
+};
