@@ -49,6 +49,21 @@ pub(super) fn secrets_in(value: &Value) -> Vec<String> {
         .collect()
 }
 
+/// The credentials in a file of a form that is not known: each word after one that names a credential, and all of a file that
+/// is called like one.
+pub(super) fn secrets_in_text(name: &str, text: &str) -> Vec<String> {
+    let is_between = |character: char| character.is_whitespace() || "=:,;\"'{}[]".contains(character);
+    let is_scheme = |word: &&str| ["bearer", "basic", "token"].contains(&word.to_ascii_lowercase().as_str());
+    let words: Vec<&str> = text.split(is_between).filter(|word| !word.is_empty()).collect();
+    let value = |after: &[&str]| after.iter().find(|word| !is_scheme(word)).map(|word| (*word).to_owned());
+    let named = words
+        .iter()
+        .enumerate()
+        .filter_map(|(at, key)| value(&words[at + 1..]).filter(|value| looks_secret(key, value)));
+    let whole = Some(text.trim().to_owned()).filter(|text| looks_secret(name, text));
+    named.chain(whole).collect()
+}
+
 /// A value without its credentials.
 pub(super) fn without_secrets(mut value: Value) -> Value {
     take_secrets(&mut value);
@@ -70,6 +85,9 @@ mod tests {
         let value = json!({ "options": { "apiKey": "a", "secretAccessKey": "b", "baseURL": "c", "region": "d", "envKey": "e" },
             "models": [{ "headers": { "X-Any": "Bearer f" } }], "private_key": "g", "max_tokens": "h" });
         assert_eq!(secrets_in(&value).concat(), "fBearer fabg");
+        let text = "export API_KEY='one'\nregion: two\npassword three\nauth_token: Bearer four\n";
+        assert_eq!(secrets_in_text(".env", text), ["one", "three", "four"]);
+        assert_eq!(secrets_in_text("keys/api_key", "five\n"), ["five"]);
         let left = json!({ "options": { "baseURL": "c", "region": "d", "envKey": "e" }, "models": [{ "headers": {} }], "max_tokens": "h" });
         assert_eq!(without_secrets(value), left);
     }

@@ -15,6 +15,7 @@ use crate::agent::files::{file_trouble, read_if_exists, read_jsonc_if_exists, wr
 use crate::agent::secrets::secrets_in;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
+use crate::skill::{SkillFile, slug};
 use crate::trace::trouble::{Trouble, TroubleKind};
 
 /// The most files of a user's setup. More are somebody's whole disk.
@@ -94,6 +95,7 @@ pub(super) fn link(assignment: &Assignment<'_>) -> Result<(Vec<PathBuf>, Vec<Str
         return Ok((reads, secrets));
     }
     for SetupPath { in_home, source } in setup(assignment.mode.agent)? {
+        check_own_skill(&in_home, &source, &assignment.case.skill)?;
         let link = assignment.trial_env.home().join(in_home);
         let made = fs::create_dir_all(link.parent().unwrap_or(&link)).and_then(|()| symlink(&source, &link));
         match made {
@@ -113,6 +115,22 @@ pub(super) fn link(assignment: &Assignment<'_>) -> Result<(Vec<PathBuf>, Vec<Str
         reads.push(source);
     }
     Ok((reads, secrets))
+}
+
+/// Refuses a skill of the user with the name of the one under test: some agents take the one, some the other.
+fn check_own_skill(in_home: &Path, source: &Path, tested: &str) -> Result<(), Trouble> {
+    let of_skills = in_home.parent().is_some_and(|folder| folder.ends_with("skills")) && source.is_dir();
+    let text = read_if_exists(&source.join("SKILL.md")).ok().flatten().unwrap_or_default();
+    let own = SkillFile::parse(source, text.as_bytes()).skill.slug;
+    let folder = slug(&source.file_name().unwrap_or_default().to_string_lossy());
+    if of_skills && [own, folder].iter().any(|own| own == tested) {
+        let why = format!(
+            "your own skill {} has the name of the skill under test: move it away, or leave out `home`",
+            source.display()
+        );
+        return Err(Trouble::new(TroubleKind::NotDelivered, why));
+    }
+    Ok(())
 }
 
 /// Writes instructions of a trial, after those of the user in the same file.

@@ -276,6 +276,12 @@ impl Settings {
         }
     }
 
+    /// Whether an agent has a built-in mode, or one of its description, with the built-in server.
+    pub(super) fn has_server_mode(&self, agent: AgentKind) -> bool {
+        let of_agent = agent.profile().modes.iter().any(|(_, _, delivery)| delivery.mcp());
+        of_agent || self.modes.iter().any(|mode| mode.agent == agent && mode.delivery.mcp())
+    }
+
     /// The agent with this name, of the registry or described by the user.
     pub(super) fn agent_named(&self, name: &str) -> Option<AgentKind> {
         AgentKind::named(name).or_else(|| self.custom_agents().find(|kind| kind.as_str() == name))

@@ -382,6 +382,14 @@ impl Settings {
                     problems.add(range, format!("the mode `{name}` has no `{missing}`; add one"));
                     continue;
                 };
+                if delivery.mcp() && !self.has_server_mode(agent) {
+                    let agent = agent.profile().name;
+                    let why = format!(
+                        "{agent} has no mode with the built-in server; give `delivery` as \"native\" or \"none\""
+                    );
+                    problems.add(range, why);
+                    continue;
+                }
                 self.modes.push(Arc::new(Mode { model, args, offer, activation, ..Mode::new(&name, agent, delivery) }));
             }
         }

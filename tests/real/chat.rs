@@ -105,9 +105,12 @@ fn whatever_a_model_calls_it_gets_a_result() {
 }
 
 fn answers_without_an_answer_are_errors_that_say_so() {
+    let choice = |end: &str| json!({ "choices": [{ "message": { "content": "AH" }, "finish_reason": end }] });
     let bodies = [
-        (json!({ "choices": [] }), TroubleKind::Provider, "the answer has no message"),
-        (json!([]), TroubleKind::Provider, "the answer has no message"),
+        (json!({ "choices": [] }), TroubleKind::Provider, "not whole"),
+        (json!({ "choices": [{ "message": null }] }), TroubleKind::Provider, "not whole"),
+        (choice("error"), TroubleKind::Provider, "not whole"),
+        (json!([]), TroubleKind::Provider, "not whole"),
         (json!({ "error": { "code": 429, "message": "slow down" } }), TroubleKind::RateLimit, "slow down"),
         (json!({ "error": "no such model" }), TroubleKind::Provider, "no such model"),
     ];

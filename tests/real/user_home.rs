@@ -17,7 +17,11 @@ const TOKEN: &str = "users-own-token-0123456789";
 const PLUGINS_TOKEN: &str = "token-of-a-plugin-0123456789";
 
 pub fn trials() -> Vec<Trial> {
-    all_needing_both_agents(tests![codex_has_it_all, claude_has_it_all])
+    all_needing_both_agents(tests![
+        codex_has_it_all,
+        claude_has_it_all,
+        a_skill_of_the_user_with_the_name_of_the_one_under_test_is_an_error
+    ])
 }
 
 /// The model tries to change the user's instructions in `memory` and says the user's token.
@@ -86,4 +90,15 @@ fn claude_has_it_all() {
     fs::write(plugin.join("broken.json"), "{").expect("a file");
     let trial = has_it_all(&live, "cli-native", &[memory, ".claude/plugins/of-a-plugin"]);
     assert!(!trial.everything().contains(PLUGINS_TOKEN), "a plugin's token was kept");
+}
+
+fn a_skill_of_the_user_with_the_name_of_the_one_under_test_is_an_error() {
+    let live = live(".claude/CLAUDE.md");
+    let own = live.user_home().join(".claude/skills/mine");
+    fs::create_dir_all(&own).expect("a directory");
+    fs::write(own.join("SKILL.md"), "---\nname: greeting\ndescription: Mine.\n---\nSay HOWDY.\n").expect("a skill");
+    let trial = live.trial("cli-native");
+    let trouble = trial.expect(Verdict::Error).grade.trouble.as_ref().expect("trouble");
+    assert!(trouble.detail.contains("/.claude/skills/mine has the name of the skill under test"), "{trouble:?}");
+    assert!(live.model.requests().is_empty(), "nothing was paid for");
 }

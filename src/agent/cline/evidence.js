@@ -14,7 +14,9 @@ function print(kind, data) {
 }
 
 function request(body) {
-  const list = body.match(LIST)?.[1].split(", ");
+  // Prompts and files may have the same words.
+  const { tools, toolConfig } = JSON.parse(body);
+  const list = JSON.stringify(tools ?? toolConfig ?? []).match(LIST)?.[1].split(", ");
   // Without a skill, there is neither list nor tool. Sub-agents have no servers.
   const skills = list ?? (isFirst ? [] : undefined);
   const servers = isFirst ? [...new Set([...body.matchAll(SERVED)].map((found) => found[1]))] : [];

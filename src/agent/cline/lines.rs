@@ -23,6 +23,8 @@ pub struct ClineLines {
     first: Vec<Said>,
     /// The HTTP status with which the last request was refused.
     refused: Option<u64>,
+    /// How long the provider asked to wait then.
+    wait: Option<Duration>,
     /// Whether the present answer has begun.
     answers: bool,
     /// The names of the MCP servers, which begin the names of their tools.
@@ -67,7 +69,7 @@ impl ClineLines {
         let names = |key: &str| line[key].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
         match line["kind"].as_str() {
             Some("request") => {
-                (self.refused, self.answers, self.refuses) = (None, false, false);
+                (self.refused, self.wait, self.answers, self.refuses) = (None, None, false, false);
                 if line["skills"].is_array() {
                     said.push(Said::Offered(names("skills").map(|name| (name, String::new())).collect()));
                 }
@@ -79,8 +81,8 @@ impl ClineLines {
                 self.refused = line["status"].as_u64();
                 let message = self.refused.map(|status| format!("the provider answered with {status}"));
                 let message = text(line, "message").or(message).unwrap_or_default();
-                let wait = line["wait"].as_u64().map(Duration::from_secs);
-                said.push(Said::AsksAgain(trouble(self.refused, &message), wait));
+                self.wait = line["wait"].as_u64().map(Duration::from_secs);
+                said.push(Said::AsksAgain(trouble(self.refused, &message), self.wait));
             }
             _ => {
                 let end = text(line, "end").filter(|end| is_refusal(end));
@@ -159,7 +161,7 @@ impl ClineLines {
     }
 
     fn trouble(&self, message: &Value) -> Trouble {
-        trouble(self.refused, message.as_str().unwrap_or("no reason given"))
+        trouble(self.refused, message.as_str().unwrap_or("no reason given")).after(self.wait)
     }
 }
 

@@ -1,10 +1,12 @@
 //! The credentials that Cline would use: those of the provider that the user chose last, in `providers.json`, or variables.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
 use crate::agent::files::read_jsonc_if_exists;
+use crate::agent::secrets::secrets_in;
 use crate::agent::login::{Login, LoginSources};
 use crate::text::redact::strings;
 use crate::trace::trouble::Trouble;
@@ -39,8 +41,11 @@ pub(super) fn users_providers() -> Result<Option<Map<String, Value>>, Trouble> {
 
 /// The values in the providers' settings that must not be stored.
 pub(super) fn secrets(providers: &Map<String, Value>) -> Vec<String> {
-    let settings = settings(providers).flatten();
-    settings.filter(|(key, _)| !PLAIN.contains(&key.as_str())).flat_map(|(_, value)| strings(value)).collect()
+    let rest = settings(providers).flatten().filter(|(key, _)| !PLAIN.contains(&key.as_str()));
+    // A short one is known by its key alone.
+    let short = settings(providers).flat_map(|settings| secrets_in(&Value::Object(settings.clone())));
+    let all: BTreeSet<String> = rest.flat_map(|(_, value)| strings(value)).chain(short).collect();
+    all.into_iter().collect()
 }
 
 /// The providers' settings without those values.

@@ -86,20 +86,22 @@ impl<'a> AcpLines<'a> {
         match update["sessionUpdate"].as_str()? {
             "agent_message_chunk" | "agent_thought_chunk" if content.is_empty() => {}
             "agent_message_chunk" => {
-                self.answer.may_be_refusal(content, &self.agent.description.errors);
+                self.answer.may_be_refusal(content, true, &self.agent.description.errors);
                 self.answer.says(content, false, true, said);
             }
             "agent_thought_chunk" => self.answer.says(content, true, true, said),
             "tool_call" | "tool_call_update" => self.call(update, said),
             kind if QUIET.contains(&kind) => {}
-            _ => return None,
+            kind => said.push(Said::Lost(format!("an update that is not in the protocol: {kind}"))),
         }
         Some(())
     }
 
     /// Notes what an update or a request for permission says about a call.
     fn call(&mut self, update: &Value, said: &mut Vec<Said>) {
-        let Some(id) = text(update, "toolCallId") else { return };
+        let Some(id) = text(update, "toolCallId") else {
+            return said.push(Said::Lost("a call without an id".to_owned()));
+        };
         if self.calls.len() >= MAX_CALLS && !self.calls.contains_key(&id) {
             return said.push(Said::Lost("more calls at once than are followed".to_owned()));
         }
@@ -157,7 +159,7 @@ impl<'a> AcpLines<'a> {
             self.usage = self.usage.plus(usage);
             said.push(Said::Total(self.usage));
         }
-        let unseen = std::mem::take(&mut self.calls).into_values().filter(|call| call.is_announced);
+        let unseen = std::mem::take(&mut self.calls).into_values();
         said.extend(unseen.map(|call| Said::Lost(format!("what a call of `{}` returned", call.title))));
         if !self.answer.done(said) {
             return;

@@ -5,15 +5,26 @@ use serde_json::Value;
 use crate::agent::refusal::Refusal;
 use crate::agent::said::Said;
 use crate::settings::ToolNames;
-use crate::trace::trouble::Trouble;
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Usage, excerpt};
+
+/// What the model has said since it was asked.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Answers {
+    #[default]
+    Nothing,
+    /// It is in an answer.
+    Begun,
+    /// A tool has answered, and the next answer has not begun.
+    Before,
+}
 
 /// The answer of the model so far.
 #[derive(Default)]
 pub(super) struct AnswerSoFar {
     /// Whether the model got the user's message.
     is_asked: bool,
-    is_answering: bool,
+    answers: Answers,
     /// Whether the tokens of this answer are known.
     is_counted: bool,
     /// The last message, if it is the program's about its provider.
@@ -26,7 +37,7 @@ pub(super) struct AnswerSoFar {
 impl AnswerSoFar {
     /// One whose beginning is known already.
     pub(super) fn begun() -> Self {
-        Self { is_asked: true, is_answering: false, ..Self::default() }
+        Self { is_asked: true, ..Self::default() }
     }
 
     fn asked(&mut self, said: &mut Vec<Said>) {
@@ -38,7 +49,7 @@ impl AnswerSoFar {
     /// Notes that the model says something.
     pub(super) fn begin(&mut self, said: &mut Vec<Said>) {
         self.asked(said);
-        if !std::mem::replace(&mut self.is_answering, true) {
+        if std::mem::replace(&mut self.answers, Answers::Begun) != Answers::Begun {
             self.is_counted = false;
             said.push(Said::Answers(None));
         }
@@ -59,20 +70,24 @@ impl AnswerSoFar {
         }
     }
 
-    /// Notes a message that begins as one of `errors`, which the program itself writes if its provider refuses. A later
-    /// message takes that back.
-    pub(super) fn may_be_refusal(&mut self, text: &str, errors: &[String]) {
+    /// Notes a message that begins as one of `errors`, which the program itself writes if its provider refuses. A later message
+    /// takes that back. Of a piece nobody knows whether it begins a message or goes on with the one before.
+    pub(super) fn may_be_refusal(&mut self, text: &str, is_piece: bool, errors: &[String]) {
+        let before = if is_piece { self.text.as_str() } else { "" };
+        let whole = || before.chars().chain(text.chars()).skip_while(|character| character.is_whitespace());
+        let begins = |start: &String| {
+            text.trim_start().starts_with(start) || whole().take(start.chars().count()).eq(start.chars())
+        };
         if !text.trim().is_empty() {
-            let is_refusal = errors.iter().any(|start| text.starts_with(start.as_str()));
-            self.refusal = is_refusal.then(|| text.to_owned());
+            self.refusal = errors.iter().any(begins).then(|| whole().collect());
         }
     }
 
     /// Notes the tokens of a request.
     pub(super) fn costs(&mut self, usage: Usage, said: &mut Vec<Said>) {
         self.asked(said);
-        let is_of_this = self.is_answering && !self.is_counted;
-        (self.is_answering, self.is_counted) = (true, true);
+        let is_of_this = self.answers == Answers::Begun && !self.is_counted;
+        (self.answers, self.is_counted) = (Answers::Begun, true);
         said.push(if is_of_this { Said::Spent(usage) } else { Said::Answers(Some(usage)) });
     }
 
@@ -84,19 +99,24 @@ impl AnswerSoFar {
 
     /// Notes that a tool has answered: what the model says next is another answer.
     pub(super) fn tool_answered(&mut self) {
-        self.is_answering = false;
+        self.answers = Answers::Before;
     }
 
     /// Notes that the agent is done with the user's message. Returns whether it is, and its provider did not refuse.
     pub(super) fn done(&mut self, said: &mut Vec<Said>) -> bool {
         self.end_pieces(said);
         self.asked(said);
-        (self.is_asked, self.is_answering) = (false, false);
+        self.is_asked = false;
         let refusal = self.refusal.take();
-        let trouble = refusal.as_deref().map(|message| {
+        let refused = refusal.as_deref().map(|message| {
             let refusal = Refusal { message, ..Refusal::default() };
             Trouble::new(refusal.kind(), excerpt(message))
         });
+        // Some agents end so if their provider fails.
+        let is_silent = std::mem::take(&mut self.answers) == Answers::Nothing;
+        let silent =
+            is_silent.then(|| Trouble::new(TroubleKind::Provider, "it ended its turn without a word of its model"));
+        let trouble = refused.or(silent);
         let is_done = trouble.is_none();
         said.extend(trouble.map(Said::Refused));
         is_done
@@ -130,4 +150,25 @@ pub(super) fn served(tool: &str, input: &Value, names: &ToolNames) -> Option<Str
     }
     let found = [(&names.resource, names.resource_tool()), (&names.skill, names.skill_tool())];
     found.into_iter().find(|(name, _)| rest.contains(&plain(name))).map(|(_, whole)| whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether an agent whose model says these pieces is done without trouble.
+    fn is_done(pieces: &[&str]) -> bool {
+        let (mut answer, mut said) = (AnswerSoFar::begun(), Vec::new());
+        for piece in pieces {
+            answer.may_be_refusal(piece, true, &["Error: ".to_owned()]);
+            answer.says(piece, false, true, &mut said);
+        }
+        answer.done(&mut said)
+    }
+
+    #[test]
+    fn a_refusal_in_pieces_is_one_and_so_is_a_turn_without_a_word() {
+        assert!(!is_done(&["Error", ": 401", " refused"]) && !is_done(&["\n", "Error: 401"]) && !is_done(&[]));
+        assert!(is_done(&["An ", "Error: x", " was there"]) && is_done(&["Hello"]));
+    }
 }

@@ -142,7 +142,7 @@ impl<'a> RuleLines<'a> {
                 let is_thought = found.rule.says == EventMeaning::Thought;
                 let text = texts(found.needed(EventField::Text)?);
                 if !is_thought {
-                    self.answer.may_be_refusal(&text, &self.agent.description.errors);
+                    self.answer.may_be_refusal(&text, found.rule.is_piece, &self.agent.description.errors);
                 }
                 self.answer.says(&text, is_thought, found.rule.is_piece, said);
             }
@@ -153,7 +153,9 @@ impl<'a> RuleLines<'a> {
                 let input = input.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(input);
                 self.answer.calls(said);
                 let tool = served(&name, &input, self.names).unwrap_or(name);
-                self.open.insert(id.clone(), tool.clone());
+                if let Some(before) = self.open.insert(id.clone(), tool.clone()) {
+                    said.push(Said::Lost(format!("a call of `{before}`: another one has its id")));
+                }
                 said.push(Said::Called { id, tool, input });
             }
             EventMeaning::Result => {
@@ -162,7 +164,9 @@ impl<'a> RuleLines<'a> {
                 let ending = if has_failed { CallEnding::Failed } else { CallEnding::Done };
                 let exit_code = found.optional(EventField::ExitCode).and_then(Value::as_i64);
                 self.answer.tool_answered();
-                self.open.remove(&id);
+                if self.open.remove(&id).is_none() {
+                    said.push(Said::Lost(format!("the call that a result is of: {id}")));
+                }
                 said.push(Said::Answered { id, output, ending, exit_code });
             }
             EventMeaning::Usage => {

@@ -85,9 +85,9 @@ fn steps(evidence: &Evidence<'_>) -> Vec<TimelineEvent> {
 fn event(evidence: &Evidence<'_>, annotated: AnnotatedStep<'_>) -> TimelineEvent {
     let AnnotatedStep { at, step, moment: Moment { began, ended, depth, .. }, requests, marks } = annotated;
     let times = began.as_deref().and_then(instant).zip(ended.as_deref().and_then(instant));
-    let read = requests.iter().map(|request| request.input_tokens).sum();
+    let read = requests.iter().map(|request| request.input_tokens).fold(0, u64::saturating_add);
     let written: Vec<u64> = requests.iter().filter_map(|request| request.output_tokens).collect();
-    let written = (!written.is_empty()).then(|| written.iter().sum());
+    let written = (!written.is_empty()).then(|| written.into_iter().fold(0, u64::saturating_add));
     TimelineEvent {
         what: what(step, evidence.trace),
         took_ms: times.map(|(from, to)| milliseconds(from, to)),

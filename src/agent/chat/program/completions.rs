@@ -92,15 +92,22 @@ fn action(tools: &[Tool]) -> Value {
 
 pub(super) fn read(setup: &ChatSetup, body: &Value) -> Option<ChatAnswer> {
     let choice = body["choices"].get(0)?;
-    let message = choice.get("message")?;
+    let message = choice.get("message").filter(|message| message.is_object())?;
     let stopped = match choice["finish_reason"].as_str() {
         Some("length") => Some(StopReason::MaxTokens),
         Some("content_filter") => Some(StopReason::Refusal),
-        _ if message["refusal"].is_string() => Some(StopReason::Refusal),
-        _ => None,
+        // Some local servers give no reason.
+        None | Some("stop" | "tool_calls" | "function_call") => {
+            message["refusal"].is_string().then_some(StopReason::Refusal)
+        }
+        // `error`, for one: the answer is not whole.
+        Some(_) => return None,
     };
-    let said = text_of(&message["content"]).or_else(|| text_of(&message["refusal"])).unwrap_or_default();
-    let calls = message["tool_calls"].as_array().into_iter().flatten();
+    let said = content(&message["content"]).or_else(|| text_of(&message["refusal"])).unwrap_or_default();
+    let calls = match &message["tool_calls"] {
+        Value::Null => &[][..],
+        calls => calls.as_array()?,
+    };
     let call = |call: &Value| {
         let function = &call["function"];
         ChatCall::of_text(&call["id"], &function["name"], &function["arguments"], call.clone())
@@ -108,21 +115,28 @@ pub(super) fn read(setup: &ChatSetup, body: &Value) -> Option<ChatAnswer> {
     let mut answer = ChatAnswer {
         text: said,
         thought: text_of(&message["reasoning_content"]).or_else(|| text_of(&message["reasoning"])),
-        calls: calls.map(call).collect(),
+        calls: calls.iter().map(call).collect(),
         usage: usage(&body["usage"]),
         stopped,
     };
-    if !setup.has_tools {
-        take_action(&mut answer);
+    // An answer that was cut is no whole action.
+    if !setup.has_tools && answer.stopped.is_none() {
+        take_action(&mut answer)?;
     }
     Some(answer)
 }
 
-/// Reads the action in an answer. A text that is none is the model's answer.
-fn take_action(answer: &mut ChatAnswer) {
-    let Ok(mut written) = serde_json::from_str::<Value>(&answer.text) else { return };
-    let mut action = written["action"].take();
-    let Some(tool) = action.get("tool").and_then(Value::as_str).map(str::to_owned) else { return };
+/// A text, or the texts of its parts.
+fn content(content: &Value) -> Option<String> {
+    let parts = || Some(content.as_array()?.iter().filter_map(|part| part["text"].as_str()).collect::<String>());
+    text_of(content).or_else(parts).filter(|text| !text.is_empty())
+}
+
+/// Reads the action that an answer is. `None` if it is none: the server does not keep to the schema.
+fn take_action(answer: &mut ChatAnswer) -> Option<()> {
+    let mut written = serde_json::from_str::<Value>(&answer.text).ok()?;
+    let mut action = written.get_mut("action")?.take();
+    let tool = action.get("tool").and_then(Value::as_str).map(str::to_owned)?;
     answer.text = String::new();
     if tool == ANSWER {
         answer.text = text_of(&action["text"]).unwrap_or_default();
@@ -132,6 +146,7 @@ fn take_action(answer: &mut ChatAnswer) {
         }
         answer.calls = vec![ChatCall::of_text(&Value::Null, &json!(tool), &action, Value::Null)];
     }
+    Some(())
 }
 
 fn usage(usage: &Value) -> Option<Usage> {

@@ -53,7 +53,9 @@ pub(super) fn read(body: &Value) -> Option<ChatAnswer> {
         Some("max_tokens") => Some(StopReason::MaxTokens),
         Some("refusal") => Some(StopReason::Refusal),
         Some("model_context_window_exceeded") => Some(StopReason::ContextWindow),
-        _ => None,
+        Some("end_turn" | "stop_sequence" | "tool_use") => None,
+        // `pause_turn`, for one: the answer is not whole.
+        _ => return None,
     };
     for block in content {
         match block["type"].as_str() {
@@ -72,7 +74,7 @@ fn usage(usage: &Value) -> Option<Usage> {
     let cache = |key: &str| usage[key].as_u64().unwrap_or(0);
     let (read, written) = (cache("cache_read_input_tokens"), cache("cache_creation_input_tokens"));
     Some(Usage {
-        input_tokens: usage["input_tokens"].as_u64()? + read + written,
+        input_tokens: usage["input_tokens"].as_u64()?.saturating_add(read).saturating_add(written),
         cached_input_tokens: read,
         cache_write_input_tokens: written,
         output_tokens: usage["output_tokens"].as_u64()?,

@@ -45,7 +45,9 @@ pub(super) fn read(body: &Value) -> Option<ChatAnswer> {
     answer.stopped = match body["incomplete_details"]["reason"].as_str() {
         Some("max_output_tokens") => Some(StopReason::MaxTokens),
         Some("content_filter") => Some(StopReason::Refusal),
-        _ => None,
+        _ if body["status"].is_null() || body["status"] == "completed" => None,
+        // `failed`, for one: the answer is not whole.
+        _ => return None,
     };
     let mut thoughts = Vec::new();
     for item in output {

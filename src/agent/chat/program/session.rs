@@ -26,7 +26,7 @@ pub(super) struct ChatSession {
     turns: Vec<Turn>,
     /// The number of answers so far.
     answers: usize,
-    /// The number of answers whose calls have all ended.
+    /// The number of answers that were whole.
     turns_done: u64,
     /// A copy of the output, by which the run counts turns.
     copy: File,
@@ -74,6 +74,9 @@ impl ChatSession {
     pub(super) fn answer(&mut self, message: String) -> io::Result<Progress> {
         self.turns.push(Turn::User(message));
         loop {
+            if self.setup.max_turns.is_some_and(|most| self.turns_done >= most) {
+                return Ok(Progress::Stopped(StopReason::MaxTurns));
+            }
             let mut answer = match self.ask()? {
                 Ok(answer) => answer,
                 Err(failure) if failure.is_too_long() => return Ok(Progress::Stopped(StopReason::ContextWindow)),
@@ -91,6 +94,7 @@ impl ChatSession {
                 return Ok(Progress::Stopped(reason));
             }
             self.turns.push(Turn::Assistant { text, calls: calls.clone() });
+            self.turns_done += 1;
             if calls.is_empty() {
                 return Ok(Progress::Answered);
             }
@@ -106,10 +110,6 @@ impl ChatSession {
                 results.push(result);
             }
             self.turns.push(Turn::Results(results));
-            self.turns_done += 1;
-            if self.setup.max_turns.is_some_and(|most| self.turns_done >= most) {
-                return Ok(Progress::Stopped(StopReason::MaxTurns));
-            }
         }
     }
 
@@ -137,7 +137,7 @@ impl ChatSession {
                 ChatApi::Messages => messages::read(&body),
             };
             read.ok_or_else(|| RequestFailure {
-                message: self.client.shown(&format!("the answer has no message: {body}")),
+                message: self.client.shown(&format!("the provider's answer is not whole, or not as asked for: {body}")),
                 ..RequestFailure::default()
             })
         });
