@@ -23,6 +23,7 @@ macro_rules! agents {
             opencode: OpenCode = "opencode";
             qwen: Qwen = "qwen";
             droid: Droid = "droid";
+            kimi: Kimi = "kimi";
             chat: Chat = "chat";
         }
     };

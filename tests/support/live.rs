@@ -61,6 +61,8 @@ impl Live {
         fs::write(home.path().join(".factory/settings.json"), model.droid_settings()).expect("a configuration");
         fs::create_dir_all(home.path().join(".cline/data/settings")).expect("a directory");
         fs::write(home.path().join(".cline/data/settings/providers.json"), model.cline_providers()).expect("a file");
+        fs::create_dir(home.path().join(".kimi-code")).expect("a directory");
+        fs::write(home.path().join(".kimi-code/config.toml"), model.kimi_config()).expect("a configuration");
         link_ripgrep(home.path());
         let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
         Self { fixture, model, home, scratch }
