@@ -1,4 +1,4 @@
-//! The lines of Kimi Code's output: messages as OpenAI has them, and `{"role":"meta", …}`. What they lack comes from the session
+//! The lines of Kimi Code's output: messages as other programs have them, and `{"role":"meta", …}`. What they lack comes from the session
 //! files.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -17,9 +17,6 @@ const EXIT_CODE: &str = "Command failed with exit code: ";
 
 /// Kimi Code's answers to a call that it does not allow: with the tool's name between them.
 const DENIED: [&str; 2] = ["Tool \"", "\" was denied by permission"];
-
-/// How Kimi Code's answer ends to a command that it no longer waits for, since it is being ended.
-const INTERRUPTED: &str = "Interrupted by user";
 
 #[derive(Default)]
 pub struct KimiLines {
@@ -43,6 +40,8 @@ pub struct KimiLines {
 }
 
 impl LineReader for KimiLines {
+    const HIDDEN_SUB_AGENTS: &[&str] = &["Agent", "AgentSwarm"];
+
     fn session(&mut self, line: &Value) {
         match line["type"].as_str() {
             Some("servers") => {
@@ -126,6 +125,10 @@ impl KimiLines {
                 None => answer.text == content && !content.is_empty(),
             };
             let at = self.main().answers.iter().skip(shown).position(is_it);
+            if at.is_none() && self.main().is_ending {
+                // The beginning of an answer.
+                return said.push(Said::Interrupted);
+            }
             let found: Vec<KimiAnswer> = match at {
                 Some(at) => self.main().answers[shown..=shown + at].to_vec(),
                 None => vec![KimiAnswer::default()],
@@ -147,22 +150,23 @@ impl KimiLines {
         for KimiCall { id, tool, input } in calls {
             if self.called.insert(id.clone()) {
                 self.open.insert(id.clone(), tool.clone());
+                let agents = self.sub_agents.remove(&id).unwrap_or_default();
                 said.push(Said::Called { id, tool, input });
+                for agent in agents {
+                    said.extend(self.logs.remove(&agent).map(|log| of_sub_agent(&agent, log)).into_iter().flatten());
+                }
             }
         }
     }
 
     fn answered(&mut self, line: &Value, said: &mut Vec<Said>) {
         let Some(id) = text(line, "tool_call_id") else { return };
-        for agent in self.sub_agents.remove(&id).unwrap_or_default() {
-            said.extend(self.logs.get(&agent).map(|log| of_sub_agent(&agent, log)).into_iter().flatten());
-        }
         let tool = self.open.remove(&id).unwrap_or_default();
         let result = self.main().results.get(&id).cloned();
         self.now = result.as_ref().and_then(|result| result.time.clone());
         let content = text(line, "content").unwrap_or_default();
         let result = KimiResult { output: content, ..result.unwrap_or_default() };
-        said.extend(result.output.ends_with(INTERRUPTED).then_some(Said::Interrupted));
+        said.extend(result.is_dropped.then_some(Said::Interrupted));
         said.push(answer_of(id, &tool, result));
         if let (true, Some(at)) = (self.open.is_empty(), self.shown.checked_sub(1)) {
             said.extend(std::mem::take(&mut self.main().answers[at].loaded));
@@ -215,20 +219,20 @@ fn answer_of(id: String, tool: &str, result: KimiResult) -> Said {
 }
 
 /// What a sub-agent did, as if its caller had done it.
-fn of_sub_agent(agent: &str, log: &AgentLog) -> Vec<Said> {
+fn of_sub_agent(agent: &str, log: AgentLog) -> Vec<Said> {
+    let AgentLog { answers, mut results, endings, .. } = log;
     let mut said = Vec::new();
-    for answer in log.answers.iter().filter(|answer| answer.usage.is_some()) {
+    for answer in answers.into_iter().filter(|answer| answer.usage.is_some()) {
         said.push(Said::Answers(answer.usage));
-        said.extend(answer.thoughts.iter().cloned().map(Said::Thought));
-        let own = |id: &str| format!("{agent} {id}");
-        for KimiCall { id, tool, input } in answer.calls.clone() {
-            said.push(Said::Called { id: own(&id), tool, input });
+        said.extend(answer.thoughts.into_iter().map(Said::Thought));
+        for KimiCall { id, tool, input } in answer.calls {
+            let (result, id) = (results.remove(&id), format!("{agent} {id}"));
+            said.push(Said::Called { id: id.clone(), tool: tool.clone(), input });
+            said.extend(result.map(|result| answer_of(id, &tool, result)));
         }
-        for call in &answer.calls {
-            let result = log.results.get(&call.id).cloned();
-            said.extend(result.map(|result| answer_of(own(&call.id), &call.tool, result)));
-        }
-        said.extend(answer.loaded.clone());
+        said.extend(answer.loaded);
     }
+    let refused = endings.into_iter().map(|(_, ending)| ending);
+    said.extend(refused.filter(|ending| matches!(ending, Said::Refused(_))));
     said
 }

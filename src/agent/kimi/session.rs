@@ -42,6 +42,8 @@ pub(super) struct KimiResult {
     pub time: Option<String>,
     pub output: String,
     pub failed: bool,
+    /// Whether Kimi Code no longer waited for it, since it was being ended.
+    pub is_dropped: bool,
 }
 
 /// What the file of one agent says.
@@ -52,6 +54,8 @@ pub(super) struct AgentLog {
     pub results: HashMap<String, KimiResult>,
     /// How turns ended early, and how many answers there were before.
     pub endings: Vec<(usize, Said)>,
+    /// Whether the agent is being ended.
+    pub is_ending: bool,
 }
 
 impl KimiAnswer {
@@ -79,6 +83,7 @@ impl AgentLog {
                     answer.loaded.push(Said::Injected { skill, text });
                 }
             }
+            Some(kind @ ("turn.prompt" | "turn.cancel")) => self.is_ending = kind == "turn.cancel",
             Some("turn.ended") if line["reason"] == "failed" => {
                 self.endings.push((self.answers.len(), ending(&line["error"])));
             }
@@ -100,8 +105,8 @@ impl AgentLog {
             "tool.call" => answer.calls.extend(call(event)),
             "tool.result" => {
                 let result = &event["result"];
-                let failed = result["isError"] == true;
-                let found = KimiResult { time, output: plain(&result["output"]), failed };
+                let (failed, is_dropped) = (result["isError"] == true, self.is_ending);
+                let found = KimiResult { time, output: plain(&result["output"]), failed, is_dropped };
                 self.results.extend(text(event, "toolCallId").map(|id| (id, found)));
             }
             "step.end" => answer.is_cut = event["finishReason"] == "max_tokens",
@@ -210,7 +215,10 @@ pub(super) fn slim(line: Value, skills_of_case: &[&str]) -> Option<Value> {
             });
             Some(json!({ "type": kind, "agentId": agent(&line), "event": event, "time": time }))
         }
-        "servers" | "usage.record" | "turn.ended" | "subagent.spawned" | "context.append_message" => Some(line),
+        "turn.prompt" => Some(json!({ "type": kind, "agentId": agent(&line) })),
+        "servers" | "usage.record" | "turn.cancel" | "turn.ended" | "subagent.spawned" | "context.append_message" => {
+            Some(line)
+        }
         _ => None,
     }
 }
