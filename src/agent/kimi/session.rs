@@ -69,7 +69,7 @@ impl AgentLog {
     pub(super) fn line(&mut self, line: &Value) {
         match line["type"].as_str() {
             Some("context.append_loop_event") => self.event(&line["event"], time(line)),
-            Some("usage.record") if line["usageScope"] == "turn" => {
+            Some("usage.record") if line["usageScope"] == "turn" && !self.is_ending => {
                 if let Some(answer) = self.answers.last_mut() {
                     (answer.usage, answer.time) = (Some(usage(&line["usage"])), time(line));
                 }
@@ -98,6 +98,8 @@ impl AgentLog {
         }
         let Some(answer) = self.answers.last_mut() else { return };
         match kind {
+            // The beginning of an answer.
+            "content.part" if self.is_ending => {}
             "content.part" => {
                 answer.thoughts.extend(text(&event["part"], "think").filter(|thought| !thought.is_empty()));
                 answer.text.push_str(event["part"]["text"].as_str().unwrap_or_default());
