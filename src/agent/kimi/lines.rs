@@ -1,7 +1,7 @@
 //! The lines of Kimi Code's output: messages as other programs have them, and `{"role":"meta", …}`. What they lack comes from the session
 //! files.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -33,8 +33,6 @@ pub struct KimiLines {
     shown: usize,
     /// The calls that are not answered, with their tools.
     open: HashMap<String, String>,
-    /// The calls of the present answer.
-    called: HashSet<String>,
     /// When the present line was written.
     now: Option<String>,
 }
@@ -112,49 +110,38 @@ impl KimiLines {
         said.push(Said::Asks);
     }
 
-    /// An answer of the model. If calls are answered one by one, the later ones come again in a line of their own.
+    /// An answer of the model, with those before it that no line shows.
     fn answers(&mut self, line: &Value, said: &mut Vec<Said>) {
         let content = text(line, "content").unwrap_or_default();
         let calls: Vec<KimiCall> = line["tool_calls"].as_array().into_iter().flatten().filter_map(call).collect();
-        let is_continued = content.is_empty() && calls.iter().any(|call| self.called.contains(&call.id));
-        if !is_continued {
-            self.called.clear();
-            let shown = self.shown;
-            let is_it = |answer: &KimiAnswer| match calls.first() {
-                Some(call) => answer.calls.iter().any(|known| known.id == call.id),
-                None => answer.text == content && !content.is_empty(),
-            };
-            let at = self.main().answers.iter().skip(shown).position(is_it);
-            if at.is_none() && self.main().is_ending {
-                // The beginning of an answer.
-                return said.push(Said::Interrupted);
-            }
-            let found: Vec<KimiAnswer> = match at {
-                Some(at) => self.main().answers[shown..=shown + at].to_vec(),
-                None => vec![KimiAnswer::default()],
-            };
-            self.shown += at.map_or(0, |at| at + 1);
-            let last = found.len() - 1;
-            for (at, answer) in found.iter().enumerate() {
-                // Requests without an answer have neither.
-                if at == last || answer.usage.is_some() {
-                    said.extend([Said::Answers(answer.usage)]);
-                    said.extend(answer.thoughts.iter().cloned().map(Said::Thought));
-                }
-            }
-            said.extend((!content.is_empty()).then_some(Said::Message(content)));
-            self.now.clone_from(&found[last].time);
-            let is_cut = found[last].is_cut && calls.is_empty();
-            said.extend(is_cut.then_some(Said::Stopped(StopReason::MaxTokens)));
+        let shown = self.shown;
+        let is_it = |answer: &KimiAnswer| match calls.first() {
+            Some(call) => answer.calls.iter().any(|known| known.id == call.id),
+            None => answer.text == content && !content.is_empty(),
+        };
+        let at = self.main().answers.iter().skip(shown).position(is_it);
+        if at.is_none() && self.main().is_ending {
+            // The beginning of an answer.
+            return said.push(Said::Interrupted);
         }
+        let mut found = at.map_or_else(Vec::new, |at| self.main().answers[shown..=shown + at].to_vec());
+        self.shown += found.len();
+        let answer = found.pop().unwrap_or_default();
+        for before in found.into_iter().filter(|answer| answer.usage.is_some()) {
+            said.push(Said::Answers(before.usage));
+            said.extend(before.thoughts.into_iter().map(Said::Thought));
+        }
+        said.push(Said::Answers(answer.usage));
+        said.extend(answer.thoughts.into_iter().map(Said::Thought));
+        said.extend((!content.is_empty()).then_some(Said::Message(content)));
+        self.now = answer.time;
+        said.extend((answer.is_cut && calls.is_empty()).then_some(Said::Stopped(StopReason::MaxTokens)));
         for KimiCall { id, tool, input } in calls {
-            if self.called.insert(id.clone()) {
-                self.open.insert(id.clone(), tool.clone());
-                let agents = self.sub_agents.remove(&id).unwrap_or_default();
-                said.push(Said::Called { id, tool, input });
-                for agent in agents {
-                    said.extend(self.logs.remove(&agent).map(|log| of_sub_agent(&agent, log)).into_iter().flatten());
-                }
+            self.open.insert(id.clone(), tool.clone());
+            let agents = self.sub_agents.remove(&id).unwrap_or_default();
+            said.push(Said::Called { id, tool, input });
+            for agent in agents {
+                said.extend(self.logs.remove(&agent).map(|log| of_sub_agent(&agent, log)).into_iter().flatten());
             }
         }
     }
