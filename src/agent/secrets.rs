@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::text::redact::looks_secret;
 
 /// Keys of objects whose values may all be credentials.
-const HEADERS: [&str; 4] = ["headers", "http_headers", "customHeaders", "extraHeaders"];
+const HEADERS: [&str; 5] = ["headers", "http_headers", "customHeaders", "custom_headers", "extraHeaders"];
 
 /// Keys with the names of variables.
-const VARIABLES: [&str; 3] = ["envKey", "env_key", "bearer_token_env_var"];
+const VARIABLES: [&str; 4] = ["envKey", "env_key", "api_key_env", "bearer_token_env_var"];
 
 /// Takes every credential out of a value.
 fn take_secrets(value: &mut Value) -> Vec<String> {

@@ -23,6 +23,7 @@ macro_rules! agents {
             opencode: OpenCode = "opencode";
             qwen: Qwen = "qwen";
             droid: Droid = "droid";
+            kimi: Kimi = "kimi";
             vibe: Vibe = "vibe";
             chat: Chat = "chat";
         }

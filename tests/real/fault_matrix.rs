@@ -23,7 +23,7 @@ use skill_evals::trial::outcome::TroubleKind;
 use skill_evals::trial::outcome::Verdict::{self, Error, Fail, Pass};
 
 /// The agents and the ways of their skills. An agent that is new is a mode here, and a word in the rows where it differs.
-const MODES: [&str; 14] = [
+const MODES: [&str; 15] = [
     "codex",
     "codex-mcp",
     "cli-native",
@@ -36,6 +36,7 @@ const MODES: [&str; 14] = [
     "qwen",
     "droid",
     "cline",
+    "kimi",
     "vibe",
     "chat",
 ];
@@ -89,8 +90,20 @@ const CODEX: &[&str] = &["codex", "codex-mcp"];
 const WITHOUT_SUB_AGENTS: &[&str] = &["droid", "cline", "vibe", "chat"];
 
 /// Those without an MCP server.
-const WITHOUT_SERVER: &[&str] =
-    &["codex", "cli-native", "native", "copilot", "gemini", "opencode", "qwen", "droid", "cline", "vibe", "chat"];
+const WITHOUT_SERVER: &[&str] = &[
+    "codex",
+    "cli-native",
+    "native",
+    "copilot",
+    "gemini",
+    "opencode",
+    "qwen",
+    "droid",
+    "cline",
+    "kimi",
+    "vibe",
+    "chat",
+];
 
 fn faulty(fault: Fault) -> Turn {
     Turn::Faulty(Box::new(Turn::Say("Half an answer".to_owned())), fault)
@@ -103,7 +116,8 @@ fn invalid(message: &str) -> Turn {
 }
 
 /// The sed command that drops the last line of any program's stream.
-const NO_LAST: &str = r#"/"type":"\(result\|turn.completed\|idle\|completion\|run_result\|done\)"\|"kind":"turn"/"#;
+const NO_LAST: &str =
+    r#"/"type":"\(result\|turn.completed\|idle\|completion\|run_result\|session.resume_hint\|done\)"\|"kind":"turn"/"#;
 
 fn row(fault: &'static str, how: How, timeout: u32, most: Cell, why: &'static str) -> Row {
     Row { fault, how, timeout, most, except: &[], why }
@@ -175,7 +189,7 @@ fn of_models() -> Vec<Row> {
         Row {
             except: &[
                 (&["codex", "codex-mcp", "copilot", "gemini"], None),
-                (&["opencode", "qwen", "droid", "cline", "vibe", "chat"], ERROR),
+                (&["opencode", "qwen", "droid", "cline", "kimi", "vibe", "chat"], ERROR),
             ],
             ..row(
                 "a filtered answer",
@@ -186,7 +200,7 @@ fn of_models() -> Vec<Row> {
             )
         },
         Row {
-            except: &[(&["copilot", "gemini", "qwen", "cline"], ERROR)],
+            except: &[(&["copilot", "gemini", "qwen", "cline", "kimi"], ERROR)],
             ..row(
                 "an empty first answer",
                 answer(0, || Turn::Several(Vec::new())),
@@ -271,7 +285,7 @@ static RUNNING: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![Trial::test("fault_matrix::the_table_is_the_one_in_the_docs", documented)];
-    let needed = ["codex", "claude", "copilot", "gemini", "opencode", "qwen", "droid", "cline", "vibe"];
+    let needed = ["codex", "claude", "copilot", "gemini", "opencode", "qwen", "droid", "cline", "kimi", "vibe"];
     let missing = needed.into_iter().find(|program| !programs().join(program).exists());
     for (at, row) in rows().into_iter().enumerate() {
         let name = row.fault.replace(|c: char| !c.is_alphanumeric(), "_");
@@ -306,8 +320,9 @@ fn delegates(request: &Request, of_sub_agent: fn() -> Turn) -> Turn {
     let claude = json!({ "description": "d", "prompt": PART, "subagent_type": "general-purpose" });
     let copilot =
         json!({ "description": "d", "name": "part", "prompt": PART, "agent_type": "general-purpose", "mode": "sync" });
+    let kimi = json!({ "description": "d", "prompt": PART, "subagent_type": "coder" });
     let tools = [
-        ("Agent", claude.clone()),
+        ("Agent", if offers(request, "AgentSwarm") { kimi } else { claude.clone() }),
         ("Task", claude.clone()),
         ("agent", claude),
         ("invoke_agent", json!({ "agent_name": "generalist", "prompt": PART })),

@@ -21,6 +21,7 @@ mod ide;
 mod isolation;
 mod judge_claude;
 mod judge_codex;
+mod kimi;
 mod list_changed;
 mod nextest;
 mod opencode;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         isolation::trials,
         judge_claude::trials,
         judge_codex::trials,
+        kimi::trials,
         list_changed::trials,
         nextest::trials,
         opencode::trials,

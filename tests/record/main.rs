@@ -49,6 +49,6 @@ fn everything(catalog: &Catalog) -> Vec<Vec<String>> {
     for found in catalog.cases.iter().filter(|found| found.format().is_task()) {
         tasks.extend(["--task".to_owned(), found.id.clone()]);
     }
-    let agents = "--mode codex --mode cli-native --mode copilot --mode gemini --mode opencode --mode qwen --mode droid --mode cline --mode vibe --mode chat";
+    let agents = "--mode codex --mode cli-native --mode copilot --mode gemini --mode opencode --mode qwen --mode droid --mode cline --mode kimi --mode vibe --mode chat";
     vec![words(agents), tasks]
 }

@@ -91,6 +91,7 @@ fn load_resource(request: &Request, skill: &str, path: &str) -> Turn {
         Protocol::Messages if has_tool(request, "Skill") => ".claude",
         Protocol::Messages if has_tool(request, "run_shell_command") => ".qwen",
         Protocol::Gemini => ".gemini",
+        Protocol::Completions if has_tool(request, "AgentSwarm") => ".agents",
         Protocol::Completions if has_tool(request, "Skill") => ".factory",
         Protocol::Completions if has_tool(request, "skills") => ".cline",
         Protocol::Responses if has_tool(request, "skill") => ".github",

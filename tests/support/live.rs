@@ -63,6 +63,8 @@ impl Live {
         fs::write(home.path().join(".cline/data/settings/providers.json"), model.cline_providers()).expect("a file");
         fs::create_dir(home.path().join(".vibe")).expect("a directory");
         fs::write(home.path().join(".vibe/config.toml"), model.vibe_config()).expect("a configuration");
+        fs::create_dir(home.path().join(".kimi-code")).expect("a directory");
+        fs::write(home.path().join(".kimi-code/config.toml"), model.kimi_config()).expect("a configuration");
         link_ripgrep(home.path());
         let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
         Self { fixture, model, home, scratch }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use crate::agent::files::read_jsonc_if_exists;
-use crate::agent::secrets::secrets_in;
 use crate::agent::login::{Login, LoginSources};
+use crate::agent::secrets::secrets_in;
 use crate::text::redact::strings;
 use crate::trace::trouble::Trouble;
 

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts, whole};
 
 /// How the programs mark the user messages that they write themselves.
-const INJECTED: [&str; 2] = ["<system-reminder>", "<environment_context>"];
+const INJECTED: [&str; 3] =
+    ["<system-reminder>", "<environment_context>", "Skill tool loaded instructions for this request."];
 
 /// The shell tools of the programs. The first one that a request offers runs a command.
 const SHELLS: [&str; 6] = ["bash", "Bash", "Execute", "run_shell_command", "run_commands", "execute_command"];

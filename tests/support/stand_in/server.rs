@@ -132,6 +132,18 @@ impl StandIn {
     }
 }
 
+impl StandIn {
+    /// The text of a `$HOME/.kimi-code/config.toml` that points Kimi Code here.
+    pub fn kimi_config(&self) -> String {
+        format!(
+            "default_model = \"{MODEL}\"\n\n[providers.stand_in]\ntype = \"openai\"\nbase_url = \"{}/v1\"\n\
+             api_key = \"stand-in-key-for-kimi\"\n\n[models.\"{MODEL}\"]\nprovider = \"stand_in\"\nmodel = \"{MODEL}\"\n\
+             max_context_size = 100000\ncapabilities = [\"tool_use\"]\n",
+            self.url()
+        )
+    }
+}
+
 impl Drop for StandIn {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.take() {

@@ -1,0 +1,126 @@
+//! How to start `kimi` for a trial.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::login::{self, KEYS, PROVIDER};
+use super::{Kimi, SERVERS};
+use crate::agent::arguments::{not_enforced, refuse, refuse_history_and_schema, with};
+use crate::agent::assignment::Assignment;
+use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, settings_args_of};
+use crate::agent::files::{file_trouble, merge, read_jsonc_if_exists, write_private};
+use crate::agent::interface::Agent;
+use crate::agent::secrets::{secrets_in, values_of};
+use crate::agent::stream::EventStream;
+use crate::agent::trial_env::TrialEnv;
+use crate::agent::user_home::{add_instructions, users_path};
+use crate::files::below::{self, WalkControl};
+use crate::settings::Home;
+use crate::text::redact::strings;
+use crate::trace::trouble::Trouble;
+use crate::trial::sandbox::Sandbox;
+
+/// The option that continues a session.
+const CONTINUE: &str = "--session=";
+
+/// What keeps Kimi Code from reporting and from replacing itself, and from offering skills of its own about itself.
+const QUIET: [(&str, &str); 3] =
+    [("KIMI_CODE_NO_AUTO_UPDATE", "1"), ("KIMI_DISABLE_TELEMETRY", "1"), ("KIMI_CODE_BUILTIN_PRODUCT_SKILLS", "0")];
+
+pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+    let Assignment { case, mode, settings, trial_env, .. } = *assignment;
+    refuse_history_and_schema(assignment)?;
+    refuse(assignment, &[("a prompt of more than 100,000 bytes", case.prompt.len() > LONGEST_ARGUMENT)])?;
+    let home = trial_env.home().join(Kimi::KIND.profile().home);
+    let (key_variables, mut secrets) = prepare(&home, settings.isolation.home, case.sandbox == Sandbox::ReadOnly)?;
+    secrets.extend(write_servers(assignment)?);
+    if let Some(text) = &case.system_prompt {
+        add_instructions(&home.join("AGENTS.md"), text)?;
+    }
+    let visible: Vec<&str> = KEYS.into_iter().chain(PROVIDER).chain(key_variables.iter().map(String::as_str)).collect();
+    let mut env = environment(assignment, &visible);
+    env.extend(QUIET.map(|(name, value)| (name.into(), value.into())));
+    if let Some(most) = settings.max_turns_of(case.max_turns) {
+        env.insert("KIMI_LOOP_MAX_STEPS_PER_TURN".into(), most.to_string().into());
+    }
+    secrets.extend(values_of(&env, &key_variables));
+
+    let mut args: Vec<OsString> = vec!["--output-format=stream-json".into()];
+    args.extend(settings.model_for(mode).map(|model| with("--model=", model)));
+    args.extend(settings_args_of(assignment).map(Into::into));
+    args.push(prompt(&case.prompt));
+    Ok(AgentCommand {
+        program: Kimi.find(settings)?,
+        args,
+        env,
+        secrets,
+        not_enforced: not_enforced(assignment),
+        open: vec!["shell commands and tools can read and write outside the workspace"],
+        ..AgentCommand::default()
+    })
+}
+
+fn prompt(text: &str) -> OsString {
+    with("--prompt=", text)
+}
+
+/// Writes the home: the user's login and providers. Returns the variables that the providers name, and the values that must not
+/// be stored.
+fn prepare(home: &Path, setup: Home, is_read_only: bool) -> Result<(Vec<String>, Vec<String>), Trouble> {
+    let mut config = login::users_config(setup)?;
+    let variables = login::key_variables(&config).into_iter().collect();
+    let mut secrets = secrets_in(&login::as_json(&config));
+    if is_read_only {
+        let tools = config.entry("tools").or_insert_with(|| toml::Table::new().into());
+        if let Some(tools) = tools.as_table_mut() {
+            tools.insert("disabled".to_owned(), Kimi::KIND.profile().tools.edits.to_vec().into());
+        }
+    }
+    fs::create_dir_all(home).map_err(|error| file_trouble(home, &error))?;
+    write_private(&home.join("config.toml"), config.to_string().as_bytes())?;
+    if let Some(text) = login::users_login()? {
+        secrets.extend(serde_json::from_str(&text).iter().flat_map(strings));
+        let path = home.join(Kimi::KIND.profile().credentials);
+        let directory = path.parent().unwrap_or(home);
+        fs::create_dir_all(directory).map_err(|error| file_trouble(directory, &error))?;
+        write_private(&path, text.as_bytes())?;
+    }
+    Ok((variables, secrets))
+}
+
+/// Writes the MCP servers: that of the skills, and the user's if the home is the user's. Returns the secrets of those.
+fn write_servers(assignment: &Assignment<'_>) -> Result<Vec<String>, Trouble> {
+    let mut all = Value::Object(Map::new());
+    if assignment.settings.isolation.home == Home::User
+        && let Some(path) = users_path(Kimi::KIND, SERVERS)
+    {
+        all = Value::Object(read_jsonc_if_exists(&path)?.unwrap_or_default());
+    }
+    let secrets = secrets_in(&all);
+    if let Some(server) = assignment.server {
+        let entry = json!({ "command": server.program, "args": server.args, "env": server.env });
+        merge(&mut all, json!({ "mcpServers": { server.names.server.as_str(): entry } }));
+    }
+    write_private(&assignment.trial_env.home().join(SERVERS), all.to_string().as_bytes())?;
+    Ok(secrets)
+}
+
+/// These arguments with another message, for the same session.
+pub(super) fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
+    let profile = Kimi::KIND.profile();
+    let mut id = None;
+    let sessions = Path::new(profile.home).join(profile.sessions);
+    let _ = below::walk(&trial_env.home(), &sessions, |_| false, &mut |entry| {
+        if Kimi::is_session(entry.path) && id.is_none() {
+            id = entry.path.iter().nth(1).map(OsString::from);
+        }
+        if id.is_none() { WalkControl::On } else { WalkControl::Stop }
+    });
+    let [options @ .., _] = args else { return None };
+    let options = options.iter().filter(|argument| !argument.to_string_lossy().starts_with(CONTINUE)).cloned();
+    let own = [with(CONTINUE, id?), prompt(message)];
+    (message.len() <= LONGEST_ARGUMENT).then(|| options.chain(own).collect())
+}

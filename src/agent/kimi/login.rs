@@ -1,0 +1,109 @@
+//! The credentials that Kimi Code would use: those of the providers in the user's `config.toml`, a login at Moonshot, or
+//! variables.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::agent::files::read_if_exists;
+use crate::agent::login::{Login, LoginSources};
+use crate::agent::secrets::{secrets_in, without_secrets};
+use crate::agent::user_home::users_path;
+use crate::settings::Home;
+use crate::settings::mode::AgentKind;
+use crate::trace::trouble::{Trouble, TroubleKind};
+
+/// Variables with the keys of providers.
+pub(super) const KEYS: [&str; 6] =
+    ["KIMI_MODEL_API_KEY", "KIMI_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "VERTEXAI_API_KEY"];
+
+/// Variables that choose a provider and its model.
+pub(super) const PROVIDER: [&str; 13] = [
+    "KIMI_MODEL_NAME",
+    "KIMI_MODEL_BASE_URL",
+    "KIMI_MODEL_PROVIDER_TYPE",
+    "KIMI_MODEL_CAPABILITIES",
+    "KIMI_MODEL_MAX_CONTEXT_SIZE",
+    "KIMI_MODEL_MAX_OUTPUT_SIZE",
+    "KIMI_MODEL_THINKING_EFFORT",
+    "KIMI_BASE_URL",
+    "KIMI_CODE_BASE_URL",
+    "OPENAI_BASE_URL",
+    "ANTHROPIC_BASE_URL",
+    "GOOGLE_GEMINI_BASE_URL",
+    "GOOGLE_VERTEX_BASE_URL",
+];
+
+/// The keys of the user's configuration that trials get.
+const COPIED_KEYS: [&str; 5] = ["default_model", "default_provider", "models", "providers", "thinking"];
+
+/// A file in the directory of the user's configuration, if it exists.
+pub(super) fn users_file(name: &str) -> Result<Option<String>, Trouble> {
+    users_path(AgentKind::Kimi, &format!(".kimi-code/{name}")).map_or(Ok(None), |path| read_if_exists(&path))
+}
+
+/// The login at Moonshot.
+pub(super) fn users_login() -> Result<Option<String>, Trouble> {
+    users_file(AgentKind::Kimi.profile().credentials)
+}
+
+/// What of the user's configuration trials get.
+pub(super) fn users_config(setup: Home) -> Result<toml::Table, Trouble> {
+    let text = users_file("config.toml")?.unwrap_or_default();
+    let mut table: toml::Table = toml::from_str(&text).map_err(|error| {
+        let path = users_path(AgentKind::Kimi, ".kimi-code/config.toml").unwrap_or_default();
+        Trouble::new(TroubleKind::Files, format!("{}: {}", path.display(), error.message()))
+    })?;
+    table.retain(|key, _| setup == Home::User || COPIED_KEYS.contains(&key));
+    Ok(table)
+}
+
+/// The variables with keys that the providers of a configuration name.
+pub(super) fn key_variables(config: &toml::Table) -> BTreeSet<String> {
+    let providers = config.get("providers").and_then(toml::Value::as_table);
+    let providers = providers.into_iter().flat_map(toml::Table::values);
+    providers.filter_map(|provider| Some(provider.get("api_key_env")?.as_str()?.to_owned())).collect()
+}
+
+pub(super) fn as_json(config: &toml::Table) -> Value {
+    serde_json::to_value(config).unwrap_or_default()
+}
+
+pub(super) fn find(around: &LoginSources<'_>) -> Login {
+    let (config, login) = match (users_config(Home::Isolated), users_login()) {
+        (Ok(config), Ok(login)) => (config, login),
+        (Err(trouble), _) | (_, Err(trouble)) => return Login::Missing(trouble.detail),
+    };
+    let (by_variable, key) = ("KIMI_MODEL_NAME", KEYS[0]);
+    if around.variable(by_variable).is_some() {
+        return match around.variable(key) {
+            Some(_) => Login::Set(key.to_owned()),
+            None => Login::Missing(format!("{by_variable} is set: set {key}, too")),
+        };
+    }
+    let has_providers = config.contains_key("providers");
+    if !secrets_in(&as_json(&config)).is_empty() {
+        return Login::Found("a key in Kimi Code's config.toml".to_owned());
+    }
+    if login.is_some() {
+        return Login::Found("a login in Kimi Code's directory".to_owned());
+    }
+    let named = key_variables(&config).into_iter().find(|name| around.variable(name).is_some());
+    match named.or_else(|| around.first(&KEYS).map(str::to_owned)) {
+        Some(name) if has_providers => Login::Set(name),
+        _ if has_providers => Login::Unknown("a provider without a key in Kimi Code's config.toml".to_owned()),
+        _ => Login::Missing("run `kimi login`, or add a provider to Kimi Code's config.toml".to_owned()),
+    }
+}
+
+/// The variables that choose the provider, and the configuration without secrets.
+pub(super) fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
+    let config = without_secrets(as_json(&users_config(setup)?));
+    let servers = match setup {
+        Home::User => users_file("mcp.json")?.unwrap_or_default(),
+        Home::Isolated => String::new(),
+    };
+    let servers = without_secrets(serde_json::from_str(&servers).unwrap_or_default());
+    let has_login = users_login()?.is_some();
+    Ok((PROVIDER.map(str::to_owned).to_vec(), format!("login {has_login}\n{config}\n{servers}")))
+}

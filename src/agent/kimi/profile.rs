@@ -1,0 +1,53 @@
+//! What the rest of the program has to know about Kimi Code.
+
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+
+pub const PROFILE: Profile = Profile {
+    name: "Kimi Code",
+    provider: "moonshot_ai",
+    program: "kimi",
+    how_to_get: "get it with `npm install -g @moonshot-ai/kimi-code` and Node 22.19 or later, or name it in evals/evals.toml under \
+                 [agents.kimi]",
+    modes: &[
+        ("kimi", AgentKind::Kimi, Delivery::Native),
+        ("kimi-mcp", AgentKind::Kimi, Delivery::Mcp),
+        ("kimi-none", AgentKind::Kimi, Delivery::None),
+    ],
+    home: ".kimi-code",
+    sessions: "sessions",
+    credentials: "credentials/kimi-code.json",
+    moved_by: &[(".kimi-code", "KIMI_CODE_HOME")],
+    setup: &[
+        ".kimi-code/AGENTS.md",
+        ".kimi-code/agents",
+        ".kimi-code/skills",
+        ".agents/AGENTS.md",
+        ".agents/agents",
+        ".agents/skills",
+    ],
+    login_arguments: &[],
+    session: "session.jsonl",
+    skill_folders: &[".agents/skills", ".kimi-code/skills"],
+    instructions: &["AGENTS.md", ".kimi-code/AGENTS.md"],
+    follows: &["AGENTS.md"],
+    folder_variables: &[],
+    skill_keys: &["arguments", "disable-model-invocation", "type", "when_to_use"],
+    hides_user_only: true,
+    calls_skill: None,
+    reports: AgentReports { cost: false, server_tools: false, early_ends: true, thoughts: true, limits_turns: true },
+    prices: &[],
+    mcp_client: "kimi-code",
+    shows: ToolDisplay::Arguments,
+    tools: AgentTools {
+        shells: &["Bash"],
+        skills: &["Skill"],
+        resources: &[],
+        searches: &[],
+        reads: &["Read"],
+        finds: &["Grep", "Glob"],
+        edits: &["Write", "Edit"],
+        files: &[],
+        lists: &[],
+    },
+    refusals: RefusalPhrases { status: &[], for_now: &[], login: &[] },
+};
