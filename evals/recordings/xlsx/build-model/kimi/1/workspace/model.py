@@ -1,0 +1,3 @@
+from openpyxl import Workbook
+
+workbook = Workbook()

@@ -1,0 +1,2 @@
+import csv
+import openpyxl
