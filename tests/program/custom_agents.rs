@@ -180,7 +180,10 @@ fn a_refusal_that_comes_as_a_message_is_an_error_if_the_settings_say_how_it_begi
     for (turn, settings, verdict) in [
         (text("Wait.") + &text("Error: HTTP 401") + ends, settings.as_str(), "error"),
         (text("Error: HTTP 401") + ends, SETTINGS, "pass"),
-        (text("Error: once more") + &text("Done.") + ends, settings.as_str(), "pass"),
+        // Whether the second piece is another message nobody knows.
+        (text("Error: 401") + &text(" refused") + ends, settings.as_str(), "error"),
+        (text("Error") + &text(": 401") + ends, settings.as_str(), "error"),
+        (ends.to_owned(), settings.as_str(), "error"),
     ] {
         let stub = speaks(&Faults { turn: &turn, ..FINE }, settings);
         let said = run(&stub);

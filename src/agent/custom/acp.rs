@@ -161,7 +161,7 @@ impl<'a> AcpLines<'a> {
         }
         let unseen = std::mem::take(&mut self.calls).into_values();
         said.extend(unseen.map(|call| Said::Lost(format!("what a call of `{}` returned", call.title))));
-        if !self.answer.done(said) {
+        if !self.answer.done(result["stopReason"] != "end_turn", said) {
             return;
         }
         let stopped = match result["stopReason"].as_str() {

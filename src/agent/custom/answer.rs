@@ -71,7 +71,7 @@ impl AnswerSoFar {
     }
 
     /// Notes a message that begins as one of `errors`, which the program itself writes if its provider refuses. A later message
-    /// takes that back. Of a piece nobody knows whether it begins a message or goes on with the one before.
+    /// takes that back. Of a piece nobody knows whether it begins a message or belongs to the one before.
     pub(super) fn may_be_refusal(&mut self, text: &str, is_piece: bool, errors: &[String]) {
         let before = if is_piece { self.text.as_str() } else { "" };
         let whole = || before.chars().chain(text.chars()).skip_while(|character| character.is_whitespace());
@@ -102,8 +102,9 @@ impl AnswerSoFar {
         self.answers = Answers::Before;
     }
 
-    /// Notes that the agent is done with the user's message. Returns whether it is, and its provider did not refuse.
-    pub(super) fn done(&mut self, said: &mut Vec<Said>) -> bool {
+    /// Notes that the agent is done with the user's message; `has_reason` says whether it gave a reason to end without a word.
+    /// Returns whether it is, and its provider did not refuse.
+    pub(super) fn done(&mut self, has_reason: bool, said: &mut Vec<Said>) -> bool {
         self.end_pieces(said);
         self.asked(said);
         self.is_asked = false;
@@ -113,7 +114,7 @@ impl AnswerSoFar {
             Trouble::new(refusal.kind(), excerpt(message))
         });
         // Some agents end so if their provider fails.
-        let is_silent = std::mem::take(&mut self.answers) == Answers::Nothing;
+        let is_silent = std::mem::take(&mut self.answers) == Answers::Nothing && !has_reason;
         let silent =
             is_silent.then(|| Trouble::new(TroubleKind::Provider, "it ended its turn without a word of its model"));
         let trouble = refused.or(silent);
@@ -163,7 +164,7 @@ mod tests {
             answer.may_be_refusal(piece, true, &["Error: ".to_owned()]);
             answer.says(piece, false, true, &mut said);
         }
-        answer.done(&mut said)
+        answer.done(false, &mut said)
     }
 
     #[test]

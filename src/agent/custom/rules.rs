@@ -186,7 +186,7 @@ impl<'a> RuleLines<'a> {
             EventMeaning::Done => {
                 let unseen = std::mem::take(&mut self.open).into_values();
                 said.extend(unseen.map(|tool| Said::Lost(format!("what a call of `{tool}` returned"))));
-                if self.answer.done(said) {
+                if self.answer.done(false, said) {
                     said.push(Said::Done);
                 }
             }

@@ -119,7 +119,7 @@ pub(super) fn read(setup: &ChatSetup, body: &Value) -> Option<ChatAnswer> {
         usage: usage(&body["usage"]),
         stopped,
     };
-    // An answer that was cut is no whole action.
+    // An answer that was cut is not a whole action.
     if !setup.has_tools && answer.stopped.is_none() {
         take_action(&mut answer)?;
     }
