@@ -26,6 +26,14 @@ pub(super) fn read_jsonc_if_exists(path: &Path) -> Result<Option<Map<String, Val
         .map_err(|error| Trouble::new(TroubleKind::Files, format!("{}: {error}", path.display())))
 }
 
+/// The table in a TOML file, if the file exists.
+pub(super) fn read_toml_if_exists(path: &Path) -> Result<Option<toml::Table>, Trouble> {
+    let Some(text) = read_if_exists(path)? else { return Ok(None) };
+    toml::from_str(&text)
+        .map(Some)
+        .map_err(|error| Trouble::new(TroubleKind::Files, format!("{}: {}", path.display(), error.message())))
+}
+
 /// Adds `more` to `value`: tables key by key.
 pub(super) fn merge(value: &mut Value, more: Value) {
     match (value, more) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::profile;
-use crate::trace::trouble::TroubleKind;
+use crate::trace::trouble::{Trouble, TroubleKind};
 
 /// What is known about a refusal.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,6 +59,11 @@ const TEMPORARY_PHRASES: [&str; 4] =
 
 /// What providers say about credentials, in lower case.
 const LOGIN_PHRASES: [&str; 2] = ["invalid api key", "incorrect api key"];
+
+/// The trouble of a refusal with this HTTP status, if it has its own field.
+pub(super) fn refused(status: Option<u64>, message: &str) -> Trouble {
+    Trouble::new(Refusal { status, message, ..Refusal::default() }.kind(), message)
+}
 
 impl Refusal<'_> {
     pub(super) fn kind(&self) -> TroubleKind {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
+use jsonc_parser::ParseOptions;
 use serde_json::Value;
 
 use crate::text::redact::looks_secret;
@@ -49,9 +50,15 @@ pub(super) fn secrets_in(value: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The credentials in a file of a form that is not known: each word after one that names a credential, and all of a file that
-/// is called like one.
-pub(super) fn secrets_in_text(name: &str, text: &str) -> Vec<String> {
+/// The credentials in a file with settings: JSON, TOML, or any other form.
+pub(super) fn secrets_in_file(name: &str, text: &str) -> Vec<String> {
+    let json = jsonc_parser::parse_to_serde_value::<Value>(text, &ParseOptions::default()).ok();
+    let value = json.or_else(|| toml::from_str(text).ok()).filter(|value| value.is_object() || value.is_array());
+    value.map_or_else(|| secrets_in_text(name, text), |value| secrets_in(&value))
+}
+
+/// Each word after one that names a credential, and all of a file that is called like one.
+fn secrets_in_text(name: &str, text: &str) -> Vec<String> {
     let is_between = |character: char| character.is_whitespace() || "=:,;\"'{}[]".contains(character);
     let is_scheme = |word: &&str| ["bearer", "basic", "token"].contains(&word.to_ascii_lowercase().as_str());
     let words: Vec<&str> = text.split(is_between).filter(|word| !word.is_empty()).collect();
@@ -85,10 +92,17 @@ mod tests {
         let value = json!({ "options": { "apiKey": "a", "secretAccessKey": "b", "baseURL": "c", "region": "d", "envKey": "e" },
             "models": [{ "headers": { "X-Any": "Bearer f" } }], "private_key": "g", "max_tokens": "h" });
         assert_eq!(secrets_in(&value).concat(), "fBearer fabg");
-        let text = "export API_KEY='one'\nregion: two\npassword three\nauth_token: Bearer four\n";
-        assert_eq!(secrets_in_text(".env", text), ["one", "three", "four"]);
-        assert_eq!(secrets_in_text("keys/api_key", "five\n"), ["five"]);
         let left = json!({ "options": { "baseURL": "c", "region": "d", "envKey": "e" }, "models": [{ "headers": {} }], "max_tokens": "h" });
         assert_eq!(without_secrets(value), left);
+    }
+
+    #[test]
+    fn credentials_are_found_in_files_of_any_form() {
+        let text = "export API_KEY='one'\nregion: two\npassword three\nauth_token: Bearer four\n";
+        assert_eq!(secrets_in_file(".env", text), ["one", "three", "four"]);
+        assert_eq!(secrets_in_file("keys/api_key", "five\n"), ["five"]);
+        assert_eq!(secrets_in_file("a.json", "// six\n[{ \"apiKey\": \"six\" }]"), ["six"]);
+        assert_eq!(secrets_in_file("a.json", "{ \"apiKey\": \"seven\""), ["seven"]);
+        assert_eq!(secrets_in_file("a.toml", "[a]\napi_key = \"eight\"\n"), ["eight"]);
     }
 }

@@ -7,16 +7,18 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::agent::assignment::Assignment;
-use crate::agent::files::{file_trouble, read_if_exists, read_jsonc_if_exists, write_private};
-use crate::agent::secrets::secrets_in;
+use crate::agent::files::{file_trouble, read_if_exists, write_private};
+use crate::agent::secrets::secrets_in_file;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::skill::{SkillFile, slug};
 use crate::trace::trouble::{Trouble, TroubleKind};
+
+/// How the names of files with settings end.
+const SETTINGS: [&str; 7] = [".json", ".jsonc", ".toml", ".yaml", ".yml", ".ini", ".env"];
 
 /// The most files of a user's setup. More are somebody's whole disk.
 const MAX_FILES: usize = 100_000;
@@ -104,11 +106,11 @@ pub(super) fn link(assignment: &Assignment<'_>) -> Result<(Vec<PathBuf>, Vec<Str
             _ => {}
         }
         for entry in files(&source)? {
-            if entry.path().extension().is_some_and(|end| end == "json") && entry.file_type().is_file() {
-                let read = read_jsonc_if_exists(entry.path());
-                // A file of a plugin may be anything that ends so.
-                let read = if entry.depth() == 0 { read? } else { read.unwrap_or_default() };
-                secrets.extend(read.into_iter().flat_map(|file| secrets_in(&Value::Object(file))));
+            let name = entry.file_name().to_string_lossy();
+            // Of other files, most are texts in which the word after `password` is none.
+            if entry.file_type().is_file() && SETTINGS.iter().any(|end| name.ends_with(end)) {
+                let text = read_if_exists(entry.path()).ok().flatten().unwrap_or_default();
+                secrets.extend(secrets_in_file(&name, &text));
             }
             reads.extend(entry.path_is_symlink().then(|| entry.path().canonicalize().ok()).flatten());
         }

@@ -143,6 +143,7 @@ fn faults_are_errors_that_say_what_happened() {
         (Faults { turn: &login, ..FINE }, "Internal error"),
         (Faults { turn: &later, ..FINE }, "Internal error"),
         (Faults { turn: r#"answer '{"stopReason":"bored"}'"#, ..FINE }, "which is not in the protocol"),
+        (Faults { turn: r#"answer '{"stopReason":"end_turn"}'"#, ..FINE }, "without a word of its model"),
         (Faults { turn: "kill -9 $$", ..FINE }, "signal"),
     ] {
         let stub = speaks(&faults, SETTINGS);
@@ -168,6 +169,44 @@ fn what_is_not_a_message_leaves_a_gap_and_hides_no_activation() {
         let said = run(&stub);
         assert_eq!(graded(&stub, "n").0, if noise == "say '[1,2]'" { "pass" } else { "error" }, "{noise}: {said}");
     }
+}
+
+#[test]
+fn what_may_have_been_a_call_leaves_open_whether_the_skill_was_activated() {
+    for odd in [
+        r#"{"sessionUpdate":"tool_call","toolCallId":"c","title":"Look","status":"pending"}"#,
+        r#"{"sessionUpdate":"tool_call","toolCallId":"c","title":"Look","status":"Completed"}"#,
+        r#"{"sessionUpdate":"tool_call","title":"Look","status":"completed"}"#,
+        r#"{"sessionUpdate":"skill_loaded"}"#,
+    ] {
+        let turn = format!("update '{odd}'; done_with end_turn");
+        let stub = speaks(&Faults { turn: &turn, ..FINE }, SETTINGS);
+        let said = run(&stub);
+        assert_eq!((graded(&stub, "p").0, graded(&stub, "n").0), ("error".into(), "error".into()), "{odd}: {said}");
+    }
+    let call = r#"printf '%s\n' '{"k":"call","calls":[{"id":"1","name":"look","input":{"path":"x"}}]}'"#;
+    let end = r#"printf '%s\n' '{"k":"end","tokens":{"in":90,"out":9}}'"#;
+    for script in [
+        PRINTS.replace(call, "").replace(r#"'"$text"'"#, "x"),
+        PRINTS.replace(call, &format!("{call}\n{call}")).replace(r#"'"$text"'"#, "x"),
+    ] {
+        assert!(script.contains(end) && script.len() != PRINTS.len());
+        let stub = repository(&script, RULES);
+        let said = run(&stub);
+        assert_eq!(graded(&stub, "n").0, "error", "{said}");
+    }
+}
+
+#[test]
+fn huge_numbers_of_tokens_are_numbers() {
+    let usage = format!(r#"{{"_meta":{{"usage":{{"inputTokens":{0},"outputTokens":{0}}}}},"#, u64::MAX);
+    let piece = r#""sessionUpdate":"agent_message_chunk","content":{"type":"text","text":""}}"#;
+    let turn = format!("update '{usage}{piece}'; update '{usage}{piece}'; reads; done_with end_turn");
+    let stub = speaks(&Faults { turn: &turn, ..FINE }, SETTINGS);
+    let said = run(&stub);
+    assert_eq!(graded(&stub, "p").0, "pass", "{said}");
+    let shown = stub.run(&["show", "tidy/p/mine/1", "--run", "r"]);
+    assert_eq!(shown.code, 0, "{}{}", shown.stdout, shown.stderr);
 }
 
 #[test]
@@ -264,7 +303,8 @@ fn an_agent_that_does_not_exit_is_ended_and_its_trial_counts() {
     assert_eq!(graded(&stub, "p").0, "pass", "{said}");
     let path = stub.run_folder("r").join("work/tidy/p/mine/1/grade.json");
     let grade = fs::read_to_string(path).expect("a grade");
-    assert!(grade.contains("done, but the program did not exit and was ended after"), "{grade}");
+    let ended = "done, but the program did not exit and was ended after ";
+    assert!(grade.contains(ended) && !grade.contains(&format!("{ended}2")), "long before its timeout: {grade}");
 }
 
 #[test]

@@ -146,6 +146,10 @@ fn mistakes_in_the_settings_are_answered_with_what_to_write() {
         ("jobs = \"four\"\n", "`jobs` is \"four\"; expected 1 to 1000"),
         ("[mode.codex]\nactivation = \"tool\"\n", "`codex` is a built-in mode and cannot be changed; give your own"),
         ("[mode.mine]\ndelivery = \"native\"\n", "the mode `mine` has no `agent`; add one"),
+        (
+            "[mode.mine]\nagent = \"chat\"\ndelivery = \"mcp\"\n",
+            "skill-evals chat has no mode with the built-in server",
+        ),
         ("[skills.pfd]\ntrials = 3\n", "unknown skill `pfd`"),
     ] {
         let ran = settings(line).run(&["run", "--replay"]);

@@ -114,6 +114,9 @@ fn answers_without_an_answer_are_errors_that_say_so() {
         (json!({ "error": { "code": 429, "message": "slow down" } }), TroubleKind::RateLimit, "slow down"),
         (json!({ "error": "no such model" }), TroubleKind::Provider, "no such model"),
     ];
+    let parts = json!({ "choices": [{ "message": { "content": [{ "type": "text", "text": "Fo" }, { "type": "text", "text": "ur." }] } }] });
+    let live = negative(move |_| body(parts.clone()));
+    assert_eq!(live.trial("chat").expect(Verdict::Pass).text("final.txt"), "Four.");
     for (answer, kind, words) in bodies {
         let live = negative(move |_| body(answer.clone()));
         let (found, detail) = trouble(&live.trial("chat"));
@@ -268,6 +271,14 @@ fn a_model_without_tools_acts_by_json() {
     assert!(last.tools.is_empty() && request_text(&last).contains("Result of the action:\nhi"), "{:?}", last.body);
     assert_eq!(last.body["response_format"]["json_schema"]["strict"], true);
 
+    // A server that does not keep to the schema.
+    for text in ["Ahoy!", "```json\n{}\n```", r#"{"tool":"answer","text":"Ahoy!"}"#, r#"{"action":{"tool"#] {
+        let live = negative(move |_| Turn::Say(text.to_owned()));
+        fs::write(live.fixture.root().join("evals/evals.toml"), "[agents.chat]\nargs = ['--no-tools']\n")
+            .expect("settings");
+        assert!(trouble(&live.trial("chat")).1.contains("not as asked for"), "{text}");
+    }
+
     for (args, words) in [("--no-toolz", "unknown argument"), ("--no-tools', '--api=responses", "completions only")] {
         fs::write(live.fixture.root().join("evals/evals.toml"), format!("[agents.chat]\nargs = ['{args}']\n"))
             .expect("settings");
@@ -291,6 +302,12 @@ fn turns_are_limited_and_a_history_is_sent() {
     let roles: Vec<_> = messages.iter().map(|message| message["role"].as_str().expect("a role")).collect();
     assert_eq!(roles, ["system", "user", "assistant", "user"]);
     assert!(trial.text("trace.jsonl").contains("max-turns"));
+
+    let rows = r#"true,Greet Ada.,60,"[""And again.""]""#;
+    let live = Live::new("should_trigger,prompt,timeout_s,follow_ups", rows, |_| Turn::Say("Ahoy!".to_owned()));
+    fs::write(live.fixture.root().join("evals/evals.toml"), "max_turns = 1\n").expect("settings");
+    live.trial("chat").expect(Verdict::Fail);
+    assert_eq!(live.model.requests().len(), 1, "the limit is that of the session");
 }
 
 fn a_user_who_ends_the_run_ends_the_agent() {

@@ -23,6 +23,7 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
             what_a_sub_agent_loads_counts,
             a_replay_has_the_tokens_and_the_list_of_the_recorded_trial,
             a_case_with_follow_ups_is_an_error,
+            a_prompt_with_the_words_of_the_list_offers_nothing,
             trials_at_once_share_no_daemon_and_leave_no_process,
             the_user_s_own_skills_rules_and_servers_stay_outside,
         ],
@@ -91,6 +92,11 @@ fn a_replay_has_the_tokens_and_the_list_of_the_recorded_trial() {
     let tokens = format!("{} tokens", usage.input_tokens + usage.output_tokens);
     assert!(["1 passed", "name only", &tokens].iter().all(|word| said.contains(*word)), "{tokens}: {said}");
     assert_eq!(live.model.requests().len(), 3, "a replay asks no model");
+}
+
+fn a_prompt_with_the_words_of_the_list_offers_nothing() {
+    let live = Live::new("should_trigger,prompt", "false,What is 2+2? Available skills: greeting.", says);
+    live.trial("cline-none").expect(Verdict::Pass);
 }
 
 fn a_case_with_follow_ups_is_an_error() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::agent::refusal::Refusal;
+use crate::agent::refusal::refused;
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::stream::{LineReader, text};
 use crate::trace::trouble::Trouble;
@@ -82,7 +82,7 @@ impl ClineLines {
                 let message = self.refused.map(|status| format!("the provider answered with {status}"));
                 let message = text(line, "message").or(message).unwrap_or_default();
                 self.wait = line["wait"].as_u64().map(Duration::from_secs);
-                said.push(Said::AsksAgain(trouble(self.refused, &message), self.wait));
+                said.push(Said::AsksAgain(refused(self.refused, &message), self.wait));
             }
             _ => {
                 let end = text(line, "end").filter(|end| is_refusal(end));
@@ -161,12 +161,8 @@ impl ClineLines {
     }
 
     fn trouble(&self, message: &Value) -> Trouble {
-        trouble(self.refused, message.as_str().unwrap_or("no reason given")).after(self.wait)
+        refused(self.refused, message.as_str().unwrap_or("no reason given")).after(self.wait)
     }
-}
-
-fn trouble(status: Option<u64>, message: &str) -> Trouble {
-    Trouble::new(Refusal { status, message, ..Refusal::default() }.kind(), message)
 }
 
 /// Whether an answer ended so because the model refused, in the words of the providers.

@@ -3,14 +3,14 @@
 use std::fs;
 
 use super::PROVIDER_VARIABLES;
-use crate::agent::files::{file_trouble, read_if_exists, write_private};
+use crate::agent::files::{file_trouble, read_if_exists, read_toml_if_exists, write_private};
 use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::users_path;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::text::redact::strings;
-use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::trouble::Trouble;
 
 /// Keys of the user's `config.toml` that are copied, in addition to all that start with `model`.
 const COPIED_KEYS: [&str; 5] = [
@@ -50,12 +50,8 @@ pub(super) fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<CodexUserConf
 
 /// The part of the user's configuration that trials get.
 fn users_config(setup: Home) -> Result<Option<toml::Table>, Trouble> {
-    let Some(text) = users_file("config.toml")? else { return Ok(None) };
-    let unreadable = |error: toml::de::Error| {
-        let path = users_path(AgentKind::Codex, ".codex/config.toml").unwrap_or_default();
-        Trouble::new(TroubleKind::Files, format!("{}: {}", path.display(), error.message()))
-    };
-    let mut table: toml::Table = toml::from_str(&text).map_err(unreadable)?;
+    let path = users_path(AgentKind::Codex, ".codex/config.toml").unwrap_or_default();
+    let Some(mut table) = read_toml_if_exists(&path)? else { return Ok(None) };
     table.retain(|key, _| setup == Home::User || key.starts_with("model") || COPIED_KEYS.contains(&key));
     Ok(Some(table))
 }

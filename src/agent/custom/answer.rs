@@ -35,9 +35,9 @@ pub(super) struct AnswerSoFar {
 }
 
 impl AnswerSoFar {
-    /// One whose beginning is known already.
+    /// One of which something was said already.
     pub(super) fn begun() -> Self {
-        Self { is_asked: true, ..Self::default() }
+        Self { is_asked: true, answers: Answers::Before, ..Self::default() }
     }
 
     fn asked(&mut self, said: &mut Vec<Said>) {
@@ -159,7 +159,7 @@ mod tests {
 
     /// Whether an agent whose model says these pieces is done without trouble.
     fn is_done(pieces: &[&str]) -> bool {
-        let (mut answer, mut said) = (AnswerSoFar::begun(), Vec::new());
+        let (mut answer, mut said) = (AnswerSoFar::default(), Vec::new());
         for piece in pieces {
             answer.may_be_refusal(piece, true, &["Error: ".to_owned()]);
             answer.says(piece, false, true, &mut said);

@@ -15,7 +15,7 @@ use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, program, settings_args_of};
 use crate::agent::files::{file_trouble, read_if_exists, write_private};
 use crate::agent::history;
-use crate::agent::secrets::{secrets_in, secrets_in_text};
+use crate::agent::secrets::secrets_in_file;
 use crate::agent::trial_env::TrialEnv;
 use crate::files::bounded;
 use crate::profile::custom::{CustomAgent, Protocol};
@@ -106,10 +106,7 @@ fn home_files(start: &CustomStart, trial_env: &TrialEnv) -> Result<Vec<String>, 
         let folder = to.parent().unwrap_or(&to);
         fs::create_dir_all(folder).map_err(|error| file_trouble(folder, &error))?;
         write_private(&to, content.as_bytes())?;
-        secrets.extend(match serde_json::from_str(&content).ok().or_else(|| toml::from_str(&content).ok()) {
-            Some(value) => secrets_in(&value),
-            None => secrets_in_text(&path.as_path().display().to_string(), &content),
-        });
+        secrets.extend(secrets_in_file(&path.as_path().display().to_string(), &content));
     }
     Ok(secrets)
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value, json};
 
 use super::CALLER;
-use crate::agent::refusal::Refusal;
+use crate::agent::refusal::refused;
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list::recorded_description;
 use crate::agent::stream::{LineReader, text};
@@ -250,7 +250,7 @@ fn error(line: &Value) -> Option<Said> {
 /// An error begins with the HTTP status, if there is one.
 fn refusal(message: &str) -> Trouble {
     let status = message.split(' ').next().filter(|word| word.len() == 3).and_then(|word| word.parse().ok());
-    Trouble::new(Refusal { status, message, ..Refusal::default() }.kind(), message)
+    refused(status, message)
 }
 
 fn usage(tokens: &Value) -> Option<Usage> {

@@ -63,7 +63,7 @@ impl LogReader {
 fn tokens(context: &Value) -> Value {
     let count = |key: &str| context[key].as_u64().unwrap_or(0);
     let (read, written) = (count("cacheReadInputTokens"), count("cachedTokensWritten"));
-    let input = count("inputTokens") + read + written;
+    let input = count("inputTokens").saturating_add(read).saturating_add(written);
     json!([input, read, written, count("outputTokens"), count("reasoningTokens")])
 }
 

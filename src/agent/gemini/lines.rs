@@ -295,10 +295,10 @@ fn usage(attributes: &Value) -> Usage {
     let tokens = |key: &str| attributes[key].as_u64().unwrap_or(0);
     let thoughts = tokens("thoughts_token_count");
     Usage {
-        input_tokens: tokens("input_token_count") + tokens("tool_token_count"),
+        input_tokens: tokens("input_token_count").saturating_add(tokens("tool_token_count")),
         cached_input_tokens: tokens("cached_content_token_count"),
         // Google counts thoughts next to the answer.
-        output_tokens: tokens("output_token_count") + thoughts,
+        output_tokens: tokens("output_token_count").saturating_add(thoughts),
         reasoning_output_tokens: thoughts,
         ..Usage::default()
     }

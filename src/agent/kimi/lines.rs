@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::MAIN;
 use super::session::{self, AgentLog, KimiAnswer, KimiCall, KimiResult};
+use crate::agent::refusal::refused;
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::stream::{LineReader, text};
 use crate::trace::StopReason;
@@ -71,7 +72,7 @@ impl LineReader for KimiLines {
             ("meta", Some("system.version")) => self.begins(line, &mut said),
             ("meta", Some("turn.step.retrying")) => {
                 let status = line["status_code"].as_u64();
-                let why = session::trouble(status, line["error_message"].as_str().unwrap_or("no reason given"));
+                let why = refused(status, line["error_message"].as_str().unwrap_or("no reason given"));
                 let wait = line["delay_ms"].as_f64().and_then(|wait| Duration::try_from_secs_f64(wait / 1000.0).ok());
                 said.push(Said::AsksAgain(why, wait));
             }

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::agent::files::read_if_exists;
+use crate::agent::files::{read_if_exists, read_toml_if_exists};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::user_home::users_path;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
-use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::trouble::Trouble;
 
 /// Variables with the keys of providers.
 pub(super) const KEYS: [&str; 6] =
@@ -49,11 +49,8 @@ pub(super) fn users_login() -> Result<Option<String>, Trouble> {
 
 /// What of the user's configuration trials get.
 pub(super) fn users_config(setup: Home) -> Result<toml::Table, Trouble> {
-    let text = users_file("config.toml")?.unwrap_or_default();
-    let mut table: toml::Table = toml::from_str(&text).map_err(|error| {
-        let path = users_path(AgentKind::Kimi, ".kimi-code/config.toml").unwrap_or_default();
-        Trouble::new(TroubleKind::Files, format!("{}: {}", path.display(), error.message()))
-    })?;
+    let path = users_path(AgentKind::Kimi, ".kimi-code/config.toml").unwrap_or_default();
+    let mut table = read_toml_if_exists(&path)?.unwrap_or_default();
     table.retain(|key, _| setup == Home::User || COPIED_KEYS.contains(&key));
     Ok(table)
 }

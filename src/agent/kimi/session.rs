@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::MAIN;
-use crate::agent::refusal::Refusal;
+use crate::agent::refusal::refused;
 use crate::agent::said::Said;
 use crate::agent::skill_list::recorded_description;
 use crate::agent::stream::text;
 use crate::agent::turns::TurnSign;
-use crate::trace::trouble::Trouble;
 use crate::trace::{StopReason, Usage};
 
 /// What comes before the list of skills in the system prompt.
@@ -139,7 +138,7 @@ pub(super) fn usage(usage: &Value) -> Usage {
     let tokens = |key: &str| usage[key].as_u64().unwrap_or(0);
     let (read, written) = (tokens("inputCacheRead"), tokens("inputCacheCreation"));
     Usage {
-        input_tokens: tokens("inputOther") + read + written,
+        input_tokens: tokens("inputOther").saturating_add(read).saturating_add(written),
         cached_input_tokens: read,
         cache_write_input_tokens: written,
         output_tokens: tokens("output"),
@@ -158,11 +157,7 @@ fn ending(error: &Value) -> Said {
     // Without a login, Kimi Code does not ask.
     let known = (code == "provider.auth_error").then_some(401);
     let status = error["details"]["statusCode"].as_u64().or(known);
-    Said::Refused(trouble(status, error["message"].as_str().unwrap_or("no reason given")))
-}
-
-pub(super) fn trouble(status: Option<u64>, message: &str) -> Trouble {
-    Trouble::new(Refusal { status, message, ..Refusal::default() }.kind(), message)
+    Said::Refused(refused(status, error["message"].as_str().unwrap_or("no reason given")))
 }
 
 /// The agent that a line is about.

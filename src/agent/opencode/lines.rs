@@ -167,10 +167,10 @@ fn usage(tokens: &Value) -> Usage {
     let (read, write) = (count(&tokens["cache"]["read"]), count(&tokens["cache"]["write"]));
     Usage {
         // OpenCode's input is what no cache had.
-        input_tokens: count(&tokens["input"]) + read + write,
+        input_tokens: count(&tokens["input"]).saturating_add(read).saturating_add(write),
         cached_input_tokens: read,
         cache_write_input_tokens: write,
-        output_tokens: count(&tokens["output"]) + count(&tokens["reasoning"]),
+        output_tokens: count(&tokens["output"]).saturating_add(count(&tokens["reasoning"])),
         reasoning_output_tokens: count(&tokens["reasoning"]),
         cost_usd: None,
     }

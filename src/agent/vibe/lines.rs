@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::agent::recorder::texts;
-use crate::agent::refusal::Refusal;
+use crate::agent::refusal::refused;
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list::{self, SkillEntry, recorded_description, unescaped};
 use crate::agent::stream::{LineReader, text};
@@ -115,8 +115,7 @@ fn is_by_code(line: &Value) -> bool {
 }
 
 fn trouble(error: &Value, status: Option<u64>) -> Trouble {
-    let message = error["message"].as_str().unwrap_or("no reason given");
-    Trouble::new(Refusal { status, message, ..Refusal::default() }.kind(), message)
+    refused(status, error["message"].as_str().unwrap_or("no reason given"))
 }
 
 /// A request: the list of skills, and the results of calls as the model sees them, of which some are known already.

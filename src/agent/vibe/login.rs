@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::agent::files::read_if_exists;
+use crate::agent::files::{read_if_exists, read_toml_if_exists};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::secrets::without_secrets;
 use crate::agent::user_home::users_path;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
-use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::trouble::Trouble;
 
 /// The variable with the key of Vibe's own provider.
 const KEY: &str = "MISTRAL_API_KEY";
@@ -21,9 +21,7 @@ const COPIED_KEYS: [&str; 4] = ["active_model", "allowed_models", "models", "pro
 /// What of the user's `config.toml` trials get.
 pub(super) fn users_config(setup: Home) -> Result<toml::Table, Trouble> {
     let path = users_path(AgentKind::Vibe, ".vibe/config.toml").unwrap_or_default();
-    let Some(text) = read_if_exists(&path)? else { return Ok(toml::Table::new()) };
-    let mut table: toml::Table = toml::from_str(&text)
-        .map_err(|error| Trouble::new(TroubleKind::Files, format!("{}: {}", path.display(), error.message())))?;
+    let mut table = read_toml_if_exists(&path)?.unwrap_or_default();
     table.retain(|key, _| setup == Home::User || COPIED_KEYS.contains(&key));
     Ok(table)
 }

@@ -79,7 +79,7 @@ impl ChatCall {
 
 impl ChatAnswer {
     /// Gives each call an id that no other call of the session has. `turn` is the answer's number.
-    pub(super) fn name_calls(&mut self, turn: usize) {
+    pub(super) fn name_calls(&mut self, turn: u64) {
         let mut seen: Vec<String> = Vec::new();
         for (index, call) in self.calls.iter_mut().enumerate() {
             if call.id.is_empty() || seen.contains(&call.id) {

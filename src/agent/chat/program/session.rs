@@ -25,9 +25,7 @@ pub(super) struct ChatSession {
     tools: Vec<Tool>,
     turns: Vec<Turn>,
     /// The number of answers so far.
-    answers: usize,
-    /// The number of answers that were whole.
-    turns_done: u64,
+    answers: u64,
     /// A copy of the output, by which the run counts turns.
     copy: File,
 }
@@ -52,7 +50,7 @@ impl ChatSession {
         let turns = setup.history.iter().map(turn).collect();
         let (client, copy) = (ModelClient::new(&setup)?, copy()?);
         let first = json!({ "version": env!("CARGO_PKG_VERSION"), "model": setup.model, "system": system });
-        let mut session = Self { setup, client, system, tools, turns, answers: 0, turns_done: 0, copy };
+        let mut session = Self { setup, client, system, tools, turns, answers: 0, copy };
         session.emit("begin", &first)?;
         Ok(session)
     }
@@ -74,7 +72,7 @@ impl ChatSession {
     pub(super) fn answer(&mut self, message: String) -> io::Result<Progress> {
         self.turns.push(Turn::User(message));
         loop {
-            if self.setup.max_turns.is_some_and(|most| self.turns_done >= most) {
+            if self.setup.max_turns.is_some_and(|most| self.answers >= most) {
                 return Ok(Progress::Stopped(StopReason::MaxTurns));
             }
             let mut answer = match self.ask()? {
@@ -94,7 +92,6 @@ impl ChatSession {
                 return Ok(Progress::Stopped(reason));
             }
             self.turns.push(Turn::Assistant { text, calls: calls.clone() });
-            self.turns_done += 1;
             if calls.is_empty() {
                 return Ok(Progress::Answered);
             }
