@@ -107,7 +107,7 @@ pub(super) fn link(assignment: &Assignment<'_>) -> Result<(Vec<PathBuf>, Vec<Str
         }
         for entry in files(&source)? {
             let name = entry.file_name().to_string_lossy();
-            // Of other files, most are texts in which the word after `password` is none.
+            // Other files are mostly prose, where the word after `password` is not one.
             if entry.file_type().is_file() && SETTINGS.iter().any(|end| name.ends_with(end)) {
                 let text = read_if_exists(entry.path()).ok().flatten().unwrap_or_default();
                 secrets.extend(secrets_in_file(&name, &text));
@@ -121,11 +121,13 @@ pub(super) fn link(assignment: &Assignment<'_>) -> Result<(Vec<PathBuf>, Vec<Str
 
 /// Refuses a skill of the user with the name of the one under test: some agents take the one, some the other.
 fn check_own_skill(in_home: &Path, source: &Path, tested: &str) -> Result<(), Trouble> {
-    let of_skills = in_home.parent().is_some_and(|folder| folder.ends_with("skills")) && source.is_dir();
+    if !in_home.parent().is_some_and(|folder| folder.ends_with("skills")) {
+        return Ok(());
+    }
     let text = read_if_exists(&source.join("SKILL.md")).ok().flatten().unwrap_or_default();
     let own = SkillFile::parse(source, text.as_bytes()).skill.slug;
     let folder = slug(&source.file_name().unwrap_or_default().to_string_lossy());
-    if of_skills && [own, folder].iter().any(|own| own == tested) {
+    if own == tested || folder == tested {
         let why = format!(
             "your own skill {} has the name of the skill under test: move it away, or leave out `home`",
             source.display()

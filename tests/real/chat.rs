@@ -114,7 +114,7 @@ fn answers_without_an_answer_are_errors_that_say_so() {
         (json!({ "error": { "code": 429, "message": "slow down" } }), TroubleKind::RateLimit, "slow down"),
         (json!({ "error": "no such model" }), TroubleKind::Provider, "no such model"),
     ];
-    let parts = json!({ "choices": [{ "message": { "content": [{ "type": "text", "text": "Fo" }, { "type": "text", "text": "ur." }] } }] });
+    let parts = json!({ "choices": [{ "message": { "content": [{ "type": "text", "text": "Four" }, { "type": "text", "text": "." }] } }] });
     let live = negative(move |_| body(parts.clone()));
     assert_eq!(live.trial("chat").expect(Verdict::Pass).text("final.txt"), "Four.");
     for (answer, kind, words) in bodies {

@@ -7,8 +7,7 @@ use skill_evals::trial::outcome::{Status, Verdict};
 
 use crate::support::live::{Live, OPEN_GREETING};
 use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of};
-use crate::support::stand_in::named;
-use crate::support::stand_in::{Request, Turn};
+use crate::support::stand_in::{Request, Turn, named};
 use crate::tests;
 
 const COLUMNS: &str = "should_trigger,prompt,follow_ups,must_include,must_not_include,timeout_s";
@@ -40,6 +39,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
+/// Loads the skill `greeting` by the way that there is; by MCP where there are both.
 pub(super) fn load(request: &Request) -> Turn {
     let tool = |is: &dyn Fn(&str) -> bool| request.tools.iter().find(|tool| is(tool)).cloned();
     let served = tool(&|tool| tool.contains("skilljack") && (tool.ends_with("_skill") || tool.ends_with("-skill")));

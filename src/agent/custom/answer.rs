@@ -16,7 +16,7 @@ enum Answers {
     /// It is in an answer.
     Begun,
     /// A tool has answered, and the next answer has not begun.
-    Before,
+    Between,
 }
 
 /// The answer of the model so far.
@@ -35,9 +35,9 @@ pub(super) struct AnswerSoFar {
 }
 
 impl AnswerSoFar {
-    /// One of which something was said already.
+    /// One whose model has said something already.
     pub(super) fn begun() -> Self {
-        Self { is_asked: true, answers: Answers::Before, ..Self::default() }
+        Self { is_asked: true, answers: Answers::Between, ..Self::default() }
     }
 
     fn asked(&mut self, said: &mut Vec<Said>) {
@@ -99,7 +99,7 @@ impl AnswerSoFar {
 
     /// Notes that a tool has answered: what the model says next is another answer.
     pub(super) fn tool_answered(&mut self) {
-        self.answers = Answers::Before;
+        self.answers = Answers::Between;
     }
 
     /// Notes that the agent is done with the user's message; `has_reason` says whether it gave a reason to end without a word.
