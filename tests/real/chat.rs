@@ -11,7 +11,7 @@ use skill_evals::trace::trouble::TroubleKind;
 use skill_evals::trial::outcome::{Status, Verdict};
 
 use crate::support::live::{Live, Trial, processes_with, request_text, wait_until};
-use crate::support::stand_in::{Fault, Protocol, Request, Turn};
+use crate::support::stand_in::{Fault, Protocol, Request, Turn, call};
 use crate::tests;
 
 const KEY: &str = "stand-in-key-for-chat";
@@ -35,10 +35,6 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
             the_first_request_is_small,
         ],
     )
-}
-
-fn call(tool: &str, input: Value) -> Turn {
-    Turn::Call { tool: tool.to_owned(), input }
 }
 
 /// An answer of a server, word for word.

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::support::catalogue;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live, Trial, processes_with, request_text, wait_until};
-use crate::support::stand_in::{Protocol, Request, Turn};
+use crate::support::stand_in::{Protocol, Request, Turn, call};
 use crate::tests;
 use serde_json::{Value, json};
 use skill_evals::trace::Mechanism;
@@ -91,10 +91,6 @@ fn says(answer: &'static str) -> impl Fn(&Request) -> Turn + Send + Sync + 'stat
 /// Does one turn after the other, then says "Done.".
 fn does(turns: Vec<Turn>) -> impl Fn(&Request) -> Turn + Send + Sync + 'static {
     move |request| turns.get(request.step).cloned().unwrap_or_else(|| Turn::Say("Done.".to_owned()))
-}
-
-fn call(tool: &str, input: Value) -> Turn {
-    Turn::Call { tool: tool.to_owned(), input }
 }
 
 fn mechanisms(trial: &Trial) -> Vec<(&str, Mechanism)> {

@@ -3,13 +3,13 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use skill_evals::trace::Mechanism;
 use skill_evals::trial::outcome::{Status, Verdict};
 
 use crate::support::live::{Live, processes_with, request_text};
 use crate::support::real::has_bwrap;
-use crate::support::stand_in::{Request, Turn};
+use crate::support::stand_in::{Turn, call, says};
 use crate::tests;
 
 const MODE: &str = "cline";
@@ -28,14 +28,6 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
             the_user_s_own_skills_rules_and_servers_stay_outside,
         ],
     )
-}
-
-fn call(tool: &str, input: Value) -> Turn {
-    Turn::Call { tool: tool.to_owned(), input }
-}
-
-fn says(_: &Request) -> Turn {
-    Turn::Say("Ahoy, Ada!".to_owned())
 }
 
 fn prompts_arrive_without_the_white_space_around_them() {

@@ -4,7 +4,7 @@ use serde_json::json;
 use skill_evals::trial::outcome::{Status, Verdict};
 
 use crate::support::live::Live;
-use crate::support::stand_in::{Request, Turn};
+use crate::support::stand_in::{Request, call, says};
 use crate::tests;
 
 const MODE: &str = "droid";
@@ -18,14 +18,6 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
             a_trial_that_may_only_read_has_no_tool_to_edit,
         ],
     )
-}
-
-fn call(tool: &str, input: serde_json::Value) -> Turn {
-    Turn::Call { tool: tool.to_owned(), input }
-}
-
-fn says(_: &Request) -> Turn {
-    Turn::Say("Ahoy, Ada!".to_owned())
 }
 
 fn the_prompt_arrives_as_it_is() {

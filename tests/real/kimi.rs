@@ -3,12 +3,12 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use skill_evals::trace::Mechanism;
 use skill_evals::trial::outcome::{Status, Verdict};
 
 use crate::support::live::{Live, request_text};
-use crate::support::stand_in::{Request, Turn};
+use crate::support::stand_in::{Turn, call, says};
 use crate::tests;
 
 const MODE: &str = "kimi";
@@ -24,14 +24,6 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
             the_user_s_own_servers_and_instructions_are_there_only_if_asked_for,
         ],
     )
-}
-
-fn call(tool: &str, input: Value) -> Turn {
-    Turn::Call { tool: tool.to_owned(), input }
-}
-
-fn says(_: &Request) -> Turn {
-    Turn::Say("Ahoy, Ada!".to_owned())
 }
 
 fn the_prompt_arrives_as_it_is() {

@@ -8,7 +8,7 @@ use skill_evals::trial::outcome::{Status, Verdict};
 
 use crate::support::live::Live;
 use crate::support::real::programs;
-use crate::support::stand_in::{Request, Turn};
+use crate::support::stand_in::{Turn, call, says};
 use crate::tests;
 
 const MODE: &str = "opencode";
@@ -24,14 +24,6 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
             without_ripgrep_no_trial_starts,
         ],
     )
-}
-
-fn call(tool: &str, input: serde_json::Value) -> Turn {
-    Turn::Call { tool: tool.to_owned(), input }
-}
-
-fn says(_: &Request) -> Turn {
-    Turn::Say("Ahoy, Ada!".to_owned())
 }
 
 fn a_prompt_that_calls_a_skill_has_its_text_from_the_start() {

@@ -7,7 +7,7 @@ use skill_evals::trace::Mechanism;
 use skill_evals::trial::outcome::{Status, Verdict};
 
 use crate::support::live::{Live, request_text};
-use crate::support::stand_in::{Request, Turn};
+use crate::support::stand_in::{Turn, says};
 use crate::tests;
 
 const MODE: &str = "vibe";
@@ -24,10 +24,6 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
             a_trial_that_may_only_read_cannot_edit,
         ],
     )
-}
-
-fn says(_: &Request) -> Turn {
-    Turn::Say("Ahoy, Ada!".to_owned())
 }
 
 fn code(code: &str) -> Turn {

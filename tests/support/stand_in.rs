@@ -108,6 +108,16 @@ pub enum Turn {
     Error { status: u16, body: Value },
 }
 
+/// A call of a tool.
+pub fn call(tool: &str, input: Value) -> Turn {
+    Turn::Call { tool: tool.to_owned(), input }
+}
+
+/// The same last answer to everything.
+pub fn says(_: &Request) -> Turn {
+    Turn::Say("Ahoy, Ada!".to_owned())
+}
+
 /// How an answer ends that does not end well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
