@@ -39,7 +39,7 @@ const CONTINUE: &str = "--continue";
 
 /// What a missing ripgrep means.
 const NO_RIPGREP: &str =
-    "OpenCode loads skills and searches files with ripgrep: install it, so that `rg` is on the PATH";
+    "OpenCode loads skills and searches files with ripgrep, which is not on the PATH as `rg`; install it";
 
 pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     let Assignment { case, mode, settings, trial_env, .. } = *assignment;
