@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::text::redact::looks_secret;
 
 /// Keys of objects whose values may all be credentials.
-const HEADERS: [&str; 5] = ["headers", "http_headers", "customHeaders", "custom_headers", "extraHeaders"];
+const HEADERS: [&str; 6] =
+    ["headers", "http_headers", "customHeaders", "custom_headers", "extraHeaders", "extra_headers"];
 
 /// Keys with the names of variables.
 const VARIABLES: [&str; 4] = ["envKey", "env_key", "api_key_env", "bearer_token_env_var"];

@@ -14,6 +14,7 @@ mod droid;
 mod exports;
 mod fault_matrix;
 mod follow_ups;
+mod forged;
 mod gate_agents;
 mod generate;
 mod history;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         exports::trials,
         fault_matrix::trials,
         follow_ups::trials,
+        forged::trials,
         gate_agents::trials,
         generate::trials,
         history::trials,

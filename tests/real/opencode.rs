@@ -77,6 +77,6 @@ fn without_ripgrep_no_trial_starts() {
     fs::remove_dir_all(live.user_home().join(".cache")).expect("the directory of programs");
     let output = live.command(&["--mode", MODE]).env("PATH", programs()).output().expect("the program starts");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(2) && said.contains("`rg` is on the PATH"), "{said}");
+    assert!(output.status.code() == Some(2) && said.contains("is not on the PATH as `rg`; install it"), "{said}");
     assert!(live.model.requests().is_empty());
 }

@@ -202,9 +202,10 @@ fn is_context(line: &Value) -> bool {
     line["id"].as_str().is_some_and(|id| id.starts_with("context-"))
 }
 
-/// The list of skills in a text.
+/// The list of skills, if the text is it. Instructions of the workspace are other texts.
 fn list(text: &str) -> Option<Vec<(String, String)>> {
-    let list = text.split_once(LIST)?.1.split_once(LIST_END)?.0;
+    let text = text.strip_prefix("<system-reminder>\n").unwrap_or(text);
+    let list = text.strip_prefix(LIST)?.split_once(LIST_END)?.0;
     let entry = |line: &str| line.split_once(": ").map(|(name, text)| (name.to_owned(), text.to_owned()));
     Some(list.lines().filter_map(entry).collect())
 }

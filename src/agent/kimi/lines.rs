@@ -128,8 +128,10 @@ impl KimiLines {
         let mut found = at.map_or_else(Vec::new, |at| self.main().answers[shown..=shown + at].to_vec());
         self.shown += found.len();
         let answer = found.pop().unwrap_or_default();
-        for before in found.into_iter().filter(|answer| answer.usage.is_some()) {
-            said.push(Said::Answers(before.usage));
+        for before in found {
+            let hidden = before.calls.into_iter().map(|call| Said::Lost(format!("a call of `{}`", call.tool)));
+            said.extend(hidden);
+            said.extend(before.usage.map(|usage| Said::Answers(Some(usage))));
             said.extend(before.thoughts.into_iter().map(Said::Thought));
         }
         said.push(Said::Answers(answer.usage));
@@ -137,6 +139,9 @@ impl KimiLines {
         said.extend((!content.is_empty()).then_some(Said::Message(content)));
         self.now = answer.time;
         said.extend((answer.is_cut && calls.is_empty()).then_some(Said::Stopped(StopReason::MaxTokens)));
+        said.extend(
+            answer.broken.map(|reason| Said::Refused(refused(None, &format!("the answer ended with {reason}")))),
+        );
         for KimiCall { id, tool, input } in calls {
             self.open.insert(id.clone(), tool.clone());
             let agents = self.sub_agents.remove(&id).unwrap_or_default();

@@ -25,6 +25,8 @@ pub(super) struct KimiAnswer {
     pub calls: Vec<KimiCall>,
     /// Whether it reached the most tokens that it may have.
     pub is_cut: bool,
+    /// The provider's reason for its end, if it is not whole.
+    pub broken: Option<String>,
     pub loaded: Vec<Said>,
 }
 
@@ -110,7 +112,14 @@ impl AgentLog {
                 let found = KimiResult { time, output: plain(&result["output"]), failed, is_dropped };
                 self.results.extend(text(event, "toolCallId").map(|id| (id, found)));
             }
-            "step.end" => answer.is_cut = event["finishReason"] == "max_tokens",
+            "step.end" => {
+                answer.is_cut = event["finishReason"] == "max_tokens";
+                // Without the provider's own reason, or with one that Kimi Code does not know, the stream broke off.
+                let known = ["end_turn", "tool_use", "max_tokens", "filtered"];
+                let is_known = event["finishReason"].as_str().is_some_and(|reason| known.contains(&reason));
+                let reason = event["rawFinishReason"].as_str().unwrap_or("no reason");
+                answer.broken = (!is_known || event["rawFinishReason"].is_null()).then(|| reason.to_owned());
+            }
             _ => {}
         }
     }
@@ -168,7 +177,8 @@ pub(super) fn agent(line: &Value) -> &str {
 /// The skills in the list of a system prompt: a line for each, `- name: description`, below headings.
 pub(super) fn offered(line: &Value) -> Vec<(String, String)> {
     let prompt = line["systemPrompt"].as_str().unwrap_or_default();
-    let list = prompt.split_once(LIST).map_or("", |(_, list)| list);
+    // Instructions of the workspace come before it.
+    let list = prompt.rsplit_once(LIST).map_or("", |(_, list)| list);
     let lines = list.lines().take_while(|line| !line.is_empty());
     let mut skills: Vec<(String, String)> = Vec::new();
     for line in lines {
@@ -207,7 +217,7 @@ pub(super) fn slim(line: Value, skills_of_case: &[&str]) -> Option<Value> {
         "context.append_loop_event" => {
             let mut event = line["event"].clone();
             event.as_object_mut()?.retain(|key, _| {
-                ["type", "part", "toolCallId", "name", "args", "result", "finishReason", "stepUuid"]
+                ["type", "part", "toolCallId", "name", "args", "result", "finishReason", "rawFinishReason", "stepUuid"]
                     .contains(&key.as_str())
             });
             Some(json!({ "type": kind, "agentId": agent(&line), "event": event, "time": time }))

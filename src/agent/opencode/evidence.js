@@ -1,6 +1,6 @@
 // Prints what `opencode run` keeps to itself: requests with the list of skills, retries, calls that run, sub-agents.
 const KEPT = ["session.created", "session.status", "session.error", "message.part.updated"];
-const LIST = /matches its description\.\n<available_skills>([^]*?)<\/available_skills>/;
+const LIST = /matches its description\.\n<available_skills>([^]*?)<\/available_skills>/g;
 // OpenCode escapes neither.
 const SKILL = /<name>([^]*?)<\/name>\s*<description>([^]*?)<\/description>\s*<location>/g;
 
@@ -26,7 +26,8 @@ function isKept(type, { part }) {
 
 export const Evidence = async ({ client }) => ({
   "experimental.chat.system.transform": async ({ sessionID, model }, { system }) => {
-    const list = system.join("\n").match(LIST)?.[1];
+    // Instructions of the workspace come before it.
+    const list = [...system.join("\n").matchAll(LIST)].at(-1)?.[1];
     const isNew = list !== told && !subAgents.has(sessionID);
     const skills = isNew ? [...(list ?? "").matchAll(SKILL)].map((found) => found.slice(1)) : undefined;
     if (isNew) told = list;

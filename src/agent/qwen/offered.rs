@@ -21,8 +21,9 @@ pub(super) fn in_first_request(trial_env: &TrialEnv) -> Option<Value> {
     Some(json!({ "type": "offered", "skills": skills.unwrap_or_default() }))
 }
 
-/// The names and descriptions in a text with the list, which is escaped.
+/// The names and descriptions in the text with the list, which is escaped. Instructions of the workspace are in another one.
 fn list(text: &str) -> Option<Vec<Value>> {
+    let text = text.strip_prefix("<system-reminder>")?;
     Some(skill_list::within(text)?.filter_map(|entry| skill(&entry)).collect())
 }
 

@@ -38,7 +38,7 @@ impl LineReader for VibeLines {
         let mut said = Vec::new();
         match (line["type"].as_str()?, line["kind"].as_str()) {
             ("evidence", Some("program")) => said.extend(text(line, "version").map(Said::Version)),
-            ("evidence", Some("message")) => said.extend(line["texts"].as_array()?.iter().filter_map(called_skill)),
+            ("evidence", Some("message")) => said.extend(called_skill(line)),
             ("evidence", Some("request")) => requests(line, &mut said),
             ("evidence", Some("retry")) => {
                 let wait = line["wait"].as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -93,14 +93,14 @@ impl VibeLines {
     fn ends(&mut self, line: &Value, said: &mut Vec<Said>) {
         match line["state"].as_str() {
             Some("completed") => {
-                let reason = match self.end.as_str() {
-                    "length" => Some(StopReason::MaxTokens),
-                    "content_filter" => Some(StopReason::Refusal),
+                said.extend(match self.end.as_str() {
+                    "length" => Some(Said::Stopped(StopReason::MaxTokens)),
+                    "content_filter" => Some(Said::Stopped(StopReason::Refusal)),
                     // The model was not asked again.
-                    "tool_call" => Some(StopReason::MaxTurns),
-                    _ => None,
-                };
-                said.extend(reason.map(Said::Stopped));
+                    "tool_call" => Some(Said::Stopped(StopReason::MaxTurns)),
+                    "stop" => None,
+                    other => Some(Said::Refused(refused(None, &format!("the answer ended with {other:?}")))),
+                });
                 said.push(Said::Done);
             }
             Some("interrupted") => said.push(Said::Interrupted),
@@ -140,14 +140,16 @@ fn shown(text: &str) -> String {
 }
 
 fn offered(system: &str) -> Vec<(String, String)> {
-    let system = system.replace(LIST, "available_skills");
+    // Instructions of the workspace come before it.
+    let system = system.rfind(&format!("<{LIST}>")).map_or("", |at| &system[at..]).replace(LIST, "available_skills");
     let skill =
         |entry: SkillEntry<'_>| Some((unescaped(entry.tagged("name")?), unescaped(entry.tagged("description")?)));
     skill_list::within(&system).into_iter().flatten().filter_map(skill).collect()
 }
 
-fn called_skill(text: &Value) -> Option<Said> {
-    let text = text.as_str()?;
+/// The text of a skill that the message calls: what Vibe adds after the user's own text.
+fn called_skill(line: &Value) -> Option<Said> {
+    let text = line["texts"][1].as_str()?;
     let skill = text.strip_prefix(SKILL)?.split_once("\">")?.0.to_owned();
     Some(Said::CalledByUser { skill, text: text.to_owned() })
 }
