@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::select::{NameArgs, ShardArgs, no_match, shard_is_empty};
+use super::select::{NameArgs, no_match};
+use super::shard::{ShardArgs, shard_is_empty};
 use super::{CliResult, RepositoryArgs, file_problems, print_list, problem_line};
 use crate::cli::exit_code::Exit;
 use crate::cli::next::after_built_in;
@@ -86,7 +87,7 @@ pub fn list(args: &ListArgs) -> CliResult {
     if plan.is_empty() && !args.filters.is_empty() {
         return Err(no_match(&args.filters, &catalog, &settings).into());
     }
-    if let Some(shard) = args.shard.shard {
+    if let Some(shard) = args.shard.shard()? {
         let all = plan.entries.len();
         plan = plan.part(shard);
         if plan.is_empty() {

@@ -12,7 +12,7 @@ const OPTIONS: [(&str, &[&str]); 7] = [
     ("--case", &["--filter", "--only", "--grep", "--test", "--id"]),
     ("--root", &["--dir", "--directory", "--cwd", "--path", "--repo"]),
     ("--failed", &["--rerun", "--rerun-failed", "--last-failed"]),
-    ("--shard", &["--partition", "--shards", "--split"]),
+    ("--shard", &["--partition", "--split"]),
     ("--max-cost-usd", &["--budget", "--cost", "--max-cost", "--max-budget-usd"]),
 ];
 

@@ -30,6 +30,7 @@ mod report;
 mod run;
 mod select;
 mod session;
+mod shard;
 mod shell;
 mod show;
 mod start;

@@ -1,20 +1,17 @@
 //! Options that choose which cases run, and how.
 
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use skill_evals::cases::catalog::Catalog;
-use skill_evals::report::diagnostics::counted;
 use skill_evals::run::plan;
 use skill_evals::settings::trials::{self, A_SHARE, Repetition};
 use skill_evals::settings::{MOST_VOTES, Settings, Stop, Suite, TestSelection, VARIABLES, Variable};
 use skill_evals::store::RunFolder;
 use skill_evals::text::diagnostic::nearest_few;
 use skill_evals::trial::run_record::RunChoices;
-use skill_evals::trial::shard::Shard;
 
 /// The error if no case is selected: it names the trials nearest to the first filter.
 pub fn no_match(filters: &[String], catalog: &Catalog, settings: &Settings) -> String {
@@ -23,20 +20,6 @@ pub fn no_match(filters: &[String], catalog: &Catalog, settings: &Settings) -> S
     let names: Vec<String> = planned.map(|planned| planned.trial(1).to_string()).collect();
     let nearest = nearest_few(filter, names.iter().map(String::as_str), 3);
     format!("no trial has a name that contains `{filter}`; nearest: {}", nearest.join(", "))
-}
-
-/// The line that a shard without cases prints: with few cases, some shards have none.
-pub fn shard_is_empty(shard: Shard, all: usize) -> String {
-    format!("shard {shard} has none of the {}", counted(all, "case"))
-}
-
-/// Gives the run the id of its shard. A run that `is_stored` needs the id of the whole run.
-pub fn name_shard(settings: &mut Settings, shard: Shard, is_stored: bool) -> Result<(), String> {
-    settings.run_id = settings.run_id.take().map(|id| shard.run_id(&id)).transpose()?;
-    if is_stored && settings.run_id.is_none() {
-        return Err(format!("shard {shard} needs the id of the whole run: give every shard the same --run-id"));
-    }
-    Ok(())
 }
 
 /// Options that choose cases by name.
@@ -71,14 +54,6 @@ impl TagArgs {
         }
         selection.unknown_tags(catalog).into_iter().next().map_or(Ok(()), Err)
     }
-}
-
-/// The option that chooses a part of the cases.
-#[derive(Args)]
-pub struct ShardArgs {
-    /// Only the cases of shard M of N; each case in a mode is in one shard
-    #[arg(long, value_name = "M/N", value_parser = Shard::from_str)]
-    pub shard: Option<Shard>,
 }
 
 /// Options that decide what is measured.

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::compare::{BY_SKILL, break_skill, git, repository};
 use crate::support::fixture::Ran;
 use crate::support::live::wait_until;
-use crate::support::stub::{ACTIVATES, Stub, signal};
+use crate::support::stub::{ACTIVATES, Stub, ran, signal};
 use nix::sys::signal::Signal;
 use skill_evals::store::trial_at;
 
@@ -206,6 +206,12 @@ fn a_case_that_the_changed_skill_makes_unmeasurable_is_not_measured_and_never_pa
     assert!(ran.stdout.contains("not measured on both sides: tidy/c0\ngate: not measured\n"), "{}", ran.stdout);
 }
 
+/// Runs a shard of the gate `pr` as GitLab's job of this number.
+fn as_gitlab_job(stub: &Stub, number: u32, of: u32) -> Ran {
+    let mut command = stub.command(&["gate", "main", "--run-id", "pr", "--shard", "auto"]);
+    ran(command.env("CI_NODE_INDEX", number.to_string()).env("CI_NODE_TOTAL", of.to_string()))
+}
+
 /// Runs a shard of the gate `pr`.
 fn shard(stub: &Stub, shard: &str, more: &[&str]) -> Ran {
     stub.run(&[&["gate", "main", "--run-id", "pr", "--shard", shard], more].concat())
@@ -217,7 +223,10 @@ fn a_gate_in_shards_runs_each_case_once_on_each_side_and_the_merged_answer_is_on
     edit(&stub, "Be brief.");
     let starts = stub.starts().len();
     for part in ["1/3", "2/3", "3/3"] {
-        let ran = shard(&stub, part, &[]);
+        let ran = match part {
+            "3/3" => as_gitlab_job(&stub, 3, 3),
+            _ => shard(&stub, part, &[]),
+        };
         assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
         assert!(ran.stdout.contains(&format!("shard {part} has run: `skill-evals gate --merge pr`")), "{}", ran.stdout);
     }

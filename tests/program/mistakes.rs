@@ -17,7 +17,7 @@ fn settings(line: &str) -> Fixture {
 /// What is typed, the exit code, and the words of the answer.
 type Mistake = (&'static [&'static str], i32, &'static [&'static str]);
 
-const MISTAKES: [Mistake; 80] = [
+const MISTAKES: [Mistake; 82] = [
     // Commands.
     (&["test"], 2, &["unrecognized subcommand 'test'", "'run'"]),
     (&["eval"], 2, &["'run'"]),
@@ -58,11 +58,13 @@ const MISTAKES: [Mistake; 80] = [
     (&["compare", "--models", "a,"], 2, &["a value is required"]),
     (&["run", "--replay", "--record"], 2, &["--record"]),
     (&["run", "--root", "nowhere"], 2, &["no skills found in", "nowhere", "--root"]),
-    (&["run", "--shard", "0/4"], 2, &["invalid value '0/4' for '--shard <M/N>': expected M/N, for example 2/8"]),
+    (&["run", "--shard", "0/4"], 2, &["invalid value '0/4' for '--shard <M/N|auto>': expected M/N, for example 2/8"]),
     (&["run", "--shard", "5/4"], 2, &["expected M/N", "M is 1 to N"]),
     (&["run", "--shard", "a/b"], 2, &["expected M/N"]),
     (&["list", "--shard", "1"], 2, &["expected M/N, for example 2/8: the second of eight shards"]),
     (&["run", "--shard", "1/4"], 2, &["shard 1/4 needs the id of the whole run: give every shard the same --run-id"]),
+    (&["run", "--shard", "1/4", "--shards", "8"], 2, &["--shard 1/4 has its own number of shards: leave out --shards"]),
+    (&["run", "--shards", "8"], 2, &["--shard <M/N|auto>"]),
     (&["merge", "nightly"], 2, &["--into <RUN-ID>"]),
     (&["merge", "nightly", "--into", "all"], 2, &["unknown run `nightly`"]),
     (&["run", "--partition", "1/2"], 2, &["'--shard'"]),

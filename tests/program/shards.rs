@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::support::fixture::{Fixture, Ran};
 use crate::support::live::wait_until;
-use crate::support::stub::{ANSWER, Stub, in_own_group};
+use crate::support::stub::{ANSWER, Stub, in_own_group, ran};
 use serde_json::{Value, json};
 
 /// Twelve cases: most pass, two fail, one cannot be measured.
@@ -445,4 +445,69 @@ fn a_shard_in_the_background_has_the_id_of_its_shard() {
     );
     wait_until("the end", || json_of(&stub.run(&["status", "--run-id", "r", "--json"]))["state"] == json!("finished"));
     assert_eq!(names_in(&stub.root().join("artifacts/skill-evals")), [".gitignore", "r-shard-1-of-2"]);
+}
+
+/// The variables of each engine that `--shard auto` knows.
+const ENGINES: [&str; 9] = [
+    "SLURM_ARRAY_TASK_ID",
+    "SLURM_ARRAY_TASK_COUNT",
+    "SLURM_ARRAY_TASK_MIN",
+    "SLURM_ARRAY_TASK_MAX",
+    "JOB_COMPLETION_INDEX",
+    "CI_NODE_INDEX",
+    "CI_NODE_TOTAL",
+    "BUILDKITE_PARALLEL_JOB",
+    "BUILDKITE_PARALLEL_JOB_COUNT",
+];
+
+/// Runs the command as a task of an engine that sets these variables.
+fn as_task(stub: &Stub, variables: &[(&str, u32)], args: &[&str]) -> Ran {
+    let mut command = stub.command(args);
+    for name in ENGINES {
+        command.env_remove(name);
+    }
+    command.envs(variables.iter().map(|(name, value)| (name, value.to_string())));
+    ran(&mut command)
+}
+
+fn slurm_task(number: u32) -> [(&'static str, u32); 4] {
+    let [task, count, lowest, highest, ..] = ENGINES;
+    [(task, number), (count, 3), (lowest, 1), (highest, 3)]
+}
+
+#[test]
+fn the_tasks_of_an_array_job_run_every_case_once_and_a_task_that_starts_again_resumes() {
+    let stub = mixed();
+    let run = ["run", "--resume", "--run-id", "r", "--shard", "auto"];
+    let task = |number| as_task(&stub, &slurm_task(number), &run);
+    assert!((1..=3).all(|number| task(number).code != 2));
+    assert_eq!(stub.starts().len(), 12);
+    // Only what could not be measured runs again.
+    assert!((1..=3).all(|number| task(number).code != 2));
+    assert_eq!(stub.starts().len(), 13);
+    let merged = stub.run(&["merge", "r", "--into", "r"]);
+    assert_eq!(merged.stdout, "artifacts/skill-evals/r: 12 trials of 3 shards\n", "{}", merged.stderr);
+}
+
+#[test]
+fn a_task_has_the_shard_of_its_number_in_each_engine() {
+    let stub = mixed();
+    let listed = |shard: &str| stub.run(&["list", "--shard", shard]).stdout;
+    for (variables, more, shard) in [
+        (&slurm_task(2)[..], &[][..], "2/3"),
+        (&[("JOB_COMPLETION_INDEX", 0)], &["--shards", "3"], "1/3"),
+        (&[("CI_NODE_INDEX", 3), ("CI_NODE_TOTAL", 4)], &[], "3/4"),
+        (&[("BUILDKITE_PARALLEL_JOB", 3), ("BUILDKITE_PARALLEL_JOB_COUNT", 4)], &["--shards", "4"], "4/4"),
+    ] {
+        let ran = as_task(&stub, variables, &[&["list", "--shard", "auto"], more].concat());
+        assert_eq!((ran.stdout, ran.code), (listed(shard), 0), "{variables:?}: {}", ran.stderr);
+    }
+    let refused = as_task(&stub, &[], &["gate", "main", "--run-id", "r", "--shard", "auto"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("no engine has numbered this task"), "{}", refused.stderr);
+    let gaps = [("SLURM_ARRAY_TASK_ID", 3), ("SLURM_ARRAY_TASK_COUNT", 3)];
+    let gaps = [&gaps[..], &[("SLURM_ARRAY_TASK_MIN", 1), ("SLURM_ARRAY_TASK_MAX", 7)]].concat();
+    let refused = as_task(&stub, &gaps, &["run", "--run-id", "r", "--shard", "auto"]);
+    assert!(refused.code == 2 && refused.stderr.contains("without steps and gaps"), "{}", refused.stderr);
+    assert!(stub.starts().is_empty());
 }

@@ -10,6 +10,7 @@ use std::time::Instant;
 use super::{CompareArgs, LiveRequest, gate, stored};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, stdout, text_stdout};
+use crate::cli::shard::{name_shard, shard_is_empty};
 use crate::cli::start::StartArgs;
 use crate::cli::terminal::Terminal;
 use crate::cli::{CliResult, CliResultOf, select, start};
@@ -89,7 +90,7 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<LiveOutcome> {
     settings.max_cost_usd = request.max_cost_usd.or(settings.max_cost_usd);
     let chosen = std::mem::take(&mut request.chosen);
     if let Some(shard) = chosen.shard {
-        select::name_shard(&mut settings, shard, !start.dry_run)?;
+        name_shard(&repository.root, &mut settings, shard, !start.dry_run)?;
     }
     let (chosen, mut sides, begun) = match request.sides.take() {
         Some(sides) => (chosen, sides, Vec::new()),
@@ -105,7 +106,7 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<LiveOutcome> {
         run = run.of_shard(shard)?;
         pairing = pairing.part(shard);
         if pairing.cases.is_empty() {
-            writeln!(stderr(), "{}: nothing to run", select::shard_is_empty(shard, all))?;
+            writeln!(stderr(), "{}: nothing to run", shard_is_empty(shard, all))?;
             return Ok(LiveOutcome::Exit(Exit::Clean));
         }
     }

@@ -12,7 +12,8 @@ use serde_json::Value;
 use super::compare::{self, LiveComparison, LiveOutcome, LiveRequest};
 use super::export_args::IN_PLACE;
 use super::report::write_run;
-use super::select::{ShardArgs, TagArgs};
+use super::select::TagArgs;
+use super::shard::ShardArgs;
 use super::start::{self, StartArgs};
 use super::{CliResult, CliResultOf, lint as lint_command, print_json, select};
 use crate::cli::color::paint;
@@ -117,7 +118,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     asked.check_reachable()?;
     let root = repository.root.clone();
     let out = args.out.clone().unwrap_or_else(|| store::gate_folder(&root));
-    let is_shard = args.shard.shard.is_some();
+    let is_shard = args.shard.shard()?.is_some();
     if !args.start.dry_run && !is_shard {
         store::check_out(&out.join(JUNIT))?;
         store::write_whole(&out.join(PAGE), report::unfinished().as_bytes())?;
@@ -143,7 +144,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
         let compared = args.comparison(&asked, &commit, &mut results, cases)?;
         folder = compared.and_then(|live| take(&mut results, live));
     }
-    if let Some(shard) = args.shard.shard {
+    if let Some(shard) = args.shard.shard()? {
         write!(text_stdout(), "{}", report::shard(&results, shard, fails_for_free))?;
         return Ok(match results.ended_early {
             _ if interrupt::raised() => Exit::Interrupted,
@@ -252,14 +253,14 @@ impl GateArgs {
         within: Option<Value>,
     ) -> CliResultOf<LiveOutcome> {
         let mut rule = Rule { margin: Some(MARGIN), ..Rule::default() };
-        if let Some(shard) = self.shard.shard {
+        if let Some(shard) = self.shard.shard()? {
             rule.alpha /= f64::from(shard.of);
         }
         let label = format!("the skills of {base}");
         let sides = compare::against_commit(commit, label, &rule, asked.plan, asked.max_trials);
         let mut chosen = RunChoices::default();
         chosen.cases = cases;
-        chosen.shard = self.shard.shard;
+        chosen.shard = self.shard.shard()?;
         compare::measure(LiveRequest {
             start: &self.start,
             chosen,

@@ -11,7 +11,8 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::select::{self, SelectArgs, ShardArgs};
+use super::select::{self, SelectArgs};
+use super::shard::{ShardArgs, name_shard, shard_is_empty};
 use super::start::{self, StartArgs};
 use super::{CliResult, CliResultOf, print_json};
 use crate::cli::color::paint;
@@ -145,7 +146,7 @@ impl ChoiceArgs {
         chosen.threshold = self.threshold;
         chosen.replay = self.replay;
         chosen.filters.clone_from(&self.filters);
-        chosen.shard = self.shard.shard;
+        chosen.shard = self.shard.shard()?;
         Ok(chosen)
     }
 }
@@ -164,7 +165,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     let mut chosen = args.choice.chosen(&settings)?;
     if let Some(shard) = chosen.shard {
         let is_stored = (!chosen.replay || args.write_progress) && !args.start.dry_run;
-        select::name_shard(&mut settings, shard, is_stored)?;
+        name_shard(&repository.root, &mut settings, shard, is_stored)?;
     }
     if let Some(earlier) = earlier_choices(&repository.root, &settings, args.failed.as_deref())? {
         chosen = chosen.or(earlier);
@@ -183,7 +184,7 @@ pub fn run(args: &RunArgs) -> CliResult {
         let all = run.plan.entries.len();
         run = run.of_shard(shard)?;
         if run.plan.is_empty() {
-            writeln!(stderr(), "{}: nothing to run", select::shard_is_empty(shard, all))?;
+            writeln!(stderr(), "{}: nothing to run", shard_is_empty(shard, all))?;
         } else if let Some(limit) = run.settings.limit() {
             writeln!(stderr(), "shard {shard} has a limit of {limit}; each shard may exceed its share by one trial")?;
         }
