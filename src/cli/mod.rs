@@ -14,6 +14,7 @@ mod github;
 mod grade;
 mod harness;
 mod history;
+mod ids;
 mod import;
 mod init;
 mod judge;

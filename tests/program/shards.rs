@@ -511,3 +511,44 @@ fn a_task_has_the_shard_of_its_number_in_each_engine() {
     assert!(refused.code == 2 && refused.stderr.contains("without steps and gaps"), "{}", refused.stderr);
     assert!(stub.starts().is_empty());
 }
+
+#[test]
+fn the_listed_trials_run_and_a_line_that_names_none_is_an_error() {
+    let stub = mixed();
+    let file = stub.root().join("ids").display().to_string();
+    let with_ids = |text: &str, more: &[&str]| {
+        fs::write(&file, text).expect("a file");
+        stub.run(&[&["run", "--ids", &file], more].concat())
+    };
+    let listed = stub.run(&["list"]).stdout;
+    // The lines of `list` through a pipe, in any order.
+    let lines: Vec<&str> = listed.lines().filter(|line| line.contains("/c1")).collect();
+    fs::write(&file, lines.iter().rev().copied().collect::<Vec<_>>().join("\r\n")).expect("a file");
+    let mut command = stub.command(&["run", "--ids", "-", "--run-id", "piped"]);
+    command.stdin(fs::File::open(&file).expect("a file"));
+    assert_eq!(ran(&mut command).code, 0);
+    assert_eq!((lines.len(), stub.progress("piped").len()), (3, 3));
+    // The names of `list --json`, of which a shard has its part, and a mode that no option names.
+    let plan = |text: &str, more: &[&str]| {
+        let ran = with_ids(text, &[&["--dry-run", "--json"], more].concat());
+        json_of(&ran)["trials"].as_array().expect("trials").clone()
+    };
+    let names = "tidy::c1::codex\n\ntidy/c2/codex\ntidy/c2/cli-native\ntidy/c1/codex\n";
+    assert_eq!(plan(names, &[]), [json!("tidy/c1/codex"), json!("tidy/c2/cli-native"), json!("tidy/c2/codex")]);
+    assert_eq!(plan(names, &["tidy/c2"]).len(), 2, "a filter selects of them");
+    let shards = ["1/3", "2/3", "3/3"].map(|shard| plan(names, &["--shard", shard]).len());
+    assert!(shards.iter().sum::<usize>() == 3 && shards != [3, 0, 0], "{shards:?}");
+    for (text, why) in [
+        ("tidy/c1/codex\n\ntidy/c99/codex\n", "ids:3: unknown trial `tidy/c99/codex`; nearest cases: tidy/c9"),
+        ("tidy/c1/codx\n", "ids:1: unknown trial `tidy/c1/codx`: unknown mode `codx`; did you mean `codex`?"),
+        ("c1\n", "ids:1: `c1`: expected skill/case/mode, as `skill-evals list` prints it"),
+        ("\n", "ids has no ids: expected the lines of `skill-evals list`"),
+    ] {
+        let refused = with_ids(text, &[]);
+        assert!(refused.code == 2 && refused.stderr.contains(why), "{text:?}: {}{}", refused.stdout, refused.stderr);
+    }
+    assert_eq!(stub.starts().len(), 3);
+    // What resumes the run has the same trials.
+    assert_eq!(stub.run(&["run", "--resume", "--run-id", "piped", "--trials", "2"]).code, 0);
+    assert_eq!(stub.starts().len(), 6);
+}

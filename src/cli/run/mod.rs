@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use clap::Args;
 
+use super::ids::IdArgs;
 use super::select::{self, SelectArgs};
 use super::shard::{ShardArgs, name_shard, shard_is_empty};
 use super::start::{self, StartArgs};
@@ -87,7 +88,8 @@ pub struct RunArgs {
 }
 
 /// Options of one run, which watching has none of.
-const WITHOUT_WATCH: [&str; 13] = [
+const WITHOUT_WATCH: [&str; 14] = [
+    "ids",
     "resume",
     "failed",
     "stale",
@@ -111,6 +113,8 @@ struct ChoiceArgs {
     filters: Vec<String>,
     #[command(flatten)]
     select: SelectArgs,
+    #[command(flatten)]
+    ids: IdArgs,
     /// Mode to use (repeatable)
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
@@ -163,6 +167,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     settings.record |= args.record;
     settings.require_recordings = Some(true).filter(|_| args.require_recordings).or(settings.require_recordings);
     let mut chosen = args.choice.chosen(&settings)?;
+    args.choice.ids.choose(&mut chosen, &settings, &catalog)?;
     if let Some(shard) = chosen.shard {
         let is_stored = (!chosen.replay || args.write_progress) && !args.start.dry_run;
         name_shard(&repository.root, &mut settings, shard, is_stored)?;
