@@ -18,6 +18,19 @@ pub struct InitArgs {
     /// Directory of the crate or repository [default: the working directory]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Only write the files of this CI service: a free job, the gate with its comment, a nightly run
+    #[arg(long, value_name = "SERVICE", value_parser = service_parser())]
+    ci: Option<CiService>,
+    /// Write without a question, outside a git repository too
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// Options that say where a crate or a CI job gets this program.
+#[derive(Args)]
+pub struct SourceArgs {
     /// Take skill-evals from this checkout instead of crates.io
     #[arg(long, value_name = "DIR", conflicts_with = "git")]
     path: Option<PathBuf>,
@@ -27,12 +40,6 @@ pub struct InitArgs {
     /// With --git: the commit or tag.
     #[arg(long, value_name = "REV", requires = "git")]
     rev: Option<String>,
-    /// Only write the files of this CI service: a free job, the gate with its comment, a nightly run
-    #[arg(long, value_name = "SERVICE", value_parser = service_parser())]
-    ci: Option<CiService>,
-    /// Write without a question, outside a git repository too
-    #[arg(long, short)]
-    yes: bool,
 }
 
 const NOT_RELEASED: &str = "if crates.io does not have skill-evals yet:";
@@ -42,7 +49,7 @@ pub fn init(args: &InitArgs) -> CliResult {
     if !root.is_dir() {
         return Err(super::not_found(format!("{} is not a directory", root.display())).into());
     }
-    let source = args.source()?;
+    let source = args.source.source()?;
     if let Some(service) = args.ci {
         print_steps(ci::init_ci(&root, service, &source)?)?;
         writeln!(text_stdout(), "\nnext: {}", service.next())?;
@@ -106,8 +113,8 @@ fn confirm(plan: &InitSummary) -> CliResultOf<()> {
     Err("nothing was written; go to a repository, or write here with --yes".into())
 }
 
-impl InitArgs {
-    fn source(&self) -> io::Result<CrateSource> {
+impl SourceArgs {
+    pub fn source(&self) -> io::Result<CrateSource> {
         Ok(match (&self.path, &self.git) {
             (Some(path), _) => {
                 CrateSource::Path { folder: std::path::absolute(path)?, is_relative: path.is_relative() }

@@ -1,5 +1,6 @@
 //! The command line: one file for each subcommand. The only files that print.
 
+mod cluster;
 mod color;
 mod compare;
 mod detached;
@@ -107,6 +108,8 @@ enum Command {
     History(history::HistoryArgs),
     /// Remove old runs.
     Clean(stop::CleanArgs),
+    /// Print jobs that run a run in shards: Slurm, GitHub or Kubernetes
+    Cluster(cluster::ClusterArgs),
     /// Merge the shards of a run into one stored run
     Merge(merge::MergeArgs),
     /// Summarize stored runs
@@ -183,6 +186,7 @@ pub fn main() -> ExitCode {
         Command::Judge(args) => judge::judge(&args),
         Command::History(args) => history::history(&args),
         Command::Clean(args) => stop::clean(&args),
+        Command::Cluster(args) => cluster::cluster(&args),
         Command::Merge(args) => merge::merge(&args),
         Command::Summary(args) => summary::summary(&args),
         Command::Report(args) => report::report(&args),

@@ -5,6 +5,7 @@ mod agents;
 mod check_list;
 mod checks;
 mod ci_files;
+mod cluster;
 mod compare;
 mod custom_agents;
 mod diagnose;

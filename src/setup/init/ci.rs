@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::files::InitFiles;
 use super::manifest::CrateSource;
 use super::relative::relative;
@@ -24,9 +26,15 @@ type CiFile = (&'static str, &'static str, &'static str);
 
 const DELETE_FIRST: &str = "it differs from what this command writes: delete it first to replace it";
 
+const NIGHTLY: &str = include_str!("ci/github-nightly.yml");
+
+/// The shards of a nightly run, and their options.
+const SHARDS: u32 = 4;
+const OPTIONS: &str = " --max-cost-usd 5";
+
 const GITHUB: [CiFile; 2] = [
     (".github/workflows/skill-evals.yml", include_str!("ci/github.yml"), DELETE_FIRST),
-    (".github/workflows/skill-evals-nightly.yml", include_str!("ci/github-nightly.yml"), DELETE_FIRST),
+    (".github/workflows/skill-evals-nightly.yml", NIGHTLY, DELETE_FIRST),
 ];
 
 const GITLAB: [CiFile; 2] = [
@@ -61,12 +69,28 @@ pub fn init_ci(folder: &Path, service: CiService, source: &CrateSource) -> Resul
     let (install, parts) = install(folder, source)?;
     let mut files = InitFiles::new(folder, InitMode::Write);
     for (path, text, by_hand) in service.files() {
-        let text = text
-            .replace("@SOURCE@", &install)
-            .replace("@FILES@", &format!("'.github/workflows/skill-evals*.yml'{parts}"));
+        let text = with_source(&in_shards(text, SHARDS, OPTIONS), &install, &parts);
         files.new_file(&folder.join(path), &text, by_hand)?;
     }
     Ok(files.steps)
+}
+
+/// The workflow of a nightly run in this many shards, with these options of `run`: empty, or with a space before each.
+pub fn github_nightly(folder: &Path, source: &CrateSource, shards: u32, options: &str) -> Result<String, InitError> {
+    let (install, parts) = install(folder, source)?;
+    Ok(with_source(&in_shards(NIGHTLY, shards, options), &install, &parts))
+}
+
+fn with_source(text: &str, install: &str, parts: &str) -> String {
+    text.replace("@SOURCE@", install).replace("@FILES@", &format!("'.github/workflows/skill-evals*.yml'{parts}"))
+}
+
+fn in_shards(text: &str, shards: u32, options: &str) -> String {
+    let list: Vec<String> = (1..=shards).map(|number| number.to_string()).collect();
+    let run = format!("skill-evals run --shard \"$SHARD/{shards}\" --run-id \"$RUN\"{options}");
+    // In YAML, these end a text without quotes. JSON's quotes are YAML's.
+    let run = if run.contains(": ") || run.contains(" #") { Value::from(run).to_string() } else { run };
+    text.replace("@LIST@", &list.join(", ")).replace("@SHARDS@", &shards.to_string()).replace("@RUN@", &run)
 }
 
 /// The arguments of `cargo install`, and the further files on which the program depends, for a cache.

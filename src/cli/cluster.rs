@@ -1,0 +1,96 @@
+//! `skill-evals cluster`.
+
+use std::io::Write;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::parser::ValueSource;
+use clap::{Args, Command};
+
+use super::init::SourceArgs;
+use super::run::RunArgs;
+use super::{CliResult, RepositoryArgs};
+use crate::cli::exit_code::Exit;
+use crate::cli::output::stdout;
+use skill_evals::process::{brief, find_program};
+use skill_evals::setup::cluster::{ClusterEngine, ShardedRun};
+use skill_evals::text::name::check_id;
+
+/// Options of `run` that the jobs have already, or that do not run a shard to its end.
+const REFUSED: [&str; 7] = ["shard", "shards", "run_id", "resume", "background", "dry_run", "watch"];
+
+#[derive(Args)]
+pub struct ClusterArgs {
+    /// Engine that starts the shards
+    #[arg(value_name = "ENGINE", value_parser = engine_parser())]
+    engine: ClusterEngine,
+    /// Number of shards
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    shards: u32,
+    /// Name of the run [default: the time, UTC]
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
+    /// Slurm: hand the jobs to sbatch
+    #[arg(long)]
+    submit: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+    /// Options of `run` for every shard
+    #[arg(last = true, value_name = "OPTION")]
+    options: Vec<String>,
+}
+
+fn engine_parser() -> impl TypedValueParser<Value = ClusterEngine> {
+    PossibleValuesParser::new(ClusterEngine::WORDS).try_map(|name| ClusterEngine::named(&name).ok_or("unknown engine"))
+}
+
+pub fn cluster(args: &ClusterArgs) -> CliResult {
+    args.check()?;
+    let root = args.repository.open()?.root.canonicalize()?;
+    let (run_id, options) = (args.run_id.as_deref(), &args.options[..]);
+    let run = ShardedRun { root: &root, shards: args.shards, run_id, options };
+    let jobs = match args.engine {
+        ClusterEngine::Slurm => run.slurm(),
+        ClusterEngine::GitHub => run.github(&args.source.source()?)?,
+        ClusterEngine::Kubernetes => {
+            run.kubernetes(&jiff::Timestamp::now().strftime("skill-evals-%Y%m%d-%H%M%S").to_string())?
+        }
+    };
+    if !args.submit {
+        stdout().write_all(jobs.as_bytes())?;
+        return Ok(Exit::Clean);
+    }
+    if find_program("sbatch").is_none() {
+        return Err("--submit needs sbatch, which is not in PATH; without --submit, the jobs are printed".into());
+    }
+    let submitted = brief::stdout_of("bash", &["-c", &jobs], &root);
+    stdout().write_all(&submitted.map_err(|_| "the jobs were not submitted: see what sbatch says above")?)?;
+    Ok(Exit::Clean)
+}
+
+impl ClusterArgs {
+    /// Finds what would fail in every shard.
+    fn check(&self) -> Result<(), String> {
+        if self.submit && self.engine != ClusterEngine::Slurm {
+            return Err(format!("--submit is for slurm: submit what `cluster {}` prints yourself", self.engine));
+        }
+        if let Some(id) = &self.run_id {
+            check_id(id).map_err(|why| format!("the run id {id:?} {why}"))?;
+            if self.engine == ClusterEngine::GitHub {
+                return Err("a workflow names each run by its number: leave out --run-id".to_owned());
+            }
+        }
+        if self.engine == ClusterEngine::GitHub && self.shards > 256 {
+            return Err("a matrix of GitHub has at most 256 jobs: use fewer --shards".to_owned());
+        }
+        let run = RunArgs::augment_args(Command::new("run"));
+        let given = run.try_get_matches_from(["run"].into_iter().chain(self.options.iter().map(String::as_str)));
+        let given = given.map_err(|error| format!("options of run: {error}"))?;
+        let is_given = |name: &&&str| given.value_source(name) == Some(ValueSource::CommandLine);
+        match REFUSED.iter().find(is_given) {
+            Some(name) => Err(format!("--{} is not for shards of a cluster: leave it out", name.replace('_', "-"))),
+            None => Ok(()),
+        }
+    }
+}
