@@ -14,7 +14,7 @@ echo "$*" >> sbatch.log
 tasks=$(grep -o -- '--array=1-[0-9]*' <<< "$script" | cut -d - -f 4)
 for task in $(seq "${tasks:-0}"); do
   SLURM_ARRAY_TASK_ID=$task SLURM_ARRAY_TASK_COUNT=$tasks SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_MAX=$tasks \
-    bash -c "$script" >> tasks.log 2>&1 || echo "task $task failed" >> tasks.log
+    bash -c "$script" >> tasks.log 2>&1 || echo "ended with $?" >> tasks.log
 done
 [ "$tasks" ] || bash -c "$script" > merge.log 2>&1
 echo "4${tasks:-2};here"
@@ -72,10 +72,10 @@ fn a_failed_case_fails_no_task_but_a_case_that_is_not_measured_does() {
     let submitted = in_cluster(&stub, stub.command(&submit));
     assert_eq!(submitted.code, 0, "{}", submitted.stderr);
     assert!(read(&stub, "merge.log").contains("1 of 2 cases passed, 1 failed"), "{}", read(&stub, "merge.log"));
-    assert!(!read(&stub, "tasks.log").contains(" failed\n"), "{}", read(&stub, "tasks.log"));
+    assert!(!read(&stub, "tasks.log").contains("ended with 1\n"), "{}", read(&stub, "tasks.log"));
     stub.write("evals/skills/tidy/prompts.csv", "id,should_trigger,prompt\nc1,false,Prompt 1\nc2,false,Prompt 2\n");
     in_cluster(&stub, stub.command(&[&submit[..], &["--run-id", "not-measured"]].concat()));
-    assert!(read(&stub, "tasks.log").contains(" failed\n"), "{}", read(&stub, "tasks.log"));
+    assert!(read(&stub, "tasks.log").contains("ended with 1\n"), "{}", read(&stub, "tasks.log"));
 }
 
 #[test]

@@ -24,6 +24,9 @@ words! {
 /// The longest id of a run in Kubernetes: names of jobs have 63 characters, and `-merge` follows.
 const LONGEST_NAME: usize = 57;
 
+/// The id of a run whose script is submitted more than once.
+const RUN_OF_SLURM: &str = r#""${SKILL_EVALS_RUN_ID:-slurm-$(date -u +%Y%m%d-%H%M%S)}""#;
+
 /// A run in shards.
 pub struct ShardedRun<'a> {
     /// The repository.
@@ -41,7 +44,7 @@ impl ShardedRun<'_> {
         let root = safe::word(&self.root.display().to_string());
         include_str!("slurm.sh")
             .replace("@SHARDS@", &self.shards.to_string())
-            .replace("@RUN@", self.run_id.unwrap_or("slurm-$(date -u +%Y%m%d-%H%M%S)"))
+            .replace("@RUN@", self.run_id.unwrap_or(RUN_OF_SLURM))
             .replace("@ROOT@", &root)
             .replace("@OPTIONS@", &self.shell_options())
     }

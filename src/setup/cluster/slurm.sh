@@ -1,9 +1,9 @@
 #!/bin/bash
 # A run in @SHARDS@ shards, and a job that merges them. Start this with bash, on a disk that all nodes have.
-# With the same RUN, it runs what is missing. SBATCH_PARTITION, SBATCH_ACCOUNT, SBATCH_TIMELIMIT … are options of both jobs.
+# SBATCH_PARTITION, SBATCH_ACCOUNT, SBATCH_TIMELIMIT and so on are options of both jobs.
 set -eu
 cd @ROOT@
-export RUN="${RUN:-@RUN@}"
+export RUN=@RUN@ # Submitted again with the same id, the jobs run what is missing.
 mkdir -p artifacts/skill-evals
 array=$(sbatch --parsable --export=ALL <<'JOB'
 #!/bin/bash
