@@ -18,11 +18,13 @@ const GITLAB: &str = ".gitlab/skill-evals.yml";
 const SOURCE: [&str; 4] = ["--git", "https://example.org/skill-evals.git", "--rev", "0123456"];
 
 pub fn trials() -> Vec<Trial> {
-    let found = ["actionlint", "zizmor", "check-jsonschema", "act"].iter().all(|name| tools().join(name).exists());
+    let found = ["actionlint", "zizmor", "check-jsonschema", "act", "kubernetes-validate", "shellcheck"];
+    let found = found.iter().all(|name| tools().join(name).exists());
     let found = found && node_tools().join("gitlab-ci-local").exists();
     let found = found && ["rsync", "jq", "curl"].iter().all(|name| starts(name, &["--version"]));
     let tests = tests![
         linters_and_schemas_find_nothing_in_files_of_at_most_60_lines,
+        linters_and_schemas_find_nothing_in_the_jobs_of_a_cluster,
         the_free_job_of_github_runs_for_a_fork_and_no_other_does,
         the_free_job_of_gitlab_runs_and_the_others_wait_for_their_event,
         the_comment_of_github_is_posted_once_and_then_updated_in_place,
@@ -106,6 +108,23 @@ fn linters_and_schemas_find_nothing_in_files_of_at_most_60_lines() {
     output(&fixture, "check-jsonschema", &["--builtin-schema", "vendor.github-workflows", WORKFLOW, NIGHTLY]);
     let schema = ["--builtin-schema", "vendor.gitlab-ci", "--data-transform", "gitlab-ci"];
     output(&fixture, "check-jsonschema", &[&schema[..], &[GITLAB, ".gitlab-ci.yml"]].concat());
+}
+
+fn linters_and_schemas_find_nothing_in_the_jobs_of_a_cluster() {
+    let fixture = repository();
+    let jobs = |engine: &str, path: &str, more: &[&str]| {
+        let ran = fixture.run(&[&["cluster", engine, "--shards", "16"], more].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        fs::write(fixture.root().join(path), ran.stdout).expect("a file");
+    };
+    let options = ["--", "--tag", "!slow", "--model", "it's new: #1"];
+    jobs("github", NIGHTLY, &[&SOURCE[..], &options].concat());
+    output(&fixture, "actionlint", &[NIGHTLY]);
+    output(&fixture, "check-jsonschema", &["--builtin-schema", "vendor.github-workflows", NIGHTLY]);
+    jobs("kubernetes", "jobs.yml", &options);
+    output(&fixture, "kubernetes-validate", &["--strict", "jobs.yml"]);
+    jobs("slurm", "jobs.sh", &options);
+    output(&fixture, "shellcheck", &["jobs.sh"]);
 }
 
 /// The lines of the workflow that name an action, each as `owner/name@commit`.
