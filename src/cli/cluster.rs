@@ -4,11 +4,10 @@ use std::io::Write;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
-use clap::{Args, Command};
+use clap::{Args, CommandFactory};
 
 use super::init::SourceArgs;
-use super::run::RunArgs;
-use super::{CliResult, RepositoryArgs};
+use super::{Cli, CliResult, RepositoryArgs};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::stdout;
 use skill_evals::process::{brief, find_program};
@@ -84,10 +83,10 @@ impl ClusterArgs {
         if self.engine == ClusterEngine::GitHub && self.shards > 256 {
             return Err("a matrix of GitHub has at most 256 jobs: use fewer --shards".to_owned());
         }
-        let run = RunArgs::augment_args(Command::new("run"));
-        let given = run.try_get_matches_from(["run"].into_iter().chain(self.options.iter().map(String::as_str)));
-        let given = given.map_err(|error| format!("options of run: {error}"))?;
-        let is_given = |name: &&&str| given.value_source(name) == Some(ValueSource::CommandLine);
+        let words = ["skill-evals", "run"].into_iter().chain(self.options.iter().map(String::as_str));
+        let given = Cli::command().try_get_matches_from(words).map_err(|error| format!("options of run: {error}"))?;
+        let run = given.subcommand_matches("run");
+        let is_given = |name: &&&str| run.is_some_and(|run| run.value_source(name) == Some(ValueSource::CommandLine));
         match REFUSED.iter().find(is_given) {
             Some(name) => Err(format!("--{} is not for shards of a cluster: leave it out", name.replace('_', "-"))),
             None => Ok(()),
