@@ -9,6 +9,7 @@ pub mod gate;
 pub mod judges;
 pub mod models;
 pub mod not_run;
+pub mod outcome_table;
 pub mod run_status;
 pub mod session;
 pub mod share;

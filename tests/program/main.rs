@@ -35,6 +35,7 @@ mod mcp;
 mod mistakes;
 mod numbers;
 mod one_road;
+mod outcome_table;
 mod outputs;
 mod recordings;
 mod repeats;

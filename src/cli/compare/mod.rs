@@ -9,7 +9,7 @@ mod stored;
 mod target;
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -58,6 +58,7 @@ const EXAMPLES: &str = "Examples:
                                        also mode=, skills=GIT-REF, without, and
                                        offer=all, offer=alone, offer=SKILL+SKILL
   skill-evals compare --models X,Y,Z   the cheapest within the margin of the best
+  skill-evals compare --table FILE     outcomes that were measured elsewhere
 
 Exit codes:
   0    better, no worse, no harm seen, or unchanged
@@ -101,6 +102,9 @@ pub struct CompareArgs {
     /// Find the cheapest of these models that is within the margin of the best
     #[arg(long, value_name = "MODEL,…", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["what", "with", "baseline", "candidate", "aa", "plan", "gate", "model", "github", "resume"])]
     models: Vec<String>,
+    /// Compare outcomes that were measured elsewhere: CSV or JSON with `case`, `side`, `passed`, `trials`; the first side is the baseline
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "with", "mode", "baseline", "candidate", "aa", "models", "github", "resume"])]
+    table: Option<PathBuf>,
     /// Loss in pass rate that counts as no worse: 0.05 is five points of a hundred [default: 0.05]
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
     margin: Option<f64>,
@@ -157,6 +161,9 @@ pub struct LiveRequest<'a> {
 pub fn compare(args: &CompareArgs) -> CliResult {
     if !args.models.is_empty() {
         return models::compare(args);
+    }
+    if let Some(file) = &args.table {
+        return args.tell(&stored::of_table(args, file)?);
     }
     let root = args.start.repository.open()?.root;
     match target::asked(args, &root)? {

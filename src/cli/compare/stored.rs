@@ -9,12 +9,15 @@ use super::{CompareArgs, gate};
 use crate::cli::output::stderr;
 use crate::cli::{CliResultOf, named_runs};
 use skill_evals::decide::{SideCounts, plan};
+use skill_evals::files::bounded;
 use skill_evals::report::diagnostics::counted;
 use skill_evals::results::compared::{self, ComparisonResults};
+use skill_evals::results::outcome_table::OutcomeTable;
 use skill_evals::results::run_status::{RunState, standing};
-use skill_evals::results::side_results::SideReader;
+use skill_evals::results::side_results::{SideReader, SideResults};
 use skill_evals::results::stored_comparison;
 use skill_evals::results::stored_sides::{self, Incomparable, TrialSide};
+use skill_evals::settings::TestSelection;
 use skill_evals::store::RunFolder;
 
 /// Compares stored trials of two sides.
@@ -37,13 +40,52 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredSide, b: &StoredSide) 
             }
             Incomparable::NoTrials { .. } => why.to_string(),
         })?;
+    let mut compared = decided(args, (a.label.clone(), b.label.clone()), &in_a, &in_b)?;
+    if let Some(case) = compared.changed_cases.first() {
+        compared.changed_parts = changed_parts(case, &of_a, &of_b);
+    }
+    Ok(compared)
+}
+
+/// Compares outcomes that were measured elsewhere.
+pub fn of_table(args: &CompareArgs, file: &Path) -> CliResultOf<ComparisonResults> {
+    args.refuse_what_runs()?;
+    if args.select.names() != TestSelection::default() {
+        return Err("--skill, --task and --case: the rows of the table are compared, all of them; leave it out".into());
+    }
+    let shown = file.display();
+    let text = bounded::read_text(file).map_err(|error| format!("{shown}: {error}"))?;
+    let table = OutcomeTable::read(&text).map_err(|problem| format!("{shown}: {problem}"))?;
+    let [(a, in_a), (b, in_b)] = [table.baseline, table.candidate]
+        .map(|(label, counts)| (label, SideResults { counts, ..SideResults::default() }));
+    decided(args, (a, b), &in_a, &in_b)
+}
+
+/// The comparison, if it can reach what its gate asks for.
+fn decided(
+    args: &CompareArgs,
+    labels: (String, String),
+    a: &SideResults,
+    b: &SideResults,
+) -> CliResultOf<ComparisonResults> {
     let rule = args.rule();
     if !args.gate.is_empty() {
-        let design = design(&in_a.counts, &in_b.counts);
+        let design = design(&a.counts, &b.counts);
         let numbers = ("trials of each case on each side", "measure more with run --trials, or choose other results");
         gate::check(&args.gate, &rule, numbers, |claim| plan::reach_fixed(&design, &rule, claim))?;
     }
-    Ok(compared::stored((a.label.clone(), b.label.clone()), &in_a, &in_b, rule))
+    Ok(compared::stored(labels, a, b, rule))
+}
+
+/// What differs between the first trials of a case on both sides, besides skills. Empty if one of them is not stored.
+fn changed_parts(case: &str, a: &[PathBuf], b: &[PathBuf]) -> Vec<String> {
+    let first = |paths: &[PathBuf]| {
+        let mut runs = paths.iter().filter_map(|path| path.parent()).map(RunFolder::at);
+        runs.find_map(|run| run.trials_of(case).first()?.meta().ok())
+    };
+    let (Some(a), Some(b)) = (first(a), first(b)) else { return Vec::new() };
+    let parts = a.inputs.differences_besides_skills(&b.inputs);
+    if parts.is_empty() { vec!["what is checked".to_owned()] } else { parts }
 }
 
 /// The trials of each case that both sides have.
