@@ -15,7 +15,7 @@ use skill_evals::trial::outcome::{Status, Verdict};
 use super::fault_matrix::wrap;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live, request_text};
-use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of};
+use crate::support::real::{HOW_TO_GET_AGENTS, in_turn, needing, program_of};
 use crate::support::stand_in::{Fault, Request, Turn, named};
 
 /// A case that wants the skill and a file of it, in words that every format of cases has.
@@ -54,15 +54,12 @@ pub fn trials() -> Vec<Trial> {
     ];
     let of_user: [(&str, Test); 1] = [("the_user_s_own_setup_is_there_only_if_it_is_asked_for", has_the_users_setup)];
     let baseline: [(&str, Test); 1] = [("a_baseline_offers_no_skill", offers_none)];
-    let mut trials = vec![needing(
-        "conformance::one_case_under_every_installed_agent_ends_in_one_table",
-        None,
-        HOW_TO_GET_AGENTS,
-        || {
+    let side_by_side =
+        needing("conformance::one_case_under_every_installed_agent_ends_in_one_table", None, HOW_TO_GET_AGENTS, || {
             runs_side_by_side();
             Ok(())
-        },
-    )];
+        });
+    let mut trials = Vec::new();
     let mut known = HashSet::new();
     for mode in Box::leak(Mode::built_in().into_boxed_slice()) {
         let program = mode.agent.profile().program;
@@ -84,7 +81,7 @@ pub fn trials() -> Vec<Trial> {
             }));
         }
     }
-    trials
+    [side_by_side].into_iter().chain(in_turn(trials)).collect()
 }
 
 /// The repository with the skill, whose model does what `script` says.

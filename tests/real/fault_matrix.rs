@@ -2,7 +2,7 @@
 //! programs. The provider's faults come from a faulty stand-in, the program's from a wrapper around the real one.
 //!
 //! The table is printed in docs/contributing/fault-matrix.md; `FAULT_MATRIX=write cargo test --test real fault_matrix` writes it. Each
-//! row is measured in one mode, chosen by the number in `FAULT_MATRIX`. With the name of a mode there, its cells are measured; with
+//! row is measured in one mode, another one with each change. With the name of a mode in `FAULT_MATRIX`, its cells are measured; with
 //! `all`, all.
 
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use super::follow_ups::load;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live};
-use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of, programs};
+use crate::support::real::{HOW_TO_GET_AGENTS, change, needing, program_of, programs};
 use crate::support::stand_in::{Fault, Request, Turn};
 use libtest_mimic::{Failed, Trial};
 use serde_json::{Value, json};
@@ -359,7 +359,7 @@ fn delegates(request: &Request, of_sub_agent: fn() -> Turn) -> Turn {
 /// The modes that are measured of the row with this number, each with its cell.
 fn measured(number: usize, row: &Row) -> Vec<(&'static str, (Verdict, Verdict))> {
     let wanted = std::env::var("FAULT_MATRIX").unwrap_or_default();
-    let share = wanted.parse::<usize>().unwrap_or_default();
+    let share = change().unwrap_or_default();
     let is_measured = |at: usize| match wanted.as_str() {
         "all" => true,
         mode if MODES.contains(&mode) => MODES[at] == mode,

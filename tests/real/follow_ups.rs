@@ -6,7 +6,7 @@ use skill_evals::settings::mode::{AgentKind, Delivery, Mode};
 use skill_evals::trial::outcome::{Status, Verdict};
 
 use crate::support::live::{Live, OPEN_GREETING};
-use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of};
+use crate::support::real::{HOW_TO_GET_AGENTS, in_turn, needing, program_of};
 use crate::support::stand_in::{Request, Turn, named};
 use crate::tests;
 
@@ -23,8 +23,9 @@ pub fn trials() -> Vec<Trial> {
     // Cline continues none.
     let modes =
         Mode::built_in().into_iter().filter(|mode| mode.delivery.offers_skills() && mode.agent != AgentKind::Cline);
-    let mut trials =
+    let both =
         crate::support::real::all_needing_both_agents(tests![a_message_without_an_answer_is_an_error_whatever_follows]);
+    let mut trials = Vec::new();
     for mode in modes {
         let missing = (!program_of(mode.agent).exists()).then_some(mode.agent.profile().program);
         let of_agent = of_agent.iter().filter(|_| mode.delivery == Delivery::Native);
@@ -36,7 +37,7 @@ pub fn trials() -> Vec<Trial> {
             }));
         }
     }
-    trials
+    both.into_iter().chain(in_turn(trials)).collect()
 }
 
 /// Loads the skill `greeting` by the way that there is; by MCP where there are both.

@@ -10,6 +10,12 @@ use skill_evals::settings::mode::AgentKind;
 /// Set where the programs have to be there, as in CI: a missing one is then a failure.
 const REQUIRED: &str = "REQUIRE_AGENTS";
 
+/// Set in CI to a number that each change has its own of.
+const CHANGE: &str = "CHANGE";
+
+/// Each change runs one of this many tests that are the same for all modes.
+const TURNS: usize = 3;
+
 /// How to get the agents.
 pub const HOW_TO_GET_AGENTS: &str = "get it with `npm install --prefix target/agents` as .ci/run does";
 
@@ -107,6 +113,18 @@ pub fn needing(
         let reason = format!("`{program}` is missing; {how_to_get}");
         if std::env::var_os(REQUIRED).is_some() { Err(reason.into()) } else { Ok(Completion::ignored_with(reason)) }
     })
+}
+
+/// The number of this change in CI.
+pub fn change() -> Option<usize> {
+    std::env::var(CHANGE).ok()?.parse().ok()
+}
+
+/// Tests that are the same for all modes. In CI, those are ignored whose turn comes with other changes; `.ci/nightly` runs all.
+pub fn in_turn(trials: Vec<Trial>) -> Vec<Trial> {
+    let Some(change) = change() else { return trials };
+    let is_later = |at: usize| !(at + change).is_multiple_of(TURNS);
+    trials.into_iter().enumerate().map(|(at, trial)| trial.with_ignored_flag(is_later(at))).collect()
 }
 
 /// Whether a test that needs bubblewrap can run; fails where it has to.
