@@ -365,8 +365,11 @@ fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
         lines.push("judged by what both sides were asked: checks that ask for the skill are left out".to_owned());
     }
     if !compared.changed_cases.is_empty() {
-        let cases = list(&compared.changed_cases);
-        lines.push(format!("asked or checked differently on the two sides, so more than the skills differs: {cases}"));
+        let (cases, parts) = (list(&compared.changed_cases), list(&compared.changed_parts));
+        let parts = if parts.is_empty() { parts } else { format!(" ({} in {parts})", compared.changed_cases[0]) };
+        lines.push(format!(
+            "asked or checked differently on the two sides, so more than the skills differs: {cases}{parts}"
+        ));
     }
     if !compared.until_decided.is_empty() {
         let cases = list(&compared.until_decided);

@@ -52,6 +52,9 @@ pub struct ComparisonResults {
     /// Cases that were asked or checked otherwise on the two sides, where both are in the same mode.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed_cases: Vec<String>,
+    /// What differs in the first of these cases: its prompt, a setting, a part of the user's setup. Empty if that is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed_parts: Vec<String>,
     /// Cases whose trials ran until they decided something, in a side: their number depends on their results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub until_decided: Vec<String>,
@@ -182,6 +185,7 @@ pub fn of(
         aa: false,
         left_out: Vec::new(),
         changed_cases: Vec::new(),
+        changed_parts: Vec::new(),
         until_decided: Vec::new(),
         trials: None,
         kept: None,

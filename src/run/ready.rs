@@ -137,8 +137,13 @@ pub fn agents(run: &RunContext) -> Result<(), String> {
 }
 
 /// The modes in which these agents get skills natively, and what each agent lacks that was left out. An agent is named by its
-/// program or by its name in the settings; [`INSTALLED`] stands for every agent that can run here, but for our own.
-pub fn native_modes(settings: &Settings, agents: &[String]) -> Result<(Vec<String>, BTreeSet<String>), String> {
+/// program or by its name in the settings; [`INSTALLED`] stands for every agent that can run here, but for our own. A replay
+/// starts none, so that there it is every agent.
+pub fn native_modes(
+    settings: &Settings,
+    agents: &[String],
+    replay: bool,
+) -> Result<(Vec<String>, BTreeSet<String>), String> {
     let described = settings.custom_agents().map(|kind| Mode::new(kind.as_str(), kind, Delivery::Native));
     let native = Mode::built_in().into_iter().filter(|mode| mode.delivery == Delivery::Native).chain(described);
     let native: Vec<Mode> = native.collect();
@@ -155,8 +160,8 @@ pub fn native_modes(settings: &Settings, agents: &[String]) -> Result<(Vec<Strin
             return Err(format!("unknown agent `{name}`; {}", suggest(name, &known)));
         }
         for mode in named {
-            let problem = missing(settings, mode.agent, Some(mode)).filter(|_| name == INSTALLED);
-            match problem {
+            let has_to_run = name == INSTALLED && !replay;
+            match missing(settings, mode.agent, Some(mode)).filter(|_| has_to_run) {
                 Some(problem) => _ = left_out.insert(problem),
                 None => modes.push(mode.name.clone()),
             }

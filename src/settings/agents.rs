@@ -10,8 +10,9 @@ use toml::Spanned;
 use crate::profile::custom::{
     AgentDescription, Condition, CustomAgent, EventField, EventMeaning, EventRule, Protocol, ToolNamesByUse,
 };
+use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
-use crate::settings::{Problems, Settings};
+use crate::settings::problems::{Problems, filled};
 use crate::text::diagnostic::suggest;
 use crate::text::name::check_id;
 use crate::text::relative_path::RelativePath;
@@ -69,6 +70,7 @@ impl CustomStart {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AgentTable {
+    #[serde(default, deserialize_with = "filled")]
     command: Option<String>,
     #[serde(default)]
     args: Vec<Spanned<WrittenArguments>>,
@@ -78,7 +80,7 @@ pub(super) struct AgentTable {
     home_files: Option<Vec<Spanned<String>>>,
     skills: Option<Spanned<String>>,
     shows_calls: Option<bool>,
-    errors: Option<Vec<String>>,
+    errors: Option<Vec<Spanned<String>>>,
     tools: Option<ToolNamesByUse>,
     events: Option<Vec<Spanned<EventTable>>>,
 }
@@ -241,6 +243,13 @@ impl AgentTable {
             env.insert(variable, value.into_inner());
         }
         let skills = problems.paths(self.skills, "the directory of skills").pop();
+        let errors = self.errors.unwrap_or_default();
+        for empty in errors.iter().filter(|text| text.get_ref().trim().is_empty()) {
+            problems.add(
+                empty.span(),
+                "every message begins with an empty text; write how only an error begins".to_owned(),
+            );
+        }
         let events = self.events.map(|tables| events(tables, range.clone(), problems));
         if !is_acp && events.is_none() {
             let help = "say by [[agents.NAME.events]] what the lines of its output say: see docs/custom-agents.md";
@@ -251,7 +260,7 @@ impl AgentTable {
             protocol,
             skills: skills.map_or_else(|| SKILLS.to_owned(), |path| path.to_string()),
             shows_calls: self.shows_calls.unwrap_or_default(),
-            errors: self.errors.unwrap_or_default(),
+            errors: errors.into_iter().map(Spanned::into_inner).collect(),
             tools: self.tools.unwrap_or_default(),
             events: events.unwrap_or_default(),
         });
@@ -411,6 +420,9 @@ fn check_paths<'a>(paths: impl Iterator<Item = &'a Spanned<String>>, problems: &
         if !text.is_empty() && !text.starts_with('/') {
             let help = format!("a path is a JSON Pointer: write \"/{text}\"");
             problems.add(path.span(), format!("the path {text:?} does not begin with `/`\n{help}"));
+        } else if text.split('~').skip(1).any(|rest| !rest.starts_with(['0', '1'])) {
+            let help = "in a JSON Pointer, ~0 is `~` and ~1 is `/`";
+            problems.add(path.span(), format!("the path {text:?} has a `~` without 0 or 1\n{help}"));
         } else if after.contains("/*") {
             problems.add(path.span(), format!("the path {text:?} has `*` more than once"));
         } else if before != text && *list.get_or_insert(before) != before {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::settings::Problems;
 use crate::settings::mode::AgentKind;
+use crate::settings::problems::{Problems, filled};
 use crate::text::relative_path::RelativePath;
 
 /// The default timeout of a judge.
@@ -43,6 +43,7 @@ impl Default for JudgeSettings {
 #[serde(deny_unknown_fields)]
 pub(super) struct JudgeTable {
     agent: Option<AgentKind>,
+    #[serde(default, deserialize_with = "filled")]
     model: Option<String>,
     pub(super) timeout_s: Option<toml::Spanned<toml::Value>>,
     pub(super) votes: Option<toml::Spanned<toml::Value>>,

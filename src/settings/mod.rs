@@ -29,7 +29,7 @@ use serde::Deserialize;
 
 use crate::settings::limits::{DEFAULT_TIMEOUT, MOST_TURNS};
 use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
-use crate::settings::problems::Problems;
+use crate::settings::problems::{Problems, filled};
 use crate::settings::repetition::WrittenNumber;
 use crate::skill::slug;
 use crate::stats::special::real;
@@ -202,6 +202,7 @@ struct SettingsFile {
     own_columns: Vec<String>,
     harness: Option<toml::Spanned<String>>,
     modes: Option<Vec<toml::Spanned<String>>>,
+    #[serde(default, deserialize_with = "filled")]
     model: Option<String>,
     trials: WrittenNumber,
     threshold: WrittenNumber,
@@ -251,6 +252,7 @@ struct SettingsFile {
 struct OwnMode {
     agent: Option<toml::Spanned<String>>,
     delivery: Option<Delivery>,
+    #[serde(default, deserialize_with = "filled")]
     model: Option<String>,
     #[serde(default)]
     args: Vec<String>,

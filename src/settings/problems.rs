@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use serde::Deserialize;
+use serde::de::Error;
+
 use crate::settings::FILE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::relative_path::RelativePath;
@@ -45,6 +48,15 @@ impl<'a> Problems<'a> {
         }
         paths
     }
+}
+
+/// Reads a text that has to say something.
+pub(super) fn filled<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.trim().is_empty() {
+        return Err(D::Error::custom("this is empty; write a text, or remove the key"));
+    }
+    Ok(Some(text))
 }
 
 /// The problem that keeps the parser from reading evals.toml, in plain words.

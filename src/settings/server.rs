@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::settings::Problems;
+use crate::settings::problems::{Problems, filled};
 use crate::text::words::words;
 
 /// The largest limit on files of the built-in server, in MiB.
@@ -178,6 +178,7 @@ impl ToolNames {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct McpTable {
+    #[serde(default, deserialize_with = "filled")]
     command: Option<String>,
     #[serde(default)]
     args: Vec<String>,

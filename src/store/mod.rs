@@ -382,6 +382,11 @@ impl RunFolder {
     pub fn trials(&self) -> Vec<TrialFolder> {
         trials_in(&self.path.join(WORK))
     }
+
+    /// The trials of a case: `skill/id`, or `skill/id/mode` for those in one mode.
+    pub fn trials_of(&self, case: &str) -> Vec<TrialFolder> {
+        trials_in(&self.path.join(WORK).join(case))
+    }
 }
 
 /// Creates the directory of all runs, which git ignores: artifacts are large and belong to this machine.

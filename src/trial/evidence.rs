@@ -411,9 +411,16 @@ pub const CATALOGUE_PART: &str = "catalogue of skills";
 impl Inputs {
     /// A digest of all parts except the skills.
     pub fn besides_skills(&self) -> String {
-        let parts = self.0.iter().filter(|(name, _)| !name.starts_with(SKILL_PART) && *name != CATALOGUE_PART);
+        let parts = self.0.iter().filter(|(name, _)| !is_of_skills(name));
         let lines: Vec<String> = parts.map(|(name, content)| format!("{name}\n{content}\n")).collect();
         digest(lines.concat().as_bytes())
+    }
+
+    /// As [`Self::differences`], without the parts that are of skills.
+    pub fn differences_besides_skills(&self, other: &Inputs) -> Vec<String> {
+        let mut parts = self.differences(other);
+        parts.retain(|name| !is_of_skills(name));
+        parts
     }
 
     /// Adds the part `name` with this content.
@@ -426,6 +433,10 @@ impl Inputs {
         let names: std::collections::BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
         names.into_iter().filter(|name| self.0.get(*name) != other.0.get(*name)).cloned().collect()
     }
+}
+
+fn is_of_skills(part: &str) -> bool {
+    part.starts_with(SKILL_PART) || part == CATALOGUE_PART
 }
 
 /// The digest of `content`: the first 16 bytes of its BLAKE3 hash, in hexadecimal.

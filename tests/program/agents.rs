@@ -34,6 +34,11 @@ fn installed_agents_run_and_the_others_are_named() {
     let (planned, left_out) = dry_run(&["--agent", "installed"]);
     assert!(planned.starts_with("tidy/a/codex\ntidy/a/mine\n2 trials"), "{planned}{left_out}");
     assert!(left_out.contains("left out: claude-cli cannot run: `claude` is not on the PATH"), "{left_out}");
+    let (replayed, left_out) = dry_run(&["--agent", "installed", "--replay"]);
+    assert!(
+        replayed.contains("tidy/a/cli-native\n") && left_out.is_empty(),
+        "a replay starts none: {replayed}{left_out}"
+    );
 }
 
 #[test]

@@ -158,7 +158,8 @@ fn faults_are_errors_that_say_what_happened() {
 #[test]
 fn what_is_not_a_message_leaves_a_gap_and_hides_no_activation() {
     let long = "head -c 2000000 /dev/zero | tr '\\0' x; echo";
-    for noise in ["echo hello", "say '[1,2]'", "say '{\"jsonrpc\":\"2.0\",\"method\":\"x/tool\"}'", long] {
+    let other = r#"say '{"method":"session/update","params":{"sessionId":"t","update":{"sessionUpdate":"plan"}}}'"#;
+    for noise in ["echo hello", "say '[1,2]'", "say '{\"jsonrpc\":\"2.0\",\"method\":\"x/tool\"}'", long, other] {
         let stub = speaks(&Faults { turn: &format!("{noise}; reads; done_with end_turn"), ..FINE }, SETTINGS);
         let said = run(&stub);
         assert_eq!(graded(&stub, "p").0, "pass", "{noise}: {said}");
@@ -169,6 +170,15 @@ fn what_is_not_a_message_leaves_a_gap_and_hides_no_activation() {
         let said = run(&stub);
         assert_eq!(graded(&stub, "n").0, if noise == "say '[1,2]'" { "pass" } else { "error" }, "{noise}: {said}");
     }
+}
+
+#[test]
+fn a_message_may_be_the_text_of_a_resource() {
+    let turn = r#"update '{"sessionUpdate":"agent_message_chunk","content":{"type":"resource","resource":{"uri":"a:b","text":"La la."}}}'
+      answer '{"stopReason":"end_turn","usage":{"inputTokens":90,"outputTokens":9}}'"#;
+    let stub = speaks(&Faults { turn, ..FINE }, SETTINGS);
+    let said = run(&stub);
+    assert_eq!(graded(&stub, "n").0, "pass", "{said}");
 }
 
 #[test]
@@ -460,6 +470,8 @@ fn mistakes_in_a_description_are_shown_with_their_place_and_what_to_do() {
         ("command = 'x'\n".to_owned(), "to describe an agent of your own, add `protocol`"),
         ("protocol = \"acpp\"\ncommand = 'x'\n".to_owned(), "unknown protocol; did you mean `acp`?"),
         ("protocol = \"acp\"\n".to_owned(), "the agent `mine` has no `command`"),
+        ("protocol = \"acp\"\ncommand = ' '\n".to_owned(), "this is empty; write a text"),
+        ("protocol = \"acp\"\ncommand = 'x'\nerrors = ['']\n".to_owned(), "every message begins with an empty text"),
         ("protocol = \"acp\"\ncommand = 'x'\ncolor = 1\n".to_owned(), "unknown key `color`"),
         ("protocol = \"acp\"\ncommand = 'x'\nargs = [\"{modell}\"]\n".to_owned(), "did you mean `model`?"),
         ("protocol = \"acp\"\ncommand = 'x'\nargs = [\"{prompt}\"]\n".to_owned(), "`{prompt}` is not for the protocol"),
@@ -473,6 +485,7 @@ fn mistakes_in_a_description_are_shown_with_their_place_and_what_to_do() {
         (rule("says = \"done\"\nwhen = { \"/a\" = 1 }\ntext = \"/b\""), "has no `text`; remove it"),
         (rule("says = \"done\""), "a rule needs `when`"),
         (rule("says = \"done\"\nwhen = { \"a\" = 1 }"), "does not begin with `/`"),
+        (rule("says = \"done\"\nwhen = { \"/a~2\" = 1 }"), "has a `~` without 0 or 1"),
         (rule("says = \"message\"\nwhen = { \"/a/*/b\" = 1 }\ntext = \"/c/*/d\""), "in another path of this rule"),
         (rule("says = \"done\"\nwhen = { \"/a\" = 1 }"), "no rule in `events` says \"message\""),
         (rule("says = \"done\"\nwhen = { \"/a\" = 1 }\nthen = 1"), "unknown key `then`"),

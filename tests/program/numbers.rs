@@ -136,9 +136,10 @@ fn history_draws_a_line_for_each_run_and_marks_those_of_other_inputs() {
     fs::remove_dir_all(stub.run_folder("six")).expect("a run");
     // Runs of other questions are compared, and it is said.
     let compared = stub.run(&["compare", "three", "four"]).stdout;
-    let note = "  asked or checked differently on the two sides, so more than the skills differs: tidy/b\n";
+    let note =
+        "  asked or checked differently on the two sides, so more than the skills differs: tidy/b (tidy/b in prompt)\n";
     assert!(compared.contains(note), "{compared}");
-    assert!(!stub.run(&["compare", "one", "three"]).stdout.contains("asked or checked otherwise"));
+    assert!(!stub.run(&["compare", "one", "three"]).stdout.contains("asked or checked differently"));
     fs::remove_dir_all(stub.run_folder("four")).expect("a run");
     let chart = stub.run(&["history", "--skill", "tidy"]).stdout;
     // A skill may be named as it is written, and a lost line is reported.

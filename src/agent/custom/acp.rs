@@ -58,6 +58,8 @@ pub(super) struct AcpLines<'a> {
     skills: Vec<String>,
     /// How the agent can be authenticated.
     methods: Vec<String>,
+    /// The id of the session, once it is known.
+    session: Option<String>,
     /// The tokens of all messages so far, for an agent that reports them by message.
     usage: Usage,
 }
@@ -69,7 +71,7 @@ impl<'a> AcpLines<'a> {
         let first = if agent.shows_calls() { Vec::new() } else { vec![Said::Lost(hides.to_owned())] };
         let (answer, calls) = (AnswerSoFar::default(), HashMap::new());
         let (skills, methods) = (Vec::new(), Vec::new());
-        Self { agent, names, first, answer, calls, skills, methods, usage: Usage::default() }
+        Self { agent, names, first, answer, calls, skills, methods, session: None, usage: Usage::default() }
     }
 
     /// A reader of a line by itself.
@@ -77,8 +79,14 @@ impl<'a> AcpLines<'a> {
         Self { first: Vec::new(), answer: AnswerSoFar::begun(), ..Self::new(agent, names) }
     }
 
-    fn update(&mut self, update: &Value, said: &mut Vec<Said>) -> Option<()> {
-        let content = update["content"]["text"].as_str().unwrap_or_default();
+    fn update(&mut self, params: &Value, said: &mut Vec<Said>) -> Option<()> {
+        let update = &params["update"];
+        if self.session.as_ref().is_some_and(|session| params["sessionId"] != **session) {
+            said.push(Said::Lost("an update of another session".to_owned()));
+            return Some(());
+        }
+        let content = &update["content"];
+        let content = content["text"].as_str().or(content["resource"]["text"].as_str()).unwrap_or_default();
         // Qwen Code has them with an empty piece of text.
         if let Some(usage) = usage(&update["_meta"]["usage"]) {
             self.answer.costs(usage, said);
@@ -146,7 +154,8 @@ impl<'a> AcpLines<'a> {
             let methods = result["authMethods"].as_array().into_iter().flatten();
             self.methods = methods.filter_map(|method| text(method, "id")).collect();
         }
-        if result.get("sessionId").is_some() {
+        if let Some(session) = text(result, "sessionId") {
+            self.session = Some(session);
             said.extend(model(result).map(Said::Model));
         }
         if id < PROMPT {
@@ -210,7 +219,7 @@ impl LineReader for AcpLines<'_> {
     fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
         let mut said = Vec::new();
         match (line["method"].as_str(), line["id"].as_u64()) {
-            (Some("session/update"), _) => self.update(&line["params"]["update"], &mut said)?,
+            (Some("session/update"), _) => self.update(&line["params"], &mut said)?,
             (Some(PERMISSION), _) => self.call(&line["params"]["toolCall"], &mut said),
             // The protocol reserves these for what an agent adds.
             (Some(method), _) if method.starts_with('_') => {}

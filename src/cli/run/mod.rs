@@ -134,7 +134,7 @@ impl ChoiceArgs {
         let mut chosen = self.select.chosen();
         let mut modes = self.mode.clone();
         if !self.agent.is_empty() {
-            let (native, left_out) = ready::native_modes(settings, &self.agent)?;
+            let (native, left_out) = ready::native_modes(settings, &self.agent, self.replay)?;
             for problem in left_out {
                 writeln!(stderr(), "left out: {}", safe::block(&problem))?;
             }
