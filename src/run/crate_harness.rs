@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::agent;
-use crate::process::{brief, service};
+use crate::process::{brief, find_program, service};
 use crate::run::check_program::{CheckProgram, CheckQuestion, Greeting, ProgramAnswer, VARIABLE};
 use crate::run::own_check::OwnChecks;
 use crate::run::skill_texts::TextReader;
@@ -32,8 +32,14 @@ pub fn own_checks(root: &Path, named: Option<&RelativePath>, tell: impl FnOnce(&
     let Some(named) = named.map(RelativePath::as_path) else { return Ok(checks) };
     let package = root.join(named.parent().unwrap_or(Path::new("")));
     let test = named.file_name().unwrap_or_default().to_string_lossy();
-    tell(&format!("cargo builds the test `{test}` in {}, which may add checks", package.display()));
     let setting = format!("`harness = \"{}\"` in evals/evals.toml", named.display());
+    if find_program("cargo").is_none() {
+        return Err(format!(
+            "{setting} adds checks written in Rust, and `cargo` is not on the PATH to build them; install Rust \
+             (https://rustup.rs), or build the test `{test}` elsewhere and name the program in {VARIABLE}"
+        ));
+    }
+    tell(&format!("cargo builds the test `{test}` in {}, which may add checks", package.display()));
     let not_built = |error: &dyn Display| {
         format!(
             "{setting}: cargo cannot build the test `{test}` in {}: {error}; fix what cargo says, or \

@@ -429,8 +429,7 @@ fn sub_folders(path: &Path) -> Vec<String> {
 /// The depth of a trial in the directory of all trials: skill, case, mode, and the repeat's number.
 const DEPTH: usize = 4;
 
-/// All trials in a run, in a part of one, or among recordings: `path` may be any directory from the run down to a trial. The
-/// directory of a trial is not searched further, because agents write there.
+/// All trials in a run, in a part of one, or among recordings. A trial's directory, where agents write, is not searched further.
 pub fn trials_below(path: &Path) -> Vec<TrialFolder> {
     let work = path.join(WORK);
     if work.is_dir() && !path.join(META).exists() { trials_in(&work) } else { trials_in(path) }
@@ -446,10 +445,7 @@ fn trials_in(path: &Path) -> Vec<TrialFolder> {
     let mut walk = walkdir::WalkDir::new(path).max_depth(DEPTH).sort_by_file_name().into_iter();
     let mut found = Vec::new();
     while let Some(entry) = walk.next() {
-        let Ok(entry) = entry else { continue };
-        if !entry.file_type().is_dir() {
-            continue;
-        }
+        let Some(entry) = entry.ok().filter(|entry| entry.file_type().is_dir()) else { continue };
         // Recordings that are being replaced.
         if entry.file_name().as_encoded_bytes().starts_with(staging::NEW.as_bytes()) {
             walk.skip_current_dir();

@@ -118,6 +118,26 @@ fn own_checks_of_a_crate_take_part_in_every_command() {
 }
 
 #[test]
+fn without_cargo_a_repository_is_replayed_and_one_with_checks_in_rust_says_what_is_missing() {
+    let stub = Stub::new(1, "");
+    assert_eq!(stub.run(&["run", "--record", "--run-id", "r"]).code, 0);
+    let without_cargo = |args: &[&str]| ran(stub.command(args).env("PATH", stub.scratch()));
+    assert_eq!(without_cargo(&["run", "--replay"]).code, 0);
+    stub.settings("harness = \"evals/skill_evals\"");
+    for args in [&["run", "--replay"][..], &["grade", "r"], &["harness"]] {
+        let refused = without_cargo(args);
+        let said = format!("{}{}", refused.stdout, refused.stderr);
+        assert_eq!(refused.code, 2, "{args:?}: {said}");
+        for words in ["adds checks written in Rust, and `cargo` is not on the PATH", "rustup.rs", "SKILL_EVALS_HARNESS"]
+        {
+            assert!(said.contains(words), "{args:?}: {said}");
+        }
+    }
+    // What grades nothing does not need it.
+    assert_eq!((without_cargo(&["lint"]).code, without_cargo(&["list"]).code), (0, 0));
+}
+
+#[test]
 fn a_test_that_only_mentions_the_harness_is_not_asked_for_checks() {
     let stub = Stub::new(1, "");
     let write = |path: &str, text: &str| fs::write(stub.root().join(path), text).expect("a file");
