@@ -158,7 +158,7 @@ fn faults_are_errors_that_say_what_happened() {
 #[test]
 fn what_is_not_a_message_leaves_a_gap_and_hides_no_activation() {
     let long = "head -c 2000000 /dev/zero | tr '\\0' x; echo";
-    let other = r#"say '{"method":"session/update","params":{"sessionId":"t","update":{"sessionUpdate":"plan"}}}'"#;
+    let other = r#"say '{"method":"session/update","params":{"sessionId":"t","update":{"sessionUpdate":"agent_message_chunk"}}}'"#;
     for noise in ["echo hello", "say '[1,2]'", "say '{\"jsonrpc\":\"2.0\",\"method\":\"x/tool\"}'", long, other] {
         let stub = speaks(&Faults { turn: &format!("{noise}; reads; done_with end_turn"), ..FINE }, SETTINGS);
         let said = run(&stub);
@@ -330,7 +330,9 @@ fn a_long_prompt_arrives_whole() {
 /// An agent that prints JSON lines.
 const PRINTS: &str = r#"#!/bin/sh
 folder='FOLDER'
-printf '%s\n' "$@" > "$folder/arguments"; env > "$folder/environment"
+# Trials at once write these files, each of them whole.
+printf '%s\n' "$@" > "$folder/$$"; mv "$folder/$$" "$folder/arguments"
+env > "$folder/$$"; mv "$folder/$$" "$folder/environment"
 text=$(sed ':a;N;$!ba;s/\n/\\n/g' .agents/skills/tidy/SKILL.md)
 printf '%s\n' '{"k":"asked","tool":"none"}'
 printf '%s\n' '{"k":"call","calls":[{"id":"1","name":"look","input":{"path":"x"}}]}'
@@ -451,7 +453,10 @@ fn an_old_trial_is_graded_as_its_agent_was_described_then() {
 fn further_messages_go_to_the_session_that_the_first_one_began() {
     let rules =
         RULES.replace("[\"--resume\", \"{resumed}\"]", "[\"--session\", \"{session}\"], [\"--resume\", \"{resumed}\"]");
-    let stub = repository(&PRINTS.replace("> \"$folder/arguments\"", ">> \"$folder/arguments\""), &rules);
+    let stub = repository(
+        &PRINTS.replace("mv \"$folder/$$\" \"$folder/arguments\"", "cat \"$folder/$$\" >> \"$folder/arguments\""),
+        &rules,
+    );
     let rows = "id,should_trigger,prompt,follow_ups\np,true,First.,\"[\"\"Second {prompt}.\"\"]\"\n";
     stub.write("evals/skills/tidy/prompts.csv", rows);
     let said = run(&stub);

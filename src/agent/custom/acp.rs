@@ -81,7 +81,8 @@ impl<'a> AcpLines<'a> {
 
     fn update(&mut self, params: &Value, said: &mut Vec<Said>) -> Option<()> {
         let update = &params["update"];
-        if self.session.as_ref().is_some_and(|session| params["sessionId"] != **session) {
+        let is_other = self.session.as_ref().is_some_and(|session| params["sessionId"] != **session);
+        if is_other && !is_quiet(update) {
             said.push(Said::Lost("an update of another session".to_owned()));
             return Some(());
         }
@@ -99,7 +100,7 @@ impl<'a> AcpLines<'a> {
             }
             "agent_thought_chunk" => self.answer.says(content, true, true, said),
             "tool_call" | "tool_call_update" => self.call(update, said),
-            kind if QUIET.contains(&kind) => {}
+            _ if is_quiet(update) => {}
             kind => said.push(Said::Lost(format!("an update that is not in the protocol: {kind}"))),
         }
         Some(())
@@ -349,10 +350,13 @@ fn of_quota(quota: &Value) -> Option<Usage> {
     (usage.input_tokens > 0).then_some(usage)
 }
 
+fn is_quiet(update: &Value) -> bool {
+    update["sessionUpdate"].as_str().is_some_and(|kind| QUIET.contains(&kind))
+}
+
 /// A line as a recording stores it; `None` for one that says nothing.
 pub(super) fn slim(mut line: Value) -> Option<Value> {
-    let update = line["params"]["update"]["sessionUpdate"].as_str();
-    if update.is_some_and(|kind| QUIET.contains(&kind)) {
+    if is_quiet(&line["params"]["update"]) {
         return None;
     }
     if line["result"].get("protocolVersion").is_some() {
@@ -362,7 +366,8 @@ pub(super) fn slim(mut line: Value) -> Option<Value> {
         line["result"]["authMethods"] = methods.into();
     }
     if line["result"].get("sessionId").is_some() {
-        line["result"] = json!({ "sessionId": "…", "models": { "currentModelId": model(&line["result"]) } });
+        line["result"] =
+            json!({ "sessionId": line["result"]["sessionId"], "models": { "currentModelId": model(&line["result"]) } });
     }
     Some(line)
 }

@@ -65,6 +65,8 @@ fn every_choice_of_the_command_line_has_a_variable() {
         // Trials of the harness run to their end; nextest and libtest choose tests by themselves.
         "--stop",
         "--shard",
+        "--shards",
+        "--ids",
         "--watch[=<HOW>]",
     ];
     let is_export = |option: &String| EXPORTS.iter().any(|export| option.trim_start_matches('-') == export.name);
