@@ -9,10 +9,6 @@ use serde_json::Value;
 
 use crate::text::redact::looks_secret;
 
-/// Keys of objects whose values may all be credentials.
-const HEADERS: [&str; 6] =
-    ["headers", "http_headers", "customHeaders", "custom_headers", "extraHeaders", "extra_headers"];
-
 /// Keys with the names of variables.
 const VARIABLES: [&str; 4] = ["envKey", "env_key", "api_key_env", "bearer_token_env_var"];
 
@@ -23,11 +19,16 @@ fn take_secrets(value: &mut Value) -> Vec<String> {
     taken
 }
 
+/// Whether the values under a key may all be credentials: `headers`, `http_headers`, `extraHeaders`.
+fn are_headers(key: &str) -> bool {
+    key.to_ascii_lowercase().ends_with("headers")
+}
+
 /// Whether the value is itself a credential, which its holder removes.
 fn take_below(key: &str, is_header: bool, value: &mut Value, taken: &mut Vec<String>) -> bool {
     match value {
         Value::Object(map) => {
-            map.retain(|key, value| !take_below(key, is_header || HEADERS.contains(&key.as_str()), value, taken));
+            map.retain(|key, value| !take_below(key, is_header || are_headers(key), value, taken));
         }
         Value::Array(list) => list.retain_mut(|value| !take_below(key, is_header, value, taken)),
         Value::String(text)

@@ -161,7 +161,7 @@ pub fn native_modes(
         }
         for mode in named {
             let has_to_run = name == INSTALLED && !replay;
-            match missing(settings, mode.agent, Some(mode)).filter(|_| has_to_run) {
+            match has_to_run.then(|| missing(settings, mode.agent, Some(mode))).flatten() {
                 Some(problem) => _ = left_out.insert(problem),
                 None => modes.push(mode.name.clone()),
             }

@@ -79,13 +79,13 @@ impl<'a> AcpLines<'a> {
         Self { first: Vec::new(), answer: AnswerSoFar::begun(), ..Self::new(agent, names) }
     }
 
-    fn update(&mut self, params: &Value, said: &mut Vec<Said>) -> Option<()> {
-        let update = &params["update"];
+    /// Whether a message is about another session than that of the trial.
+    fn is_of_another(&self, params: &Value) -> bool {
         let is_other = self.session.as_ref().is_some_and(|session| params["sessionId"] != **session);
-        if is_other && !is_quiet(update) {
-            said.push(Said::Lost("an update of another session".to_owned()));
-            return Some(());
-        }
+        is_other && !is_quiet(&params["update"])
+    }
+
+    fn update(&mut self, update: &Value, said: &mut Vec<Said>) -> Option<()> {
         let content = &update["content"];
         let content = content["text"].as_str().or(content["resource"]["text"].as_str()).unwrap_or_default();
         // Qwen Code has them with an empty piece of text.
@@ -220,7 +220,10 @@ impl LineReader for AcpLines<'_> {
     fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
         let mut said = Vec::new();
         match (line["method"].as_str(), line["id"].as_u64()) {
-            (Some("session/update"), _) => self.update(&line["params"], &mut said)?,
+            (Some("session/update" | PERMISSION), _) if self.is_of_another(&line["params"]) => {
+                said.push(Said::Lost("what another session says".to_owned()));
+            }
+            (Some("session/update"), _) => self.update(&line["params"]["update"], &mut said)?,
             (Some(PERMISSION), _) => self.call(&line["params"]["toolCall"], &mut said),
             // The protocol reserves these for what an agent adds.
             (Some(method), _) if method.starts_with('_') => {}
