@@ -99,8 +99,8 @@ impl AgentLog {
         }
         let Some(answer) = self.answers.last_mut() else { return };
         match kind {
-            // The beginning of an answer.
-            "content.part" if self.is_ending => {}
+            // The beginning of an answer, and an end that the provider did not give it.
+            "content.part" | "step.end" if self.is_ending => {}
             "content.part" => {
                 answer.thoughts.extend(text(&event["part"], "think").filter(|thought| !thought.is_empty()));
                 answer.text.push_str(event["part"]["text"].as_str().unwrap_or_default());
