@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::fixture::Ran;
+use crate::support::harness::clean;
 use crate::support::live::wait_until;
 use crate::support::stub::{Stub, ran, signal};
 use nix::sys::signal::Signal;
@@ -36,7 +37,7 @@ fn own_checks() -> PathBuf {
     // Cargo builds examples with all tests, but not with a single one.
     static BUILT: std::sync::Once = std::sync::Once::new();
     BUILT.call_once(|| {
-        let mut cargo = Command::new(env!("CARGO"));
+        let mut cargo = clean(Command::new(env!("CARGO")));
         cargo.args(["build", "--quiet", "--example", "own_checks"]).current_dir(env!("CARGO_MANIFEST_DIR"));
         assert!(cargo.status().expect("cargo starts").success());
     });

@@ -17,15 +17,11 @@ pub fn scratch() -> String {
 }
 
 /// Variables that the tools around a test may have set, and that would reach the harness under test.
-const FOREIGN: [&str; 7] = [
-    "CI",
-    "NEXTEST",
-    "NEXTEST_RUN_ID",
-    "RUST_TEST_THREADS",
-    "RUST_TEST_SHUFFLE",
-    "RUST_TEST_NOCAPTURE",
-    "CARGO_MANIFEST_DIR",
-];
+const FOREIGN: [&str; 4] = ["CI", "RUST_TEST_THREADS", "RUST_TEST_SHUFFLE", "RUST_TEST_NOCAPTURE"];
+
+/// The same, by their beginnings. A cargo that finds those of cargo builds what depends on them anew, and so does the next one
+/// without them.
+const FOREIGN_KINDS: [&str; 4] = ["SKILL_EVALS_", "NEXTEST", "CARGO_MANIFEST_", "CARGO_PKG_"];
 
 /// The harness over `fixture` with these arguments.
 pub fn harness(fixture: &Fixture, args: &[&str]) -> Harness {
@@ -40,8 +36,8 @@ pub fn clean(mut command: Command) -> Command {
         command.env_remove(name);
     }
     for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy().into_owned();
-        if text.starts_with("SKILL_EVALS_") || text.starts_with("NEXTEST") {
+        let text = name.to_string_lossy();
+        if FOREIGN_KINDS.iter().any(|kind| text.starts_with(kind)) {
             command.env_remove(&name);
         }
     }
