@@ -28,8 +28,8 @@ Exit codes:
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub struct MergeArgs {
-    /// Shards of one run, by id or directory; the id of the whole run names all its shards
-    #[arg(value_name = "RUN-ID|DIR", required = true)]
+    /// Shards of one run, by id, directory or tar file (.tar, .tar.gz); the id of the whole run names all its shards
+    #[arg(value_name = "RUN-ID|DIR|TAR", required = true)]
     what: Vec<String>,
     /// Id of the merged run
     #[arg(long, value_name = "RUN-ID")]
@@ -41,16 +41,16 @@ pub struct MergeArgs {
 pub fn merge(args: &MergeArgs) -> CliResult {
     let root = args.repository.open()?.root;
     let settings = load::read(&root)?;
-    let runs = named_runs::open_shards(&root, &args.what)?;
-    let merged = merge::merge(&root, &settings, &runs, &args.into)?;
+    let shards = named_runs::open_shards(&root, &args.what)?;
+    let merged = merge::merge(&root, &settings, &shards.runs, &args.into)?;
     for agents in &merged.mixed_agents {
         let mixed = format!("warning: the shards ran different versions of an agent: {agents}");
         writeln!(stderr(), "{}", safe::line(&mixed))?;
     }
     let mut out = text_stdout();
     let shown = safe::line(&shown_path(&root, merged.run.path()).display().to_string());
-    let (shards, trials) = (counted(runs.len(), "shard"), counted(merged.summary.total.ended(), "trial"));
-    writeln!(out, "{shown}: {trials} of {shards}")?;
+    let (of, trials) = (counted(shards.runs.len(), "shard"), counted(merged.summary.total.ended(), "trial"));
+    writeln!(out, "{shown}: {trials} of {of}")?;
     for (id, why) in merged.missing.iter().take(MAX_MISSING) {
         writeln!(out, "missing: {}", safe::line(&format!("{id} ({why})")))?;
     }

@@ -1,5 +1,6 @@
 //! The command line: one file for each subcommand. The only files that print.
 
+mod archive;
 mod cluster;
 mod color;
 mod compare;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::CliResultOf;
-use skill_evals::store::{self, RunFolder, TrialFolder};
+use super::{CliResultOf, archive};
+use skill_evals::store::{self, RunFolder, Staging, TrialFolder};
 
 /// Whether `name` is a directory rather than the id of a run.
 pub fn is_directory(name: &str) -> bool {
@@ -43,16 +43,36 @@ pub fn open_id(root: &Path, id: &str) -> CliResultOf<Vec<RunFolder>> {
     })
 }
 
-/// The shards with these names. The id of a run stands for its shards, whether they are merged or not.
-pub fn open_shards(root: &Path, names: &[String]) -> CliResultOf<Vec<RunFolder>> {
+/// Shards of a run.
+pub struct Shards {
+    pub runs: Vec<RunFolder>,
+    /// Those of tar files lie here as long as this lives.
+    _unpacked: Option<Staging>,
+}
+
+/// The shards with these names, and in these tar files. The id of a run stands for its shards, whether they are merged or not.
+pub fn open_shards(root: &Path, names: &[String]) -> CliResultOf<Shards> {
     let mut runs = Vec::new();
-    for name in names {
-        match RunFolder::shards(root, name) {
-            shards if shards.is_empty() => runs.push(open(root, name)?),
-            shards => runs.extend(shards),
+    let mut unpacked = None;
+    for (at, name) in names.iter().enumerate() {
+        let shards = RunFolder::shards(root, name);
+        if !shards.is_empty() {
+            runs.extend(shards);
+        } else if is_archive(name) {
+            let staging = unpacked.take().map_or_else(|| Staging::of_runs(root), Ok)?;
+            let folder = staging.path().join(at.to_string());
+            unpacked = Some(staging);
+            runs.extend(archive::unpack(Path::new(name), &folder)?);
+        } else {
+            runs.push(open(root, name)?);
         }
     }
-    Ok(runs)
+    Ok(Shards { runs, _unpacked: unpacked })
+}
+
+/// Whether `name` is a file, as only archives are.
+pub fn is_archive(name: &str) -> bool {
+    Path::new(name).is_file()
 }
 
 pub fn latest(root: &Path) -> CliResultOf<RunFolder> {

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::support::fixture::{Fixture, Ran};
 use crate::support::live::wait_until;
@@ -551,4 +552,49 @@ fn the_listed_trials_run_and_a_line_that_names_none_is_an_error() {
     // What resumes the run has the same trials.
     assert_eq!(stub.run(&["run", "--resume", "--run-id", "piped", "--trials", "2"]).code, 0);
     assert_eq!(stub.starts().len(), 6);
+}
+
+/// Packs the run `id` into a tar file.
+fn packed(stub: &Stub, id: &str, file: &str, how: &str) {
+    let runs = stub.root().join("artifacts/skill-evals");
+    let mut tar = Command::new("tar");
+    let packed = tar.arg(how).arg(stub.root().join(file)).arg("-C").arg(&runs).arg(id).status().expect("tar starts");
+    assert!(packed.success());
+    fs::remove_dir_all(runs.join(id)).expect("a run");
+}
+
+#[test]
+fn shards_are_merged_from_tar_files() {
+    let stub = mixed();
+    run_shards(&stub, "parts", 3, &[]);
+    let before = figures(json_of(&stub.run(&["summary", "--json", "parts"])));
+    packed(&stub, "parts-shard-1-of-3", "one.tar", "-cf");
+    packed(&stub, "parts-shard-2-of-3", "two.tgz", "-czf");
+    let merge = ["merge", "one.tar", "two.tgz", "artifacts/skill-evals/parts-shard-3-of-3", "--into", "parts"];
+    let merged = stub.run(&merge);
+    assert_eq!((merged.code, merged.stdout.contains("12 trials of 3 shards")), (0, true), "{}", merged.stderr);
+    assert_eq!(figures(json_of(&stub.run(&["summary", "--json", "parts"]))), before);
+    assert_eq!(names_in(&stub.root().join("artifacts/skill-evals")), [".gitignore", "parts", "parts-shard-3-of-3"]);
+}
+
+#[test]
+fn a_tar_file_that_is_cut_or_has_no_run_is_refused() {
+    let stub = mixed();
+    run_shards(&stub, "parts", 1, &[]);
+    packed(&stub, "parts-shard-1-of-1", "one.tar", "-cf");
+    let whole = fs::read(stub.root().join("one.tar")).expect("a tar file");
+    let refused = |content: &[u8], why: &str| {
+        fs::write(stub.root().join("one.tar"), content).expect("a file");
+        let merged = stub.run(&["merge", "one.tar", "--into", "parts"]);
+        assert!(merged.code == 2 && merged.stderr.contains(why), "{} {}", merged.code, merged.stderr);
+        assert_eq!(names_in(&stub.root().join("artifacts/skill-evals")), [".gitignore"]);
+    };
+    // Between two files, in the middle of one, and none.
+    let blocks = whole.len() / 512;
+    let last =
+        (0..blocks).rev().find(|block| whole[block * 512..][..512].iter().any(|byte| *byte != 0)).expect("content");
+    refused(&whole[..(last + 1) * 512], "one.tar: it has no end; expected a whole tar file");
+    refused(&whole[..whole.len() / 3], "expected a whole tar file");
+    refused(b"", "expected a whole tar file");
+    refused(&[0; 1024], "one.tar: no stored run in it");
 }

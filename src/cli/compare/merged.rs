@@ -29,17 +29,19 @@ pub fn merged(
 ) -> CliResultOf<Option<LiveComparison>> {
     let (repository, settings, catalog) = start.read()?;
     let root = repository.root.clone();
-    if names.iter().all(|name| !named_runs::is_directory(name) && RunFolder::shards(&root, name).is_empty()) {
+    let is_path = |name: &str| named_runs::is_directory(name) || named_runs::is_archive(name);
+    if names.iter().all(|name| !is_path(name) && RunFolder::shards(&root, name).is_empty()) {
         return Ok(None);
     }
-    let shards = named_runs::open_shards(&root, names)?;
+    let named = named_runs::open_shards(&root, names)?;
+    let shards = &named.runs;
     let run = live::planned(start, (repository, settings, catalog), chosen, Stop::Settled)?;
-    for shard in &shards {
+    for shard in shards {
         check(shard, commit, plan)?;
         merge::check_cases(&run, shard)?;
     }
     let id = shards.first().and_then(|shard| Shard::of_run(shard.id())).map_or("gate", |(id, _)| id);
-    let merged = merge::merge(&root, &run.settings, &shards, id)?;
+    let merged = merge::merge(&root, &run.settings, shards, id)?;
     for agents in &merged.mixed_agents {
         let mixed = format!("warning: the shards ran different versions of an agent: {agents}");
         writeln!(stderr(), "{}", safe::line(&mixed))?;

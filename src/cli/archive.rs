@@ -1,0 +1,57 @@
+//! Tar files of stored runs: what engines keep of their jobs.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+use skill_evals::store::RunFolder;
+use walkdir::WalkDir;
+
+/// The two bytes that a gzip file begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// What a tar file ends with: one of its two empty blocks.
+const END: [u8; 512] = [0; 512];
+
+/// Unpacks the runs in a tar file, which gzip may have compressed, into the directory `into`.
+pub fn unpack(path: &Path, into: &Path) -> Result<Vec<RunFolder>, String> {
+    let place = path.display();
+    read(path, into)
+        .map_err(|error| format!("{place}: {error}; expected a whole tar file, or one that gzip compressed"))?;
+    let runs = runs_below(into);
+    if runs.is_empty() {
+        return Err(format!("{place}: no stored run in it; `tar czf {place} -C DIRECTORY-OF-RUNS ID` packs one"));
+    }
+    Ok(runs)
+}
+
+fn read(path: &Path, into: &Path) -> io::Result<()> {
+    let mut file = BufReader::new(File::open(path)?);
+    if file.fill_buf()?.starts_with(&GZIP) {
+        return tar::Archive::new(MultiGzDecoder::new(file)).unpack(into);
+    }
+    // Without its end, it may be cut between two files.
+    let mut end = [1; END.len()];
+    file.seek(SeekFrom::End(-512)).and_then(|_| file.read_exact(&mut end))?;
+    if end != END {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has no end"));
+    }
+    file.rewind()?;
+    tar::Archive::new(file).unpack(into)
+}
+
+fn runs_below(folder: &Path) -> Vec<RunFolder> {
+    let mut runs = Vec::new();
+    let mut entries = WalkDir::new(folder).sort_by_file_name().into_iter();
+    while let Some(entry) = entries.next() {
+        let Ok(entry) = entry else { continue };
+        let run = RunFolder::at(entry.path());
+        if entry.file_type().is_dir() && run.is_run() {
+            // Directories of agents below may look like anything.
+            entries.skip_current_dir();
+            runs.push(run);
+        }
+    }
+    runs
+}
