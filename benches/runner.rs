@@ -7,6 +7,8 @@
 //! is measured as a whole, from its start to its end, in memory where there is `/dev/shm`: what a disk takes for a new
 //! file depends on what was removed before, by a factor of four. The time of bubblewrap alone, with only the namespaces
 //! that a sandbox needs, is printed next to it.
+//!
+//! Then the same cases with more trials run in one process, and in shards that are merged: the processors' time of both.
 
 use std::fs;
 use std::io::Write;
@@ -44,6 +46,10 @@ const SANDBOX: [&str; 10] =
 const FIGURES: [(u32, &str, f64); 4] =
     [(0, "agent", 2.5), (0, "bwrap", 2.0), (200, "agent", 1.03), (200, "bwrap", 1.05)];
 
+/// How many shards have the trials of one process, and how much of its work they may do.
+const SHARDS: usize = 16;
+const WORK: f64 = 1.1;
+
 fn main() -> ExitCode {
     // `cargo test --benches` and `cargo bench -- --list` only ask whether it starts.
     if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
@@ -63,7 +69,7 @@ fn main() -> ExitCode {
         let sandbox = [&SANDBOX[..], &["--bind", folder, folder, "--"]].concat();
         let by: &[&str] = if isolation == "bwrap" { &sandbox } else { &[] };
         let measure = |round: usize| {
-            (repository.floor(&[]), repository.floor(by), repository.runner(&format!("round-{round}"), 1).0)
+            (repository.floor(&[]), repository.floor(by), repository.runner(&format!("round-{round}"), 1).time)
         };
         let (bare, (floor, runner)): (Vec<_>, (Vec<_>, Vec<_>)) =
             (0..rounds).map(measure).map(|(bare, floor, runner)| (bare, (floor, runner))).unzip();
@@ -79,13 +85,45 @@ fn main() -> ExitCode {
             if failed { ": FAILED" } else { "" }
         );
     }
+    held &= shards(if check { 5 } else { 50 });
     if !check {
         let repository = Repository::new(0, "agent");
-        let memory = |trials| repository.runner(&format!("memory-{trials}"), trials).1;
+        let memory = |trials| repository.runner(&format!("memory-{trials}"), trials).peak;
         let (once, often) = (memory(1), memory(20));
         println!("memory at its peak: {once} KiB for {CASES} trials, {often} KiB for {}", 20 * CASES);
     }
     if held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Measures the work of shards with so many trials of each case, one after another.
+fn shards(trials: usize) -> bool {
+    let repository = Repository::new(0, "agent");
+    let number = trials.to_string();
+    let run = |id: &str, more: &[&str]| {
+        repository.program(&[&["run", "--jobs", JOBS, "--run-id", id, "--trials", &number], more].concat()).work
+    };
+    let whole = run("whole", &[]);
+    let parts: f64 = (1..=SHARDS).map(|shard| run("parts", &["--shard", &format!("{shard}/{SHARDS}")])).sum();
+    let merge = repository.program(&["merge", "parts", "--into", "parts"]).work;
+    let failed = parts / whole > FAILURE * WORK;
+    println!(
+        "{} trials, an agent of 0 ms: one process {whole:.2} s of CPU, {SHARDS} shards {parts:.2} s, their merge {merge:.2} s: \
+         {:.2} × (wanted {WORK} ×), with the merge {:.2} ×{}",
+        trials * CASES,
+        parts / whole,
+        (parts + merge) / whole,
+        if failed { ": FAILED" } else { "" }
+    );
+    !failed
+}
+
+/// What a program took.
+struct Took {
+    time: Duration,
+    /// Seconds of the processors, those of its children too.
+    work: f64,
+    /// Its memory at its peak in KiB.
+    peak: u64,
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -145,29 +183,38 @@ impl Repository {
         started.elapsed()
     }
 
-    /// The runner: its time, and its memory at its peak in KiB.
-    fn runner(&self, id: &str, trials: usize) -> (Duration, u64) {
-        let peak = self.root().join("peak");
+    /// The runner with so many trials of each case.
+    fn runner(&self, id: &str, trials: usize) -> Took {
+        let took = self.program(&["run", "--jobs", JOBS, "--run-id", id, "--trials", &trials.to_string()]);
+        // What is kept stays until the end: some file systems are slow at making what was just removed.
+        let kept = fs::read_dir(self.root().join("artifacts/skill-evals").join(id).join("work")).expect("trials");
+        assert_eq!(kept.count(), SKILLS, "every skill was run");
+        took
+    }
+
+    /// The program with these arguments.
+    fn program(&self, args: &[&str]) -> Took {
+        let figures = self.root().join("figures");
         let started = Instant::now();
         let mut command = Command::new("/usr/bin/time");
-        // The agent shows no offered skills, so that nothing is measured: exit code 3, as fast as any other.
         let status = command
-            .args(["-f", "%M", "-o"])
-            .arg(&peak)
+            .args(["-f", "%M %U %S", "-o"])
+            .arg(&figures)
             .arg(env!("CARGO_BIN_EXE_skill-evals"))
-            .args(["run", "--jobs", JOBS, "--run-id", id, "--trials", &trials.to_string()])
+            .args(args)
             .current_dir(self.root())
             .env("HOME", self.root())
             .env("SKILL_EVALS_SCRATCH", self.root().join("scratch"))
             .stdout(Stdio::null())
             .status();
         let time = started.elapsed();
-        assert_eq!(status.expect("it starts").code(), Some(3));
-        let text = fs::read_to_string(peak).expect("a figure");
-        let figure = text.lines().last().and_then(|line| line.trim().parse().ok());
-        // What is kept stays until the end: some file systems are slow at making what was just removed.
-        let kept = fs::read_dir(self.root().join("artifacts/skill-evals").join(id).join("work")).expect("trials");
-        assert_eq!(kept.count(), SKILLS, "every skill was run");
-        (time, figure.unwrap_or_default())
+        // The agent shows no offered skills, so that nothing is measured: exit code 3, as fast as any other.
+        let code = if args[0] == "run" { 3 } else { 0 };
+        assert_eq!(status.expect("it starts").code(), Some(code));
+        let text = fs::read_to_string(figures).expect("figures");
+        let last = text.lines().last().unwrap_or_default();
+        let figures: Vec<f64> = last.split(' ').filter_map(|figure| figure.parse().ok()).collect();
+        let [peak, user, system] = figures[..] else { panic!("{text}") };
+        Took { time, work: user + system, peak: peak as u64 }
     }
 }

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -34,6 +35,9 @@ const TRACE: &str = "trace.jsonl";
 pub(super) trait LineReader {
     /// The tools that start sub-agents, of whose requests no line tells. While such a call is open, the model is waited for.
     const HIDDEN_SUB_AGENTS: &[&str] = &[];
+
+    /// Whether a line says each time that the model is asked. Until then, the agent works on its call, although that has ended.
+    const SHOWS_REQUESTS: bool = false;
 
     /// Notes what a line of the session file says, before all lines of the output.
     fn session(&mut self, _line: &Value) {}
@@ -340,9 +344,11 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
             }
             Said::Total(usage) => trace.usage = Some(usage),
             Said::Notice(text) => trace.push(Step::Notice(text)),
-            Said::AsksAgain(trouble, _) => {
+            Said::AsksAgain(trouble, wait) => {
                 trace.push(Step::Notice(trouble.to_string()));
-                self.asks_again = Some(trouble);
+                // Where the agent waits longer than it may, we wait as long before we run it again.
+                let known = trouble.retry_after_s.map(Duration::from_secs);
+                self.asks_again = Some(trouble.after(known.or(wait)));
             }
             Said::Refused(trouble) => {
                 trace.waiting = WaitingFor::Nothing;
@@ -386,7 +392,10 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
                 if let Some(call) = self.open.answered(trace, by, &id) {
                     self.ended(call, output, ending, exit_code);
                 }
-                self.recorder.trace.waiting = self.open.waiting(by);
+                let waiting = self.open.waiting(by);
+                if !(R::SHOWS_REQUESTS && waiting == WaitingFor::Model) {
+                    self.recorder.trace.waiting = waiting;
+                }
             }
             Said::Injected { skill, text } => _ = self.recorder.injected(&skill, &text),
             Said::CalledByUser { skill, text } if self.recorder.injected(&skill, &text) => {

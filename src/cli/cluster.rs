@@ -1,21 +1,23 @@
 //! `skill-evals cluster`.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory};
 
-use super::init::SourceArgs;
+use super::init::{NOT_RELEASED, SourceArgs};
 use super::{Cli, CliResult, RepositoryArgs};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::stdout;
+use crate::cli::output::{stderr, stdout};
 use skill_evals::process::{brief, find_program};
 use skill_evals::setup::cluster::{ClusterEngine, ShardedRun};
 use skill_evals::text::name::check_id;
+use skill_evals::trial::shard::Shard;
 
-/// Options of `run` that the jobs have already, or that do not run a shard to its end.
-const REFUSED: [&str; 7] = ["shard", "shards", "run_id", "resume", "background", "dry_run", "watch"];
+/// Options of `run` that the jobs have already, that do not run a shard to its end, or that name one file for all shards.
+const REFUSED: [&str; 9] = ["shard", "shards", "run_id", "resume", "background", "dry_run", "watch", "root", "junit"];
 
 #[derive(Args)]
 pub struct ClusterArgs {
@@ -58,13 +60,18 @@ pub fn cluster(args: &ClusterArgs) -> CliResult {
     };
     if !args.submit {
         stdout().write_all(jobs.as_bytes())?;
+        if args.engine == ClusterEngine::GitHub && !args.source.is_given() {
+            writeln!(stderr(), "{NOT_RELEASED} add --path DIR or --git URL")?;
+        }
         return Ok(Exit::Clean);
     }
     if find_program("sbatch").is_none() {
         return Err("--submit needs sbatch, which is not in PATH; without --submit, the jobs are printed".into());
     }
-    let submitted = brief::stdout_of("bash", &["-c", &jobs], &root);
-    stdout().write_all(&submitted.map_err(|_| "the jobs were not submitted: see what sbatch says above")?)?;
+    // What it prints before it fails names the jobs that are submitted already.
+    if !brief::succeeds("bash", &["-c", &jobs], &root)? {
+        return Err("not all jobs were submitted: see what sbatch says above".into());
+    }
     Ok(Exit::Clean)
 }
 
@@ -76,6 +83,9 @@ impl ClusterArgs {
         }
         if let Some(id) = &self.run_id {
             check_id(id).map_err(|why| format!("the run id {id:?} {why}"))?;
+            if Shard::of_run(id).is_some() {
+                return Err(format!("the run id `{id}` is that of a shard: leave out its end"));
+            }
             if self.engine == ClusterEngine::GitHub {
                 return Err("a workflow names each run by its number: leave out --run-id".to_owned());
             }
@@ -83,10 +93,22 @@ impl ClusterArgs {
         if self.engine == ClusterEngine::GitHub && self.shards > 256 {
             return Err("a matrix of GitHub has at most 256 jobs: use fewer --shards".to_owned());
         }
+        if self.engine != ClusterEngine::GitHub && self.source.is_given() {
+            return Err(format!(
+                "--path and --git are for github: jobs of {} find skill-evals where they run",
+                self.engine
+            ));
+        }
+        if let Some(option) = self.options.iter().find(|option| option.contains(char::is_control)) {
+            return Err(format!("the option {option:?} has a control character, which no job can hand on"));
+        }
         let words = ["skill-evals", "run"].into_iter().chain(self.options.iter().map(String::as_str));
         let given = Cli::command().try_get_matches_from(words).map_err(|error| format!("options of run: {error}"))?;
         let run = given.subcommand_matches("run");
         let is_given = |name: &&&str| run.is_some_and(|run| run.value_source(name) == Some(ValueSource::CommandLine));
+        if run.is_some_and(|run| run.get_one::<PathBuf>("ids").is_some_and(|file| file.as_os_str() == "-")) {
+            return Err("--ids -: the jobs have no stdin: name a file".to_owned());
+        }
         match REFUSED.iter().find(is_given) {
             Some(name) => Err(format!("--{} is not for shards of a cluster: leave it out", name.replace('_', "-"))),
             None => Ok(()),

@@ -16,7 +16,7 @@ use skill_evals::trial::run_record::RunChoices;
 #[derive(Args)]
 pub struct IdArgs {
     /// Only the trials in this file, one on each line, as `list` prints them; `-` is stdin
-    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["case", "mode", "agent", "failed", "stale", "aged", "background"])]
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["case", "mode", "agent", "failed", "stale", "aged", "max_skills", "max_cases", "background"])]
     ids: Option<PathBuf>,
 }
 
@@ -30,6 +30,7 @@ impl IdArgs {
         let text = text.map_err(|error| format!("--ids {file}: {error}"))?;
         let known = KnownIds::new(settings, catalog);
         let (mut ids, mut modes) = (BTreeSet::new(), BTreeSet::new());
+        let text = text.trim_start_matches('\u{feff}');
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             // `list` prints columns after the id.
             let id = line.split('\t').next().unwrap_or_default();

@@ -42,7 +42,7 @@ pub struct SourceArgs {
     rev: Option<String>,
 }
 
-const NOT_RELEASED: &str = "if crates.io does not have skill-evals yet:";
+pub const NOT_RELEASED: &str = "if crates.io does not have skill-evals yet:";
 
 pub fn init(args: &InitArgs) -> CliResult {
     let root = std::path::absolute(args.root.as_deref().unwrap_or(Path::new(".")))?;
@@ -114,6 +114,10 @@ fn confirm(plan: &InitSummary) -> CliResultOf<()> {
 }
 
 impl SourceArgs {
+    pub fn is_given(&self) -> bool {
+        self.path.is_some() || self.git.is_some()
+    }
+
     pub fn source(&self) -> io::Result<CrateSource> {
         Ok(match (&self.path, &self.git) {
             (Some(path), _) => {

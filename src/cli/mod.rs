@@ -7,6 +7,7 @@ mod compare;
 mod detached;
 mod diagnose;
 mod doctor;
+mod empty_value;
 mod exit_code;
 mod export;
 mod export_args;
@@ -166,8 +167,10 @@ pub fn main() -> ExitCode {
         return code;
     }
     // clap prints help and usage errors before it returns the arguments.
-    let program = Cli::command().color(color::requested(std::env::args_os()));
-    let cli = match program.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let mut program = Cli::command().color(color::requested(std::env::args_os()));
+    let matches = program.try_get_matches_from_mut(std::env::args_os());
+    let filled = matches.and_then(|matches| empty_value::refuse(&program, &matches).map(|()| matches));
+    let cli = match filled.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return print_clap_error(&meant::suggested(error)),
     };

@@ -34,6 +34,12 @@ pub fn stdout_of(program: &str, args: &[&str], directory: &Path) -> io::Result<V
     }
 }
 
+/// Runs `program` in `directory`, and returns whether it succeeded. It inherits standard output and standard error.
+pub fn succeeds(program: &str, args: &[&str], directory: &Path) -> io::Result<bool> {
+    let mut command = Command::new(program);
+    Ok(command.args(args).current_dir(directory).stdin(Stdio::null()).status()?.success())
+}
+
 /// Opens a file in the user's default program.
 pub fn open(file: &Path) -> io::Result<()> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 use crate::decide::SideCounts;
 use crate::stats::proportion::Rate;
 
-/// The names of the columns, ours first; the others are those of published results.
+/// The names of the columns, ours first; the others are those of published results. A case in another mode or of another model
+/// is another case.
 const CASE: [&str; 2] = ["case", "task"];
 const CONFIGURATION: [&str; 2] = ["mode", "model"];
 const SIDE: [&str; 2] = ["side", "condition"];
@@ -36,8 +37,11 @@ impl OutcomeTable {
         let text = text.trim_start_matches('\u{feff}');
         let rows = if text.trim_start().starts_with('[') { json_rows(text)? } else { csv_rows(text)? };
         let mut sides: Vec<(String, SideCounts)> = Vec::new();
+        // Without a number of trials, a row is one.
+        let counts_trials = rows.iter().any(|(_, row)| row.contains_key(TRIALS));
         for (place, row) in &rows {
-            let OutcomeRow { case, side, rate } = outcome(row).map_err(|problem| format!("{place}: {problem}"))?;
+            let OutcomeRow { case, side, rate } =
+                outcome(row, counts_trials).map_err(|problem| format!("{place}: {problem}"))?;
             let at = sides.iter().position(|(name, _)| *name == side).unwrap_or(sides.len());
             if at == sides.len() {
                 sides.push((side, SideCounts::new()));
@@ -63,23 +67,40 @@ fn json_rows(text: &str) -> Result<Vec<(String, Cells)>, String> {
 fn csv_rows(text: &str) -> Result<Vec<(String, Cells)>, String> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let columns = reader.headers().map_err(|error| error.to_string())?.clone();
+    for (at, column) in columns.iter().enumerate() {
+        if columns.iter().take(at).any(|before| before == column) {
+            return Err(format!("line 1: two columns are named `{column}`"));
+        }
+    }
     let mut rows = Vec::new();
+    // The line of the byte up to which they are counted.
+    let (mut counted, mut line) = (0, 1);
     for record in reader.records() {
         let record = record.map_err(|error| error.to_string())?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let cells = columns.iter().zip(record.iter()).filter(|(_, cell)| !cell.is_empty());
-        rows.push((format!("line {line}"), cells.map(|(name, cell)| (name.to_owned(), cell.into())).collect()));
+        // Before it may be empty lines.
+        let begin = record.position().map_or(0, |position| usize::try_from(position.byte()).unwrap_or_default());
+        let empty = text[begin..].len() - text[begin..].trim_start_matches(['\r', '\n']).len();
+        line += text[counted..begin + empty].matches('\n').count();
+        counted = begin + empty;
+        let cells = columns.iter().zip(record.iter()).map(|(name, cell)| {
+            let value = if cell.is_empty() { Value::Null } else { cell.into() };
+            (name.to_owned(), value)
+        });
+        rows.push((format!("line {line}"), cells.collect()));
     }
     Ok(rows)
 }
 
-fn outcome(row: &Cells) -> Result<OutcomeRow, String> {
-    let configuration = find(row, &CONFIGURATION).map(|value| format!("/{}", plain(value)));
-    let case = plain(needed(row, &CASE)?) + &configuration.unwrap_or_default();
+fn outcome(row: &Cells, counts_trials: bool) -> Result<OutcomeRow, String> {
+    let configuration = CONFIGURATION.iter().filter_map(|name| find(row, &[name]));
+    let configuration: String = configuration.map(|value| format!("/{}", plain(value))).collect();
+    let case = plain(needed(row, &CASE)?) + &configuration;
     let side = plain(needed(row, &SIDE)?);
     let passed = number(needed(row, &PASSED)?).ok_or_else(|| wrong(row, &PASSED))?;
-    // Without a number of trials, a row is one.
-    let trials = find(row, &[TRIALS]).map_or(Some(1), number).ok_or_else(|| wrong(row, &[TRIALS]))?;
+    let trials = match find(row, &[TRIALS]) {
+        None if !counts_trials => 1,
+        trials => trials.and_then(number).ok_or_else(|| wrong(row, &[TRIALS]))?,
+    };
     if passed > trials {
         return Err(format!("{passed} of {trials} trials passed; `{TRIALS}` is the number of all measured trials"));
     }
@@ -87,7 +108,7 @@ fn outcome(row: &Cells) -> Result<OutcomeRow, String> {
 }
 
 fn find<'a>(row: &'a Cells, names: &[&str]) -> Option<&'a Value> {
-    names.iter().find_map(|name| row.get(*name)).filter(|value| !value.is_null())
+    names.iter().filter_map(|name| row.get(*name)).find(|value| !value.is_null())
 }
 
 fn needed<'a>(row: &'a Cells, names: &[&str]) -> Result<&'a Value, String> {
@@ -106,7 +127,7 @@ fn number(value: &Value) -> Option<u64> {
     let small = |number: &u64| u32::try_from(*number).is_ok();
     match value {
         Value::Bool(passed) => Some(u64::from(*passed)),
-        Value::String(text) => match text.as_str() {
+        Value::String(text) => match text.to_ascii_lowercase().as_str() {
             "true" => Some(1),
             "false" => Some(0),
             text => text.parse().ok().filter(small),

@@ -218,6 +218,10 @@ fn add_settings(inputs: &mut Inputs, settings: &Settings, mode: &Mode) {
     }
     if let Some(AgentSettings { command, custom: Some(start), .. }) = settings.agents.get(mode.agent.as_str()) {
         let env: Vec<_> = start.env.iter().map(|(name, value)| (name, public(name, value))).collect();
+        // A path of the repository is the same in every clone.
+        let root = settings.root.as_ref().and_then(|root| std::path::absolute(root).ok()).unwrap_or_default();
+        let command =
+            command.as_ref().map(|command| Path::new(command).strip_prefix(&root).unwrap_or(command.as_ref()));
         let whole = json!([command, start.args, env, start.authenticate, start.agent.description]);
         inputs.add(format!("setting agents.{}", mode.agent.as_str()), whole.to_string().as_bytes());
     }

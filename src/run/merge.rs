@@ -303,9 +303,11 @@ impl Merger<'_> {
     /// Adds what a shard measured. Returns its trials.
     fn add_results(&mut self, shard: Shard, from: &RunFolder) -> Result<BTreeSet<TrialId>, StoreError> {
         let mut progress = from.progress()?;
+        let mut graded = BTreeSet::new();
         for trial in from.trials() {
             let Some(id) = trial.id() else { continue };
             self.run.add_trial(&trial, &id)?;
+            graded.extend(trial.has_grade().then(|| id.clone()));
             if let Ok(AgentMeta { kind, version: Some(version), .. }) = trial.meta().map(|meta| meta.agent) {
                 self.versions.entry(kind.as_str()).or_default().insert(version);
             }
@@ -315,8 +317,12 @@ impl Merger<'_> {
                 progress.records.insert(id, TrialRecord { run: String::new(), ..row });
             }
         }
+        let record = from.run_record()?;
+        // What has no grade any more was measured, but nothing shows it. A replay keeps no trials.
+        let is_replay = record.as_ref().is_some_and(|record| record.chosen.replay);
+        progress.records.retain(|id, record| is_replay || !record.run.is_empty() || graded.contains(id));
         // The baseline of a comparison runs in a mode of its own.
-        let is_compared = from.run_record()?.is_some_and(|record| record.sides.is_some());
+        let is_compared = record.is_some_and(|record| record.sides.is_some());
         let is_known = |case: &CaseInMode| shard.has(case) && self.cases.contains_key(case);
         let foreign = |id: &&TrialId| !is_compared && !is_known(&CaseInMode::of(id));
         if let Some(id) = progress.records.keys().find(foreign) {

@@ -276,13 +276,20 @@ impl Settings {
     pub(super) fn apply_agents(&mut self, agents: BTreeMap<Spanned<String>, AgentTable>, problems: &mut Problems<'_>) {
         for (name, table) in agents {
             let range = name.span();
-            let (agent, modes) = table.settings(name.get_ref(), range.clone(), problems);
+            let (mut agent, modes) = table.settings(name.get_ref(), range.clone(), problems);
+            agent.command = agent.command.map(|command| self.program_path(command));
             if let Some(known) = modes.iter().find(|mode| self.mode(&mode.name).is_some()) {
                 problems.add(range, format!("the mode `{known}` exists already; give the agent another name"));
             }
             self.modes.extend(modes);
             self.agents.insert(name.into_inner(), agent);
         }
+    }
+
+    /// The path of a program that is named by one from the repository; agents start elsewhere. A name stays as it is.
+    fn program_path(&self, command: String) -> String {
+        let path = self.root.as_ref().filter(|_| command.contains('/')).map(|root| root.join(&command));
+        path.and_then(|path| std::path::absolute(path).ok()).map_or(command, |path| path.display().to_string())
     }
 
     /// Whether an agent has a built-in mode, or one of its description, with the built-in server.

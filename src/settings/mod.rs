@@ -201,7 +201,7 @@ struct SettingsFile {
     #[serde(default)]
     own_columns: Vec<String>,
     harness: Option<toml::Spanned<String>>,
-    modes: Option<Vec<toml::Spanned<String>>>,
+    modes: Option<toml::Spanned<Vec<toml::Spanned<String>>>>,
     #[serde(default, deserialize_with = "filled")]
     model: Option<String>,
     trials: WrittenNumber,
@@ -219,11 +219,11 @@ struct SettingsFile {
     #[serde(default)]
     prices: BTreeMap<String, prices::PriceTable>,
     #[serde(default)]
-    env: BTreeMap<String, String>,
+    env: BTreeMap<toml::Spanned<String>, String>,
     #[serde(default)]
-    pass_env: Vec<String>,
+    pass_env: Vec<toml::Spanned<String>>,
     #[serde(default)]
-    secret_env: Vec<String>,
+    secret_env: Vec<toml::Spanned<String>>,
     #[serde(default)]
     agents: BTreeMap<toml::Spanned<String>, agents::AgentTable>,
     #[serde(default)]
@@ -315,9 +315,11 @@ impl Settings {
         for mode in self.modes.iter_mut().filter(|mode| mode.model.is_none()) {
             Arc::make_mut(mode).model.clone_from(&file.model);
         }
-        self.env.extend(file.env);
-        self.pass_env.extend(file.pass_env);
-        self.secret_env.extend(file.secret_env);
+        for (name, value) in file.env {
+            self.env.extend(problems.variables([name]).pop().map(|name| (name, value)));
+        }
+        self.pass_env.extend(problems.variables(file.pass_env));
+        self.secret_env.extend(problems.variables(file.secret_env));
         self.require_recordings = file.require_recordings.or(self.require_recordings);
         self.partial = file.partial.unwrap_or(self.partial);
         self.own_columns.extend(file.own_columns);
@@ -357,7 +359,7 @@ impl Settings {
     fn apply_modes(
         &mut self,
         own: BTreeMap<toml::Spanned<String>, OwnMode>,
-        selected: Option<Vec<toml::Spanned<String>>>,
+        selected: Option<toml::Spanned<Vec<toml::Spanned<String>>>>,
         problems: &mut Problems<'_>,
     ) {
         for (name, mode) in own {
@@ -396,6 +398,10 @@ impl Settings {
             }
         }
         let Some(names) = selected else { return };
+        if names.get_ref().is_empty() {
+            problems.add(names.span(), "no mode is named; name one, or remove the key".to_owned());
+        }
+        let names = names.into_inner();
         for name in names.iter().filter(|name| self.mode(name.get_ref()).is_none()) {
             problems.add(name.span(), self.unknown_mode(name.get_ref()));
         }
@@ -404,6 +410,9 @@ impl Settings {
 
     /// Selects modes by name. The error about an unknown mode names the known ones.
     pub fn select_modes(&mut self, names: &[String]) -> Result<(), String> {
+        if names.is_empty() {
+            return Err("no mode is named".to_owned());
+        }
         if let Some(unknown) = names.iter().find(|name| self.mode(name).is_none()) {
             return Err(self.unknown_mode(unknown));
         }

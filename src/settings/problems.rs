@@ -33,6 +33,18 @@ impl<'a> Problems<'a> {
         SourceLocation::in_text(FILE, self.text.as_bytes(), range)
     }
 
+    /// The valid ones of these names of environment variables.
+    pub(super) fn variables(&mut self, names: impl IntoIterator<Item = toml::Spanned<String>>) -> Vec<String> {
+        let (valid, wrong): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| {
+            let name = name.get_ref();
+            !name.trim().is_empty() && !name.contains(['=', '\0'])
+        });
+        for name in wrong {
+            self.add(name.span(), format!("{:?} cannot be the name of an environment variable", name.get_ref()));
+        }
+        valid.into_iter().map(toml::Spanned::into_inner).collect()
+    }
+
     /// The valid ones of these paths. The message about an invalid path begins with `what`.
     pub(super) fn paths(
         &mut self,

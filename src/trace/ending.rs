@@ -32,6 +32,8 @@ pub enum StopReason {
     MaxTurns,
     /// It reached the maximum cost.
     MaxBudget,
+    /// It made the same call again and again, until its agent stopped it.
+    Loop,
     /// It gave no answer that matches the output schema.
     NoStructuredAnswer,
 }
@@ -46,6 +48,7 @@ impl StopReason {
             StopReason::ContextWindow => "the conversation no longer fitted into the model's context",
             StopReason::MaxTurns => "the model reached the most turns that it may take",
             StopReason::MaxBudget => "the model reached the most that it may spend",
+            StopReason::Loop => "the model made one call again and again, until its agent stopped it",
             StopReason::NoStructuredAnswer => "the model gave no answer that follows the output schema",
         }
     }

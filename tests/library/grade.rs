@@ -489,6 +489,7 @@ fn what_the_model_ended_itself_is_a_failure_of_a_check_of_its_own() {
         StopReason::ContextWindow,
         StopReason::MaxTurns,
         StopReason::MaxBudget,
+        StopReason::Loop,
     ] {
         for should in [true, false] {
             let stopped = trial(vec![checks::triggers(should)]).with(|trial| {

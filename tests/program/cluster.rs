@@ -38,6 +38,43 @@ fn read(stub: &Stub, path: &str) -> String {
 }
 
 #[test]
+fn what_would_fail_or_be_lost_in_every_shard_is_refused() {
+    let stub = Stub::new(1, "");
+    for (args, words) in [
+        (["slurm", "--run-id", "a", "--root", "/"].as_slice(), "--root is not for shards"),
+        (&["slurm", "--run-id", "a", "--junit", "all.xml"], "--junit is not for shards"),
+        (&["slurm", "--run-id", "a", "--ids", "-"], "--ids -: the jobs have no stdin"),
+        (&["slurm", "--run-id", "a", "--model", "a\nb"], "has a control character"),
+        (&["slurm", "--run-id", "a-shard-1-of-2", "-q"], "is that of a shard"),
+    ] {
+        let (own, options) = args.split_at(3);
+        let ran = stub.run(&[&["cluster"], own, &["--shards", "2", "--"], options].concat());
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
+    }
+    let ran = stub.run(&["cluster", "slurm", "--shards", "2", "--path", "."]);
+    assert!(ran.code == 2 && ran.stderr.contains("--path and --git are for github"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_array_job_is_named_if_the_merge_job_cannot_be_submitted() {
+    let stub = Stub::new(1, "");
+    stub.write("bin/sbatch", "#!/bin/bash\ncase \"$*\" in *afterany*) exit 1;; esac\necho 43\n");
+    let ran = in_cluster(&stub, stub.command(&["cluster", "slurm", "--shards", "2", "--run-id", "big", "--submit"]));
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, "big: array job 43\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("not all jobs were submitted"), "{}", ran.stderr);
+}
+
+#[test]
+fn names_and_options_reach_kubernetes_as_they_are() {
+    let stub = Stub::new(1, "");
+    let cluster = ["cluster", "kubernetes", "--shards", "2", "--run-id", "20261126", "--", "--model", "$(HOME)"];
+    let jobs = stub.run(&cluster).stdout;
+    for words in [r#"name: "20261126""#, r#"name: "20261126-merge""#, r#""--model","$$(HOME)""#] {
+        assert!(jobs.contains(words), "{words}: {jobs}");
+    }
+}
+
+#[test]
 fn the_jobs_for_slurm_run_every_case_once_and_then_merge_the_shards() {
     let stub = Stub::new(8, "");
     stub.write("bin/sbatch", SBATCH);

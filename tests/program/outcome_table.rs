@@ -45,12 +45,23 @@ fn a_row_may_be_a_trial_and_the_first_side_is_the_baseline() {
 }
 
 #[test]
+fn a_case_of_another_mode_or_model_is_another_case() {
+    let rows = "case,mode,model,side,passed,trials\na,m,x,old,0,9\na,m,y,old,9,9\na,m,x,new,9,9\na,m,y,new,0,9\n";
+    let ran = compare("outcomes.csv", rows, &[]);
+    assert!(ran.stdout.contains("a/m/x") && ran.stdout.contains("a/m/y"), "{}{}", ran.stdout, ran.stderr);
+    let twice = compare("outcomes.csv", "case,side,passed,passed\na,old,TRUE,FALSE\n", &[]);
+    assert!(twice.code == 2 && twice.stderr.contains("two columns are named `passed`"), "{}", twice.stderr);
+}
+
+#[test]
 fn a_row_that_says_no_outcome_is_an_error_with_its_place() {
     let head = "case,side,passed,trials\na,old,1,3\n";
     for (rows, words) in [
         ("a,new,4,3\n", "outcomes.csv: line 3: 4 of 3 trials passed"),
         ("a,new,x,3\n", "line 3: `passed` is \"x\"; expected a whole number"),
         ("a,new,-1,3\n", "`passed` is \"-1\""),
+        ("\n\r\na,new,x,3\n", "line 5: `passed` is"),
+        ("a,new,1,\n", "line 3: `trials` is \"\"; expected a whole number"),
         ("a,,1,3\n", "line 3: no `side` (or `condition`)"),
         ("a,new,1\n", "found record with 3 fields"),
         ("", "expected rows of two sides, the baseline first; found: old"),

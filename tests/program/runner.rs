@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::stub::Stub;
+use crate::support::stub::{Stub, ran};
 use serde_json::{Value, json};
 
 const FAILS_C1: &str = r#"case "$prompt" in *1) exit 7;; esac"#;
@@ -25,6 +25,24 @@ fn a_run_keeps_a_plan_progress_and_a_summary() {
     assert!(text.contains("| tidy/c2 | codex | 2/2 |"), "{text}");
     for left_over in ["current.json", "summary.partial.json"] {
         assert!(!stub.run_folder("r").join(left_over).exists(), "{left_over} is only for runs under way");
+    }
+}
+
+#[test]
+fn a_program_is_named_by_its_path_from_the_repository() {
+    let stub = Stub::new(1, "");
+    stub.write("evals/evals.toml", "[agents.codex]\ncommand = './agent.sh'\n");
+    let ran = ran(stub.command(&["run"]).current_dir(stub.root().join("skills")));
+    assert_eq!((ran.code, stub.starts().len()), (0, 1), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn a_value_that_is_empty_chooses_nothing() {
+    let stub = Stub::new(1, "");
+    for args in [["run", ""].as_slice(), &["run", "--model", ""], &["run", "--model", " "], &["run", "--root="]] {
+        let ran = stub.run(args);
+        assert_eq!((ran.code, stub.starts().len()), (2, 0), "{args:?}");
+        assert!(ran.stderr.contains("a value is required for"), "{args:?}: {}", ran.stderr);
     }
 }
 

@@ -554,6 +554,20 @@ fn the_listed_trials_run_and_a_line_that_names_none_is_an_error() {
     assert_eq!(stub.starts().len(), 6);
 }
 
+#[test]
+fn a_trial_whose_files_are_gone_is_missing_from_the_merge() {
+    let stub = mixed();
+    run_shards(&stub, "parts", 3, &[]);
+    let shard = stub.run_folder("parts-shard-2-of-3");
+    let trial = fs::read_dir(shard.join("work/tidy")).expect("cases").flatten().next().expect("a case");
+    let name = trial.file_name().to_string_lossy().into_owned();
+    fs::remove_dir_all(trial.path()).expect("a trial");
+    let merged = stub.run(&["merge", "parts", "--into", "parts"]);
+    let missing = format!("missing: tidy/{name}/codex");
+    assert_eq!((merged.code, merged.stdout.contains(&missing)), (3, true), "{}{}", merged.stdout, merged.stderr);
+    assert!(merged.stdout.contains("11 trials of 3 shards"), "{}", merged.stdout);
+}
+
 /// Packs the run `id` into a tar file.
 fn packed(stub: &Stub, id: &str, file: &str, how: &str) {
     let runs = stub.root().join("artifacts/skill-evals");

@@ -219,17 +219,14 @@ fn of_models() -> Vec<Row> {
                 "the model's own doing: `completed`; Copilot asks until the timeout; Cline asks again and gives up; Droid shows a whole answer",
             )
         },
-        Row {
-            // Its command may end first, and then it waits for its model.
-            except: &[(&["vibe"], None)],
-            ..row(
-                "a command that does not end",
-                answer(1, endless),
-                40,
-                FAIL,
-                "the agent's own doing: `in-time`; with Vibe it is that or an error",
-            )
-        },
+        row("a command that does not end", answer(1, endless), 40, FAIL, "the agent's own doing: `in-time`"),
+        row(
+            "the same call again and again",
+            answer(1, || Turn::Shell("pwd".to_owned())),
+            30,
+            FAIL,
+            "the model's own doing: `in-time`, or `completed` where the agent stops it",
+        ),
     ]
 }
 

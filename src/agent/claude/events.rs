@@ -308,7 +308,9 @@ impl<'a, 's> StreamDecoder<'a, 's> {
     fn answer(&mut self, block: Block, by: &str) {
         let id = block.tool_use_id.unwrap_or_default();
         let output = block.content.map(|content| content.0).unwrap_or_default();
-        let is_interrupted = INTERRUPTED.iter().any(|words| output.starts_with(words));
+        // A command may print the same.
+        let failed = block.is_error.0.unwrap_or(false);
+        let is_interrupted = failed && INTERRUPTED.iter().any(|words| output.starts_with(words));
         if is_interrupted && self.open.last(|call| call.id == id && call.by == by).is_some() {
             self.interrupt();
         }
@@ -316,7 +318,6 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         if is_interrupted && self.is_hidden_tool(&call) {
             self.interrupted_tool = Some(call.tool.clone());
         }
-        let failed = block.is_error.0.unwrap_or(false);
         if !by.is_empty() {
             self.sub_agents.called(&call.tool, failed);
         }

@@ -17,6 +17,9 @@ const LOADED: &str = "<command-name>";
 /// Cline's words after the last answer that reached the most tokens that it may have.
 const TOO_LONG: &str = "Model reached the maximum output token limit";
 
+/// How Cline's reason ends if it stopped a model that made one call again and again.
+const LOOP: &str = "stopping to avoid a loop.";
+
 #[derive(Default)]
 pub struct ClineLines {
     /// The version and the model, until the first line.
@@ -33,11 +36,15 @@ pub struct ClineLines {
     parts: HashMap<String, usize>,
     /// Whether the last answer was a refusal.
     refuses: bool,
+    /// Whether Cline stopped the model, which made one call again and again.
+    loops: bool,
     /// Whether the run has ended.
     has_ended: bool,
 }
 
 impl LineReader for ClineLines {
+    const SHOWS_REQUESTS: bool = true;
+
     fn session(&mut self, line: &Value) {
         self.first.extend(text(line, "version").map(Said::Version));
         self.first.extend(text(line, "model").map(Said::Model));
@@ -49,6 +56,7 @@ impl LineReader for ClineLines {
             "evidence" => self.evidence(line, &mut said),
             "agent_event" => self.event(&line["event"], &mut said),
             "run_result" => self.ends(line, &mut said),
+            "run_aborted" if self.loops => {}
             "run_aborted" => said.push(Said::Interrupted),
             // Cline repeats here why it ended, if it started.
             "error" if self.has_ended => {}
@@ -108,6 +116,10 @@ impl ClineLines {
             }
             (Some("content_end"), Some("text")) => said.extend(spoken(event, "text").map(Said::Message)),
             (Some("content_end"), Some("reasoning")) => said.extend(spoken(event, "reasoning").map(Said::Thought)),
+            (Some("error"), _) if event["error"]["message"].as_str().is_some_and(|why| why.ends_with(LOOP)) => {
+                self.loops = true;
+                said.push(Said::Stopped(StopReason::Loop));
+            }
             (Some("notice"), _) => said.extend(text(event, "message").map(Said::Notice)),
             _ => {}
         }
@@ -150,7 +162,7 @@ impl ClineLines {
         self.has_ended = true;
         let is_too_long = line["text"].as_str().is_some_and(|text| text.starts_with(TOO_LONG));
         match line["finishReason"].as_str() {
-            Some("aborted") => said.push(Said::Interrupted),
+            Some("aborted") => said.push(if self.loops { Said::Done } else { Said::Interrupted }),
             Some("completed") => {
                 said.extend(self.refuses.then_some(Said::Stopped(StopReason::Refusal)));
                 said.push(Said::Done);

@@ -10,11 +10,14 @@ use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list::recorded_description;
 use crate::agent::stream::{LineReader, text};
 use crate::agent::turns::TurnSign;
-use crate::trace::Usage;
 use crate::trace::trouble::Trouble;
+use crate::trace::{StopReason, Usage};
 
 /// How Qwen Code's own words begin if a request failed. They come as if the model had said them.
 const FAILED: &str = "[API Error: ";
+
+/// How Qwen Code's reason begins if it stopped a model that made one call again and again.
+const LOOP: &str = "Loop detection halted the run";
 
 /// How Qwen Code's answer begins to a call that it no longer waits for, since it is being ended.
 const CANCELED: &str = "[Operation Cancel";
@@ -81,7 +84,7 @@ impl LineReader for QwenLines {
         let mut said = Vec::new();
         match (line["type"].as_str()?, line["subtype"].as_str()) {
             ("system", Some("init")) => self.begins(line, &mut said),
-            ("assistant", _) if is_failure(content) => {}
+            ("assistant", _) if self.is_failure(content) => {}
             ("assistant", _) => {
                 self.answers += usize::from(is_own);
                 // Sub-agents report none.
@@ -99,8 +102,10 @@ impl LineReader for QwenLines {
             ("result", _) => {
                 said.extend(usage(&line["usage"]).map(Said::Total));
                 // A sub-agent that fails has such a line, too.
-                let is_error = line["is_error"] == true;
-                said.push(if is_error { Said::Refused(refusal(&line["error"]["message"], None)) } else { Said::Done });
+                let (is_error, why) = (line["is_error"] == true, &line["error"]["message"]);
+                let is_loop = is_error && why.as_str().is_some_and(|why| why.starts_with(LOOP));
+                said.extend(is_loop.then_some(Said::Stopped(StopReason::Loop)));
+                said.push(if is_error && !is_loop { Said::Refused(refusal(why, None)) } else { Said::Done });
             }
             ("system" | "stream_event", _) => {}
             _ => return None,
@@ -146,6 +151,14 @@ impl QwenLines {
         said.extend(skill.map(|skill| Said::CalledByUser { skill: skill.to_owned(), text: prompt.clone() }));
     }
 
+    /// Whether an answer consists of Qwen Code's words about a request that failed. The model may say the same, which is then
+    /// in the session file.
+    fn is_failure(&self, content: &[Value]) -> bool {
+        let [block] = content else { return false };
+        let is_said = key("assistant", block).is_some_and(|key| self.times.contains_key(&key));
+        !is_said && block["text"].as_str().is_some_and(|text| text.starts_with(FAILED))
+    }
+
     fn answered(&mut self, block: &Value, is_own: bool) -> Option<Said> {
         let id = text(block, "tool_use_id")?;
         let in_output = || block["content"].as_str().unwrap_or_default().to_owned();
@@ -183,13 +196,9 @@ fn result(part: &Value, call: &Value) -> Option<(String, CallResult)> {
     Some((text(&part["functionResponse"], "id")?, CallResult { output, exit_code, is_denied }))
 }
 
-/// Whether an answer consists of Qwen Code's words about a request that failed.
-fn is_failure(content: &[Value]) -> bool {
-    matches!(content, [block] if block["text"].as_str().is_some_and(|text| text.starts_with(FAILED)))
-}
-
+/// Whether the agent no longer waits for a call. A command may print the same.
 fn is_canceled(block: &Value) -> bool {
-    block["content"].as_str().is_some_and(|content| content.starts_with(CANCELED))
+    block["is_error"] == true && block["content"].as_str().is_some_and(|content| content.starts_with(CANCELED))
 }
 
 fn is_failed_sub_agent(block: &Value) -> bool {

@@ -34,6 +34,8 @@ pub struct VibeLines {
 }
 
 impl LineReader for VibeLines {
+    const SHOWS_REQUESTS: bool = true;
+
     fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
         let mut said = Vec::new();
         match (line["type"].as_str()?, line["kind"].as_str()) {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 
-use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::color::paint;
 use super::exit_code::Exit;
@@ -100,10 +100,10 @@ pub struct CompareArgs {
     #[arg(long, requires = "aa", conflicts_with_all = ["mode", "plan", "max_trials"])]
     kept: bool,
     /// Find the cheapest of these models that is within the margin of the best
-    #[arg(long, value_name = "MODEL,…", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["what", "with", "baseline", "candidate", "aa", "plan", "gate", "model", "github", "resume"])]
+    #[arg(long, value_name = "MODEL,…", value_delimiter = ',', conflicts_with_all = ["what", "with", "baseline", "candidate", "aa", "plan", "gate", "model", "github", "resume"])]
     models: Vec<String>,
     /// Compare outcomes that were measured elsewhere: CSV or JSON with `case`, `side`, `passed`, `trials`; the first side is the baseline
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "with", "mode", "baseline", "candidate", "aa", "models", "github", "resume"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "with", "without", "mode", "baseline", "candidate", "aa", "kept", "models", "github", "resume"])]
     table: Option<PathBuf>,
     /// Loss in pass rate that counts as no worse: 0.05 is five points of a hundred [default: 0.05]
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]

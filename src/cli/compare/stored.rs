@@ -1,5 +1,6 @@
 //! Compares trials that are stored.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -77,15 +78,20 @@ fn decided(
     Ok(compared::stored(labels, a, b, rule))
 }
 
-/// What differs between the first trials of a case on both sides, besides skills. Empty if one of them is not stored.
+/// What differs between the trials of a case on both sides, besides skills, by the first trial of each run. Empty if those of one
+/// side are not stored.
 fn changed_parts(case: &str, a: &[PathBuf], b: &[PathBuf]) -> Vec<String> {
-    let first = |paths: &[PathBuf]| {
-        let mut runs = paths.iter().filter_map(|path| path.parent()).map(RunFolder::at);
-        runs.find_map(|run| run.trials_of(case).first()?.meta().ok())
+    let inputs = |paths: &[PathBuf]| {
+        let runs = paths.iter().filter_map(|path| path.parent()).map(RunFolder::at);
+        runs.filter_map(|run| Some(run.trials_of(case).first()?.meta().ok()?.inputs)).collect::<Vec<_>>()
     };
-    let (Some(a), Some(b)) = (first(a), first(b)) else { return Vec::new() };
-    let parts = a.inputs.differences_besides_skills(&b.inputs);
-    if parts.is_empty() { vec!["what is checked".to_owned()] } else { parts }
+    let (a, b) = (inputs(a), inputs(b));
+    let pairs = a.iter().flat_map(|a| b.iter().map(move |b| (a, b)));
+    let parts: BTreeSet<String> = pairs.flat_map(|(a, b)| a.differences_besides_skills(b)).collect();
+    match parts.into_iter().collect::<Vec<_>>() {
+        none if none.is_empty() && !a.is_empty() && !b.is_empty() => vec!["what is checked".to_owned()],
+        parts => parts,
+    }
 }
 
 /// The trials of each case that both sides have.

@@ -65,7 +65,9 @@ impl ShardedRun<'_> {
         }
         let shards = self.shards.to_string();
         let command = ["skill-evals", "run", "--resume", "--run-id", run, "--shard", "auto", "--shards", &shards];
-        let command: Vec<&str> = command.into_iter().chain(self.options.iter().map(String::as_str)).collect();
+        let command = command.into_iter().chain(self.options.iter().map(String::as_str));
+        // Kubernetes puts variables in the place of `$(NAME)`, and `$` in that of `$$`.
+        let command: Vec<String> = command.map(|word| word.replace('$', "$$")).collect();
         let text = include_str!("kubernetes.yml").replace("@SHARDS@", &shards).replace("@RUN@", run);
         Ok(text.replace("@COMMAND@", &json!(command).to_string()))
     }

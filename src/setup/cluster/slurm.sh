@@ -12,10 +12,12 @@ array=$(sbatch --parsable --export=ALL <<'JOB'
 #SBATCH --requeue --open-mode=append
 trap : TERM # Bash waits until the program has stored what it has.
 # A task that starts again resumes its shard. A failed case is a result: the merge job has its exit code.
-skill-evals run --resume --run-id "$RUN" --shard auto@OPTIONS@ || [ $? = 1 ]
+skill-evals run --resume --run-id "$RUN" --shard auto --shards @SHARDS@@OPTIONS@ || [ $? = 1 ]
 JOB
 )
 array=${array%%;*}
+trap echo EXIT
+printf %s "$RUN: array job $array" # Said now: the second sbatch may fail.
 merge=$(sbatch --parsable --export=ALL --dependency="afterany:$array" <<'JOB'
 #!/bin/bash
 #SBATCH --job-name=skill-evals-merge --output=artifacts/skill-evals/slurm-%j.log
@@ -23,4 +25,4 @@ skill-evals merge "$RUN" --into "$RUN" || [ $? = 3 ] || exit 2
 skill-evals summary "$RUN"
 JOB
 )
-echo "$RUN: array job $array, then merge job ${merge%%;*}; its results: artifacts/skill-evals/slurm-${merge%%;*}.log"
+printf %s ", then merge job ${merge%%;*}; its results: artifacts/skill-evals/slurm-${merge%%;*}.log"
