@@ -40,7 +40,7 @@ fn the_page_of_the_first_hour_can_be_followed() {
     let machine = Machine::new();
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_skill-evals"), machine.path("bin/skill-evals")).expect("a link");
     let mut ran_any = 0;
-    for block in page::blocks() {
+    for block in page::blocks("docs/tutorial.md") {
         if block.info == "sh" && block.commands.iter().any(|command| command.line == "codex login") {
             machine.add_agents();
             machine.write("home/.codex/auth.json", r#"{"OPENAI_API_KEY":"a-key-of-codex"}"#);
