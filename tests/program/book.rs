@@ -13,7 +13,7 @@ fn root() -> &'static Path {
 }
 
 /// The pages, from the repository's root.
-fn pages() -> Vec<PathBuf> {
+pub(crate) fn pages() -> Vec<PathBuf> {
     let files = walkdir::WalkDir::new(root().join("docs")).sort_by_file_name().into_iter().flatten();
     let files = files.map(|entry| entry.path().strip_prefix(root()).expect("in the repository").to_path_buf());
     let files = files.filter(|path| path.extension().is_some_and(|end| end == "md"));
@@ -84,8 +84,10 @@ fn every_link_leads_to_a_file_and_to_a_heading_of_it() {
             let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
             let folder = page.parent().expect("a directory");
             let target = if path.is_empty() { Some(page.clone()) } else { plain(&folder.join(path)) };
-            // The book has the pages and what is next to them, and no list of a directory's files.
-            let in_book = |target: &Path| target.starts_with("docs") && root().join(target).is_file();
+            // The book has the pages and what is next to them, but no list of a directory's files, nor its contents as a page.
+            let is_contents = |target: &Path| target == Path::new("docs/SUMMARY.md");
+            let in_book =
+                |target: &Path| target.starts_with("docs") && root().join(target).is_file() && !is_contents(target);
             let target = target.filter(|target| root().join(target).exists());
             let target = target.filter(|target| !page.starts_with("docs") || in_book(target));
             let known = target.as_ref().and_then(|target| Some(&all.get(target)?.1));

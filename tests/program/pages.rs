@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::sessions;
 use crate::support::machine::Machine;
 use crate::support::page::{self, Command};
 use crate::support::stored;
 use crate::support::stub::ran;
+use crate::{book, sessions};
 
 /// What is different about a command.
 enum Way {
@@ -98,13 +98,14 @@ const WAYS: &[(&str, Way)] = &[
     ("skill-evals grade --session FILE", Ends(1, "the second prompt activates nothing")),
 ];
 
-/// The README and the pages, without the one that tests/program/first_hour.rs follows.
+/// The pages that tests/program/first_hour.rs follows from their first line.
+const FOLLOWED: [&str; 2] = ["docs/tutorial.md", "docs/first-ten-minutes.md"];
+
+/// The other pages.
 fn pages() -> Vec<String> {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let files = walkdir::WalkDir::new(root.join("docs")).sort_by_file_name().into_iter().flatten();
-    let files = files.map(|entry| entry.path().strip_prefix(root).expect("in the repository").display().to_string());
-    let files = files.filter(|path| path.ends_with(".md") && path != "docs/tutorial.md");
-    ["README.md", "packages/README.md"].map(str::to_owned).into_iter().chain(files).collect()
+    let pages = book::pages().into_iter().map(|page| page.display().to_string());
+    let pages = pages.filter(|page| !FOLLOWED.contains(&page.as_str()));
+    pages.chain(["packages/README.md".to_owned()]).collect()
 }
 
 /// The machine on which the commands run.
@@ -170,7 +171,7 @@ fn follow(machine: &Machine, page: &str) -> Vec<String> {
             let way = row(&command).map(|row| &WAYS[row].1);
             let sets = command.line.split_once("='").is_some_and(|(name, _)| !name.contains(' '));
             match way {
-                _ if sets || command.line.starts_with("export ") => variables += &format!("{}\n", command.line),
+                _ if sets || command.line.starts_with("export ") => variables = variables + &command.line + "\n",
                 Some(Skipped(reason)) => println!("{page}: {}: not run: {reason}", command.line),
                 _ => {
                     let machine = own.get_or_insert_with(|| machine.copy());

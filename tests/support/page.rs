@@ -6,6 +6,9 @@ use std::path::Path;
 pub struct Block {
     pub info: String,
     pub commands: Vec<Command>,
+    pub text: String,
+    /// The file that the sentence before the block names: "Write `FILE`:".
+    pub file: Option<String>,
 }
 
 /// A command, and what the page says of how it ends.
@@ -22,19 +25,22 @@ pub struct Command {
 /// The fenced blocks of a page.
 pub fn blocks(page: &str) -> Vec<Block> {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).expect("the page");
-    let fenced = text.split("\n```").skip(1).step_by(2);
-    let block = |block: &str| {
-        let (info, lines) = block.split_once('\n').expect("lines");
-        let mut commands: Vec<Command> = Vec::new();
-        for line in lines.lines() {
-            match commands.last_mut().filter(|_| info.starts_with("console") && !line.starts_with("$ ")) {
-                Some(command) => command.output.push(line.to_owned()),
-                None => commands.push(command(line)),
-            }
+    let parts: Vec<&str> = text.split("\n```").collect();
+    // Prose and blocks take turns.
+    parts.chunks_exact(2).map(|pair| block(pair[0], pair[1])).collect()
+}
+
+fn block(before: &str, block: &str) -> Block {
+    let (info, text) = block.split_once('\n').expect("lines");
+    let mut commands: Vec<Command> = Vec::new();
+    for line in text.lines() {
+        match commands.last_mut().filter(|_| info.starts_with("console") && !line.starts_with("$ ")) {
+            Some(command) => command.output.push(line.to_owned()),
+            None => commands.push(command(line)),
         }
-        Block { info: info.to_owned(), commands }
-    };
-    fenced.map(block).collect()
+    }
+    let file = before.trim_end().strip_suffix("`:").and_then(|before| before.rsplit_once("Write `"));
+    Block { info: info.to_owned(), commands, text: format!("{text}\n"), file: file.map(|(_, file)| file.to_owned()) }
 }
 
 fn command(line: &str) -> Command {
