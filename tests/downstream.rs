@@ -345,8 +345,10 @@ fn what_the_page_of_the_first_hour_builds_can_be_built() {
     let lock = std::fs::read_to_string(ours.join("Cargo.lock")).expect("our Cargo.lock");
     machine.write("clone/evals/Cargo.lock", &lock);
     let mut ran_any = 0;
-    for command in
-        page::blocks().into_iter().filter(|block| block.info == "console cargo").flat_map(|block| block.commands)
+    for command in page::blocks("docs/tutorial.md")
+        .into_iter()
+        .filter(|block| block.info == "console cargo")
+        .flat_map(|block| block.commands)
     {
         let installs = command.line.starts_with("cargo install");
         let folder = if installs { ours.to_path_buf() } else { machine.path("clone") };

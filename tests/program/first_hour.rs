@@ -40,7 +40,7 @@ fn the_page_of_the_first_hour_can_be_followed() {
     let machine = Machine::new();
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_skill-evals"), machine.path("bin/skill-evals")).expect("a link");
     let mut ran_any = 0;
-    for block in page::blocks() {
+    for block in page::blocks("docs/tutorial.md") {
         if block.info == "sh" && block.commands.iter().any(|command| command.line == "codex login") {
             machine.add_agents();
             machine.write("home/.codex/auth.json", r#"{"OPENAI_API_KEY":"a-key-of-codex"}"#);
@@ -60,6 +60,35 @@ fn the_page_of_the_first_hour_can_be_followed() {
         changed.lines().all(|line| line.contains("skills/pdf/SKILL.md") || line.contains("evals/recordings/")),
         "{changed}"
     );
+}
+
+/// The page without an account: what is written, what is typed, and what is seen.
+#[test]
+fn the_page_of_the_first_ten_minutes_can_be_followed() {
+    let machine = Machine::new();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_skill-evals"), machine.path("bin/skill-evals")).expect("a link");
+    fs::create_dir(machine.path("home/.local")).expect("a directory");
+    std::os::unix::fs::symlink(machine.path("bin"), machine.path("home/.local/bin")).expect("a link");
+    let (mut folder, mut said, mut ran_any) = (".", String::new(), 0);
+    for block in page::blocks("docs/first-ten-minutes.md") {
+        if let Some(file) = &block.file {
+            let path = file.strip_prefix("~/").map_or(format!("hello/{file}"), |file| format!("home/{file}"));
+            machine.write(&path, &block.text);
+        } else if block.info == "text" {
+            let missing = block.text.lines().find(|line| !said.lines().any(|said| said == *line));
+            assert_eq!(missing, None, "{said}");
+        } else if block.info == "console" {
+            said.clear();
+            for command in &block.commands {
+                let ran = ran(&mut machine.command("/bin/sh", folder, &["-c", &command.line]));
+                said = said + &ran.stdout + &ran.stderr;
+                assert_eq!(ran.code, command.exit, "{}: {said}", command.line);
+                ran_any += 1;
+            }
+            folder = "hello";
+        }
+    }
+    assert_eq!(ran_any, 11);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod activation;
 mod agents;
+mod book;
 mod check_list;
 mod checks;
 mod ci_files;
@@ -38,6 +39,7 @@ mod numbers;
 mod one_road;
 mod outcome_table;
 mod outputs;
+mod pages;
 mod recordings;
 mod repeats;
 mod report;

@@ -100,10 +100,15 @@ fn codex() -> Vec<Value> {
     ]
 }
 
-/// A repository with these session files.
+/// These session files: Claude Code's and codex's.
+pub(crate) fn texts() -> [String; 2] {
+    [claude(), codex()].map(|lines| lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}
+
+/// A repository with them.
 fn fixture() -> Fixture {
-    let text = |lines: Vec<Value>| lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    stored::repository().file("claude.jsonl", text(claude())).file("codex.jsonl", text(codex()))
+    let [claude, codex] = texts();
+    stored::repository().file("claude.jsonl", claude).file("codex.jsonl", codex)
 }
 
 fn grade(fixture: &Fixture, agent: &str, args: &[&str]) -> Ran {

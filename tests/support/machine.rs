@@ -89,6 +89,15 @@ impl Machine {
         machine
     }
 
+    /// Another machine with the same files.
+    pub fn copy(&self) -> Self {
+        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
+        let folder = tempfile::tempdir().expect("a directory");
+        let copied = Command::new("cp").arg("-a").arg(self.path(".")).arg(folder.path()).status();
+        assert!(copied.expect("cp starts").success());
+        Self { folder, scratch, variables: self.variables.clone() }
+    }
+
     /// Installs them.
     pub fn add_agents(&self) {
         self.program("codex", &format!("{CODEX}{ANSWER}"));
