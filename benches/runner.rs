@@ -95,7 +95,7 @@ fn main() -> ExitCode {
     if held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Measures the work of shards with so many trials of each case, one after another.
+/// Measures the work of shards, one after another, with this number of trials of each case.
 fn shards(trials: usize) -> bool {
     let repository = Repository::new(0, "agent");
     let number = trials.to_string();
@@ -183,7 +183,7 @@ impl Repository {
         started.elapsed()
     }
 
-    /// The runner with so many trials of each case.
+    /// The runner with this number of trials of each case.
     fn runner(&self, id: &str, trials: usize) -> Took {
         let took = self.program(&["run", "--jobs", JOBS, "--run-id", id, "--trials", &trials.to_string()]);
         // What is kept stays until the end: some file systems are slow at making what was just removed.

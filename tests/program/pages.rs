@@ -72,7 +72,10 @@ const WAYS: &[(&str, Way)] = &[
     ),
     (
         "skill-evals merge shards",
-        After("mkdir shards; rm -r $RUNS/nightly; for n in 1 2 3 4; do mv $RUNS/nightly-shard-$n-* shards/$n; done", 0),
+        After(
+            "mkdir shards; rm -r $RUNS/nightly; for n in 1 2 3 4; do mv $RUNS/nightly-shard-$n-* shards/$n; done; cd shards; tar cf 3.tar 3; tar czf 4.tar.gz 4; rm -r 3 4; cd ..",
+            0,
+        ),
     ),
     ("skill-evals cluster slurm", After("printf '#!/bin/sh\\necho 43\\n' > ../bin/sbatch; chmod +x ../bin/sbatch", 0)),
     ("skill-evals cluster github", After("mkdir -p .github/workflows", 0)),

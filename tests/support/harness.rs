@@ -19,7 +19,7 @@ pub fn scratch() -> String {
 /// Variables that the tools around a test may have set, and that would reach the harness under test.
 const FOREIGN: [&str; 4] = ["CI", "RUST_TEST_THREADS", "RUST_TEST_SHUFFLE", "RUST_TEST_NOCAPTURE"];
 
-/// The same, by their beginnings. A cargo that finds those of cargo builds what depends on them anew, and so does the next one
+/// The same, by their beginnings. A cargo that finds those of cargo builds what depends on them again, and so does the next one
 /// without them.
 const FOREIGN_KINDS: [&str; 4] = ["SKILL_EVALS_", "NEXTEST", "CARGO_MANIFEST_", "CARGO_PKG_"];
 
