@@ -213,8 +213,8 @@ impl Repository {
         assert_eq!(status.expect("it starts").code(), Some(code));
         let text = fs::read_to_string(figures).expect("figures");
         let last = text.lines().last().unwrap_or_default();
-        let figures: Vec<f64> = last.split(' ').filter_map(|figure| figure.parse().ok()).collect();
-        let [peak, user, system] = figures[..] else { panic!("{text}") };
-        Took { time, work: user + system, peak: peak as u64 }
+        let (peak, seconds) = last.split_once(' ').expect("figures");
+        let work = seconds.split(' ').map(|figure| figure.parse::<f64>().expect("seconds")).sum();
+        Took { time, work, peak: peak.parse().expect("KiB") }
     }
 }

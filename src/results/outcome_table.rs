@@ -93,8 +93,8 @@ fn csv_rows(text: &str) -> Result<Vec<(String, Cells)>, String> {
 
 fn outcome(row: &Cells, counts_trials: bool) -> Result<OutcomeRow, String> {
     let configuration = CONFIGURATION.iter().filter_map(|name| find(row, &[name]));
-    let configuration: String = configuration.map(|value| format!("/{}", plain(value))).collect();
-    let case = plain(needed(row, &CASE)?) + &configuration;
+    let case: Vec<String> = [needed(row, &CASE)?].into_iter().chain(configuration).map(plain).collect();
+    let case = case.join("/");
     let side = plain(needed(row, &SIDE)?);
     let passed = number(needed(row, &PASSED)?).ok_or_else(|| wrong(row, &PASSED))?;
     let trials = match find(row, &[TRIALS]) {

@@ -101,7 +101,7 @@ const WAYS: &[(&str, Way)] = &[
     ("skill-evals grade --session FILE", Ends(1, "the second prompt activates nothing")),
 ];
 
-/// The pages that tests/program/first_hour.rs follows from their first line.
+/// The pages that `tests/program/first_hour.rs` follows from their first line.
 const FOLLOWED: [&str; 2] = ["docs/tutorial.md", "docs/first-ten-minutes.md"];
 
 /// The other pages.

@@ -34,10 +34,8 @@ pub struct ClineLines {
     servers: Vec<String>,
     /// How many parts a call has, by its id.
     parts: HashMap<String, usize>,
-    /// Whether the last answer was a refusal.
-    refuses: bool,
-    /// Whether Cline stopped the model, which made one call again and again.
-    loops: bool,
+    /// Why the model ended with its last answer, if it did.
+    stopped: Option<StopReason>,
     /// Whether the run has ended.
     has_ended: bool,
 }
@@ -56,7 +54,7 @@ impl LineReader for ClineLines {
             "evidence" => self.evidence(line, &mut said),
             "agent_event" => self.event(&line["event"], &mut said),
             "run_result" => self.ends(line, &mut said),
-            "run_aborted" if self.loops => {}
+            "run_aborted" if self.stopped == Some(StopReason::Loop) => {}
             "run_aborted" => said.push(Said::Interrupted),
             // Cline repeats here why it ended, if it started.
             "error" if self.has_ended => {}
@@ -77,7 +75,7 @@ impl ClineLines {
         let names = |key: &str| line[key].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
         match line["kind"].as_str() {
             Some("request") => {
-                (self.refused, self.wait, self.answers, self.refuses) = (None, None, false, false);
+                (self.refused, self.wait, self.answers, self.stopped) = (None, None, false, None);
                 if line["skills"].is_array() {
                     said.push(Said::Offered(names("skills").map(|name| (name, String::new())).collect()));
                 }
@@ -94,7 +92,7 @@ impl ClineLines {
             }
             _ => {
                 let end = text(line, "end").filter(|end| is_refusal(end));
-                self.refuses = end.is_some();
+                self.stopped = end.as_ref().map(|_| StopReason::Refusal);
                 said.extend(end.map(|end| Said::Notice(format!("the answer ended with {end}"))));
             }
         }
@@ -117,7 +115,7 @@ impl ClineLines {
             (Some("content_end"), Some("text")) => said.extend(spoken(event, "text").map(Said::Message)),
             (Some("content_end"), Some("reasoning")) => said.extend(spoken(event, "reasoning").map(Said::Thought)),
             (Some("error"), _) if event["error"]["message"].as_str().is_some_and(|why| why.ends_with(LOOP)) => {
-                self.loops = true;
+                self.stopped = Some(StopReason::Loop);
                 said.push(Said::Stopped(StopReason::Loop));
             }
             (Some("notice"), _) => said.extend(text(event, "message").map(Said::Notice)),
@@ -162,9 +160,10 @@ impl ClineLines {
         self.has_ended = true;
         let is_too_long = line["text"].as_str().is_some_and(|text| text.starts_with(TOO_LONG));
         match line["finishReason"].as_str() {
-            Some("aborted") => said.push(if self.loops { Said::Done } else { Said::Interrupted }),
+            Some("aborted") if self.stopped == Some(StopReason::Loop) => said.push(Said::Done),
+            Some("aborted") => said.push(Said::Interrupted),
             Some("completed") => {
-                said.extend(self.refuses.then_some(Said::Stopped(StopReason::Refusal)));
+                said.extend(self.stopped.map(Said::Stopped));
                 said.push(Said::Done);
             }
             _ if is_too_long => said.extend([Said::Stopped(StopReason::MaxTokens), Said::Done]),

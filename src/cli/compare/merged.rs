@@ -33,8 +33,8 @@ pub fn merged(
     if names.iter().all(|name| !is_path(name) && RunFolder::shards(&root, name).is_empty()) {
         return Ok(None);
     }
-    let named = named_runs::open_shards(&root, names)?;
-    let shards = &named.runs;
+    let opened = named_runs::open_shards(&root, names)?;
+    let shards = &opened.runs;
     let run = live::planned(start, (repository, settings, catalog), chosen, Stop::Settled)?;
     for shard in shards {
         check(shard, commit, plan)?;
