@@ -88,7 +88,7 @@ fn the_page_of_the_first_ten_minutes_can_be_followed() {
             folder = "hello";
         }
     }
-    assert_eq!(ran_any, 11);
+    assert_eq!(ran_any, 12);
 }
 
 #[test]
