@@ -94,13 +94,13 @@ fn arguments() -> Arguments {
 /// The first skill with a rate, where codex finds skills.
 fn installed() -> Option<PathBuf> {
     let home = |name: &str| env::var_os(name).map(PathBuf::from);
-    let folders = [
+    let directories = [
         Some(PathBuf::from(".agents/skills")),
         home("CODEX_HOME").map(|home| home.join("skills")),
         home("HOME").map(|home| home.join(".agents/skills")),
         home("HOME").map(|home| home.join(".codex/skills")),
     ];
-    let skills = folders.into_iter().flatten().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+    let skills = directories.into_iter().flatten().filter_map(|directory| fs::read_dir(directory).ok()).flatten();
     let mut files = skills.filter_map(|entry| Some(entry.ok()?.path().join("SKILL.md")));
     files.find(|file| fs::read_to_string(file).is_ok_and(|text| value(&text, "rate").is_some()))
 }

@@ -278,12 +278,16 @@ class EvalMagic:
     name, folder, default, repeats = "eval-magic", "eval-magic", 4, 1
     program = PLACE / "eval-magic/bin/eval-magic"
     version = [program, "--version"]
+    skill = ["--skill-dir", "skills", "--skill", "parcels", "--workspace-dir", "workspace"]
 
     def write(self, folder, skill, cases, repeats):
         (folder / "skills/parcels/evals").mkdir(parents=True, exist_ok=True)
         (folder / "skills/parcels/SKILL.md").write_text(skill)
-        (folder / "codebase").mkdir(exist_ok=True)
-        (folder / "codebase/README.md").write_text("A codebase.\n")
+        if not (folder / "codebase").exists():
+            (folder / "codebase").mkdir()
+            (folder / "codebase/README.md").write_text("A codebase.\n")
+            for command in ["git init --quiet", "git add --all", "git commit --quiet --message codebase"]:
+                subprocess.run(command.split(), cwd=folder / "codebase", env=environment(self), check=True)
         evals = [
             {"id": id, "prompt": prompt, "expected_output": "DONE" if wanted else "no DONE", "skill_should_trigger": wanted}
             | {"assertions": [{"id": "done", "type": "command_check", "command": f"test {'' if wanted else '! '}-e answer.txt"}]}
@@ -296,7 +300,7 @@ class EvalMagic:
 
     def campaign(self, repeats, jobs, *mode):
         """The commands of its RUNBOOK.md. It runs each case with and without the skill, or with two versions of it."""
-        where = ["--skill-dir", "skills", "--skill", "parcels", "--harness", "codex"]
+        where = [*self.skill, "--harness", "codex"]
         first = [*where, "--iteration", 1]
         return [
             [self.program, "run", *where, "--runs", repeats, *mode],
@@ -307,7 +311,12 @@ class EvalMagic:
 
     def verdicts(self, folder):
         found = [json.loads(file.read_text())["summary"] for file in folder.rglob("with_skill/**/grading.json")]
-        return ["pass" if one["passed"] == one["total"] else "fail" for one in found]
+        verdicts = ["pass" if one["passed"] == one["total"] else "fail" for one in found]
+        # What it does not grade: an agent that did not end well has no verdict.
+        return verdicts + ["error"] * (len(list(folder.rglob("with_skill/**/dispatch-prompt.txt"))) - len(verdicts))
+
+    def kept(self, folder):
+        return len(list(folder.rglob("with_skill/**/conversation.json")))
 
     def resume(self, folder):
         return self.run(folder, 1, None)[1]
@@ -316,13 +325,14 @@ class EvalMagic:
         for entry in folder.iterdir():
             new(entry) if entry.is_dir() else None
         self.write(folder, versions[0], cases, 1)
-        started([self.program, "snapshot", "--skill-dir", "skills", "--skill", "parcels", "--label", "baseline"])
+        started([self.program, "snapshot", *self.skill, "--label", "baseline"])
         self.write(folder, versions[1], cases, 1)
         for command in self.campaign(3, None, "--mode", "revision"):
             started(command)
         (benchmark,) = folder.rglob("benchmark.json")
         found = json.loads(benchmark.read_text())
-        return {"delta below 0": found["delta"]["pass_rate"] < 0}, 6 * len(cases)
+        # The rate of the old version minus that of the new one.
+        return {"the rate is lower": found["delta"]["pass_rate"] > 0}, 6 * len(cases)
 
 
 def environment(tool):
