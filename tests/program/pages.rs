@@ -38,6 +38,7 @@ const WAYS: &[(&str, Way)] = &[
     ("fuzz/run", Skipped("ten minutes, with a Rust of the night; the nightly script runs it")),
     ("packages/build", Skipped("ten minutes; the nightly script runs it, and installs what it has built")),
     ("git tag v0.1.0", Skipped("it publishes a release")),
+    ("python3 benches/peers", Skipped("it installs other tools and measures them for an hour")),
     ("python ", Skipped("files of another repository; tests/real/exports.rs runs them")),
     ("node ", Skipped("it needs the pinned browser; it makes the picture of a page")),
     ("script ", Skipped("it needs node; it makes the picture of a page")),
