@@ -110,7 +110,7 @@ class Promptfoo:
             {"vars": {"request": prompt}, "assert": [{"type": "contains" if wanted else "not-contains", "value": "DONE"}]}
             for _, prompt, wanted in cases
         ]
-        template("promptfoo/promptfooconfig.yaml", folder, "promptfooconfig.yaml", CASES=json.dumps(tests))
+        template("promptfoo/promptfooconfig.yaml.template", folder, "promptfooconfig.yaml", CASES=json.dumps(tests))
 
     def run(self, folder, repeats, jobs):
         (folder / "out.json").unlink(missing_ok=True)
@@ -207,7 +207,7 @@ class AgentV:
             for id, prompt, wanted in cases
         ]
         template("agentv/targets.yaml", folder, ".agentv/targets.yaml")
-        template("agentv/parcels.eval.yaml", folder, "parcels.eval.yaml", CASES=json.dumps(tests), REPEATS=repeats)
+        template("agentv/parcels.eval.yaml.template", folder, "parcels.eval.yaml", CASES=json.dumps(tests), REPEATS=repeats)
         if repeats == 1:
             # One trial is no repetition: it wants 2 at least.
             text = (folder / "parcels.eval.yaml").read_text()
@@ -247,7 +247,7 @@ class Caliper:
             {"name": id, "prompt": prompt, "activates": ["parcels"] if wanted else [], "assert": code.format("" if wanted else "not ")}
             for id, prompt, wanted in cases
         ]
-        template("caliper/parcels.eval.yaml", folder, "parcels.eval.yaml", CASES=json.dumps(tasks))
+        template("caliper/parcels.eval.yaml.template", folder, "parcels.eval.yaml", CASES=json.dumps(tasks))
 
     def run(self, folder, repeats, jobs, output="run.json"):
         (folder / ".caliper").mkdir(exist_ok=True)
@@ -293,7 +293,7 @@ class EvalMagic:
             | {"assertions": [{"id": "done", "type": "command_check", "command": f"test {'' if wanted else '! '}-e answer.txt"}]}
             for id, prompt, wanted in cases
         ]
-        template("eval-magic/evals.json", folder, "skills/parcels/evals/evals.json", CASES=json.dumps(evals))
+        template("eval-magic/evals.json.template", folder, "skills/parcels/evals/evals.json", CASES=json.dumps(evals))
 
     def run(self, folder, repeats, jobs):
         return self.campaign(repeats, jobs)

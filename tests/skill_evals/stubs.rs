@@ -7,33 +7,105 @@ mod code_style {
     fn lint() {}
     mod code_style {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
         #[test]
         fn mcp() {}
         #[test]
         fn mcp_native() {}
         #[test]
         fn native() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod explicit {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod format_file {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod implicit {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod implicit_json {
         #[test]
@@ -43,15 +115,51 @@ mod code_style {
     }
     mod negative {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod union_types {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
 }
 
@@ -61,9 +169,27 @@ mod greeting {
     fn lint() {}
     mod explicit {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod explicit_json {
         #[test]
@@ -73,33 +199,105 @@ mod greeting {
     }
     mod greeting {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
         #[test]
         fn mcp() {}
         #[test]
         fn mcp_native() {}
         #[test]
         fn native() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod implicit {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod implicit_french {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod negative {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
 }
 
@@ -115,9 +313,27 @@ mod template_generator {
     fn lint() {}
     mod explicit {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod explicit_json {
         #[test]
@@ -127,33 +343,105 @@ mod template_generator {
     }
     mod implicit {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod negative {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod template_generator {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
         #[test]
         fn mcp() {}
         #[test]
         fn mcp_native() {}
         #[test]
         fn native() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod write_config {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
 }
 
@@ -163,35 +451,195 @@ mod writing_skill_evals {
     fn lint() {}
     mod explicit {
         #[test]
+        fn chat() {}
+        #[test]
+        fn cli_native() {}
+        #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod implicit_does_it_trigger {
         #[test]
+        fn chat() {}
+        #[test]
+        fn cli_native() {}
+        #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod implicit_flaky_cases {
         #[test]
+        fn chat() {}
+        #[test]
+        fn cli_native() {}
+        #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod implicit_german {
         #[test]
+        fn chat() {}
+        #[test]
+        fn cli_native() {}
+        #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod not_code_style {
         #[test]
+        fn chat() {}
+        #[test]
+        fn cli_native() {}
+        #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod not_unit_tests {
         #[test]
+        fn chat() {}
+        #[test]
+        fn cli_native() {}
+        #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod not_writing_the_skill {
         #[test]
+        fn chat() {}
+        #[test]
+        fn cli_native() {}
+        #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod write_cases {
         #[test]
+        fn chat() {}
+        #[test]
+        fn cli_native() {}
+        #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
 }
 
@@ -201,15 +649,51 @@ mod xlsx {
     fn lint() {}
     mod build_model {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod explicit {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod explicit_json {
         #[test]
@@ -219,68 +703,194 @@ mod xlsx {
     }
     mod implicit {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod negative {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod script_from_csv {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod xlsx_financial {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
         #[test]
         fn mcp() {}
         #[test]
         fn mcp_native() {}
         #[test]
         fn native() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod xlsx_formulas {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
         #[test]
         fn mcp() {}
         #[test]
         fn mcp_native() {}
         #[test]
         fn native() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod xlsx_openpyxl {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
         #[test]
         fn mcp() {}
         #[test]
         fn mcp_native() {}
         #[test]
         fn native() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
     mod xlsx_verify {
         #[test]
+        fn chat() {}
+        #[test]
         fn cli_native() {}
         #[test]
+        fn cline() {}
+        #[test]
         fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
         #[test]
         fn mcp() {}
         #[test]
         fn mcp_native() {}
         #[test]
         fn native() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
     }
 }
