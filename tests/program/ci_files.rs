@@ -155,7 +155,12 @@ fn the_gate_of_the_workflow_compares_with_the_base_of_the_pull_request_and_never
     git(&stub, &["branch", "--quiet", "--delete", "--force", "main", "change"]);
     let gate = || step(&stub, WORKFLOW, "skill-evals gate", &[("GITHUB_BASE_REF", "main")]);
     let lost = gate();
-    assert!(lost.code == 2 && lost.stderr.contains("unknown git commit \"\""), "{}{}", lost.stdout, lost.stderr);
+    assert!(
+        lost.code == 2 && lost.stderr.contains("a value is required for '[BASE]'"),
+        "{}{}",
+        lost.stdout,
+        lost.stderr
+    );
     git(&stub, &["update-ref", "refs/remotes/origin/main", &base]);
     let ran = gate();
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
