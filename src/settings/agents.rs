@@ -286,7 +286,7 @@ impl Settings {
         }
     }
 
-    /// The path of a program that is named by one from the repository; agents start elsewhere. A name stays as it is.
+    /// A relative path of a program is relative to the repository, since agents start elsewhere. A name stays as it is.
     fn program_path(&self, command: String) -> String {
         let path = self.root.as_ref().filter(|_| command.contains('/')).map(|root| root.join(&command));
         path.and_then(|path| std::path::absolute(path).ok()).map_or(command, |path| path.display().to_string())

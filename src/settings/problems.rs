@@ -40,7 +40,10 @@ impl<'a> Problems<'a> {
             !name.trim().is_empty() && !name.contains(['=', '\0'])
         });
         for name in wrong {
-            self.add(name.span(), format!("{:?} cannot be the name of an environment variable", name.get_ref()));
+            self.add(
+                name.span(),
+                format!("{:?} cannot be the name of an environment variable; remove it", name.get_ref()),
+            );
         }
         valid.into_iter().map(toml::Spanned::into_inner).collect()
     }

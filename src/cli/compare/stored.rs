@@ -87,11 +87,11 @@ fn changed_parts(case: &str, a: &[PathBuf], b: &[PathBuf]) -> Vec<String> {
     };
     let (a, b) = (inputs(a), inputs(b));
     let pairs = a.iter().flat_map(|a| b.iter().map(move |b| (a, b)));
-    let parts: BTreeSet<String> = pairs.flat_map(|(a, b)| a.differences_besides_skills(b)).collect();
-    match parts.into_iter().collect::<Vec<_>>() {
-        none if none.is_empty() && !a.is_empty() && !b.is_empty() => vec!["what is checked".to_owned()],
-        parts => parts,
+    let mut parts: BTreeSet<String> = pairs.flat_map(|(a, b)| a.differences_besides_skills(b)).collect();
+    if parts.is_empty() && !a.is_empty() && !b.is_empty() {
+        parts.insert("what is checked".to_owned());
     }
+    parts.into_iter().collect()
 }
 
 /// The trials of each case that both sides have.
