@@ -6,16 +6,13 @@
 //! longer than some trials. It ends with its input. If its runner is killed, the kernel sends a signal, and it kills all
 //! its descendants.
 //!
-//! SIGTERM asks all processes to end, and kills the rest after [`GRACE`]. SIGUSR1 kills at once. Both also end the
+//! SIGTERM asks all processes to end, and kills the rest after [`GRACE`](super::GRACE). SIGUSR1 kills at once. Both also end the
 //! supervisor.
 
 use std::ffi::{OsStr, OsString};
-use std::io::BufRead;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 
 use serde::{Deserialize, Serialize};
-
-use super::GRACE;
 
 /// The exit status of a supervisor that cannot do its work.
 const FAILED: i32 = 127;
@@ -51,21 +48,6 @@ impl StartOrder {
         let text: Vec<u8> = parts.flat_map(|part| part.as_bytes().iter().chain(b"\0")).copied().collect();
         [format!("{}\n", text.len()).as_bytes(), &text].concat()
     }
-
-    /// Reads the next order. `None` at the end of the input.
-    fn read(input: &mut impl BufRead) -> Option<Self> {
-        let mut length = String::new();
-        input.read_line(&mut length).ok()?;
-        let mut text = vec![0; length.trim_end().parse().ok()?];
-        input.read_exact(&mut text).ok()?;
-        let mut parts =
-            text.strip_suffix(b"\0")?.split(|byte| *byte == 0).map(|part| OsString::from_vec(part.to_vec()));
-        let mut number = || parts.next()?.to_str()?.parse::<i32>().ok();
-        let files = [number()?, number()?, number()?];
-        let directory = parts.next()?;
-        let count = parts.next()?.to_str()?.parse().ok()?;
-        Some(Self { files, directory, call: parts.by_ref().take(count).collect(), env: parts.collect() })
-    }
 }
 
 /// Starts the agents of the orders on standard input, one after another. `runner` is the id of the parent process.
@@ -83,8 +65,8 @@ pub(super) fn supervise(_runner: &OsStr) -> ! {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs::{File, OpenOptions};
-    use std::io::{self, Write};
-    use std::os::unix::ffi::OsStrExt;
+    use std::io::{self, BufRead, Write};
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
     use std::os::unix::process::{CommandExt, ExitStatusExt};
     use std::process::{Command, ExitStatus};
     use std::time::Instant;
@@ -97,9 +79,27 @@ mod linux {
     use signal_hook::consts::{SIGCHLD, SIGTERM, SIGUSR1};
     use signal_hook::iterator::Signals;
 
-    use super::{FAILED, GRACE, OsStr, StartOrder, SupervisorMessage};
+    use super::{FAILED, OsStr, OsString, StartOrder, SupervisorMessage};
+    use crate::process::GRACE;
     use crate::process::table::Process;
     use crate::process::tree::{KILL_NOW, send_signal};
+
+    impl StartOrder {
+        /// Reads the next order. `None` at the end of the input.
+        fn read(input: &mut impl BufRead) -> Option<Self> {
+            let mut length = String::new();
+            input.read_line(&mut length).ok()?;
+            let mut text = vec![0; length.trim_end().parse().ok()?];
+            input.read_exact(&mut text).ok()?;
+            let mut parts =
+                text.strip_suffix(b"\0")?.split(|byte| *byte == 0).map(|part| OsString::from_vec(part.to_vec()));
+            let mut number = || parts.next()?.to_str()?.parse::<i32>().ok();
+            let files = [number()?, number()?, number()?];
+            let directory = parts.next()?;
+            let count = parts.next()?.to_str()?.parse().ok()?;
+            Some(Self { files, directory, call: parts.by_ref().take(count).collect(), env: parts.collect() })
+        }
+    }
 
     /// Returns this process's exit status.
     pub(super) fn supervise(runner: &OsStr) -> i32 {

@@ -76,12 +76,25 @@ fn a_program_that_ci_cannot_install_and_a_part_of_a_repository_are_refused() {
     );
 }
 
+/// The npm package of an agent in the version that the tests run.
+fn tested(package: &str) -> String {
+    let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents/package.json");
+    let agents: Value = serde_json::from_slice(&fs::read(agents).expect("a file")).expect("JSON");
+    format!("{package}@{}", agents["dependencies"][package].as_str().expect("a version"))
+}
+
+#[test]
+fn the_agents_of_the_image_are_those_that_the_tests_run() {
+    let image = Path::new(env!("CARGO_MANIFEST_DIR")).join("packages/Dockerfile");
+    let image = fs::read_to_string(image).expect("a Dockerfile");
+    let agents = image.lines().find_map(|line| line.strip_prefix("ARG AGENTS=")).expect("the agents");
+    assert_eq!(agents, format!("\"{} {}\"", tested("@anthropic-ai/claude-code"), tested("@openai/codex")));
+}
+
 /// The gate of these files has to be one that works.
 #[test]
 fn the_agent_of_the_files_is_the_one_that_the_tests_run() {
-    let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents/package.json");
-    let agents: Value = serde_json::from_slice(&fs::read(agents).expect("a file")).expect("JSON");
-    let codex = format!("@openai/codex@{} ", agents["dependencies"]["@openai/codex"].as_str().expect("a version"));
+    let codex = format!("{} ", tested("@openai/codex"));
     let fixture = repository();
     for service in ["github", "gitlab"] {
         assert_eq!(fixture.run(&["init", "--ci", service]).code, 0);

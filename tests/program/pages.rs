@@ -37,6 +37,7 @@ const WAYS: &[(&str, Way)] = &[
     (".ci/", Skipped("what CI does each night")),
     ("fuzz/run", Skipped("ten minutes, with a Rust of the night; the nightly script runs it")),
     ("packages/build", Skipped("ten minutes; the nightly script runs it, and installs what it has built")),
+    ("docker ", Skipped("a machine need not have Docker; docs/ci.md says how the image was tried")),
     ("git tag v0.1.0", Skipped("it publishes a release")),
     ("python3 benches/peers", Skipped("it installs other tools and measures them for an hour")),
     ("python ", Skipped("files of another repository; tests/real/exports.rs runs them")),

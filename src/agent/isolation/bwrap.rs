@@ -49,7 +49,7 @@ fn find() -> Result<PathBuf, String> {
 /// What to do if bubblewrap may not make namespaces.
 pub const ALLOW_NAMESPACES: &str = "allow unprivileged user namespaces here: on Ubuntu 24.04 by `sudo sysctl -w \
                                     kernel.apparmor_restrict_unprivileged_userns=0`, elsewhere by \
-                                    kernel.unprivileged_userns_clone";
+                                    kernel.unprivileged_userns_clone, in a container by `--privileged`";
 
 /// The first arguments of every sandbox: namespaces, the system's directories, empty directories for temporary files.
 pub(super) fn base() -> Vec<OsString> {

@@ -309,9 +309,7 @@ impl Doctor {
 
     /// A sandbox works if its command starts and cannot write.
     fn sandbox(&mut self, id: &str, result: &std::io::Result<probe::ProbeResult>) {
-        let advice = &format!(
-            "{ALLOW_NAMESPACES}; or run evals in a container that does; without a sandbox agents write where they like"
-        );
+        let advice = &format!("{ALLOW_NAMESPACES}; without a sandbox agents write where they like");
         match result {
             Ok(result) if result.wrote => self.missing(id, "it starts, but commands in it can write", advice),
             Ok(result) if result.first_line() == "started" => self.ok(id, "it starts, and commands in it cannot write"),
