@@ -116,6 +116,7 @@ pub mod run;
 #[doc(hidden)]
 pub mod settings;
 #[doc(hidden)]
+#[cfg(feature = "program")]
 pub mod setup;
 #[doc(hidden)]
 pub mod skill;

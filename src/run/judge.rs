@@ -13,9 +13,7 @@ use crate::agent::trial_env::{TrialEnv, without_trial_paths};
 use crate::files::at::At;
 use crate::files::below::WalkedFile;
 use crate::files::bounded;
-use crate::grade::rubric::{
-    self, Attempt, JUDGES_PROMPT, JudgeAnswer, JudgeQuestion, JudgeSubject, Judgment, Rubric, Vote,
-};
+use crate::grade::rubric::{self, Attempt, JudgeAnswer, JudgeQuestion, JudgeSubject, Judgment, Rubric, Vote};
 use crate::profile;
 use crate::run::agent_run::unstored;
 use crate::run::context::RunContext;
@@ -96,6 +94,7 @@ pub fn rejoin(run: &RunContext, exhibit: &TrialExhibit<'_>, grade: Grade) -> Res
 
 /// Stores the answer of a judge that another runner asked, or why it is unknown. Only the digest of the evidence is
 /// stored with it, because its prompt is unknown.
+#[cfg(feature = "program")]
 pub(super) fn store_imported(
     run: &RunContext,
     exhibit: &TrialExhibit<'_>,
@@ -118,9 +117,10 @@ pub(super) fn store_imported(
 }
 
 /// The prompt of the judge that gave this answer; `None` if today's prompt is a different one.
+#[cfg(feature = "program")]
 pub(super) fn question(run: &RunContext, exhibit: &TrialExhibit<'_>, judgment: &Judgment) -> Option<String> {
     let prompt = prompt(question_of(run, run.rubric().ok()?, exhibit), exhibit);
-    (judgment.inputs.0.get(JUDGES_PROMPT) == Some(&digest(prompt.as_bytes()))).then_some(prompt)
+    (judgment.inputs.0.get(rubric::JUDGES_PROMPT) == Some(&digest(prompt.as_bytes()))).then_some(prompt)
 }
 
 /// What the judge is asked about a case.

@@ -1,10 +1,8 @@
 //! Adds evals to a repository, checks whether they can run, prints jobs that run them in shards, and tries other descriptions of
 //! a skill.
 
-#[cfg(feature = "program")]
 pub mod cluster;
 pub mod doctor;
 pub mod generate;
-#[cfg(feature = "program")]
 pub mod init;
 pub mod tune;

@@ -3,8 +3,10 @@
 //! Shares are from 0 to 1, differences are candidate − baseline from −1 to 1, and a level of 0.95 is a confidence of 95
 //! %. [`decide`](crate::decide) derives results for a skill from these numbers.
 
+#[cfg(feature = "program")]
 pub mod agreement;
 pub mod amounts;
+#[cfg(feature = "program")]
 pub mod calibration;
 pub mod difference;
 pub mod discordance;

@@ -4,7 +4,7 @@
 
 pub mod bwrap;
 mod programs;
-mod unseen;
+pub mod unseen;
 mod view;
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::settings::{FILE, Isolation, IsolationSettings, Settings};
 use crate::trace::trouble::{Trouble, TroubleKind};
 
 pub use programs::interpreter;
-pub use unseen::{advice, not_found, unknown, unseen};
+pub use unseen::{advice, not_found, unseen};
 
 /// What isolates agents on this machine.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The trial environment: the directories of a trial's agent, which are its workspace, its home and its temporary files. They
 //! are outside every repository, and are removed after the trial.
 
-mod capture;
+pub mod capture;
 mod paths;
 mod prepared;
 mod scratch;
@@ -27,7 +27,6 @@ use scratch::FreeEnvs;
 use skills::EnvSkills;
 use versions::PreparedChanges;
 
-pub use capture::wanted;
 pub use paths::{masked, relative, without_trial_paths};
 pub use scratch::ScratchDir;
 pub(crate) use skills::{OriginalSkills, SkillContents, file_mode};

@@ -23,7 +23,9 @@ pub mod skillgrade;
 pub mod skilljack;
 pub mod smoke;
 pub mod task_json;
+#[cfg(feature = "program")]
 pub mod task_schema;
+#[cfg(feature = "program")]
 pub mod task_text;
 pub mod vally;
 pub mod waza;

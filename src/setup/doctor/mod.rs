@@ -106,7 +106,7 @@ fn start_in_sandbox(
     for _ in 0..MAX_ROUNDS {
         let (result, missing) = probes
             .version_in_sandbox(bwrap.clone(), program, &settings)
-            .map_err(|error| (error.to_string(), isolation::unknown(kind)))?;
+            .map_err(|error| (error.to_string(), isolation::unseen::unknown(kind)))?;
         if result.succeeded() {
             return first_words.map_or(Ok(()), |words| Err((words, isolation::advice(&added).unwrap_or_default())));
         }
@@ -117,7 +117,7 @@ fn start_in_sandbox(
         settings.isolation.readable.extend(missing.iter().cloned());
         added.extend(missing);
     }
-    Err((first_words.unwrap_or_default(), isolation::unknown(kind)))
+    Err((first_words.unwrap_or_default(), isolation::unseen::unknown(kind)))
 }
 
 struct Doctor {
