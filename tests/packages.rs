@@ -142,9 +142,10 @@ fn wheel() -> Installed {
     let folder = tempfile::tempdir().expect("a directory");
     let venv = folder.path().join("venv");
     succeed("python3", &["-m", "venv", &text(&venv)]);
-    let wheels = built(&format!("_{}.whl", std::env::consts::ARCH));
     let pip = text(&venv.join("bin/pip"));
-    succeed(&pip, &["install", "--quiet", "--disable-pip-version-check", "--no-index", &text(&wheels[0])]);
+    // It chooses the wheel for this machine.
+    let options = ["--quiet", "--disable-pip-version-check", "--no-index", "--find-links", &text(&packages())];
+    succeed(&pip, &[&["install"], options.as_slice(), &["skill-evals-cli"]].concat());
     let program = venv.join("bin/skill-evals");
     Installed { command: vec![text(&program)], needs: vec![program], folder }
 }
