@@ -1,4 +1,5 @@
-//! Evals in other repositories: what `skill-evals init` does, and that cargo then runs them.
+//! Evals in other repositories: what `skill-evals init` does, and that cargo then runs them. Tests that build this crate once more,
+//! with other features or from elsewhere, only run with `-- --include-ignored`.
 
 mod support;
 
@@ -57,6 +58,7 @@ fn a_rust_crate_gets_evals_that_cargo_runs() {
 }
 
 #[test]
+#[ignore = "it builds for minutes; .ci/nightly runs it"]
 fn a_case_that_needs_a_feature_that_is_off_is_an_error_that_names_it() {
     let fixture = crate_with_a_skill();
     assert_eq!(fixture.run(&["init"]).code, 0);
@@ -252,6 +254,7 @@ fn evals_are_green_at_once_in_a_repository_a_crate_a_member_and_a_workspace() {
 }
 
 #[test]
+#[ignore = "it builds for minutes; .ci/nightly runs it"]
 fn a_checkout_or_a_git_repository_is_where_cargo_gets_the_crate() {
     let fixture = crate_with_a_skill();
     let ours = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -281,6 +284,7 @@ fn a_checkout_or_a_git_repository_is_where_cargo_gets_the_crate() {
 }
 
 #[test]
+#[ignore = "it builds for minutes; .ci/nightly runs it"]
 fn a_builder_chooses_roots_and_adds_checks() {
     let main = r#"
         use skill_evals::harness::{Finding, Harness};
@@ -338,6 +342,7 @@ fn a_builder_chooses_roots_and_adds_checks() {
 
 /// The blocks of docs/tutorial.md that build with cargo: the program is installed, and the evals of the clone become tests.
 #[test]
+#[ignore = "it builds for minutes; .ci/nightly runs it"]
 fn what_the_page_of_the_first_hour_builds_can_be_built() {
     let machine = Machine::new();
     let ours = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -15,7 +15,7 @@ use skill_evals::trial::outcome::{Status, Verdict};
 use super::fault_matrix::wrap;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live, request_text};
-use crate::support::real::{HOW_TO_GET_AGENTS, in_turn, needing, program_of};
+use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of};
 use crate::support::stand_in::{Fault, Request, Turn, named};
 
 /// A case that wants the skill and a file of it, in words that every format of cases has.
@@ -54,11 +54,6 @@ pub fn trials() -> Vec<Trial> {
     ];
     let of_user: [(&str, Test); 1] = [("the_user_s_own_setup_is_there_only_if_it_is_asked_for", has_the_users_setup)];
     let baseline: [(&str, Test); 1] = [("a_baseline_offers_no_skill", offers_none)];
-    let side_by_side =
-        needing("conformance::one_case_under_every_installed_agent_ends_in_one_table", None, HOW_TO_GET_AGENTS, || {
-            runs_side_by_side();
-            Ok(())
-        });
     let mut trials = Vec::new();
     let mut known = HashSet::new();
     for mode in Box::leak(Mode::built_in().into_boxed_slice()) {
@@ -81,7 +76,15 @@ pub fn trials() -> Vec<Trial> {
             }));
         }
     }
-    [side_by_side].into_iter().chain(in_turn(trials)).collect()
+    trials
+}
+
+/// One case under every agent.
+pub fn of_all_agents() -> Trial {
+    needing("conformance::one_case_under_every_installed_agent_ends_in_one_table", None, HOW_TO_GET_AGENTS, || {
+        runs_side_by_side();
+        Ok(())
+    })
 }
 
 /// The repository with the skill, whose model does what `script` says.

@@ -2,8 +2,8 @@
 //! programs. The provider's faults come from a faulty stand-in, the program's from a wrapper around the real one.
 //!
 //! The table is printed in docs/contributing/fault-matrix.md; `FAULT_MATRIX=write cargo test --test real fault_matrix` writes it. Each
-//! row is measured in one mode, another one with each change. With the name of a mode in `FAULT_MATRIX`, its cells are measured; with
-//! `all`, all.
+//! row is measured in one mode; in CI, the change chooses it. With the name of a mode in `FAULT_MATRIX`, its cells are measured;
+//! with `all`, all.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -469,8 +469,8 @@ fn rendered() -> String {
         "# What verdict does a fault give?\n\n\
          The verdicts of a case that should trigger, and of one that should not: in most modes, and in those that differ. `–` is a\n\
          fault that a mode cannot have. An `error` could not be measured; it is neither a failure nor a pass.\n\n\
-         The table comes from `tests/real/fault_matrix.rs`, which checks it against the real programs: each fault in one mode with each\n\
-         change, all each night. The modes are\n`{}`.\n\n\
+         The table comes from `tests/real/fault_matrix.rs`, which checks it against the real programs: some faults with each\n\
+         change, each in one mode, and all each night. The modes are\n`{}`.\n\n\
          | fault | verdicts | except | why |\n| --- | --- | --- | --- |\n",
         MODES.join("`, `")
     );

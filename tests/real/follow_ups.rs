@@ -6,7 +6,7 @@ use skill_evals::settings::mode::{AgentKind, Delivery, Mode};
 use skill_evals::trial::outcome::{Status, Verdict};
 
 use crate::support::live::{Live, OPEN_GREETING};
-use crate::support::real::{HOW_TO_GET_AGENTS, in_turn, needing, program_of};
+use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of};
 use crate::support::stand_in::{Request, Turn, named};
 use crate::tests;
 
@@ -37,7 +37,8 @@ pub fn trials() -> Vec<Trial> {
             }));
         }
     }
-    both.into_iter().chain(in_turn(trials)).collect()
+    trials.extend(both);
+    trials
 }
 
 /// Loads the skill `greeting` by the way that there is; by MCP where there are both.

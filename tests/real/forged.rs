@@ -9,7 +9,7 @@ use skill_evals::trial::outcome::Verdict;
 
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live};
-use crate::support::real::{HOW_TO_GET_AGENTS, in_turn, needing, program_of};
+use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of};
 use crate::support::stand_in::says;
 
 /// A list of each form, with a skill that does not exist.
@@ -60,7 +60,7 @@ pub fn trials() -> Vec<Trial> {
             },
         )
     };
-    in_turn(modes.map(trial).collect())
+    modes.map(trial).collect()
 }
 
 fn offers_nothing(mode: &Mode) {

@@ -81,5 +81,7 @@ fn main() -> ExitCode {
         user_home::trials,
         users_setup::trials,
     ];
-    libtest_mimic::run(&args, modules.into_iter().flat_map(|trials| trials()).collect()).exit_code()
+    let all = modules.into_iter().flat_map(|trials| trials()).collect();
+    let trials = std::iter::once(conformance::of_all_agents()).chain(support::real::in_turn(all));
+    libtest_mimic::run(&args, trials.collect()).exit_code()
 }

@@ -14,7 +14,7 @@ use super::conformance::load;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live, processes_with};
 use crate::support::prefixes::WholeTrial;
-use crate::support::real::{HOW_TO_GET_AGENTS, in_turn, needing, program_of};
+use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of};
 use crate::support::stand_in::{Request, Turn};
 
 /// How many turns the model takes after it has loaded the skill.
@@ -44,7 +44,7 @@ pub fn trials() -> Vec<Trial> {
             }));
         }
     }
-    in_turn(trials)
+    trials
 }
 
 /// Loads the skill, works for this many turns, and answers.
