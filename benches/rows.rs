@@ -103,16 +103,16 @@ impl Repository {
             fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
             fs::write(path, text).expect("a file");
         };
-        let mut offered = String::new();
+        let mut offered = Vec::new();
         for skill in 0..SKILLS {
             let text = format!("---\nname: skill-{skill}\ndescription: Does {skill}.\n---\n\nDo it.\n");
             write(&format!("skills/skill-{skill}/SKILL.md"), &text);
-            offered += &format!("- skill-{skill}: Does {skill}. (file: r0/skill-{skill}/SKILL.md)\\\\n");
+            offered.push(format!("- skill-{skill}: Does {skill}. (file: r0/skill-{skill}/SKILL.md)\\\\n"));
             let rows = (skill..CASES).step_by(SKILLS).map(|case| format!("c{case},false,Prompt {case},Done\n"));
             let table = rows.fold("id,should_trigger,prompt,must_include\n".to_owned(), |table, row| table + &row);
             write(&format!("evals/skills/skill-{skill}/prompts.csv"), &table);
         }
-        write("agent.c", &AGENT.replace("SKILLS", &offered));
+        write("agent.c", &AGENT.replace("SKILLS", &offered.concat()));
         let mut compiler = Command::new("cc");
         let compiler = compiler.args(["-O2", "-o", "agent", "agent.c"]).current_dir(root);
         assert!(compiler.status().expect("a C compiler").success());
