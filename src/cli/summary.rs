@@ -124,7 +124,7 @@ fn add_run(summary: &mut Summary, run: &RunFolder, prices: &Prices) -> CliResult
         }
     }
     unreadable.extend(run.run_record().err());
-    rest.add_to(summary, run)?;
+    rest.add_to(summary, run);
     Ok(unreadable)
 }
 
@@ -160,19 +160,19 @@ impl RestOfRun {
     }
 
     /// Adds the refused attempts of the run, and its planned trials without a directory. Returns these, each with the reason.
-    pub fn add_to(self, summary: &mut Summary, run: &RunFolder) -> CliResultOf<Vec<(TrialId, String)>> {
+    pub fn add_to(self, summary: &mut Summary, run: &RunFolder) -> Vec<(TrialId, String)> {
         let mut not_run = Vec::new();
         let compares = run.run_record().ok().flatten().is_some_and(|record| record.compares());
         summary.comparisons.extend(compares.then(|| run.id().to_owned()));
         for (id, spent) in &self.refused {
             summary.add_refused(id, *spent);
         }
-        let Some(planned) = self.planned else { return Ok(not_run) };
+        let Some(planned) = self.planned else { return not_run };
         summary.planned = Some(summary.planned.unwrap_or_default() + planned);
         // A damaged plan may lack lines.
         let unnamed = planned.saturating_sub(self.counted + self.left.len());
         if unnamed + self.left.len() == 0 {
-            return Ok(not_run);
+            return not_run;
         }
         let reasons = NotRunReasons::of(run);
         for id in self.left {
@@ -183,6 +183,6 @@ impl RestOfRun {
         if unnamed > 0 {
             *summary.not_run.entry(reasons.otherwise.to_owned()).or_default() += unnamed;
         }
-        Ok(not_run)
+        not_run
     }
 }
