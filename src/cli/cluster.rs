@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
-use clap::{Args, CommandFactory};
+use clap::{Args, CommandFactory, FromArgMatches};
 
 use super::init::{NOT_RELEASED, SourceArgs};
+use super::run::RunArgs;
 use super::{Cli, CliResult, RepositoryArgs};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, stdout};
@@ -47,7 +48,7 @@ fn engine_parser() -> impl TypedValueParser<Value = ClusterEngine> {
 }
 
 pub fn cluster(args: &ClusterArgs) -> CliResult {
-    args.check()?;
+    args.check()?.check_names(args.repository.read_quietly()?)?;
     let root = args.repository.open()?.root.canonicalize()?;
     let (run_id, options) = (args.run_id.as_deref(), &args.options[..]);
     let run = ShardedRun { root: &root, shards: args.shards, run_id, options };
@@ -76,8 +77,8 @@ pub fn cluster(args: &ClusterArgs) -> CliResult {
 }
 
 impl ClusterArgs {
-    /// Finds what would fail in every shard.
-    fn check(&self) -> Result<(), String> {
+    /// The options of the shards. Finds what would fail in every shard.
+    fn check(&self) -> Result<RunArgs, String> {
         if self.submit && self.engine != ClusterEngine::Slurm {
             return Err(format!("--submit is for slurm: submit what `cluster {}` prints yourself", self.engine));
         }
@@ -104,14 +105,14 @@ impl ClusterArgs {
         }
         let words = ["skill-evals", "run"].into_iter().chain(self.options.iter().map(String::as_str));
         let given = Cli::command().try_get_matches_from(words).map_err(|error| format!("options of run: {error}"))?;
-        let run = given.subcommand_matches("run");
-        let is_given = |name: &&&str| run.is_some_and(|run| run.value_source(name) == Some(ValueSource::CommandLine));
-        if run.is_some_and(|run| run.get_one::<PathBuf>("ids").is_some_and(|file| file.as_os_str() == "-")) {
+        let Some(("run", run)) = given.subcommand() else { return Err("expected options of run".to_owned()) };
+        let is_given = |name: &&&str| run.value_source(name) == Some(ValueSource::CommandLine);
+        if run.get_one::<PathBuf>("ids").is_some_and(|file| file.as_os_str() == "-") {
             return Err("--ids -: the jobs have no stdin: name a file".to_owned());
         }
-        match REFUSED.iter().find(is_given) {
-            Some(name) => Err(format!("--{} is not for shards of a cluster: leave it out", name.replace('_', "-"))),
-            None => Ok(()),
+        if let Some(name) = REFUSED.iter().find(is_given) {
+            return Err(format!("--{} is not for shards of a cluster: leave it out", name.replace('_', "-")));
         }
+        RunArgs::from_arg_matches(run).map_err(|error| format!("options of run: {error}"))
     }
 }

@@ -102,8 +102,15 @@ pub fn grade(args: &GradeArgs) -> CliResult {
                 if changed {
                     changed_records.push(record);
                 }
-                let folder = shown_path(&run.root, folder.path());
-                printed.push(GradeOutput::Graded { id: outcome.id, folder, changed, grade: Box::new(outcome.grade) });
+                if args.json {
+                    let folder = shown_path(&run.root, folder.path());
+                    printed.push(GradeOutput::Graded {
+                        id: outcome.id,
+                        folder,
+                        changed,
+                        grade: Box::new(outcome.grade),
+                    });
+                }
             }
             Err(problem) => {
                 any_not_graded = true;

@@ -1,14 +1,13 @@
 //! `skill-evals harness`.
 
-use std::io::{self, Write};
+use std::error::Error;
 use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{RepositoryArgs, own_checks};
+use super::{RepositoryArgs, own_checks, print_error};
 use crate::cli::exit_code::Exit;
 use skill_evals::harness::Harness;
-use skill_evals::text::safe;
 
 #[derive(Args)]
 pub struct HarnessArgs {
@@ -25,7 +24,7 @@ pub fn harness(args: HarnessArgs) -> ExitCode {
     match ready {
         Ok((checks, root)) => Harness::new().with_checks(checks).chosen_root(root).run(args.arguments),
         Err(why) => {
-            let _ = writeln!(io::stderr(), "error: {}", safe::block(&why));
+            print_error(&*Box::<dyn Error>::from(why));
             Exit::CouldNotRun.into()
         }
     }

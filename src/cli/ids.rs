@@ -1,12 +1,14 @@
 //! The option that chooses trials by a list of their ids.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io;
 use std::path::PathBuf;
-use std::{fs, io};
 
 use clap::Args;
 
 use skill_evals::cases::catalog::Catalog;
+use skill_evals::files::bounded;
 use skill_evals::settings::Settings;
 use skill_evals::text::diagnostic::nearest_few;
 use skill_evals::text::name::{as_test_name, segment};
@@ -26,7 +28,9 @@ impl IdArgs {
         let Some(path) = &self.ids else { return Ok(()) };
         let is_stdin = path.as_os_str() == "-";
         let file = if is_stdin { "stdin".to_owned() } else { path.display().to_string() };
-        let text = if is_stdin { io::read_to_string(io::stdin()) } else { fs::read_to_string(path) };
+        // Not only regular files: a shell names a pipe in `--ids <(skill-evals list)`.
+        let text =
+            if is_stdin { bounded::read_stream(io::stdin()) } else { File::open(path).and_then(bounded::read_stream) };
         let text = text.map_err(|error| format!("--ids {file}: {error}"))?;
         let known = KnownIds::new(settings, catalog);
         let (mut ids, mut modes) = (BTreeSet::new(), BTreeSet::new());

@@ -222,7 +222,11 @@ fn print_error(error: &(dyn Error + 'static)) {
     // If standard error is closed too, only the exit code is left.
     let _ = match error.downcast_ref::<ConfigError>() {
         Some(ConfigError::File(problems)) => write!(output::stderr(), "{}", diagnostics::render(problems, paint)),
-        _ => writeln!(output::stderr(), "{} {}", paint.on(Tone::Bad, "error:"), safe::block(&error.to_string())),
+        _ => match safe::block(&error.to_string()) {
+            // A problem of a file, drawn with its own prefix.
+            drawn if drawn.starts_with("error[") => writeln!(output::stderr(), "{}", drawn.trim_end()),
+            text => writeln!(output::stderr(), "{} {text}", paint.on(Tone::Bad, "error:")),
+        },
     };
 }
 

@@ -13,6 +13,7 @@ use crate::cli::output::stderr;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
 use skill_evals::process::{background, interrupt};
+use skill_evals::report::trial::RerunCommand;
 use skill_evals::run::context::RunContext;
 use skill_evals::run::{opening, plan, ready};
 use skill_evals::settings::Settings;
@@ -112,6 +113,7 @@ pub fn planned(
     let filters = Filters::new(&chosen.filters, false);
     let plan = plan::plan(&repository.root, &settings, &catalog, &filters).map_err(|problems| problems.join("\n"))?;
     let mut run = RunContext::new(repository.root, settings, catalog).with_plan(plan);
+    run.door = RerunCommand::Program(chosen.model.clone());
     run.chosen = chosen;
     Ok(run)
 }

@@ -1,5 +1,6 @@
 //! `skill-evals stop`, `skill-evals clean`.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use skill_evals::process::background;
 use skill_evals::results::run_status;
 use skill_evals::store::{self, RunFolder};
 use skill_evals::trial::run_record::RunEndKind;
+use skill_evals::trial::shard::Shard;
 
 /// How long a runner may take to end its agents and store their trials.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -58,7 +60,16 @@ fn stop_run(run: &RunFolder) -> CliResultOf<()> {
 pub fn clean(args: &CleanArgs) -> CliResult {
     let root = args.repository.open()?.root;
     let mut out = text_stdout();
-    for run in store::runs(&root).into_iter().skip(args.keep) {
+    let mut kept = BTreeSet::new();
+    for run in store::runs(&root) {
+        // The shards of a run are one run, with what they were merged into.
+        let whole = Shard::of_run(run.id()).map_or(run.id(), |(whole, _)| whole);
+        if kept.len() < args.keep {
+            kept.insert(whole.to_owned());
+        }
+        if kept.contains(whole) {
+            continue;
+        }
         // The lock keeps other processes from resuming the run while it is removed.
         let lock = if run_status::is_live(&run) { None } else { run.lock(background::this_process()).ok() };
         let Some(_lock) = lock else {

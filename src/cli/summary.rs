@@ -1,6 +1,6 @@
 //! `skill-evals summary`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use clap::Args;
@@ -18,9 +18,11 @@ use skill_evals::results::summary::Summary;
 use skill_evals::results::table as results;
 use skill_evals::run::change_locations::change_locations;
 use skill_evals::settings::{Prices, Settings, load};
-use skill_evals::store::{self, LedgerContents, RunFolder, StoreError, TrialFolder};
+use skill_evals::store::{self, RunFolder, StoreError, TrialFolder};
 use skill_evals::text::safe;
 use skill_evals::trial::id::TrialId;
+use skill_evals::trial::run_record::TrialRecord;
+use skill_evals::trial::spent::AttemptCost;
 
 #[derive(Args)]
 #[command(after_help = exit_code::HELP)]
@@ -110,51 +112,77 @@ pub fn write(run: &RunFolder, settings: &Settings) -> CliResultOf<()> {
 /// that cannot be read.
 fn add_run(summary: &mut Summary, run: &RunFolder, prices: &Prices) -> CliResultOf<Vec<StoreError>> {
     let folders = if run.is_run() { run.trials() } else { store::trials_below(run.path()) };
-    let (mut unreadable, mut counted) = (Vec::new(), BTreeSet::new());
-    let progress = run.progress()?;
+    let (mut unreadable, mut rest) = (Vec::new(), RestOfRun::of(run)?);
     // A trial without a grade was cut short, and counts as not run.
     for folder in folders.into_iter().filter(TrialFolder::has_grade) {
         match results::row(&folder, prices) {
             Ok(mut record) => {
-                // Only the progress file has the number of attempts.
-                record.attempts = progress.records.get(&record.id).map_or(record.attempts, |known| known.attempts);
-                counted.insert(record.id.clone());
+                rest.without(&mut record);
                 summary.add(&record);
             }
             Err(error) => unreadable.push(error),
         }
     }
     unreadable.extend(run.run_record().err());
-    add_rest(summary, run, &progress, &counted)?;
+    rest.add_to(summary, run);
     Ok(unreadable)
 }
 
-/// Adds the refused attempts of a run, and its planned trials that are not `counted`. Returns the known ids of these trials.
-pub fn add_rest(
-    summary: &mut Summary,
-    run: &RunFolder,
-    progress: &LedgerContents,
-    counted: &BTreeSet<TrialId>,
-) -> CliResultOf<Vec<TrialId>> {
-    let mut not_run = Vec::new();
-    let compares = run.run_record().ok().flatten().is_some_and(|record| record.compares());
-    summary.comparisons.extend(compares.then(|| run.id().to_owned()));
-    for (id, spent) in &progress.refused {
-        summary.add_refused(id, *spent);
+/// What a run has besides the directories of its trials.
+pub struct RestOfRun {
+    /// The number of attempts of trials that had several: only the progress file has it.
+    attempts: BTreeMap<TrialId, u32>,
+    refused: Vec<(TrialId, AttemptCost)>,
+    planned: Option<usize>,
+    /// The planned trials without a directory.
+    left: BTreeSet<TrialId>,
+    counted: usize,
+}
+
+impl RestOfRun {
+    pub fn of(run: &RunFolder) -> CliResultOf<Self> {
+        let mut attempts = BTreeMap::new();
+        let progress = run.each_record(|record| {
+            if record.attempts > 1 {
+                attempts.insert(record.id.clone(), record.attempts);
+            }
+        })?;
+        let left = run.plan()?;
+        let planned = run_status::planned(run, left.len());
+        Ok(Self { attempts, refused: progress.refused, planned, left, counted: 0 })
     }
-    if let Some(planned) = run_status::planned(run)? {
-        summary.planned = Some(summary.planned.unwrap_or_default() + planned);
-        let plan = run.plan()?;
-        not_run = plan.difference(counted).cloned().collect();
-        let reasons = NotRunReasons::of(run);
-        for id in &not_run {
-            summary.add_not_run(id, reasons.why(id));
+
+    /// Takes out the trial of a directory, and adds what its directory does not have.
+    pub fn without(&mut self, record: &mut TrialRecord) {
+        record.attempts = self.attempts.get(&record.id).copied().unwrap_or(record.attempts);
+        self.left.remove(&record.id);
+        self.counted += 1;
+    }
+
+    /// Adds the refused attempts of the run, and its planned trials without a directory. Returns these, each with the reason.
+    pub fn add_to(self, summary: &mut Summary, run: &RunFolder) -> Vec<(TrialId, String)> {
+        let mut not_run = Vec::new();
+        let compares = run.run_record().ok().flatten().is_some_and(|record| record.compares());
+        summary.comparisons.extend(compares.then(|| run.id().to_owned()));
+        for (id, spent) in &self.refused {
+            summary.add_refused(id, *spent);
         }
+        let Some(planned) = self.planned else { return not_run };
+        summary.planned = Some(summary.planned.unwrap_or_default() + planned);
         // A damaged plan may lack lines.
-        let unnamed = planned.saturating_sub(counted.len() + not_run.len());
+        let unnamed = planned.saturating_sub(self.counted + self.left.len());
+        if unnamed + self.left.len() == 0 {
+            return not_run;
+        }
+        let reasons = NotRunReasons::of(run);
+        for id in self.left {
+            let why = reasons.why(&id).to_owned();
+            summary.add_not_run(&id, &why);
+            not_run.push((id, why));
+        }
         if unnamed > 0 {
             *summary.not_run.entry(reasons.otherwise.to_owned()).or_default() += unnamed;
         }
+        not_run
     }
-    Ok(not_run)
 }

@@ -61,7 +61,22 @@ pub(crate) fn read_sized(file: File, size: u64, limit: u64) -> io::Result<Vec<u8
 
 /// The text of the regular file at `path`, at most [`MAX_FILE`] bytes.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    String::from_utf8(read(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+    utf8(read(path)?)
+}
+
+/// The text of a pipe, a device or a file, at most [`MAX_FILE`] bytes.
+pub fn read_stream(source: impl Read) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    source.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE {
+        let why = format!("it has more than {}, the most that are read", self::bytes(MAX_FILE));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    utf8(bytes)
+}
+
+fn utf8(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
 /// The digest of the regular file at `path`, in bounded memory. Bytes that are appended meanwhile are not read.

@@ -172,7 +172,7 @@ impl Harness {
     /// Runs with these arguments, as libtest takes them.
     #[must_use]
     pub fn run(mut self, arguments: impl IntoIterator<Item = String>) -> ExitCode {
-        if self.door == RerunCommand::Program {
+        if self.door == RerunCommand::default() {
             self.door = RerunCommand::Harness("skill-evals harness".to_owned());
         }
         match args::parse(arguments, |name| std::env::var(name).ok()) {

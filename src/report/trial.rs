@@ -177,7 +177,7 @@ pub fn again(id: &TrialId, run: Option<&str>, has_mode: bool) -> Vec<(&'static s
     if has_mode {
         let case = safe::word(&format!("{}/{}", id.skill, id.case));
         commands.push(("run again", format!("skill-evals run --case {case} --mode {}", safe::word(&id.mode))));
-        commands.push(("run again and record", RerunCommand::Program.record_again(id)));
+        commands.push(("run again and record", RerunCommand::default().record_again(id)));
     } else if let Some(run) = run {
         commands.push(("result of the comparison", format!("skill-evals compare {}", safe::word(run))));
     }
@@ -241,13 +241,18 @@ pub fn goal(goal: Goal) -> &'static str {
 }
 
 /// How a reader runs a trial again: with the program, or with a harness.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RerunCommand {
-    /// `skill-evals run`.
-    #[default]
-    Program,
+    /// `skill-evals run`, with the `--model` that was chosen.
+    Program(Option<String>),
     /// The command that runs the harness, without arguments of the test.
     Harness(String),
+}
+
+impl Default for RerunCommand {
+    fn default() -> Self {
+        Self::Program(None)
+    }
 }
 
 impl RerunCommand {
@@ -255,9 +260,10 @@ impl RerunCommand {
     pub fn record_again(&self, id: &TrialId) -> String {
         let TrialId { skill, case, mode, .. } = id;
         match self {
-            Self::Program => {
+            Self::Program(model) => {
                 let case = safe::word(&format!("{skill}/{case}"));
-                format!("skill-evals run --case {case} --mode {mode} --record")
+                let model = model.as_ref().map_or_else(String::new, |model| format!(" --model {}", safe::word(model)));
+                format!("skill-evals run --case {case} --mode {mode}{model} --record")
             }
             Self::Harness(command) => format!(
                 "SKILL_EVALS_LIVE=1 SKILL_EVALS_RECORD=1 SKILL_EVALS_MODE={mode} {command} --exact {}",
@@ -286,7 +292,7 @@ pub fn not_graded(id: &TrialId, problem: &NoOutcome, door: &RerunCommand, paint:
                 line(&mut text, "record it", &door.record_again(id));
                 text
             }
-            RerunCommand::Program => format!("{name}: no recording; leave --replay out, and its agent runs\n"),
+            RerunCommand::Program(_) => format!("{name}: no recording; leave --replay out, and its agent runs\n"),
         },
         NoOutcome::Unreadable(why) | NoOutcome::NotOpened(why) => format!("{name}: {}\n", safe::block(why)),
         NoOutcome::NotRun(why) => format!("{name}: not run: {}\n", safe::block(&why.to_string())),

@@ -2,6 +2,8 @@
 
 pub mod activation_shift;
 #[cfg(feature = "program")]
+pub mod agent_versions;
+#[cfg(feature = "program")]
 pub mod changed_texts;
 pub mod compared;
 #[cfg(feature = "program")]

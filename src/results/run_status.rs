@@ -1,5 +1,8 @@
 //! The status of a run.
 
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
+
 use serde::Serialize;
 
 use crate::decide::threshold::ThresholdSide;
@@ -7,7 +10,8 @@ use crate::process::background;
 use crate::results::is_default;
 use crate::results::summary::{CaseCounts, Summary, TrialCounts};
 use crate::stats::Interval;
-use crate::store::{LedgerContents, RunFolder, StoreError};
+use crate::store::{RunFolder, StoreError};
+use crate::trial::current::CurrentTrials;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::{RunEndKind, TrialRecord};
@@ -140,22 +144,19 @@ impl UnpassedTrial {
 /// The status of a run, by its files and by the processes that exist.
 pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
     let live = is_live(run);
-    let progress = run.progress()?;
     // If run.json is damaged, report at least what was measured.
     let record = run.run_record().ok().flatten();
-    let planned = planned(run)?;
     let mut summary = Summary::new(Vec::new(), 1.0);
-    let mut not_passed = Vec::new();
-    for record in progress.records.values() {
+    let (mut not_passed, mut current) = (BTreeMap::new(), run.current());
+    let progress = run.each_record(|record| {
         summary.add(record);
-        not_passed.extend(UnpassedTrial::of(record));
-    }
+        not_passed.extend(UnpassedTrial::of(record).map(|trial| (record.id.clone(), trial)));
+        current.running.retain(|trial| trial.id != record.id);
+    })?;
     for (id, spent) in &progress.refused {
         summary.add_refused(id, *spent);
     }
-    for line in &run.plan_lines()? {
-        summary.add_planned(line);
-    }
+    let planned = planned(run, add_plan(&mut summary, run)?);
     let done = summary.total;
     let remaining = planned.map(|planned| planned.saturating_sub(done.ended()));
     let (command, compares) =
@@ -187,8 +188,8 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
         pid: run.runner().map(|runner| runner.pid),
         planned,
         remaining,
-        not_passed,
-        running: running(run, &progress, live),
+        not_passed: not_passed.into_values().collect(),
+        running: running(&current, live),
         done,
         share,
         interval,
@@ -203,11 +204,22 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
     })
 }
 
-fn running(run: &RunFolder, progress: &LedgerContents, live: bool) -> Vec<RunningTime> {
-    let (now, current) = (jiff::Timestamp::now(), run.current());
+/// Adds the plan of a run. Returns the number of its trials.
+fn add_plan(summary: &mut Summary, run: &RunFolder) -> Result<usize, StoreError> {
+    let (mut plan, hasher) = (HashSet::new(), RandomState::new());
+    run.each_planned(|line| {
+        summary.add_planned(&line);
+        plan.insert(hasher.hash_one(&line.id));
+    })?;
+    Ok(plan.len())
+}
+
+/// The trials among these that have not ended.
+fn running(current: &CurrentTrials, live: bool) -> Vec<RunningTime> {
+    let now = jiff::Timestamp::now();
     let until = if live { now } else { current.updated.parse().unwrap_or(now) };
     let mut times = Vec::new();
-    for trial in current.running.iter().filter(|trial| !progress.records.contains_key(&trial.id)) {
+    for trial in &current.running {
         let since: jiff::Timestamp = trial.since.parse().unwrap_or(until);
         let seconds = u64::try_from(until.duration_since(since).as_secs()).unwrap_or_default();
         times.push(RunningTime { trial: trial.id.to_string(), seconds });
@@ -215,10 +227,9 @@ fn running(run: &RunFolder, progress: &LedgerContents, live: bool) -> Vec<Runnin
     times
 }
 
-/// The number of planned trials; `None` if it was never written.
-pub fn planned(run: &RunFolder) -> Result<Option<usize>, StoreError> {
-    let plan = run.plan()?.len();
-    Ok(if plan > 0 { Some(plan) } else { run.run_record().ok().flatten().map(|record| record.planned) })
+/// The number of planned trials, of which the run's plan has this many; `None` if it was never written.
+pub fn planned(run: &RunFolder, in_plan: usize) -> Option<usize> {
+    if in_plan > 0 { Some(in_plan) } else { run.run_record().ok().flatten().map(|record| record.planned) }
 }
 
 /// Whether a process runs this run: it has the lock, or it starts a process for each trial and none is running now.

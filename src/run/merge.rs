@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::process::background;
 use crate::report::markdown;
+use crate::results::agent_versions::AgentVersions;
 use crate::results::not_run::NotRunReasons;
 use crate::results::run_status::is_live;
 use crate::results::stored_comparison;
@@ -14,7 +15,6 @@ use crate::run::case_digests;
 use crate::run::context::RunContext;
 use crate::settings::Settings;
 use crate::store::{Ledger, RunFolder, RunLock, Staging, StoreError};
-use crate::trial::evidence::AgentMeta;
 use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::run_record::{ComparedSides, PlanLine, ProgressLine, RunChoices, RunEndKind, RunRecord, TrialRecord};
 use crate::trial::shard::{Shard, ShardedCase};
@@ -162,18 +162,23 @@ fn write(
     let run = staging.new_run(id)?;
     let mut summary = Summary::new(vec![id.to_owned()], settings.repetition.threshold());
     summary.isolation_wanted = settings.isolation.kind;
+    let of = shards[0].shard.of;
+    let mut of_shard: BTreeMap<Shard, Vec<&ShardedCase>> = BTreeMap::new();
+    for case in cases.values() {
+        of_shard.entry(Shard::of_case(&case.case, of)).or_default().push(case);
+    }
     let mut merger = Merger {
         settings,
         cases,
+        of_shard,
         ledger: run.ledger()?,
         run,
         summary,
         planned: 0,
         missing: Vec::new(),
         absent: Vec::new(),
-        versions: BTreeMap::new(),
+        versions: AgentVersions::default(),
     };
-    let of = shards[0].shard.of;
     let sides: Vec<ComparedSides> = shards.iter().filter_map(|run| run.record.sides.clone()).collect();
     let sides = ComparedSides::merged(&sides, of);
     for shard in (1..=of).map(|number| Shard { number, of }) {
@@ -183,9 +188,6 @@ fn write(
         add_pairs(shards, &merger.run)?;
     }
     let Merger { run, mut summary, planned, missing, absent, versions, .. } = merger;
-    let mixed = versions.into_iter().filter(|(_, versions)| versions.len() > 1);
-    let list = |versions: BTreeSet<String>| versions.into_iter().collect::<Vec<_>>().join(", ");
-    let mixed_agents = mixed.map(|(agent, versions)| format!("{agent} {}", list(versions))).collect();
     let commits = sides.iter().flat_map(|sides| [&sides.baseline, &sides.candidate]).map(|side| side.commit.as_deref());
     let commits: BTreeSet<Option<&str>> = commits.chain([None]).collect();
     commits.into_iter().try_for_each(|commit| run.add_snapshot(shards[0].folder, commit))?;
@@ -198,7 +200,7 @@ fn write(
     }
     run.write_summary(&summary, &markdown::summary(&summary))?;
     let path = staging.put(Path::new(id))?;
-    Ok(MergedRun { run: RunFolder::at(&path), summary, missing, absent, mixed_agents })
+    Ok(MergedRun { run: RunFolder::at(&path), summary, missing, absent, mixed_agents: versions.mixed() })
 }
 
 /// Adds the pairs of all shards: first those on which the answers of the shards rest.
@@ -251,14 +253,15 @@ fn record(shards: &[ShardRun<'_>], id: &str, planned: usize) -> RunRecord {
 struct Merger<'a> {
     settings: &'a Settings,
     cases: &'a AllCases,
+    /// The same by shard.
+    of_shard: BTreeMap<Shard, Vec<&'a ShardedCase>>,
     run: RunFolder,
     ledger: Ledger,
     summary: Summary,
     planned: usize,
     missing: Vec<(TrialId, String)>,
     absent: Vec<Shard>,
-    /// The versions of each agent.
-    versions: BTreeMap<&'static str, BTreeSet<String>>,
+    versions: AgentVersions,
 }
 
 impl Merger<'_> {
@@ -271,7 +274,7 @@ impl Merger<'_> {
             self.absent.push(shard);
         }
         if let Some(from) = from {
-            plan.extend(from.plan_lines()?.into_iter().map(|line| (line.id.clone(), line)));
+            from.each_planned(|line| _ = plan.insert(line.id.clone(), line))?;
             ended = self.add_results(shard, from)?;
             reasons = Some(NotRunReasons::of(from));
         }
@@ -289,7 +292,7 @@ impl Merger<'_> {
     /// The trials of a shard by the cases of all shards.
     fn plan(&self, shard: Shard) -> BTreeMap<TrialId, PlanLine> {
         let mut plan = BTreeMap::new();
-        for case in self.cases.values().filter(|case| shard.has(&case.case)) {
+        for case in self.of_shard.get(&shard).into_iter().flatten() {
             let threshold = case.max_trials.map(|_| case.threshold);
             for number in 1..=case.trials {
                 let CaseInMode { skill, case: name, mode } = case.case.clone();
@@ -308,8 +311,8 @@ impl Merger<'_> {
             let Some(id) = trial.id() else { continue };
             self.run.add_trial(&trial, &id)?;
             graded.extend(trial.has_grade().then(|| id.clone()));
-            if let Ok(AgentMeta { kind, version: Some(version), .. }) = trial.meta().map(|meta| meta.agent) {
-                self.versions.entry(kind.as_str()).or_default().insert(version);
+            if let Ok(meta) = trial.meta() {
+                self.versions.add(meta.agent);
             }
             // A shard that was killed may not have noted its last trials.
             if trial.has_grade() && !progress.records.contains_key(&id) {

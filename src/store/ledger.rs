@@ -1,7 +1,8 @@
 //! `progress.jsonl`: a line for every trial that has ended, appended as it ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -139,6 +140,37 @@ pub(super) fn read(path: &Path) -> Result<LedgerContents, StoreError> {
         TraceLine::Overlong => found.damaged += 1,
     })
     .at(path)?;
+    Ok(found)
+}
+
+/// Calls `take` with the last record of each trial in the file at `path`, and returns the rest of the content, without
+/// records. Keeps a few bytes of each trial, since a file may have a million of them.
+pub(super) fn each_record(path: &Path, mut take: impl FnMut(&TrialRecord)) -> Result<LedgerContents, StoreError> {
+    let (mut once, mut often, hasher) = (HashSet::new(), HashSet::new(), RandomState::new());
+    let trial = |line: &[u8]| serde_json::from_slice::<TrialId>(line).ok().map(|id| hasher.hash_one(id));
+    let (mut found, mut lines) = (LedgerContents::default(), 0_usize);
+    lines::for_each(path, |line| {
+        lines += 1;
+        if let TraceLine::Whole(line) = line
+            && let Some(again) = trial(line).filter(|trial| !once.insert(*trial))
+        {
+            often.insert(again);
+        }
+    })
+    .at(path)?;
+    drop(once);
+    lines::for_each(path, |line| {
+        // Lines that another process appended meanwhile may be of any trial.
+        let Some(left) = lines.checked_sub(1) else { return };
+        lines = left;
+        let TraceLine::Whole(line) = line else { return found.damaged += 1 };
+        match serde_json::from_slice::<TrialRecord>(line) {
+            Ok(record) if !often.contains(&hasher.hash_one(&record.id)) => take(&record),
+            _ => found.add(line),
+        }
+    })
+    .at(path)?;
+    std::mem::take(&mut found.records).values().for_each(take);
     Ok(found)
 }
 

@@ -54,7 +54,7 @@ pub fn gate_folder(root: &Path) -> PathBuf {
 pub fn drafting_folder(root: &Path, slug: &str) -> Result<TrialFolder, StoreError> {
     let runs = root.join(RUNS);
     make_runs(&runs)?;
-    Ok(TrialFolder::found(runs.join(GENERATE).join(slug), Path::new("")))
+    Ok(TrialFolder::found(0, runs.join(GENERATE).join(slug)))
 }
 
 /// Recordings, from the repository's root.
@@ -351,7 +351,7 @@ impl RunFolder {
 
     /// The directory of a trial, which may not exist yet.
     pub fn trial(&self, id: &TrialId) -> TrialFolder {
-        TrialFolder::of(trial_path(&self.path.join(WORK), id), id)
+        TrialFolder::of(trial_path(&self.path.join(WORK), id))
     }
 
     /// Adds a copy of a trial of another run.
@@ -380,12 +380,12 @@ impl RunFolder {
 
     /// The directories of all trials that have a `meta.json` or a grade, in order.
     pub fn trials(&self) -> Vec<TrialFolder> {
-        trials_in(&self.path.join(WORK))
+        trials_in(&self.path.join(WORK)).collect()
     }
 
-    /// The trials of a case: `skill/id`, or `skill/id/mode` for those in one mode.
-    pub fn trials_of(&self, case: &str) -> Vec<TrialFolder> {
-        trials_in(&self.path.join(WORK).join(case))
+    /// The first of them in a part of the run: `skill/id/mode`, the start of that, or nothing. The others are not looked for.
+    pub fn first_trial(&self, part: &str) -> Option<TrialFolder> {
+        trials_in(&self.path.join(WORK).join(part)).next()
     }
 }
 
@@ -432,35 +432,35 @@ const DEPTH: usize = 4;
 /// All trials in a run, in a part of one, or among recordings. A trial's directory, where agents write, is not searched further.
 pub fn trials_below(path: &Path) -> Vec<TrialFolder> {
     let work = path.join(WORK);
-    if work.is_dir() && !path.join(META).exists() { trials_in(&work) } else { trials_in(path) }
+    let is_run = work.is_dir() && !path.join(META).exists();
+    trials_in(if is_run { &work } else { path }).collect()
 }
 
 /// The trial in this directory.
 pub fn trial_at(path: &Path) -> TrialFolder {
-    TrialFolder::found(path.to_path_buf(), Path::new(""))
+    TrialFolder::found(0, path.to_path_buf())
 }
 
 /// The trials at most [`DEPTH`] directories under `path`, in order. Links are not followed.
-fn trials_in(path: &Path) -> Vec<TrialFolder> {
+fn trials_in(path: &Path) -> impl Iterator<Item = TrialFolder> {
     let mut walk = walkdir::WalkDir::new(path).max_depth(DEPTH).sort_by_file_name().into_iter();
-    let mut found = Vec::new();
-    while let Some(entry) = walk.next() {
-        let Some(entry) = entry.ok().filter(|entry| entry.file_type().is_dir()) else { continue };
-        // Recordings that are being replaced.
-        if entry.file_name().as_encoded_bytes().starts_with(staging::NEW.as_bytes()) {
-            walk.skip_current_dir();
-            continue;
+    std::iter::from_fn(move || {
+        loop {
+            let Some(entry) = walk.next()?.ok().filter(|entry| entry.file_type().is_dir()) else { continue };
+            // Recordings that are being replaced.
+            if entry.file_name().as_encoded_bytes().starts_with(staging::NEW.as_bytes()) {
+                walk.skip_current_dir();
+                continue;
+            }
+            let has = |name| fs::symlink_metadata(entry.path().join(name)).is_ok_and(|found| found.is_file());
+            // A trial without its facts is not ignored: it is reported when they are read.
+            if has(META) || has(GRADE) || has(seal::DIGESTS) {
+                // The names in the path say which trial it must be.
+                walk.skip_current_dir();
+                return Some(TrialFolder::found(entry.depth(), entry.into_path()));
+            }
         }
-        let has = |name| fs::symlink_metadata(entry.path().join(name)).is_ok_and(|found| found.is_file());
-        // A trial without its facts is not ignored: it is reported when they are read.
-        if has(META) || has(GRADE) || has(seal::DIGESTS) {
-            // The names in the path say which trial it must be.
-            let names = entry.path().strip_prefix(path).unwrap_or(Path::new(""));
-            found.push(TrialFolder::found(entry.path().to_path_buf(), names));
-            walk.skip_current_dir();
-        }
-    }
-    found
+    })
 }
 
 /// The owner of a trial's directory.
@@ -488,7 +488,7 @@ pub fn recorded_modes(root: &Path, skill: &str, case: &str) -> Vec<String> {
 
 /// The directory of a trial's recording, which may not exist.
 pub fn recording(root: &Path, id: &TrialId) -> TrialFolder {
-    TrialFolder::of(trial_path(&root.join(RECORDINGS), id), id)
+    TrialFolder::of(trial_path(&root.join(RECORDINGS), id))
 }
 
 fn check_format(path: &Path, format: u32, known: u32) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use crate::trial::id::TrialId;
 
 /// The directory of a trial's recording in `recordings`, which has the layout of all recordings.
 pub fn recording_in(recordings: &Path, id: &TrialId) -> TrialFolder {
-    TrialFolder::of(trial_path(recordings, id), id)
+    TrialFolder::of(trial_path(recordings, id))
 }
 
 /// Whether any repeat of the case and mode of `id` is recorded.

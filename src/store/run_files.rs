@@ -19,7 +19,9 @@ use crate::text::lines::{self, TraceLine};
 use crate::trial::current::{CurrentTrials, Runner};
 use crate::trial::evidence::digest;
 use crate::trial::id::TrialId;
-use crate::trial::run_record::{PairRecord, PlanLine, ProgressLine, RUN_FORMAT, RunEnd, RunEndKind, RunRecord};
+use crate::trial::run_record::{
+    PairRecord, PlanLine, ProgressLine, RUN_FORMAT, RunEnd, RunEndKind, RunRecord, TrialRecord,
+};
 use crate::trial::shard::ShardedCase;
 
 const PLAN: &str = "plan.jsonl";
@@ -116,13 +118,15 @@ impl RunFolder {
 
     /// The trials of all parts of the run and all processes that share it. Damaged lines are ignored.
     pub fn plan(&self) -> Result<BTreeSet<TrialId>, StoreError> {
-        Ok(self.plan_lines()?.into_iter().map(|line| line.id).collect())
+        let mut plan = BTreeSet::new();
+        self.each_planned(|line| _ = plan.insert(line.id))?;
+        Ok(plan)
     }
 
-    /// The same as lines, in the order in which they were planned.
-    pub fn plan_lines(&self) -> Result<Vec<PlanLine>, StoreError> {
+    /// Calls `take` with each line of the plan, in the order in which the trials were planned.
+    pub fn each_planned(&self, take: impl FnMut(PlanLine)) -> Result<(), StoreError> {
         let path = self.path.join(PLAN);
-        Ok(read_lines(&path).at(&path)?)
+        Ok(each_value(&path, take).at(&path)?)
     }
 
     /// Writes the cases of the run of all shards. Returns a digest of the file.
@@ -245,6 +249,11 @@ impl RunFolder {
         ledger::read(&self.path.join(PROGRESS))
     }
 
+    /// Calls `take` with the last record of each trial in the progress file. Returns the rest of its content, without records.
+    pub fn each_record(&self, take: impl FnMut(&TrialRecord)) -> Result<LedgerContents, StoreError> {
+        ledger::each_record(&self.path.join(PROGRESS), take)
+    }
+
     /// Replaces the progress file by these lines.
     pub fn write_progress(&self, lines: &[ProgressLine]) -> Result<(), StoreError> {
         let path = self.path.join(PROGRESS);
@@ -303,12 +312,17 @@ impl RunFolder {
 /// The JSON values of a file's lines. Damaged lines are ignored.
 fn read_lines<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
     let mut found = Vec::new();
+    each_value(path, |value| found.push(value))?;
+    Ok(found)
+}
+
+/// Calls `take` with each of them.
+fn each_value<T: DeserializeOwned>(path: &Path, mut take: impl FnMut(T)) -> io::Result<()> {
     lines::for_each(path, |line| {
         if let TraceLine::Whole(line) = line {
-            found.extend(serde_json::from_slice::<T>(line).ok());
+            serde_json::from_slice::<T>(line).ok().into_iter().for_each(&mut take);
         }
-    })?;
-    Ok(found)
+    })
 }
 
 /// Lines with a JSON value each.

@@ -20,26 +20,31 @@ use crate::trial::outcome::{GRADE_FORMAT, Grade};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrialFolder {
     path: PathBuf,
-    /// The last names of its path, of `skill/case/mode/number`. Its files must agree with them.
-    names: Vec<String>,
+    /// How many of the last names of its path are of `skill/case/mode/number`. Its files must agree with them.
+    named: usize,
 }
 
 impl TrialFolder {
-    pub(super) fn of(path: PathBuf, id: &TrialId) -> Self {
-        let names = vec![id.skill.clone(), id.case.clone(), id.mode.clone(), id.number.to_string()];
-        Self { path, names }
+    pub(super) fn of(path: PathBuf) -> Self {
+        Self { path, named: DEPTH }
     }
 
-    pub(super) fn found(path: PathBuf, names: &Path) -> Self {
-        let names = names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
-        Self { path, names }
+    /// The names in its path say which trial it must be.
+    pub(super) fn found(named: usize, path: PathBuf) -> Self {
+        Self { path, named }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let names = self.path.iter().rev().take(self.named).map(|name| name.to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.collect();
+        names.reverse();
+        names
     }
 
     /// The id of the trial by its path.
     pub fn id(&self) -> Option<TrialId> {
-        let [skill, case, mode, number] = self.names.as_slice() else { return None };
-        let number = number.parse().ok()?;
-        Some(TrialId { skill: skill.clone(), case: case.clone(), mode: mode.clone(), number })
+        let [skill, case, mode, number] = self.names().try_into().ok()?;
+        Some(TrialId { skill, case, mode, number: number.parse().ok()? })
     }
 
     /// The path of the directory.
@@ -153,7 +158,7 @@ impl TrialFolder {
     /// The directory of one attempt at one vote of the judge, both from 1, which may not exist yet.
     #[must_use]
     pub fn judging(&self, vote: u32, attempt: usize) -> TrialFolder {
-        TrialFolder { path: self.path.join(JUDGING).join(format!("{vote}-{attempt}")), names: Vec::new() }
+        TrialFolder { path: self.path.join(JUDGING).join(format!("{vote}-{attempt}")), named: 0 }
     }
 
     /// Writes the final message.
@@ -200,10 +205,11 @@ impl TrialFolder {
         }
         check_case_id(&id.case).map_err(|why| format!("its case {:?} {why}", id.case))?;
         let said = [id.skill.clone(), id.case.clone(), id.mode.clone(), id.number.to_string()];
-        if said.ends_with(&self.names) {
+        let names = self.names();
+        if said.ends_with(&names) {
             return Ok(());
         }
-        Err(format!("it is of the trial {id}, but in the directory of {}", self.names.join("/")))
+        Err(format!("it is of the trial {id}, but in the directory of {}", names.join("/")))
     }
 
     /// The grade.

@@ -36,12 +36,17 @@ impl Shard {
         (1 <= number && number <= of && of <= MOST_SHARDS).then_some(Self { number, of })
     }
 
-    /// Whether the case is in this shard. The answer must never change: machines with different versions share a run.
-    pub fn has(self, case: &CaseInMode) -> bool {
+    /// The shard of the case, of this many. The answer must never change: machines with different versions share a run.
+    pub fn of_case(case: &CaseInMode, of: u32) -> Self {
         let CaseInMode { skill, case, mode } = case;
         let digest = digest(format!("{skill}/{case}/{mode}").as_bytes());
         let hash = digest.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default();
-        hash % u64::from(self.of) == u64::from(self.number - 1)
+        Self { number: u32::try_from(hash % u64::from(of)).unwrap_or_default() + 1, of }
+    }
+
+    /// Whether the case is in this shard.
+    pub fn has(self, case: &CaseInMode) -> bool {
+        Self::of_case(case, self.of) == self
     }
 
     /// The id of this shard's run, if all shards together are the run `id`. The id of this shard's run stays as it is.

@@ -49,6 +49,15 @@ say Untidy
     }
 }
 
+#[test]
+fn a_wrong_table_of_cases_is_drawn_once_as_an_error() {
+    let stub = Stub::new(1, "");
+    stub.write("evals/skills/tidy/prompts.csv", "a,b\n");
+    let ran = stub.run(&["diagnose", "tidy"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nerror[csv-unknown-column]: unknown column `a`\n"), "{}", ran.stderr);
+}
+
 fn cases(stub: &Stub, row: impl Fn(u8) -> String) {
     let rows: Vec<String> = (0..10).map(row).collect();
     let table = format!("id,should_trigger,prompt,expected_output_pattern\n{}\nno,false,Sing,\n", rows.join("\n"));

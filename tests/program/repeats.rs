@@ -120,6 +120,22 @@ fn a_run_goes_on_with_as_many_trials_as_it_began_with() {
 }
 
 #[test]
+fn a_replay_with_fewer_recorded_trials_than_a_case_asks_for_says_so() {
+    let stub = Stub::new(2, "");
+    assert_eq!(stub.run(&["run", "--record"]).code, 0);
+    let replay = |more: &[&str]| stub.run(&[&["run", "--replay"], more].concat());
+    assert!(!replay(&[]).stdout.contains("are recorded"));
+    stub.settings("trials = 3");
+    let ran = replay(&[]);
+    let note = "2 cases: only 2 of 6 trials are recorded; `skill-evals run --record` measures all\n";
+    assert!(ran.code == 0 && ran.stdout.contains(note), "{}{}", ran.stdout, ran.stderr);
+    // Recordings of another model are stale: the command that measures again names the model.
+    let stale = replay(&["--model", "big"]);
+    let again = "skill-evals run --case tidy/c0 --mode codex --model big --record";
+    assert!(stale.stdout.contains(again), "{}{}", stale.stdout, stale.stderr);
+}
+
+#[test]
 fn too_few_trials_are_named_for_each_threshold() {
     let stub = Stub::new(0, "");
     table(

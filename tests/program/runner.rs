@@ -301,6 +301,23 @@ fn old_runs_are_listed_and_removed() {
 }
 
 #[test]
+fn clean_removes_or_keeps_all_shards_of_a_run() {
+    let stub = Stub::new(4, "");
+    for (id, more) in [("old", &[][..]), ("n", &["--shard", "1/2"]), ("n", &["--shard", "2/2"]), ("new", &[])] {
+        assert!(stub.run(&[&["run", "--run-id", id], more].concat()).code != 2);
+    }
+    let clean = |keep: &str| stub.run(&["clean", "--keep", keep]).stdout;
+    assert_eq!(clean("2"), "old removed\n");
+    // The merged run is the same run.
+    assert_eq!(stub.run(&["merge", "n", "--into", "n"]).code, 0);
+    assert_eq!(clean("2"), "");
+    assert_eq!(clean("1"), "new removed\n");
+    let mut removed: Vec<String> = clean("0").lines().map(str::to_owned).collect();
+    removed.sort();
+    assert_eq!(removed, ["n removed", "n-shard-1-of-2 removed", "n-shard-2-of-2 removed"]);
+}
+
+#[test]
 fn a_replay_keeps_a_run_only_when_asked() {
     let fixture = crate::support::fixture::Fixture::copy_of_sample();
     let ran = fixture.run(&["run", "--replay"]);

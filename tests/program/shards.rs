@@ -123,6 +123,12 @@ fn shards_of_different_versions_of_the_agent_are_merged_with_a_warning() {
     let merged = stub.run(&["merge", "r", "--into", "r"]);
     let warning = "warning: the shards ran different versions of an agent: codex 1.0.0, 1.1.0\n";
     assert!(merged.code == 0 && merged.stderr.contains(warning), "{}{}", merged.stdout, merged.stderr);
+    // A comparison of stored runs says it too.
+    assert_eq!(stub.run(&["run", "--run-id", "s"]).code, 0);
+    let compared = stub.run(&["compare", "r-shard-1-of-2", "s"]);
+    let warning = "warning: the runs had different versions of an agent: codex 1.0.0, 1.1.0\n";
+    assert!(compared.stderr.contains(warning), "{}{}", compared.stdout, compared.stderr);
+    assert!(!stub.run(&["compare", "r-shard-2-of-2", "s"]).stderr.contains("versions"));
 }
 
 #[test]
@@ -521,6 +527,9 @@ fn the_listed_trials_run_and_a_line_that_names_none_is_an_error() {
         fs::write(&file, text).expect("a file");
         stub.run(&[&["run", "--ids", &file], more].concat())
     };
+    let endless = stub.run(&["run", "--ids", "/dev/zero"]);
+    let why = "--ids /dev/zero: it has more than 64 MiB, the most that are read";
+    assert!(endless.code == 2 && endless.stderr.contains(why), "{}", endless.stderr);
     let listed = stub.run(&["list"]).stdout;
     // The lines of `list` through a pipe, in any order.
     let lines: Vec<&str> = listed.lines().filter(|line| line.contains("/c1")).collect();

@@ -12,6 +12,7 @@ use crate::cli::{CliResultOf, named_runs};
 use skill_evals::decide::{SideCounts, plan};
 use skill_evals::files::bounded;
 use skill_evals::report::diagnostics::counted;
+use skill_evals::results::agent_versions::AgentVersions;
 use skill_evals::results::compared::{self, ComparisonResults};
 use skill_evals::results::outcome_table::OutcomeTable;
 use skill_evals::results::run_status::{RunState, standing};
@@ -20,6 +21,7 @@ use skill_evals::results::stored_comparison;
 use skill_evals::results::stored_sides::{self, Incomparable, TrialSide};
 use skill_evals::settings::TestSelection;
 use skill_evals::store::RunFolder;
+use skill_evals::text::safe;
 
 /// Compares stored trials of two sides.
 pub fn compare(args: &CompareArgs, root: &Path, a: &StoredSide, b: &StoredSide) -> CliResultOf<ComparisonResults> {
@@ -32,6 +34,7 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredSide, b: &StoredSide) 
         Ok(TrialSide { label: side.label.clone(), trials: read(paths)?, mode: side.mode.clone() })
     };
     let (a, b) = (side(a, &of_a)?, side(b, &of_b)?);
+    warn_of_versions(of_a.iter().chain(&of_b))?;
     let stored = a.trials.cases().chain(b.trials.cases()).collect();
     let chosen = args.select.names().of_stored(&stored)?;
     let (in_a, in_b) =
@@ -78,12 +81,24 @@ fn decided(
     Ok(compared::stored(labels, a, b, rule))
 }
 
+/// Warns of an agent that ran in several versions, by the first trial of each run.
+fn warn_of_versions<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> CliResultOf<()> {
+    let mut versions = AgentVersions::default();
+    let runs = paths.filter_map(|path| path.parent()).map(RunFolder::at);
+    runs.filter_map(|run| run.first_trial("")?.meta().ok()).for_each(|meta| versions.add(meta.agent));
+    for agents in versions.mixed() {
+        let mixed = format!("warning: the runs had different versions of an agent: {agents}");
+        writeln!(stderr(), "{}", safe::line(&mixed))?;
+    }
+    Ok(())
+}
+
 /// What differs between the trials of a case on both sides, besides skills, by the first trial of each run. Empty if those of one
 /// side are not stored.
 fn changed_parts(case: &str, a: &[PathBuf], b: &[PathBuf]) -> Vec<String> {
     let inputs = |paths: &[PathBuf]| {
         let runs = paths.iter().filter_map(|path| path.parent()).map(RunFolder::at);
-        runs.filter_map(|run| Some(run.trials_of(case).first()?.meta().ok()?.inputs)).collect::<Vec<_>>()
+        runs.filter_map(|run| Some(run.first_trial(case)?.meta().ok()?.inputs)).collect::<Vec<_>>()
     };
     let (a, b) = (inputs(a), inputs(b));
     let pairs = a.iter().flat_map(|a| b.iter().map(move |b| (a, b)));

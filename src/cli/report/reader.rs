@@ -6,7 +6,8 @@ use std::io::{self, BufWriter, Write};
 
 use super::sessions::Sessions;
 use crate::cli::exit_code::Exit;
-use crate::cli::{CliResultOf, named_runs, summary};
+use crate::cli::summary::RestOfRun;
+use crate::cli::{CliResultOf, named_runs};
 use skill_evals::files::bounded;
 use skill_evals::report::html::document::{JudgeDialogue, TrialDocument, WrittenFile};
 use skill_evals::report::html::index::Index;
@@ -14,7 +15,6 @@ use skill_evals::report::html::packing::{PackedDocument, Packer};
 use skill_evals::report::html::page;
 use skill_evals::report::trial::again;
 use skill_evals::results::changed_texts::ChangedText;
-use skill_evals::results::not_run::NotRunReasons;
 use skill_evals::results::side_results::SideReader;
 use skill_evals::results::summary::Summary;
 use skill_evals::results::table;
@@ -73,7 +73,7 @@ impl<'a> ReportReader<'a> {
         for (at, run) in (first..).zip(runs) {
             summary.runs.push(run.id().to_owned());
             side.next_run();
-            let (progress, mut counted) = (run.progress()?, BTreeSet::new());
+            let mut rest = RestOfRun::of(run)?;
             match run.run_record() {
                 Ok(record) if !is_baseline => self.created.extend(record.map(|record| record.created)),
                 Ok(_) => {}
@@ -86,19 +86,15 @@ impl<'a> ReportReader<'a> {
                 match self.trial((at, has_trials.then(|| run.id())), &folder, is_baseline) {
                     Ok(mut record) => {
                         side.record(&record);
-                        if let Some(known) = progress.records.get(&record.id) {
-                            record.attempts = known.attempts;
-                        }
-                        counted.insert(record.id.clone());
+                        rest.without(&mut record);
                         summary.add(&record);
                     }
                     Err(why) => self.note_unreadable(format!("Not counted: {why}")),
                 }
             }
-            let reasons = NotRunReasons::of(run);
-            for id in summary::add_rest(&mut summary, run, &progress, &counted)? {
+            for (id, why) in rest.add_to(&mut summary, run) {
                 let before = self.counterpart(&id, is_baseline);
-                self.index.add_not_run(at, &id, before.as_deref(), reasons.why(&id).to_owned());
+                self.index.add_not_run(at, &id, before.as_deref(), why);
             }
         }
         Ok((summary, side))

@@ -1,5 +1,6 @@
 //! `skill-evals run`.
 
+mod repeats;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,8 @@ use crate::cli::export_args::{ExportArgs, IN_PLACE};
 use crate::cli::next::after_built_in;
 use crate::cli::output::{stderr, stdout, text_stdout};
 use crate::cli::terminal::Terminal;
+use skill_evals::cases::catalog::Catalog;
+use skill_evals::cases::repository::Repository;
 use skill_evals::decide::plan::{USUAL_POWER, USUAL_RATE, detectable_fixed};
 use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::process::interrupt;
@@ -152,6 +155,22 @@ impl ChoiceArgs {
         chosen.filters.clone_from(&self.filters);
         chosen.shard = self.shard.shard()?;
         Ok(chosen)
+    }
+}
+
+impl RunArgs {
+    /// Refuses names of agents, modes, skills and cases that the run would refuse. What is installed here decides nothing.
+    pub fn check_names(
+        mut self,
+        (repository, mut settings, catalog): (Repository, Settings, Catalog),
+    ) -> CliResultOf<()> {
+        self.choice.replay = true;
+        let mut chosen = self.choice.chosen(&settings)?;
+        self.choice.ids.choose(&mut chosen, &settings, &catalog)?;
+        select::apply(&chosen, &mut settings)?;
+        let run = start::planned(repository, settings, catalog, chosen)?;
+        let is_empty = run.plan.is_empty();
+        if is_empty { Err(select::no_match(&run.chosen.filters, &run.catalog, &run.settings).into()) } else { Ok(()) }
     }
 }
 
@@ -437,6 +456,9 @@ fn print(
             out.write_all(table::table(summary, args.verbose, paint).as_bytes())?;
         }
         write!(out, "{closing}; took {time}\n{}", table::shown(summary))?;
+        if let Some(note) = repeats::fewer_recorded(run, summary).filter(|_| !run.settings.live) {
+            writeln!(out, "{note}")?;
+        }
         write_scripted(&mut out, summary)?;
         if let Some(path) = run.folder() {
             writeln!(out, "{}", path.display())?;
