@@ -102,3 +102,26 @@ fn within(known: Rate, middle: f64) -> f64 {
     let product = (real(known.passed) + middle) * (real(known.failed()) + 1.0 - middle);
     product / ((trials + 1.0) * (trials + 1.0) - trials)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::reference::close;
+
+    #[test]
+    fn cases_that_are_alike_have_nearly_wilsons_interval_of_all_their_trials() {
+        let (mean, found) = of(&[Rate::new(15, 25); 4], 0.95).expect("trials");
+        close(mean, 0.6, &"mean");
+        let together = wilson(Rate::new(60, 100), 0.95);
+        // Wider by the continuity correction, and since cases might differ.
+        let wider = [together.low - found.low, found.high - together.high];
+        assert!(wider.iter().all(|by| (0.002..0.015).contains(by)), "{wider:?}");
+    }
+
+    #[test]
+    fn a_case_without_trials_is_not_counted() {
+        let one = Rate::new(7, 10);
+        assert_eq!(of(&[one, Rate::default()], 0.95), Some((0.7, wilson(one, 0.95))));
+        assert_eq!(of(&[Rate::default()], 0.95), None);
+    }
+}
