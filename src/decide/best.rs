@@ -88,6 +88,34 @@ mod tests {
     }
 
     #[test]
+    fn the_figure_shown_is_the_one_against_whom_a_candidate_may_be_furthest_behind() {
+        let of = |passed| vec![Rate::new(passed, 40)];
+        let against = |other| {
+            let stratum = Stratum { baseline: Rate::new(other, 40), candidate: Rate::new(20, 40) };
+            // Each of two comparisons may be wrong half as often.
+            difference::of(&[stratum], 1.0 - 2.0 * 0.05 / 2.0)
+        };
+        for candidates in [[of(20), of(40), of(30)], [of(20), of(30), of(40)]] {
+            let standings = standings(&candidates, 0.1, 0.05).expect("candidates");
+            assert_eq!(Some(standings[0].behind), against(40));
+        }
+    }
+
+    #[test]
+    fn of_three_candidates_one_is_worse_if_an_interval_at_a_sixth_of_the_error_says_so() {
+        let trials = 4000;
+        let worse = |passed: u64| {
+            let stratum = Stratum { baseline: Rate::new(3600, trials), candidate: Rate::new(passed, trials) };
+            difference::of(&[stratum], 1.0 - 2.0 * 0.05 / 6.0).is_some_and(|found| found.interval.high < 0.0)
+        };
+        for passed in 3500..3600 {
+            let candidates = [3600, passed, 3600].map(|passed| vec![Rate::new(passed, trials)]);
+            let found = standings(&candidates, 0.001, 0.05).expect("candidates")[1].result;
+            assert_eq!(found == BestResult::Worse, worse(passed), "{passed}");
+        }
+    }
+
+    #[test]
     fn one_candidate_has_no_other_to_be_compared_with() {
         assert_eq!(standings(&[vec![Rate::new(1, 1)]], 0.1, 0.05), None);
         assert_eq!(standings(&[], 0.1, 0.05), None);

@@ -56,6 +56,7 @@ mod tests {
     use super::*;
     use crate::decide::CaseCount;
     use crate::stats::proportion::Rate;
+    use crate::stats::stratified::Stratum;
 
     fn side(cases: &[(&str, u64, u64)]) -> SideCounts {
         let of = |&(name, passed, trials): &(&str, u64, u64)| {
@@ -81,7 +82,9 @@ mod tests {
         let interval = found.difference.expect("a difference").interval;
         assert!(interval.high < 0.0, "{interval:?}");
         assert_eq!(compare(&low, &high, &RULE).results, [CompareResult::Better]);
+        assert!(compare(&low, &high, &RULE).is_decided());
         let same = compare(&high, &high, &RULE);
+        assert!(!same.is_decided());
         assert_eq!((same.results, same.trials_needed), (vec![CompareResult::Undecided], None));
     }
 
@@ -90,6 +93,23 @@ mod tests {
         let found = compare(&side(&[("a", 5, 5)]), &side(&[("a", 2, 5)]), &RULE);
         assert_eq!(found.results, [CompareResult::Undecided]);
         assert!(found.trials_needed.is_some_and(|more| (4..40).contains(&more)), "{:?}", found.trials_needed);
+        let stratum = Stratum { baseline: Rate::new(5, 5), candidate: Rate::new(2, 5) };
+        assert_eq!(found.trials_needed, plan::more_trials(&[stratum], -0.6, 0.025));
+    }
+
+    #[test]
+    fn nothing_is_decided_if_more_trials_pass_and_fewer_cases_or_as_many() {
+        // The case with many trials rises by a quarter. Others drop with so few trials that the test barely sees them.
+        let even = [side(&[("a", 512, 1024), ("b", 4, 4)]), side(&[("a", 768, 1024), ("b", 3, 4)])];
+        let fewer =
+            [side(&[("a", 512, 1024), ("b", 2, 2), ("c", 2, 2)]), side(&[("a", 768, 1024), ("b", 0, 2), ("c", 0, 2)])];
+        for [low, high] in [even, fewer] {
+            let rise = compare(&low, &high, &RULE);
+            assert!(matches!(rise.evidence, ResultBasis::Fixed { p, .. } if p < 0.001));
+            assert_eq!(rise.results, [CompareResult::Undecided]);
+            // The other way round case a broke, and that is all.
+            assert_eq!(compare(&high, &low, &RULE).results, [CompareResult::Broke]);
+        }
     }
 
     #[test]

@@ -275,6 +275,33 @@ mod tests {
     }
 
     #[test]
+    fn stored_runs_find_a_drop_just_as_large_as_is_said() {
+        let rule = Rule { margin: None, ..RULE };
+        let drop = detectable_fixed(200, 0.9, &rule, 0.8).expect("a drop");
+        let found = |drop| power::fixed(200, Discordance::of(0.9, 0.9 - drop), 0.025);
+        assert!(found(drop) >= 0.8 && found(drop - 0.002) < 0.8, "{drop}");
+    }
+
+    #[test]
+    fn limits_are_two_or_ten_pairs_of_each_case_and_never_few() {
+        let limits = |cases| ComparePlan::ALL.map(|plan| plan.default_limit(cases));
+        assert_eq!(limits(3), [400, 400, 2000]);
+        assert_eq!(limits(1000), [4000, 4000, 20_000]);
+    }
+
+    #[test]
+    fn a_promise_is_of_the_pairs_that_the_plan_has() {
+        let drop = |pairs| detectable(&PairDesign { cases: 9, pairs, before: 0.9 }, &RULE, 0.8);
+        let standard = PlanPromise::of(ComparePlan::Standard, 9, 48, &RULE);
+        assert_eq!((standard.usual_trials, standard.detectable_drop), (None, drop(24)));
+        // 9 pairs, 3 for those that fail now and then, and 12.
+        assert!(standard.finds_dead_case && !PlanPromise::of(ComparePlan::Standard, 9, 46, &RULE).finds_dead_case);
+        // One pair of each case; one time in ten one more.
+        let quick = PlanPromise::of(ComparePlan::Quick, 9, 48, &RULE);
+        assert_eq!((quick.usual_trials, quick.detectable_drop), (Some(20), drop(9)));
+    }
+
+    #[test]
     fn a_result_out_of_reach_comes_with_the_numbers_that_would_do() {
         let design = |pairs| PairDesign { cases: 5, pairs, before: 0.9 };
         let reach = |pairs, result| reach(ComparePlan::Standard, &design(pairs), &RULE, result);

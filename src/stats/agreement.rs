@@ -84,6 +84,15 @@ mod tests {
     }
 
     #[test]
+    fn agreement_of_three_judges_on_three_categories_is_as_the_formulas_say() {
+        let found = of_votes(&[vec![3, 0, 0], vec![0, 2, 1], vec![1, 1, 1], vec![0, 0, 3]]).expect("votes");
+        // Of the pairs of an item 1, 1/3, 0 and 1 agree. The shares are 1/3, 1/4 and 5/12, their squares add up to 25/72.
+        close(found.observed, 7.0 / 12.0, &"observed");
+        close(found.fleiss.expect("different votes"), 17.0 / 47.0, &"Fleiss");
+        close(found.ac1.expect("three categories"), 37.0 / 97.0, &"AC1");
+    }
+
+    #[test]
     fn votes_that_are_all_alike_agree_by_ac1_and_leave_kappa_undefined() {
         let found = of_votes(&[vec![3, 0], vec![3, 0], vec![1, 0]]).expect("votes");
         assert_eq!((found.ac1, found.fleiss, found.items), (Some(1.0), None, 2));

@@ -172,14 +172,37 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_is_counted_and_in_no_figure() {
-        let cases = [case(&[1.0, 0.0], &[2.0]), case(&[3.0], &[]), case(&[4.0], &[8.0, f64::NAN])];
+    fn repeated_trials_of_several_cases_are_welchs_test_within_cases() {
+        let of = |numbers: [f64; 2]| numbers.map(f64::exp);
+        let cases = [case(&of([0.0, 2.0]), &of([1.0, 5.0])), case(&of([1.0, 2.0]), &of([3.0, 6.0]))];
         let found = ratio(&cases, 0.0, 0.95).expect("cases");
-        assert_eq!((found.cases, found.one_side_only, found.unusable), (2, 1, 2));
+        // The differences are 2 and 3. The variances are 2, 8, 1/2 and 9/2, each of two trials.
+        let (error, freedom) = (7.5_f64.sqrt() / 2.0, 7.5 * 7.5 / (1.0 + 16.0 + 1.0 / 16.0 + 81.0 / 16.0));
+        close(found.ratio.ln(), 2.5, &"difference");
+        close(found.p.expect("a p"), t_two_sided(2.5 / error, freedom), &"p");
+        let interval = found.interval.expect("an interval");
+        close(interval.high.ln(), 2.5 + t_quantile(0.975, freedom) * error, &"high");
+    }
+
+    #[test]
+    fn one_trial_on_one_side_leaves_only_the_differences_of_cases() {
+        let twice = [case(&[1.0, 2.0], &[4.0]), case(&[1.0, 3.0], &[8.0]), case(&[2.0, 3.0], &[9.0])];
+        let turned: Vec<Amounts> = twice.iter().map(|both| case(&both.candidate, &both.baseline)).collect();
+        for cases in [&twice[..], &turned] {
+            close(ratio(cases, 0.0, 0.95).expect("cases").p.expect("a p"), 0.25, &"2 of 8 ways to choose the signs");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_counted_and_in_no_figure() {
+        let cases = [case(&[1.0, 0.0], &[2.0]), case(&[3.0], &[]), case(&[4.0], &[8.0, f64::NAN]), case(&[], &[5.0])];
+        let found = ratio(&cases, 0.0, 0.95).expect("cases");
+        assert_eq!((found.cases, found.one_side_only, found.unusable), (2, 2, 2));
         close(found.ratio, 2.0, &"ratio");
         assert_eq!(found.interval, None, "both doubled to the last digit");
         let counted = ratio(&cases[..1], 1.0, 0.95).expect("a case");
         assert_eq!(counted.unusable, 0);
+        close(counted.ratio, 3.0 / 2_f64.sqrt(), &"one more of each: 3 against the geometric mean of 2 and 1");
         assert_eq!(ratio(&cases[1..2], 0.0, 0.95), None);
     }
 }

@@ -83,6 +83,9 @@ mod tests {
         let judge = JudgeAccuracy { passed_right: Rate::new(5, 5), failed_right: Rate::new(5, 5) };
         let found = judge.correct(Rate::new(10, 10), 0.95).expect("a judge");
         assert!((found.rate - 1.0).abs() < 1e-12 && found.interval.low < 0.9, "{found:?}");
+        // A half is added to 10 of 10 and to 5 of 5.
+        let variance: f64 = 10.5 * 0.5 / 11_f64.powi(3) + 5.5 * 0.5 / 6_f64.powi(3);
+        close(found.error, variance.sqrt(), &"error");
         let coin = JudgeAccuracy { passed_right: Rate::new(5, 10), failed_right: Rate::new(5, 10) };
         assert_eq!(coin.correct(Rate::new(5, 10), 0.95), None);
         assert_eq!(judge.correct(Rate::default(), 0.95), None);

@@ -76,6 +76,13 @@ mod tests {
     }
 
     #[test]
+    fn evidence_that_a_case_broke_bets_a_twentieth_on_the_cases_alone() {
+        // By the formula with whole numbers: of 2 losses and 1 win 13/15, of 2 losses 5/2, of 1 win 4/9.
+        let expected = 0.95 * 13.0 / 15.0 + 0.05 * (5.0 / 2.0 + 4.0 / 9.0) / 2.0;
+        close(e_broke(&[(2, 0), (0, 1)]), expected, &"two cases");
+    }
+
+    #[test]
     fn one_sided_evidence_is_the_integral_it_says() {
         for (b, c) in [(0, 0), (6, 0), (3, 9), (30, 12)] {
             let steps = 200_000;

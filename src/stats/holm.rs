@@ -28,7 +28,9 @@ mod tests {
         let reference = section("multiple");
         let numbers =
             |name: &str| -> Vec<f64> { reference[name].as_array().expect("rows").iter().map(number).collect() };
-        for (found, expected) in adjusted(&numbers("p")).into_iter().zip(numbers("holm")) {
+        let (found, expected) = (adjusted(&numbers("p")), numbers("holm"));
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.into_iter().zip(expected) {
             close(found, expected, &reference);
         }
         assert_eq!(adjusted(&[]), Vec::<f64>::new());

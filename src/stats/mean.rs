@@ -102,3 +102,47 @@ fn within(known: Rate, middle: f64) -> f64 {
     let product = (real(known.passed) + middle) * (real(known.failed()) + 1.0 - middle);
     product / ((trials + 1.0) * (trials + 1.0) - trials)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::reference::close;
+
+    #[test]
+    fn cases_that_are_alike_have_nearly_wilsons_interval_of_all_their_trials() {
+        let (mean, found) = of(&[Rate::new(15, 25); 4], 0.95).expect("trials");
+        close(mean, 0.6, &"mean");
+        let together = wilson(Rate::new(60, 100), 0.95);
+        assert!(found.low < together.low && together.high < found.high, "{found:?}");
+        // One more trial of each case at the rate of all: since cases might differ, 100 trials count as a few less.
+        let variance = 15.6 * 10.4 / (26.0 * 26.0 - 25.0);
+        let (trials, z) = (100.0 * 0.6 * 0.4 / variance, two_sided_z(0.95));
+        close(found.low, score_low(0.6 - 0.5 / trials, trials, z), &"low");
+        close(found.high, score_high(0.6 + 0.5 / trials, trials, z), &"high");
+    }
+
+    #[test]
+    fn cases_that_all_passed_leave_doubt() {
+        let (_, found) = of(&[Rate::new(5, 5); 3], 0.95).expect("trials");
+        close(found.low, score_low(1.0 - 0.5 / 15.0, 15.0, two_sided_z(0.95)), &"as one case of 15 trials");
+    }
+
+    #[test]
+    fn cases_with_few_and_with_many_trials_are_parts_whose_limits_share_the_error() {
+        let (mean, found) = of(&[Rate::new(1, 2), Rate::new(60, 100)], 0.95).expect("trials");
+        close(mean, 0.55, &"mean");
+        let of_few = |z: f64| 0.5 * (score_high(0.5 + 0.25, 2.0, z) - 0.5);
+        let of_many = |z: f64| 0.5 * (score_high(0.6 + 0.005, 100.0, z) - 0.6);
+        let z = two_sided_z(0.95);
+        let (few, many) = (of_few(z), of_many(z));
+        let root = few.hypot(many);
+        close(found.high, 0.55 + of_few(z * few / root) + of_many(z * many / root), &"high");
+    }
+
+    #[test]
+    fn a_case_without_trials_is_not_counted() {
+        let one = Rate::new(7, 10);
+        assert_eq!(of(&[one, Rate::default()], 0.95), Some((0.7, wilson(one, 0.95))));
+        assert_eq!(of(&[Rate::default()], 0.95), None);
+    }
+}
