@@ -190,7 +190,7 @@ impl Repository {
     }
 }
 
-/// Makes this number of repeats of each trial in the folder `from`.
+/// Makes this number of repeats of each trial in the directory `from`.
 fn multiply_folders(from: &Path, to: &Path, repeats: usize) {
     for entry in WalkDir::new(from).min_depth(4).max_depth(4) {
         let entry = entry.expect("a trial");

@@ -1,7 +1,9 @@
 //! Tar files of stored runs: what engines keep of their jobs.
 
-use std::fs::File;
+use std::error::Error;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::iter;
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
@@ -17,8 +19,9 @@ const END: [u8; 512] = [0; 512];
 /// Unpacks the runs in a tar file, which gzip may have compressed, into the directory `into`.
 pub fn unpack(path: &Path, into: &Path) -> Result<Vec<RunFolder>, String> {
     let place = path.display();
-    read(path, into)
-        .map_err(|error| format!("{place}: {error}; expected a whole tar file, or one that gzip compressed"))?;
+    read(path, into).map_err(|error| {
+        format!("{place}: {}; expected a whole tar file, or one that gzip compressed", reasons(&error))
+    })?;
     let runs = runs_below(into);
     if runs.is_empty() {
         return Err(format!("{place}: no stored run in it; `tar czf {place} -C DIRECTORY-OF-RUNS ID` packs one"));
@@ -26,10 +29,17 @@ pub fn unpack(path: &Path, into: &Path) -> Result<Vec<RunFolder>, String> {
     Ok(runs)
 }
 
+/// An error and what led to it.
+fn reasons(error: &(dyn Error + 'static)) -> String {
+    let errors = iter::successors(Some(error), |error| -> Option<&(dyn Error + 'static)> { (*error).source() });
+    let reasons = errors.map(ToString::to_string);
+    reasons.collect::<Vec<_>>().join(": ")
+}
+
 fn read(path: &Path, into: &Path) -> io::Result<()> {
     let mut file = BufReader::new(File::open(path)?);
     if file.fill_buf()?.starts_with(&GZIP) {
-        return tar::Archive::new(MultiGzDecoder::new(file)).unpack(into);
+        return unpack_entries(MultiGzDecoder::new(file), into);
     }
     // Without its end, it may be cut between two files.
     let mut end = [1; END.len()];
@@ -38,7 +48,22 @@ fn read(path: &Path, into: &Path) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has no end"));
     }
     file.rewind()?;
-    tar::Archive::new(file).unpack(into)
+    unpack_entries(file, into)
+}
+
+fn unpack_entries(file: impl Read, into: &Path) -> io::Result<()> {
+    let mut archive = tar::Archive::new(file);
+    fs::create_dir_all(into)?;
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        if !entry.unpack_in(into)? {
+            let path = entry.path()?.display().to_string();
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("`{path}` leads out of it")));
+        }
+    }
+    // What gzip has stored about the whole comes last.
+    io::copy(&mut archive.into_inner(), &mut io::sink())?;
+    Ok(())
 }
 
 fn runs_below(folder: &Path) -> Vec<RunFolder> {

@@ -50,6 +50,11 @@ fn engine_parser() -> impl TypedValueParser<Value = ClusterEngine> {
 pub fn cluster(args: &ClusterArgs) -> CliResult {
     args.check()?.check_names(args.repository.read_quietly()?)?;
     let root = args.repository.open()?.root.canonicalize()?;
+    if root.to_str().is_none_or(|path| path.contains(char::is_control)) {
+        return Err(
+            format!("the path {root:?} is not text on a line, which no job can hand on: move the repository").into()
+        );
+    }
     let (run_id, options) = (args.run_id.as_deref(), &args.options[..]);
     let run = ShardedRun { root: &root, shards: args.shards, run_id, options };
     let jobs = match args.engine {

@@ -69,7 +69,7 @@ use skill_evals::store::{self, RunFolder};
 use skill_evals::text::diagnostic::{Diagnostic, once};
 use skill_evals::text::safe;
 
-/// Evals of agent skills as Rust tests.
+/// Evals of agent skills: does a skill activate when it should, and is it followed?
 #[derive(Parser)]
 #[command(name = "skill-evals", version)]
 struct Cli {

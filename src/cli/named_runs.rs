@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{CliResultOf, archive};
+use skill_evals::run::merge;
 use skill_evals::store::{self, RunFolder, Staging, TrialFolder};
 
 /// Whether `name` is a directory rather than the id of a run.
@@ -22,7 +23,7 @@ pub fn open_all(root: &Path, names: &[String]) -> CliResultOf<Vec<RunFolder>> {
         if is_directory(name) {
             runs.push(RunFolder::at(Path::new(name)));
         } else {
-            runs.extend(open_id(root, name)?);
+            runs.extend(open_whole(root, name)?);
         }
     }
     Ok(runs)
@@ -41,6 +42,15 @@ pub fn open_id(root: &Path, id: &str) -> CliResultOf<Vec<RunFolder>> {
         shards if shards.is_empty() => Err(unknown.into()),
         shards => Ok(shards),
     })
+}
+
+/// As [`open_id`], but fails if some of the shards are not here, or do not belong together.
+pub fn open_whole(root: &Path, id: &str) -> CliResultOf<Vec<RunFolder>> {
+    let runs = open_id(root, id)?;
+    if runs.iter().any(|run| run.id() != id) {
+        merge::check_whole(id, &runs)?;
+    }
+    Ok(runs)
 }
 
 /// Shards of a run.

@@ -41,16 +41,54 @@ pub struct MergedRun {
 /// The cases of all shards.
 type AllCases = BTreeMap<CaseInMode, ShardedCase>;
 
-/// Merges shards of one run into the run `id`. A merged run of this id is made again; any other run stays. A trial belongs to one
-/// shard, so only one shard at a time is in memory.
+/// Merges shards of one run into the run `id`. A merged run of this id is made again, unless the only copy of a trial would be lost;
+/// any other run stays. A trial belongs to one shard, so only one shard at a time is in memory.
 pub fn merge(root: &Path, settings: &Settings, runs: &[RunFolder], id: &str) -> Result<MergedRun, String> {
+    let (shards, cases) = parts(runs)?;
+    if let Some(run) = runs.iter().find(|run| is_live(run)) {
+        return Err(format!("{} is running: merge it when it has ended", run.id()));
+    }
+    let old = replaceable(root, id)?;
+    let (staging, merged) = write(root, settings, &shards, &cases, id).map_err(|error| error.to_string())?;
+    if let Some((old, _lock)) = &old {
+        check_kept(old, &merged)?;
+    }
+    let path = staging.put(Path::new(id)).map_err(|error| error.to_string())?;
+    Ok(MergedRun { run: RunFolder::at(&path), ..merged })
+}
+
+/// Refuses shards that are not all of the run `id`: their results would be taken for those of the whole.
+pub fn check_whole(id: &str, runs: &[RunFolder]) -> Result<(), String> {
+    let (shards, cases) = parts(runs)?;
+    let here: BTreeSet<Shard> = shards.iter().map(|run| run.shard).collect();
+    let of = shards[0].shard.of;
+    let absent: BTreeSet<Shard> = cases.keys().map(|case| Shard::of_case(case, of)).collect();
+    let absent: Vec<String> = absent.difference(&here).map(ToString::to_string).collect();
+    if absent.is_empty() {
+        return Ok(());
+    }
+    let (absent, ids): (String, Vec<&str>) = (absent.join(", "), runs.iter().map(RunFolder::id).collect());
+    Err(format!("{id}: no run of shard {absent} is here: bring it, or name those that are here: {}", ids.join(" ")))
+}
+
+/// The shards of one run, in order, and its cases.
+fn parts(runs: &[RunFolder]) -> Result<(Vec<ShardRun<'_>>, AllCases), String> {
     let mut shards = runs.iter().map(ShardRun::open).collect::<Result<Vec<_>, _>>()?;
     shards.sort_by_key(|run| run.shard);
     let Some(first) = shards.first() else { return Err("no shard to merge".to_owned()) };
     let cases = first.cases()?;
     shards.windows(2).try_for_each(|pair| check_alike(&pair[0], &pair[1]))?;
-    let _lock = replaceable(root, id)?;
-    write(root, settings, &shards, &cases, id).map_err(|error| error.to_string())
+    Ok((shards, cases))
+}
+
+/// Refuses to replace a run with trials that the shards lack.
+fn check_kept(old: &RunFolder, merged: &MergedRun) -> Result<(), String> {
+    let mut lost = merged.missing.iter().filter(|(id, _)| old.trial(id).has_grade());
+    let Some((first, _)) = lost.next() else { return Ok(()) };
+    let (id, count) = (old.id(), lost.count() + 1);
+    Err(format!(
+        "the run `{id}` has {count} trials that these shards lack, as {first}: bring their shards, or choose another name with --into"
+    ))
 }
 
 /// A shard to merge.
@@ -71,9 +109,6 @@ impl<'a> ShardRun<'a> {
                 "{id} is not a shard, which `skill-evals run --shard M/N` makes; `skill-evals summary A B` summarizes other runs"
             ));
         };
-        if is_live(folder) {
-            return Err(format!("{id} is running: merge it when it has ended"));
-        }
         let Some(all_cases) = record.all_cases.clone() else {
             return Err(format!("{id} ended before it began; to resume: skill-evals run --resume --run-id {id}"));
         };
@@ -128,8 +163,8 @@ fn differences(one: &AllCases, other: &AllCases) -> String {
     found.join(", ")
 }
 
-/// Locks the old run `id`, if there is one. Only a merged run is replaced: it has nothing of its own.
-fn replaceable(root: &Path, id: &str) -> Result<Option<RunLock>, String> {
+/// The old run `id`, locked, if there is one. Only a merged run is replaced.
+fn replaceable(root: &Path, id: &str) -> Result<Option<(RunFolder, RunLock)>, String> {
     let text = |error: StoreError| error.to_string();
     if Shard::of_run(id).is_some() {
         return Err(format!("the run id `{id}` is that of a shard: choose another name with --into"));
@@ -144,20 +179,21 @@ fn replaceable(root: &Path, id: &str) -> Result<Option<RunLock>, String> {
                     "the run `{id}` exists and has trials of its own: choose another name with --into"
                 ));
             }
-            old.lock(background::this_process()).map(Some).map_err(text)
+            let lock = old.lock(background::this_process()).map_err(text)?;
+            Ok(Some((old, lock)))
         }
         Err(other) => Err(text(other)),
     }
 }
 
-/// Writes the merged run next to the others, then puts it in its place.
+/// Writes the merged run next to the others.
 fn write(
     root: &Path,
     settings: &Settings,
     shards: &[ShardRun<'_>],
     cases: &AllCases,
     id: &str,
-) -> Result<MergedRun, StoreError> {
+) -> Result<(Staging, MergedRun), StoreError> {
     let staging = Staging::of_runs(root)?;
     let run = staging.new_run(id)?;
     let mut summary = Summary::new(vec![id.to_owned()], settings.repetition.threshold());
@@ -199,8 +235,7 @@ fn write(
         run.write_comparison(&stored_comparison::compared(&run, sides, &course)?)?;
     }
     run.write_summary(&summary, &markdown::summary(&summary))?;
-    let path = staging.put(Path::new(id))?;
-    Ok(MergedRun { run: RunFolder::at(&path), summary, missing, absent, mixed_agents: versions.mixed() })
+    Ok((staging, MergedRun { run, summary, missing, absent, mixed_agents: versions.mixed() }))
 }
 
 /// Adds the pairs of all shards: first those on which the answers of the shards rest.

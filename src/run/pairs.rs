@@ -2,7 +2,6 @@
 //! [`decide`](crate::decide) chooses the case of the next pair by the pairs before it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -13,7 +12,7 @@ use crate::run::context::RunContext;
 use crate::run::kept;
 use crate::run::live::LiveRun;
 use crate::run::pairing::{PairedCase, Pairing};
-use crate::run::scheduler::{QUIET, trial};
+use crate::run::scheduler::{self, trial};
 use crate::store::StoreError;
 use crate::trial::event::RunEvent;
 use crate::trial::id::CaseInMode;
@@ -82,27 +81,17 @@ pub fn run(
         in_flight: Vec::new(),
         stopped: None,
     });
-    let (alive, over) = channel::<()>();
-    thread::scope(|scope| {
-        // A pair is two trials at the same time.
-        for _ in 0..run.settings.jobs.div_ceil(2).max(1) {
-            let (alive, course) = (alive.clone(), &course);
-            scope.spawn(move || {
-                loop {
-                    // In a statement of its own: the lock is not held while the pair runs.
-                    let next = next(run, live, pairing, &mut lock(course), max_trials);
-                    let Some(next) = next else { break };
-                    let both = both(run, &next, pairing.outcome_only);
-                    lock(course).take(&next, &both);
-                }
-                drop(alive);
-            });
+    let work = || {
+        loop {
+            // In a statement of its own: the lock is not held while the pair runs.
+            let next = next(run, live, pairing, &mut lock(&course), max_trials);
+            let Some(next) = next else { break };
+            let both = both(run, &next, pairing.outcome_only);
+            lock(&course).take(&next, &both);
         }
-        drop(alive);
-        while over.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
-            run.tell(&RunEvent::Tick);
-        }
-    });
+    };
+    // A pair is two trials at the same time.
+    scheduler::workers(run.settings.jobs.div_ceil(2).max(1), work, || run.tell(&RunEvent::Tick));
     let course = course.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((course.state, course.stopped.unwrap_or(PairsStopped::NoMore)))
 }

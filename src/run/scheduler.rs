@@ -21,26 +21,40 @@ use crate::trial::outcome::{NoOutcome, NotRun, Outcome, TroubleKind};
 use crate::trial::run_record::TrialRecord;
 
 /// How often a tick is sent.
-pub(super) const QUIET: Duration = Duration::from_millis(250);
+const QUIET: Duration = Duration::from_millis(250);
 
 /// Runs every trial of the plan, `jobs` at once.
 pub fn run(run: &RunContext) {
     let queue = TrialQueue::new(run, &run.plan.entries);
+    let work = || {
+        while let Some(queued) = queue.next() {
+            // Events report the result.
+            let _ = run_queued(run, queued);
+        }
+    };
+    workers(run.settings.jobs.min(run.plan.most()), work, || run.tell(&RunEvent::Tick));
+}
+
+/// Does `work` on this many threads, and ticks until all are done. Where the system has no more threads, on those that there are.
+pub(super) fn workers(count: usize, work: impl Fn() + Sync, tick: impl Fn()) {
     let (alive, done) = channel::<()>();
     thread::scope(|scope| {
-        for _ in 0..run.settings.jobs.min(run.plan.most()) {
-            let (alive, queue) = (alive.clone(), &queue);
-            scope.spawn(move || {
-                while let Some(queued) = queue.next() {
-                    // Events report the result.
-                    let _ = run_queued(run, queued);
-                }
+        for number in 0..count {
+            let (alive, work) = (alive.clone(), &work);
+            let worker = move || {
+                work();
                 drop(alive);
-            });
+            };
+            if thread::Builder::new().spawn_scoped(scope, worker).is_err() {
+                if number == 0 {
+                    work();
+                }
+                break;
+            }
         }
         drop(alive);
         while done.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
-            run.tell(&RunEvent::Tick);
+            tick();
         }
     });
 }

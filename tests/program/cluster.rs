@@ -1,5 +1,8 @@
 //! The jobs that `cluster` prints. Stand-ins for the engines run them.
 
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -35,6 +38,20 @@ fn in_cluster(stub: &Stub, mut command: Command) -> Ran {
 
 fn read(stub: &Stub, path: &str) -> String {
     std::fs::read_to_string(stub.root().join(path)).unwrap_or_default()
+}
+
+#[test]
+fn a_root_that_a_job_cannot_name_is_refused() {
+    let stub = Stub::new(1, "");
+    for name in ["two\nlines".into(), OsString::from_vec(b"\xff".to_vec())] {
+        let root = stub.root().join(&name);
+        fs::create_dir_all(&root).expect("a directory");
+        for part in ["skills", "evals"] {
+            std::os::unix::fs::symlink(stub.root().join(part), root.join(part)).expect("a link");
+        }
+        let ran = ran(stub.command(&["cluster", "slurm", "--shards", "2"]).current_dir(&root));
+        assert!(ran.code == 2 && ran.stderr.contains("is not text on a line"), "{}{}", ran.stdout, ran.stderr);
+    }
 }
 
 #[test]

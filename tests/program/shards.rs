@@ -203,6 +203,40 @@ fn a_missing_shard_is_named_by_its_trials_and_counts_as_not_run() {
 }
 
 #[test]
+fn the_id_of_a_run_stands_for_its_shards_only_if_all_are_here_and_belong_together() {
+    let stub = mixed();
+    run_shards(&stub, "r", 3, &[]);
+    let shard = |number: u32| format!("r-shard-{number}-of-3");
+    let all = json_of(&stub.run(&["summary", "r", "--json"]));
+    fs::rename(stub.run_folder(&shard(2)), stub.root().join("away")).expect("a move");
+    for args in [&["summary", "r"][..], &["report", "r"], &["compare", "r", &shard(1)], &["compare", &shard(1), "r"]] {
+        let ran = stub.run(args);
+        let why = "error: r: no run of shard 2/3 is here: bring it, or name those that are here: r-shard-1-of-3 r-shard-3-of-3";
+        assert!(ran.code == 2 && ran.stderr.contains(why), "{args:?}: {}{}", ran.stdout, ran.stderr);
+    }
+    assert!(stub.run(&["status", "--run-id", "r"]).code == 0, "a cluster starts its shards one by one");
+    assert_ne!(stub.run(&["summary", &shard(1), &shard(3)]).code, 2);
+    fs::rename(stub.root().join("away"), stub.run_folder(&shard(2))).expect("a move");
+    assert_eq!(json_of(&stub.run(&["summary", "r", "--json"])), all);
+    assert_ne!(stub.run(&["run", "--run-id", "r", "--shard", "1/4"]).code, 2);
+    let ran = stub.run(&["summary", "r"]);
+    assert!(ran.code == 2 && ran.stderr.contains("all shards of a run have the same N"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_merge_without_a_shard_keeps_the_only_copy_of_its_trials() {
+    let stub = mixed();
+    run_shards(&stub, "r", 3, &[]);
+    assert_eq!(stub.run(&["merge", "r", "--into", "r"]).code, 0);
+    let before = json_of(&stub.run(&["summary", "r", "--json"]));
+    fs::remove_dir_all(stub.run_folder("r-shard-2-of-3")).expect("a shard");
+    let merged = stub.run(&["merge", "r", "--into", "r"]);
+    assert!(merged.code == 2 && merged.stderr.contains("trials that these shards lack, as tidy/"), "{}", merged.stderr);
+    assert_eq!(json_of(&stub.run(&["summary", "r", "--json"])), before);
+    assert_eq!(stub.run(&["merge", "r", "--into", "part"]).code, 3);
+}
+
+#[test]
 fn what_a_limit_left_out_is_missing_with_this_reason() {
     let stub = mixed();
     run_shards(&stub, "r", 2, &["--jobs", "1", "--max-tokens", "24"]);
@@ -620,4 +654,27 @@ fn a_tar_file_that_is_cut_or_has_no_run_is_refused() {
     refused(&whole[..whole.len() / 3], "expected a whole tar file");
     refused(b"", "expected a whole tar file");
     refused(&[0; 1024], "one.tar: no stored run in it");
+    let mut out = tar::Header::new_gnu();
+    out.as_old_mut().name[..7].copy_from_slice(b"../away");
+    out.set_size(0);
+    out.set_cksum();
+    refused(&[out.as_bytes().as_slice(), &[0; 1024]].concat(), "one.tar: `../away` leads out of it");
+}
+
+#[test]
+fn a_compressed_file_with_a_wrong_checksum_is_refused() {
+    let stub = mixed();
+    run_shards(&stub, "parts", 1, &[]);
+    packed(&stub, "parts-shard-1-of-1", "one.tgz", "-czf");
+    let path = stub.root().join("one.tgz");
+    let whole = fs::read(&path).expect("a tar file");
+    let mut wrong = whole.clone();
+    *wrong.iter_mut().nth_back(7).expect("a checksum") ^= 1;
+    for content in [&wrong[..], &whole[..whole.len() - 8], &[&whole[..], b"more"].concat()] {
+        fs::write(&path, content).expect("a file");
+        let merged = stub.run(&["merge", "one.tgz", "--into", "parts"]);
+        assert!(merged.code == 2 && merged.stderr.contains("expected a whole tar file"), "{}", merged.stderr);
+    }
+    fs::write(&path, whole).expect("a file");
+    assert_ne!(stub.run(&["merge", "one.tgz", "--into", "parts"]).code, 2);
 }

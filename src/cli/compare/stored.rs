@@ -132,7 +132,7 @@ fn sources(root: &Path, side: &StoredSide) -> Result<Vec<PathBuf>, Box<dyn Error
 
 /// The files with the trials of a run or of its shards, or the baseline file.
 fn progress_of(root: &Path, source: &str) -> Result<Vec<PathBuf>, Box<dyn Error>> {
-    let paths = match named_runs::open_id(root, source) {
+    let paths = match named_runs::open_whole(root, source) {
         _ if named_runs::is_directory(source) => vec![PathBuf::from(source)],
         Ok(runs) => runs.iter().map(RunFolder::progress_path).collect(),
         Err(_) if is_path(source) => vec![PathBuf::from(source)],
