@@ -15,6 +15,7 @@ use crate::cli::output::{stderr, stdout};
 use skill_evals::process::{brief, find_program};
 use skill_evals::setup::cluster::{ClusterEngine, ShardedRun};
 use skill_evals::text::name::check_id;
+use skill_evals::text::safe;
 use skill_evals::trial::shard::Shard;
 
 /// Options of `run` that the jobs have already, that do not run a shard to its end, or that name one file for all shards.
@@ -51,8 +52,9 @@ pub fn cluster(args: &ClusterArgs) -> CliResult {
     args.check()?.check_names(args.repository.read_quietly()?)?;
     let root = args.repository.open()?.root.canonicalize()?;
     if root.to_str().is_none_or(|path| path.contains(char::is_control)) {
+        let path = safe::line(&root.to_string_lossy());
         return Err(
-            format!("the path {root:?} is not text on a line, which no job can hand on: move the repository").into()
+            format!("the path `{path}` is not text on a line, which no job can hand on: move the repository").into()
         );
     }
     let (run_id, options) = (args.run_id.as_deref(), &args.options[..]);
