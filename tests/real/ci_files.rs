@@ -114,6 +114,8 @@ fn linters_and_schemas_find_nothing_in_files_of_at_most_60_lines() {
 
 fn linters_and_schemas_find_nothing_in_the_jobs_of_a_cluster() {
     let fixture = repository();
+    let case = "{\"skill\": \"greeting\", \"prompt\": \"Hello!\", \"tags\": [\"slow\"]}";
+    let fixture = fixture.file("evals/tasks/long.json", case);
     let jobs = |engine: &str, path: &str, more: &[&str]| {
         let ran = fixture.run(&[&["cluster", engine, "--shards", "16"], more].concat());
         assert_eq!(ran.code, 0, "{}", ran.stderr);
