@@ -114,14 +114,12 @@ fn linters_and_schemas_find_nothing_in_files_of_at_most_60_lines() {
 
 fn linters_and_schemas_find_nothing_in_the_jobs_of_a_cluster() {
     let fixture = repository();
-    let case = "{\"skill\": \"greeting\", \"prompt\": \"Hello!\", \"tags\": [\"slow\"]}";
-    let fixture = fixture.file("evals/tasks/long.json", case);
     let jobs = |engine: &str, path: &str, more: &[&str]| {
         let ran = fixture.run(&[&["cluster", engine, "--shards", "16"], more].concat());
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         fs::write(fixture.root().join(path), ran.stdout).expect("a file");
     };
-    let options = ["--", "--tag", "!slow", "--model", "it's new: #1"];
+    let options = ["--", "--skill", "greeting", "--model", "!it's new: #1"];
     jobs("github", NIGHTLY, &[&SOURCE[..], &options].concat());
     output(&fixture, "actionlint", &[NIGHTLY]);
     output(&fixture, "check-jsonschema", &["--builtin-schema", "vendor.github-workflows", NIGHTLY]);
