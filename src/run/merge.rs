@@ -110,6 +110,9 @@ impl<'a> ShardRun<'a> {
             ));
         };
         let Some(all_cases) = record.all_cases.clone() else {
+            if is_live(folder) {
+                return Err(format!("{id} is still starting: try again when it runs"));
+            }
             return Err(format!("{id} ended before it began; to resume: skill-evals run --resume --run-id {id}"));
         };
         Ok(Self { folder, record, shard, all_cases })

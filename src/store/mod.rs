@@ -455,7 +455,6 @@ fn trials_in(path: &Path) -> impl Iterator<Item = TrialFolder> {
             let has = |name| fs::symlink_metadata(entry.path().join(name)).is_ok_and(|found| found.is_file());
             // A trial without its facts is not ignored: it is reported when they are read.
             if has(META) || has(GRADE) || has(seal::DIGESTS) {
-                // The names in the path say which trial it must be.
                 walk.skip_current_dir();
                 return Some(TrialFolder::found(entry.depth(), entry.into_path()));
             }
