@@ -8,12 +8,11 @@ use crate::support::stub::{ANSWER, Stub, in_own_group, ran};
 use serde_json::{Value, json};
 use skill_evals::settings::trials::Trials;
 
-/// An agent that says what must be said every second time only, for each prompt on its own.
+/// An agent that says what must be said every second time only, for each prompt on its own. A start takes its turn by
+/// making a directory: of two that start at once, each has a turn of its own.
 fn every_second() -> String {
-    format!(
-        "[ $(($(grep -c -F -x -- \"$prompt\" \"$folder/starts\") % 2)) = 1 ] || {{ {} exit 0; }}",
-        ANSWER.replace("Done", "No")
-    )
+    let turn = "turn=1; until mkdir \"$folder/turn $turn of $prompt\" 2> /dev/null; do turn=$((turn + 1)); done";
+    format!("{turn}; [ $((turn % 2)) = 1 ] || {{ {} exit 0; }}", ANSWER.replace("Done", "No"))
 }
 
 fn table(stub: &Stub, rows: &[&str]) {
