@@ -1,16 +1,11 @@
 //! A skill: a directory with a SKILL.md, read by the rules of agentskills.io.
 
-use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
-use serde_json::Value;
-use serde_saphyr::Spanned;
-
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name::LONGEST_ID;
+use crate::text::node::{Node, NodeEntry, NodeValue, SyntaxProblem, yaml};
 
 /// The file that makes a directory a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
@@ -41,26 +36,13 @@ pub struct Skill {
     pub model_only: bool,
 }
 
-/// A field of the front matter, with its byte ranges in SKILL.md.
-#[derive(Clone, Debug)]
-pub struct FrontMatterField {
-    /// The key.
-    pub key: String,
-    /// The bytes of the key.
-    pub key_range: Range<usize>,
-    /// The value.
-    pub value: Value,
-    /// The bytes of the value.
-    pub value_range: Range<usize>,
-}
-
 /// A parsed SKILL.md.
 #[derive(Clone, Debug)]
 pub struct SkillFile {
     /// The skill it describes.
     pub skill: Skill,
-    /// The fields of the front matter in the order of the file.
-    pub entries: Vec<FrontMatterField>,
+    /// The fields of the front matter in the order of the file, with their bytes in it.
+    pub entries: Vec<NodeEntry>,
     /// The bytes of the body.
     pub body: Range<usize>,
     /// Problems of the file's form. `lint` finds those of its values.
@@ -144,14 +126,14 @@ impl SkillFile {
 }
 
 /// The text of a field, if it is a string.
-fn string_field<'a>(entries: &'a [FrontMatterField], key: &str) -> Option<&'a str> {
-    entries.iter().find(|entry| entry.key == key)?.value.as_str().map(str::trim)
+fn string_field<'a>(entries: &'a [NodeEntry], key: &str) -> Option<&'a str> {
+    entries.iter().find(|entry| entry.key == key)?.value.text().map(str::trim)
 }
 
 /// Whether a field has this value. Claude Code accepts the value in quotes too.
-fn is_bool(entries: &[FrontMatterField], key: &str, value: bool) -> bool {
+fn is_bool(entries: &[NodeEntry], key: &str, value: bool) -> bool {
     let mut values = entries.iter().filter(|entry| entry.key == key).map(|entry| &entry.value);
-    values.any(|found| *found == Value::Bool(value) || found.as_str() == Some(&value.to_string()))
+    values.any(|found| found.value == NodeValue::Flag(value) || found.text() == Some(&value.to_string()))
 }
 
 /// The fields of the front matter in the bytes `front`.
@@ -160,7 +142,7 @@ fn front_matter(
     text: &str,
     front: Option<Range<usize>>,
     problems: &mut Vec<Diagnostic>,
-) -> Vec<FrontMatterField> {
+) -> Vec<NodeEntry> {
     let Some(front) = front else {
         let first_line = 0..text.find('\n').unwrap_or(text.len());
         problems.push(
@@ -176,10 +158,11 @@ fn front_matter(
         );
         return Vec::new();
     };
-    match serde_saphyr::from_str::<Entries>(&text[front.clone()]) {
-        Ok(read) => read.entries(text, &front),
-        Err(error) => {
-            problems.push(yaml_problem(path, text, &front, &error));
+    match fields(&text[front.clone()], front.start) {
+        Ok(fields) => fields,
+        Err(SyntaxProblem { range, message }) => {
+            let range = range.start + front.start..range.end + front.start;
+            problems.push(yaml_problem(SourceLocation::in_text(path, text.as_bytes(), range), message));
             loose_entries(text, &front)
         }
     }
@@ -203,43 +186,38 @@ fn split(text: &str) -> (Option<Range<usize>>, Range<usize>) {
     (None, start..text.len())
 }
 
-fn yaml_problem(path: &Path, text: &str, front: &Range<usize>, error: &serde_saphyr::Error) -> Diagnostic {
-    // The first line of the error is "error: line L column C: what". The diagnostic itself shows the location.
-    let whole = error.to_string();
-    let first = whole.lines().next().unwrap_or_default();
-    let what = first.splitn(3, ": ").nth(2).unwrap_or(first);
-    let offset = error.location().map_or(front.start, |location| {
-        let line = usize::try_from(location.line()).unwrap_or(1);
-        let column = usize::try_from(location.column()).unwrap_or(1);
-        offset_of(&text[front.clone()], line, column) + front.start
-    });
-    let mut problem = Diagnostic::new(
-        Code::FrontMatterYaml,
-        SourceLocation::in_text(path, text.as_bytes(), offset..offset + 1),
-        format!("the front matter is not valid YAML: {what}"),
-    );
-    if what.contains("tabs") {
-        problem = problem.help("indent with spaces; YAML allows no tabs");
-    } else if what.contains("mapping values are not allowed") {
-        problem = problem.help("put quotes around a value that holds `: `");
-    } else if what.contains("recursive") {
-        problem = problem.help("write the value out instead of an alias to itself");
+/// The fields of a YAML mapping that begins at the byte `start` of its file.
+fn fields(yaml: &str, start: usize) -> Result<Vec<NodeEntry>, SyntaxProblem> {
+    let Some(mut root) = yaml::parse(yaml)? else { return Ok(Vec::new()) };
+    if let Some(NodeEntry { key, key_range, .. }) = root.repeated_keys(&[]).first() {
+        return Err(SyntaxProblem { range: key_range.clone(), message: format!("duplicate key `{key}`") });
     }
-    problem
+    root.shift(start);
+    match root.value {
+        NodeValue::Map(entries) => Ok(entries),
+        NodeValue::Null => Ok(Vec::new()),
+        _ => {
+            let message = format!("the front matter is {}; expected keys and values", root.kind());
+            Err(SyntaxProblem { range: root.range.start - start..root.range.end - start, message })
+        }
+    }
 }
 
-/// The byte offset of a line and a column in characters, both from 1.
-fn offset_of(text: &str, line: usize, column: usize) -> usize {
-    let line_start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    text[line_start.min(text.len())..]
-        .char_indices()
-        .nth(column.saturating_sub(1))
-        .map_or(text.len(), |(at, _)| line_start + at)
+fn yaml_problem(place: SourceLocation, message: String) -> Diagnostic {
+    let help = if message.contains("tabs") {
+        "indent with spaces; YAML allows no tabs"
+    } else if message.contains("mapping values are not allowed") {
+        "put quotes around a value that holds `: `"
+    } else {
+        ""
+    };
+    let problem = Diagnostic::new(Code::FrontMatterYaml, place, message);
+    if help.is_empty() { problem } else { problem.help(help) }
 }
 
 /// The `key: value` lines of front matter that is not YAML. Other runners read it so, and its cases still run.
-fn loose_entries(text: &str, front: &Range<usize>) -> Vec<FrontMatterField> {
-    let mut entries: Vec<FrontMatterField> = Vec::new();
+fn loose_entries(text: &str, front: &Range<usize>) -> Vec<NodeEntry> {
+    let mut entries: Vec<NodeEntry> = Vec::new();
     let mut at = front.start;
     for line in text[front.clone()].split_inclusive('\n') {
         if let Some((key, value)) = line.split_once(':') {
@@ -247,70 +225,11 @@ fn loose_entries(text: &str, front: &Range<usize>) -> Vec<FrontMatterField> {
             let value = value.trim().trim_matches(['\'', '"']);
             if !key.is_empty() && !line.starts_with([' ', '\t']) && entries.iter().all(|entry| entry.key != key) {
                 let range = at..at + line.trim_end().len();
-                entries.push(FrontMatterField {
-                    key: key.to_owned(),
-                    key_range: range.clone(),
-                    value: Value::String(value.to_owned()),
-                    value_range: range,
-                });
+                let value = Node { value: NodeValue::Text(value.to_owned()), range: range.clone() };
+                entries.push(NodeEntry { key: key.to_owned(), key_range: range, value });
             }
         }
         at += line.len();
     }
     entries
-}
-
-/// A YAML mapping in the order of the file, with the location of each key and value.
-struct Entries(Vec<(Spanned<String>, Spanned<Value>)>);
-
-impl Entries {
-    fn entries(self, text: &str, front: &Range<usize>) -> Vec<FrontMatterField> {
-        let range = |location: serde_saphyr::Location| {
-            let number = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
-            // YAML also ends lines elsewhere, so a byte offset is more reliable than a line.
-            let known = number(location.span().byte_offset()).map(|offset| front.start + offset);
-            let start = known.filter(|start| text.is_char_boundary(*start)).unwrap_or_else(|| {
-                let line = number(Some(location.line())).unwrap_or(1);
-                let column = number(Some(location.column())).unwrap_or(1);
-                front.start + offset_of(&text[front.clone()], line, column)
-            });
-            let rest_of_line = text[start..].find('\n').unwrap_or(text.len() - start);
-            let len = number(location.span().byte_len()).filter(|len| (1..=rest_of_line).contains(len));
-            let len = len.filter(|len| text.is_char_boundary(start + len)).unwrap_or(rest_of_line);
-            start..start + len
-        };
-        let entry = |(key, value): (Spanned<String>, Spanned<Value>)| FrontMatterField {
-            key_range: range(key.referenced),
-            key: key.value,
-            value_range: range(value.referenced),
-            value: value.value,
-        };
-        self.0.into_iter().map(entry).collect()
-    }
-}
-
-impl<'de> Deserialize<'de> for Entries {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Mapping;
-        impl<'de> Visitor<'de> for Mapping {
-            type Value = Entries;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a mapping of keys to values")
-            }
-
-            fn visit_unit<E>(self) -> Result<Entries, E> {
-                Ok(Entries(Vec::new()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(Entries(entries))
-            }
-        }
-        deserializer.deserialize_map(Mapping)
-    }
 }

@@ -12,7 +12,7 @@ pub fn run(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     assert!(text.get(file.body.clone()).is_some());
     for entry in &file.entries {
-        assert!(text.get(entry.key_range.clone()).is_some() && text.get(entry.value_range.clone()).is_some());
+        assert!(text.get(entry.key_range.clone()).is_some() && text.get(entry.value.range.clone()).is_some());
     }
     let found = FoundSkill { file, bytes: bytes.to_vec(), curated: true };
     assert_inside(bytes, &lint::skill(&found, &Catalog::default(), &Nothing));

@@ -89,7 +89,7 @@ pub fn nearest_skills<'a>(catalog: &'a Catalog, slug: &str, count: usize) -> Vec
 pub(super) fn description_place(found: &FoundSkill) -> SourceLocation {
     let path = found.skill().folder.join(SKILL_FILE);
     match found.file.entries.iter().find(|entry| entry.key == "description") {
-        Some(entry) => place(&path, &found.bytes, entry.value_range.clone()),
+        Some(entry) => place(&path, &found.bytes, entry.value.range.clone()),
         None => SourceLocation::file(path),
     }
 }

@@ -3,13 +3,12 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use serde_json::Value;
-
 use crate::cases::catalog::FoundSkill;
 use crate::lint::similar::place;
 use crate::profile;
-use crate::skill::{FrontMatterField, SKILL_FILE, USER_ONLY, slug};
+use crate::skill::{SKILL_FILE, USER_ONLY, slug};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, shorten};
+use crate::text::node::{NodeEntry, NodeValue};
 
 /// Maximum characters of a name.
 const LONGEST_NAME: usize = 64;
@@ -52,7 +51,7 @@ struct SkillChecker<'a> {
 }
 
 impl<'a> SkillChecker<'a> {
-    fn entry(&self, key: &str) -> Option<&'a FrontMatterField> {
+    fn entry(&self, key: &str) -> Option<&'a NodeEntry> {
         self.found.file.entries.iter().find(|entry| entry.key == key)
     }
 
@@ -147,7 +146,7 @@ impl<'a> SkillChecker<'a> {
             self.problem(Code::SkillName, range, format!("the name {shown:?} {why}"), help);
         } else if let Some(folder) = folder.filter(|folder| folder != name) {
             let message = format!("the skill is named `{name}`, but its directory `{folder}`");
-            self.problem(Code::SkillNameFolder, entry.value_range.clone(), message, "give both the same name");
+            self.problem(Code::SkillNameFolder, entry.value.range.clone(), message, "give both the same name");
         }
     }
 
@@ -169,22 +168,21 @@ impl<'a> SkillChecker<'a> {
 
     fn metadata(&mut self) {
         let Some(entry) = self.entry("metadata") else { return };
-        let map = match &entry.value {
-            Value::Object(map) => map,
-            Value::Null => return,
-            other => return self.wrong_type(entry, "`metadata`", "a mapping of strings to strings", other),
+        let map = match &entry.value.value {
+            NodeValue::Map(map) => map,
+            NodeValue::Null => return,
+            _ => return self.wrong_type(entry, "an object of strings"),
         };
-        for (key, value) in map.iter().filter(|(_, value)| !value.is_string()) {
-            let range = self.nested(entry, key);
-            let message = format!("`metadata.{key}` is {}; expected a string", type_name(value));
-            self.problem(Code::FrontMatterType, range, message, "put quotes around the value");
+        for NodeEntry { key, key_range, value } in map.iter().filter(|inner| inner.value.text().is_none()) {
+            let message = format!("`metadata.{key}` is {}; expected a string", value.kind());
+            self.problem(Code::FrontMatterType, key_range.clone(), message, "put quotes around the value");
         }
     }
 
     fn allowed_tools(&mut self) {
         let Some(entry) = self.entry("allowed-tools") else { return };
-        let Value::String(tools) = &entry.value else {
-            return self.wrong_type(entry, "`allowed-tools`", "a string of names separated by spaces", &entry.value);
+        let Some(tools) = entry.value.text() else {
+            return self.wrong_type(entry, "a string of names separated by spaces");
         };
         // A comma in parentheses belongs to the pattern of a tool.
         let mut depth = 0_usize;
@@ -194,7 +192,7 @@ impl<'a> SkillChecker<'a> {
                 ')' => depth = depth.saturating_sub(1),
                 ',' if depth == 0 => {
                     let message = "`allowed-tools` has commas; agentskills.io separates the names by spaces";
-                    self.problem(Code::AllowedTools, entry.value_range.clone(), message, "remove the commas");
+                    self.problem(Code::AllowedTools, entry.value.range.clone(), message, "remove the commas");
                     return;
                 }
                 _ => {}
@@ -205,47 +203,29 @@ impl<'a> SkillChecker<'a> {
     /// The value of a key that must be a string, if it is one.
     fn string(&mut self, key: &str) -> Option<(&'a str, Range<usize>)> {
         let entry = self.entry(key)?;
-        match &entry.value {
-            Value::String(text) => Some((text, entry.value_range.clone())),
-            other => {
-                self.wrong_type(entry, &format!("`{key}`"), "a string", other);
-                None
-            }
+        let text = entry.value.text();
+        if text.is_none() {
+            self.wrong_type(entry, "a string");
         }
+        Some((text?, entry.value.range.clone()))
     }
 
-    fn wrong_type(&mut self, entry: &FrontMatterField, what: &str, expected: &str, found: &Value) {
-        let message = format!("{what} is {}; expected {expected}", type_name(found));
-        let scalar = matches!(found, Value::Bool(_) | Value::Number(_));
-        let help = match (scalar && expected == "a string", found) {
-            (true, _) => "put quotes around the value".to_owned(),
-            (false, Value::Null) => "write a value, or leave the key out".to_owned(),
-            (false, _) => format!("write {expected}"),
-        };
+    fn wrong_type(&mut self, entry: &NodeEntry, expected: &str) {
+        let message = format!("`{}` is {}; expected {expected}", entry.key, entry.value.kind());
         // An empty value has no place of its own.
-        let range = if found.is_null() { entry.key_range.clone() } else { entry.value_range.clone() };
-        self.problem(Code::FrontMatterType, range, message, help);
+        let (range, help) = match entry.value.value {
+            NodeValue::Null => (&entry.key_range, "write a value, or leave the key out".to_owned()),
+            NodeValue::Flag(_) | NodeValue::Number(_) if expected == "a string" => {
+                (&entry.value.range, "put quotes around the value".to_owned())
+            }
+            _ => (&entry.value.range, format!("write {expected}")),
+        };
+        self.problem(Code::FrontMatterType, range.clone(), message, help);
     }
 
     fn missing(&mut self, code: Code, key: &str, help: &str) {
         let start = self.text.len() - self.text.trim_start_matches('\u{feff}').len();
         self.problem(code, start..start + 3, format!("the front matter has no `{key}`"), help);
-    }
-
-    /// The range of a nested key. If it is not found, the range of `entry`.
-    fn nested(&self, entry: &FrontMatterField, key: &str) -> Range<usize> {
-        let end = self.found.file.body.start.min(self.text.len());
-        let start = entry.key_range.end.min(end);
-        let mut at = start;
-        for line in self.text.get(start..end).unwrap_or_default().split_inclusive('\n') {
-            let indent = line.len() - line.trim_start().len();
-            let bare = line.trim().trim_start_matches(['"', '\'']);
-            if bare.strip_prefix(key).is_some_and(|rest| rest.trim_start_matches(['"', '\'']).starts_with(':')) {
-                return at + indent..at + line.trim_end().len();
-            }
-            at += line.len();
-        }
-        entry.key_range.clone()
     }
 }
 
@@ -260,16 +240,5 @@ fn check_name(name: &str) -> Result<(), String> {
         None if name.starts_with('-') || name.ends_with('-') => Err("starts or ends with `-`".to_owned()),
         None if name.contains("--") => Err("contains `--`".to_owned()),
         None => Ok(()),
-    }
-}
-
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a mapping",
     }
 }

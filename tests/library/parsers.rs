@@ -162,7 +162,7 @@ proptest! {
         let text = String::from_utf8_lossy(&bytes);
         assert!(text.get(file.body.clone()).is_some());
         for entry in &file.entries {
-            assert!(text.get(entry.key_range.clone()).is_some() && text.get(entry.value_range.clone()).is_some(), "{entry:?}");
+            assert!(text.get(entry.key_range.clone()).is_some() && text.get(entry.value.range.clone()).is_some(), "{entry:?}");
         }
         let found = skill_evals::cases::catalog::FoundSkill { file, bytes: bytes.clone(), curated: true };
         let tree = Nothing;
@@ -251,7 +251,7 @@ fn a_lone_carriage_return_ends_a_line_of_yaml_and_moves_no_place() {
     let file = SkillFile::parse("skills/a", text.as_bytes());
     assert_eq!(file.problems, []);
     let shown: Vec<_> =
-        file.entries.iter().map(|entry| (&text[entry.key_range.clone()], &text[entry.value_range.clone()])).collect();
+        file.entries.iter().map(|entry| (&text[entry.key_range.clone()], &text[entry.value.range.clone()])).collect();
     assert_eq!(shown, [("name", "a"), ("license", "\u{fffd}\u{fffd}x"), ("description", "\u{fffd}b")]);
 }
 

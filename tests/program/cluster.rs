@@ -9,6 +9,11 @@ use std::process::Command;
 use crate::support::fixture::Ran;
 use crate::support::stub::{Stub, ran};
 use serde_json::{Value, json};
+use skill_evals::text::node::yaml;
+
+fn yaml_value(text: &str) -> Value {
+    yaml::parse(text).expect("YAML").expect("a value").json()
+}
 
 /// In the place of sbatch: runs the tasks of an array one after the other, and notes its arguments.
 const SBATCH: &str = r#"#!/bin/bash
@@ -136,8 +141,7 @@ fn a_failed_case_fails_no_task_but_a_case_that_is_not_measured_does() {
 fn the_indices_of_the_job_for_kubernetes_run_every_case_once_and_its_second_job_merges_them() {
     let stub = Stub::new(8, "");
     let printed = stub.run(&["cluster", "kubernetes", "--shards", "3", "--run-id", "n-1", "--", "--trials", "2"]);
-    let jobs: Vec<Value> =
-        printed.stdout.split("---\n").map(|job| serde_saphyr::from_str(job).expect("YAML")).collect();
+    let jobs: Vec<Value> = printed.stdout.split("---\n").map(yaml_value).collect();
     let [shards, merge] = &jobs[..] else { panic!("{}", printed.stdout) };
     let command = |job: &Value| {
         let words = job["spec"]["template"]["spec"]["containers"][0]["command"].as_array().expect("words");
@@ -161,7 +165,7 @@ fn the_indices_of_the_job_for_kubernetes_run_every_case_once_and_its_second_job_
 fn the_workflow_for_github_is_the_nightly_one_with_these_shards_and_options() {
     let stub = Stub::new(1, "");
     let printed = stub.run(&["cluster", "github", "--shards", "6", "--", "--max-tokens", "5", "--model", "a: b"]);
-    let workflow: Value = serde_saphyr::from_str(&printed.stdout).expect("YAML");
+    let workflow = yaml_value(&printed.stdout);
     let live = &workflow["jobs"]["live"];
     assert_eq!(live["strategy"]["matrix"]["shard"], json!([1, 2, 3, 4, 5, 6]));
     let run = r#"skill-evals run --shard "$SHARD/6" --run-id "$RUN" --max-tokens 5 --model 'a: b'"#;

@@ -36,6 +36,7 @@ use crate::files::bounded;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::skill::Skill;
+use crate::text::node::yaml;
 use crate::trace::Trace;
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::Trouble;
@@ -69,7 +70,7 @@ impl Agent for Codex {
 
     fn withholds(&self, skill: &Skill, directory: &Path, prompt: &str) -> Option<(&'static str, &'static str)> {
         let text = bounded::read_text(&directory.join(SKILL_SETTINGS)).ok()?;
-        let settings: serde_json::Value = serde_saphyr::from_str(&text).ok()?;
+        let settings = yaml::parse(&text).ok()??.json();
         let is_withheld = settings["policy"]["allow_implicit_invocation"] == false && !calls_skill(prompt, &skill.name);
         is_withheld.then_some((
             SKILL_SETTINGS,

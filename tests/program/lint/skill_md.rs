@@ -65,11 +65,11 @@ fn values_of_the_wrong_type() {
     );
     insta::assert_snapshot!(with_skill("name: true\ndescription: Tidies.").drawn());
     for (line, column, what) in [
-        ("license: [MIT]", 10, "`license` is a list; expected a string"),
-        ("license:", 1, "`license` is nothing; expected a string"),
+        ("license: [MIT]", 10, "`license` is an array; expected a string"),
+        ("license:", 1, "`license` is null; expected a string"),
         ("compatibility: 3", 16, "`compatibility` is a number; expected a string"),
-        ("metadata: text", 11, "`metadata` is a string; expected a mapping"),
-        ("allowed-tools: [Read]", 16, "`allowed-tools` is a list; expected a string"),
+        ("metadata: text", 11, "`metadata` is a string; expected an object"),
+        ("allowed-tools: [Read]", 16, "`allowed-tools` is an array; expected a string"),
     ] {
         let fixture = with_skill(&format!("name: tidy\ndescription: Tidies.\n{line}"));
         assert_only(&fixture, &format!("{AT}:4:{column}: [front-matter-type] {what}"), &[]);

@@ -2,20 +2,17 @@
 
 mod field;
 mod input_file;
-mod json;
-mod node;
-mod yaml;
 
 use std::cell::Cell;
-use std::collections::HashSet;
 use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 use crate::cases::case::Unsupported;
 use crate::settings::trials::{MOST_TRIALS, Trials};
 use crate::text::diagnostic::{Code, Diagnostic, Excerpt, SourceLocation, ends_line, nearest, shorten, suggest};
+use crate::text::node::{Parsed, SyntaxProblem, json, yaml};
 
-pub use node::{Node, NodeEntry, NodeValue};
+pub use crate::text::node::{Node, NodeEntry, NodeValue};
 
 /// The byte order mark.
 const MARK: &[u8] = "\u{feff}".as_bytes();
@@ -28,15 +25,6 @@ pub enum Syntax {
     /// YAML 1.2.
     Yaml,
 }
-
-/// Why a text has no value.
-#[derive(Debug)]
-struct SyntaxProblem {
-    range: Range<usize>,
-    message: String,
-}
-
-type Parsed = Result<Option<Node>, SyntaxProblem>;
 
 impl Syntax {
     /// The syntax of the file at `path`, by its name: JSON if the name says nothing.
@@ -116,7 +104,7 @@ impl<'a> Document<'a> {
         };
         match self.syntax.parse(text) {
             Ok(Some(mut root)) => {
-                shift(&mut root, mark);
+                root.shift(mark);
                 Some(root)
             }
             Ok(None) => {
@@ -196,18 +184,9 @@ impl<'a> Document<'a> {
     /// Reports the keys that an object in `node` has twice: one value would be ignored. What the keys `apart` of `node` itself hold is
     /// left to the reader of each case in it.
     pub fn duplicate_keys(&mut self, node: &Node, apart: &[&str]) {
-        let mut seen = HashSet::new();
-        for NodeEntry { key, key_range, value } in node.entries() {
-            if !seen.insert(key) {
-                self.problem(Code::UnknownKey, key_range.clone(), format!("duplicate key `{key}`")).help =
-                    Some("remove one of the two".to_owned());
-            }
-            if !apart.contains(&key.as_str()) {
-                self.duplicate_keys(value, &[]);
-            }
-        }
-        for element in node.elements().unwrap_or_default() {
-            self.duplicate_keys(element, &[]);
+        for NodeEntry { key, key_range, .. } in node.repeated_keys(apart) {
+            self.problem(Code::UnknownKey, key_range.clone(), format!("duplicate key `{key}`")).help =
+                Some("remove one of the two".to_owned());
         }
     }
 
@@ -338,22 +317,4 @@ impl<'a> Document<'a> {
 /// The key at the end of a path of keys.
 fn last(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
-}
-
-/// Moves all places behind the byte order mark.
-fn shift(node: &mut Node, by: usize) {
-    if by == 0 {
-        return;
-    }
-    node.range = node.range.start + by..node.range.end + by;
-    match &mut node.value {
-        NodeValue::List(elements) => elements.iter_mut().for_each(|element| shift(element, by)),
-        NodeValue::Map(entries) => {
-            for entry in entries {
-                entry.key_range = entry.key_range.start + by..entry.key_range.end + by;
-                shift(&mut entry.value, by);
-            }
-        }
-        _ => {}
-    }
 }

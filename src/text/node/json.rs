@@ -6,8 +6,7 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::node::{Node, NodeEntry, NodeValue};
-use super::{Parsed, SyntaxProblem};
+use super::{Node, NodeEntry, NodeValue, Parsed, SyntaxProblem};
 
 /// Standard JSON and nothing else.
 const STRICT: ParseOptions = ParseOptions {
@@ -24,7 +23,7 @@ const STRICT: ParseOptions = ParseOptions {
 };
 
 /// The value in a text; none if the text is empty.
-pub(super) fn parse(text: &str) -> Parsed {
+pub fn parse(text: &str) -> Parsed {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &STRICT).map_err(|error| SyntaxProblem {
         range: range(&error.range()),
         message: format!("this is not JSON: {}", error.kind()),

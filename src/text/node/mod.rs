@@ -1,8 +1,24 @@
 //! A value in a JSON or YAML file, and where it is written.
 
+pub mod json;
+pub mod yaml;
+
+use std::collections::HashSet;
 use std::ops::Range;
 
 use serde_json::Value as Json;
+
+/// Why a text has no value.
+#[derive(Debug)]
+pub struct SyntaxProblem {
+    /// Its bytes.
+    pub range: Range<usize>,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// The value of a text; none if the text is empty.
+pub type Parsed = Result<Option<Node>, SyntaxProblem>;
 
 /// A value and its bytes in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +118,42 @@ impl Node {
             NodeValue::Text(text) => Json::String(text.clone()),
             NodeValue::List(elements) => elements.iter().map(Node::json).collect(),
             NodeValue::Map(entries) => entries.iter().map(|entry| (entry.key.clone(), entry.value.json())).collect(),
+        }
+    }
+
+    /// The entries of this and all inner maps whose key the map has before. What the keys `apart` of this map hold is left out.
+    pub fn repeated_keys(&self, apart: &[&str]) -> Vec<&NodeEntry> {
+        let mut seen = HashSet::new();
+        let mut repeated = Vec::new();
+        for entry in self.entries() {
+            if !seen.insert(&entry.key) {
+                repeated.push(entry);
+            }
+            if !apart.contains(&entry.key.as_str()) {
+                repeated.append(&mut entry.value.repeated_keys(&[]));
+            }
+        }
+        for element in self.elements().unwrap_or_default() {
+            repeated.append(&mut element.repeated_keys(&[]));
+        }
+        repeated
+    }
+
+    /// Moves all places by this number of bytes.
+    pub fn shift(&mut self, by: usize) {
+        if by == 0 {
+            return;
+        }
+        self.range = self.range.start + by..self.range.end + by;
+        match &mut self.value {
+            NodeValue::List(elements) => elements.iter_mut().for_each(|element| element.shift(by)),
+            NodeValue::Map(entries) => {
+                for entry in entries {
+                    entry.key_range = entry.key_range.start + by..entry.key_range.end + by;
+                    entry.value.shift(by);
+                }
+            }
+            _ => {}
         }
     }
 

@@ -5,8 +5,7 @@ use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag, options};
 
-use super::node::{Node, NodeEntry, NodeValue};
-use super::{Parsed, SyntaxProblem};
+use super::{Node, NodeEntry, NodeValue, Parsed, SyntaxProblem};
 
 /// The most that all aliases together may repeat, in nodes and bytes of text. A few lines of nested aliases can stand for
 /// more than any memory holds.
@@ -16,7 +15,7 @@ const MOST_REPEATED: usize = 4 << 20;
 const MERGE: &str = "<<";
 
 /// The value in a text; none if the text is empty.
-pub(super) fn parse(text: &str) -> Parsed {
+pub fn parse(text: &str) -> Parsed {
     let options = options! { emit_comments: false };
     let mut builder = Builder {
         text,
