@@ -1,4 +1,5 @@
 #![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "program"), allow(dead_code, unused_imports))]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 //! Evals of agent skills as ordinary Rust tests.
 //!
@@ -86,47 +87,107 @@ pub mod artifacts;
 pub mod harness;
 pub mod trace;
 
+// The program calls all of it. A crate that has the harness alone calls half: there the modules are private, and the compiler
+// leaves out what nobody calls.
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod agent;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod cases;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod checks;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod decide;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod files;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod grade;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod lint;
+#[cfg(feature = "program")]
 #[doc(hidden)]
-#[cfg_attr(not(feature = "mcp"), path = "mcp/off.rs")]
 pub mod mcp;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod process;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod profile;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod report;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod results;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod run;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod settings;
-#[doc(hidden)]
 #[cfg(feature = "program")]
+#[doc(hidden)]
 pub mod setup;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod skill;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod stats;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod store;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod text;
+#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod trial;
+
+#[cfg(not(feature = "program"))]
+mod agent;
+#[cfg(not(feature = "program"))]
+mod cases;
+#[cfg(not(feature = "program"))]
+mod checks;
+#[cfg(not(feature = "program"))]
+mod decide;
+#[cfg(not(feature = "program"))]
+mod files;
+#[cfg(not(feature = "program"))]
+mod grade;
+#[cfg(not(feature = "program"))]
+mod lint;
+#[cfg(not(feature = "program"))]
+#[cfg_attr(not(feature = "mcp"), path = "mcp/off.rs")]
+mod mcp;
+#[cfg(not(feature = "program"))]
+mod process;
+#[cfg(not(feature = "program"))]
+mod profile;
+#[cfg(not(feature = "program"))]
+mod report;
+#[cfg(not(feature = "program"))]
+mod results;
+#[cfg(not(feature = "program"))]
+mod run;
+#[cfg(not(feature = "program"))]
+mod settings;
+#[cfg(not(feature = "program"))]
+mod skill;
+#[cfg(not(feature = "program"))]
+mod stats;
+#[cfg(not(feature = "program"))]
+mod store;
+#[cfg(not(feature = "program"))]
+mod text;
+#[cfg(not(feature = "program"))]
+mod trial;
 
 pub use trace::Trace;

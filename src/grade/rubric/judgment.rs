@@ -16,6 +16,7 @@ pub const JUDGMENT_FORMAT: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Judgment {
+    /// [`JUDGMENT_FORMAT`].
     pub format: u32,
     /// Pass or fail if more than half of the votes say so; otherwise unscored.
     pub verdict: Verdict,
@@ -28,6 +29,7 @@ pub struct Judgment {
     /// The mean score of the usable answers, 0 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
+    /// The judge.
     pub agent: AgentMeta,
     /// Why the answers are not a model's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,6 +41,7 @@ pub struct Judgment {
     /// Tokens and cost of all attempts, if the agent reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Each answer of the judge.
     pub votes: Vec<Vote>,
 }
 
