@@ -91,6 +91,8 @@ struct Took {
 
 struct Repository {
     folder: tempfile::TempDir,
+    /// Outside this repository, whose files an agent would read otherwise.
+    scratch: tempfile::TempDir,
 }
 
 impl Repository {
@@ -118,7 +120,7 @@ impl Repository {
         assert!(compiler.status().expect("a C compiler").success());
         let agent = root.join("agent");
         write("evals/evals.toml", &format!("isolation = \"agent\"\n[agents.codex]\ncommand = '{}'\n", agent.display()));
-        Self { folder }
+        Self { folder, scratch: tempfile::tempdir().expect("a temporary folder") }
     }
 
     fn shard(&self, id: &str, shard: usize) -> PathBuf {
@@ -177,7 +179,7 @@ impl Repository {
             .args(args)
             .current_dir(self.folder.path())
             .env("HOME", self.folder.path())
-            .env("SKILL_EVALS_SCRATCH", self.folder.path().join("scratch"))
+            .env("SKILL_EVALS_SCRATCH", self.scratch.path())
             .stdout(Stdio::null())
             .output()
             .expect("it starts");
