@@ -22,7 +22,7 @@ use skill_evals::trace::{
     AgentProgress, ChangeVisibility, Mechanism, OfferedSkills, StopReason, Trace, TraceBuilder, Usage, WaitingFor,
 };
 use skill_evals::trial::evidence::{Ending, Evidence, Inputs, META_FORMAT, Meta};
-use skill_evals::trial::outcome::{Grade, Status, TroubleKind, Verdict};
+use skill_evals::trial::outcome::{CheckResult, Grade, Status, TroubleKind, Verdict};
 use skill_evals::trial::sandbox::Sandbox;
 
 /// A trial in which all went well, to be spoiled.
@@ -36,6 +36,8 @@ pub struct Trial {
     /// The files of the workspace and of the repository, with their contents.
     pub files: Files,
     pub programs: ProgramRuns,
+    /// Whether only users may call the skill.
+    pub user_only: bool,
 }
 
 /// Files with their contents.
@@ -124,6 +126,7 @@ pub fn trial(checks: Vec<Check>) -> Trial {
         schema: None,
         files: Files::default(),
         programs: ProgramRuns::new(),
+        user_only: false,
     }
 }
 
@@ -139,7 +142,7 @@ impl Trial {
             slug: "greeting".to_owned(),
             description: String::new(),
             folder: PathBuf::from("skills/greeting"),
-            user_only: false,
+            user_only: self.user_only,
             model_only: false,
         };
         let evidence = Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text };
@@ -153,13 +156,27 @@ impl Trial {
         self.grade().verdict
     }
 
-    fn trouble(&self) -> Option<TroubleKind> {
+    pub fn trouble(&self) -> Option<TroubleKind> {
         self.grade().trouble.map(|trouble| trouble.kind)
     }
 
     pub fn status(&self, id: &str) -> Status {
-        let grade = self.grade();
-        grade.checks.iter().find(|check| check.id == id).unwrap_or_else(|| panic!("no {id} in {grade:#?}")).status
+        self.result(id).status
+    }
+
+    /// The first result of this name.
+    pub fn result(&self, id: &str) -> CheckResult {
+        let checks = self.grade().checks;
+        checks.iter().find(|check| check.id == id).unwrap_or_else(|| panic!("no {id} in {checks:#?}")).clone()
+    }
+
+    /// The same trial, with this in its facts, as JSON has it.
+    pub fn with_fact(self, key: &str, value: serde_json::Value) -> Self {
+        self.with(|trial| {
+            let mut facts = serde_json::to_value(&trial.meta).expect("JSON");
+            facts[key] = value;
+            trial.meta = serde_json::from_value(facts).expect("facts");
+        })
     }
 }
 
@@ -169,7 +186,7 @@ fn says(text: &'static str, check: Check) -> Verdict {
 }
 
 /// What a case asks by this text in this column.
-fn asks(column: &str, text: &str) -> Check {
+pub fn asks(column: &str, text: &str) -> Check {
     let field = fields::all().find(|field| field.field().column == column).expect("a field");
     let value = field.field().form.read(column, text, text).expect("a value");
     let mut draft = CaseDraft::new("greeting", "it".to_owned(), SourceLocation::default());
@@ -724,7 +741,7 @@ fn a_description_that_did_not_come_whole_fails_and_one_that_was_not_seen_is_no_m
 }
 
 /// A trial whose case has flags added after its first turn and expects it to be seen.
-fn with_a_change() -> Trial {
+pub fn with_a_change() -> Trial {
     trial(Vec::new()).with(|trial| {
         let folder = RelativePath::parse("evals/changes/flags").ok();
         let change = SkillChange {

@@ -255,6 +255,105 @@ mod tests {
         }
     }
 
+    /// A schema with exactly this much work, whatever the answer.
+    fn of_work(work: u64) -> Value {
+        let (mut definitions, mut rest) = (Map::new(), work);
+        let name = |number: usize| format!("d{number}");
+        for number in 0.. {
+            let next = json!({"$ref": format!("#/$defs/{}", name(number + 1))});
+            let (part, left) = match rest {
+                1 => (json!({}), 0),
+                2 => (json!({"not": {}}), 0),
+                3 => (json!({"allOf": [{}, {}]}), 0),
+                // This one, two that refer to the next, and the next twice.
+                _ if rest % 2 == 1 => (json!({"allOf": [next, next]}), (rest - 3) / 2),
+                4 => (json!({"allOf": [{}, {}, {}]}), 0),
+                _ => (json!({"allOf": [next, next, {}]}), (rest - 4) / 2),
+            };
+            definitions.insert(name(number), part);
+            if left == 0 {
+                break;
+            }
+            rest = left;
+        }
+        let mut schema = definitions.remove("d0").unwrap_or_default();
+        schema["$defs"] = definitions.into();
+        schema
+    }
+
+    #[test]
+    fn bounds_are_the_most_that_is_allowed() {
+        assert_eq!((check(&of_work(MOST_WORK)), check(&of_work(MOST_WORK + 1))), (Ok(()), Err(TooMuchWork::Work)));
+        let row = |length| tower(length - 1, |before| before);
+        assert_eq!((check(&row(MOST_DEPTH)), check(&row(MOST_DEPTH + 1))), (Ok(()), Err(TooMuchWork::Depth)));
+        let parts = |count| check(&Value::Array(vec![json!({}); count]));
+        assert_eq!((parts(MOST_PARTS), parts(MOST_PARTS + 1)), (Ok(()), Err(TooMuchWork::Parts)));
+        // A level of the answer is a step of the way, too.
+        let nested = |levels| (0..levels).fold(json!(1), |answer, _| json!([answer]));
+        let items = json!({"items": {"$ref": "#"}});
+        let bounds = (check_with(&items, &nested(490)), check_with(&items, &nested(510)));
+        assert_eq!(bounds, (Ok(()), Err(TooMuchWork::Depth)));
+        // References are looked for in every part with an address.
+        let addresses = |references: usize| {
+            let parts = (0..6000).map(|number| json!({"$id": format!("i{number}")}));
+            parts.chain((0..references).map(|_| json!({"$ref": "#/nothing"}))).collect::<Value>()
+        };
+        assert_eq!(check(&addresses(600)), Err(TooMuchWork::Work));
+    }
+
+    #[test]
+    fn every_keyword_that_applies_a_subschema_is_counted() {
+        let endless = tower(64, |before| json!({"allOf": [before, before]}));
+        let definitions = endless["$defs"].clone();
+        for (keyword, within, answer) in [
+            ("allOf", "list", json!(1)),
+            ("not", "part", json!(1)),
+            ("if", "part", json!(1)),
+            ("dependentSchemas", "named", json!({"a": 1})),
+            ("dependencies", "named", json!({"a": 1})),
+            ("properties", "named", json!({"a": 1})),
+            ("patternProperties", "named", json!({"a": 1})),
+            ("additionalProperties", "part", json!({"a": 1})),
+            ("unevaluatedProperties", "part", json!({"a": 1})),
+            ("propertyNames", "part", json!({"a": 1})),
+            ("prefixItems", "list", json!([1])),
+            ("items", "list", json!([1])),
+            ("items", "part", json!([1])),
+            ("additionalItems", "part", json!([1])),
+            ("contains", "part", json!([1])),
+        ] {
+            let part = json!({"$ref": "#/$defs/d64"});
+            let value = match within {
+                "list" => json!([part]),
+                "named" => json!({"a": part}),
+                _ => part,
+            };
+            let schema = json!({keyword: value, "$defs": definitions});
+            assert_eq!(check_with(&schema, &answer), Err(TooMuchWork::Work), "{keyword} with a {within}");
+        }
+        assert_eq!(check_with(&json!({"title": {"$ref": "#/$defs/d64"}, "$defs": definitions}), &json!(1)), Ok(()));
+    }
+
+    #[test]
+    fn a_reference_leads_to_the_parts_with_its_address() {
+        let looped = |id: Option<&str>, reference: &str| {
+            let mut schema = json!({"not": {"$ref": reference}});
+            if let Some(id) = id {
+                schema["$id"] = json!(id);
+            }
+            check(&schema)
+        };
+        for (id, reference, result) in [
+            (None, "#", Err(TooMuchWork::Loop)),
+            (None, "other", Ok(())),
+            (Some("https://example.com/tree"), "tree", Err(TooMuchWork::Loop)),
+            (Some("tree"), "https://example.com/tree", Err(TooMuchWork::Loop)),
+            (Some("tree"), "other", Ok(())),
+        ] {
+            assert_eq!(looped(id, reference), result, "{id:?} {reference}");
+        }
+    }
+
     #[test]
     fn an_answer_that_makes_a_schema_endless_is_not_tried_on_it() {
         // Fine by itself: each level of the answer doubles the work.
