@@ -30,6 +30,7 @@ fn texts() -> SkillTexts {
         ("pdf-tools", "LICENSE", "Permission is hereby granted.\nNo warranty.\n"),
         ("tiny", "SKILL.md", TINY),
         ("tiny", "answer.txt", "42\n"),
+        ("tiny", "blank.txt", "---\n"),
     ] {
         texts.add(slug, path, content.as_bytes());
     }
@@ -168,6 +169,7 @@ fn a_command_that_names_a_skill_and_does_not_show_it_opens_nothing() {
         ("cat .agents/skills/greeting/SKILL.md; true", "cat: .agents/skills/greeting/SKILL.md: Permission denied"),
         ("cat .agents/skills/greeting/SKILL.md >/dev/null", ""),
         ("head -3 .agents/skills/greeting/SKILL.md", list),
+        ("cd $SKILLS; wc -w greeting/references/formal.md", "6 greeting/references/formal.md"),
     ] {
         let trace = codex(command, 0, output);
         assert_eq!((active(&trace), loaded(&trace)), (vec![], vec![]), "{command}");
@@ -198,6 +200,15 @@ fn a_file_without_a_text_to_know_it_by_is_loaded_by_what_asks_for_it() {
     }
     assert_eq!(active(&codex(&format!("tail -n +5 {path}/SKILL.md"), 0, "Go.\n")).len(), 1);
     assert_eq!(loaded(&tool("skill-resource", asks("nonesuch.txt"), "There is none.")), Vec::<&str>::new());
+    for (file, found) in [("blank.txt", &["blank.txt"][..]), ("answer.txt", &[])] {
+        let read = claude("Read", &json!({ "file_path": format!("/w/.claude/skills/tiny/{file}") }), "(no text)");
+        assert_eq!(loaded(&read), found, "{file} read");
+        assert_eq!(loaded(&tool("skill-resource", asks(file), "---")), found, "{file} from the server");
+    }
+    let known = texts();
+    let mut exposure = Exposure::new(&known);
+    let named = exposure.named(&Paths::of(&format!("cat {path}/answer.txt")));
+    assert_eq!(exposure.shown("42", &named, false), [], "a call that failed");
 }
 
 #[test]
@@ -322,6 +333,66 @@ fn a_text_of_one_line_is_known_in_json_too() {
     }
 }
 
+/// Letters of which hardly sixteen in a row are there twice.
+fn letters(count: usize) -> String {
+    let mut state = 17_u32;
+    let letter = |_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b'a' + u8::try_from(state >> 28).expect("four bits"))
+    };
+    (0..count).map(letter).collect()
+}
+
+/// The texts of one file of the skill `a`.
+fn of_file(text: &str) -> SkillTexts {
+    let mut known = TextIndexBuilder::default();
+    known.add("a", "notes.md", text.as_bytes());
+    SkillTexts::new(vec![known.build()])
+}
+
+#[test]
+fn every_sixteen_letters_of_a_file_are_known() {
+    let text = letters(3_000);
+    let known = of_file(&text);
+    for at in 0..text.len() - 16 {
+        let seen = shown(&mut Exposure::new(&known), &text[at..at + 16], "cat skills/a/notes.md");
+        assert_eq!(seen.len(), 1, "the letters at {at}");
+    }
+}
+
+#[test]
+fn a_line_of_a_very_long_file_shows_it_as_one_of_a_short_file_does() {
+    let text = letters(300_000);
+    for known in [of_file(&text), of_file(&text[..2_000])] {
+        assert_eq!(shown(&mut Exposure::new(&known), &text[1_000..1_036], "").len(), 1);
+    }
+}
+
+#[test]
+fn the_same_words_many_times_are_one_part_of_a_file() {
+    let text = letters(1_000);
+    let known = of_file(&text);
+    let mut exposure = Exposure::new(&known);
+    assert_eq!(exposure.share("a", "notes.md"), None, "nothing was shown");
+    let repeated = format!("{}\n0\n", &text[100..116]).repeat(50);
+    assert_eq!(shown(&mut exposure, &repeated, ""), [], "too little of it");
+    let line = &text[100..200];
+    let [once, twice] = [(), ()].map(|()| shown(&mut exposure, line, ""));
+    assert_eq!(once, twice);
+    assert_eq!(exposure.share("a", "notes.md"), Some(85.0 / 985.0));
+}
+
+#[test]
+fn what_the_model_wrote_after_it_saw_a_part_is_its_own_but_for_that_part() {
+    let text = letters(1_000);
+    let known = of_file(&text);
+    let mut exposure = Exposure::new(&known);
+    shown(&mut exposure, &text[..300], "");
+    exposure.wrote(&text);
+    assert_eq!(shown(&mut exposure, &text[290..], ""), []);
+    assert_eq!(shown(&mut exposure, &text[..300], "").len(), 1);
+}
+
 #[test]
 fn a_part_says_how_much_it_is() {
     let trace = codex(
@@ -437,6 +508,20 @@ fn a_skill_that_is_edited_in_mid_session_is_known_as_it_was_and_as_it_is() {
 }
 
 #[test]
+fn a_file_is_loaded_if_one_of_its_versions_is() {
+    let (before, now) = (letters(2_000), letters(4_000).split_off(2_000));
+    let mut changed = TextIndexBuilder::of_change(0);
+    changed.add("a", "notes.md", format!("{}{now}", &before[..100]).as_bytes());
+    let known = of_file(&before).and([changed.build()]);
+    let mut exposure = Exposure::new(&known);
+    for (text, loaded) in [(&before[..150], false), (&now, true)] {
+        let seen = shown(&mut exposure, text, "");
+        assert!(seen.len() == 1 && seen[0].loaded == loaded, "{seen:?}");
+        assert_eq!(exposure.has_loaded("a", "notes.md"), loaded);
+    }
+}
+
+#[test]
 fn a_change_is_seen_by_more_than_a_heading() {
     let known = changed();
     for (text, seen) in [
@@ -514,6 +599,37 @@ fn a_list_tells_of_a_change_that_has_the_new_description_in_it() {
         assert_eq!(of(before, now, shown), told, "{before} {now} {shown}");
     }
     assert_eq!(changed().changes_in_list("flags", ""), [1], "it was not there before");
+}
+
+#[test]
+fn instructions_of_a_server_tell_of_the_changes_whose_new_descriptions_are_in_them() {
+    let file = |description: &str| format!("---\nname: a\ndescription: {description}\n---\n\nDo it.\n");
+    let mut first = TextIndexBuilder::default();
+    first.add("a", "SKILL.md", file("Greets people. At sea.").as_bytes());
+    first.add("b", "SKILL.md", file("Cuts papers.").as_bytes());
+    let changes = [
+        ("a", "Salutes admirals."),
+        ("b", "Cuts papers."),
+        ("flags", "Waves flags."),
+        ("a", "Salutes"),
+        ("b", "Folds papers."),
+    ];
+    let changes = changes.iter().enumerate().map(|(number, (slug, description))| {
+        let mut change = TextIndexBuilder::of_change(number);
+        change.add(slug, "SKILL.md", file(description).as_bytes());
+        change.build()
+    });
+    let known = SkillTexts::new(vec![first.build()]).and(changes);
+    for (text, told) in [
+        ("Greets people. At sea. Cuts papers.", vec![]),
+        ("- a: Salutes admirals.\n- b: Cuts papers.", vec![0]),
+        ("- a: Greets people. At sea.\n- flags: Waves flags.", vec![2]),
+        ("- a: Salutes\n- b: Folds papers.", vec![4]),
+        ("- a: Salutes admirals.\n- b: Folds papers.\n- flags: Waves flags.", vec![0, 2, 4]),
+        ("", vec![]),
+    ] {
+        assert_eq!(known.changes_in(text), told, "{text}");
+    }
 }
 
 proptest! {

@@ -1,17 +1,22 @@
 //! Secrets never stay in what is kept, whatever form they take and however the stream is cut.
 
+use std::sync::LazyLock;
+
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{GeneralPurpose, general_purpose::NO_PAD, general_purpose::PAD};
 use proptest::prelude::*;
-use skill_evals::text::redact::{MASK, Redactor, looks_secret};
+use skill_evals::text::redact::{MASK, Redactor, looks_secret, strings};
 
-const SECRETS: [&str; 5] = [
+const SECRETS: [&str; 7] = [
     "hunter2-hunter2",
     "/wJalrXUtnFEMI+K7MDENG/bPxRfiCY=",
     "p@ss w\"rd'\\ & é🦀x",
     "sk-ant-api03-short",
     "correct horse battery",
+    "to be\tor\rnot\u{8}to\u{c}be",
+    // Of digits that base64 has another of for URLs, and that JSON and URLs may escape.
+    "??>~?~é🦀s🦀>>?o?~",
 ];
 
 fn redactor() -> Redactor {
@@ -19,7 +24,16 @@ fn redactor() -> Redactor {
 }
 
 fn masked(text: &str) -> String {
-    redactor().mask_text(text)
+    static REDACTOR: LazyLock<Redactor> = LazyLock::new(redactor);
+    REDACTOR.mask_text(text)
+}
+
+/// The text masked as a stream in pieces of this many bytes.
+fn streamed(redactor: &Redactor, text: &str, piece: usize) -> String {
+    let mut masker = redactor.stream();
+    let mut out: Vec<u8> = text.as_bytes().chunks(piece).flat_map(|piece| masker.push(piece)).collect();
+    out.extend(masker.finish());
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// Every character as `\uXXXX`.
@@ -94,14 +108,138 @@ fn known_values_are_masked_in_base64_wherever_they_stand_in_it() {
 }
 
 #[test]
+fn of_base64_all_digits_of_the_value_are_masked_and_no_others() {
+    let escapes: [fn(&str) -> String; 8] = [
+        str::to_owned,
+        |digits| digits.replace('+', "-").replace('/', "_"),
+        |digits| digits.replace('/', "\\/"),
+        |digits| digits.replace('/', "\\\\\\/"),
+        |digits| digits.replace('/', "\\u002F").replace('+', "\\u002b"),
+        |digits| digits.replace('/', "\\\\u002f").replace('+', "\\\\u002B"),
+        |digits| digits.replace('/', "%2F").replace('+', "%2b"),
+        |digits| digits.replace('/', "%252f").replace('+', "%252B"),
+    ];
+    for (secret, front, behind, padding) in SECRETS.iter().flat_map(|secret| {
+        ["", "u", "us", "a longer text: "].into_iter().flat_map(move |front| {
+            [("", ""), ("", "="), ("", "=="), ("", "==="), ("x", ""), ("xyz", "\"")]
+                .map(|(b, p)| (*secret, front, b, p))
+        })
+    }) {
+        let encoded = GeneralPurpose::new(&alphabet::STANDARD, NO_PAD).encode([front, secret, behind].concat());
+        // The digits of the value's bits, without one that begins with bits before them.
+        let (start, end) = ((8 * front.len()).div_ceil(6), (8 * (front.len() + secret.len())).div_ceil(6));
+        let padding_left = if end == encoded.len() { padding.strip_prefix("==").unwrap_or(padding) } else { padding };
+        let padding_left = if padding_left == "=" && padding == "=" { "" } else { padding_left };
+        for write in escapes {
+            let expected = [&write(&encoded[..start]), MASK, &write(&encoded[end..]), padding_left].concat();
+            assert_eq!(masked(&[&write(&encoded), padding].concat()), expected, "{front}{secret}{behind}");
+        }
+    }
+}
+
+#[test]
+fn base64_that_a_text_cuts_off_is_masked_up_to_there() {
+    let encoded = GeneralPurpose::new(&alphabet::STANDARD, NO_PAD).encode("hunter2-hunter2!");
+    let cut = &encoded[..encoded.len() - 2];
+    assert_eq!(Redactor::new(["hunter2-hunter2"]).mask_text(&format!("\"{cut}\"")), format!("\"{MASK}\""));
+    let encoded = GeneralPurpose::new(&alphabet::STANDARD, NO_PAD).encode("hunter2-hunter22");
+    let cut = &encoded[..encoded.len() - 1];
+    assert_eq!(Redactor::new(["hunter2-hunter22"]).mask_text(&format!("\"{cut}\"")), format!("\"{MASK}\""));
+}
+
+#[test]
 fn base64_that_a_tool_wraps_is_masked_wherever_the_line_breaks() {
     let encoded = GeneralPurpose::new(&alphabet::STANDARD, PAD).encode("hunter2-hunter2");
     for at in 1..encoded.len() {
         for wrap in ["\n", "\r\n", "\\n", "\\\\n"] {
             let text = masked(&format!("{}{wrap}{}", &encoded[..at], &encoded[at..]));
-            assert!(text.replace(MASK, "").len() <= 5 + wrap.len(), "{text}");
+            // A break among the first four digits leaves three.
+            let left = if at < 4 { [&encoded[..at], wrap, &encoded[at..3]].concat() } else { String::new() };
+            assert_eq!(text, left + MASK, "{at}");
         }
     }
+}
+
+#[test]
+fn what_differs_from_a_value_in_one_character_stays() {
+    for secret in SECRETS {
+        for (at, c) in secret.char_indices() {
+            for other in ["_", "+", "%", "\\z", "\\u007a", "%7a"] {
+                if other == "+" && matches!(c, '+' | ' ') {
+                    continue;
+                }
+                let text = [&secret[..at], other, &secret[at + c.len_utf8()..]].concat();
+                assert_eq!(masked(&text), text, "{secret}");
+            }
+        }
+        let encoded = GeneralPurpose::new(&alphabet::STANDARD, NO_PAD).encode(secret);
+        // A break among the first digits may hide them.
+        for at in 3..8 * secret.len() / 6 {
+            let digit = &encoded[at..=at];
+            for other in ["0", "1", "\\/", "\\u002b", "%2f"] {
+                let is_same = match other {
+                    "0" | "1" => other == digit,
+                    "\\u002b" => digit == "+",
+                    _ => digit == "/",
+                };
+                let text = [&encoded[..at], other, &encoded[at + 1..]].concat();
+                assert_eq!(masked(&text) == text, !is_same, "{secret}: {text}");
+            }
+        }
+    }
+    let text = r"key\\\u005cf mine";
+    assert_eq!(Redactor::new([r"key\of mine"]).mask_text(text), text);
+}
+
+#[test]
+fn a_long_value_is_masked_whole_wherever_an_escape_of_its_own_stands() {
+    for escape in [r"\n", r"\\\\", r"\u00e9", r"\ud83e\udd80"] {
+        for at in 110..130 {
+            let value = ["z".repeat(at).as_str(), escape, &"0123456789".repeat(12)].concat();
+            let redactor = Redactor::new([value.as_str()]);
+            for text in [value.clone(), json(&value), json(&json(&value))] {
+                let text = format!("\"{text}\"");
+                assert_eq!(redactor.mask_text(&text), format!("\"{MASK}\""), "{escape} after {at} characters");
+            }
+        }
+    }
+    let escapes_alone = unicode_escaped(&"0123456789".repeat(20), false);
+    assert_eq!(Redactor::new([escapes_alone.as_str()]).mask_text(&escapes_alone), MASK);
+}
+
+#[test]
+fn of_two_values_that_begin_alike_the_longer_one_is_masked() {
+    let redactor = Redactor::new(["hunter2-hunter2", "hunter2-hunter2 and more", "hunter2-hunter2 and"]);
+    assert_eq!(redactor.mask_text("hunter2-hunter2 and more"), MASK);
+    assert_eq!(redactor.mask_text("hunter2-hunter2 and less"), format!("{MASK} less"));
+}
+
+#[test]
+fn of_more_backslashes_than_an_escape_has_the_mask_takes_the_one_that_escapes() {
+    let redactor = Redactor::new(["nothing to see"]);
+    for count in [1, 2, 63, 64, 65, 66, 131, 200, 201] {
+        let text = ["\\".repeat(count).as_str(), "nothing to see"].concat();
+        let left = if count > 64 { "\\".repeat(count - count % 2) } else { String::new() };
+        assert_eq!(redactor.mask_text(&text), left + MASK, "{count}");
+        for piece in [1, 7, 70] {
+            for text in [format!("x{text}"), format!("{text}{text}")] {
+                assert_eq!(
+                    streamed(&redactor, &text, piece),
+                    redactor.mask_text(&text),
+                    "{count} in pieces of {piece}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_secrets_in_credentials_are_their_longer_strings() {
+    let login = serde_json::json!({
+        "name": "somebody", "short": "fifteen letters", "key": "sixteen letters!", "expires": 1_700_000_000_000_000_i64,
+        "tokens": [{ "access": "a token in a list" }, "another of its tokens", null, true],
+    });
+    assert_eq!(strings(&login), ["sixteen letters!", "a token in a list", "another of its tokens"]);
 }
 
 #[test]
@@ -129,7 +267,9 @@ fn keys_of_a_known_shape_are_masked() {
         for (front, behind) in
             [("", ""), ("\"", "\""), ("\\n", "\""), ("token: ", "\"\n"), ("%3D", "&"), ("\\u003d", "\"")]
         {
-            assert_eq!(masked(&format!("{front}{key}{behind}")), format!("{front}{MASK}{behind}"), "{key}");
+            let text = format!("{front}{key}{behind}");
+            assert_eq!(masked(&text), format!("{front}{MASK}{behind}"), "{key}");
+            assert_eq!(streamed(&redactor(), &text, 1), masked(&text), "{key}");
         }
     }
 }
@@ -143,6 +283,12 @@ fn words_and_short_values_stay() {
         "risk-assessment-of-everything-there-is",
         "sk-short",
         "eyJhbGciOiJIUzI1NiJ9 alone",
+        "eyJ begins each of them.eyJhbGci goes on",
+        "npm_config_registry=https://registry.npmjs.org/ and npm_config_user_agent=npm/10",
+        "AKIA is how the id of a key begins, and capitals follow",
+        "%task-management-system-configuration",
+        "\\udatask-management-system-configuration",
+        "-----BEGIN of a PRIVATE KEY-----",
         "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
         "hunter2",
         "100%25 of \\u00e9 \\\\ text\n",
@@ -153,8 +299,10 @@ fn words_and_short_values_stay() {
 
 #[test]
 fn a_private_key_ends_at_its_marker() {
-    let text = "a\n-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\nthe rest stays\n";
-    assert_eq!(masked(text), format!("a\n{MASK}\nthe rest stays\n"));
+    for end in ["-----END PRIVATE KEY-----", "-----END-----"] {
+        let text = format!("a\n-----BEGIN PRIVATE KEY-----\nMIIE\n{end}\nthe rest stays\n");
+        assert_eq!(masked(&text), format!("a\n{MASK}\nthe rest stays\n"));
+    }
 }
 
 #[test]
@@ -205,6 +353,10 @@ fn names_tell_which_variables_hold_secrets() {
         "MYSQL_PWD",
         "SSHPASS",
         "SIGNING_KEY_1",
+        "SIGNINGKEY",
+        "ENCRYPTIONKEY",
+        "DB_PASSWORDS",
+        "PASSWORDHASH",
         "MY-API-KEY",
         "X_AUTH",
     ] {
@@ -222,6 +374,8 @@ fn names_tell_which_variables_hold_secrets() {
         "COMPAT",
         "SSH_AUTH_SOCK",
         "TOKEN_URL",
+        "TOKENIZERS_PARALLELISM",
+        "AWS_SECRETSMANAGER_REGION",
         "SECRET_NAME",
         "LANG",
         "",
@@ -254,6 +408,7 @@ fn a_mask_covers_whole_escapes() {
         ("in the open\\", r#"{"a":"in the open\"!"}"#, r#"{"a":"[masked]\"!"}"#),
         ("in the open\\ud83e", r#"{"a":"in the open\ud83e\udd80!"}"#, r#"{"a":"[masked]!"}"#),
         ("in the open\\ud83", r#"{"a":"in the open\ud83e\udd80!"}"#, r#"{"a":"[masked]!"}"#),
+        ("in the open\\u00", r#"{"a":"in the open\\u0041!"}"#, r#"{"a":"[masked]41!"}"#),
         // Backslashes of the value's own.
         (r"\\host\share\pass", r#"{"a":"\\\\host\\share\\pass"}"#, r#"{"a":"[masked]"}"#),
         (r"\\host\\\ünder", r#"{"a":"\\\\host\\\\\\\u00fcnder"}"#, r#"{"a":"[masked]"}"#),
@@ -261,7 +416,9 @@ fn a_mask_covers_whole_escapes() {
         // A private key that its string ends before its marker does.
         ("-", r#"{"a":"{\"k\":\"-----BEGIN PRIVATE KEY-----\\nMII\"}"}"#, r#"{"a":"{\"k\":\"[masked]\"}"}"#),
     ] {
-        assert_eq!(Redactor::new([secret]).mask_text(text), expected, "{secret}");
+        let redactor = Redactor::new([secret]);
+        assert_eq!(redactor.mask_text(text), expected, "{secret}");
+        assert_eq!(streamed(&redactor, text, 1), expected, "{secret}");
         assert!(serde_json::from_str::<serde_json::Value>(expected).is_ok(), "{expected}");
     }
     for count in [3, 63, 64, 65, 66, 131] {

@@ -154,7 +154,7 @@ impl Masker<'_> {
         // What is returned next, and where the search continues.
         let (mut from, mut at) = (self.returned, self.returned);
         // A secret whose first bytes are not all here yet begins after this.
-        let decided = if last { held.len() } else { held.len().saturating_sub(search::LONGEST - 1) };
+        let decided = if last { held.len() } else { held.len().saturating_sub(search::LONGEST) };
         loop {
             if let Some(key) = &mut self.key {
                 let (read, is_over) = key.read(&held[at..], last);

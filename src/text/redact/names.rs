@@ -66,6 +66,6 @@ fn words_apart(name: &str) -> String {
 fn is_secret(word: &str) -> bool {
     ANYWHERE.iter().any(|secret| word.ends_with(secret) || (secret.len() > 7 && word.contains(secret)))
         || ALONE.contains(&word)
-        || (word.ends_with("KEY") && !word.ends_with("MONKEY") && word.len() < 12)
+        || (word.ends_with("KEY") && !word.ends_with("MONKEY"))
         || (word.ends_with("PASS") && !["BYPASS", "ASKPASS", "COMPASS"].contains(&word))
 }

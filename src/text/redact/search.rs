@@ -13,16 +13,16 @@ struct BytePairs(Box<[u8; 1 << 16]>);
 const FIRST: u8 = 1;
 
 /// Its third and fourth byte, two bytes after a [`FIRST`] pair.
-const THIRD: u8 = FIRST << 1;
+const THIRD: u8 = FIRST << 4;
 
 /// Its second and third byte.
-const SECOND: u8 = 4;
+const SECOND: u8 = 2;
 
 /// Its fourth and fifth byte, two bytes after a [`SECOND`] pair.
-const FOURTH: u8 = SECOND << 1;
+const FOURTH: u8 = SECOND << 4;
 
-/// Pairs that are checked at once.
-const BLOCK: usize = 8;
+/// Places that are checked at once.
+const BLOCK: usize = 16;
 
 impl BytePairs {
     #[expect(clippy::large_stack_arrays, reason = "an array, so that no index is checked; 64 KiB for a moment")]
@@ -79,26 +79,25 @@ impl<T: Copy + Ord> TextSearch<T> {
         search
     }
 
-    /// The first position, at or after `from`, where a text may begin.
+    /// The first position, at or after `from`, where a secret may begin. It has more than two bytes.
     pub fn find(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let begins = |at: usize| match bytes.get(at..) {
             Some([a, b, c, ..]) => self.pairs.get(*a, *b) & FIRST != 0 && self.pairs.get(*b, *c) & SECOND != 0,
-            Some([a, b]) => self.pairs.get(*a, *b) & FIRST != 0,
             _ => false,
         };
         // Every second pair is enough: it is the first and third pair of a text, or the second and fourth.
         let mut at = from;
-        while let Some(block) = bytes.get(at + 1..at + 3 + 2 * BLOCK) {
+        while let Some(block) = bytes.get(at + 1..at + 3 + BLOCK) {
             let (pairs, _) = block.as_chunks::<2>();
             let known = pairs.iter().map(|pair| self.pairs.get(pair[0], pair[1]));
-            let both = known.fold((0, 0), |(both, last), pair| (both | (last & (pair >> 1)), pair)).0;
-            if both & (FIRST | SECOND) != 0 {
-                let found = (at..at + 2 * BLOCK).find(|&at| begins(at));
+            let both = known.fold((0, 0), |(both, last), pair| (both | (last & (pair >> 4)), pair)).0;
+            if both != 0 {
+                let found = (at..at + BLOCK).find(|&at| begins(at));
                 if found.is_some() {
                     return found;
                 }
             }
-            at += 2 * BLOCK;
+            at += BLOCK;
         }
         (at..bytes.len()).find(|&at| begins(at))
     }

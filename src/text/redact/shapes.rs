@@ -239,7 +239,7 @@ impl KeyReader {
             None => {}
             Some(read) => {
                 *read += 1;
-                return (*read > 5 && self.recent.ends_with(b"-----")) || *read > LONGEST_MARKER;
+                return self.recent.ends_with(b"-----") || *read > LONGEST_MARKER;
             }
         }
         false

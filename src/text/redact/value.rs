@@ -18,6 +18,9 @@ const LOGIN_SHORTEST: usize = 16;
 /// The most characters of one piece. A longer value is masked in pieces.
 const PIECE: usize = 128;
 
+/// The most characters of a JSON escape.
+const ESCAPE: usize = 6;
+
 /// The number of plain bytes that a form is searched by.
 const PLAIN: usize = 4;
 
@@ -47,31 +50,42 @@ pub(super) fn forms(value: &str) -> Vec<SecretForm> {
     let lines = value.lines().map(|line| line.trim_matches(|c: char| c == '"' || c == '\\' || c.is_whitespace()));
     for line in lines.filter(|line| line.len() >= SHORTEST) {
         let chars: Vec<char> = line.chars().collect();
-        let count = chars.len().div_ceil(PIECE);
-        for piece in chars.chunks(chars.len().div_ceil(count)) {
+        for piece in pieces(&chars) {
             let text: String = piece.iter().collect();
             forms.push(SecretForm::Text(piece.to_vec()));
-            for form in (0..3).map(|skipped| base64_form(text.as_bytes(), skipped)) {
+            for (digits, open) in (0..3).map(|skipped| base64_digits(text.as_bytes(), skipped)) {
                 // A line break among the first digits hides this beginning, but not a later one.
-                if let SecretForm::Base64 { digits, open } = &form
-                    && digits.len() > 2 * PLAIN
-                {
-                    forms.push(SecretForm::Base64 { digits: digits[PLAIN - 1..].to_vec(), open: *open });
-                }
-                forms.push(form);
+                forms.push(SecretForm::Base64 { digits: digits[PLAIN - 1..].to_vec(), open });
+                forms.push(SecretForm::Base64 { digits, open });
             }
         }
     }
     forms
 }
 
-/// The digits that depend on `bytes` alone if `skipped` other bytes precede them in their group of three.
-fn base64_form(bytes: &[u8], skipped: usize) -> SecretForm {
+/// The pieces of a line. None ends in or just after an escape of the value: a mask covers whole escapes, so it would cover the
+/// start of the next piece, which would then not be found.
+fn pieces(mut rest: &[char]) -> Vec<&[char]> {
+    let mut pieces = Vec::new();
+    while !rest.is_empty() {
+        let even = rest.len().div_ceil(rest.len().div_ceil(PIECE));
+        let mut ends = even..rest.len().saturating_sub(SHORTEST);
+        let end = ends.find(|end| !rest[end - ESCAPE..*end].contains(&'\\')).unwrap_or(rest.len());
+        let (piece, others) = rest.split_at(end);
+        pieces.push(piece);
+        rest = others;
+    }
+    pieces
+}
+
+/// The digits that depend on `bytes` alone if `skipped` other bytes precede them in their group of three, and whether the
+/// last byte continues in one more digit.
+fn base64_digits(bytes: &[u8], skipped: usize) -> (Vec<u8>, bool) {
     let mut group = vec![0; skipped];
     group.extend_from_slice(bytes);
     let digits = STANDARD_NO_PAD.encode(&group).into_bytes();
     let (first, end) = ((8 * skipped).div_ceil(6), 8 * group.len() / 6);
-    SecretForm::Base64 { digits: digits[first..end].to_vec(), open: !(8 * group.len()).is_multiple_of(6) }
+    (digits[first..end].to_vec(), !(8 * group.len()).is_multiple_of(6))
 }
 
 impl SecretForm {
@@ -140,7 +154,11 @@ impl SecretForm {
                         digit => std::slice::from_ref(digit),
                     };
                     if plain.len() > 1 {
-                        let escapes = |start: &Vec<u8>| [[&start[..], b"\\"].concat(), [&start[..], b"%2"].concat()];
+                        let escapes = |start: &Vec<u8>| {
+                            // One byte alone is not found.
+                            let backslash: &[u8] = if start.is_empty() { b"\\u" } else { b"\\" };
+                            [[&start[..], backslash].concat(), [&start[..], b"%2"].concat()]
+                        };
                         found.extend(so_far.iter().flat_map(escapes));
                     }
                     let with = |start: &Vec<u8>, byte: u8| [&start[..], &[byte]].concat();
@@ -302,8 +320,7 @@ fn base64_digit(digit: u8, cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMor
         b'/' => (b'/', b'_'),
         digit => (digit, digit),
     };
-    let escapable = plain != other;
-    if escapable && cursor.backslashes()? > 0 {
+    if cursor.backslashes()? > 0 {
         if digit == b'/' && cursor.peek()? == Some(b'/') {
             cursor.skip(1);
             return Ok(true);
@@ -315,7 +332,7 @@ fn base64_digit(digit: u8, cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMor
             cursor.skip(1);
             Ok(true)
         }
-        Some(b'%') if escapable => cursor.percent(digit),
+        Some(b'%') => cursor.percent(digit),
         _ => Ok(false),
     }
 }

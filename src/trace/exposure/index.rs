@@ -97,10 +97,10 @@ impl TextIndexBuilder {
         let mut next_gram = 0;
         for (at, hash) in shingles::hashes(&letters).enumerate().filter(|(_, hash)| is_kept(*hash)) {
             all.push(hash);
-            for end in next_gram.max(at + shingles::GRAM)..=at + shingles::LENGTH {
-                self.grams.push(shingles::last_gram(&letters[..end]));
+            for start in next_gram.max(at)..at + shingles::STRIDE {
+                self.grams.push(shingles::last_gram(&letters[..start + shingles::GRAM]));
             }
-            next_gram = at + shingles::LENGTH + 1;
+            next_gram = at + shingles::STRIDE;
         }
         all.sort_unstable();
         all.dedup();

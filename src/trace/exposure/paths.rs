@@ -75,7 +75,7 @@ fn components(path: &str) -> Vec<String> {
     for part in path.split('/') {
         match part {
             "" | "." => {}
-            ".." if parts.last().is_some_and(|last| last != "..") => _ = parts.pop(),
+            ".." => _ = parts.pop(),
             part => parts.push(part.to_owned()),
         }
     }

@@ -146,7 +146,9 @@ fn decoration(line: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{hashes, letters};
+    use std::collections::HashSet;
+
+    use super::{hash, hashes, letters};
 
     fn all(text: &str) -> Vec<u64> {
         hashes(&letters(text)).collect()
@@ -190,6 +192,42 @@ mod tests {
         );
         assert_eq!(letters("Go. 42"), b"go42");
         assert_eq!(letters("42\n17\n3 apples"), b"4217apples", "a number alone is text, one before a text is not");
+    }
+
+    #[test]
+    fn a_number_before_a_line_is_left_out_and_one_in_it_stays() {
+        for (text, left) in [
+            ("a/b.md:3:Say it", "sayit"),
+            ("a/b.md:12:Say it", "sayit"),
+            ("say:\n  7: Go", "saygo"),
+            ("say:\\n  7: Go", "saygo"),
+            ("say:\\na/b.md:12:Go", "saygo"),
+            ("Go\\nto 7: Go", "goto7go"),
+            ("std_io::read", "stdioread"),
+            ("time_limit:3 seconds", "timelimit3seconds"),
+            ("time_limit:30 seconds", "timelimit30seconds"),
+            ("read a.md, line:7:now", "readamdline7now"),
+            ("read\ta.md\tline:7:now", "readamdline7now"),
+            ("a.b\nc:7:now", "abc7now"),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&letters(text)), left, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_that_differ_in_two_letters_have_different_shingles() {
+        let alphabet = || (b'a'..=b'z').chain(b'0'..=b'9');
+        for at in 1..16 {
+            for (from, text) in [(0, *b"0000000000000000"), (at - 1, *b"xnyoftheselettru")] {
+                let with = |first, second| {
+                    let mut text = text;
+                    (text[from], text[at]) = (first, second);
+                    hash(&text)
+                };
+                let all: HashSet<u64> = alphabet().flat_map(|a| alphabet().map(move |b| with(a, b))).collect();
+                assert_eq!(all.len(), 36 * 36, "at {from} and {at}");
+            }
+        }
     }
 
     #[test]
