@@ -267,9 +267,7 @@ fn keys_of_a_known_shape_are_masked() {
         for (front, behind) in
             [("", ""), ("\"", "\""), ("\\n", "\""), ("token: ", "\"\n"), ("%3D", "&"), ("\\u003d", "\"")]
         {
-            let text = format!("{front}{key}{behind}");
-            assert_eq!(masked(&text), format!("{front}{MASK}{behind}"), "{key}");
-            assert_eq!(streamed(&redactor(), &text, 1), masked(&text), "{key}");
+            assert_eq!(masked(&format!("{front}{key}{behind}")), format!("{front}{MASK}{behind}"), "{key}");
         }
     }
 }
