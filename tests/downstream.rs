@@ -211,6 +211,23 @@ fn next(ran: &Ran) -> Vec<String> {
 }
 
 #[test]
+fn checkouts_that_share_a_target_directory_each_test_their_own_skills() {
+    // Cargo gives the crates of both the same program, and does not build it again for the other.
+    let lock = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock")).expect("our Cargo.lock");
+    let checkouts = ["tidy", "neat"].map(|skill| {
+        let fixture = Fixture::new().skill(skill).file("evals/Cargo.lock", &lock[..]);
+        let ran = run_in(fixture.root(), &["init", "--yes", "--path", env!("CARGO_MANIFEST_DIR")]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        (skill, fixture, next(&ran))
+    });
+    for (skill, fixture, next) in checkouts.iter().chain(&checkouts) {
+        let args: Vec<&str> = next.iter().map(String::as_str).collect();
+        let test = cargo(fixture.root(), &[&["test"], &args[..]].concat()).output().expect("cargo starts");
+        assert!(text(&test).contains(&format!("{skill}::explicit::codex")), "{skill}: {}", text(&test));
+    }
+}
+
+#[test]
 fn evals_are_green_at_once_in_a_repository_a_crate_a_member_and_a_workspace() {
     let nextest = support::real::starts("cargo", &["nextest", "--version"]);
     assert!(nextest || std::env::var_os("REQUIRE_AGENTS").is_none(), "cargo-nextest is missing");
@@ -290,7 +307,7 @@ fn a_builder_chooses_roots_and_adds_checks() {
         use skill_evals::harness::{Finding, Harness};
         fn main() -> std::process::ExitCode {
             Harness::new()
-                .root(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+                .root("..")
                 .skill_root("plugins/skills")
                 .check("says-ahoy", |trace, workspace| match workspace.case() {
                     "explicit" => Finding::of(false, format!("{} commands", trace.commands)),

@@ -67,7 +67,7 @@ pub fn main() -> ExitCode {
 ///
 /// fn main() -> std::process::ExitCode {
 ///     Harness::new()
-///         .root(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+///         .root("../..")
 ///         .skill_root("plugins/office/skills")
 ///         .check("few-commands", |trace, _workspace| {
 ///             Finding::of(trace.commands < 20, format!("{} commands", trace.commands))
@@ -95,8 +95,11 @@ impl Harness {
         Self::default()
     }
 
-    /// Sets the repository's root. The default is the nearest directory around the crate that has `evals` or `skills`.
-    /// `SKILL_EVALS_ROOT` overrides both.
+    /// Sets the repository's root, from the crate's directory. The default is the nearest directory around the crate that has
+    /// `evals` or `skills`. `SKILL_EVALS_ROOT` overrides both.
+    ///
+    /// Do not take the crate's directory from `env!`: checkouts that share a target directory share the program too, and it
+    /// would test the skills of the checkout that built it.
     #[must_use]
     pub fn root(mut self, root: impl Into<PathBuf>) -> Self {
         self.root = Some(root.into());
@@ -193,10 +196,11 @@ impl Harness {
     /// The root, absolute if possible.
     fn find_root(&self) -> PathBuf {
         let variable = std::env::var_os(format!("{PREFIX}ROOT")).filter(|root| !root.is_empty() && !self.root_is_final);
-        if let Some(root) = variable.map(PathBuf::from).or_else(|| self.root.clone()) {
+        let start = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("."), PathBuf::from);
+        let own = || Some(if self.root_is_final { self.root.clone()? } else { start.join(self.root.as_ref()?) });
+        if let Some(root) = variable.map(PathBuf::from).or_else(own) {
             return root.canonicalize().unwrap_or(root);
         }
-        let start = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("."), PathBuf::from);
         let around = std::path::absolute(&start).ok().and_then(|start| Repository::around(&start));
         around.map_or(start, |repository| repository.root)
     }

@@ -271,4 +271,4 @@ const HARNESS_OF_SMALL_CRATE: &str = "//! The evals of this repository's skills,
     // Shows the trials to IDEs; empty here. `skill-evals stubs` rewrites it.\n\
     include!(\"skill_evals/stubs.rs\");\n\n\
     fn main() -> ::std::process::ExitCode {\n    \
-        ::skill_evals::harness::Harness::new().root(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/..\")).main()\n}\n";
+        ::skill_evals::harness::Harness::new().root(\"..\").main()\n}\n";
