@@ -160,9 +160,12 @@ fn front_matter(
     };
     match fields(&text[front.clone()], front.start) {
         Ok(fields) => fields,
-        Err(SyntaxProblem { range, message }) => {
+        Err(SyntaxProblem { range, message, help }) => {
             let range = range.start + front.start..range.end + front.start;
-            problems.push(yaml_problem(SourceLocation::in_text(path, text.as_bytes(), range), message));
+            let place = SourceLocation::in_text(path, text.as_bytes(), range);
+            let mut problem = Diagnostic::new(Code::FrontMatterYaml, place, message);
+            problem.help = help.map(str::to_owned);
+            problems.push(problem);
             loose_entries(text, &front)
         }
     }
@@ -190,29 +193,15 @@ fn split(text: &str) -> (Option<Range<usize>>, Range<usize>) {
 fn fields(yaml: &str, start: usize) -> Result<Vec<NodeEntry>, SyntaxProblem> {
     let Some(mut root) = yaml::parse(yaml)? else { return Ok(Vec::new()) };
     if let Some(NodeEntry { key, key_range, .. }) = root.repeated_keys(&[]).first() {
-        return Err(SyntaxProblem { range: key_range.clone(), message: format!("duplicate key `{key}`") });
+        let help = Some("remove one of the two");
+        return Err(SyntaxProblem { range: key_range.clone(), message: format!("duplicate key `{key}`"), help });
+    }
+    if !root.is_map() && root.value != NodeValue::Null {
+        let message = format!("the front matter is {}; expected keys and values", root.kind());
+        return Err(SyntaxProblem::new(root.range, message));
     }
     root.shift(start);
-    match root.value {
-        NodeValue::Map(entries) => Ok(entries),
-        NodeValue::Null => Ok(Vec::new()),
-        _ => {
-            let message = format!("the front matter is {}; expected keys and values", root.kind());
-            Err(SyntaxProblem { range: root.range.start - start..root.range.end - start, message })
-        }
-    }
-}
-
-fn yaml_problem(place: SourceLocation, message: String) -> Diagnostic {
-    let help = if message.contains("tabs") {
-        "indent with spaces; YAML allows no tabs"
-    } else if message.contains("mapping values are not allowed") {
-        "put quotes around a value that holds `: `"
-    } else {
-        ""
-    };
-    let problem = Diagnostic::new(Code::FrontMatterYaml, place, message);
-    if help.is_empty() { problem } else { problem.help(help) }
+    Ok(if let NodeValue::Map(entries) = root.value { entries } else { Vec::new() })
 }
 
 /// The `key: value` lines of front matter that is not YAML. Other runners read it so, and its cases still run.

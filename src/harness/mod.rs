@@ -111,7 +111,8 @@ impl Harness {
     #[must_use]
     pub fn chosen_root(mut self, root: impl Into<PathBuf>) -> Self {
         self.root_is_final = true;
-        self.root(root)
+        let root = root.into();
+        self.root(std::path::absolute(&root).unwrap_or(root))
     }
 
     /// Adds a directory with skills, from the repository's root. These directories replace those in `evals/evals.toml`.
@@ -197,8 +198,7 @@ impl Harness {
     fn find_root(&self) -> PathBuf {
         let variable = std::env::var_os(format!("{PREFIX}ROOT")).filter(|root| !root.is_empty() && !self.root_is_final);
         let start = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("."), PathBuf::from);
-        let own = || Some(if self.root_is_final { self.root.clone()? } else { start.join(self.root.as_ref()?) });
-        if let Some(root) = variable.map(PathBuf::from).or_else(own) {
+        if let Some(root) = variable.map(PathBuf::from).or_else(|| Some(start.join(self.root.as_ref()?))) {
             return root.canonicalize().unwrap_or(root);
         }
         let around = std::path::absolute(&start).ok().and_then(|start| Repository::around(&start));

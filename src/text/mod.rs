@@ -1,5 +1,5 @@
-//! Text that users write and read: JSON and YAML with the place of every value, diagnostics that point into a file, names, relative paths, lines of files of any size,
-//! masking of secrets, and text from outside made safe to show.
+//! Text that users write and read: JSON and YAML with the place of every value, diagnostics that point into a file, names,
+//! relative paths, lines of files of any size, masking of secrets, and text from outside made safe to show.
 
 pub mod cut;
 pub mod diagnostic;

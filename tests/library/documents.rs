@@ -84,6 +84,20 @@ fn aliases_and_merge_keys_stand_for_their_values() {
 }
 
 #[test]
+fn yaml_that_people_often_get_wrong_says_what_to_do() {
+    for (text, help) in [
+        ("a: Use when: asked", Some("put quotes around a value that holds `: `")),
+        ("a:\n\tb: c", Some("indent with spaces; YAML allows no tabs")),
+        ("a: &b\n  c: *b", Some("write the value out")),
+        ("a: [", None),
+    ] {
+        let mut file = Document::new(Path::new("a.yaml"), text.as_bytes(), Syntax::Yaml);
+        assert_eq!(file.root(), None, "{text}");
+        assert_eq!(file.problems[0].help.as_deref(), help, "{text}");
+    }
+}
+
+#[test]
 fn what_is_no_single_yaml_value_says_where() {
     let many = |count: usize| {
         let lists = (1..count).map(|at| format!("l{at}: &l{at} [{}]\n", vec![format!("*l{}", at - 1); 10].join(", ")));

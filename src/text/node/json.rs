@@ -24,10 +24,8 @@ const STRICT: ParseOptions = ParseOptions {
 
 /// The value in a text; none if the text is empty.
 pub fn parse(text: &str) -> Parsed {
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &STRICT).map_err(|error| SyntaxProblem {
-        range: range(&error.range()),
-        message: format!("this is not JSON: {}", error.kind()),
-    })?;
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &STRICT)
+        .map_err(|error| SyntaxProblem::new(range(&error.range()), format!("this is not JSON: {}", error.kind())))?;
     Ok(parsed.value.map(node))
 }
 

@@ -15,6 +15,15 @@ pub struct SyntaxProblem {
     pub range: Range<usize>,
     /// What is wrong there.
     pub message: String,
+    /// What to do about it.
+    pub help: Option<&'static str>,
+}
+
+impl SyntaxProblem {
+    /// A problem of these bytes that needs no help.
+    pub fn new(range: Range<usize>, message: impl Into<String>) -> Self {
+        Self { range, message: message.into(), help: None }
+    }
 }
 
 /// The value of a text; none if the text is empty.

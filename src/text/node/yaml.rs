@@ -29,7 +29,7 @@ pub fn parse(text: &str) -> Parsed {
             Event::StreamStart | Event::StreamEnd | Event::DocumentStart(..) | Event::DocumentEnd => {}
             _ if root.is_some() => {
                 let message = "a second YAML document begins here, which would not be read".to_owned();
-                return Err(SyntaxProblem { range: bytes(text, span), message });
+                return Err(SyntaxProblem::new(bytes(text, span), message));
             }
             event => root = Some(builder.node(event, span)?),
         }
@@ -52,12 +52,20 @@ impl<'a> Builder<'a> {
 
     fn not_yaml(error: &ScanError) -> SyntaxProblem {
         let at = error.marker().byte_offset().unwrap_or_default();
-        SyntaxProblem { range: at..at + 1, message: format!("this is not YAML: {}", error.info()) }
+        let what = error.info();
+        let help = if what.contains("tabs") {
+            Some("indent with spaces; YAML allows no tabs")
+        } else if what.contains("mapping values are not allowed") {
+            Some("put quotes around a value that holds `: `")
+        } else {
+            None
+        };
+        SyntaxProblem { range: at..at + 1, message: format!("this is not YAML: {what}"), help }
     }
 
     fn node(&mut self, event: Event<'a>, span: Span) -> Result<Node, SyntaxProblem> {
         let range = bytes(self.text, span);
-        let problem = |message: &str| SyntaxProblem { range: range.clone(), message: message.to_owned() };
+        let problem = |message: &str| SyntaxProblem::new(range.clone(), message);
         let (value, anchor) = match event {
             Event::Alias(anchor) => return self.alias(anchor, range),
             Event::Scalar(text, style, anchor, tag) => {
@@ -90,9 +98,10 @@ impl<'a> Builder<'a> {
     }
 
     fn alias(&mut self, anchor: usize, range: Range<usize>) -> Result<Node, SyntaxProblem> {
-        let problem = |message: &str| SyntaxProblem { range: range.clone(), message: message.to_owned() };
+        let problem = |message: &str| SyntaxProblem::new(range.clone(), message);
         let Some((node, weight)) = self.anchors.get(&anchor) else {
-            return Err(problem("this alias is inside the value that it stands for"));
+            let help = Some("write the value out");
+            return Err(SyntaxProblem { help, ..problem("this alias is inside the value that it stands for") });
         };
         self.repeated += weight;
         if self.repeated > MOST_REPEATED {
@@ -119,7 +128,7 @@ impl<'a> Builder<'a> {
                 NodeValue::Null => "null".to_owned(),
                 NodeValue::List(_) | NodeValue::Map(_) => {
                     let message = format!("a key is {}; expected a string", key.kind());
-                    return Err(SyntaxProblem { range: key_range, message });
+                    return Err(SyntaxProblem::new(key_range, message));
                 }
             };
             if is_plain && key == MERGE {
@@ -136,7 +145,7 @@ impl<'a> Builder<'a> {
             for map in maps {
                 let NodeValue::Map(new) = map.value else {
                     let message = format!("`{MERGE}` is {}; expected an object or an array of objects", map.kind());
-                    return Err(SyntaxProblem { range, message });
+                    return Err(SyntaxProblem::new(range, message));
                 };
                 // What is written here counts, then the first map that has the key.
                 let new: Vec<NodeEntry> =

@@ -112,8 +112,9 @@ impl<'a> Document<'a> {
                 self.problem(self.syntax.problem_code(), 0..0, message);
                 None
             }
-            Err(SyntaxProblem { range, message }) => {
-                self.problem(self.syntax.problem_code(), range.start + mark..range.end + mark, message);
+            Err(SyntaxProblem { range, message, help }) => {
+                let range = range.start + mark..range.end + mark;
+                self.problem(self.syntax.problem_code(), range, message).help = help.map(str::to_owned);
                 None
             }
         }
