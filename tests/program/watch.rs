@@ -56,7 +56,9 @@ impl Watching {
     fn after(&self, edit: impl FnOnce(), words: &str) -> String {
         let before = self.text().len();
         edit();
-        wait_until(&format!("{words:?} after the edit"), || self.text()[before..].contains(words));
+        // The line has to be whole.
+        let is_said = |text: &str| text.find(words).is_some_and(|at| text[at..].contains('\n'));
+        wait_until(&format!("{words:?} after the edit"), || is_said(&self.text()[before..]));
         self.text()[before..].to_owned()
     }
 
@@ -188,7 +190,7 @@ fn live_watching_runs_agents_for_what_an_edit_made_stale_and_records_it() {
     // The limit is one of the whole session: 15 tokens a trial.
     watching.after(|| replace(&stub, "Prompt 0,", "Prompt zero,"), "stale → pass");
     watching.after(|| replace(&stub, "Prompt zero,", "Prompt nought,"), "stale → pass");
-    let block = watching.after(|| replace(&stub, "Prompt nought,", "Prompt nil,"), "limit");
+    let block = watching.after(|| replace(&stub, "Prompt nought,", "Prompt nil,"), "the limit is used up");
     assert!(block.contains("1 case not run: the limit is used up\n"), "{block}");
     assert_eq!(watching.end(), 0);
     assert_eq!(stub.starts()[4..], ["Prompt one", "Prompt zero", "Prompt nought"]);
