@@ -223,7 +223,14 @@ fn checkouts_that_share_a_target_directory_each_test_their_own_skills() {
     for (skill, fixture, next) in checkouts.iter().chain(&checkouts) {
         let args: Vec<&str> = next.iter().map(String::as_str).collect();
         let test = cargo(fixture.root(), &[&["test"], &args[..]].concat()).output().expect("cargo starts");
-        assert!(text(&test).contains(&format!("{skill}::explicit::codex")), "{skill}: {}", text(&test));
+        let said = text(&test);
+        assert!(said.contains(&format!("{skill}::explicit::codex")), "{skill}: {said}");
+        // Where nothing says which checkout is meant, none is guessed.
+        let program = said.split_once("Running tests/skill_evals.rs (").expect("the program").1;
+        let mut program = Command::new(program.split_once(')').expect("its path").0);
+        let alone = program.arg("--list").env_remove("CARGO_MANIFEST_DIR").current_dir(fixture.root()).output();
+        let said = text(&alone.expect("it starts"));
+        assert!(said.contains("error: the harness's root `..` is relative to its crate"), "{said}");
     }
 }
 

@@ -158,7 +158,10 @@ impl Harness {
             return done(serve(skills));
         }
         if std::env::args_os().skip(1).eq([check_program::ARGUMENT]) {
-            return done(crate_harness::serve(&self.own_checks, self.find_root()));
+            return match self.find_root() {
+                Ok(root) => done(crate_harness::serve(&self.own_checks, root)),
+                Err(why) => refuse(&why),
+            };
         }
         let mut harness = self;
         harness.door = RerunCommand::Harness(format!("cargo test --test {} --", own_name()));
@@ -180,29 +183,38 @@ impl Harness {
             self.door = RerunCommand::Harness("skill-evals harness".to_owned());
         }
         match args::parse(arguments, |name| std::env::var(name).ok()) {
-            Ok(HarnessRequest::Trials(parsed)) => run(self, *parsed),
+            Ok(HarnessRequest::Trials(parsed)) => match self.find_root() {
+                Ok(root) => run(self, root, *parsed),
+                Err(why) => refuse(&why),
+            },
             Ok(HarnessRequest::Help) => match std::io::stdout().lock().write_all(args::help().as_bytes()) {
                 Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                     PrintError::Error(error.to_string()).exit_code(true)
                 }
                 _ => ExitCode::SUCCESS,
             },
-            Err(why) => {
-                say(&format!("error: {why}"));
-                ExitCode::from(args::EXIT_BAD_ARGUMENTS)
-            }
+            Err(why) => refuse(&why),
         }
     }
 
     /// The root, absolute if possible.
-    fn find_root(&self) -> PathBuf {
+    fn find_root(&self) -> Result<PathBuf, String> {
         let variable = std::env::var_os(format!("{PREFIX}ROOT")).filter(|root| !root.is_empty() && !self.root_is_final);
-        let start = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from("."), PathBuf::from);
+        let package = std::env::var_os("CARGO_MANIFEST_DIR");
+        let is_lost = package.is_none() && variable.is_none();
+        if let Some(root) = self.root.as_ref().filter(|root| is_lost && root.is_relative()) {
+            return Err(format!(
+                "the harness's root `{}` is relative to its crate, and CARGO_MANIFEST_DIR does not say where that is: start it by \
+                 cargo, or set SKILL_EVALS_ROOT to the repository's root",
+                root.display()
+            ));
+        }
+        let start = package.map_or_else(|| PathBuf::from("."), PathBuf::from);
         if let Some(root) = variable.map(PathBuf::from).or_else(|| Some(start.join(self.root.as_ref()?))) {
-            return root.canonicalize().unwrap_or(root);
+            return Ok(root.canonicalize().unwrap_or(root));
         }
         let around = std::path::absolute(&start).ok().and_then(|start| Repository::around(&start));
-        around.map_or(start, |repository| repository.root)
+        Ok(around.map_or(start, |repository| repository.root))
     }
 
     /// `None` if no skill root was added.
@@ -216,6 +228,11 @@ impl Harness {
     }
 }
 
+fn refuse(why: &str) -> ExitCode {
+    say(&format!("error: {why}"));
+    ExitCode::from(args::EXIT_BAD_ARGUMENTS)
+}
+
 /// The name of this test for cargo: that of the program, without the hash that cargo adds.
 fn own_name() -> String {
     let program = std::env::current_exe().unwrap_or_default();
@@ -226,9 +243,8 @@ fn own_name() -> String {
     }
 }
 
-fn run(harness: Harness, mut parsed: ParsedArgs) -> ExitCode {
+fn run(harness: Harness, root: PathBuf, mut parsed: ParsedArgs) -> ExitCode {
     let nextest = std::env::var_os("NEXTEST").is_some();
-    let root = harness.find_root();
     // An invalid setup fails every trial: without a list of trials nobody would see it.
     let mut setup_problem = None;
     let mut settings = load::read(&root).unwrap_or_else(|error| {

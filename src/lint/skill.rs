@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::cases::catalog::FoundSkill;
 use crate::lint::similar::place;
 use crate::profile;
-use crate::skill::{SKILL_FILE, USER_ONLY, slug};
+use crate::skill::{SKILL_FILE, USER_INVOCABLE, USER_ONLY, slug};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, shorten};
 use crate::text::node::{NodeEntry, NodeValue};
 
@@ -94,6 +94,8 @@ impl<'a> SkillChecker<'a> {
         }
         self.metadata();
         self.allowed_tools();
+        self.flag(USER_ONLY);
+        self.flag(USER_INVOCABLE);
         self.user_only();
         let known: Vec<&str> =
             KEYS.into_iter().chain(profile::of_all(|profile| profile.skill_keys.iter().copied())).collect();
@@ -107,6 +109,15 @@ impl<'a> SkillChecker<'a> {
                 let message = format!("agentskills.io does not define the key `{}`", shorten(key));
                 self.problem(Code::FrontMatterUnknownKey, entry.key_range.clone(), message, help);
             }
+        }
+    }
+
+    /// The value of a key that must be true or false, which agents also read in quotes. YAML 1.2 reads `yes` as a text.
+    fn flag(&mut self, key: &str) {
+        let Some(entry) = self.entry(key) else { return };
+        let is_flag = matches!(entry.value.value, NodeValue::Flag(_));
+        if !is_flag && !matches!(entry.value.text(), Some("true" | "false")) {
+            self.wrong_type(entry, "true or false");
         }
     }
 

@@ -86,7 +86,11 @@ fn aliases_and_merge_keys_stand_for_their_values() {
 #[test]
 fn yaml_that_people_often_get_wrong_says_what_to_do() {
     for (text, help) in [
-        ("a: Use when: asked", Some("put quotes around a value that holds `: `")),
+        (
+            "a: Use when: asked",
+            Some("put quotes around a value that holds `: `, and indent the keys of an object alike"),
+        ),
+        ("a: !important b", Some("put quotes around a text that begins with `!`")),
         ("a:\n\tb: c", Some("indent with spaces; YAML allows no tabs")),
         ("a: &b\n  c: *b", Some("write the value out")),
         ("a: [", None),
@@ -103,6 +107,8 @@ fn what_is_no_single_yaml_value_says_where() {
         let lists = (1..count).map(|at| format!("l{at}: &l{at} [{}]\n", vec![format!("*l{}", at - 1); 10].join(", ")));
         std::iter::once("l0: &l0 lol\n".to_owned()).chain(lists).collect::<String>()
     };
+    let open = (0..50).map(|at| format!("&b{at} [")).collect::<Vec<_>>().concat();
+    let nested = format!("a: {open}{}{}", "x".repeat(100_000), "]".repeat(50));
     let deep = "[".repeat(100_000);
     for (text, problem) in [
         ("a: 1\n---\nb: 2\n", "a.yaml:3:1: [yaml-syntax] a second YAML document begins here"),
@@ -115,7 +121,8 @@ fn what_is_no_single_yaml_value_says_where() {
         ("# nothing\n", "[yaml-syntax] the file is empty; expected a YAML object"),
         ("a: b: c", "[yaml-syntax] this is not YAML"),
         (&deep, "[yaml-syntax] this is not YAML"),
-        (&many(12), "[yaml-syntax] the aliases of this file stand for too much text"),
+        (&many(12), "[yaml-syntax] the anchors and aliases of this file stand for too much text"),
+        (&nested, "[yaml-syntax] the anchors and aliases of this file stand for too much text"),
     ] {
         let found = yaml(text).expect_err(&text[..text.len().min(40)]);
         assert!(found.contains(problem), "{found}\n{problem}");

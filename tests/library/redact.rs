@@ -208,6 +208,19 @@ fn a_long_value_is_masked_whole_wherever_an_escape_of_its_own_stands() {
 }
 
 #[test]
+fn a_value_with_an_escaped_percent_sign_of_its_own_is_masked() {
+    let long = format!("{}%25{}", "z".repeat(126), "0123456789".repeat(12));
+    for value in ["pa%25ss-word-1234", "postgres://u:p%2525w0rd@db/x", "abcdefgh%25", &long] {
+        let redactor = Redactor::new([value]);
+        for text in [value.to_owned(), json(value), value.replace("%25", "%"), value.replace('/', "%2F")] {
+            assert_eq!(redactor.mask_text(&format!("x={text} y")), format!("x={MASK} y"), "{value}");
+        }
+    }
+    let redactor = Redactor::new(["pa%25ss-word-1234"]);
+    assert_eq!(redactor.mask_text("pa%2525ss-word-1234"), MASK, "escaped once more");
+}
+
+#[test]
 fn of_two_values_that_begin_alike_the_longer_one_is_masked() {
     let redactor = Redactor::new(["hunter2-hunter2", "hunter2-hunter2 and more", "hunter2-hunter2 and"]);
     assert_eq!(redactor.mask_text("hunter2-hunter2 and more"), MASK);

@@ -1,13 +1,13 @@
 //! YAML 1.2 text as nodes, by its core schema, with the merge keys of YAML 1.1: `id: off` is a text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag, options};
 
 use super::{Node, NodeEntry, NodeValue, Parsed, SyntaxProblem};
 
-/// The most that all aliases together may repeat, in nodes and bytes of text. A few lines of nested aliases can stand for
+/// The most that all anchors and aliases together may repeat, in nodes and bytes of text. A few lines of nested aliases can stand for
 /// more than any memory holds.
 const MOST_REPEATED: usize = 4 << 20;
 
@@ -53,10 +53,10 @@ impl<'a> Builder<'a> {
     fn not_yaml(error: &ScanError) -> SyntaxProblem {
         let at = error.marker().byte_offset().unwrap_or_default();
         let what = error.info();
-        let help = if what.contains("tabs") {
+        let help = if what.contains("tab") {
             Some("indent with spaces; YAML allows no tabs")
         } else if what.contains("mapping values are not allowed") {
-            Some("put quotes around a value that holds `: `")
+            Some("put quotes around a value that holds `: `, and indent the keys of an object alike")
         } else {
             None
         };
@@ -69,7 +69,9 @@ impl<'a> Builder<'a> {
         let (value, anchor) = match event {
             Event::Alias(anchor) => return self.alias(anchor, range),
             Event::Scalar(text, style, anchor, tag) => {
-                let value = scalar(&text, style, tag.as_deref()).map_err(|message| problem(&message))?;
+                let help = Some("put quotes around a text that begins with `!`");
+                let value = scalar(&text, style, tag.as_deref())
+                    .map_err(|message| SyntaxProblem { help, ..problem(&message) })?;
                 (value, anchor)
             }
             Event::SequenceStart(_, anchor, _) => {
@@ -92,7 +94,9 @@ impl<'a> Builder<'a> {
         };
         let node = Node { value, range: range.start..end.unwrap_or(range.end).max(range.start) };
         if anchor > 0 {
-            self.anchors.insert(anchor, (node.clone(), weight(&node)));
+            let weight = weight(&node);
+            self.repeat(weight, &node.range)?;
+            self.anchors.insert(anchor, (node.clone(), weight));
         }
         Ok(node)
     }
@@ -103,11 +107,16 @@ impl<'a> Builder<'a> {
             let help = Some("write the value out");
             return Err(SyntaxProblem { help, ..problem("this alias is inside the value that it stands for") });
         };
+        let (value, weight) = (node.value.clone(), *weight);
+        self.repeat(weight, &range)?;
+        Ok(Node { value, range })
+    }
+
+    /// Counts a copy of this weight.
+    fn repeat(&mut self, weight: usize, range: &Range<usize>) -> Result<(), SyntaxProblem> {
         self.repeated += weight;
-        if self.repeated > MOST_REPEATED {
-            return Err(problem("the aliases of this file stand for too much text"));
-        }
-        Ok(Node { value: node.value.clone(), range })
+        let message = "the anchors and aliases of this file stand for too much text";
+        if self.repeated > MOST_REPEATED { Err(SyntaxProblem::new(range.clone(), message)) } else { Ok(()) }
     }
 
     fn entries(&mut self) -> Result<Vec<NodeEntry>, SyntaxProblem> {
@@ -137,6 +146,10 @@ impl<'a> Builder<'a> {
                 entries.push(NodeEntry { key, key_range, value });
             }
         }
+        if merged.is_empty() {
+            return Ok(entries);
+        }
+        let mut known: HashSet<String> = entries.iter().map(|entry| entry.key.clone()).collect();
         for (range, value) in merged {
             let maps = match value.value {
                 NodeValue::List(maps) => maps,
@@ -148,8 +161,8 @@ impl<'a> Builder<'a> {
                     return Err(SyntaxProblem::new(range, message));
                 };
                 // What is written here counts, then the first map that has the key.
-                let new: Vec<NodeEntry> =
-                    new.into_iter().filter(|entry| entries.iter().all(|known| known.key != entry.key)).collect();
+                let new: Vec<NodeEntry> = new.into_iter().filter(|entry| !known.contains(&entry.key)).collect();
+                known.extend(new.iter().map(|entry| entry.key.clone()));
                 entries.extend(new);
             }
         }

@@ -49,10 +49,11 @@ pub(super) fn forms(value: &str) -> Vec<SecretForm> {
     // Quotes and backslashes around it are not secret. They may belong to a JSON string.
     let lines = value.lines().map(|line| line.trim_matches(|c: char| c == '"' || c == '\\' || c.is_whitespace()));
     for line in lines.filter(|line| line.len() >= SHORTEST) {
+        let decoded: Vec<char> = without_escaped_percent(line).chars().collect();
+        forms.extend(pieces(&decoded).into_iter().map(|piece| SecretForm::Text(piece.to_vec())));
         let chars: Vec<char> = line.chars().collect();
         for piece in pieces(&chars) {
             let text: String = piece.iter().collect();
-            forms.push(SecretForm::Text(piece.to_vec()));
             for (digits, open) in (0..3).map(|skipped| base64_digits(text.as_bytes(), skipped)) {
                 // A line break among the first digits hides this beginning, but not a later one.
                 forms.push(SecretForm::Base64 { digits: digits[PLAIN - 1..].to_vec(), open });
@@ -61,6 +62,15 @@ pub(super) fn forms(value: &str) -> Vec<SecretForm> {
         }
     }
     forms
+}
+
+/// A line with `%` for its own `%25`. A `%` is also found as `%25`, so the next characters of the line would be looked for too late.
+fn without_escaped_percent(line: &str) -> String {
+    let mut decoded = line.to_owned();
+    while decoded.contains("%25") {
+        decoded = decoded.replace("%25", "%");
+    }
+    if decoded.len() < SHORTEST { line.to_owned() } else { decoded }
 }
 
 /// The pieces of a line. None ends in or just after an escape of the value: a mask covers whole escapes, so it would cover the

@@ -70,6 +70,8 @@ fn values_of_the_wrong_type() {
         ("compatibility: 3", 16, "`compatibility` is a number; expected a string"),
         ("metadata: text", 11, "`metadata` is a string; expected an object"),
         ("allowed-tools: [Read]", 16, "`allowed-tools` is an array; expected a string"),
+        ("disable-model-invocation: yes", 27, "`disable-model-invocation` is a string; expected true or false"),
+        ("user-invocable: 0", 17, "`user-invocable` is a number; expected true or false"),
     ] {
         let fixture = with_skill(&format!("name: tidy\ndescription: Tidies.\n{line}"));
         assert_only(&fixture, &format!("{AT}:4:{column}: [front-matter-type] {what}"), &[]);
