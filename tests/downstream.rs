@@ -33,7 +33,7 @@ fn read(fixture: &Fixture, path: &str) -> String {
 }
 
 #[test]
-fn a_rust_crate_gets_evals_that_cargo_runs() {
+fn a_rust_crate_gets_a_dependency_a_test_and_settings() {
     let fixture = crate_with_a_skill();
     let ran = fixture.run(&["init"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -53,8 +53,6 @@ fn a_rust_crate_gets_evals_that_cargo_runs() {
         "# A crate of somebody's.\n[package]\nname = \"demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
          [dev-dependencies]\nskill-evals = { version = \"0.1\", default-features = false, features = [\"schemas\"] }\n\n[[test]]\nname = \"skill_evals\"\nharness = false\n"
     );
-    let ran = cargo_test(fixture.root(), &["greeting", "repository"]);
-    assert!(ran.status.success() && text(&ran).contains(" passed; 0 failed; 0 ignored"), "{}", text(&ran));
 }
 
 #[test]
@@ -62,6 +60,8 @@ fn a_rust_crate_gets_evals_that_cargo_runs() {
 fn a_case_that_needs_a_feature_that_is_off_is_an_error_that_names_it() {
     let fixture = crate_with_a_skill();
     assert_eq!(fixture.run(&["init"]).code, 0);
+    let ran = cargo_test(fixture.root(), &["greeting", "repository"]);
+    assert!(ran.status.success() && text(&ran).contains(" passed; 0 failed; 0 ignored"), "{}", text(&ran));
     let manifest = read(&fixture, "Cargo.toml").replace(", features = [\"schemas\"]", "");
     let fixture = fixture.file("Cargo.toml", manifest);
     let ran = cargo_test(fixture.root(), &["greeting::explicit"]);
@@ -135,6 +135,8 @@ fn a_repository_without_rust_gets_a_small_crate_a_skill_and_cases() {
         assert!(ran.stdout.contains(line), "{line}\n{}", ran.stdout);
     }
     assert_eq!(read(&fixture, ".gitignore"), "/artifacts/skill-evals/\n/evals/target\n");
+    let manifest = read(&fixture, "evals/Cargo.toml");
+    assert!(manifest.ends_with("[profile.dev]\ndebug = \"line-tables-only\"\n"), "{manifest}");
     let lint = fixture.run(&["lint", "--check-evals", "--strict"]);
     // The author has to add what nobody else can write.
     let said = format!("{}{}", lint.stdout, lint.stderr);
@@ -299,10 +301,9 @@ fn a_checkout_or_a_git_repository_is_where_cargo_gets_the_crate() {
     // A way that is relative is one from the crate.
     let fixture = Fixture::new().skill("tidy").file("tool/Cargo.toml", "[package]\nname = \"skill-evals\"\n");
     assert_eq!(fixture.run(&["init", "--yes", "--path", "tool"]).code, 0);
-    assert!(
-        read(&fixture, "evals/Cargo.toml")
-            .contains("skill-evals = { path = \"../tool\", default-features = false, features = [\"schemas\"] }")
-    );
+    // No case needs a feature.
+    let manifest = read(&fixture, "evals/Cargo.toml");
+    assert!(manifest.contains("skill-evals = { path = \"../tool\", default-features = false }\n"), "{manifest}");
     let wrong = Fixture::new().run(&["init", "--path", "skills"]);
     assert!(wrong.code == 2 && wrong.stderr.contains("is not a checkout of skill-evals"), "{}", wrong.stderr);
 }

@@ -146,6 +146,11 @@ impl Case {
         self.checks.iter().any(|check| [checks::TRIGGERED, checks::NOT_TRIGGERED].contains(&check.kind.id))
     }
 
+    /// Whether it can only be graded with the feature `schemas`.
+    pub fn needs_schemas(&self) -> bool {
+        self.output_schema.is_some() || self.judge || !self.assertions.is_empty()
+    }
+
     /// Gives the checks and the assertions from these positions on a weight in the score.
     pub fn weigh(&mut self, checks: usize, assertions: usize, weight: Weight) {
         self.checks.iter_mut().skip(checks).for_each(|check| check.weight = Some(weight));

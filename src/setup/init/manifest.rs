@@ -18,6 +18,11 @@ const CRATE: &str = "skill-evals";
 /// The version in a dependency on this crate: `0.1` of `0.1.2`.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
 
+/// The end of the small crate's manifest where no workspace around it has these tables.
+const WORKSPACE: &str = "\n# A workspace of its own, whatever the parent directories have.\n[workspace]\n\n\
+    # Backtraces have lines, but no variables: the first build is a seventh faster.\n\
+    [profile.dev]\ndebug = \"line-tables-only\"\n";
+
 /// The source from which cargo gets this crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CrateSource {
@@ -40,8 +45,8 @@ pub enum CrateSource {
 }
 
 impl CrateSource {
-    /// The dependency of the crate in `package`.
-    pub(super) fn from(&self, package: &Path) -> InlineTable {
+    /// The dependency of the crate in `package`, whose cases need these features.
+    pub(super) fn from(&self, package: &Path, features: &[&str]) -> InlineTable {
         let mut dependency = InlineTable::new();
         match self {
             Self::Release => {
@@ -58,9 +63,11 @@ impl CrateSource {
                 }
             }
         }
-        // The tests do not need the program's dependencies. The first cases have an `output_schema`.
+        // The tests do not need the program's dependencies.
         dependency.insert("default-features", false.into());
-        dependency.insert("features", Value::Array(["schemas"].into_iter().collect()));
+        if !features.is_empty() {
+            dependency.insert("features", Value::Array(features.iter().copied().collect()));
+        }
         dependency
     }
 }
@@ -166,8 +173,7 @@ pub(super) fn with_harness(text: &str, source: &InlineTable) -> Result<(String, 
 
 /// The manifest of a crate that only has the harness.
 pub(super) fn small_crate(source: &InlineTable, alone: bool) -> String {
-    let workspace =
-        if alone { "\n# A workspace of its own, whatever the parent directories have.\n[workspace]\n" } else { "" };
+    let workspace = if alone { WORKSPACE } else { "" };
     format!(
         "[package]\nname = \"{SMALL}\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
          [dev-dependencies]\n{CRATE} = {source}\n\n\

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill, PROMPTS};
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::files::bounded;
@@ -143,7 +144,8 @@ impl Init<'_> {
     /// The Cargo.toml of the existing crate, or of a small crate next to the cases.
     fn manifest(&mut self, source: &CrateSource) -> Result<(), InitError> {
         let path = self.layout.package.join("Cargo.toml");
-        let source = source.from(&self.layout.package);
+        let needs_schemas = self.catalog()?.cases.iter().any(|found| found.case().is_ok_and(Case::needs_schemas));
+        let source = source.from(&self.layout.package, if needs_schemas { &["schemas"] } else { &[] });
         if self.layout.kind == HarnessCrate::Own {
             return self.edit(&path, |text| manifest::with_harness(text, &source));
         }
