@@ -85,19 +85,24 @@ fn aliases_and_merge_keys_stand_for_their_values() {
 
 #[test]
 fn yaml_that_people_often_get_wrong_says_what_to_do() {
+    let quotes = "put quotes around a text that begins with a sign or holds `: `, close quotes and brackets, and indent the keys of an \
+                  object alike";
     for (text, help) in [
-        (
-            "a: Use when: asked",
-            Some("put quotes around a value that holds `: `, and indent the keys of an object alike"),
-        ),
-        ("a: !important b", Some("put quotes around a text that begins with `!`")),
-        ("a:\n\tb: c", Some("indent with spaces; YAML allows no tabs")),
-        ("a: &b\n  c: *b", Some("write the value out")),
-        ("a: [", None),
+        ("a: Use when: asked", quotes),
+        ("a: `b` c", quotes),
+        ("a: @b", quotes),
+        ("a: *b* c", quotes),
+        ("a: [b] c", quotes),
+        ("a: 'it's'", quotes),
+        ("a: \"b", quotes),
+        ("a: [", quotes),
+        ("a: !important b", "put quotes around a text that begins with `!`"),
+        ("a:\n\tb: c", "indent with spaces; YAML allows no tabs"),
+        ("a: &b\n  c: *b", "write the value out"),
     ] {
         let mut file = Document::new(Path::new("a.yaml"), text.as_bytes(), Syntax::Yaml);
         assert_eq!(file.root(), None, "{text}");
-        assert_eq!(file.problems[0].help.as_deref(), help, "{text}");
+        assert_eq!(file.problems[0].help.as_deref(), Some(help), "{text}");
     }
 }
 

@@ -14,6 +14,12 @@ const MOST_REPEATED: usize = 4 << 20;
 /// The key whose maps are read as if their keys were written next to it.
 const MERGE: &str = "<<";
 
+const NO_TABS: &str = "indent with spaces; YAML allows no tabs";
+
+/// What helps with nearly every fault that people make.
+const QUOTES: &str = "put quotes around a text that begins with a sign or holds `: `, close quotes and brackets, and indent the keys \
+                      of an object alike";
+
 /// The value in a text; none if the text is empty.
 pub fn parse(text: &str) -> Parsed {
     let options = options! { emit_comments: false };
@@ -53,14 +59,8 @@ impl<'a> Builder<'a> {
     fn not_yaml(error: &ScanError) -> SyntaxProblem {
         let at = error.marker().byte_offset().unwrap_or_default();
         let what = error.info();
-        let help = if what.contains("tab") {
-            Some("indent with spaces; YAML allows no tabs")
-        } else if what.contains("mapping values are not allowed") {
-            Some("put quotes around a value that holds `: `, and indent the keys of an object alike")
-        } else {
-            None
-        };
-        SyntaxProblem { range: at..at + 1, message: format!("this is not YAML: {what}"), help }
+        let help = if what.contains("tab") { NO_TABS } else { QUOTES };
+        SyntaxProblem { range: at..at + 1, message: format!("this is not YAML: {what}"), help: Some(help) }
     }
 
     fn node(&mut self, event: Event<'a>, span: Span) -> Result<Node, SyntaxProblem> {
