@@ -1,5 +1,6 @@
 //! A skill: a directory with a SKILL.md, read by the rules of agentskills.io.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -206,13 +207,14 @@ fn fields(yaml: &str, start: usize) -> Result<Vec<NodeEntry>, SyntaxProblem> {
 
 /// The `key: value` lines of front matter that is not YAML. Other runners read it so, and its cases still run.
 fn loose_entries(text: &str, front: &Range<usize>) -> Vec<NodeEntry> {
-    let mut entries: Vec<NodeEntry> = Vec::new();
+    let mut entries = Vec::new();
+    let mut known = HashSet::new();
     let mut at = front.start;
     for line in text[front.clone()].split_inclusive('\n') {
         if let Some((key, value)) = line.split_once(':') {
             let key = key.trim();
             let value = value.trim().trim_matches(['\'', '"']);
-            if !key.is_empty() && !line.starts_with([' ', '\t']) && entries.iter().all(|entry| entry.key != key) {
+            if !key.is_empty() && !line.starts_with([' ', '\t']) && known.insert(key) {
                 let range = at..at + line.trim_end().len();
                 let value = Node { value: NodeValue::Text(value.to_owned()), range: range.clone() };
                 entries.push(NodeEntry { key: key.to_owned(), key_range: range, value });
