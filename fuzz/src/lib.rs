@@ -3,6 +3,7 @@
 pub mod claude_trace;
 pub mod codex_trace;
 pub mod evals_toml;
+pub mod foreign_cases;
 pub mod masker;
 pub mod mcp;
 pub mod prompts_csv;
