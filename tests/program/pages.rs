@@ -35,6 +35,7 @@ const WAYS: &[(&str, Way)] = &[
     ("REQUIRE_AGENTS=1 cargo", Skipped(CARGO)),
     ("SKILL_EVALS_LIVE=1 ", Skipped(CARGO)),
     (".ci/", Skipped("what CI does each night")),
+    ("KEEP=1 fuzz/run", Skipped("it packs what the fuzzer finds")),
     ("fuzz/run", Skipped("ten minutes, with a Rust of the night; the nightly script runs it")),
     ("packages/build", Skipped("ten minutes; the nightly script runs it, and installs what it has built")),
     ("docker ", Skipped("a machine need not have Docker; docs/ci.md says how the image was tried")),

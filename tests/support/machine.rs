@@ -129,6 +129,8 @@ impl Machine {
     pub fn command(&self, program: impl AsRef<Path>, folder: &str, args: &[&str]) -> Command {
         let mut command = Command::new(program.as_ref());
         command.args(args).current_dir(self.path(folder)).env_clear().stdin(Stdio::null());
+        // Where a program built for coverage writes; otherwise that is its own directory.
+        command.envs(std::env::var_os("LLVM_PROFILE_FILE").map(|file| ("LLVM_PROFILE_FILE", file)));
         command.env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display())).env("HOME", self.path("home"));
         for (name, value) in [("NAME", "Ada"), ("EMAIL", "ada@example.org")] {
             command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
