@@ -100,8 +100,8 @@ impl AcpClient {
                 written(self.request(AUTHENTICATE, "authenticate", &params))
             }
             AUTHENTICATE if error.is_none() => written(self.begin_session()),
-            SESSION if let Some(session) = result["sessionId"].as_str() => {
-                session.clone_into(&mut self.session);
+            SESSION if result["sessionId"].is_string() => {
+                self.session = result["sessionId"].as_str().unwrap_or_default().to_owned();
                 self.prompt()
             }
             // Nothing more is asked of a session whose turn did not end by itself.
