@@ -52,7 +52,7 @@ pub fn run(bytes: &[u8]) {
         }
     }
     let run = RunFolder::at(&run);
-    let mut summary = Summary::new(Vec::new(), 1.0);
+    let mut summary = Summary::default();
     if let Ok(Some(record)) = run.run_record() {
         run.write_run(&record).expect("a record that was read can be written");
         assert_eq!(run.run_record().expect("it can be read again"), Some(record));

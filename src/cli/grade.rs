@@ -86,8 +86,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     let mut run = RunContext::new(repository.root, settings, catalog);
     run.own_checks = own_checks(&run.root)?;
     run.versions = versions(&run, &trials)?;
-    let mut summary = Summary::new(Vec::new(), run.settings.repetition.threshold());
-    summary.isolation_wanted = run.settings.isolation.kind;
+    let mut summary = Summary::new(Vec::new(), &run.settings);
     let (mut printed, mut changed_records, mut any_not_graded) = (Vec::new(), Vec::new(), false);
     let cases: CasesById<'_> =
         run.catalog.cases.iter().map(|found| ((&*found.skill, found.id.as_str()), found.as_ref())).collect();

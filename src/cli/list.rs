@@ -20,6 +20,7 @@ use skill_evals::report::{coverage, listing};
 use skill_evals::run::plan;
 use skill_evals::settings::Settings;
 use skill_evals::store;
+use skill_evals::text::cut;
 use skill_evals::text::diagnostic::{Diagnostic, Severity};
 use skill_evals::text::name::Filters;
 
@@ -68,9 +69,8 @@ fn print_coverage(
         .filter(|folder| has_cases(&repository.root.join(folder)))
         .map(|folder| folder.join(EVALS).display().to_string())
         .collect();
-    if let [first, others @ ..] = &withheld[..] {
-        let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-        writeln!(out, "not given to agents, because they hold cases: {first}{more}")?;
+    if !withheld.is_empty() {
+        writeln!(out, "not given to agents, because they hold cases: {}", cut::names(&withheld, 1))?;
     }
     Ok(Exit::Clean)
 }

@@ -5,6 +5,8 @@ use std::os::fd::AsFd;
 
 use terminal_size::{Width, terminal_size_of};
 
+use skill_evals::text::safe;
+
 /// A stream that drops text once its reader is gone, so that a command still does its work and returns its exit code.
 pub struct PipeOutput<W>(W);
 
@@ -21,6 +23,11 @@ pub fn text_stdout() -> LineWrapper<PipeOutput<StdoutLock<'static>>> {
 /// Standard error. Lines break between words on a terminal.
 pub fn stderr() -> LineWrapper<PipeOutput<StderrLock<'static>>> {
     LineWrapper { stream: PipeOutput(io::stderr().lock()), width: width(io::stderr()), line: String::new() }
+}
+
+/// Warns on a line of standard error.
+pub fn warn(text: &str) -> io::Result<()> {
+    writeln!(stderr(), "warning: {}", safe::line(text))
 }
 
 /// The columns of a terminal; `None` for a file or a pipe.

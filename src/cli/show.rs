@@ -18,6 +18,7 @@ use skill_evals::results::timeline::Timeline;
 use skill_evals::run::context::RunContext;
 use skill_evals::run::review::TrialReview;
 use skill_evals::store::{self, TrialFolder};
+use skill_evals::text::cut;
 use skill_evals::text::diagnostic::{nearest_few, shown_path};
 use skill_evals::text::name::{Filters, as_test_name};
 use skill_evals::trial::evidence::Meta;
@@ -132,9 +133,8 @@ fn choose(name: Option<&str>, trials: Vec<TrialFolder>, place: &str) -> CliResul
             Err(format!("unknown trial `{name}` in {place}; nearest: {}", nearest.join(", ")).into())
         }
         count => {
-            let first: Vec<&str> = names.iter().take(MAX_NAMES).map(String::as_str).collect();
-            let more = if count > MAX_NAMES { format!(" and {} more", count - MAX_NAMES) } else { String::new() };
-            Err(format!("`{name}` is {count} trials in {place}: {}{more}", first.join(", ")).into())
+            let names: Vec<String> = names.into_iter().collect();
+            Err(format!("`{name}` is {count} trials in {place}: {}", cut::names(&names, MAX_NAMES)).into())
         }
     }
 }

@@ -9,7 +9,7 @@ use super::export_args::ExportArgs;
 use super::{CliResult, CliResultOf, RepositoryArgs, named_runs};
 use crate::cli::color::paint;
 use crate::cli::exit_code::{self, Exit};
-use crate::cli::output::{stderr, stdout, text_stdout};
+use crate::cli::output::{stdout, text_stdout, warn};
 use skill_evals::report::export::Results;
 use skill_evals::report::{markdown, table, triggering};
 use skill_evals::results::not_run::NotRunReasons;
@@ -19,7 +19,6 @@ use skill_evals::results::table as results;
 use skill_evals::run::change_locations::change_locations;
 use skill_evals::settings::{Prices, Settings, load};
 use skill_evals::store::{self, RunFolder, StoreError, TrialFolder};
-use skill_evals::text::safe;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::run_record::TrialRecord;
 use skill_evals::trial::spent::AttemptCost;
@@ -69,10 +68,10 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
         write!(out, "{}; agents ran {time}\n{}", table::closing(&summary, paint), table::shown(&summary))?;
     }
     if let Some(error) = args.exports.add_to_page(&results) {
-        writeln!(stderr(), "warning: {}", safe::line(&error))?;
+        warn(&error)?;
     }
     for error in &unreadable {
-        writeln!(stderr(), "warning: not counted: {}", safe::line(&error.to_string()))?;
+        warn(&format!("not counted: {error}"))?;
     }
     let exit = Exit::of_summary(&summary);
     Ok(if unreadable.is_empty() { exit } else { exit.worse(Exit::Infrastructure) })
@@ -80,8 +79,7 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
 
 /// The summary of stored runs, or of parts of them, and the errors of trials that cannot be read. Fails without trials.
 pub fn of_runs(runs: &[RunFolder], settings: &Settings) -> CliResultOf<(Summary, Vec<StoreError>)> {
-    let mut summary = Summary::new(Vec::new(), settings.repetition.threshold());
-    summary.isolation_wanted = settings.isolation.kind;
+    let mut summary = Summary::new(Vec::new(), settings);
     let mut unreadable = Vec::new();
     for run in runs {
         summary.runs.push(run.id().to_owned());
@@ -96,8 +94,7 @@ pub fn of_runs(runs: &[RunFolder], settings: &Settings) -> CliResultOf<(Summary,
 
 /// The summary of a stored run.
 pub fn of_run(run: &RunFolder, settings: &Settings) -> CliResultOf<Summary> {
-    let mut summary = Summary::new(vec![run.id().to_owned()], settings.repetition.threshold());
-    summary.isolation_wanted = settings.isolation.kind;
+    let mut summary = Summary::new(vec![run.id().to_owned()], settings);
     add_run(&mut summary, run, &settings.prices)?;
     Ok(summary)
 }

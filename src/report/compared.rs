@@ -12,7 +12,7 @@ use crate::report::trial::{in_part, scripted};
 use crate::results::activation_shift::{ReplacementSkill, SkillShift};
 use crate::results::compared::{ComparisonResults, SpentTrials};
 use crate::stats::amounts::Ratio;
-use crate::text::safe;
+use crate::text::{cut, safe};
 
 /// Most cases that are listed by name; the others are counted.
 const MOST_CASES: usize = 12;
@@ -37,7 +37,7 @@ pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
     let Some(difference) = comparison.difference else {
         let lost = a.not_measured + b.not_measured;
         let why = if lost > 0 {
-            format!("{} ended in errors or unscored", trials(lost))
+            format!("{} ended in errors or unscored", counted(lost, "trial"))
         } else {
             "no case was measured on both sides".to_owned()
         };
@@ -117,14 +117,12 @@ fn broken(comparison: &Comparison) -> String {
         let case = comparison.cases.iter().find(|case| case.case == *name)?;
         Some(format!("{} {} → {}", safe::line(name), fraction(case.baseline.rate), fraction(case.candidate.rate)))
     };
-    let cases: Vec<String> = named_broken(comparison).filter_map(change).collect();
-    let more = comparison.broken.len().saturating_sub(MOST_NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let cases: Vec<String> = comparison.broken.iter().filter_map(change).collect();
     let p = match comparison.evidence {
         ResultBasis::Fixed { .. } => String::new(),
         ResultBasis::Sequential(evidence) => at_most(1.0 / evidence.broke),
     };
-    format!("; what broke{p}: {}{more}", cases.join(", "))
+    format!("; what broke{p}: {}", cut::names(&cases, MOST_NAMED))
 }
 
 /// Good news that bad news must not hide.
@@ -140,7 +138,7 @@ fn not_shown(compared: &ComparisonResults) -> String {
     let has = |result| comparison.results.contains(&result);
     if has(CompareResult::Undecided) {
         return match comparison.trials_needed {
-            Some(more) => format!("; about {} would decide a difference of this size", more_trials(more)),
+            Some(more) => format!("; about {} would decide a difference of this size", counted(more, "more trial")),
             None => "; no difference was seen".to_owned(),
         };
     }
@@ -197,7 +195,7 @@ pub fn side_line(shown: &SideSummary) -> String {
         let _ = write!(text, ", {}", rate::share(share, interval));
     }
     if shown.not_measured > 0 {
-        let _ = write!(text, ", {} lost to errors or unscored", trials(shown.not_measured));
+        let _ = write!(text, ", {} lost to errors or unscored", counted(shown.not_measured, "trial"));
     }
     text
 }
@@ -318,7 +316,7 @@ pub fn kept(compared: &ComparisonResults) -> Option<String> {
     let days = if kept.first == kept.last { kept.first.clone() } else { format!("{} … {}", kept.first, kept.last) };
     Some(format!(
         "{} of the baseline {} measured earlier, on {days}: a change of the provider since then is in the difference",
-        trials(kept.trials),
+        counted(kept.trials, "trial"),
         if kept.trials == 1 { "was" } else { "were" },
     ))
 }
@@ -341,11 +339,11 @@ fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
     }
     for (cases, side) in [(&comparison.only_baseline, "baseline"), (&comparison.only_candidate, "candidate")] {
         if !cases.is_empty() {
-            lines.push(format!("not counted, measured only for the {side}: {}", list(cases)));
+            lines.push(format!("not counted, measured only for the {side}: {}", cut::names(cases, MOST_CASES)));
         }
     }
     if !comparison.neither.is_empty() {
-        lines.push(format!("not counted, measured on neither side: {}", list(&comparison.neither)));
+        lines.push(format!("not counted, measured on neither side: {}", cut::names(&comparison.neither, MOST_CASES)));
     }
     if let Some(SpentTrials { counted: used, executed: run, .. }) =
         compared.trials.filter(|spent| spent.executed > spent.counted)
@@ -355,7 +353,7 @@ fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
         } else {
             "ended before earlier ones, and are not counted yet"
         };
-        lines.push(format!("{} {why}", trials(run - used)));
+        lines.push(format!("{} {why}", counted(run - used, "trial")));
     }
 }
 
@@ -365,14 +363,15 @@ fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
         lines.push("judged by what both sides were asked: checks that ask for the skill are left out".to_owned());
     }
     if !compared.changed_cases.is_empty() {
-        let (cases, parts) = (list(&compared.changed_cases), list(&compared.changed_parts));
+        let (cases, parts) =
+            (cut::names(&compared.changed_cases, MOST_CASES), cut::names(&compared.changed_parts, MOST_CASES));
         let parts = if parts.is_empty() { parts } else { format!(" ({} in {parts})", compared.changed_cases[0]) };
         lines.push(format!(
             "asked or checked differently on the two sides, so more than the skills differs: {cases}{parts}"
         ));
     }
     if !compared.until_decided.is_empty() {
-        let cases = list(&compared.until_decided);
+        let cases = cut::names(&compared.until_decided, MOST_CASES);
         lines.push(format!(
             "trials continued until something was decided; the test and the interval ignore that, so take them as \
              a guide: {cases}"
@@ -396,26 +395,11 @@ fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
     if compared.settled > 0 {
         lines.push(format!(
             "{} ended when the verdict was settled: tokens, cost, time and commands are lower bounds and not compared",
-            trials(compared.settled)
+            counted(compared.settled, "trial")
         ));
     }
     lines.extend(in_part(compared.partial));
     lines.extend(compared.scripted.iter().map(|by| scripted(by)));
-}
-
-fn list(names: &[String]) -> String {
-    let shown: Vec<&str> = names.iter().take(MOST_CASES).map(String::as_str).collect();
-    let more = names.len().saturating_sub(MOST_CASES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", shown.join(", "))
-}
-
-fn trials(count: u64) -> String {
-    format!("{count} trial{}", if count == 1 { "" } else { "s" })
-}
-
-fn more_trials(count: u64) -> String {
-    format!("{count} more trial{}", if count == 1 { "" } else { "s" })
 }
 
 /// A difference in points, with its sign.

@@ -1,7 +1,7 @@
 //! Diagnostics in the layout of rustc's errors.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
@@ -62,8 +62,8 @@ pub fn allowed(diagnostics: &[Diagnostic]) -> String {
 }
 
 /// "1 case", "2 cases".
-pub fn counted(count: usize, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+pub fn counted<N: Copy + Display + PartialEq + From<bool>>(count: N, word: &str) -> String {
+    format!("{count} {word}{}", if count == N::from(true) { "" } else { "s" })
 }
 
 fn draw(diagnostic: &Diagnostic, level: Level<'_>, paint: Paint) -> String {

@@ -10,7 +10,7 @@ use crate::report::rate::fraction;
 use crate::report::table;
 use crate::results::compared::ComparisonResults;
 use crate::results::gate::{DifferenceKind, GateAnswer, GateResults, SkillEdit};
-use crate::text::safe;
+use crate::text::{cut, safe};
 use crate::trial::shard::Shard;
 
 /// How a comment is found again, to be updated in place.
@@ -28,7 +28,7 @@ pub fn changes(results: &GateResults, cases: &[String]) -> String {
     if cases.is_empty() {
         text.push_str("nothing to compare\n");
     } else {
-        let _ = writeln!(text, "to compare: {}", listed(cases.iter().map(String::as_str)));
+        let _ = writeln!(text, "to compare: {}", cut::names(cases, MAX_ROWS));
     }
     text
 }
@@ -68,7 +68,7 @@ fn changed_lines(results: &GateResults) -> Vec<String> {
         let names: Vec<String> = of_kind.map(|other| safe::line(&other.name)).collect();
         if !names.is_empty() {
             let (what, effect) = kind.meaning();
-            lines.push(format!("{what}: {}; {effect}", listed(names.iter().map(String::as_str))));
+            lines.push(format!("{what}: {}; {effect}", cut::names(&names, MAX_ROWS)));
         }
     }
     lines
@@ -82,14 +82,7 @@ fn changed_skills(base: &str, results: &GateResults) -> String {
     let names: Vec<String> = changed.iter().map(|skill| format!("{} ({})", skill.slug, skill.edit.as_str())).collect();
     let differ = if changed.len() == 1 { "differs" } else { "differ" };
     let count = counted(changed.len(), "skill");
-    format!("{count} {differ} from {base}: {}", listed(names.iter().map(String::as_str)))
-}
-
-fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let more = names.len().saturating_sub(MAX_ROWS);
-    let shown: Vec<&str> = names.take(MAX_ROWS).collect();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", shown.join(", "))
+    format!("{count} {differ} from {base}: {}", cut::names(&names, MAX_ROWS))
 }
 
 /// The answer with its reasons, for a terminal.
@@ -158,7 +151,7 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
     }
     let not_needed = results.not_needed();
     if !not_needed.is_empty() {
-        let cases = safe::line(&listed(not_needed.into_iter()));
+        let cases = safe::line(&cut::names(&not_needed, MAX_ROWS));
         lines.push(format!("not run on both sides, since the result was reached: {cases}"));
     }
     lines.extend(results.not_measured().iter().map(|why| safe::line(why)));
@@ -320,13 +313,12 @@ fn cell(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
 
     use crate::decide::{CaseCount, Rule};
     use crate::results::compared as results;
     use crate::results::gate::{ComparedRun, OtherChange, SkillDifference};
     use crate::results::side_results::SideResults;
-    use crate::results::summary::{CaseCounts, Summary};
+    use crate::results::summary::CaseCounts;
     use crate::stats::proportion::Rate;
     use crate::trial::run_record::FailedCheck;
 
@@ -361,18 +353,11 @@ mod tests {
             skills: 1,
             changed: vec![SkillDifference { slug: "tidy".into(), edit: SkillEdit::Body }],
             others: (0..500).map(|n| OtherChange { kind: DifferenceKind::CaseAdded, name: names(n) + &long }).collect(),
-            compares_nothing: false,
-            names_base: true,
-            neighbors: 2,
-            problems: Vec::new(),
-            replayed: Summary::new(Vec::new(), 1.0),
-            recorded_versions: BTreeSet::new(),
-            needs_recordings: false,
             compared: Some(found),
             run: Some(ComparedRun { id: "r".into(), reasons, ..ComparedRun::default() }),
-            commit: None,
             fails: vec![crate::decide::result::CompareResult::Broke],
             ended_early: Some(long),
+            ..GateResults::default()
         };
         let page = markdown(&results);
         assert!(page.len() < 60_000, "{}", page.len());

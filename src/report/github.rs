@@ -126,7 +126,6 @@ fn property(text: &str) -> String {
 mod tests {
     use std::path::PathBuf;
 
-    use crate::results::summary::Summary;
     use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
     use super::*;
@@ -135,22 +134,9 @@ mod tests {
     fn what_fails_a_gate_is_an_error_at_its_place_in_the_git_repository() {
         let place = SourceLocation::file("skills/a/SKILL.md");
         let results = GateResults {
-            base: "main (131dc1a3b2c4)".to_owned(),
-            skills: 1,
-            changed: Vec::new(),
-            others: Vec::new(),
-            compares_nothing: false,
-            names_base: true,
-            neighbors: 2,
-            fails: Vec::new(),
-            run: None,
-            commit: None,
             problems: vec![Diagnostic::new(Code::SkillDescription, place, "there is none:\n100 %")],
-            replayed: Summary::new(Vec::new(), 1.0),
-            recorded_versions: std::collections::BTreeSet::new(),
-            needs_recordings: false,
-            compared: None,
             ended_early: Some("interrupted".to_owned()),
+            ..GateResults::default()
         };
         let skills = [("a".to_owned(), (PathBuf::from("part/skills/a/SKILL.md"), 3))].into();
         let locations = ChangeLocations { prefix: "part".into(), skills, ..ChangeLocations::default() };

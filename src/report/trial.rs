@@ -198,7 +198,6 @@ pub fn line(text: &mut String, label: &str, value: &str) {
 /// A line with a colored label.
 /// The note that trials ran only a part of their cases; `None` if none did.
 pub fn in_part(trials: u64) -> Option<String> {
-    let trials = usize::try_from(trials).unwrap_or(usize::MAX);
     (trials > 0).then(|| {
         let trials = counted(trials, "trial");
         format!("{trials} ran only in part (`partial = true`): their cases also ask for something unsupported")

@@ -143,7 +143,7 @@ pub struct SkillRates {
 }
 
 /// What a gate found.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct GateResults {
     /// The base as users know it, with its commit.
     pub base: String,

@@ -146,7 +146,7 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
     let live = is_live(run);
     // If run.json is damaged, report at least what was measured.
     let record = run.run_record().ok().flatten();
-    let mut summary = Summary::new(Vec::new(), 1.0);
+    let mut summary = Summary { threshold: 1.0, ..Summary::default() };
     let (mut not_passed, mut current) = (BTreeMap::new(), run.current());
     let progress = run.each_record(|record| {
         summary.add(record);

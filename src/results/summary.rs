@@ -10,7 +10,7 @@ use crate::grade::share::TrialTally;
 use crate::results::is_default;
 use crate::results::share::{self, CaseShare};
 use crate::results::triggering::Confusion;
-use crate::settings::{EffectiveRepetition, Isolation};
+use crate::settings::{EffectiveRepetition, Isolation, Settings};
 use crate::stats::proportion::Rate;
 use crate::stats::special::real;
 use crate::stats::{Interval, LEVEL, repeats};
@@ -32,7 +32,7 @@ pub const UNREADABLE: &str = "a file cannot be read";
 pub const NOT_OPENED: &str = "the run could not be opened";
 
 /// The figures of one or more runs. Its size depends on the number of cases, not of trials.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// The ids of the runs.
     pub runs: Vec<String>,
@@ -270,25 +270,9 @@ impl CaseCounts {
 
 impl Summary {
     /// A summary of these runs, before any trial is added.
-    pub fn new(runs: Vec<String>, threshold: f64) -> Self {
-        Self {
-            runs,
-            threshold,
-            comparisons: BTreeSet::new(),
-            scripted: BTreeSet::new(),
-            aged: 0,
-            partial: 0,
-            planned: None,
-            not_run: BTreeMap::new(),
-            isolation_wanted: Isolation::default(),
-            isolation: BTreeMap::new(),
-            total: TrialCounts::default(),
-            modes: BTreeMap::new(),
-            skills: BTreeMap::new(),
-            cases: BTreeMap::new(),
-            triggering: BTreeMap::new(),
-            cut_descriptions: BTreeMap::new(),
-        }
+    pub fn new(runs: Vec<String>, settings: &Settings) -> Self {
+        let (threshold, isolation_wanted) = (settings.repetition.threshold(), settings.isolation.kind);
+        Self { runs, threshold, isolation_wanted, ..Self::default() }
     }
 
     /// Counts a trial.

@@ -80,9 +80,7 @@ impl std::fmt::Debug for RunContext {
 impl RunContext {
     /// A run over the repository at `root`, with an empty plan.
     pub fn new(root: PathBuf, settings: Settings, catalog: Catalog) -> Self {
-        let mut progress = ProgressFiles::new(settings.repetition.threshold());
-        progress.summary.isolation_wanted = settings.isolation.kind;
-        let progress = Arc::new(Mutex::new(progress));
+        let progress = Arc::new(Mutex::new(ProgressFiles::new(&settings)));
         Self {
             root,
             slots: Slots::new(settings.jobs),

@@ -15,6 +15,7 @@ use crate::run::case_digests;
 use crate::run::context::RunContext;
 use crate::settings::Settings;
 use crate::store::{Ledger, RunFolder, RunLock, Staging, StoreError};
+use crate::text::cut;
 use crate::trial::id::{CaseInMode, TrialId};
 use crate::trial::run_record::{ComparedSides, PlanLine, ProgressLine, RunChoices, RunEndKind, RunRecord, TrialRecord};
 use crate::trial::shard::{Shard, ShardedCase};
@@ -160,10 +161,7 @@ fn differences(one: &AllCases, other: &AllCases) -> String {
         };
         found.push(format!("{} ({what})", name.compared_as(true)));
     }
-    let more = found.len().saturating_sub(MAX_NAMED);
-    found.truncate(MAX_NAMED);
-    found.extend((more > 0).then(|| format!("and {more} more")));
-    found.join(", ")
+    cut::names(&found, MAX_NAMED)
 }
 
 /// The old run `id`, locked, if there is one. Only a merged run is replaced.
@@ -199,8 +197,7 @@ fn write(
 ) -> Result<(Staging, MergedRun), StoreError> {
     let staging = Staging::of_runs(root)?;
     let run = staging.new_run(id)?;
-    let mut summary = Summary::new(vec![id.to_owned()], settings.repetition.threshold());
-    summary.isolation_wanted = settings.isolation.kind;
+    let summary = Summary::new(vec![id.to_owned()], settings);
     let of = shards[0].shard.of;
     let mut of_shard: BTreeMap<Shard, Vec<&ShardedCase>> = BTreeMap::new();
     for case in cases.values() {

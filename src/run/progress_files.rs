@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::report::markdown;
 use crate::results::summary::{self, Summary};
+use crate::settings::Settings;
 use crate::store::{RunFolder, StoreError};
 use crate::trial::current::{CurrentTrials, RunningTrial};
 use crate::trial::event::{EventListener, RunEvent};
@@ -26,9 +27,9 @@ pub struct ProgressFiles {
 }
 
 impl ProgressFiles {
-    /// Results that are not stored yet; the share `threshold` of a case's trials must pass.
-    pub fn new(threshold: f64) -> Self {
-        let summary = Summary::new(Vec::new(), threshold);
+    /// Results that are not stored yet.
+    pub fn new(settings: &Settings) -> Self {
+        let summary = Summary::new(Vec::new(), settings);
         Self { folder: None, summary, running: Vec::new(), written: None, outdated: true }
     }
 

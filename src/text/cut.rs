@@ -17,6 +17,13 @@ pub fn bytes(text: &str, most: usize) -> (&str, usize) {
     (&text[..end], text.len() - end)
 }
 
+/// The first `most` of these names, and the number of others: `a, b and 3 more`.
+pub fn names(names: &[impl AsRef<str>], most: usize) -> String {
+    let (shown, others) = names.split_at(names.len().min(most));
+    let shown = shown.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+    if others.is_empty() { shown } else { format!("{shown} and {} more", others.len()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -24,6 +31,7 @@ mod tests {
     #[test]
     fn a_cut_falls_between_characters_and_is_told() {
         assert_eq!((start("äöü", 3), start("äöü", 2)), ("äöü".to_owned(), "äö…".to_owned()));
+        assert_eq!((names(&["a", "b", "c"], 3), names(&["a", "b", "c"], 1)), ("a, b, c".into(), "a and 2 more".into()));
         assert_eq!((bytes("äöü", 6), bytes("äöü", 5), bytes("äöü", 1)), (("äöü", 0), ("äö", 2), ("", 6)));
     }
 }

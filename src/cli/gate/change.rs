@@ -1,6 +1,5 @@
 //! What a change is, and what it touches.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::cli::CliResultOf;
@@ -10,7 +9,6 @@ use skill_evals::cases::repository::Repository;
 use skill_evals::lint;
 use skill_evals::process::git;
 use skill_evals::results::gate::{GateResults, SkillDifference, SkillEdit};
-use skill_evals::results::summary::Summary;
 use skill_evals::run::changed_skills::changed_skills;
 use skill_evals::run::other_changes::other_changes;
 use skill_evals::run::skill_version::SkillVersion;
@@ -58,15 +56,9 @@ pub(super) fn found(
         neighbors: asked.neighbors,
         changed,
         others,
-        problems: Vec::new(),
-        replayed: Summary::new(Vec::new(), 1.0),
-        recorded_versions: BTreeSet::new(),
-        needs_recordings: false,
-        compared: None,
-        run: None,
         commit,
         fails: asked.fail_on.clone(),
-        ended_early: None,
+        ..GateResults::default()
     }
 }
 

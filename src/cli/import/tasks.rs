@@ -74,9 +74,9 @@ impl TaskArgs {
             let cases = counted(weighted, "case");
             writeln!(stderr(), "note: the weights of {cases} are left out: without a threshold they decide nothing")?;
         }
-        if let ([first, others @ ..], false) = (&remaining[..], self.dry_run) {
-            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-            writeln!(stderr(), "note: cases now run twice: remove the old files, {first}{more}")?;
+        if !remaining.is_empty() && !self.dry_run {
+            let files = cut::names(&remaining, 1);
+            writeln!(stderr(), "note: cases now run twice: remove the old files, {files}")?;
         }
         Ok(exit)
     }

@@ -66,8 +66,7 @@ impl<'a> ReportReader<'a> {
 
     /// Reads these runs. `first` is the place of the first one in the index; the baseline comes after the reported runs.
     pub fn read(&mut self, first: usize, runs: &[RunFolder]) -> CliResultOf<(Summary, SideReader)> {
-        let mut summary = Summary::new(Vec::new(), self.run.settings.repetition.threshold());
-        summary.isolation_wanted = self.run.settings.isolation.kind;
+        let mut summary = Summary::new(Vec::new(), &self.run.settings);
         let is_baseline = first > 0;
         let mut side = SideReader::default();
         for (at, run) in (first..).zip(runs) {

@@ -25,7 +25,7 @@ use skill_evals::run::program_content;
 use skill_evals::run::ready;
 use skill_evals::store::{self, RECORDINGS};
 use skill_evals::text::diagnostic::shown_path;
-use skill_evals::text::safe;
+use skill_evals::text::{cut, safe};
 use skill_evals::trial::event::{EventListener, RunEvent};
 use skill_evals::trial::id::CaseInMode;
 use skill_evals::trial::outcome::NoOutcome;
@@ -233,10 +233,8 @@ fn say(line: &str) -> io::Result<()> {
 
 /// The first of these files, and the number of others.
 fn named(changed: &[PathBuf]) -> String {
-    let names: Vec<String> = changed.iter().take(MAX_NAMED).map(|path| path.display().to_string()).collect();
-    let more = changed.len().saturating_sub(MAX_NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    safe::line(&format!("{}{more}", names.join(", ")))
+    let names: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
+    safe::line(&cut::names(&names, MAX_NAMED))
 }
 
 /// Collects the cases whose recordings are stale, missing or unreadable.

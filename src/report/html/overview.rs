@@ -100,8 +100,7 @@ fn headline(summary: &Summary) -> String {
     if rate.trials == 0 {
         return "nothing was measured".to_owned();
     }
-    let trials = usize::try_from(rate.trials).unwrap_or(usize::MAX);
-    format!("{} of {} passed", rate.passed, counted(trials, "measured trial"))
+    format!("{} of {} passed", rate.passed, counted(rate.trials, "measured trial"))
 }
 
 // Writing to a string cannot fail, here and below.

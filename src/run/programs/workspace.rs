@@ -16,6 +16,7 @@ use crate::run::context::RunContext;
 use crate::run::digests::files_part;
 use crate::run::program_content;
 use crate::run::stored_trial::TrialExhibit;
+use crate::text::cut;
 
 /// The target of links in a copy, which does not exist.
 const NOT_FOLLOWED: &str = "/dev/null/links-are-not-followed";
@@ -50,10 +51,7 @@ pub(super) fn restore(run: &RunContext, exhibit: &TrialExhibit<'_>, trial_env: &
     if missing.is_empty() {
         return Ok(());
     }
-    let more = missing.len().saturating_sub(MAX_NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let named: Vec<&str> = missing.iter().take(MAX_NAMED).map(String::as_str).collect();
-    Err(format!("the stored workspace lacks {}{more}: too large to be kept", named.join(", ")))
+    Err(format!("the stored workspace lacks {}: too large to be kept", cut::names(&missing, MAX_NAMED)))
 }
 
 /// Adds the program's own files to a copy of the workspace, except those that are there.
