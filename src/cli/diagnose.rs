@@ -1,17 +1,13 @@
 //! `skill-evals diagnose`.
 
-use std::io::{self, Write};
-
 use clap::Args;
 
 use super::export_args::IN_PLACE;
 use super::select;
 use super::start::{self, StartArgs};
-use super::variants::{self, MeasuredRun, VariantOutcome};
-use super::{CliResult, print_json};
-use crate::cli::color::paint;
+use super::variants;
+use super::{CliResult, print_answer};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::stdout;
 use skill_evals::report::diagnosis as report;
 use skill_evals::results::diagnosis::Diagnosis;
 use skill_evals::run::variants::{self as plan, TrialLimit};
@@ -97,8 +93,8 @@ pub fn diagnose(args: &DiagnoseArgs) -> CliResult {
     }
     let planned = plan::diagnosis(&run, &skill, limit)?;
     match variants::run(&args.start, run, planned, args.json)? {
-        VariantOutcome::Exit(exit) => Ok(exit),
-        VariantOutcome::Measured(measured) => args.tell(&measured),
+        Err(exit) => Ok(exit),
+        Ok(measured) => measured.end(args.print(&measured.folder)?, !args.json && !args.start.quiet),
     }
 }
 
@@ -127,22 +123,9 @@ impl DiagnoseArgs {
         self.print(run)
     }
 
-    /// Prints the diagnosis of a run that ended.
-    fn tell(&self, measured: &MeasuredRun) -> CliResult {
-        let exit = self.print(&measured.folder)?;
-        measured.end(exit, !self.json && !self.start.quiet)
-    }
-
     fn print(&self, run: &RunFolder) -> CliResult {
         let diagnosis = Diagnosis::of(run)?.ok_or_else(|| format!("{} is not a diagnosis", run.id()))?;
-        let mut out = stdout();
-        if self.json {
-            print_json(&mut out, &diagnosis)?;
-        } else if self.start.quiet {
-            writeln!(out, "{}", report::sentence(&diagnosis, paint(&io::stdout())))?;
-        } else {
-            out.write_all(report::render(&diagnosis, paint(&io::stdout())).as_bytes())?;
-        }
+        print_answer(&diagnosis, (self.json, self.start.quiet), [report::sentence, report::render])?;
         Ok(exit(&diagnosis))
     }
 }

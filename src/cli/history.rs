@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::{CliResult, RepositoryArgs, print_list};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, text_stdout};
+use crate::cli::output::{text_stdout, warn};
 use skill_evals::report::diagnostics::counted;
 use skill_evals::report::trend as report;
 use skill_evals::report::trial::scripted;
@@ -46,15 +46,12 @@ pub fn history(args: &HistoryArgs) -> CliResult {
             Ok(Some(point)) => {
                 if point.damaged_lines > 0 {
                     let (id, lines) = (&point.run, counted(point.damaged_lines, "line"));
-                    writeln!(
-                        stderr(),
-                        "warning: {id}: {lines} of its progress file cannot be read; they are not counted"
-                    )?;
+                    warn(&format!("{id}: {lines} of its progress file cannot be read; they are not counted"))?;
                 }
                 points.push(point);
             }
             Ok(None) => {}
-            Err(error) => writeln!(stderr(), "warning: {}", safe::line(&format!("{}: {error}", run.id())))?,
+            Err(error) => warn(&format!("{}: {error}", run.id()))?,
         }
     }
     points.sort_by(|a, b| (&a.created, &a.run).cmp(&(&b.created, &b.run)));

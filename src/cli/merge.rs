@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{CliResult, RepositoryArgs, named_runs};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, text_stdout};
+use crate::cli::output::{text_stdout, warn};
 use skill_evals::report::diagnostics::counted;
 use skill_evals::run::merge;
 use skill_evals::settings::load;
@@ -44,8 +44,7 @@ pub fn merge(args: &MergeArgs) -> CliResult {
     let shards = named_runs::open_shards(&root, &args.what)?;
     let merged = merge::merge(&root, &settings, &shards.runs, &args.into)?;
     for agents in &merged.mixed_agents {
-        let mixed = format!("warning: the shards ran different versions of an agent: {agents}");
-        writeln!(stderr(), "{}", safe::line(&mixed))?;
+        warn(&format!("the shards ran different versions of an agent: {agents}"))?;
     }
     let mut out = text_stdout();
     let shown = safe::line(&shown_path(&root, merged.run.path()).display().to_string());

@@ -60,7 +60,7 @@ use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::{Layout, Repository, Scope};
 use skill_evals::process::watchdog;
 use skill_evals::report::diagnostics;
-use skill_evals::report::paint::Tone;
+use skill_evals::report::paint::{Paint, Tone};
 use skill_evals::run::crate_harness;
 use skill_evals::run::own_check::OwnChecks;
 use skill_evals::settings::Settings;
@@ -332,6 +332,20 @@ fn print_list<T: serde::Serialize>(name: &'static str, items: &[T]) -> io::Resul
     }
 
     print_json(&mut output::stdout(), &ListDocument(name, items))
+}
+
+/// Prints an answer: as one JSON document, as a sentence, or with its figures.
+fn print_answer<T: serde::Serialize>(
+    answer: &T,
+    (json, quiet): (bool, bool),
+    [sentence, render]: [fn(&T, Paint) -> String; 2],
+) -> io::Result<()> {
+    let paint = color::paint(&io::stdout());
+    match (json, quiet) {
+        (true, _) => print_json(&mut output::stdout(), answer),
+        (false, true) => writeln!(output::text_stdout(), "{}", sentence(answer, paint)),
+        (false, false) => output::text_stdout().write_all(render(answer, paint).as_bytes()),
+    }
 }
 
 fn print_json(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {

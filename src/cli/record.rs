@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, print_list, select};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, text_stdout};
+use crate::cli::output::{stderr, text_stdout, warn};
 use skill_evals::cases::test_case::TestCase;
 use skill_evals::run::context::RunContext;
 use skill_evals::run::plan::{PlannedCase, RunPlan};
@@ -50,8 +50,7 @@ pub fn record(args: &RecordArgs) -> CliResult {
         let id = folder.meta()?.id();
         let found = cases.get(&(id.skill.as_str(), id.case.as_str()));
         let (Some(found), Some(mode)) = (found, run.settings.mode(&id.mode)) else {
-            let id = safe::line(&id.to_string());
-            writeln!(stderr(), "warning: {id}: not recorded: its case or mode no longer exists")?;
+            warn(&format!("{id}: not recorded: its case or mode no longer exists"))?;
             continue;
         };
         let planned = TestCase { found: Arc::clone(found), mode: mode.clone() };

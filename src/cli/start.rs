@@ -9,7 +9,7 @@ use super::export_args::IN_PLACE;
 use super::select::LimitArgs;
 use super::{CliResult, CliResultOf, RepositoryArgs, detached, own_checks};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::stderr;
+use crate::cli::output::{stderr, warn};
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
 use skill_evals::process::{background, interrupt};
@@ -132,11 +132,7 @@ pub fn warn_of(errors: impl IntoIterator<Item = String>) -> io::Result<bool> {
     let mut any = false;
     for error in errors {
         any = true;
-        let error = safe::line(&error);
-        writeln!(
-            stderr(),
-            "warning: {error}; the trials' own directories are complete, `skill-evals summary` reads them"
-        )?;
+        warn(&format!("{error}; the trials' own directories are complete, `skill-evals summary` reads them"))?;
     }
     Ok(any)
 }

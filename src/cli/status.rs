@@ -7,11 +7,10 @@ use clap::Args;
 use super::{CliResult, RepositoryArgs, named_runs, print_json, print_list};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, stdout, text_stdout};
+use crate::cli::output::{stdout, text_stdout, warn};
 use skill_evals::report::run_status as report;
 use skill_evals::results::run_status;
 use skill_evals::store::{self, RunFolder};
-use skill_evals::text::safe;
 
 #[derive(Args)]
 pub struct StatusArgs {
@@ -59,7 +58,7 @@ fn print_runs(runs: Vec<RunFolder>, as_json: bool) -> CliResult {
     for run in runs {
         match run_status::standing(&run) {
             Ok(status) => statuses.push(status),
-            Err(error) => writeln!(stderr(), "warning: {}: {}", run.id(), safe::line(&error.to_string()))?,
+            Err(error) => warn(&format!("{}: {error}", run.id()))?,
         }
     }
     if as_json {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
-use super::compare::{self, LiveComparison, LiveOutcome, LiveRequest};
+use super::compare::{self, LiveComparison, LiveRequest};
 use super::export_args::IN_PLACE;
 use super::generate::author::{Author, agent, request};
 use super::start::StartArgs;
@@ -120,8 +120,8 @@ pub fn tune(args: &TuneArgs) -> CliResult {
     };
     let trials = if candidates.len() > 1 { most / 2 } else { most };
     match tuning.compare(Some(best), deciding, trials, &mut left)? {
-        LiveOutcome::Exit(exit) => Ok(exit),
-        LiveOutcome::Compared(live) => tuning.decide(best, &live),
+        Err(exit) => Ok(exit),
+        Ok(live) => tuning.decide(best, &live),
     }
 }
 
@@ -237,7 +237,7 @@ impl Tuning<'_> {
         most: u64,
         left: &mut CostLeft,
     ) -> CliResult {
-        let dry = |outcome| if let LiveOutcome::Exit(exit) = outcome { exit } else { Exit::Clean };
+        let dry = |compared: Result<_, Exit>| compared.err().unwrap_or(Exit::Clean);
         if candidates == 1 {
             return self.compare(None, deciding, most, left).map(dry);
         }
@@ -260,8 +260,8 @@ impl Tuning<'_> {
         let mut exit = Exit::Infrastructure;
         for candidate in candidates {
             match self.compare(Some(candidate), training.to_vec(), most / candidates.len() as u64, left)? {
-                LiveOutcome::Exit(dry) => exit = dry,
-                LiveOutcome::Compared(live) => {
+                Err(dry) => exit = dry,
+                Ok(live) => {
                     let comparison = &live.compared.comparison;
                     let sentence = report::sentence(&live.compared, paint(&io::stdout()));
                     writeln!(text_stdout(), "training, {}: {sentence}", safe::line(&candidate.label))?;
@@ -288,7 +288,7 @@ impl Tuning<'_> {
         cases: Vec<String>,
         most: u64,
         left: &mut CostLeft,
-    ) -> CliResultOf<LiveOutcome> {
+    ) -> CliResultOf<Result<LiveComparison, Exit>> {
         left.check()?;
         let root = &self.repository.root;
         let commit = candidate.map(|candidate| tune::store(root, self.catalog, self.found, &candidate.text));
@@ -302,7 +302,6 @@ impl Tuning<'_> {
             start: &self.args.start,
             chosen,
             sides: Some(sides),
-            rule,
             fails: &[],
             max_trials: Some(most),
             max_age: None,
@@ -310,11 +309,10 @@ impl Tuning<'_> {
             stop: Stop::Settled,
             remedy: "raise --max-trials, or write more cases",
             takes_plan: false,
-            says_more: !self.args.start.quiet,
             json: false,
             within: None,
         })?;
-        if let LiveOutcome::Compared(live) = &outcome {
+        if let Ok(live) = &outcome {
             left.take(live.cost_usd, &format!("the comparison with {label}"));
         }
         Ok(outcome)

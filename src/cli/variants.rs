@@ -23,13 +23,6 @@ use skill_evals::trial::id::{CaseInMode, TrialId};
 use skill_evals::trial::run_record::{RunChoices, RunRecord};
 use skill_evals::trial::variants::VariantRun;
 
-/// What running the variants led to.
-pub enum VariantOutcome {
-    /// Nothing was measured: a dry run, or a run in the background.
-    Exit(Exit),
-    Measured(MeasuredRun),
-}
-
 /// A run of variants that ended.
 pub struct MeasuredRun {
     pub folder: RunFolder,
@@ -64,13 +57,18 @@ pub fn earlier(root: &Path, settings: &Settings, command: &str) -> CliResultOf<(
     }
 }
 
-/// Runs the variants, or says what would run.
-pub fn run(start: &StartArgs, run: RunContext, planned: VariantPlan, json: bool) -> CliResultOf<VariantOutcome> {
+/// Runs the variants. After a dry run, or if a background process runs them, returns the exit code.
+pub fn run(
+    start: &StartArgs,
+    run: RunContext,
+    planned: VariantPlan,
+    json: bool,
+) -> CliResultOf<Result<MeasuredRun, Exit>> {
     let VariantPlan { plan, record } = planned;
     let mut run = run.with_plan(plan);
     run.variants = Some(record);
     if let Some(exit) = start.begin(&mut run, true, |run| dry_run(run, json))? {
-        return Ok(VariantOutcome::Exit(exit));
+        return Ok(Err(exit));
     }
     let prints = !json && !start.quiet;
     let terminal = Arc::new(Mutex::new(Terminal::new(&run, run.plan.len(), prints).in_brief()));
@@ -84,7 +82,7 @@ pub fn run(start: &StartArgs, run: RunContext, planned: VariantPlan, json: bool)
     if prints {
         writeln!(stdout())?;
     }
-    Ok(VariantOutcome::Measured(MeasuredRun { folder, ended_early }))
+    Ok(Ok(MeasuredRun { folder, ended_early }))
 }
 
 fn ended_early(run: &RunContext, folder: &RunFolder) -> CliResultOf<Option<String>> {
@@ -122,12 +120,7 @@ fn dry_run(run: &RunContext, json: bool) -> CliResult {
     let mut out = text_stdout();
     if let Some(variants) = &run.variants {
         let names: Vec<&str> = variants.variants.iter().map(|variant| variant.name.as_str()).collect();
-        writeln!(
-            out,
-            "variants: {}; {} of each case in each",
-            names.join(", "),
-            counted(variants.rounds as usize, "trial")
-        )?;
+        writeln!(out, "variants: {}; {} of each case in each", names.join(", "), counted(variants.rounds, "trial"))?;
         for (case, why) in &variants.left_out {
             writeln!(out, "{} is left out: {}", safe::line(case), safe::line(why))?;
         }

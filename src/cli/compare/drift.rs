@@ -1,19 +1,17 @@
 //! How much the results of equal trials drift over days: the kept trials of earlier gates against those of later ones.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
 use super::CompareArgs;
 use crate::cli::CliResultOf;
-use crate::cli::output::stderr;
+use crate::cli::output::warn;
 use skill_evals::results::compared::{self, ComparisonResults};
 use skill_evals::results::stored_sides::{self, TrialSide};
 use skill_evals::results::table;
 use skill_evals::settings::load;
 use skill_evals::store::{KeptTrial, KeptTrials};
-use skill_evals::text::safe;
 
 /// Compares the kept trials of the repository at `root`, those of the earlier half of their runs with the others. Only trials
 /// in which nothing differs are compared with each other.
@@ -38,7 +36,7 @@ pub fn of_kept(args: &CompareArgs, root: &Path) -> CliResultOf<ComparisonResults
         }
     }
     for warning in kept.warnings() {
-        writeln!(stderr(), "warning: {}", safe::line(&warning))?;
+        warn(&warning)?;
     }
     let span = |days: &BTreeSet<String>| {
         let (first, last) = (days.first().cloned().unwrap_or_default(), days.last().cloned().unwrap_or_default());

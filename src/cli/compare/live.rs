@@ -9,15 +9,14 @@ use std::time::Instant;
 
 use super::{CompareArgs, LiveRequest, gate, stored};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, stdout, text_stdout};
+use crate::cli::output::{stderr, stdout, text_stdout, warn};
 use crate::cli::shard::{name_shard, shard_is_empty};
 use crate::cli::start::StartArgs;
 use crate::cli::terminal::Terminal;
-use crate::cli::{CliResult, CliResultOf, select, start};
+use crate::cli::{CliResult, CliResultOf, print_json, select, start};
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
 use skill_evals::cases::test_case::TestCase;
-use skill_evals::decide::Rule;
 use skill_evals::decide::plan::{self as power, ComparePlan, PairDesign, PlanPromise};
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
@@ -37,14 +36,6 @@ use skill_evals::text::safe;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::run_record::{ComparedSides, PairRecord, RunChoices};
 
-/// What running a comparison led to.
-pub enum LiveOutcome {
-    /// Nothing was compared: a dry run, a run in the background, or a shard without cases.
-    Exit(Exit),
-    /// The sides were compared.
-    Compared(Box<LiveComparison>),
-}
-
 /// A comparison that ran.
 pub struct LiveComparison {
     pub compared: ComparisonResults,
@@ -61,8 +52,8 @@ pub struct LiveComparison {
 /// Compares by running trials: `sides`, or those of the run to resume.
 pub fn compare(args: &CompareArgs, sides: Option<ComparedSides>) -> CliResult {
     match measure(args.request(sides))? {
-        LiveOutcome::Exit(exit) => Ok(exit),
-        LiveOutcome::Compared(live) => live.tell(args),
+        Err(exit) => Ok(exit),
+        Ok(live) => live.tell(args),
     }
 }
 
@@ -83,8 +74,9 @@ impl LiveComparison {
     }
 }
 
-/// Compares by running trials, and prints only their progress.
-pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<LiveOutcome> {
+/// Compares by running trials, and prints only their progress. Returns the exit code if nothing was compared: after a dry run,
+/// of a run in the background, and of a shard without cases.
+pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveComparison, Exit>> {
     let start = request.start;
     let (repository, mut settings, catalog) = start.read()?;
     settings.max_cost_usd = request.max_cost_usd.or(settings.max_cost_usd);
@@ -107,7 +99,7 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<LiveOutcome> {
         pairing = pairing.part(shard);
         if pairing.cases.is_empty() {
             writeln!(stderr(), "{}: nothing to run", shard_is_empty(shard, all))?;
-            return Ok(LiveOutcome::Exit(Exit::Clean));
+            return Ok(Err(Exit::Clean));
         }
     }
     if !start.resume && pairing::unchanged(&run, &sides) {
@@ -131,7 +123,7 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<LiveOutcome> {
         .unwrap_or_else(|| share(request.max_trials.or(earlier).unwrap_or_else(|| sides.plan.default_limit(all))));
     // Pairs that started count, whatever the limit is now.
     sides.max_trials = most.max(2 * begun.len() as u64);
-    let rule = Rule { alpha: sides.alpha, margin: sides.margin, ..request.rule };
+    let rule = stored_comparison::rule(&sides);
     let numbers = PairDesign { cases: pairing.cases.len(), pairs: sides.max_trials / 2, before: power::USUAL_RATE };
     gate::check(request.fails, &rule, ("pairs of trials", request.remedy), |result| {
         power::reach(sides.plan, &numbers, &rule, result)
@@ -139,10 +131,10 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<LiveOutcome> {
     run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
     run.sides = Some(sides.clone());
     run.kept = request.max_age.map(|max_age| KeptTrials::new(&run.root, max_age));
-    let foresee = |run: &RunContext| dry_run(&request, run, &pairing, sides.plan, &numbers, &rule);
+    let foresee = |run: &RunContext| dry_run(&request, run, &pairing, &sides, &numbers);
     match start.begin(&mut run, true, foresee)? {
-        Some(exit) => Ok(LiveOutcome::Exit(exit)),
-        None => Ok(LiveOutcome::Compared(Box::new(execute(&request, &run, &sides, &pairing)?))),
+        Some(exit) => Ok(Err(exit)),
+        None => execute(&request, &run, &sides, &pairing).map(Ok),
     }
 }
 
@@ -171,15 +163,15 @@ fn unchanged(
     run: &RunContext,
     sides: ComparedSides,
     pairing: &Pairing,
-) -> CliResultOf<LiveOutcome> {
+) -> CliResultOf<Result<LiveComparison, Exit>> {
     if request.start.dry_run && request.json {
         let nothing = estimate::estimate(&[], &BTreeMap::new(), run.settings.max_cost_usd);
-        return print_plan(request, pairing, sides.plan, None, (&nothing, 0)).map(LiveOutcome::Exit);
+        return print_plan(request, pairing, &sides, None, (&nothing, 0)).map(Err);
     }
-    let compared = compared::unchanged((sides.baseline.label, sides.candidate.label), request.rule);
+    let rule = stored_comparison::rule(&sides);
+    let compared = compared::unchanged((sides.baseline.label, sides.candidate.label), rule);
     let took = ComparedRun::default();
-    let nothing_ran = LiveComparison { compared, folder: None, ended_early: None, took, cost_usd: Some(0.0) };
-    Ok(LiveOutcome::Compared(Box::new(nothing_ran)))
+    Ok(Ok(LiveComparison { compared, folder: None, ended_early: None, took, cost_usd: Some(0.0) }))
 }
 
 /// Runs pairs until the plan is done.
@@ -192,7 +184,7 @@ fn execute(
     let began = Instant::now();
     let live = opening::live(run).map_err(ToString::to_string)?;
     let most = usize::try_from(sides.max_trials).unwrap_or(usize::MAX);
-    let terminal = Arc::new(Mutex::new(Terminal::new(run, most, request.says_more).in_brief()));
+    let terminal = Arc::new(Mutex::new(Terminal::new(run, most, !request.start.quiet && !request.json).in_brief()));
     run.read_by(Arc::clone(&terminal));
     let state = stored_comparison::sequential_test(sides);
     let (state, stopped) = pairs::run(run, live, pairing, state, sides.max_trials)?;
@@ -202,10 +194,10 @@ fn execute(
     let written = live.folder.write_comparison(&compared).map_err(|error| error.to_string());
     start::warn_of([closed.err(), written.err(), run.ledger_trouble()].into_iter().flatten())?;
     if let Err(error) = kept::keep(run) {
-        writeln!(stderr(), "warning: {}; these trials are not kept", safe::line(&error.to_string()))?;
+        warn(&format!("{error}; these trials are not kept"))?;
     }
     for warning in kept::warnings(run) {
-        writeln!(stderr(), "warning: {}", safe::line(&warning))?;
+        warn(&warning)?;
     }
     let folder = Some(live.folder.path().to_path_buf());
     let summary = run.figures().summary.clone();
@@ -294,9 +286,8 @@ fn dry_run(
     request: &LiveRequest<'_>,
     run: &RunContext,
     pairing: &Pairing,
-    plan: ComparePlan,
+    sides: &ComparedSides,
     design: &PairDesign,
-    rule: &Rule,
 ) -> CliResult {
     let ids: Vec<TrialId> = run.plan.ids().collect();
     let mut known = history::known_costs(&run.root, &run.settings.prices, &ids);
@@ -312,8 +303,9 @@ fn dry_run(
     let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);
     let kept = kept::foreseen(run, pairing.cases.iter().map(|case| &case.baseline));
     if request.json {
-        return print_plan(request, pairing, plan, Some((design, rule)), (&estimate, kept));
+        return print_plan(request, pairing, sides, Some(design), (&estimate, kept));
     }
+    let plan = sides.plan;
     let mut out = text_stdout();
     writeln!(
         out,
@@ -322,7 +314,7 @@ fn dry_run(
         design.pairs * 2,
         ids.len()
     )?;
-    for promise in promises(plan, design, rule).into_iter().filter(|of| request.takes_plan || of.plan == plan) {
+    for promise in promises(sides, design).into_iter().filter(|of| request.takes_plan || of.plan == plan) {
         let instead = if promise.plan == plan { "plan" } else { "instead, --plan" };
         writeln!(out, "{instead} {}", words::promise(&promise))?;
     }
@@ -340,25 +332,26 @@ fn dry_run(
 }
 
 /// What each plan finds and costs, the chosen one first with its own limit.
-fn promises(chosen: ComparePlan, design: &PairDesign, rule: &Rule) -> Vec<PlanPromise> {
-    let others = ComparePlan::ALL.into_iter().filter(|plan| *plan != chosen);
-    let others = others.map(|plan| PlanPromise::of(plan, design.cases, plan.default_limit(design.cases), rule));
-    std::iter::once(PlanPromise::of(chosen, design.cases, design.pairs * 2, rule)).chain(others).collect()
+fn promises(sides: &ComparedSides, design: &PairDesign) -> Vec<PlanPromise> {
+    let rule = stored_comparison::rule(sides);
+    let others = ComparePlan::ALL.into_iter().filter(|plan| *plan != sides.plan);
+    let others = others.map(|plan| PlanPromise::of(plan, design.cases, plan.default_limit(design.cases), &rule));
+    std::iter::once(PlanPromise::of(sides.plan, design.cases, design.pairs * 2, &rule)).chain(others).collect()
 }
 
 /// Prints what would run as one document. `design` is `None` if both sides are the same, so that nothing runs.
 fn print_plan(
     request: &LiveRequest<'_>,
     pairing: &Pairing,
-    plan: ComparePlan,
-    design: Option<(&PairDesign, &Rule)>,
+    sides: &ComparedSides,
+    design: Option<&PairDesign>,
     (first_pass, kept): (&Estimate, usize),
 ) -> CliResult {
-    let most = design.map_or(0, |(design, _)| design.pairs * 2);
-    let rule = design.map_or(&request.rule, |(_, rule)| rule);
-    let plans = design.map(|(design, rule)| promises(plan, design, rule)).unwrap_or_default();
-    let plan = serde_json::json!({"unchanged": design.is_none(), "cases": pairing.cases.len(), "plan": plan,
-        "max_trials": most, "rule": rule, "detectable_drop": plans.first().and_then(|promise| promise.detectable_drop),
+    let most = design.map_or(0, |design| design.pairs * 2);
+    let plans = design.map(|design| promises(sides, design)).unwrap_or_default();
+    let plan = serde_json::json!({"unchanged": design.is_none(), "cases": pairing.cases.len(), "plan": sides.plan,
+        "max_trials": most, "rule": stored_comparison::rule(sides),
+        "detectable_drop": plans.first().and_then(|promise| promise.detectable_drop),
         "power": power::USUAL_POWER, "plans": plans, "first_pass": first_pass,
         "all_trials": first_pass.of_trials(most), "left_out": pairing.left_out,
         "kept_trials": kept});
@@ -366,6 +359,6 @@ fn print_plan(
         within["comparison"] = plan.clone();
         within
     });
-    super::print_json(&mut stdout(), &document.unwrap_or(plan))?;
+    print_json(&mut stdout(), &document.unwrap_or(plan))?;
     Ok(Exit::Clean)
 }

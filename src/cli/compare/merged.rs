@@ -1,12 +1,11 @@
 //! The comparison of a gate that ran in shards.
 
-use std::io::Write;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::live::{self, LiveComparison};
-use crate::cli::output::stderr;
+use crate::cli::output::warn;
 use crate::cli::start::StartArgs;
 use crate::cli::{CliResultOf, named_runs};
 use skill_evals::decide::plan::ComparePlan;
@@ -14,7 +13,6 @@ use skill_evals::results::stored_comparison;
 use skill_evals::run::merge::{self, MergedRun};
 use skill_evals::settings::Stop;
 use skill_evals::store::RunFolder;
-use skill_evals::text::safe;
 use skill_evals::trial::run_record::{ComparedSides, RunChoices, RunRecord};
 use skill_evals::trial::shard::Shard;
 
@@ -43,8 +41,7 @@ pub fn merged(
     let id = shards.first().and_then(|shard| Shard::of_run(shard.id())).map_or("gate", |(id, _)| id);
     let merged = merge::merge(&root, &run.settings, shards, id)?;
     for agents in &merged.mixed_agents {
-        let mixed = format!("warning: the shards ran different versions of an agent: {agents}");
-        writeln!(stderr(), "{}", safe::line(&mixed))?;
+        warn(&format!("the shards ran different versions of an agent: {agents}"))?;
     }
     let record = merged.run.run_record()?.ok_or("the merged run has no record")?;
     let sides = record.sides.as_ref().ok_or("the merged run compares nothing")?;

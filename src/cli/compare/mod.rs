@@ -8,7 +8,7 @@ mod models;
 mod stored;
 mod target;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,16 +17,15 @@ use serde_json::Value;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::color::paint;
 use super::exit_code::Exit;
 use super::export_args::IN_PLACE;
 use super::github::add_to_page;
 use super::select::SelectArgs;
 use super::start::StartArgs;
-use super::{CliResult, print_json};
-use crate::cli::output::{stderr, stdout, text_stdout};
+use super::{CliResult, print_answer};
+use crate::cli::output::{stdout, warn};
 
-pub use live::{LiveComparison, LiveOutcome, measure};
+pub use live::{LiveComparison, measure};
 pub use merged::merged;
 use skill_evals::decide::plan::ComparePlan;
 use skill_evals::decide::result::CompareResult;
@@ -36,7 +35,6 @@ use skill_evals::results::compared::ComparisonResults;
 use skill_evals::run::change_locations::change_locations;
 use skill_evals::settings::{Stop, TestSelection};
 use skill_evals::store::RunFolder;
-use skill_evals::text::safe;
 use skill_evals::trial::run_record::{ComparedSides, RunChoices};
 use target::CompareTarget;
 pub use target::{against_commit, with_commit};
@@ -138,7 +136,6 @@ pub struct LiveRequest<'a> {
     pub chosen: RunChoices,
     /// The sides; `None` if a run is resumed, which knows them.
     pub sides: Option<ComparedSides>,
-    pub rule: Rule,
     /// The results that fail; none for the usual ones.
     pub fails: &'a [CompareResult],
     pub max_trials: Option<u64>,
@@ -152,7 +149,6 @@ pub struct LiveRequest<'a> {
     pub remedy: &'static str,
     /// Whether its command has `--plan`, so that other plans can be named.
     pub takes_plan: bool,
-    pub says_more: bool,
     pub json: bool,
     /// The document of a dry run in which the plan is a part.
     pub within: Option<Value>,
@@ -195,7 +191,6 @@ impl CompareArgs {
             start: &self.start,
             chosen,
             sides,
-            rule: self.rule(),
             fails: &self.gate,
             max_trials: self.max_trials,
             max_age: None,
@@ -203,7 +198,6 @@ impl CompareArgs {
             stop: Stop::End,
             remedy: "raise --max-trials, which counts both trials of a pair, or choose other results",
             takes_plan: true,
-            says_more: self.says_more(),
             json: self.json,
             within: None,
         }
@@ -264,14 +258,7 @@ impl CompareArgs {
 
     /// Prints the comparison.
     fn tell(&self, compared: &ComparisonResults) -> CliResult {
-        let paint = paint(&io::stdout());
-        if self.json {
-            print_json(&mut stdout(), compared)?;
-        } else if self.start.quiet {
-            writeln!(text_stdout(), "{}", words::sentence(compared, paint))?;
-        } else {
-            text_stdout().write_all(words::render(compared, paint).as_bytes())?;
-        }
+        print_answer(compared, (self.json, self.start.quiet), [words::sentence, words::render])?;
         let exit = if compared.unchanged { Exit::Clean } else { gate::exit(&compared.comparison.results, &self.gate) };
         if self.github {
             let catalog = self.start.repository.read_quietly();
@@ -279,7 +266,7 @@ impl CompareArgs {
             let text = github::comparison(compared, exit != Exit::Clean, &locations.unwrap_or_default());
             stdout().write_all(text.as_bytes())?;
             if let Some(trouble) = add_to_page(&markdown::comparison(compared)) {
-                writeln!(stderr(), "warning: {}", safe::line(&trouble))?;
+                warn(&trouble)?;
             }
         }
         Ok(exit)

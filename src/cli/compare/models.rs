@@ -1,13 +1,9 @@
 //! Compares models: which is the cheapest within the margin of the best.
 
-use std::io::{self, Write};
-
 use super::CompareArgs;
-use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::stdout;
-use crate::cli::variants::{self, VariantOutcome};
-use crate::cli::{CliResult, print_json, select, start};
+use crate::cli::variants;
+use crate::cli::{CliResult, print_answer, select, start};
 use skill_evals::report::models as report;
 use skill_evals::results::models::ModelComparison;
 use skill_evals::run::variants::{self as plan, TrialLimit};
@@ -41,11 +37,8 @@ pub fn compare(args: &CompareArgs) -> CliResult {
     let run = start::planned(repository, settings, catalog, chosen)?;
     let planned = plan::models(&run, &models, rule, limit)?;
     match variants::run(&args.start, run, planned, args.json)? {
-        VariantOutcome::Exit(exit) => Ok(exit),
-        VariantOutcome::Measured(measured) => {
-            let exit = show(args, &measured.folder)?;
-            measured.end(exit, args.says_more())
-        }
+        Err(exit) => Ok(exit),
+        Ok(measured) => measured.end(show(args, &measured.folder)?, args.says_more()),
     }
 }
 
@@ -53,14 +46,7 @@ pub fn compare(args: &CompareArgs) -> CliResult {
 pub fn show(args: &CompareArgs, run: &RunFolder) -> CliResult {
     let compared = ModelComparison::of(run)?
         .ok_or_else(|| format!("{} compares no models; its result: skill-evals diagnose {0}", run.id()))?;
-    let mut out = stdout();
-    if args.json {
-        print_json(&mut out, &compared)?;
-    } else if args.start.quiet {
-        writeln!(out, "{}", report::sentence(&compared, paint(&io::stdout())))?;
-    } else {
-        out.write_all(report::render(&compared, paint(&io::stdout())).as_bytes())?;
-    }
+    print_answer(&compared, (args.json, args.start.quiet), [report::sentence, report::render])?;
     Ok(match compared.cheapest {
         _ if compared.cases == 0 => Exit::Infrastructure,
         Some(_) => Exit::Clean,

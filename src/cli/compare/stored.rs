@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::target::{StoredSide, is_path};
 use super::{CompareArgs, gate};
-use crate::cli::output::stderr;
+use crate::cli::output::{stderr, warn};
 use crate::cli::{CliResultOf, named_runs};
 use skill_evals::decide::{SideCounts, plan};
 use skill_evals::files::bounded;
@@ -21,7 +21,6 @@ use skill_evals::results::stored_comparison;
 use skill_evals::results::stored_sides::{self, Incomparable, TrialSide};
 use skill_evals::settings::TestSelection;
 use skill_evals::store::RunFolder;
-use skill_evals::text::safe;
 
 /// Compares stored trials of two sides.
 pub fn compare(args: &CompareArgs, root: &Path, a: &StoredSide, b: &StoredSide) -> CliResultOf<ComparisonResults> {
@@ -87,8 +86,7 @@ fn warn_of_versions<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> CliResultOf
     let runs = paths.filter_map(|path| path.parent()).map(RunFolder::at);
     runs.filter_map(|run| run.first_trial("")?.meta().ok()).for_each(|meta| versions.add(meta.agent));
     for agents in versions.mixed() {
-        let mixed = format!("warning: the runs had different versions of an agent: {agents}");
-        writeln!(stderr(), "{}", safe::line(&mixed))?;
+        warn(&format!("the runs had different versions of an agent: {agents}"))?;
     }
     Ok(())
 }
@@ -161,7 +159,7 @@ fn read(paths: &[PathBuf]) -> CliResultOf<SideReader> {
             );
         }
         if damaged > 0 {
-            writeln!(stderr(), "warning: {at}: {lines} cannot be read; they are not counted")?;
+            warn(&format!("{at}: {lines} cannot be read; they are not counted"))?;
         }
     }
     Ok(trials)
@@ -172,7 +170,7 @@ pub fn warn_of_unmeasured_pairs(run: &RunFolder) -> CliResultOf<()> {
     let lost = run.damaged_pairs()?;
     if lost > 0 {
         let lines = counted(lost, "line");
-        writeln!(stderr(), "warning: {lines} of the pairs of {} cannot be read; they are not counted", run.id())?;
+        warn(&format!("{lines} of the pairs of {} cannot be read; they are not counted", run.id()))?;
     }
     Ok(())
 }
@@ -188,7 +186,7 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<ComparisonResul
     let go_on = format!("skill-evals compare --resume --run-id {id}");
     if standing.damaged_lines > 0 {
         let lines = counted(standing.damaged_lines, "line");
-        writeln!(stderr(), "warning: {lines} of the progress file of {id} cannot be read; `{go_on}` rewrites it")?;
+        warn(&format!("{lines} of the progress file of {id} cannot be read; `{go_on}` rewrites it"))?;
     }
     warn_of_unmeasured_pairs(run)?;
     match standing.state {

@@ -11,7 +11,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use self::trials::TrialExporter;
 use super::{CliResult, RepositoryArgs, named_runs, own_checks, summary};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, text_stdout};
+use crate::cli::output::{text_stdout, warn};
 use skill_evals::report::EXPORTS;
 use skill_evals::report::diagnostics::counted;
 use skill_evals::report::export::{ChangeLocations, Export, ExportKind, Results};
@@ -102,7 +102,7 @@ pub fn export(args: &ExportCommandArgs) -> CliResult {
         writeln!(text_stdout(), "{shown} ({})", counted(trials, "trial"))?;
     }
     for why in &unreadable {
-        writeln!(stderr(), "warning: not exported: {}", safe::line(why))?;
+        warn(&format!("not exported: {why}"))?;
     }
     Ok(if unreadable.is_empty() { Exit::Clean } else { Exit::Infrastructure })
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 
-use super::compare::{self, LiveComparison, LiveOutcome, LiveRequest};
+use super::compare::{self, LiveComparison, LiveRequest};
 use super::export_args::IN_PLACE;
 use super::report::write_run;
 use super::select::TagArgs;
@@ -19,7 +19,7 @@ use super::{CliResult, CliResultOf, lint as lint_command, print_json, select};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::github::add_to_page;
-use crate::cli::output::{stderr, stdout, text_stdout};
+use crate::cli::output::{stdout, text_stdout, warn};
 use skill_evals::agent;
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
@@ -37,7 +37,6 @@ use skill_evals::run::skill_version::SkillVersion;
 use skill_evals::settings::{GateSettings, Settings, Stop};
 use skill_evals::store::{self, RunFolder};
 use skill_evals::text::diagnostic::Diagnostic;
-use skill_evals::text::safe;
 use skill_evals::trial::run_record::RunChoices;
 
 /// The comment, the results of the recordings, and the report of the comparison.
@@ -186,7 +185,7 @@ fn print(results: &GateResults, markdown: bool, out: &Path) -> CliResultOf<()> {
         write!(text_stdout(), "{}", report::render(results, paint(&io::stdout())))?;
     }
     if let Some(why) = add_to_page(&page) {
-        writeln!(stderr(), "warning: {}", safe::line(&why))?;
+        warn(&why)?;
     }
     Ok(())
 }
@@ -240,8 +239,8 @@ impl GateArgs {
             document.map(|document| print_json(&mut stdout(), &document)).transpose()?;
             return Ok(Exit::Clean);
         }
-        let outcome = self.run_comparison(asked, commit, &results.base, cases, document)?;
-        Ok(if let LiveOutcome::Exit(exit) = outcome { exit } else { Exit::Clean })
+        let compared = self.run_comparison(asked, commit, &results.base, cases, document)?;
+        Ok(compared.err().unwrap_or(Exit::Clean))
     }
 
     fn run_comparison(
@@ -251,7 +250,7 @@ impl GateArgs {
         base: &str,
         cases: Vec<String>,
         within: Option<Value>,
-    ) -> CliResultOf<LiveOutcome> {
+    ) -> CliResultOf<Result<LiveComparison, Exit>> {
         let mut rule = Rule { margin: Some(MARGIN), ..Rule::default() };
         if let Some(shard) = self.shard.shard()? {
             rule.alpha /= f64::from(shard.of);
@@ -265,7 +264,6 @@ impl GateArgs {
             start: &self.start,
             chosen,
             sides: Some(sides),
-            rule,
             fails: &asked.fail_on,
             max_trials: asked.max_trials,
             max_age: Some(asked.max_age),
@@ -274,7 +272,6 @@ impl GateArgs {
             remedy: "raise --max-trials, which counts both trials of a pair, choose another --plan, or fail on other results \
                      with --fail-on",
             takes_plan: true,
-            says_more: !self.start.quiet,
             json: within.is_some(),
             within,
         })
@@ -289,10 +286,7 @@ impl GateArgs {
         cases: Vec<String>,
     ) -> CliResultOf<Option<LiveComparison>> {
         if self.merge.is_empty() {
-            return Ok(match self.run_comparison(asked, commit, &results.base, cases, None)? {
-                LiveOutcome::Compared(live) => Some(*live),
-                LiveOutcome::Exit(_) => None,
-            });
+            return Ok(self.run_comparison(asked, commit, &results.base, cases, None)?.ok());
         }
         let mut chosen = RunChoices::default();
         chosen.cases = cases;
