@@ -29,7 +29,6 @@ pub fn unpack(path: &Path, into: &Path) -> Result<Vec<RunFolder>, String> {
     Ok(runs)
 }
 
-/// An error and what led to it.
 fn reasons(error: &(dyn Error + 'static)) -> String {
     let errors = iter::successors(Some(error), |error| -> Option<&(dyn Error + 'static)> { (*error).source() });
     let reasons = errors.map(ToString::to_string);

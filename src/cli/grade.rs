@@ -180,7 +180,6 @@ fn update_run(run: &RunFolder, changed: Vec<TrialRecord>, settings: &Settings) -
     Ok(())
 }
 
-/// Cases by skill and id.
 type CasesById<'a> = HashMap<(&'a str, &'a str), &'a FoundCase>;
 
 /// Grades a trial. Returns whether its stored grade changed.

@@ -53,7 +53,6 @@ pub fn open_whole(root: &Path, id: &str) -> CliResultOf<Vec<RunFolder>> {
     Ok(runs)
 }
 
-/// Shards of a run.
 pub struct Shards {
     pub runs: Vec<RunFolder>,
     /// Those of tar files lie here as long as this lives.

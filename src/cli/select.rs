@@ -218,7 +218,6 @@ impl SelectArgs {
     }
 }
 
-/// Puts the choices into the settings.
 pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), String> {
     settings.live = !chosen.replay;
     if !chosen.modes.is_empty() {

@@ -36,7 +36,6 @@ fn choice(text: &str) -> Result<ShardChoice, NoShard> {
 }
 
 impl ShardArgs {
-    /// The chosen shard.
     pub fn shard(&self) -> Result<Option<Shard>, String> {
         // An engine may set a variable that is empty.
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());

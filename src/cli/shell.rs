@@ -43,7 +43,6 @@ pub fn man(args: &ManArgs, mut program: Command) -> CliResult {
     Ok(Exit::Clean)
 }
 
-/// Writes the page of a command and those of its subcommands.
 fn write_pages(directory: &Path, command: &Command) -> CliResultOf<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let file = directory.join(format!("{name}.1"));

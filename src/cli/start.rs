@@ -118,7 +118,6 @@ pub fn planned(
     Ok(run)
 }
 
-/// The run to resume.
 pub fn to_resume(root: &Path, settings: &Settings) -> CliResultOf<RunFolder> {
     let Some(id) = &settings.run_id else {
         let latest = store::runs(root).first().map(|run| format!("; the latest run is {}", run.id()));

@@ -92,7 +92,6 @@ pub fn of_runs(runs: &[RunFolder], settings: &Settings) -> CliResultOf<(Summary,
     Ok((summary, unreadable))
 }
 
-/// The summary of a stored run.
 pub fn of_run(run: &RunFolder, settings: &Settings) -> CliResultOf<Summary> {
     let mut summary = Summary::new(vec![run.id().to_owned()], settings);
     add_run(&mut summary, run, &settings.prices)?;

@@ -22,7 +22,6 @@ use skill_evals::trial::outcome::{NoOutcome, Outcome, Verdict};
 /// How often the running trials are drawn again.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Which trials are printed, and how.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TrialDetail {
     /// The trials that did not pass, with their findings.

@@ -142,7 +142,6 @@ fn length(description: &str, current: &str) -> String {
     format!("about {tokens} tokens, {change}")
 }
 
-/// What is left of the cost limit.
 struct CostLeft {
     /// In dollars; `None` without a limit.
     usd: Option<f64>,

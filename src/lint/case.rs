@@ -58,7 +58,6 @@ pub fn unusable_files(found: &FoundCase, case: &Case, tree: &dyn RepoFiles) -> V
         .collect()
 }
 
-/// The place of a check.
 pub fn place_of(found: &FoundCase, case: &Case, check: &Check, tree: &dyn RepoFiles) -> SourceLocation {
     CaseChecker { found, case, tree }.place_of(check, check.script().and_then(|path| path.as_path().to_str()))
 }

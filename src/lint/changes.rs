@@ -44,7 +44,6 @@ fn apply<'a>(change: &'a SkillChange, skills: &mut BTreeSet<&'a str>) -> Option<
     Some(problem(change, message, help))
 }
 
-/// The problem of the directory of a change.
 fn check_directory(change: &SkillChange, tree: &dyn RepoFiles) -> Option<Diagnostic> {
     let path = change.folder.as_ref()?.as_path();
     let shown = path.display();

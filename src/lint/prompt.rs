@@ -55,7 +55,6 @@ pub fn copies_description(prompt: &str, skill: &Skill) -> bool {
     description.windows(length).any(|run| runs.contains(run))
 }
 
-/// The words of a skill list.
 #[derive(Debug)]
 pub struct SkillWords {
     /// The slug of each skill, with the content words of its name and description.

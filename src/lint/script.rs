@@ -5,11 +5,9 @@ use std::path::Path;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::text::diagnostic::Code;
 
-/// The problem of a script.
 pub(super) struct ScriptProblem {
     pub code: Code,
     pub message: String,
-    /// What to do.
     pub help: String,
 }
 

@@ -85,7 +85,6 @@ pub fn nearest_skills<'a>(catalog: &'a Catalog, slug: &str, count: usize) -> Vec
     others.into_iter().take(count).map(|(_, slug)| slug).collect()
 }
 
-/// The place of a skill's description.
 pub(super) fn description_place(found: &FoundSkill) -> SourceLocation {
     let path = found.skill().folder.join(SKILL_FILE);
     match found.file.entries.iter().find(|entry| entry.key == "description") {

@@ -13,7 +13,6 @@ use crate::text::relative_path::RelativePath;
 /// An answer, or an error message for the model.
 pub(super) type McpAnswer = Result<String, String>;
 
-/// The skill of this name.
 pub(super) fn named<'a>(library: &'a Library, name: &str) -> Result<&'a ServedSkill, String> {
     library.skill(name).ok_or_else(|| {
         if library.skills.is_empty() {

@@ -55,13 +55,11 @@ impl From<Errno> for ResourceError {
     }
 }
 
-/// What is at a path.
 pub(super) enum FileContent {
     File(Vec<u8>),
     Directory,
 }
 
-/// A file of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ListedFile {
     /// Relative to the skill's directory, with `/` between the parts.

@@ -24,7 +24,6 @@ const MAX_ANSWER: u64 = 1024 * 1024;
 /// Minimum number of skills per thread of a scan.
 const SKILLS_PER_THREAD: usize = 64;
 
-/// Where to search for skills.
 #[derive(Clone, Debug)]
 pub(super) enum SkillSource {
     /// A directory that is a skill, or that has skills in it or in its default skill roots.
@@ -34,7 +33,6 @@ pub(super) enum SkillSource {
     Repository(PathBuf),
 }
 
-/// A skill in the library.
 #[derive(Clone, Debug)]
 pub(super) struct ServedSkill {
     /// Its directory is relative to `root`.

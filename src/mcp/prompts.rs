@@ -18,7 +18,6 @@ pub(super) const NAME: &str = "name";
 /// The argument of every other prompt.
 pub(super) const ARGUMENTS: &str = "arguments";
 
-/// The list of prompts.
 pub(super) fn all(library: &Library) -> Vec<Prompt> {
     let name = PromptArgument::new(NAME).with_description("The skill's name").with_required(true);
     let description = format!("Loads a skill by its name.\n\n{}", skill_list::skill_list(library));
@@ -45,7 +44,6 @@ pub(super) fn skills(library: &Library) -> impl Iterator<Item = &Skill> {
     library.skills.iter().map(|served| &served.skill).filter(|skill| !skill.model_only)
 }
 
-/// Checks that users may call the skill.
 pub(super) fn check_user_may_call(served: &ServedSkill) -> Result<(), String> {
     if !served.skill.model_only {
         return Ok(());

@@ -39,12 +39,10 @@ pub fn is_background() -> bool {
     true
 }
 
-/// This process.
 pub fn this_process() -> Runner {
     runner(getpid())
 }
 
-/// The parent of this process.
 pub fn parent_process() -> Runner {
     runner(getppid())
 }

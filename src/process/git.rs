@@ -158,7 +158,6 @@ fn hunk(line: &[u8]) -> Option<((usize, usize), (usize, usize))> {
     Some((range('-')?, range('+')?))
 }
 
-/// Exported files of a commit.
 pub struct CommitFiles {
     /// The exported directory: relative to the target as the original is to the root of its work tree.
     pub folder: PathBuf,

@@ -58,7 +58,6 @@ const LAST_WORDS: u64 = 400;
 /// A program to run.
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// The program's path.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,

@@ -52,7 +52,6 @@ impl Drop for Supervisor {
     }
 }
 
-/// A program with a supervisor.
 #[derive(Debug)]
 pub(super) struct SupervisedProgram {
     supervisor: Option<Supervisor>,
@@ -79,7 +78,6 @@ impl SupervisedProgram {
         Ok(Self { supervisor: Some(supervisor), messages, line: Vec::new(), status: None, is_over: false })
     }
 
-    /// The supervisor's process id.
     pub(super) fn supervisor_id(&self) -> u32 {
         self.supervisor.as_ref().map_or(0, |supervisor| supervisor.process.id())
     }

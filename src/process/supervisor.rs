@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 /// The exit status of a supervisor that cannot do its work.
 const FAILED: i32 = 127;
 
-/// An agent to start.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct StartOrder {
     /// The runner's file descriptors for standard input, output and error.

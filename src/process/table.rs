@@ -11,7 +11,6 @@ pub(super) fn start_time_of(pid: i32) -> Option<u64> {
     Process::read(pid).filter(|process| !process.is_zombie).map(|process| process.start_time)
 }
 
-/// A process.
 pub(super) struct Process {
     pub pid: i32,
     pub parent: i32,

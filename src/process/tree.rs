@@ -31,7 +31,6 @@ pub enum TreeHolder {
     Namespace,
 }
 
-/// A process tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessTree {
     /// The id of its first process, which leads a process group.

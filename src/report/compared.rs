@@ -188,7 +188,6 @@ pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
     text
 }
 
-/// The result of a side.
 pub fn side_line(shown: &SideSummary) -> String {
     let mut text = fraction(shown.rate);
     if let (Some(share), Some(interval)) = (shown.share, shown.interval) {
@@ -357,7 +356,6 @@ fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
     }
 }
 
-/// What the cases and their checks were.
 fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
     if compared.outcome_only {
         lines.push("judged by what both sides were asked: checks that ask for the skill are left out".to_owned());

@@ -32,7 +32,6 @@ enum AnnotationLevel {
 }
 
 impl AnnotationLevel {
-    /// The level of the result of a job.
     fn of_job(fails: bool) -> Self {
         if fails { Self::Error } else { Self::Notice }
     }

@@ -25,7 +25,6 @@ pub static EXPORT: Export = Export {
     kind: ExportKind::File(|results| junit(results.summary).map_err(|error| error.to_string())),
 };
 
-/// The summary as a document.
 pub fn junit(summary: &Summary) -> Result<String, SerializeError> {
     let mut suites: BTreeMap<&String, TestSuite> = BTreeMap::new();
     for (key, counts) in &summary.cases {

@@ -14,7 +14,6 @@ use crate::settings::Settings;
 use crate::text::diagnostic::Diagnostic;
 use crate::text::safe;
 
-/// A planned trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct ListedTrial {
     /// The test's name.
@@ -44,7 +43,6 @@ pub struct ListedTrial {
     pub problems: Vec<Diagnostic>,
 }
 
-/// The planned trials with their problems.
 pub fn listed(planned: &[TestCase], catalog: &Catalog, tree: &dyn RepoFiles, settings: &Settings) -> Vec<ListedTrial> {
     let mut trials = Vec::new();
     for test in planned {

@@ -27,7 +27,6 @@ pub fn comparison(compared: &ComparisonResults) -> String {
     format!("# {title}\n\n{}\n\n{}", safe::markdown(answer), code(figures))
 }
 
-/// The summary as a page.
 pub fn summary(summary: &Summary) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -56,7 +55,6 @@ pub fn summary(summary: &Summary) -> String {
     text
 }
 
-/// The answer of a summary in a word.
 fn answer(summary: &Summary) -> &'static str {
     let not_run = summary.not_run.keys().any(|why| why != NOT_RECORDED);
     let lost = summary.cases_with(Verdict::Error) + summary.cases_with(Verdict::Unscored);
@@ -69,7 +67,6 @@ fn answer(summary: &Summary) -> &'static str {
     }
 }
 
-/// A table of the groups of this kind.
 fn groups<'a>(text: &mut String, kind: &str, groups: impl Iterator<Item = (&'a String, &'a TrialCounts)>) {
     let _ = writeln!(
         text,

@@ -14,7 +14,6 @@ use crate::text::safe;
 /// The widest name of a model in the table.
 const NAME: usize = 22;
 
-/// The answer in a sentence.
 pub fn sentence(compared: &ModelComparison, paint: Paint) -> String {
     let within = format!("within {} points of the best", points(compared.margin));
     if let Some(name) = &compared.cheapest {

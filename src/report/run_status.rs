@@ -119,7 +119,6 @@ fn undecided(text: &mut String, run: &RunStatus) {
     }
 }
 
-/// A line for each run.
 pub fn runs(runs: &[RunStatus], paint: Paint) -> String {
     let width = runs.iter().map(|run| run.id.len()).max().unwrap_or(0);
     let mut text = String::new();

@@ -163,7 +163,6 @@ fn section(text: &mut String, title: &str) {
     let _ = writeln!(text, "\n## {title}");
 }
 
-/// Any text as a quotation.
 fn quote(text: &mut String, quoted: &str) {
     text.push('\n');
     for line in safe::block(quoted).lines() {

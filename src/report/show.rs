@@ -24,7 +24,6 @@ const MAX_PIECES: usize = 3;
 /// The most characters that are quoted before a piece, and after it; twice as many of the piece itself.
 const AROUND: usize = 60;
 
-/// A trial to show.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownTrial<'a> {
     pub meta: &'a Meta,
@@ -38,7 +37,6 @@ pub struct ShownTrial<'a> {
     pub is_whole: bool,
 }
 
-/// The trial as text.
 pub fn show(trial: &ShownTrial<'_>, paint: Paint) -> String {
     let mut text = String::new();
     head(&mut text, trial, paint);

@@ -65,7 +65,6 @@ fn list(names: &[String], name: NameStyle) -> String {
     }
 }
 
-/// A note at an event.
 pub fn note(note: &Note, name: NameStyle) -> String {
     match note {
         Note::Loaded { skill, how, seen, .. } => {

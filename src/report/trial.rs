@@ -75,7 +75,6 @@ pub fn two_digits(share: f64) -> String {
     format!("{}", if is_less { 0.99 } else { rounded })
 }
 
-/// What a check is about, and its weight.
 pub fn about(check: &CheckResult) -> String {
     let weight = check.weight.map_or_else(String::new, |weight| format!(", weight {}", two_digits(weight.amount)));
     format!("{}{weight}", goal(check.goal))
@@ -189,7 +188,6 @@ pub fn scripted(by: &str) -> String {
     format!("a mock model ({by}) gave the answers; they say nothing about a real model")
 }
 
-/// Adds a line with a label.
 pub fn line(text: &mut String, label: &str, value: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "  {label:<12}{}", safe::line(value));
@@ -229,7 +227,6 @@ pub fn facts(meta: &Meta, grade: &Grade) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The name of a goal.
 pub fn goal(goal: Goal) -> &'static str {
     match goal {
         Goal::Outcome => "outcome",

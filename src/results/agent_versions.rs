@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::trial::evidence::AgentMeta;
 
-/// The versions of each agent.
 #[derive(Debug, Default)]
 pub struct AgentVersions(BTreeMap<&'static str, BTreeSet<String>>);
 

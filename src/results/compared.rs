@@ -20,9 +20,7 @@ pub const COMPARISON_FORMAT: u32 = 1;
 pub struct ComparisonResults {
     /// [`COMPARISON_FORMAT`].
     pub format: u32,
-    /// What the baseline is.
     pub baseline: String,
-    /// What the candidate is.
     pub candidate: String,
     /// What was asked, and how sure the answer must be.
     pub rule: Rule,
@@ -81,7 +79,6 @@ pub struct Ratios {
     pub tokens: Option<Ratio>,
     /// US dollars.
     pub cost: Option<Ratio>,
-    /// Time.
     pub time: Option<Ratio>,
     /// Effective commands, one added to each.
     pub commands: Option<Ratio>,
@@ -92,9 +89,7 @@ pub struct Ratios {
 pub struct CheckShares {
     /// Its name.
     pub check: String,
-    /// In the baseline.
     pub baseline: Rate,
-    /// In the candidate.
     pub candidate: Rate,
 }
 
@@ -116,7 +111,6 @@ pub struct SpentTrials {
 /// Trials that were kept of earlier comparisons.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReusedTrials {
-    /// How many.
     pub trials: u64,
     /// The day on which the first was measured, UTC.
     pub first: String,
@@ -134,7 +128,6 @@ impl ReusedTrials {
     }
 }
 
-/// Compares stored trials.
 pub fn stored(labels: (String, String), a: &SideResults, b: &SideResults, rule: Rule) -> ComparisonResults {
     // Other modes ask otherwise on purpose.
     let asked_otherwise = if a.modes == b.modes { SideResults::asked_otherwise(a, b) } else { Vec::new() };

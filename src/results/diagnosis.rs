@@ -59,10 +59,8 @@ pub struct Diagnosis {
     pub scripted: BTreeSet<String>,
 }
 
-/// The results of a variant.
 #[derive(Clone, Debug, Serialize)]
 pub struct DiagnosedVariant {
-    /// Its name.
     pub name: String,
     /// The mode of its trials.
     pub mode: String,
@@ -100,12 +98,10 @@ impl DiagnosedPart {
         Some(Self { difference, shown: interval.high < -MARGIN })
     }
 
-    /// Whether a loss is shown.
     pub fn is_loss(&self) -> bool {
         self.shown && self.difference.difference < 0.0
     }
 
-    /// Whether a gain is shown.
     pub fn is_gain(&self) -> bool {
         self.shown && self.difference.difference > 0.0
     }
@@ -120,7 +116,6 @@ pub struct TakenTrials {
     pub trials: u64,
 }
 
-/// What to fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiagnosisAdvice {

@@ -33,7 +33,6 @@ pub enum SkillEdit {
 }
 
 impl SkillEdit {
-    /// A word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -58,10 +57,8 @@ impl SkillEdit {
 /// A skill that differs from the base.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SkillDifference {
-    /// Its slug.
     #[serde(rename = "skill")]
     pub slug: String,
-    /// The difference.
     pub edit: SkillEdit,
 }
 
@@ -109,11 +106,9 @@ pub struct OtherChange {
 /// The run of a comparison: what it took, and why cases failed in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ComparedRun {
-    /// Its id.
     pub id: String,
     /// Trials that it ran, without those that were kept.
     pub trials: usize,
-    /// What they cost.
     pub spent: AttemptCost,
     /// The most that it was to cost, in US dollars.
     pub max_cost_usd: Option<f64>,
@@ -132,7 +127,6 @@ pub struct ComparedRun {
 /// A changed skill in the comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SkillRates {
-    /// Its slug.
     pub slug: String,
     /// Trials of its cases in the base.
     pub base: Rate,
@@ -142,7 +136,6 @@ pub struct SkillRates {
     pub broke: bool,
 }
 
-/// What a gate found.
 #[derive(Debug, Default)]
 pub struct GateResults {
     /// The base as users know it, with its commit.
@@ -179,7 +172,6 @@ pub struct GateResults {
     pub ended_early: Option<String>,
 }
 
-/// The answer of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateAnswer {
     /// Nothing speaks against the change.
@@ -310,7 +302,6 @@ impl GateResults {
         all
     }
 
-    /// The recorded cases that fail.
     pub fn failing(&self) -> impl Iterator<Item = (&CaseInMode, &CaseCounts)> {
         self.replayed.cases.iter().filter(|(_, counts)| counts.verdict() == Some(Verdict::Fail))
     }

@@ -25,7 +25,6 @@ pub struct JudgedTrial {
     pub fail_votes: u64,
 }
 
-/// Judges' verdicts on many trials.
 #[derive(Clone, Debug, Serialize)]
 pub struct Judges {
     /// Trials that the judge passed, of those with a majority.
@@ -54,7 +53,6 @@ pub struct Calibration {
     pub unmatched: Vec<String>,
 }
 
-/// The judged trials of a run.
 pub fn read(run: &RunFolder) -> Result<Vec<JudgedTrial>, StoreError> {
     let mut trials = Vec::new();
     for folder in run.trials() {

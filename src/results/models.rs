@@ -44,7 +44,6 @@ pub struct ModelComparison {
     pub scripted: BTreeSet<String>,
 }
 
-/// A model.
 #[derive(Clone, Debug, Serialize)]
 pub struct ComparedModel {
     /// Its name.

@@ -16,10 +16,8 @@ use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::{RunEndKind, TrialRecord};
 
-/// The status of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunStatus {
-    /// The run's id.
     pub id: String,
     pub state: RunState,
     /// Why the run stopped early, if a result could not be stored.
@@ -80,7 +78,6 @@ pub struct UndecidedCase {
     pub threshold_side: ThresholdSide,
 }
 
-/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
@@ -107,7 +104,6 @@ pub struct UnpassedTrial {
     pub why: String,
 }
 
-/// A running trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunningTime {
     pub trial: String,
@@ -116,7 +112,6 @@ pub struct RunningTime {
 }
 
 impl RunState {
-    /// The state in words.
     pub fn as_str(self) -> &'static str {
         match self {
             RunState::Running => "running",
@@ -204,7 +199,6 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
     })
 }
 
-/// Adds the plan of a run. Returns the number of its trials.
 fn add_plan(summary: &mut Summary, run: &RunFolder) -> Result<usize, StoreError> {
     let (mut plan, hasher) = (HashSet::new(), RandomState::new());
     run.each_planned(|line| {

@@ -39,7 +39,6 @@ pub struct Session<'a> {
     pub answer: Option<&'a str>,
 }
 
-/// The agent of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SessionAgent<'a> {
     pub kind: AgentKind,

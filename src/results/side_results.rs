@@ -56,7 +56,6 @@ pub struct CaseUsage {
     pub tokens: Vec<f64>,
     /// US dollars.
     pub cost_usd: Vec<f64>,
-    /// Seconds.
     pub seconds: Vec<f64>,
     /// Effective commands.
     pub commands: Vec<f64>,
@@ -163,7 +162,6 @@ impl SideReader {
         Ok((self.damaged - damaged, self.trials.len() - trials))
     }
 
-    /// Adds a trial.
     pub fn record(&mut self, record: &TrialRecord) {
         match serde_json::to_vec(record) {
             Ok(line) => self.line(&line),

@@ -122,7 +122,6 @@ pub struct TrialCounts {
     pub retries: u64,
 }
 
-/// The trials of a case in a mode.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CaseCounts {
     #[serde(flatten)]
@@ -188,7 +187,6 @@ impl TrialCounts {
         }
     }
 
-    /// All trials that ended.
     pub fn ended(&self) -> usize {
         self.passed + self.failed + self.errors + self.unscored
     }
@@ -275,7 +273,6 @@ impl Summary {
         Self { runs, threshold, isolation_wanted, ..Self::default() }
     }
 
-    /// Counts a trial.
     pub fn add(&mut self, record: &TrialRecord) {
         let TrialId { skill, case, mode, .. } = &record.id;
         self.total.add(record);
@@ -399,7 +396,6 @@ impl Summary {
         Some(RepeatFigures { k, pass_at_k: mean(any), pass_hat_k: mean(all) })
     }
 
-    /// The cases of each mode.
     pub fn cases_by_mode(&self) -> BTreeMap<&String, Vec<&CaseCounts>> {
         let mut modes: BTreeMap<&String, Vec<&CaseCounts>> = BTreeMap::new();
         for (key, counts) in &self.cases {

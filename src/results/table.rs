@@ -9,14 +9,12 @@ use crate::trial::outcome::{Grade, Judged, Outcome};
 use crate::trial::run_record::{ProgressLine, TrialRecord};
 use crate::trial::spent::AttemptCost;
 
-/// The row of a stored trial.
 pub fn row(folder: &TrialFolder, prices: &Prices) -> Result<TrialRecord, StoreError> {
     let (meta, grade) = (folder.meta()?, folder.grade()?);
     let outcome = outcome(meta.id(), grade, &meta, folder, prices);
     Ok(TrialRecord { run: meta.run_id, ..TrialRecord::new(&outcome, 1) })
 }
 
-/// The outcome of a stored trial.
 pub fn outcome(id: TrialId, grade: Grade, meta: &Meta, folder: &TrialFolder, prices: &Prices) -> Outcome {
     let spent = spent(meta, &grade, prices);
     let (folder, scripted) = (folder.path().to_path_buf(), meta.scripted.clone());

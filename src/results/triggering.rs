@@ -22,7 +22,6 @@ pub enum ExpectedSkill {
     NotFor(String),
 }
 
-/// What activated in a trial.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ActivatedSkill {
     Skill(String),
@@ -141,7 +140,6 @@ impl Confusion {
     }
 }
 
-/// How well a skill triggers.
 #[derive(Clone, Debug, Serialize)]
 pub struct SkillTriggering {
     /// The skill's slug.

@@ -46,7 +46,6 @@ pub struct VariantSpending {
 /// A run of variants, read back.
 pub struct MeasuredVariants {
     pub record: VariantRun,
-    /// A side for each variant.
     pub sides: Vec<SideResults>,
     pub spending: VariantSpending,
 }

@@ -47,14 +47,12 @@ pub struct AgentRun {
     pub final_text: Option<String>,
 }
 
-/// An agent to run.
 pub struct AgentJob<'a> {
     pub assignment: &'a Assignment<'a>,
     pub timeout: Duration,
     /// Where its evidence is stored.
     pub folder: &'a TrialFolder,
     pub redactors: &'a Redactors,
-    /// The texts of the skills that it is given.
     pub texts: SkillTexts,
     /// When it is ended early; `None` for never.
     pub is_settled: Option<&'a SettledRule<'a>>,

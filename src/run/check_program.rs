@@ -54,7 +54,6 @@ pub struct CheckProgram {
     service: Mutex<Option<Service>>,
 }
 
-/// How a harness is started.
 #[derive(Debug)]
 struct HarnessStart {
     path: PathBuf,
@@ -77,7 +76,6 @@ impl CheckProgram {
         Ok(Some(Self { start, names: greeting.own_checks, service: Mutex::new(Some(service)) }))
     }
 
-    /// The names of its checks.
     pub fn names(&self) -> &[String] {
         &self.names
     }

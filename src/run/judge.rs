@@ -284,7 +284,6 @@ impl Judge<'_> {
     }
 }
 
-/// Copies the evidence into the judge's workspace.
 fn copy_evidence(exhibit: &TrialExhibit<'_>, trial_env: &TrialEnv) -> io::Result<()> {
     let TrialExhibit { evidence, folder, .. } = exhibit;
     let to = trial_env.workspace();

@@ -42,7 +42,6 @@ use crate::trial::evidence::{
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Verdict};
 
-/// One attempt at a trial.
 pub(super) struct LiveTrial<'a> {
     pub run: &'a RunContext,
     pub live: &'a LiveRun,

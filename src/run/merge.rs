@@ -39,7 +39,6 @@ pub struct MergedRun {
     pub mixed_agents: Vec<String>,
 }
 
-/// The cases of all shards.
 type AllCases = BTreeMap<CaseInMode, ShardedCase>;
 
 /// Merges shards of one run into the run `id`. A merged run of this id is made again, unless the only copy of a trial would be lost;
@@ -92,7 +91,6 @@ fn check_kept(old: &RunFolder, merged: &MergedRun) -> Result<(), String> {
     ))
 }
 
-/// A shard to merge.
 struct ShardRun<'a> {
     folder: &'a RunFolder,
     record: RunRecord,
@@ -324,7 +322,6 @@ impl Merger<'_> {
         Ok(())
     }
 
-    /// The trials of a shard by the cases of all shards.
     fn plan(&self, shard: Shard) -> BTreeMap<TrialId, PlanLine> {
         let mut plan = BTreeMap::new();
         for case in self.of_shard.get(&shard).into_iter().flatten() {
@@ -338,7 +335,6 @@ impl Merger<'_> {
         plan
     }
 
-    /// Adds what a shard measured. Returns its trials.
     fn add_results(&mut self, shard: Shard, from: &RunFolder) -> Result<BTreeSet<TrialId>, StoreError> {
         let mut progress = from.progress()?;
         let mut graded = BTreeSet::new();

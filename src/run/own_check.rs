@@ -51,12 +51,10 @@ impl<'a> Workspace<'a> {
         &self.evidence.meta.skill.slug
     }
 
-    /// The case's id.
     pub fn case(&self) -> &'a str {
         &self.evidence.meta.case.id
     }
 
-    /// The mode's name.
     pub fn mode(&self) -> &'a str {
         &self.evidence.meta.mode
     }

@@ -17,7 +17,6 @@ use crate::settings::{LONGEST_RETRY_WAIT, Settings};
 /// How often a waiting trial checks whether the user interrupts the run.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The paces of all accounts.
 #[derive(Debug, Default)]
 pub struct Pace {
     accounts: Mutex<HashMap<Account, AccountPace>>,

@@ -19,9 +19,7 @@ use crate::trial::shard::Shard;
 pub struct PairedCase {
     /// Its name: `skill/case`, and the mode where cases are compared in several.
     pub name: String,
-    /// In the baseline.
     pub baseline: TestCase,
-    /// In the candidate.
     pub candidate: TestCase,
 }
 
@@ -84,7 +82,6 @@ pub(super) fn free_name(name: &str, settings: &Settings) -> String {
     name
 }
 
-/// The versions of the skills that the sides ask for.
 pub fn versions(run: &RunContext, sides: &ComparedSides) -> Result<Vec<SkillVersion>, String> {
     let commits: BTreeSet<&String> =
         [&sides.baseline, &sides.candidate].into_iter().filter_map(|side| side.commit.as_ref()).collect();

@@ -55,7 +55,6 @@ struct PairQueue {
 /// Whether the trials of both sides passed; none for one that could not be measured.
 type PairOutcome = (Option<bool>, Option<bool>);
 
-/// A pair to be run.
 struct NextPair<'a> {
     place: usize,
     case: usize,

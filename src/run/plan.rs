@@ -90,7 +90,6 @@ impl RunPlan {
         self.entries.iter().flat_map(|entry| (1..=entry.most()).map(|number| entry.planned.trial(number)))
     }
 
-    /// The cases of a shard.
     #[must_use]
     pub fn part(&self, shard: Shard) -> Self {
         let entries = self.entries.iter().filter(|entry| shard.has(&entry.planned.case_in_mode()));

@@ -31,7 +31,6 @@ use crate::trial::outcome::{NoOutcome, Verdict};
 const MAX_WORKSPACE: u64 = 64 << 10;
 const MAX_CHECKED_WORKSPACE: u64 = 1 << 20;
 
-/// What is done with trials that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailedTrials {
     /// They are recorded: a test that fails must fail in replay too.

@@ -24,7 +24,6 @@ pub struct SkillVersion {
     pub commit: String,
     /// Its skills, without cases.
     pub catalog: Catalog,
-    /// Its cases.
     pub cases: Vec<Arc<FoundCase>>,
     /// Its settings file.
     pub settings: Option<String>,

@@ -120,7 +120,6 @@ impl ReadSession {
         written
     }
 
-    /// Grades the session by the checks of a case.
     pub fn grade(&self, run: &RunContext, case: &Case, skill: &FoundSkill) -> Result<GradedSession, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let place = tempfile::tempdir().map_err(|error| text(&error))?;

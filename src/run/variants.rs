@@ -30,10 +30,8 @@ pub struct VariantPlan {
 const DIAGNOSIS_TRIALS: u64 = 120;
 const MODEL_TRIALS: u64 = 400;
 
-/// How many trials a run of variants may have.
 #[derive(Clone, Copy, Debug)]
 pub enum TrialLimit {
-    /// As many as are usual.
     Usual,
     /// At most this many.
     AtMost(u64),
@@ -174,7 +172,6 @@ fn no_positive_case(slug: &str) -> String {
     )
 }
 
-/// The mode of all cases.
 fn only_mode(cases: &[TestCase]) -> Result<Arc<Mode>, String> {
     let Some(first) = cases.first() else { return Err("no case is selected".to_owned()) };
     let names: BTreeSet<&str> = cases.iter().map(|planned| planned.mode.name.as_str()).collect();

@@ -203,7 +203,6 @@ impl CaseVerifier<'_> {
         Some(CheckFault { check: id.clone(), found, help, ..self.of(FaultKind::Wrong, check) })
     }
 
-    /// The results of each check of the case for this trial.
     fn results(self, trial: &MadeUpTrial) -> Result<Vec<Vec<CheckResult>>, NotVerified> {
         let answer = trial.answer.as_deref();
         let runs = programs::run_all(self.run, &self.exhibit(trial, answer))?.runs;
@@ -342,7 +341,6 @@ fn copy_over(from: &Path, workspace: &Path) -> Result<(), String> {
     copied.map_err(|error| format!("{}: {error}", from.display()))
 }
 
-/// Whether a check applies and has passed.
 fn passes(results: &[CheckResult]) -> bool {
     !results.is_empty() && results.iter().all(|result| result.status == Status::Pass)
 }

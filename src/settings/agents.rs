@@ -33,7 +33,6 @@ const PLACEHOLDERS: [(&str, bool); 9] = [
     ("resumed", false),
 ];
 
-/// How an agent is started.
 #[derive(Clone, Debug, Default)]
 pub struct AgentSettings {
     /// The program, looked up on the PATH.

@@ -45,7 +45,6 @@ pub struct IsolationSettings {
 }
 
 impl IsolationSettings {
-    /// Applies what the settings file says.
     pub(super) fn apply(
         &mut self,
         kind: Option<Isolation>,

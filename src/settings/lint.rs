@@ -27,7 +27,6 @@ pub(super) struct LintTable {
 const ALLOWED: &str = "{ rule = \"…\", reason = \"…\" }";
 
 impl LintSettings {
-    /// These problems with the severities of the settings.
     pub fn judged(&self, mut problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
         for problem in &mut problems {
             if let Some((severity, reason)) = self.0.get(&problem.code) {
@@ -38,7 +37,6 @@ impl LintSettings {
         problems
     }
 
-    /// Applies the table.
     pub(super) fn apply(&mut self, table: LintTable, problems: &mut Problems<'_>) {
         let LintTable { allow, warning, error } = table;
         for (severity, rules) in [(Severity::Allowed, allow), (Severity::Warning, warning), (Severity::Error, error)] {

@@ -61,7 +61,6 @@ pub const ROOT: &str = "{root}";
 /// The longest pause after the provider refused a trial.
 pub const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(300);
 
-/// All settings.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "settings as users give them")]
 pub struct Settings {
@@ -490,7 +489,6 @@ impl Settings {
         self.activation.get(skill).copied().or_else(|| base?.activation)
     }
 
-    /// The mode with this name.
     pub fn mode(&self, name: &str) -> Option<&Arc<Mode>> {
         self.modes.iter().find(|mode| mode.name == name)
     }

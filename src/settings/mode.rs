@@ -13,7 +13,6 @@ pub use crate::profile::{AgentKind, Delivery};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "WrittenSelection", into = "WrittenSelection")]
 pub enum SkillSelection {
-    /// All of them.
     #[default]
     All,
     /// Only the skill under test.
@@ -58,7 +57,6 @@ impl From<SkillSelection> for WrittenSelection {
 }
 
 impl SkillSelection {
-    /// Whether all skills are offered.
     pub fn is_all(&self) -> bool {
         *self == Self::All
     }
@@ -97,7 +95,6 @@ pub struct Mode {
     pub model: Option<String>,
     /// Arguments for the agent, after our own and those of `[agents.*]`.
     pub args: Vec<String>,
-    /// Which skills it is offered.
     pub offer: SkillSelection,
     /// What counts as an activation, if neither the case nor the skill says so.
     pub activation: Option<ActivationRule>,
@@ -155,7 +152,6 @@ impl Delivery {
         matches!(self, Delivery::Native | Delivery::Both)
     }
 
-    /// Whether the skills are offered at all.
     pub fn offers_skills(self) -> bool {
         self != Delivery::None
     }

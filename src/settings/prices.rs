@@ -35,7 +35,6 @@ words! {
 }
 
 impl CostSource {
-    /// Whether the agents reported all of it.
     pub fn is_reported(&self) -> bool {
         *self == Self::Reported
     }
@@ -55,7 +54,6 @@ impl Prices {
     }
 }
 
-/// A price as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PriceTable {

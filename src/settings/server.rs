@@ -149,7 +149,6 @@ pub struct OwnServer {
 /// The names of the MCP server of skills and its tools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolNames {
-    /// The server.
     pub server: String,
     /// The tool that loads a skill, by `name`.
     pub skill: String,

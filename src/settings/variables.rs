@@ -198,7 +198,6 @@ fn unknown(name: &str) -> String {
     format!("unknown variable {name}; {near}known: {}", known.join(", "))
 }
 
-/// A value as it was given.
 #[derive(Clone, Copy)]
 struct GivenValue<'a> {
     /// The variable, key or option.

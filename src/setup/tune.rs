@@ -71,7 +71,6 @@ fn is_choice(catalog: &Catalog, found: &FoundCase) -> bool {
     }
 }
 
-/// About how many tokens a text has.
 pub fn tokens(text: &str) -> usize {
     text.chars().count().div_ceil(TOKEN)
 }

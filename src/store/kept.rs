@@ -36,7 +36,6 @@ pub struct KeptTrials {
     warnings: Mutex<Vec<String>>,
 }
 
-/// A kept trial.
 #[derive(Debug)]
 pub struct KeptTrial {
     pub folder: TrialFolder,
@@ -163,7 +162,6 @@ impl KeptTrials {
     }
 }
 
-/// When the trial started.
 fn started(meta: &Meta) -> Option<Timestamp> {
     meta.started.parse().ok()
 }

@@ -43,7 +43,6 @@ impl Ledger {
         Ok(Self { path, open: Mutex::new(OpenLedger { file, synced: Instant::now(), cut: false }) })
     }
 
-    /// Appends a line.
     pub fn append(&self, line: &ProgressLine) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(line).map_err(std::io::Error::from).at(&self.path)?;
         line.push(b'\n');
@@ -125,7 +124,6 @@ impl LedgerContents {
         ended.chain(self.refused.iter().map(|(_, spent)| (*spent, false)))
     }
 
-    /// The content as lines.
     pub fn into_lines(self) -> Vec<ProgressLine> {
         let refused = self.refused.into_iter().map(|(refused, spent)| ProgressLine::Refused { refused, spent });
         refused.chain(self.records.into_values().map(|record| ProgressLine::Ended(Box::new(record)))).collect()

@@ -251,7 +251,6 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
         .map_err(|error| StoreError::Damaged { path: path.to_path_buf(), why: error.to_string() })
 }
 
-/// The directory of a run.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     id: String,
@@ -329,12 +328,10 @@ impl RunFolder {
         Self { id: id.into_owned(), path: path.to_path_buf() }
     }
 
-    /// The run's id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -462,7 +459,6 @@ fn trials_in(path: &Path) -> impl Iterator<Item = TrialFolder> {
     })
 }
 
-/// The owner of a trial's directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrialOwner {
     /// This run of the repository.

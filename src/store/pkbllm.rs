@@ -31,7 +31,6 @@ const AGENT: &Profile = profile::DEFAULT;
 /// The exit status of an agent that the runner ended.
 const TIMED_OUT: i32 = 124;
 
-/// A run of pkbllm's runner.
 #[derive(Debug)]
 pub struct PkbllmRun {
     /// Its directory.

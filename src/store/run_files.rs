@@ -96,7 +96,6 @@ impl RunFolder {
         lock.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Whether this is the directory of a run.
     pub fn is_run(&self) -> bool {
         [RUN, PROGRESS].into_iter().any(|name| self.path.join(name).is_file())
     }
@@ -186,7 +185,6 @@ impl RunFolder {
         super::write_whole(&self.path.join(STOPPING), b"")
     }
 
-    /// Whether the run is being stopped.
     pub fn is_stopping(&self) -> bool {
         self.path.join(STOPPING).exists()
     }
@@ -211,7 +209,6 @@ impl RunFolder {
         self.path.join(LOG)
     }
 
-    /// Writes the record of the run.
     pub fn write_run(&self, record: &RunRecord) -> Result<(), StoreError> {
         write_json(&self.path.join(RUN), record)
     }
@@ -239,7 +236,6 @@ impl RunFolder {
         Follower::new(self.path.join(PROGRESS))
     }
 
-    /// The path of the progress file.
     pub fn progress_path(&self) -> PathBuf {
         self.path.join(PROGRESS)
     }
@@ -260,7 +256,6 @@ impl RunFolder {
         super::write_whole(&path, &as_lines(lines).at(&path)?)
     }
 
-    /// Writes which trials are running.
     pub fn write_current(&self, current: &CurrentTrials) -> Result<(), StoreError> {
         write_json(&self.path.join(CURRENT), current)
     }
@@ -291,12 +286,10 @@ impl RunFolder {
         self.path.join(SUMMARY).is_file()
     }
 
-    /// The stored summary.
     pub fn summary(&self) -> Result<Value, StoreError> {
         read_json(&self.path.join(SUMMARY))
     }
 
-    /// Removes the run with all its files.
     pub fn remove(&self) -> Result<(), StoreError> {
         Ok(fs::remove_dir_all(&self.path).at(&self.path)?)
     }
@@ -325,7 +318,6 @@ fn each_value<T: DeserializeOwned>(path: &Path, mut take: impl FnMut(T)) -> io::
     })
 }
 
-/// Lines with a JSON value each.
 fn as_lines<T: Serialize>(values: &[T]) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     for value in values {

@@ -41,13 +41,11 @@ impl TrialFolder {
         names
     }
 
-    /// The id of the trial by its path.
     pub fn id(&self) -> Option<TrialId> {
         let [skill, case, mode, number] = self.names().try_into().ok()?;
         Some(TrialId { skill, case, mode, number: number.parse().ok()? })
     }
 
-    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -64,7 +62,6 @@ impl TrialFolder {
         path.ancestors().nth(DEPTH).and_then(Path::file_name).is_none_or(|name| name != WORK)
     }
 
-    /// Whether it has a grade.
     pub fn has_grade(&self) -> bool {
         self.path.join(GRADE).is_file()
     }
@@ -140,7 +137,6 @@ impl TrialFolder {
         self.path.join("changes")
     }
 
-    /// Writes the facts of the trial.
     pub fn write_meta(&self, meta: &Meta) -> Result<(), StoreError> {
         write_json(&self.path.join(META), meta)
     }
@@ -150,7 +146,6 @@ impl TrialFolder {
         write_json(&self.path.join(GRADE), grade)
     }
 
-    /// Writes the judgment.
     pub fn write_judgment(&self, judgment: &Judgment) -> Result<(), StoreError> {
         write_json(&self.path.join(JUDGMENT), judgment)
     }
@@ -161,7 +156,6 @@ impl TrialFolder {
         TrialFolder { path: self.path.join(JUDGING).join(format!("{vote}-{attempt}")), named: 0 }
     }
 
-    /// Writes the final message.
     pub fn write_final(&self, text: &str) -> Result<(), StoreError> {
         write_whole(&self.path.join(FINAL), text.as_bytes())
     }
@@ -212,7 +206,6 @@ impl TrialFolder {
         Err(format!("it is of the trial {id}, but in the directory of {}", names.join("/")))
     }
 
-    /// The grade.
     pub fn grade(&self) -> Result<Grade, StoreError> {
         let path = self.path.join(GRADE);
         let grade: Grade = read_json(&path)?;

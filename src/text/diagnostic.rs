@@ -35,7 +35,6 @@ pub enum Level {
 }
 
 impl Level {
-    /// The default severity.
     pub fn severity(self) -> Severity {
         if self == Level::Warning { Severity::Warning } else { Severity::Error }
     }
@@ -255,7 +254,6 @@ pub struct Excerpt {
 const EXCERPT_REACH: usize = 60;
 
 impl SourceLocation {
-    /// The whole file.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), line: 0, column: 0, excerpt: None }
     }
@@ -339,11 +337,9 @@ pub struct Diagnostic {
     pub code: Code,
     /// How bad it is.
     pub severity: Severity,
-    /// Its location.
     pub place: SourceLocation,
     /// What is wrong, and what was expected.
     pub message: String,
-    /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     /// The reason that the settings give for its severity.
@@ -358,7 +354,6 @@ impl Diagnostic {
         Self { code, severity, place, message: message.into(), help: None, reason: None }
     }
 
-    /// Adds what to do about it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

@@ -8,7 +8,6 @@ use crate::files::bounded;
 /// The longest line that is read, in bytes.
 pub const LONGEST: usize = 16 << 20;
 
-/// A line of a trace.
 #[derive(Debug, PartialEq, Eq)]
 pub enum TraceLine<'a> {
     /// The line without its line break.

@@ -43,7 +43,6 @@ impl RelativePath {
         Ok(Self(path))
     }
 
-    /// The path.
     pub fn as_path(&self) -> &Path {
         &self.0
     }

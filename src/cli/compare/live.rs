@@ -36,7 +36,6 @@ use skill_evals::text::safe;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::run_record::{ComparedSides, PairRecord, RunChoices};
 
-/// A comparison that ran.
 pub struct LiveComparison {
     pub compared: ComparisonResults,
     /// The directory of the run; `None` if both sides have the same skills, so that nothing ran.

@@ -256,7 +256,6 @@ impl CompareArgs {
         }
     }
 
-    /// Prints the comparison.
     fn tell(&self, compared: &ComparisonResults) -> CliResult {
         print_answer(compared, (self.json, self.start.quiet), [words::sentence, words::render])?;
         let exit = if compared.unchanged { Exit::Clean } else { gate::exit(&compared.comparison.results, &self.gate) };

@@ -16,7 +16,6 @@ use skill_evals::trial::run_record::{ComparedSide, ComparedSides};
 const MODES_TWICE: &str =
     "--baseline and --candidate name the mode of each side: leave out --mode, and the modes in --case";
 
-/// What is to be done.
 pub enum CompareTarget {
     /// Compare these stored trials.
     Stored(StoredSide, StoredSide),
@@ -42,7 +41,6 @@ pub struct StoredSide {
     pub mode: Option<String>,
 }
 
-/// Reads what was asked.
 pub fn asked(args: &CompareArgs, root: &Path) -> Result<CompareTarget, Box<dyn Error>> {
     if args.start.resume {
         return Ok(CompareTarget::Resume);
@@ -196,7 +194,6 @@ fn of_one(
     }
 }
 
-/// The sides that options name.
 fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(ComparedSide, ComparedSide), String> {
     let in_mode =
         |mode: &str| ComparedSide::default().called(format!("the mode {mode}")).in_mode(Some(mode.to_owned()));

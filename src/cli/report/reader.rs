@@ -185,7 +185,6 @@ impl<'a> ReportReader<'a> {
         if self.unreadable == 0 { exit } else { exit.worse(Exit::Infrastructure) }
     }
 
-    /// Writes the page.
     pub fn write(&mut self, out: &mut File, title: &str, overview: &str, edits: &[ChangedText]) -> io::Result<()> {
         let mut out = BufWriter::new(out);
         page::begin(&mut out, title, overview, &self.index, edits)?;

@@ -14,7 +14,6 @@ pub struct Sessions {
     spans: Vec<FileSpan>,
 }
 
-/// The place of a session in the file.
 struct FileSpan {
     verdict: Verdict,
     behind: usize,

@@ -50,7 +50,6 @@ impl ChangeLocations {
     }
 }
 
-/// The results to export.
 pub struct Results<'a> {
     pub summary: &'a Summary,
     /// Whether a case without a recording is an error.

@@ -21,7 +21,6 @@ pub struct TrialPlan {
     pub modes: BTreeMap<String, bool>,
 }
 
-/// A trial to export.
 #[derive(Debug)]
 pub struct ExportedTrial<'a> {
     pub record: &'a TrialRecord,
@@ -42,7 +41,6 @@ pub struct ExportPart {
 
 /// Writes one export. No part holds the trials of a whole run.
 pub trait TrialWriter {
-    /// The parts of the next trial.
     fn trial(&mut self, trial: &ExportedTrial<'_>) -> Vec<ExportPart>;
 
     /// The parts that come after the last trial.

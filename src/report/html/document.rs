@@ -40,7 +40,6 @@ pub struct JudgeDialogue {
     pub judgment: Judgment,
 }
 
-/// A trial.
 #[derive(Debug, Serialize)]
 pub struct TrialDocument<'a> {
     run: &'a str,

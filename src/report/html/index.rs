@@ -78,7 +78,6 @@ impl Index {
         Self { runs, sides, ..Self::default() }
     }
 
-    /// The place of a name.
     fn name(&mut self, name: &str) -> u32 {
         if let Some(known) = self.known.get(name) {
             return *known;

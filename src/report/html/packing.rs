@@ -16,7 +16,6 @@ const HALF: usize = 6 * 1024;
 /// Separates the shared text from a document; never in JSON.
 const END: u8 = 0;
 
-/// A packed document.
 #[derive(Debug)]
 pub struct PackedDocument {
     /// The place of its shared text.
@@ -41,7 +40,6 @@ struct SharedTexts {
 }
 
 impl Packer {
-    /// Packs a document of a trial of this skill.
     pub fn pack(&mut self, skill: &str, document: &impl Serialize) -> io::Result<PackedDocument> {
         let json = serde_json::to_vec(document)?;
         let behind = *self.by_skill.entry(skill.to_owned()).or_insert(self.common.len());

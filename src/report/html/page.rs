@@ -72,7 +72,6 @@ pub fn begin(
     )
 }
 
-/// Writes the end.
 pub fn end(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"</body>\n</html>\n")
 }

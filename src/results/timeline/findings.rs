@@ -9,7 +9,6 @@ use crate::trial::span::{EventRef, Span};
 /// The fewest bytes of a quotation that is searched for in a session.
 const MIN_QUOTED: usize = 3;
 
-/// A finding for each check of the grade.
 pub(super) fn of(events: &[TimelineEvent], evidence: &Evidence<'_>, grade: &Grade) -> Vec<CheckFinding> {
     let reader = FindingReader { events, evidence };
     grade.checks.iter().map(|check| reader.finding(check)).collect()
@@ -33,7 +32,6 @@ impl FindingReader<'_> {
         Some(TextPiece { entry, part: text.part, bytes: text.bytes.clone() })
     }
 
-    /// The place of an event in the session.
     fn place(&self, event: EventRef) -> Option<usize> {
         let under_test = &self.evidence.meta.skill.slug;
         match event {

@@ -18,7 +18,6 @@ use crate::trial::outcome::Grade;
 pub use crate::trial::span::EventPart;
 use crate::trial::span::EventRef;
 
-/// A session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Timeline {
     /// In order of time.
@@ -29,7 +28,6 @@ pub struct Timeline {
     pub dropped: u64,
 }
 
-/// An event of a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimelineEvent {
     #[serde(flatten)]
@@ -124,7 +122,6 @@ impl EventKind {
     }
 }
 
-/// Tokens of the model's answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AnswerTokens {
     /// Tokens read, cached ones included.
@@ -161,7 +158,6 @@ pub struct CheckFinding {
     pub pieces: Vec<TextPiece>,
 }
 
-/// A piece of an event's text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TextPiece {
     /// The place of the event.
@@ -183,7 +179,6 @@ impl Timeline {
         self.findings.iter().flat_map(|finding| &finding.pieces).filter(move |piece| piece.entry == place)
     }
 
-    /// The text that a piece is part of.
     pub fn text_of(&self, piece: &TextPiece) -> Option<&str> {
         self.entries.get(piece.entry)?.what.text(piece.part)
     }

@@ -20,7 +20,6 @@ const FORMAT: u32 = 1;
 /// What a program gets, in a directory that is removed with this value.
 pub(super) struct EvidenceDir(TempDir);
 
-/// The standard input of a program.
 #[derive(Serialize)]
 struct ProgramInput<'a> {
     format: u32,

@@ -49,7 +49,6 @@ pub struct SandboxedRun<'a> {
     pub redactor: &'a Redactor,
 }
 
-/// A program that was run.
 #[derive(Debug)]
 pub struct EndedProgram {
     /// How it ended, or why it has no result.

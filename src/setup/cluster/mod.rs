@@ -27,7 +27,6 @@ const LONGEST_NAME: usize = 57;
 /// The id of a run whose script is submitted more than once.
 const RUN_OF_SLURM: &str = r#""${SKILL_EVALS_RUN_ID:-slurm-$(date -u +%Y%m%d-%H%M%S)}""#;
 
-/// A run in shards.
 pub struct ShardedRun<'a> {
     /// The repository.
     pub root: &'a Path,

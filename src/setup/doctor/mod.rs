@@ -39,16 +39,13 @@ pub enum Health {
 pub struct DoctorFinding {
     /// What was checked: a stable name in kebab-case.
     pub id: String,
-    /// Its state.
     pub state: Health,
-    /// What was found.
     pub found: String,
     /// What to do, if the state is not `ok`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
 
-/// All findings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoctorReport {
     /// Whether live trials can run with at least one agent.
@@ -92,7 +89,6 @@ pub fn examine(repository: Option<&Repository>, own_program: &Path) -> DoctorRep
 /// How often missing paths are added and the program is started again: a script may call a script.
 const MAX_ROUNDS: usize = 8;
 
-/// Starts an agent in the sandbox of trials.
 fn start_in_sandbox(
     kind: AgentKind,
     program: &Path,

@@ -27,7 +27,6 @@ pub(super) struct Probes<'a> {
     pub(super) root: &'a Path,
 }
 
-/// The result of a program.
 pub(super) struct ProbeResult {
     pub(super) ending: Ending,
     stdout: String,

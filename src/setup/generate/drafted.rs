@@ -177,7 +177,6 @@ impl Drafter<'_> {
         author.chars().filter(|c| !c.is_control()).take(200).collect()
     }
 
-    /// The prompt for cases of a skill.
     pub fn prompt(&self, found: &FoundSkill) -> String {
         self.with_data(&INSTRUCTIONS.replace("$NAME", &format!("${}", found.skill().name)), found)
     }
@@ -204,7 +203,6 @@ fn add_data(prompt: &mut String, found: &FoundSkill, name: &str, text: &str) {
     let _ = write!(prompt, "\n<data-{mark} {name}>\n{}\n</data-{mark}>\n", text.trim());
 }
 
-/// An answer as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenAnswer {
@@ -288,7 +286,6 @@ fn object<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_str(object).map_err(|error| format!("cannot be read: {error}"))
 }
 
-/// The descriptions of an answer.
 fn read_descriptions(text: &str) -> Result<Vec<String>, String> {
     let WrittenDescriptions { mut descriptions } = object(text)?;
     descriptions.truncate(MOST_DESCRIPTIONS);

@@ -6,7 +6,6 @@ use super::DraftCase;
 use crate::text::diagnostic::Diagnostic;
 use crate::text::safe;
 
-/// What lint says about a draft.
 pub type LintDraft<'a> = dyn Fn(&DraftCase) -> Vec<Diagnostic> + 'a;
 
 /// The drafts that are accepted, as they are or edited. At the end of the input, the rest is dropped.

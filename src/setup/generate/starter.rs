@@ -23,7 +23,6 @@ const FAR: [&str; 2] = [
     "Why do leaves turn red? Two short facts suffice.",
 ];
 
-/// The cases for a skill of the catalog.
 pub fn cases(found: &FoundSkill, catalog: &Catalog) -> Vec<DraftCase> {
     let skill = found.skill();
     let explicit = format!("Use the ${} skill. Show on a small example of your own what it does.", skill.name);

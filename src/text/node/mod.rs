@@ -15,7 +15,6 @@ pub struct SyntaxProblem {
     pub range: Range<usize>,
     /// What is wrong there.
     pub message: String,
-    /// What to do about it.
     pub help: Option<&'static str>,
 }
 
@@ -32,13 +31,11 @@ pub type Parsed = Result<Option<Node>, SyntaxProblem>;
 /// A value and its bytes in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// The value.
     pub value: NodeValue,
     /// Its bytes in the file. An alias in YAML has the bytes of the alias, its parts those of the anchor.
     pub range: Range<usize>,
 }
 
-/// A value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeValue {
     /// `null`, or nothing.
@@ -47,22 +44,17 @@ pub enum NodeValue {
     Flag(bool),
     /// A number, as it is written.
     Number(String),
-    /// A text.
     Text(String),
-    /// A list.
     List(Vec<Node>),
     /// Keys and their values, in the order of the file.
     Map(Vec<NodeEntry>),
 }
 
-/// A key and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeEntry {
-    /// The key.
     pub key: String,
     /// The bytes of the key in the file.
     pub key_range: Range<usize>,
-    /// The value.
     pub value: Node,
 }
 
@@ -84,7 +76,6 @@ impl Node {
         if let NodeValue::Map(entries) = &self.value { entries } else { &[] }
     }
 
-    /// The elements of a list.
     pub fn elements(&self) -> Option<&[Node]> {
         if let NodeValue::List(elements) = &self.value { Some(elements) } else { None }
     }
@@ -97,12 +88,10 @@ impl Node {
         }
     }
 
-    /// Whether it has keys.
     pub fn is_map(&self) -> bool {
         matches!(self.value, NodeValue::Map(_))
     }
 
-    /// The text.
     pub fn text(&self) -> Option<&str> {
         if let NodeValue::Text(text) = &self.value { Some(text) } else { None }
     }

@@ -28,7 +28,6 @@ pub const MASK: &str = "[masked]";
 /// Replaces a secret that is a number. JSON may contain it without quotes, and must stay JSON.
 const NUMBER_MASK: &str = "99999999";
 
-/// Whether a text may contain a mask.
 pub fn is_masked(text: &str) -> bool {
     [MASK, NUMBER_MASK].iter().any(|mask| text.contains(mask))
 }
@@ -42,7 +41,6 @@ pub struct Redactor {
     forms: Vec<SecretForm>,
 }
 
-/// The kinds of secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SecretKind {
     /// A form of a known value, by its index.
@@ -51,7 +49,6 @@ enum SecretKind {
     Shape,
 }
 
-/// A secret in a text.
 struct Secret {
     /// Where it ends, or where `tail` begins.
     end: usize,
@@ -98,7 +95,6 @@ impl Redactor {
         Masker { redactor: self, held: Vec::new(), returned: 0, key: None, masked: false, backslashes: 0 }
     }
 
-    /// The secret that begins at the cursor.
     fn secret(&self, cursor: ByteCursor<'_>) -> Result<Option<Secret>, NeedsMoreBytes> {
         for kind in self.search.at(&cursor.bytes[cursor.at..]) {
             match kind {

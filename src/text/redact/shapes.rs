@@ -20,7 +20,6 @@ struct KeyShape {
     least: usize,
 }
 
-/// Bytes of which keys are made.
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }

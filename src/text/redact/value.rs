@@ -24,7 +24,6 @@ const ESCAPE: usize = 6;
 /// The number of plain bytes that a form is searched by.
 const PLAIN: usize = 4;
 
-/// A form of a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SecretForm {
     /// These characters, each plain or escaped.
