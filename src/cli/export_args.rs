@@ -83,7 +83,6 @@ impl ExportArgs {
         self.files().find(|(_, file)| *file == Path::new(store::STDOUT)).map(|(chosen, _)| chosen.export.name)
     }
 
-    /// Checks that the files can be written.
     pub fn check_files(&self) -> Result<(), Box<dyn Error>> {
         for (chosen, file) in self.files() {
             store::check_out(file).map_err(|error| format!("--{}: {error}", chosen.export.name))?;

@@ -48,7 +48,6 @@ fn translated(words: &[(&'static str, &[&str])], word: &str) -> Option<&'static 
     words.iter().find(|(_, others)| others.contains(&word)).map(|(own, _)| *own)
 }
 
-/// Whether the command on the command line has this option.
 fn command_has(option: &str) -> bool {
     let program = Cli::command();
     let command = std::env::args().skip(1).find_map(|word| program.find_subcommand(word));

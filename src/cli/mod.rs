@@ -293,7 +293,6 @@ fn file_problems(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
     once(settings.lint.judged(catalog.problems.clone()).into_iter().chain(of_cases))
 }
 
-/// A problem and its fix on one line.
 fn problem_line(problem: &Diagnostic) -> String {
     let help = problem.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
     safe::line(&format!("{problem}{help}"))

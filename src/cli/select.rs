@@ -251,7 +251,6 @@ pub fn apply_threshold_of(run: &RunFolder, settings: &mut Settings) {
     *threshold = threshold.or(record.and_then(|record| record.chosen.threshold));
 }
 
-/// Parses a threshold.
 pub fn share(text: &str) -> Result<f64, String> {
     text.parse().ok().and_then(trials::threshold).ok_or_else(|| format!("expected {A_SHARE}"))
 }

@@ -23,7 +23,6 @@ use skill_evals::trial::id::{CaseInMode, TrialId};
 use skill_evals::trial::run_record::{RunChoices, RunRecord};
 use skill_evals::trial::variants::VariantRun;
 
-/// A run of variants that ended.
 pub struct MeasuredRun {
     pub folder: RunFolder,
     /// Why not all trials ran, and what to do.

@@ -20,7 +20,6 @@ use skill_evals::settings::Settings;
 use skill_evals::text::name::Filters;
 use skill_evals::text::safe;
 
-/// The number of the format.
 const FORMAT: u32 = 1;
 
 const HELP: &str = "Exit codes:

@@ -34,7 +34,6 @@ pub(super) struct Test {
 enum TestBody {
     /// The lint of the skill with this index in the catalog.
     Skill(usize),
-    /// The lint of the repository.
     Repository,
     Case(PlannedCase),
 }

@@ -71,7 +71,6 @@ impl Watch {
         Self { shared, ticker: ticker.flatten() }
     }
 
-    /// A listener to the run's events.
     pub(super) fn listener(&self) -> Arc<WatchState> {
         Arc::clone(&self.shared)
     }

@@ -185,7 +185,6 @@ impl CaseChecker<'_> {
         })
     }
 
-    /// Scripts that cannot be started.
     fn scripts(&self) -> Vec<Diagnostic> {
         let scripts = self.case.checks.iter().filter_map(|check| Some((check, check.script()?)));
         let problems = scripts.filter_map(|(check, path)| {

@@ -36,7 +36,6 @@ pub struct LintOptions {
     pub check_evals: bool,
     /// With `check_evals`: a skill without its own cases is an error, not a warning.
     pub strict: bool,
-    /// The skill lists of the agents.
     pub listings: &'static [&'static [SkillList]],
 }
 

@@ -24,7 +24,6 @@ pub(super) fn named<'a>(library: &'a Library, name: &str) -> Result<&'a ServedSk
     })
 }
 
-/// The whole SKILL.md.
 pub(super) fn raw(served: &ServedSkill) -> McpAnswer {
     Ok(String::from_utf8_lossy(&skill_file(served)?).into_owned())
 }

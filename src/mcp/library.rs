@@ -47,7 +47,6 @@ pub(super) struct ServedSkill {
     pub max_file: u64,
     /// Problems that keep models from knowing when to call the skill.
     flaws: Vec<String>,
-    /// The stamp of its SKILL.md.
     stamp: Stamp,
 }
 

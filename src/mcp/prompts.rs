@@ -39,7 +39,6 @@ pub(super) fn argument<'a>(arguments: Option<&'a JsonObject>, name: &str) -> Res
     }
 }
 
-/// The skills that users may call.
 pub(super) fn skills(library: &Library) -> impl Iterator<Item = &Skill> {
     library.skills.iter().map(|served| &served.skill).filter(|skill| !skill.model_only)
 }

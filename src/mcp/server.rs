@@ -27,7 +27,6 @@ use crate::settings::Wording;
 /// The server's name. It is part of the names of tools that the model sees: `mcp__skilljack__…`.
 const NAME: &str = "skilljack";
 
-/// The server of one connection.
 pub(super) struct Server {
     pub state: Arc<ServerState>,
     /// Whether the skills are in the client's roots, if it has any.

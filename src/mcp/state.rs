@@ -113,7 +113,6 @@ impl ServerState {
         }
     }
 
-    /// The changes from now on.
     pub(super) fn changes(&self) -> broadcast::Receiver<Arc<LibraryChange>> {
         self.changes.subscribe()
     }
@@ -139,7 +138,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Prints the problems that the previous scan did not have.
 fn print_new_problems(library: &Library, previous: &Library) {
     for problem in library.problems.iter().filter(|problem| !previous.problems.contains(problem)) {
         print(problem);

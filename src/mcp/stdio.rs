@@ -49,7 +49,6 @@ pub(super) struct LineTransport {
     queue: VecDeque<ClientJsonRpcMessage>,
     output: Writer,
     batches: Arc<Mutex<Batches>>,
-    /// Whether the handshake has begun.
     begun: bool,
     /// Answers that are being written and that rmcp does not wait for.
     answers: JoinSet<io::Result<()>>,

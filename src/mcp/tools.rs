@@ -16,7 +16,6 @@ pub(super) const SKILL: &str = "skill";
 /// The tool that reads files of a skill.
 pub(super) const RESOURCE: &str = "skill-resource";
 
-/// The list of tools for a client.
 pub(super) fn all(library: &Library, settings: BuiltIn, client: ToolDisplay) -> Vec<Tool> {
     let (description, argument) = skill_list::tool_and_argument(library, settings.wording, client);
     let name = json!({ "type": "string", "description": argument });

@@ -343,7 +343,6 @@ fn path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
 }
 
-/// git's error message.
 fn failure(output: &Output) -> io::Error {
     let words = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
     io::Error::other(format!("git: {}", if words.is_empty() { output.status.to_string() } else { words }))

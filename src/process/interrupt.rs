@@ -83,7 +83,6 @@ impl RegisteredTree {
         Self(tree)
     }
 
-    /// Registers the leader of the tree.
     pub(super) fn started(&mut self, leader: u32) {
         self.0.leader = i32::try_from(leader).unwrap_or_default();
         if let Some(tree) = running().iter_mut().find(|tree| tree.mark == self.0.mark) {

@@ -55,11 +55,9 @@ const MAX_STDERR: u64 = 64 << 20;
 /// Length of [`Ending::last_words`], in bytes.
 const LAST_WORDS: u64 = 400;
 
-/// A program to run.
 #[derive(Debug)]
 pub struct Job<'a> {
     pub program: PathBuf,
-    /// Its arguments.
     pub args: Vec<OsString>,
     /// Its whole environment.
     pub env: BTreeMap<OsString, OsString>,

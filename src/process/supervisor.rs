@@ -21,7 +21,6 @@ const FAILED: i32 = 127;
 pub(super) struct StartOrder {
     /// The runner's file descriptors for standard input, output and error.
     pub files: [i32; 3],
-    /// The working directory.
     pub directory: OsString,
     /// The program and its arguments.
     pub call: Vec<OsString>,

@@ -21,7 +21,6 @@ pub struct FileCoverage {
     pub file: PathBuf,
     /// What messages call a case of its format.
     pub format: &'static str,
-    /// The number of its cases.
     pub cases: usize,
     /// Those that cannot run, because they are wrong.
     pub broken: usize,

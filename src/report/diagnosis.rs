@@ -17,7 +17,6 @@ use crate::trial::variants::Variant;
 /// The checks that judge an outcome, for a skill whose cases have none.
 pub const CHECKS_TO_ADD: &str = "must_include, expected_output_pattern, require_files or output_schema";
 
-/// The cells of a bar.
 const BAR: u8 = 24;
 
 /// What the trials show, and what to fix, in a sentence.

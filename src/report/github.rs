@@ -14,7 +14,6 @@ use crate::text::safe;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 
-/// `--github`.
 pub static EXPORT: Export = Export {
     name: "github",
     about: "In GitHub Actions: annotate each case that did not pass, and add the summary to the job",

@@ -2,7 +2,6 @@
 
 use crate::report::export::{Export, ExportKind};
 
-/// `--json`.
 pub static EXPORT: Export = Export {
     name: "json",
     about: "Print the results as one JSON document",

@@ -36,7 +36,6 @@ pub struct ListedTrial {
     pub format: &'static str,
     /// What the case asks for and this program does not do. Without `partial = true`, it does not run.
     pub unsupported: Vec<Diagnostic>,
-    /// The tags of the case.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Why the trial cannot run.

@@ -11,7 +11,6 @@ use crate::text::safe;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 
-/// `--markdown`.
 pub static EXPORT: Export = Export {
     name: "markdown",
     about: "Print the results as Markdown",

@@ -89,7 +89,6 @@ impl ProgressBoard {
         (running.reported > 0).then(|| format!("{id}: {word} after {}", duration(took)))
     }
 
-    /// Whether no trial is running.
     pub fn is_idle(&self) -> bool {
         self.running.is_empty()
     }

@@ -77,7 +77,6 @@ fn steps(text: &mut String, timeline: &Timeline) {
     }
 }
 
-/// A section for each event that has a title.
 fn sections(text: &mut String, timeline: &Timeline, title: impl Fn(&EventKind) -> Option<&'static str>) {
     for event in &timeline.entries {
         let Some(title) = title(&event.what) else { continue };

@@ -133,7 +133,6 @@ pub fn left_out(events: &[TimelineEvent], dropped: u64) -> Option<String> {
     Some(format!("{parts}: all of it is in trace.jsonl and the session files next to it"))
 }
 
-/// Whether the trace cut this text.
 fn is_cut(text: &str) -> bool {
     text.len() > MAX_TEXT && text.len() < 2 * MAX_TEXT && text.ends_with(" bytes more)")
 }

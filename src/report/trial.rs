@@ -48,7 +48,6 @@ pub fn passed(outcome: &Outcome, paint: Paint) -> String {
     format!("{}{judged}\n", headline(outcome, paint))
 }
 
-/// A trial and its verdict.
 pub fn headline(outcome: &Outcome, paint: Paint) -> String {
     format!("{}: {}", safe::line(&outcome.id.to_string()), verdict(&outcome.grade, paint))
 }
@@ -252,7 +251,6 @@ impl Default for RerunCommand {
 }
 
 impl RerunCommand {
-    /// The command that runs a trial again and records it.
     pub fn record_again(&self, id: &TrialId) -> String {
         let TrialId { skill, case, mode, .. } = id;
         match self {

@@ -87,7 +87,6 @@ pub struct Ratios {
 /// How often a check passed on each side.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckShares {
-    /// Its name.
     pub check: String,
     pub baseline: Rate,
     pub candidate: Rate,

@@ -62,7 +62,6 @@ pub struct Diagnosis {
 #[derive(Clone, Debug, Serialize)]
 pub struct DiagnosedVariant {
     pub name: String,
-    /// The mode of its trials.
     pub mode: String,
     /// How often it passed the cases that judge the outcome.
     pub passed: Option<VariantRate>,
@@ -72,7 +71,6 @@ pub struct DiagnosedVariant {
     pub not_measured: u64,
 }
 
-/// A difference of two variants.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct DiagnosedPart {
     #[serde(flatten)]

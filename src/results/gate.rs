@@ -66,20 +66,16 @@ pub struct SkillDifference {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DifferenceKind {
-    /// The base does not have the case.
     CaseAdded,
-    /// Only the base has the case.
     CaseRemoved,
     /// The prompt of a case, or something else of it that its agent gets, and perhaps its checks.
     Prompt,
-    /// The checks of a case.
     Checks,
     /// A key of evals.toml.
     Setting,
 }
 
 impl DifferenceKind {
-    /// All kinds.
     pub const ALL: [Self; 5] = [Self::CaseAdded, Self::CaseRemoved, Self::Prompt, Self::Checks, Self::Setting];
 
     /// What these changes are, and what they lead to.
@@ -97,7 +93,6 @@ impl DifferenceKind {
 /// A change of something else than a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherChange {
-    /// What kind of thing it is.
     pub kind: DifferenceKind,
     /// The case as `skill/id`, or the key.
     pub name: String,
@@ -154,7 +149,6 @@ pub struct GateResults {
     pub neighbors: usize,
     /// Errors of `lint`.
     pub problems: Vec<Diagnostic>,
-    /// The replayed recordings.
     pub replayed: Summary,
     /// The agents of all recordings with their versions.
     pub recorded_versions: BTreeSet<String>,
@@ -162,7 +156,6 @@ pub struct GateResults {
     pub needs_recordings: bool,
     /// The comparison with the base, if a skill changed that both have.
     pub compared: Option<ComparisonResults>,
-    /// The run of that comparison.
     pub run: Option<ComparedRun>,
     /// The commit that is checked out, and whether skills, cases or settings differ from it, for people.
     pub commit: Option<String>,

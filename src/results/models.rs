@@ -17,7 +17,6 @@ pub use crate::decide::best::BestResult;
 /// The format number of the document.
 pub const MODELS_FORMAT: u32 = 1;
 
-/// Several models compared.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelComparison {
     /// [`MODELS_FORMAT`].
@@ -46,7 +45,6 @@ pub struct ModelComparison {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct ComparedModel {
-    /// Its name.
     pub model: String,
     /// How often it passed the cases that count.
     pub passed: Option<VariantRate>,

@@ -51,7 +51,6 @@ impl NotRunReasons {
         Self { by_case, otherwise }
     }
 
-    /// Why this trial was not run.
     pub fn why(&self, id: &TrialId) -> &str {
         self.by_case.get(&CaseInMode::of(id)).map_or(self.otherwise, String::as_str)
     }

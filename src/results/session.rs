@@ -18,7 +18,6 @@ pub const FAILED: &str = "FAILED__";
 pub struct Session<'a> {
     /// See [`id`].
     pub id: String,
-    /// The id of the run.
     pub run: &'a str,
     pub verdict: Verdict,
     pub prompt: &'a str,

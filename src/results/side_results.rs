@@ -43,7 +43,6 @@ pub struct SideResults {
     pub settled: u64,
     /// Number of measured trials that ran only a part of what their case asks for.
     pub partial: u64,
-    /// The names of the modes.
     pub modes: BTreeSet<String>,
     /// By case, the digests of its prompts, checks and settings. Skills are not in a digest.
     pub inputs: BTreeMap<String, BTreeSet<String>>,
@@ -57,7 +56,6 @@ pub struct CaseUsage {
     /// US dollars.
     pub cost_usd: Vec<f64>,
     pub seconds: Vec<f64>,
-    /// Effective commands.
     pub commands: Vec<f64>,
 }
 

@@ -54,7 +54,6 @@ pub struct Summary {
     pub isolation_wanted: Isolation,
     /// The number of trials by the isolation that they had, if known.
     pub isolation: BTreeMap<&'static str, usize>,
-    /// All trials together.
     pub total: TrialCounts,
     pub modes: BTreeMap<String, TrialCounts>,
     pub skills: BTreeMap<String, TrialCounts>,
@@ -71,7 +70,6 @@ pub struct CutDescription {
     pub mode: String,
     /// The skill's slug.
     pub skill: String,
-    /// The number of trials.
     pub trials: usize,
     /// The least that any trial showed.
     pub shown: DescriptionVisibility,
@@ -140,7 +138,6 @@ pub struct CaseCounts {
     pub score: Option<f64>,
     #[serde(skip)]
     scored: u32,
-    /// How often each check failed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_checks: BTreeMap<String, usize>,
     /// What each of them expected and found, in the first trial where it failed.
@@ -260,7 +257,6 @@ impl CaseCounts {
         self.max_trials.and(self.threshold).map(|threshold| standing(self.counts.rate(), threshold, LEVEL))
     }
 
-    /// Its measured trials.
     pub fn case_share(&self) -> CaseShare {
         CaseShare { rate: self.counts.rate(), until_decided: self.max_trials.is_some() }
     }

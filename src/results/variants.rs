@@ -33,9 +33,7 @@ impl VariantRate {
 /// What all trials of a run took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct VariantSpending {
-    /// Trials that ended.
     pub trials: usize,
-    /// Trials that were planned.
     pub planned: usize,
     /// US dollars, as far as they are known.
     pub cost_usd: Option<f64>,

@@ -44,7 +44,6 @@ pub(super) enum ProgramAnswer {
     Error(String),
 }
 
-/// A running harness.
 #[derive(Debug)]
 pub struct CheckProgram {
     start: HarnessStart,

@@ -110,7 +110,6 @@ impl RunContext {
         }
     }
 
-    /// The same with this plan.
     #[must_use]
     pub fn with_plan(mut self, plan: RunPlan) -> Self {
         self.figures().summary.planned = Some(plan.len());

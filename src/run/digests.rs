@@ -24,7 +24,6 @@ use crate::text::redact::looks_secret;
 use crate::trace::change::SkillChange;
 use crate::trial::evidence::{CATALOGUE_PART, Inputs, SKILL_PART, digest};
 
-/// The part for a case's fixture.
 const FIXTURE_PART: &str = "fixture";
 
 /// The part for what the workspace of this case holds at the start.
@@ -32,13 +31,11 @@ pub fn files_part(case: &Case) -> &'static str {
     if case.files.is_empty() { FIXTURE_PART } else { "files" }
 }
 
-/// The part for a case's output schema.
 pub const SCHEMA_PART: &str = "output schema";
 
 /// The prefix of the name of a part that belongs to the user's setup.
 pub const SETUP_PART: &str = "user's setup: ";
 
-/// The part for the requested model.
 const MODEL_PART: &str = "setting model";
 
 /// Digests parts of the repository, each directory once.
@@ -59,7 +56,6 @@ pub enum SkillFolders<'a> {
 /// What trials of a run see, besides their case and mode.
 #[derive(Clone, Copy, Debug)]
 pub struct DigestInputs<'a> {
-    /// The repository's root.
     pub root: &'a Path,
     pub settings: &'a Settings,
     pub catalog: &'a Catalog,

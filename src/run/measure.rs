@@ -52,7 +52,6 @@ pub(super) struct LiveTrial<'a> {
     pub skills: &'a SkillSnapshot,
     pub id: &'a TrialId,
     pub folder: &'a TrialFolder,
-    /// The attempts before this one.
     pub refused_before: RefusedAttempts,
 }
 

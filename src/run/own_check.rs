@@ -59,7 +59,6 @@ impl<'a> Workspace<'a> {
         &self.evidence.meta.mode
     }
 
-    /// The agent's final message.
     pub fn final_text(&self) -> Option<&'a str> {
         self.evidence.final_text
     }
@@ -86,7 +85,6 @@ type CheckFunction = dyn Fn(&Trace, &Workspace<'_>) -> Finding + Send + Sync;
 #[derive(Clone)]
 struct OwnCheck {
     name: String,
-    /// What it expects, as text.
     expected: String,
     body: Arc<CheckFunction>,
 }
@@ -117,7 +115,6 @@ impl OwnChecks {
         self.checks.push(OwnCheck { name, expected, body: Arc::new(check) });
     }
 
-    /// Adds the checks of another program.
     pub fn add_program(&mut self, program: CheckProgram) {
         self.programs.push(Arc::new(program));
     }

@@ -23,7 +23,6 @@ pub struct PairedCase {
     pub candidate: TestCase,
 }
 
-/// What a comparison runs.
 #[derive(Clone, Debug, Default)]
 pub struct Pairing {
     /// The cases that both sides can run.

@@ -56,7 +56,6 @@ impl ProgressFiles {
         let _ = folder.write_current(&current).and_then(|()| folder.write_partial_summary(&self.summary));
     }
 
-    /// Stores the final summary.
     pub fn finish(&mut self) -> Result<(), StoreError> {
         match &self.folder {
             Some(folder) => folder.write_summary(&self.summary, &markdown::summary(&self.summary)),

@@ -58,7 +58,6 @@ impl OutputSoFar {
     }
 }
 
-/// A trial whose agent is running.
 pub(super) struct WatchedTrial<'a> {
     pub assignment: &'a Assignment<'a>,
     pub so_far: &'a EvidenceSoFar,

@@ -65,7 +65,6 @@ pub(super) fn run(
     Ok(ended)
 }
 
-/// Whether it is a directory, and not a link to one.
 fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }

@@ -23,7 +23,6 @@ use crate::trial::evidence::Meta;
 /// Longest file that is read, in bytes; no agent shows a longer text to its model.
 const MAX_FILE: u64 = 8 << 20;
 
-/// Reads each text once.
 #[derive(Debug, Default)]
 pub struct TextReader {
     indexes: Mutex<HashMap<PathBuf, Arc<TextIndex>>>,

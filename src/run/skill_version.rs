@@ -25,7 +25,6 @@ pub struct SkillVersion {
     /// Its skills, without cases.
     pub catalog: Catalog,
     pub cases: Vec<Arc<FoundCase>>,
-    /// Its settings file.
     pub settings: Option<String>,
     root: PathBuf,
     _folder: TempDir,

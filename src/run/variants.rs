@@ -33,7 +33,6 @@ const MODEL_TRIALS: u64 = 400;
 #[derive(Clone, Copy, Debug)]
 pub enum TrialLimit {
     Usual,
-    /// At most this many.
     AtMost(u64),
     /// This many rounds, as an earlier part of the run had.
     Rounds(u32),

@@ -58,7 +58,6 @@ struct MadeUpTrial {
 /// A trial in words, and the results of a check for it.
 type MadeUpResults = (&'static str, Vec<CheckResult>);
 
-/// Why a case was not verified.
 enum NotVerified {
     /// The user ended the run, or the machine cannot do it: nor can the others be verified.
     Run(String),

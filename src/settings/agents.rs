@@ -101,7 +101,6 @@ impl WrittenArguments {
     }
 }
 
-/// A rule for lines as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EventTable {

@@ -29,7 +29,6 @@ words! {
     }
 }
 
-/// How agents are isolated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IsolationSettings {
     /// The kind. An agent runs without bubblewrap if that does not work, unless it is required.

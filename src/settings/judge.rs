@@ -8,7 +8,6 @@ use crate::settings::mode::AgentKind;
 use crate::settings::problems::{Problems, filled};
 use crate::text::relative_path::RelativePath;
 
-/// The default timeout of a judge.
 pub const DEFAULT_JUDGE_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Maximum number of votes on one trial.
@@ -19,11 +18,9 @@ pub const MOST_VOTES: u32 = 99;
 pub struct JudgeSettings {
     /// Whether every trial is judged, or none; `None` if each case decides.
     pub wanted: Option<bool>,
-    /// The program that judges.
     pub agent: AgentKind,
     /// The model that judges; `None` for the agent's default, whatever model is under test.
     pub model: Option<String>,
-    /// The timeout of one judgment.
     pub timeout: Duration,
     /// How often each trial is judged; more than half have to agree.
     pub votes: u32,

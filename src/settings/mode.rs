@@ -87,7 +87,6 @@ impl fmt::Display for SkillSelection {
 pub struct Mode {
     /// The name, as in `--mode`.
     pub name: String,
-    /// The program.
     pub agent: AgentKind,
     /// How it gets the skills.
     pub delivery: Delivery,

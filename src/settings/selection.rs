@@ -38,7 +38,6 @@ pub struct TestSelection {
 }
 
 impl TestSelection {
-    /// Whether everything is selected.
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }

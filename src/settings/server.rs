@@ -142,7 +142,6 @@ pub struct OwnServer {
     pub args: Vec<String>,
     /// Variables added to the agent's environment, with the same placeholders.
     pub env: BTreeMap<String, String>,
-    /// The names of the server and its tools.
     pub names: ToolNames,
 }
 
@@ -163,12 +162,10 @@ impl Default for ToolNames {
 }
 
 impl ToolNames {
-    /// The name of the skill tool for the model.
     pub fn skill_tool(&self) -> String {
         format!("mcp__{}__{}", self.server, self.skill)
     }
 
-    /// The name of the resource tool for the model.
     pub fn resource_tool(&self) -> String {
         format!("mcp__{}__{}", self.server, self.resource)
     }

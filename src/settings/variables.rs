@@ -36,14 +36,12 @@ const MOST_COST: f64 = 1e9;
 /// The largest token limit of a run.
 const MOST_TOKENS: u64 = 1_000_000_000_000;
 
-/// A variable that sets something.
 pub struct Variable {
     /// Its name. Without [`PREFIX`], it is the name of the key in evals.toml that sets the same, if there is one.
     pub name: &'static str,
     /// The option of commands that start agents, and the placeholder for its value in help. Empty without an option, or
     /// if the record of a run keeps its value.
     pub option: &'static [(&'static str, &'static str)],
-    /// What it sets.
     pub about: &'static str,
     set: fn(&mut Settings, GivenValue<'_>) -> Result<(), String>,
 }

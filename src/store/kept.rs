@@ -156,7 +156,6 @@ impl KeptTrials {
         }
     }
 
-    /// The warnings so far.
     pub fn warnings(&self) -> Vec<String> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -70,7 +70,6 @@ pub(super) fn ends_within_a_line(file: &mut File) -> bool {
     read.is_ok() && last != *b"\n"
 }
 
-/// The content of a progress file.
 #[derive(Debug, Default)]
 pub struct LedgerContents {
     /// The last line of each trial.

@@ -33,7 +33,6 @@ const TIMED_OUT: i32 = 124;
 
 #[derive(Debug)]
 pub struct PkbllmRun {
-    /// Its directory.
     pub folder: PathBuf,
     /// Its cases that have a grade.
     pub trials: Vec<PkbllmTrial>,
@@ -52,7 +51,6 @@ pub struct PkbllmTrial {
     pub slug: String,
     /// The case's id.
     pub case: String,
-    /// Whether the skill should trigger.
     pub should_trigger: bool,
     /// What the agent was asked.
     pub prompt: String,

@@ -109,7 +109,6 @@ impl RunFolder {
         Ok(known.len())
     }
 
-    /// Adds new trials to the plan.
     pub fn plan_further(&self, trials: &[PlanLine]) -> Result<(), StoreError> {
         let path = self.path.join(PLAN);
         Ok(append(&path, trials).at(&path)?)

@@ -13,7 +13,6 @@ use crate::trial::evidence::digest;
 /// The file with the digests, in a recording's directory.
 pub(super) const DIGESTS: &str = "digests.json";
 
-/// The number of its format.
 const DIGESTS_FORMAT: u32 = 1;
 
 /// What to do about a changed recording.

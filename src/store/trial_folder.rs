@@ -160,12 +160,10 @@ impl TrialFolder {
         write_whole(&self.path.join(FINAL), text.as_bytes())
     }
 
-    /// Writes the readable log.
     pub fn write_session(&self, text: &str) -> Result<(), StoreError> {
         write_whole(&self.path.join(SESSION), text.as_bytes())
     }
 
-    /// Writes another file.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
         write_whole(&self.path.join(name), content)
     }

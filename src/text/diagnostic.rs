@@ -28,9 +28,7 @@ pub enum Severity {
 pub enum Level {
     /// An error that no setting changes: something cannot be read or given to an agent.
     Fixed,
-    /// An error by default.
     Error,
-    /// A warning by default.
     Warning,
 }
 
@@ -227,7 +225,6 @@ impl Serialize for Code {
     }
 }
 
-/// A location in a text file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct SourceLocation {
     /// The file, relative to the repository's root if it is inside it.
@@ -330,12 +327,10 @@ fn printable(c: char) -> char {
     }
 }
 
-/// One problem and its location.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Diagnostic {
     /// The kind of problem.
     pub code: Code,
-    /// How bad it is.
     pub severity: Severity,
     pub place: SourceLocation,
     /// What is wrong, and what was expected.

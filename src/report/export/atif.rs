@@ -8,7 +8,6 @@ use crate::results::session;
 use crate::results::timeline::{EventKind, TimelineEvent};
 use crate::trial::history::Speaker;
 
-/// `--to atif`.
 pub static EXPORT: Export = Export {
     name: "atif",
     about: "Agent trajectories (ATIF, as Harbor reads them): a file for each trial",

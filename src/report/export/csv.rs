@@ -8,7 +8,6 @@ use crate::report::export::trials::{ExportPart, ExportedTrial, TrialWriter};
 use crate::report::export::{Export, ExportKind};
 use crate::trial::outcome::Status;
 
-/// `--to csv`.
 pub static EXPORT: Export = Export {
     name: "csv",
     about: "A table with a row for each trial; no cell is a formula",

@@ -11,7 +11,6 @@ use crate::results::timeline::{EventKind, TimelineEvent};
 use crate::settings::mode::AgentKind;
 use crate::trial::evidence::digest;
 
-/// `--to otlp`.
 pub static EXPORT: Export = Export {
     name: "otlp",
     about: "OpenTelemetry GenAI spans, as one OTLP JSON file",

@@ -9,7 +9,6 @@ use crate::trial::evidence::digest;
 use crate::trial::outcome::CheckResult;
 use crate::trial::spent::AttemptCost;
 
-/// `--to promptfoo`.
 pub static EXPORT: Export = Export {
     name: "promptfoo",
     about: "promptfoo's results.json, for `promptfoo import` and `promptfoo view`",

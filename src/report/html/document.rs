@@ -31,7 +31,6 @@ pub struct WrittenFile {
     pub why: Option<String>,
 }
 
-/// The judge's question and answers.
 #[derive(Debug, Serialize)]
 pub struct JudgeDialogue {
     /// Absent if the template, the case or the skill changed since.
@@ -77,7 +76,6 @@ struct LocatedCheck<'a> {
     pieces: Vec<Highlight>,
 }
 
-/// A piece of text to highlight.
 #[derive(Debug, Serialize)]
 struct Highlight {
     entry: usize,

@@ -43,7 +43,6 @@ pub struct IndexEntry {
     #[serde(flatten)]
     id: IndexedId,
     verdict: Verdict,
-    /// Checks that failed.
     failed: Vec<u32>,
     /// Checks with an unknown result.
     unknown: Vec<u32>,
@@ -65,7 +64,6 @@ pub struct IndexEntry {
     why: Option<String>,
 }
 
-/// A trial that was not run.
 #[derive(Debug, Serialize)]
 struct UnrunTrial {
     #[serde(flatten)]
@@ -121,7 +119,6 @@ impl Index {
         self.rows.push(row);
     }
 
-    /// Adds a trial that was not run.
     pub fn add_not_run(&mut self, run: usize, id: &TrialId, before: Option<&str>, why: String) {
         let id = self.id(run, id, before);
         self.not_run.push(UnrunTrial { id, why });

@@ -69,7 +69,6 @@ pub fn overview(overview: &Overview<'_>) -> String {
     html
 }
 
-/// The title, in plain text.
 pub fn title(overview: &Overview<'_>) -> String {
     format!("{}: {}", overview.summary.runs.join(", "), answer(overview).0)
 }

@@ -130,7 +130,6 @@ impl SandboxedRun<'_> {
     }
 }
 
-/// The last part of a text.
 fn end_of(text: &str) -> &str {
     let start = text.char_indices().rev().nth(SHOWN - 1).map_or(0, |(at, _)| at);
     &text[start..]

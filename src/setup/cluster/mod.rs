@@ -10,7 +10,6 @@ use crate::text::safe;
 use crate::text::words::words;
 
 words! {
-    /// An engine that starts shards.
     pub enum ClusterEngine {
         /// Slurm: an array job.
         Slurm = "slurm",
@@ -48,7 +47,6 @@ impl ShardedRun<'_> {
             .replace("@OPTIONS@", &self.shell_options())
     }
 
-    /// A workflow with a matrix.
     pub fn github(&self, source: &CrateSource) -> Result<String, InitError> {
         github_nightly(self.root, source, self.shards, &self.shell_options())
     }

@@ -23,7 +23,6 @@ use crate::settings::{Isolation, Settings};
 use crate::store::{RUNS, RunFolder};
 use probe::Probes;
 
-/// The state of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Health {

@@ -20,10 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A script that prints `started`, then tries to write.
 pub(super) const SCRIPT: &str = "echo started; echo x > written";
 
-/// Starts programs.
 pub(super) struct Probes<'a> {
     pub(super) scratch: &'a ScratchDir,
-    /// The repository root.
     pub(super) root: &'a Path,
 }
 

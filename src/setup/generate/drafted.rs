@@ -72,11 +72,9 @@ pub struct Drafts<T> {
     pub duration_ms: u64,
 }
 
-/// The usable cases of an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct UsableDrafts {
     pub cases: Vec<DraftCase>,
-    /// Why others were left out.
     pub left_out: Vec<String>,
 }
 

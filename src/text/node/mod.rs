@@ -155,7 +155,6 @@ impl Node {
         }
     }
 
-    /// The first entry of a key.
     pub fn entry(&self, key: &str) -> Option<&NodeEntry> {
         self.entries().iter().find(|entry| entry.key == key)
     }

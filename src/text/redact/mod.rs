@@ -32,7 +32,6 @@ pub fn is_masked(text: &str) -> bool {
     [MASK, NUMBER_MASK].iter().any(|mask| text.contains(mask))
 }
 
-/// Masks secrets.
 #[derive(Clone, Debug)]
 pub struct Redactor {
     /// Finds where secrets may begin.
@@ -54,7 +53,6 @@ struct Secret {
     end: usize,
     /// The rest of a key whose end is not known yet.
     tail: Option<KeyTail>,
-    /// Replaces it.
     mask: &'static str,
 }
 

@@ -87,7 +87,6 @@ const PEM: &str = "-----BEGIN ";
 /// The most bytes of a block marker after its first word.
 const LONGEST_MARKER: usize = 60;
 
-/// The beginnings of all kinds.
 pub(super) fn beginnings() -> impl Iterator<Item = &'static str> {
     WORDS.iter().map(|word| word.start).chain([SK, TOKEN, PEM])
 }
