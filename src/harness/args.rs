@@ -76,7 +76,6 @@ pub fn help() -> String {
     for (name, value, does) in OPTIONS {
         let dashes = if name.len() == 1 { "-" } else { "--" };
         let option = format!("{dashes}{name} {value}");
-        // Writing to a string cannot fail.
         let _ = writeln!(text, "    {option:<28}{does}");
     }
     text.push_str(

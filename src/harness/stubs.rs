@@ -67,7 +67,6 @@ pub fn render(names: &BTreeSet<String>) -> String {
         }
     }
     for (skill, cases) in skills {
-        // Writing to a string cannot fail.
         let _ = write!(
             text,
             "\n#[allow(non_snake_case, clippy::module_inception, reason = \"the names are the trials'\")]\nmod {skill} {{\n"

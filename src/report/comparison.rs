@@ -33,7 +33,6 @@ pub fn comparison(outcomes: &[&Outcome], modes: &[Mode], paint: Paint) -> String
     let mut text = line(&lines[0], &widths, None, paint);
     for (at, outcome) in rows.iter().enumerate() {
         if at == 0 || !same_case(rows[at - 1], outcome) {
-            // Writing to a string cannot fail.
             let _ = writeln!(text, "{}/{}", outcome.id.skill, outcome.id.case);
         }
         text.push_str(&line(&lines[at + 1], &widths, Some(outcome.grade.verdict.into()), paint));

@@ -55,7 +55,6 @@ pub fn allowed(diagnostics: &[Diagnostic]) -> String {
     }
     let mut text = String::new();
     for (rule, (count, why)) in rules {
-        // Writing to a string cannot fail.
         let _ = writeln!(text, "allowed {count}× {rule}: {}", safe::line(why));
     }
     text

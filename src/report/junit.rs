@@ -62,7 +62,6 @@ pub fn junit(summary: &Summary) -> Result<String, SerializeError> {
 fn description(key: &CaseInMode, row: &CaseCounts, runs: &[String]) -> String {
     let mut text = why(row);
     for FailedCheck { check, expected, found, .. } in &row.findings {
-        // Writing to a string cannot fail.
         let _ = write!(
             text,
             "\n{}\n  expected {}\n  found    {}",

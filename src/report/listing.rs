@@ -80,7 +80,6 @@ pub fn render(trials: &[ListedTrial], aligned: bool) -> String {
     }
     let mut text = String::new();
     for [name, expected, rest] in rows {
-        // Writing to a string cannot fail.
         let _ = writeln!(text, "{name:first$}{gap}{expected:second$}{gap}{rest}");
     }
     text

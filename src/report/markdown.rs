@@ -28,7 +28,6 @@ pub fn comparison(compared: &ComparisonResults) -> String {
 
 pub fn summary(summary: &Summary) -> String {
     let mut text = String::new();
-    // Writing to a string cannot fail.
     let closing = table::closing(summary, Paint::Plain);
     let (cases, trials) = closing.split_once('\n').unwrap_or((&closing, ""));
     let _ = writeln!(text, "# {}: {cases}\n\n{}; {trials}\n", answer(summary), summary.runs.join(", "));

@@ -117,7 +117,6 @@ impl ProgressBoard {
         if self.not_passed > 0 {
             let _ = write!(text, ", {} not passed", self.not_passed);
         }
-        // Writing to a string cannot fail.
         let _ = write!(text, ", {} running", self.running.len());
         if let Some(rest) = self.rest(now) {
             let _ = write!(text, ", about {} left", duration(rest));

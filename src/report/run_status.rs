@@ -18,7 +18,6 @@ pub fn status(run: &RunStatus, paint: Paint) -> String {
         (RunState::Running, Some(pid)) => format!(" (process {pid})"),
         _ => String::new(),
     };
-    // Writing to a string cannot fail, here and below.
     let _ = writeln!(text, "{}: {}{pid}", run.id, state(run, run.state.as_str(), paint));
     if let Some(why) = &run.why {
         let _ = writeln!(text, "  why      {why}");

@@ -24,7 +24,6 @@ pub fn session(meta: &Meta, grade: &Grade, timeline: &Timeline) -> String {
     text
 }
 
-// Writing to a string cannot fail, here and below.
 fn head(text: &mut String, meta: &Meta, grade: &Grade) {
     let _ = writeln!(text, "# {}: {}", meta.id(), grade.verdict);
     if let Some(by) = &meta.scripted {

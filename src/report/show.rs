@@ -50,7 +50,6 @@ pub fn show(trial: &ShownTrial<'_>, paint: Paint) -> String {
     text
 }
 
-// Writing to a string cannot fail, here and below.
 fn head(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
     let ShownTrial { meta, grade, .. } = trial;
     let name = paint.on(Tone::Strong, &safe::line(&meta.id().to_string()));

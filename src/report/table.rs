@@ -36,7 +36,6 @@ pub fn table(summary: &Summary, verbose: bool, paint: Paint) -> String {
     let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (name_width, passed_width, share_width) = (width(0), width(1), width(2));
     let verdict_width = rows.iter().map(|(_, counts)| word(counts).len()).fold(6, usize::max);
-    // Writing to a string cannot fail, here and below.
     let mut text = String::new();
     for ([name, passed, share], (_, counts)) in cells.iter().zip(&rows) {
         let tone = counts.verdict().map_or(Tone::Faint, Tone::from);
@@ -102,7 +101,6 @@ fn verdicts(rows: &[&CaseCounts], paint: Paint) -> String {
     ];
     let mut text = format!("{} of {} passed", count(Some(Verdict::Pass)), counted(rows.len(), "case"));
     for (tone, count, word) in parts.into_iter().filter(|(_, count, _)| *count > 0) {
-        // Writing to a string cannot fail.
         let _ = write!(text, ", {}", paint.count(tone, count, word));
     }
     text

@@ -26,7 +26,6 @@ pub fn chart(points: &[TrendPoint]) -> String {
     let mut text = format!("  {:run$}  {:>count$}  {:share$}  0{:>half$}{:>half$}\n", "", "", "", "50", "100");
     for (mark, passed, percent, point) in &rows {
         let (name, drawn) = (safe::line(&point.run), drawn(point));
-        // Writing to a string cannot fail.
         let _ = writeln!(text, "{mark} {name:run$}  {passed:>count$}  {percent:share$}  {}", drawn.trim_end());
     }
     if text.contains("\n≠") {

@@ -188,7 +188,6 @@ pub fn scripted(by: &str) -> String {
 }
 
 pub fn line(text: &mut String, label: &str, value: &str) {
-    // Writing to a string cannot fail.
     let _ = writeln!(text, "  {label:<12}{}", safe::line(value));
 }
 

@@ -21,7 +21,6 @@ pub fn triggering(summary: &Summary) -> String {
         if skills.is_empty() || (!has_negatives && mistakes.is_empty()) {
             continue;
         }
-        // Writing to a string cannot fail.
         let _ = writeln!(text, "activation in mode {mode}:");
         let width = skills.iter().map(|skill| skill.skill.chars().count()).max().unwrap_or_default();
         for skill in &skills {

@@ -12,7 +12,6 @@ const COLUMNS: usize = 80;
 pub fn render(verification: &Verification) -> String {
     let Verification { cases, checks, solutions, unreadable, faults, not_enforced } = verification;
     let mut text = String::new();
-    // Writing to a string cannot fail.
     for fault in faults {
         line(&mut text, 0, &fault.to_string());
         line(&mut text, 2, &fault.place.to_string());

@@ -17,7 +17,6 @@ fn escaped(text: &str, live: impl Fn(char) -> bool) -> Cow<'_, str> {
     let mut safe = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if live(c) {
-            // Writing to a string cannot fail.
             let _ = write!(safe, "{}", c.escape_unicode());
         } else {
             safe.push(c);

@@ -102,7 +102,6 @@ fn headline(summary: &Summary) -> String {
     format!("{} of {} passed", rate.passed, counted(rate.trials, "measured trial"))
 }
 
-// Writing to a string cannot fail, here and below.
 fn head(html: &mut String, overview: &Overview<'_>) {
     let mut facts = vec![format!("run {}", overview.summary.runs.join(", "))];
     if let Some(time) = overview.created.first().filter(|time| !time.is_empty()) {

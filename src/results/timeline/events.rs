@@ -159,7 +159,6 @@ fn end(ending: &Ending, trace: &Trace) -> String {
         _ => "no exit status".to_owned(),
     };
     let took = std::time::Duration::from_millis(ending.duration_ms).as_secs_f64();
-    // Writing to a string cannot fail.
     let _ = write!(text, " after {took:.1} s");
     // What an agent reports while it is being ended is not a trouble.
     let of_trace = trace.trouble.as_ref().filter(|_| !ending.settled);

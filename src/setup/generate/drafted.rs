@@ -167,7 +167,6 @@ impl Drafter<'_> {
         let mut author = self.agent.as_str().to_owned();
         let model = self.settings.scripted.as_deref().or(model).or(self.model.as_deref());
         for part in [version, Some(model.unwrap_or("unknown model"))].into_iter().flatten() {
-            // Writing to a string cannot fail.
             let _ = write!(author, " {part}");
         }
         let _ = write!(author, " {}", jiff::Timestamp::now().strftime("%Y-%m-%d"));
@@ -197,7 +196,6 @@ impl Drafter<'_> {
 fn add_data(prompt: &mut String, found: &FoundSkill, name: &str, text: &str) {
     let mark = digest(&found.bytes);
     let mark = mark.get(..12).unwrap_or(&mark);
-    // Writing to a string cannot fail.
     let _ = write!(prompt, "\n<data-{mark} {name}>\n{}\n</data-{mark}>\n", text.trim());
 }
 
