@@ -244,10 +244,6 @@ impl ParsedArgs {
         (self.filters.is_empty() || self.filters.iter().any(matches)) && !self.args.skip.iter().any(matches)
     }
 
-    pub fn wants_all(&self) -> bool {
-        self.filters.is_empty() && self.args.skip.is_empty()
-    }
-
     /// The segments of the only name that can match.
     pub fn only(&self) -> Option<(&str, &str, Option<&str>)> {
         let [name] = self.filters.as_slice() else { return None };

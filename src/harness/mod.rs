@@ -342,7 +342,7 @@ fn unnamed_line(run: &RunContext) -> Option<String> {
 
 /// The selected part of the plan, and the names of its trials unless all are selected: a resumed run starts no others.
 fn select(parsed: &ParsedArgs, plan: &RunPlan) -> (RunPlan, Vec<String>) {
-    let entries = plan.entries.iter().filter(|entry| parsed.wants_all() || parsed.wants(&entry.planned.test_name()));
+    let entries = plan.entries.iter().filter(|entry| parsed.wants(&entry.planned.test_name()));
     let entries: Vec<PlannedCase> = entries.cloned().collect();
     let names = if entries.len() == plan.entries.len() {
         Vec::new()

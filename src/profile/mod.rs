@@ -9,6 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use custom::CustomAgent;
 
+use crate::text::words::words;
+
 /// Calls the macro `$each` with the registry. A line names the agent's directory, the types in it that implement
 /// [`Agent`](crate::agent::Agent), one for each way to start it, and their names in settings and artifacts. The first agent
 /// is the default.
@@ -114,18 +116,18 @@ impl<'de> Deserialize<'de> for AgentKind {
     }
 }
 
-/// How skills reach the agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Delivery {
-    /// In the directory where the agent looks for skills.
-    Native,
-    /// Through the tools of an MCP server.
-    Mcp,
-    /// Both ways at once.
-    Both,
-    /// Not at all: the control.
-    None,
+words! {
+    /// How skills reach the agent.
+    pub enum Delivery {
+        /// In the directory where the agent looks for skills.
+        Native = "native",
+        /// Through the tools of an MCP server.
+        Mcp = "mcp",
+        /// Both ways at once.
+        Both = "both",
+        /// Not at all: the control.
+        None = "none",
+    }
 }
 
 /// What an MCP client shows its model about a tool.

@@ -31,10 +31,6 @@ enum AnnotationLevel {
 }
 
 impl AnnotationLevel {
-    fn of_job(fails: bool) -> Self {
-        if fails { Self::Error } else { Self::Notice }
-    }
-
     fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -60,7 +56,7 @@ fn annotations(results: &Results<'_>) -> String {
 
 /// The result of a comparison, and a line for each broken case that it names. `fails` says whether the job fails because of it.
 pub fn comparison(compared: &ComparisonResults, fails: bool, locations: &ChangeLocations) -> String {
-    let level = AnnotationLevel::of_job(fails);
+    let level = if fails { AnnotationLevel::Error } else { AnnotationLevel::Notice };
     let mut text = annotation(level, locations.only_skill(), &compared::sentence(compared, Paint::Plain));
     let comparison = &compared.comparison;
     let is_named = |case: &&CaseChange| compared::named_broken(comparison).any(|name| *name == case.case);

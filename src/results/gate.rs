@@ -12,6 +12,7 @@ use crate::results::compared::ComparisonResults;
 use crate::results::summary::{CaseCounts, NOT_RECORDED, STALE, Summary, UNREADABLE};
 use crate::stats::proportion::Rate;
 use crate::text::diagnostic::Diagnostic;
+use crate::text::words::words;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 use crate::trial::spent::AttemptCost;
@@ -165,27 +166,16 @@ pub struct GateResults {
     pub ended_early: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GateAnswer {
-    /// Nothing speaks against the change.
-    Passed,
-    /// A check of the gate failed.
-    Failed,
-    /// Nothing failed, and something could not be measured.
-    NotMeasured,
-    /// Everything was measured, and the trials of the comparison do not tell.
-    Undecided,
-}
-
-impl GateAnswer {
-    /// The word that begins the answer.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Failed => "failed",
-            Self::NotMeasured => "not measured",
-            Self::Undecided => "undecided",
-        }
+words! {
+    pub enum GateAnswer {
+        /// Nothing speaks against the change.
+        Passed = "passed",
+        /// A check of the gate failed.
+        Failed = "failed",
+        /// Nothing failed, and something could not be measured.
+        NotMeasured = "not measured",
+        /// Everything was measured, and the trials of the comparison do not tell.
+        Undecided = "undecided",
     }
 }
 

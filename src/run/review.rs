@@ -1,12 +1,12 @@
 //! A stored trial that is read to be shown. Only a trial without a grade is graded, and nothing is written.
 
 use std::io;
-use std::path::PathBuf;
 
 use crate::cases::case::Case;
 use crate::cases::start_files::start_files;
 use crate::files::{below, bounded};
 use crate::grade::rubric::Judgment;
+use crate::report::html::document::WrittenFile;
 use crate::results::timeline::Timeline;
 use crate::run::context::RunContext;
 use crate::run::judge;
@@ -24,19 +24,6 @@ const MAX_FILE: u64 = 64 << 10;
 
 /// Longest text that is shown of all files of a trial together, in bytes.
 const MAX_FILES: u64 = 1 << 20;
-
-/// A file that the agent made or changed.
-#[derive(Debug)]
-pub struct ChangedFile {
-    /// From the workspace.
-    pub path: PathBuf,
-    /// In bytes.
-    pub size: u64,
-    /// The text of the case's file of this path today, if it is a text.
-    pub before: Option<String>,
-    /// Its text, or why the text is not shown.
-    pub after: Result<String, String>,
-}
 
 #[derive(Debug)]
 pub struct TrialReview {
@@ -67,17 +54,21 @@ impl TrialReview {
         Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text.as_deref() }
     }
 
-    pub fn files(&self, run: &RunContext, folder: &TrialFolder) -> Vec<ChangedFile> {
+    /// The files that the agent made or changed, as far as the case has the files of its start today.
+    pub fn files(&self, run: &RunContext, folder: &TrialFolder) -> Vec<WrittenFile> {
         let case = case(run, &self.meta);
         let start = case.and_then(|case| start_files(&run.root, case));
         let (workspace, mut left) = (folder.workspace(), MAX_FILES);
         let changed = self.meta.files.iter().filter(|file| file.changed && !file.is_folder()).take(MAX_LISTED);
         changed
             .map(|file| {
-                let after = text(&mut left, |limit| below::read(&workspace, &file.path, limit));
+                let (after, why) = match text(&mut left, |limit| below::read(&workspace, &file.path, limit)) {
+                    Ok(text) => (Some(text), None),
+                    Err(why) => (None, Some(why)),
+                };
                 let before =
                     start.as_ref().and_then(|start| text(&mut left, |limit| start.read(&file.path, limit)).ok());
-                ChangedFile { path: file.path.clone(), size: file.size, before, after }
+                WrittenFile { path: file.path.display().to_string(), size: file.size, before, after, why }
             })
             .collect()
     }

@@ -9,51 +9,17 @@ use crate::settings::ActivationRule;
 
 pub use crate::profile::{AgentKind, Delivery};
 
-/// Which of the repository's skills an agent is offered.
+/// Which of the repository's skills an agent is offered: `"all"`, `"alone"`, or a list of slugs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "WrittenSelection", into = "WrittenSelection")]
+#[serde(rename_all = "kebab-case", expecting = "`offer` is \"all\", \"alone\" or a list of skills")]
 pub enum SkillSelection {
     #[default]
     All,
     /// Only the skill under test.
     Alone,
     /// These, by slug, and the skill under test.
+    #[serde(untagged)]
     Only(Vec<String>),
-}
-
-/// The form in settings and artifacts: `"all"`, `"alone"`, or a list of slugs.
-#[derive(Serialize, Deserialize)]
-#[serde(untagged, expecting = "`offer` is \"all\", \"alone\" or a list of skills")]
-enum WrittenSelection {
-    Word(SelectionKeyword),
-    List(Vec<String>),
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum SelectionKeyword {
-    All,
-    Alone,
-}
-
-impl From<WrittenSelection> for SkillSelection {
-    fn from(written: WrittenSelection) -> Self {
-        match written {
-            WrittenSelection::Word(SelectionKeyword::All) => Self::All,
-            WrittenSelection::Word(SelectionKeyword::Alone) => Self::Alone,
-            WrittenSelection::List(slugs) => Self::Only(slugs),
-        }
-    }
-}
-
-impl From<SkillSelection> for WrittenSelection {
-    fn from(offer: SkillSelection) -> Self {
-        match offer {
-            SkillSelection::All => Self::Word(SelectionKeyword::All),
-            SkillSelection::Alone => Self::Word(SelectionKeyword::Alone),
-            SkillSelection::Only(slugs) => Self::List(slugs),
-        }
-    }
 }
 
 impl SkillSelection {
@@ -126,16 +92,6 @@ impl Mode {
 }
 
 impl Delivery {
-    /// The word for it in settings and artifacts.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Delivery::Native => "native",
-            Delivery::Mcp => "mcp",
-            Delivery::Both => "both",
-            Delivery::None => "none",
-        }
-    }
-
     /// How the agent gets the skills, in words.
     pub fn about(self) -> &'static str {
         match self {

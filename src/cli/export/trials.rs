@@ -77,7 +77,7 @@ impl<'a> TrialExporter<'a> {
 
     fn files(&self, review: &TrialReview, folder: &TrialFolder) -> Vec<(PathBuf, String)> {
         let changed = review.files(self.run, folder).into_iter();
-        changed.filter_map(|file| Some((file.path, file.after.ok()?))).collect()
+        changed.filter_map(|file| Some((file.path.into(), file.after?))).collect()
     }
 
     /// The number of exported trials, and why others were not.

@@ -9,7 +9,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::summary::RestOfRun;
 use crate::cli::{CliResultOf, named_runs};
 use skill_evals::files::bounded;
-use skill_evals::report::html::document::{JudgeDialogue, TrialDocument, WrittenFile};
+use skill_evals::report::html::document::{JudgeDialogue, TrialDocument};
 use skill_evals::report::html::index::Index;
 use skill_evals::report::html::packing::{PackedDocument, Packer};
 use skill_evals::report::html::page;
@@ -143,14 +143,7 @@ impl<'a> ReportReader<'a> {
         timeline: &Timeline,
         folder: &TrialFolder,
     ) -> io::Result<PackedDocument> {
-        let files = review.files(self.run, folder).into_iter().map(|file| {
-            let path = file.path.display().to_string();
-            let (after, why) = match file.after {
-                Ok(text) => (Some(text), None),
-                Err(why) => (None, Some(why)),
-            };
-            WrittenFile { path, size: file.size, before: file.before, after, why }
-        });
+        let files = review.files(self.run, folder);
         let judgment = folder.judgment().map_err(io::Error::other)?;
         let judge =
             judgment.map(|judgment| JudgeDialogue { question: review.question(self.run, folder, &judgment), judgment });
@@ -158,7 +151,7 @@ impl<'a> ReportReader<'a> {
         let evidence = review.evidence();
         let id = review.meta.id();
         let commands = again(&id, run, self.run.settings.mode(&id.mode).is_some());
-        let document = TrialDocument::new(commands, &evidence, &review.grade, timeline, files.collect(), judge, place);
+        let document = TrialDocument::new(commands, &evidence, &review.grade, timeline, files, judge, place);
         self.packer.pack(&review.meta.skill.slug, &document)
     }
 

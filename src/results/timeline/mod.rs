@@ -83,6 +83,7 @@ pub enum EventKind {
     Tool { name: String, input: String, output: String, failed: bool },
     /// The agent's editing tool changed files.
     Files { paths: Vec<String> },
+    /// A notice of the agent.
     Notice { text: String },
     /// The end of the agent's process.
     End { text: String },
@@ -94,6 +95,7 @@ impl EventKind {
         matches!(self, Self::System { .. } | Self::History { .. } | Self::Prompt { .. })
     }
 
+    /// Its texts, each with its part of the event.
     pub fn texts(&self) -> Vec<(EventPart, &str)> {
         match self {
             Self::System { text }
@@ -133,9 +135,11 @@ pub struct AnswerTokens {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "note", rename_all = "kebab-case")]
 pub enum Note {
+    /// A skill activated.
     Loaded { skill: String, how: Mechanism, seen: Option<f64>, under_test: bool },
     /// The model read a file of a skill.
     Resource { skill: String, path: String, seen: Option<f64> },
+    /// A call to load a skill failed.
     FailedLoad { skill: String },
     /// The agent inspected skills, which activated none.
     Looked,
@@ -143,6 +147,7 @@ pub enum Note {
     Denied,
 }
 
+/// The events that decided a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CheckFinding {
     /// The place of the event to look at; absent if there is none.

@@ -22,6 +22,7 @@ use crate::store::TrialFolder;
 use crate::text::cut;
 use crate::text::diagnostic::SourceLocation;
 use crate::text::name::check_case_id;
+use crate::text::words::words;
 use crate::trace::trouble::Trouble;
 use crate::trial::evidence::digest;
 use crate::trial::spent::AttemptCost;
@@ -219,21 +220,11 @@ struct WrittenCase {
     prompt: String,
 }
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum DraftKind {
-    Explicit,
-    Implicit,
-    NearMiss,
-}
-
-impl DraftKind {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Explicit => "explicit",
-            Self::Implicit => "implicit",
-            Self::NearMiss => "near-miss",
-        }
+words! {
+    pub enum DraftKind {
+        Explicit = "explicit",
+        Implicit = "implicit",
+        NearMiss = "near-miss",
     }
 }
 
