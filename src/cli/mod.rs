@@ -47,6 +47,7 @@ mod tune;
 mod variants;
 mod verify;
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -318,19 +319,14 @@ const LIST_FORMAT: u32 = 1;
 /// Prints `{"format": 1, name: items}`.
 fn print_list<T: serde::Serialize>(name: &'static str, items: &[T]) -> io::Result<()> {
     /// Keeps `format` first.
-    struct ListDocument<'a, T>(&'static str, &'a [T]);
-
-    impl<T: serde::Serialize> serde::Serialize for ListDocument<'_, T> {
-        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            use serde::ser::SerializeMap;
-            let mut map = serializer.serialize_map(Some(2))?;
-            map.serialize_entry("format", &LIST_FORMAT)?;
-            map.serialize_entry(self.0, self.1)?;
-            map.end()
-        }
+    #[derive(serde::Serialize)]
+    struct ListDocument<'a, T> {
+        format: u32,
+        #[serde(flatten)]
+        items: BTreeMap<&'static str, &'a [T]>,
     }
 
-    print_json(&mut output::stdout(), &ListDocument(name, items))
+    print_json(&mut output::stdout(), &ListDocument { format: LIST_FORMAT, items: BTreeMap::from([(name, items)]) })
 }
 
 /// Prints an answer: as one JSON document, as a sentence, or with its figures.

@@ -63,7 +63,7 @@ pub struct SelectArgs {
     #[arg(long, value_parser = Suite::WORDS)]
     suite: Option<String>,
     #[command(flatten)]
-    names: NameArgs,
+    pub names: NameArgs,
     /// Maximum number of skills
     #[arg(long, value_name = "N")]
     max_skills: Option<usize>,
@@ -188,16 +188,6 @@ impl SelectArgs {
             ("--judge-votes", self.judge_votes.is_some()),
         ];
         options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
-    }
-
-    /// `modes`, then the modes in values of `--case`.
-    pub fn with_modes(&self, modes: &[String]) -> Vec<String> {
-        self.names.with_modes(modes)
-    }
-
-    /// The chosen skills, tasks and cases.
-    pub fn names(&self) -> TestSelection {
-        self.names.selection()
     }
 
     pub fn chosen(&self) -> RunChoices {

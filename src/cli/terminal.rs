@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::cli::color::paint;
@@ -90,6 +90,15 @@ impl Terminal {
     /// Prints one line for each trial, whatever its verdict.
     pub fn in_brief(self) -> Self {
         Self { detail: TrialDetail::OneLine, remaining: HashMap::new(), ..self }
+    }
+
+    /// Prints what happens in the run while `work` is done.
+    pub fn over<T>(self, run: &RunContext, work: impl FnOnce() -> T) -> T {
+        let terminal = Arc::new(Mutex::new(self));
+        run.read_by(Arc::clone(&terminal));
+        let done = work();
+        terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
+        done
     }
 
     fn finished(&mut self, id: &TrialId, result: &Result<Outcome, NoOutcome>) {
@@ -182,7 +191,7 @@ impl Terminal {
     }
 
     /// Prints the pending trials and erases the drawn lines.
-    pub fn end(&mut self) {
+    fn end(&mut self) {
         let keys: Vec<CaseInMode> = self.pending.keys().cloned().collect();
         for key in keys {
             self.print_pending(&key);

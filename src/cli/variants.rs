@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use super::start::{self, StartArgs};
 use super::{CliResult, CliResultOf, print_json};
@@ -70,12 +69,8 @@ pub fn run(
         return Ok(Err(exit));
     }
     let prints = !json && !start.quiet;
-    let terminal = Arc::new(Mutex::new(Terminal::new(&run, run.plan.len(), prints).in_brief()));
-    run.read_by(Arc::clone(&terminal));
-    scheduler::run(&run);
-    terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
-    let closed = run.close().err().map(|error| error.to_string());
-    start::warn_of(closed.into_iter().chain(run.ledger_trouble()))?;
+    Terminal::new(&run, run.plan.len(), prints).in_brief().over(&run, || scheduler::run(&run));
+    start::warn_of(run.close())?;
     let folder = run.opened().ok_or("the run could not be opened")?.folder.clone();
     let ended_early = ended_early(&run, &folder)?;
     if prints {

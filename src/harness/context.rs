@@ -131,12 +131,11 @@ impl TestContext {
         for (id, changed) in live.iter().flat_map(|live| &live.kept_although_changed) {
             say(&format!("skill-evals: {id}: kept an outdated result; changed: {}", changed.join(", ")));
         }
-        let closed = self.run.close();
+        let problems = self.run.close();
         if let Some(why) = self.run.told_not_stored() {
             say(&format!("skill-evals: {why}"));
         }
-        let problem = closed.err().map(|error| error.to_string());
-        for problem in problem.into_iter().chain(self.run.ledger_trouble()) {
+        for problem in problems {
             say(&format!("skill-evals: warning: {problem}; the trials' own directories are complete"));
         }
         if self.run.settings.record && live.is_some() {

@@ -22,7 +22,7 @@ use crate::run::skill_version::SkillVersion;
 use crate::run::slots::Slots;
 use crate::settings::mode::Mode;
 use crate::settings::{EffectiveRepetition, Settings};
-use crate::store::{KeptTrials, StoreError};
+use crate::store::KeptTrials;
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::evidence::Inputs;
@@ -255,23 +255,24 @@ impl RunContext {
     }
 
     /// Ends the run: stores its summary, and notes in its record how it ended. Does nothing if several processes share
-    /// the run: none of them knows that it is the last, and the summary is then made from the run's directory.
-    pub fn close(&self) -> Result<(), StoreError> {
-        let Some(live) = self.opened().filter(|_| self.shared_id.is_none()) else { return Ok(()) };
-        let kind = match self.why_not_stored() {
-            Some(_) => RunEndKind::NotStored,
-            None if !interrupt::raised() => RunEndKind::Finished,
-            None if live.folder.is_stopping() => RunEndKind::Stopped,
-            None => RunEndKind::Interrupted,
-        };
-        live.lock.give_room();
-        // First, because `status` needs it.
-        let noted = live.folder.write_ended(kind, self.why_not_stored());
-        self.figures().finish().and(noted)
-    }
-
-    /// Why the progress file lacks lines, if so.
-    pub fn ledger_trouble(&self) -> Option<String> {
-        self.opened().and_then(|live| live.ledger_trouble.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    /// the run: none of them knows that it is the last, and the summary is then made from the run's directory. Returns why
+    /// files of the run lack something.
+    pub fn close(&self) -> Vec<String> {
+        let Some(live) = self.opened() else { return Vec::new() };
+        let mut problems = Vec::new();
+        if self.shared_id.is_none() {
+            let kind = match self.why_not_stored() {
+                Some(_) => RunEndKind::NotStored,
+                None if !interrupt::raised() => RunEndKind::Finished,
+                None if live.folder.is_stopping() => RunEndKind::Stopped,
+                None => RunEndKind::Interrupted,
+            };
+            live.lock.give_room();
+            // First, because `status` needs it.
+            let noted = live.folder.write_ended(kind, self.why_not_stored());
+            problems.extend(self.figures().finish().and(noted).err().map(|error| error.to_string()));
+        }
+        problems.extend(live.ledger_trouble.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        problems
     }
 }

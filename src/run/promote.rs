@@ -57,16 +57,12 @@ pub enum ReplayResult {
     Unreadable,
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct TrialEndings {
     verdicts: Vec<Verdict>,
+    #[serde(skip)]
     until_decided: bool,
-}
-
-impl Serialize for TrialEndings {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.verdicts.serialize(serializer)
-    }
 }
 
 #[derive(Debug)]

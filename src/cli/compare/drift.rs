@@ -44,7 +44,8 @@ pub fn of_kept(args: &CompareArgs, root: &Path) -> CliResultOf<ComparisonResults
     };
     earlier.label = format!("kept trials of {}", span(&days[0]));
     later.label = format!("kept trials of {}", span(&days[1]));
-    let chosen = args.select.names().of_stored(&earlier.trials.cases().chain(later.trials.cases()).collect())?;
+    let chosen =
+        args.select.names.selection().of_stored(&earlier.trials.cases().chain(later.trials.cases()).collect())?;
     let (a, b) = stored_sides::counts(&earlier, &later, |skill, case| chosen.contains(&(skill, case)))
         .map_err(|_| "no case has kept trials of two gates: there is nothing to compare yet")?;
     Ok(ComparisonResults { aa: true, ..compared::stored((earlier.label, later.label), &a, &b, args.rule()) })

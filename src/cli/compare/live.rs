@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::{CompareArgs, LiveRequest, gate, stored};
@@ -183,15 +183,13 @@ fn execute(
     let began = Instant::now();
     let live = opening::live(run).map_err(ToString::to_string)?;
     let most = usize::try_from(sides.max_trials).unwrap_or(usize::MAX);
-    let terminal = Arc::new(Mutex::new(Terminal::new(run, most, !request.start.quiet && !request.json).in_brief()));
-    run.read_by(Arc::clone(&terminal));
+    let terminal = Terminal::new(run, most, !request.start.quiet && !request.json).in_brief();
     let state = stored_comparison::sequential_test(sides);
-    let (state, stopped) = pairs::run(run, live, pairing, state, sides.max_trials)?;
-    terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
-    let closed = run.close().map_err(|error| error.to_string());
+    let (state, stopped) = terminal.over(run, || pairs::run(run, live, pairing, state, sides.max_trials))?;
+    let mut errors = run.close();
     let compared = stored_comparison::compared(&live.folder, sides, &state)?;
-    let written = live.folder.write_comparison(&compared).map_err(|error| error.to_string());
-    start::warn_of([closed.err(), written.err(), run.ledger_trouble()].into_iter().flatten())?;
+    errors.extend(live.folder.write_comparison(&compared).err().map(|error| error.to_string()));
+    start::warn_of(errors)?;
     if let Err(error) = kept::keep(run) {
         warn(&format!("{error}; these trials are not kept"))?;
     }

@@ -210,7 +210,7 @@ impl CompareArgs {
 
     /// The modes that `--mode` and the values of `--case` name.
     fn modes(&self) -> Vec<String> {
-        let of_cases = self.select.with_modes(&[]).into_iter().filter(|mode| !self.mode.contains(mode));
+        let of_cases = self.select.names.with_modes(&[]).into_iter().filter(|mode| !self.mode.contains(mode));
         self.mode.iter().cloned().chain(of_cases).collect()
     }
 
@@ -242,7 +242,7 @@ impl CompareArgs {
 
     /// Refuses to decide again what a run has decided: its trials were chosen by these numbers.
     fn refuse_what_decided(&self, run: &str) -> Result<(), String> {
-        let names = self.select.names() != TestSelection::default();
+        let names = self.select.names.selection() != TestSelection::default();
         let given = [
             ("--margin", self.margin.is_some()),
             ("--alpha", self.alpha.is_some()),

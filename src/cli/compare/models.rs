@@ -15,7 +15,7 @@ use skill_evals::trial::variants::{VariantQuestion, VariantRun};
 pub fn compare(args: &CompareArgs) -> CliResult {
     let (repository, mut settings, catalog) = args.start.read()?;
     let mut chosen = args.select.chosen();
-    chosen.modes = args.select.with_modes(&args.mode);
+    chosen.modes = args.select.names.with_modes(&args.mode);
     let rule = args.rule();
     let (mut models, mut rule) = (args.models.clone(), (rule.margin.unwrap_or_default(), rule.alpha));
     let mut limit = args.max_trials.map_or(TrialLimit::Usual, TrialLimit::AtMost);

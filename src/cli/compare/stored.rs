@@ -35,7 +35,7 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredSide, b: &StoredSide) 
     let (a, b) = (side(a, &of_a)?, side(b, &of_b)?);
     warn_of_versions(of_a.iter().chain(&of_b))?;
     let stored = a.trials.cases().chain(b.trials.cases()).collect();
-    let chosen = args.select.names().of_stored(&stored)?;
+    let chosen = args.select.names.selection().of_stored(&stored)?;
     let (in_a, in_b) =
         stored_sides::counts(&a, &b, |skill, case| chosen.contains(&(skill, case))).map_err(|why| match why {
             Incomparable::NoCommonMode { .. } => {
@@ -53,7 +53,7 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredSide, b: &StoredSide) 
 /// Compares outcomes that were measured elsewhere.
 pub fn of_table(args: &CompareArgs, file: &Path) -> CliResultOf<ComparisonResults> {
     args.refuse_what_runs()?;
-    if args.select.names() != TestSelection::default() {
+    if args.select.names.selection() != TestSelection::default() {
         return Err("--skill, --task and --case: the rows of the table are compared, all of them; leave it out".into());
     }
     let shown = file.display();

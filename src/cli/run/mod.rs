@@ -148,7 +148,7 @@ impl ChoiceArgs {
             }
             modes.extend(native);
         }
-        chosen.modes = self.select.with_modes(&modes);
+        chosen.modes = self.select.names.with_modes(&modes);
         chosen.trials = self.trials;
         chosen.threshold = self.threshold;
         chosen.replay = self.replay;
@@ -380,36 +380,33 @@ impl EventListener for OutcomeCollector {
 fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
     let start = Instant::now();
     let terminal = Terminal::new(run, run.plan.len(), args.prints_details()).with_passed(args.verbose);
-    let terminal = Arc::new(Mutex::new(terminal));
-    run.read_by(Arc::clone(&terminal));
     let modes = several_modes(&run.plan);
     let outcomes = Arc::<Mutex<OutcomeCollector>>::default();
     if !modes.is_empty() {
         run.read_by(Arc::clone(&outcomes));
     }
-    scheduler::run(run);
-    terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
-    let close_error = run.close().err().map(|error| error.to_string());
+    terminal.over(run, || scheduler::run(run));
+    let mut errors = run.close();
     let summary = &run.figures().summary;
     let mut exit = if run.plan.is_empty() { Exit::Clean } else { Exit::of_summary(summary) };
     let required = run.settings.needs_recordings();
     let locations = || change_locations(&run.root, &run.catalog, None);
     let results = Results { summary, needs_recordings: required, locations: &locations };
     // An error of one output leaves the others, and the recordings, to be written.
-    let export_error = args.exports.write_files(&results).err().map(|error| error.to_string());
+    errors.extend(args.exports.write_files(&results).err().map(|error| error.to_string()));
     let printed = args.exports.print(&results, &mut stdout());
     let printed = printed.and_then(|()| {
         let mut outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
         outcomes.0.sort_by(|a, b| a.id.cmp(&b.id));
         print(args, run, summary, &modes, &outcomes.0, start)
     });
-    let page_error = args.exports.add_to_page(&results);
+    errors.extend(args.exports.add_to_page(&results));
     if let Some(why) = run.told_not_stored() {
         exit = exit.worse(Exit::Infrastructure);
         writeln!(stderr(), "{}", safe::line(&why))?;
     }
     // Last, next to the cursor: the trials are stored, only their summary is not.
-    if start::warn_of([close_error, run.ledger_trouble(), export_error, page_error].into_iter().flatten())? {
+    if start::warn_of(errors)? {
         exit = exit.worse(Exit::Infrastructure);
     }
     if run.settings.record && !interrupt::raised() {
