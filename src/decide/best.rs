@@ -38,7 +38,7 @@ pub struct BestStanding {
 /// The standing of each candidate by its rates, the same cases in the same order. `None` for fewer than two candidates or
 /// no cases.
 pub fn standings(candidates: &[Vec<Rate>], margin: f64, alpha: f64) -> Option<Vec<BestStanding>> {
-    let others = len(candidates.len().checked_sub(1).filter(|others| *others > 0)?);
+    let others = len(candidates.len().checked_sub(1)?);
     let (no_worse, worse) = (alpha / others, alpha / (others * (others + 1.0)));
     let difference = |own: &[Rate], other: &[Rate], error: f64| {
         let both = own.iter().zip(other);

@@ -87,10 +87,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_have_the_mean_and_the_spread_of_their_distribution() {
+    fn draws_have_the_mean_the_spread_and_the_quantiles_of_their_distribution() {
         let mut rng = fastrand::Rng::with_seed(1);
         for shape in [0.0625, 0.5, 3.0, 40.5] {
-            let draws: Vec<f64> = (0..40_000).map(|_| gamma(shape, &mut rng)).collect();
+            let mut draws: Vec<f64> = (0..40_000).map(|_| gamma(shape, &mut rng)).collect();
+            draws.sort_by(f64::total_cmp);
+            for (place, draw) in (0..).zip(&draws).step_by(400) {
+                let share = statrs::function::gamma::gamma_lr(shape, *draw);
+                assert!((share - f64::from(place) / 40_000.0).abs() < 0.01, "{shape}: {share} at {place}");
+            }
             let mean = draws.iter().sum::<f64>() / 40_000.0;
             let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / 40_000.0;
             assert!((mean - shape).abs() < 4.0 * (shape / 40_000.0).sqrt(), "{shape}: {mean}");
@@ -147,5 +152,24 @@ mod tests {
         assert_eq!(chosen(&seen, PairPurpose::Mean, 2), 200);
         seen[2].tried = 5;
         assert_eq!(chosen(&seen, PairPurpose::Mean, 0), 200);
+    }
+
+    /// The case that is chosen of the first two of `cases`, given by losses, wins and ties; always the same.
+    fn always_chosen(cases: [(u64, u64, u64); 3]) -> Option<usize> {
+        let seen = cases.map(|(losses, wins, ties)| CaseTally { losses, wins, tried: losses + wins + ties });
+        let mut rng = fastrand::Rng::with_seed(4);
+        let mut chosen: Vec<_> = (0..20).map(|_| next(&seen, &[0, 1], PairPurpose::Harm, &mut rng)).collect();
+        chosen.dedup();
+        assert_eq!(chosen.len(), 1, "{chosen:?}");
+        chosen[0]
+    }
+
+    #[test]
+    fn of_two_well_known_cases_the_one_is_chosen_whose_next_pair_adds_more() {
+        // With 45,800 losses and 39,000 wins, the logarithm grows by 0.077 with a loss and falls by 0.084 with a win.
+        // 0.4 · 0.077 − 0.3 · 0.084 is more than 0.058 · 0.077.
+        assert_eq!(always_chosen([(5_800, 0, 94_200), (40_000, 30_000, 30_000), (0, 9_000, 0)]), Some(1));
+        // And 0.3 · 0.074 − 0.3 · 0.080 is less than nothing.
+        assert_eq!(always_chosen([(30_000, 30_000, 40_000), (5_000, 0, 95_000), (0, 0, 1)]), Some(1));
     }
 }

@@ -290,6 +290,15 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_is_found_by_its_name() {
+        assert_eq!(ComparePlan::ALL.map(ComparePlan::as_str), ["quick", "standard", "until-decided"]);
+        for plan in ComparePlan::ALL {
+            assert_eq!(plan.as_str().parse(), Ok(plan));
+        }
+        assert_eq!("slow".parse::<ComparePlan>(), Err("unknown plan `slow`".to_owned()));
+    }
+
+    #[test]
     fn a_promise_is_of_the_pairs_that_the_plan_has() {
         let drop = |pairs| detectable(&PairDesign { cases: 9, pairs, before: 0.9 }, &RULE, 0.8);
         let standard = PlanPromise::of(ComparePlan::Standard, 9, 48, &RULE);
@@ -299,6 +308,9 @@ mod tests {
         // One pair of each case; one time in ten one more.
         let quick = PlanPromise::of(ComparePlan::Quick, 9, 48, &RULE);
         assert_eq!((quick.usual_trials, quick.detectable_drop), (Some(20), drop(9)));
+        let short = PlanPromise::of(ComparePlan::Quick, 9, 14, &RULE);
+        assert_eq!((short.usual_trials, short.detectable_drop), (Some(14), drop(7)));
+        assert_ne!(drop(7), drop(9));
     }
 
     #[test]
@@ -333,6 +345,10 @@ mod tests {
         let short = reach_fixed(&[(5, 5); 4], &RULE, CompareResult::NoWorse).expect_err("too few");
         let needed = short.needed.expect("some number");
         assert_eq!(reach_fixed(&[(needed, needed); 4], &RULE, CompareResult::NoWorse), Ok(()));
+        // Uneven trials may tell less than fewer even ones. They do not become even by themselves.
+        let tolerant = Rule { margin: Some(0.5), ..RULE };
+        assert_eq!(reach_fixed(&[(3, 3); 2], &tolerant, CompareResult::NoWorse), Ok(()));
+        assert_eq!(reach_fixed(&[(3, 3), (4, 4)], &tolerant, CompareResult::NoWorse), Err(four));
     }
 
     #[test]
@@ -343,5 +359,8 @@ mod tests {
         assert_eq!(more, 2 * needed - 20);
         let alike = Stratum { baseline: Rate::new(9, 10), candidate: Rate::new(9, 10) };
         assert_eq!(more_trials(&[alike], 0.0, 0.05), None);
+        // Six pairs would do, but there are twenty cases.
+        let dead = Stratum { baseline: Rate::new(1, 1), candidate: Rate::new(0, 1) };
+        assert_eq!(more_trials(&[dead; 20], -1.0, 0.05), Some(40));
     }
 }

@@ -59,3 +59,20 @@ impl FromStr for CompareResult {
         Self::GATED.into_iter().find(|result| result.as_str() == name).ok_or_else(|| format!("unknown result `{text}`"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_that_a_gate_can_name_is_found_by_its_words_with_spaces_or_hyphens() {
+        let names = ["broke", "worse", "better", "no worse", "no harm seen", "undecided"];
+        for (result, name) in CompareResult::GATED.into_iter().zip(names) {
+            assert_eq!((result.as_str(), name.parse(), name.replace(' ', "-").parse()), (name, Ok(result), Ok(result)));
+        }
+        // No gate can name that there was nothing to measure.
+        let nothing = CompareResult::NothingMeasured.as_str();
+        assert_eq!(nothing, "nothing measured");
+        assert_eq!(nothing.parse::<CompareResult>(), Err("unknown result `nothing measured`".to_owned()));
+    }
+}

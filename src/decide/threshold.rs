@@ -20,9 +20,6 @@ pub enum ThresholdSide {
 /// probability `1 − level` at most, over all of them together. A threshold of 1 is missed by the first failure, and is
 /// never shown.
 pub fn standing(rate: Rate, threshold: f64, level: f64) -> ThresholdSide {
-    if threshold >= 1.0 && rate.failed() > 0 {
-        return ThresholdSide::Below;
-    }
     let interval = beta_binomial(rate, level);
     if interval.high < threshold {
         ThresholdSide::Below
@@ -70,7 +67,9 @@ mod tests {
             (ThresholdSide::Undecided, ThresholdSide::Undecided, ThresholdSide::Undecided)
         );
         assert_eq!((of(30, 30), of(0, 5)), (ThresholdSide::Above, ThresholdSide::Below));
-        assert_eq!(standing(Rate::new(9, 10), 1.0, 0.95), ThresholdSide::Below);
+        for trials in [1, 10, 1_000_000_000] {
+            assert_eq!(standing(Rate::new(trials - 1, trials), 1.0, 0.95), ThresholdSide::Below);
+        }
         assert_eq!(standing(Rate::new(1000, 1000), 1.0, 0.95), ThresholdSide::Undecided);
     }
 

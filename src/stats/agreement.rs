@@ -48,7 +48,8 @@ pub fn of_votes(items: &[Vec<u64>]) -> Option<Agreement> {
     let share = |category: usize| mean(&|item| item.get(category).map_or(0.0, |of| real(*of)) / real(votes(item)));
     let shares: Vec<f64> = (0..categories).map(share).collect();
     let spread = shares.iter().map(|share| share * (1.0 - share)).sum::<f64>();
-    let ac1 = if categories > 1 { beyond_chance(observed, spread / len(categories - 1)) } else { None };
+    // With one category this is 0/0, which is not below 1.
+    let ac1 = beyond_chance(observed, spread / len(categories - 1));
     let fleiss = beyond_chance(observed, shares.iter().map(|share| share * share).sum());
     Some(Agreement { observed, ac1, fleiss, items: items.len() })
 }

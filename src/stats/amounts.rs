@@ -59,7 +59,7 @@ pub fn ratio(cases: &[Amounts], plus: f64, level: f64) -> Option<Ratio> {
     let all = Sample::of(differences.iter().copied());
     let repeated = pairs.iter().all(|(a, b)| a.count > 1 && b.count > 1);
     let error = if repeated { StandardError::within(&pairs) } else { StandardError::between(&all) };
-    let error = error.filter(|error| error.deviation > f64::EPSILON);
+    let error = Some(error).filter(|error| error.deviation > f64::EPSILON);
     let exact = !repeated && differences.len() <= EXACT;
     let p =
         error.map(
@@ -107,18 +107,18 @@ struct StandardError {
 
 impl StandardError {
     /// The precision of the mean difference, by the variance of trials within each case and side.
-    fn within(pairs: &[(Sample, Sample)]) -> Option<Self> {
+    fn within(pairs: &[(Sample, Sample)]) -> Self {
         let samples = pairs.iter().flat_map(|(a, b)| [a, b]);
         let parts: Vec<(f64, f64)> =
             samples.map(|sample| (sample.variance / len(sample.count), len(sample.count - 1))).collect();
         let variance: f64 = parts.iter().map(|(part, _)| part).sum();
         let freedom = variance.powi(2) / parts.iter().map(|(part, free)| part.powi(2) / free).sum::<f64>();
-        (variance > 0.0).then(|| Self { deviation: variance.sqrt() / len(pairs.len()), freedom })
+        Self { deviation: variance.sqrt() / len(pairs.len()), freedom }
     }
 
     /// The precision of the mean difference, by the variance of the differences of the cases.
-    fn between(all: &Sample) -> Option<Self> {
-        (all.count > 1).then(|| Self { deviation: (all.variance / len(all.count)).sqrt(), freedom: len(all.count - 1) })
+    fn between(all: &Sample) -> Self {
+        Self { deviation: (all.variance / len(all.count)).sqrt(), freedom: len(all.count - 1) }
     }
 }
 
@@ -195,14 +195,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_compared_is_counted_and_in_no_figure() {
-        let cases = [case(&[1.0, 0.0], &[2.0]), case(&[3.0], &[]), case(&[4.0], &[8.0, f64::NAN]), case(&[], &[5.0])];
+        let one_sided = [case(&[3.0], &[]), case(&[], &[5.0]), case(&[], &[0.0, 6.0])];
+        let mut cases = vec![case(&[1.0, 0.0], &[2.0]), case(&[4.0], &[8.0, f64::NAN])];
+        cases.extend(one_sided.clone());
         let found = ratio(&cases, 0.0, 0.95).expect("cases");
-        assert_eq!((found.cases, found.one_side_only, found.unusable), (2, 2, 2));
+        assert_eq!((found.cases, found.one_side_only, found.unusable), (2, 3, 3));
         close(found.ratio, 2.0, &"ratio");
         assert_eq!(found.interval, None, "both doubled to the last digit");
         let counted = ratio(&cases[..1], 1.0, 0.95).expect("a case");
         assert_eq!(counted.unusable, 0);
         close(counted.ratio, 3.0 / 2_f64.sqrt(), &"one more of each: 3 against the geometric mean of 2 and 1");
-        assert_eq!(ratio(&cases[1..2], 0.0, 0.95), None);
+        assert_eq!(ratio(&one_sided, 0.0, 0.95), None);
     }
 }

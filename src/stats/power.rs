@@ -59,22 +59,19 @@ pub fn pairs_needed(truth: Discordance, alpha: f64, power: f64, most: u64) -> Op
     }
     let (any, up, down) = (truth.any(), normal_quantile(1.0 - alpha), normal_quantile(power));
     let about = ((up * any.sqrt() + down * (any - apart * apart).max(0.0).sqrt()) / apart).powi(2) + 1.0 / apart;
-    if about > real(most) {
-        return None;
-    }
-    if about > COUNTED {
-        return Some(count_up(about));
-    }
-    let enough = |pairs: u64| fixed(pairs, truth, alpha) >= power;
-    let (mut low, mut high) = (count_up(about / 2.0), count_up(about).max(1));
-    while !enough(high) {
-        (low, high) = (high, high + high / 4 + 1);
-    }
-    // Power may fall by a little with a further pair, since losses are whole numbers, so the exact minimum is not
-    // searched.
-    while high - low > 1 {
-        let middle = u64::midpoint(low, high);
-        *(if enough(middle) { &mut high } else { &mut low }) = middle;
+    let mut high = count_up(about).max(1);
+    if about <= COUNTED {
+        let enough = |pairs: u64| fixed(pairs, truth, alpha) >= power;
+        let mut low = 0;
+        while !enough(high) {
+            (low, high) = (high, high + 1);
+        }
+        // Power may fall by a little with a further pair, since losses are whole numbers, so the exact minimum is not
+        // searched.
+        while high - low > 1 {
+            let middle = u64::midpoint(low, high);
+            *(if enough(middle) { &mut high } else { &mut low }) = middle;
+        }
     }
     (high <= most).then_some(high)
 }
@@ -88,18 +85,18 @@ fn over_discordant(pairs: u64, any: f64, of: impl Fn(u64) -> f64) -> f64 {
     (fewest..=most).map(|k| binomial_mass(pairs, k, any) * of(k)).sum()
 }
 
-/// The range of the number of discordant pairs that holds nearly all of the probability: eight standard deviations to
-/// both sides, and a little more for small numbers.
+/// The range of the number of discordant pairs that holds nearly all of the probability: eight standard deviations of rare
+/// ones to both sides, and no fewer than 40.
 fn likely(pairs: u64, any: f64) -> (u64, u64) {
     let mean = real(pairs) * any;
-    let reach = 8.0 * (mean * (1.0 - any)).sqrt() + 20.0;
+    let reach = (8.0 * mean.sqrt()).max(40.0);
     (count_up(mean - reach), count_up(mean + reach).min(pairs))
 }
 
 /// The number of losses among `discordant` pairs that makes the exact p at most `alpha`. `None` if even all are not
 /// enough.
 fn losses_needed(discordant: u64, alpha: f64) -> Option<u64> {
-    let (mut low, mut high) = (discordant / 2, discordant);
+    let (mut low, mut high) = (0, discordant);
     if at_least(discordant, discordant, 0.5) > alpha {
         return None;
     }
@@ -180,5 +177,25 @@ mod tests {
         }
         assert!(sequential(60, Discordance::of(0.95, 0.7), 0.05) > 0.8);
         close(sequential(6, Discordance::of(1.0, 0.0), 0.05), 1.0, &"six losses");
+    }
+
+    #[test]
+    fn many_pairs_needed_are_those_of_the_normal_formula() {
+        // ((z_α √ψ + z_β √(ψ − δ²)) / δ)² + 1/δ: 11721.1 and 12759.8.
+        assert_eq!(pairs_needed(Discordance::of(0.9, 0.89), 0.05, 0.8, 20_000), Some(11_722));
+        assert_eq!(pairs_needed(Discordance::of(0.6, 0.58), 0.025, 0.9, 20_000), Some(12_760));
+        assert_eq!(pairs_needed(Discordance::of(0.6, 0.58), 0.025, 0.9, 12_760), Some(12_760));
+        assert_eq!(pairs_needed(Discordance::of(0.6, 0.58), 0.025, 0.9, 12_759), None);
+    }
+
+    #[test]
+    fn where_one_loss_is_enough_the_power_is_that_of_any_loss() {
+        // The exact p of one loss is a half, its evidence 14/9.
+        for (loss, pairs) in [(0.001, 100), (0.1, 3), (0.3, 400)] {
+            let (truth, expected) = (Discordance { loss, win: 0.0 }, 1.0 - (1.0 - loss).powi(pairs));
+            let pairs = u64::from(pairs.unsigned_abs());
+            close(fixed(pairs, truth, 0.5), expected, &"one look");
+            close(sequential(pairs, truth, 9.1 / 14.0), expected, &"many looks");
+        }
     }
 }

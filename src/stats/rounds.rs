@@ -177,4 +177,29 @@ mod tests {
         let only = RoundPairs { wins: 5000, ..RoundPairs::default() };
         assert!(only.above(0.5).is_finite() && only.interval(0.95).low > 0.99);
     }
+
+    #[test]
+    fn evidence_is_the_weighted_mean_of_32_bets_on_every_pair() {
+        let pairs = RoundPairs { losses: 2, wins: 3, ties: 4 };
+        for m in [-0.5, -0.1, 0.0, 0.3] {
+            let (mut paid, mut weights) = (0.0, 0.0);
+            for u in (0..32).map(|at| (f64::from(at) + 0.5) / 32.0) {
+                let pays = |difference: f64, times| (1.0 + u / (1.0 + m) * (difference - m)).powi(times);
+                paid += (1.0 + u) * pays(-1.0, 2) * pays(1.0, 3) * pays(0.0, 4);
+                weights += 1.0 + u;
+            }
+            close(pairs.above(m), paid / weights, &m);
+        }
+        assert!(RoundPairs { wins: 100, ..RoundPairs::default() }.above(0.0) > 1e20);
+    }
+
+    #[test]
+    fn at_the_ends_of_an_interval_the_evidence_is_just_enough_for_half_of_the_error() {
+        let pairs = RoundPairs { losses: 20, wins: 35, ties: 45 };
+        for (level, enough) in [(0.95, 40.0), (0.8, 10.0)] {
+            let Interval { low, high } = pairs.interval(level);
+            assert!((pairs.above(low) / enough - 1.0).abs() < 1e-6, "{low}");
+            assert!((pairs.below(high) / enough - 1.0).abs() < 1e-6, "{high}");
+        }
+    }
 }

@@ -83,6 +83,15 @@ mod tests {
     }
 
     #[test]
+    fn students_t_with_one_and_two_degrees_of_freedom_is_as_its_formulas_say() {
+        // 1 − 2 atan(t)/π, and 1 − t/√(2 + t²).
+        close(t_two_sided(1.0, 1.0), 0.5, &"one");
+        close(t_two_sided(3.0, 2.0), 1.0 - 3.0 / 11.0_f64.sqrt(), &"two");
+        close(t_two_sided(-3.0, 2.0), 1.0 - 3.0 / 11.0_f64.sqrt(), &"the other side");
+        close(t_two_sided(0.0, 2.0), 1.0, &"the middle");
+    }
+
+    #[test]
     fn probabilities_of_a_binomial_sum_to_one_with_rates_at_the_ends_too() {
         for p in [0.0, 1e-9, 0.3, 1.0] {
             close(binomial(40, p).iter().sum(), 1.0, &p);

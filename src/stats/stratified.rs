@@ -66,20 +66,8 @@ impl Tails {
 /// count. Memory grows with the width of the distribution, not with the trials: 10,000 cases with 100 trials on each
 /// side take less than a second.
 pub fn exact(strata: &[Stratum]) -> Tails {
-    let mut seen = 0;
-    // Like a merge sort: the convolutions are of equally many cases, so that both distributions stay narrow.
-    let mut stack: Vec<(u32, Distribution)> = Vec::new();
-    for stratum in strata {
-        seen += stratum.candidate.passed;
-        let (mut height, mut masses) = (0, Distribution::of(*stratum));
-        while let Some((_, below)) = stack.pop_if(|(below, _)| *below == height) {
-            masses = below.with(&masses);
-            height += 1;
-        }
-        stack.push((height, masses));
-    }
-    let all = stack.into_iter().rev().map(|(_, masses)| masses).reduce(|all, next| next.with(&all));
-    all.map_or(Tails { less: 1.0, greater: 1.0, equal: 1.0 }, |all| all.tails(seen))
+    let seen = strata.iter().map(|stratum| stratum.candidate.passed).sum();
+    Distribution::of_all(strata).map_or(Tails { less: 1.0, greater: 1.0, equal: 1.0 }, |all| all.tails(seen))
 }
 
 /// A distribution over whole numbers: `probability[i]` is that of `start + i`.
@@ -95,16 +83,27 @@ struct Distribution {
 const CUT: f64 = 1e-40;
 
 impl Distribution {
+    /// The distribution of the candidate's passes in all `strata`. Both halves have equally many, so that they stay narrow.
+    fn of_all(strata: &[Stratum]) -> Option<Self> {
+        match strata {
+            [] => None,
+            [only] => Some(Self::of(*only)),
+            several => {
+                let (some, others) = several.split_at(several.len() / 2);
+                Some(Self::of_all(some)?.with(&Self::of_all(others)?))
+            }
+        }
+    }
+
     /// The distribution of the candidate's passes in one case. It is one number if a side has no trials, or if all
     /// trials ended the same way.
     fn of(stratum: Stratum) -> Self {
         let Stratum { baseline: a, candidate: b } = stratum;
         let passed = a.passed + b.passed;
         let (low, high) = (passed.saturating_sub(a.trials), passed.min(b.trials));
-        // Goes from one number to the next by the ratio of their probabilities, outwards from the most likely one.
+        // Goes from one number to the next by the ratio of their probabilities, outwards from about the most likely one.
         let up = |x: u64| real(passed - x) * real(b.trials - x) / (real(x + 1) * real(a.trials + x + 1 - passed));
-        let mode = (passed + 1).saturating_mul(b.trials + 1) / (a.trials + b.trials + 2);
-        let mode = mode.clamp(low, high);
+        let mode = (passed.saturating_mul(b.trials) / (a.trials + b.trials).max(1)).clamp(low, high);
         let outwards = |xs: &mut dyn Iterator<Item = u64>, step: &dyn Fn(f64, u64) -> f64| {
             let masses = xs.scan(1.0, |mass, x| {
                 *mass = step(*mass, x);
@@ -120,17 +119,14 @@ impl Distribution {
         for mass in &mut probability {
             *mass /= sum;
         }
-        Self { start, probability, cut: CUT * real(high - low) }
+        Self { start, probability, cut: CUT * real(b.trials) }
     }
 
     /// The distribution of the sum of two.
     fn with(&self, other: &Self) -> Self {
-        let (long, short) =
-            if self.probability.len() < other.probability.len() { (other, self) } else { (self, other) };
-        let mut probability = vec![0.0; long.probability.len() + short.probability.len() - 1];
-        for (at, factor) in short.probability.iter().enumerate() {
-            let into = &mut probability[at..at + long.probability.len()];
-            for (sum, mass) in into.iter_mut().zip(&long.probability) {
+        let mut probability = vec![0.0; self.probability.len() + other.probability.len() - 1];
+        for (at, factor) in self.probability.iter().enumerate() {
+            for (sum, mass) in probability[at..].iter_mut().zip(&other.probability) {
                 *sum += factor * mass;
             }
         }
@@ -234,9 +230,32 @@ mod tests {
     }
 
     #[test]
+    fn thousands_of_trials_of_one_case_overflow_nothing() {
+        let tails = exact(&[stratum((5000, 10_000), (4900, 10_000))]);
+        // By whole numbers: the sum of C(10000, x) C(10000, 9900 − x), divided by C(20000, 9900).
+        close(tails.less, 0.080_734_645_754, &"less");
+        close(tails.greater, 0.923_416_411_945, &"greater");
+        close(tails.equal, 0.004_151_057_700, &"equal");
+    }
+
+    #[test]
     fn many_cases_with_many_trials_keep_a_narrow_distribution() {
         let cases = |count: u64| (0..count).map(|case| stratum((50 + case % 51, 100), (49 + case % 47, 100)));
         let tails = exact(&cases(600).collect::<Vec<_>>());
         assert!((tails.less + tails.greater - tails.equal - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_was_cut_may_be_in_either_tail() {
+        let known = |probability: &[f64], cut| Distribution { start: 5, probability: probability.to_vec(), cut };
+        let coin = known(&[0.5, 0.5], 0.125);
+        assert_eq!(coin.tails(4), Tails { less: 0.125, greater: 1.0, equal: 0.0 });
+        assert_eq!(coin.tails(5), Tails { less: 0.625, greater: 1.0, equal: 0.5 });
+        assert_eq!(coin.tails(7), Tails { less: 1.0, greater: 0.125, equal: 0.0 });
+        assert!((coin.with(&known(&[1.0], 0.25)).cut - 0.375).abs() < 1e-15);
+        // What is cut here comes on top.
+        let cut = known(&[1e-50, 1.0, 1e-50], 0.0).with(&known(&[1.0], 0.0));
+        assert_eq!((cut.start, cut.probability.as_slice()), (11, &[1.0][..]));
+        assert!((cut.cut / 2e-50 - 1.0).abs() < 1e-9, "{}", cut.cut);
     }
 }

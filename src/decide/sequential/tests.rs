@@ -1,6 +1,8 @@
 use super::*;
+use crate::stats::proportion::Rate;
 
 const RULE: Rule = Rule { alpha: 0.05, level: 0.95, margin: Some(0.1) };
+const NO_MARGIN: Rule = Rule { margin: None, ..RULE };
 
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|case| format!("case-{case}")).collect()
@@ -200,4 +202,166 @@ fn pairs_in_flight_go_to_different_cases_and_unknown_ones_are_refused() {
     let wrong = state.feed(Pair { case: 3, baseline: None, candidate: None }).expect_err("no such case");
     assert_eq!(wrong.to_string(), "a pair is of case number 3, and only 3 cases are compared");
     assert_eq!(test(0, ComparePlan::Standard).next_case(&[]), None);
+}
+
+fn feed_unmeasured(state: &mut SequentialTest, case: usize, times: usize) {
+    for _ in 0..times {
+        state.feed(Pair { case, baseline: None, candidate: None }).expect("a case");
+    }
+}
+
+fn evidence(state: &SequentialTest) -> SequentialEvidence {
+    let ResultBasis::Sequential(evidence) = state.comparison().evidence else { panic!("not of stored trials") };
+    evidence
+}
+
+#[test]
+fn the_quick_plan_tries_a_case_that_is_never_measured_five_times_and_one_that_failed_on_both_sides_twice() {
+    for (pair, times) in [((None, None), 5), ((Some(true), None), 5), ((Some(false), Some(false)), 2)] {
+        let mut state = test(1, ComparePlan::Quick);
+        for _ in 0..times {
+            assert_eq!(state.next_case(&[]), Some(0), "{pair:?}");
+            state.feed(Pair { case: 0, baseline: pair.0, candidate: pair.1 }).expect("a case");
+        }
+        assert_eq!(state.next_case(&[]), None, "{pair:?}");
+    }
+}
+
+#[test]
+fn each_side_counts_its_own_trials_that_were_not_measured() {
+    let mut state = test(1, ComparePlan::Standard);
+    feed_unmeasured(&mut state, 0, 1);
+    for (baseline, candidate) in [(None, Some(true)), (None, Some(false)), (Some(true), None)] {
+        state.feed(Pair { case: 0, baseline, candidate }).expect("a case");
+    }
+    let found = state.comparison();
+    assert_eq!((found.baseline.not_measured, found.candidate.not_measured), (3, 2));
+}
+
+#[test]
+fn rounds_wait_for_a_case_until_five_pairs_of_it_were_not_measured() {
+    let mut state = test(2, ComparePlan::Standard);
+    feed(&mut state, 0, true, true, 3);
+    feed_unmeasured(&mut state, 1, 4);
+    assert_eq!(evidence(&state).no_worse, Some(1.0));
+    feed_unmeasured(&mut state, 1, 1);
+    let three = RoundPairs { ties: 3, ..RoundPairs::default() };
+    assert_eq!(evidence(&state).no_worse, Some(three.above(-0.1)));
+    // They wait for a case that was measured once.
+    let mut state = test(2, ComparePlan::Standard);
+    feed(&mut state, 1, true, true, 1);
+    feed_unmeasured(&mut state, 1, 10);
+    feed(&mut state, 0, true, true, 3);
+    let one = RoundPairs { ties: 2, ..RoundPairs::default() };
+    assert_eq!(evidence(&state).no_worse, Some(one.above(-0.1)));
+}
+
+#[test]
+fn the_p_of_a_case_is_one_by_the_evidence_of_its_losses_and_wins() {
+    let mut state = test(3, ComparePlan::UntilDecided);
+    feed(&mut state, 0, true, false, 8);
+    feed(&mut state, 0, false, true, 1);
+    feed(&mut state, 1, false, true, 7);
+    feed(&mut state, 2, true, true, 9);
+    for (case, expected) in state.comparison().cases.iter().zip([1.0 / e_two_sided(8, 1), 1.0 / e_two_sided(0, 7), 1.0])
+    {
+        assert!((case.p - expected).abs() < 1e-12, "{case:?}");
+    }
+    assert!(evidence(&state).broke >= e_broke(&[(8, 1), (0, 0), (0, 0)]));
+}
+
+#[test]
+fn shards_together_keep_the_counts_of_each_case_and_weigh_the_evidence_that_one_broke() {
+    let shard = |number: usize, alpha: f64, losses: [usize; 2]| {
+        let names = (0..2).map(|case| format!("{number}-{case}")).collect();
+        let mut state = SequentialTest::new(names, Rule { alpha, ..RULE }, ComparePlan::Standard, 60, 1);
+        for (case, losses) in losses.into_iter().enumerate() {
+            feed(&mut state, case, true, true, 1);
+            feed(&mut state, case, true, false, losses);
+        }
+        state
+    };
+    let shards = [shard(0, 0.02, [0, 1]), shard(1, 0.015, [2, 0]), shard(2, 0.015, [3, 4])];
+    let whole = SequentialTest::of_shards(&shards, RULE, ComparePlan::Standard);
+    let counted: Vec<(String, u64)> =
+        whole.comparison().cases.into_iter().map(|case| (case.case, case.candidate.rate.failed())).collect();
+    let expected = [("0-0", 0), ("0-1", 1), ("1-0", 2), ("1-1", 0), ("2-0", 3), ("2-1", 4)];
+    assert_eq!(counted, expected.map(|(name, failed)| (name.to_owned(), failed)));
+    let [first, second, third] = shards.each_ref().map(|shard| evidence(shard).broke);
+    assert!((evidence(&whole).broke - (0.4 * first + 0.3 * second + 0.3 * third)).abs() < 1e-9);
+}
+
+/// The cases that comparisons with 50 seeds try next, after pairs that both sides passed, and losses after those.
+fn next_cases(rule: Rule, pairs: &[(usize, usize)]) -> Vec<usize> {
+    let next = |seed| {
+        let mut state = SequentialTest::new(names(pairs.len()), rule, ComparePlan::Standard, 500, seed);
+        for (case, (losses, ties)) in pairs.iter().enumerate() {
+            feed(&mut state, case, true, false, *losses);
+            feed(&mut state, case, true, true, *ties);
+        }
+        state.next_case(&[]).expect("a case")
+    };
+    (0..50).map(next).collect()
+}
+
+#[test]
+fn pairs_go_to_what_may_have_broken_until_the_mean_shows_more() {
+    // Case 0 lost two of five pairs. It is no suspect, but tells most.
+    let harm = next_cases(RULE, &[(2, 3), (0, 2), (0, 3)]);
+    assert!(harm.iter().filter(|case| **case == 0).count() > 40, "{harm:?}");
+    // Without a loss, only the margin is near: the next round is completed.
+    assert_eq!(next_cases(RULE, &[(0, 4), (0, 3), (0, 2)]), [2; 50]);
+    // Without a margin nothing is near, and any case may show harm.
+    let any = next_cases(NO_MARGIN, &[(0, 4), (0, 3), (0, 2)]);
+    assert!((0..3).all(|case| any.contains(&case)), "{any:?}");
+}
+
+#[test]
+fn cases_that_tell_the_same_are_chosen_by_chance_at_every_step() {
+    let mut state = SequentialTest::new(names(3), RULE, ComparePlan::Standard, 500, u64::MAX);
+    feed(&mut state, 0, true, false, 1);
+    feed(&mut state, 1, true, false, 1);
+    feed_unmeasured(&mut state, 2, 5);
+    let mut chosen = [0; 3];
+    for _ in 0..50 {
+        chosen[state.next_case(&[]).expect("a case")] += 1;
+        feed_unmeasured(&mut state, 2, 1);
+    }
+    assert!(chosen[0] > 10 && chosen[1] > 10 && chosen[2] == 0, "{chosen:?}");
+}
+
+#[test]
+fn the_mean_is_decided_by_worse_or_better_without_a_margin_and_by_no_worse_unless_better_is_near() {
+    let decided = |rule, (losses, wins, ties): (usize, usize, usize)| {
+        let mut state = SequentialTest::new(names(1), rule, ComparePlan::UntilDecided, 500, 1);
+        feed(&mut state, 0, true, true, ties);
+        feed(&mut state, 0, true, false, losses);
+        feed(&mut state, 0, false, true, wins);
+        (state.is_decided(), state.results().pop().expect("a result"))
+    };
+    assert_eq!(decided(NO_MARGIN, (7, 0, 0)), (true, CompareResult::Worse));
+    assert_eq!(decided(NO_MARGIN, (0, 7, 0)), (true, CompareResult::Better));
+    assert_eq!(decided(NO_MARGIN, (0, 0, 100)), (false, CompareResult::Undecided));
+    assert_eq!(decided(RULE, (0, 0, 60)), (true, CompareResult::NoWorse));
+    // Four wins are evidence of 7 for `better`: more than the root of 20.
+    assert_eq!(decided(RULE, (0, 4, 60)), (false, CompareResult::NoWorse));
+    assert_eq!(decided(RULE, (0, 7, 60)), (true, CompareResult::Better));
+}
+
+#[test]
+fn an_undecided_comparison_says_what_it_takes_and_one_without_harm_what_it_would_have_found() {
+    let mut state = test(1, ComparePlan::UntilDecided);
+    feed(&mut state, 0, true, true, 8);
+    feed(&mut state, 0, true, false, 2);
+    let found = state.comparison();
+    let stratum = Stratum { baseline: Rate::new(10, 10), candidate: Rate::new(8, 10) };
+    let needed = plan::more_trials(&[stratum], -0.2, RULE.alpha);
+    assert_eq!((found.results.as_slice(), found.trials_needed), (&[CompareResult::Undecided][..], needed));
+    assert!(needed.is_some() && found.detectable_drop.is_none());
+    let mut state = test(9, ComparePlan::Quick);
+    (0..9).for_each(|case| feed(&mut state, case, true, true, 1));
+    let found = state.comparison();
+    let drop = plan::detectable(&PairDesign { cases: 9, pairs: 9, before: 1.0 }, &RULE, USUAL_POWER);
+    assert_eq!((found.results.as_slice(), found.detectable_drop), (&[CompareResult::NoHarmSeen][..], drop));
+    assert!(drop.is_some() && found.trials_needed.is_none());
 }
