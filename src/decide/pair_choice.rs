@@ -62,14 +62,19 @@ const RARE: f64 = 1.0 / 16.0;
 /// `U^(1/shape)`.
 fn gamma(shape: f64, rng: &mut fastrand::Rng) -> f64 {
     let d = shape + 1.0 - 1.0 / 3.0;
-    let c = 1.0 / (9.0 * d).sqrt();
+    let c = (9.0 * d).sqrt().recip();
     loop {
         let normal = normal(rng);
-        let v = (1.0 + c * normal).powi(3);
-        if v > 0.0 && open(rng).ln() < 0.5 * normal * normal + d - d * v + d * v.ln() {
+        let v = c.mul_add(normal, 1.0).powi(3);
+        if is_kept(d, v, normal, rng) {
             return (d * v * open(rng).powf(1.0 / shape)).max(f64::MIN_POSITIVE);
         }
     }
+}
+
+/// Whether the draw `v` is not rejected; few are.
+fn is_kept(d: f64, v: f64, normal: f64, rng: &mut fastrand::Rng) -> bool {
+    v > 0.0 && open(rng).ln() < 0.5 * normal * normal + d - d * v + d * v.ln()
 }
 
 /// A standard normal draw: Box and Muller.
