@@ -101,7 +101,7 @@ impl AcpClient {
             }
             AUTHENTICATE if error.is_none() => written(self.begin_session()),
             SESSION if result["sessionId"].is_string() => {
-                self.session = result["sessionId"].as_str().unwrap_or_default().to_owned();
+                result["sessionId"].as_str().unwrap_or_default().clone_into(&mut self.session);
                 self.prompt()
             }
             // Nothing more is asked of a session whose turn did not end by itself.
