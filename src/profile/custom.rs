@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AgentReports, AgentTools, Profile, RefusalPhrases, ToolDisplay};
+use super::{AgentTools, Profile};
 use crate::text::words::words;
 
 words! {
@@ -205,42 +205,15 @@ fn profile(description: &AgentDescription) -> Profile {
         provider: "custom",
         program: name,
         how_to_get: kept(how_to_get),
-        modes: &[],
-        home: "",
-        sessions: "",
-        credentials: "",
-        moved_by: &[],
-        setup: &[],
-        login_arguments: &[],
-        session: "session.jsonl",
         skill_folders: all_kept(std::slice::from_ref(skills)),
-        instructions: &[],
-        follows: &[],
-        folder_variables: &[],
-        skill_keys: &[],
-        hides_user_only: false,
-        calls_skill: None,
-        reports: AgentReports {
-            cost: false,
-            server_tools: false,
-            early_ends: false,
-            thoughts: false,
-            limits_turns: false,
-        },
-        prices: &[],
-        mcp_client: "",
-        shows: ToolDisplay::Arguments,
         tools: AgentTools {
             shells: all_kept(&tools.shells),
             skills: all_kept(&tools.skills),
-            resources: &[],
-            searches: &[],
             reads: all_kept(&tools.reads),
             finds: all_kept(&tools.finds),
             edits: all_kept(&tools.edits),
-            files: &[],
-            lists: &[],
+            ..AgentTools::NONE
         },
-        refusals: RefusalPhrases { status: &[], for_now: &[], login: &[] },
+        ..Profile::BLANK
     }
 }

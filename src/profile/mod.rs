@@ -245,7 +245,62 @@ pub struct RefusalPhrases {
     pub login: &'static [&'static str],
 }
 
+impl AgentReports {
+    /// Nothing.
+    pub const NONE: Self =
+        Self { cost: false, server_tools: false, early_ends: false, thoughts: false, limits_turns: false };
+}
+
+impl AgentTools {
+    /// No tool.
+    pub const NONE: Self = Self {
+        shells: &[],
+        skills: &[],
+        resources: &[],
+        searches: &[],
+        reads: &[],
+        finds: &[],
+        edits: &[],
+        files: &[],
+        lists: &[],
+    };
+}
+
+impl RefusalPhrases {
+    /// No phrase.
+    pub const NONE: Self = Self { status: &[], for_now: &[], login: &[] };
+}
+
 impl Profile {
+    /// What a profile says of which it says nothing.
+    pub const BLANK: Self = Self {
+        name: "",
+        provider: "",
+        program: "",
+        how_to_get: "",
+        modes: &[],
+        home: "",
+        sessions: "",
+        credentials: "",
+        moved_by: &[],
+        setup: &[],
+        login_arguments: &[],
+        session: "session.jsonl",
+        skill_folders: &[],
+        instructions: &[],
+        follows: &[],
+        folder_variables: &[],
+        skill_keys: &[],
+        hides_user_only: false,
+        calls_skill: None,
+        reports: AgentReports::NONE,
+        prices: &[],
+        mcp_client: "",
+        shows: ToolDisplay::Arguments,
+        tools: AgentTools::NONE,
+        refusals: RefusalPhrases::NONE,
+    };
+
     /// How a prompt calls this skill.
     pub fn call_of(&self, skill: &str) -> Option<String> {
         Some(self.calls_skill?.replace("name", skill))

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about the agent `chat`.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile};
 
 pub const PROFILE: Profile = Profile {
     name: "skill-evals chat",
@@ -10,32 +10,15 @@ pub const PROFILE: Profile = Profile {
     modes: &[("chat", AgentKind::Chat, Delivery::Native), ("chat-none", AgentKind::Chat, Delivery::None)],
     home: ".skill-evals",
     sessions: "chat",
-    credentials: "",
-    moved_by: &[],
-    setup: &[],
     login_arguments: &["--api"],
-    session: "session.jsonl",
     skill_folders: &[".agents/skills"],
-    instructions: &[],
-    follows: &[],
-    folder_variables: &[],
-    skill_keys: &[],
-    hides_user_only: false,
-    calls_skill: None,
-    reports: AgentReports { cost: false, server_tools: false, early_ends: true, thoughts: true, limits_turns: true },
-    prices: &[],
-    mcp_client: "",
-    shows: ToolDisplay::Arguments,
+    reports: AgentReports { early_ends: true, thoughts: true, limits_turns: true, ..AgentReports::NONE },
     tools: AgentTools {
         shells: &["bash"],
         skills: &["skill"],
-        resources: &[],
-        searches: &[],
         reads: &["read_file"],
-        finds: &[],
         edits: &["write_file"],
-        files: &[],
-        lists: &[],
+        ..AgentTools::NONE
     },
-    refusals: RefusalPhrases { status: &[], for_now: &[], login: &[] },
+    ..Profile::BLANK
 };

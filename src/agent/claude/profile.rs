@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Claude Code.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases};
 
 pub const PROFILE: Profile = Profile {
     name: "Claude Code",
@@ -31,7 +31,6 @@ pub const PROFILE: Profile = Profile {
         ".claude/skills",
     ],
     login_arguments: &["--settings", "apiKeyHelper"],
-    session: "session.jsonl",
     skill_folders: &[".claude/skills"],
     instructions: &["CLAUDE.md", "CLAUDE.local.md", ".mcp.json"],
     follows: &["CLAUDE.md", ".claude"],
@@ -65,7 +64,6 @@ pub const PROFILE: Profile = Profile {
         ("claude-haiku-4-5", [1.0, 0.1, 5.0]),
     ],
     mcp_client: "claude-code",
-    shows: ToolDisplay::Arguments,
     tools: AgentTools {
         shells: &["Bash"],
         skills: &["Skill"],
@@ -74,8 +72,8 @@ pub const PROFILE: Profile = Profile {
         reads: &["Read"],
         finds: &["Glob", "Grep"],
         edits: &["Write", "Edit", "MultiEdit", "NotebookEdit"],
-        files: &[],
         lists: &["ListMcpResourcesTool"],
+        ..AgentTools::NONE
     },
     refusals: RefusalPhrases {
         status: &["API Error: "],
@@ -88,4 +86,5 @@ pub const PROFILE: Profile = Profile {
         ],
         login: &["please run /login", "not logged in"],
     },
+    ..Profile::BLANK
 };

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Cline.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, ToolDisplay};
 
 pub const PROFILE: Profile = Profile {
     name: "Cline",
@@ -26,28 +26,20 @@ pub const PROFILE: Profile = Profile {
         ".agents/skills",
     ],
     login_arguments: &["--provider", "--key"],
-    session: "session.jsonl",
     skill_folders: &[".cline/skills", ".agents/skills", ".clinerules/skills"],
     instructions: &["AGENTS.md", ".clinerules", ".cline/rules"],
     follows: &[".cline", ".agents", ".clinerules"],
-    folder_variables: &[],
     skill_keys: &["disabled", "enabled"],
-    hides_user_only: false,
-    calls_skill: None,
-    reports: AgentReports { cost: false, server_tools: false, early_ends: true, thoughts: true, limits_turns: false },
-    prices: &[],
+    reports: AgentReports { early_ends: true, thoughts: true, ..AgentReports::NONE },
     mcp_client: "@cline/core",
     shows: ToolDisplay::Description,
     tools: AgentTools {
         shells: &["run_commands"],
         skills: &["skills"],
-        resources: &[],
-        searches: &[],
         reads: &["read_files"],
         finds: &["search_codebase"],
         edits: &["editor", "apply_patch"],
-        files: &[],
-        lists: &[],
+        ..AgentTools::NONE
     },
-    refusals: RefusalPhrases { status: &[], for_now: &[], login: &[] },
+    ..Profile::BLANK
 };

@@ -33,10 +33,8 @@ pub const PROFILE: Profile = Profile {
     instructions: &["AGENTS.md", "AGENTS.override.md"],
     follows: &["AGENTS.md"],
     folder_variables: &["CODEX_HOME"],
-    skill_keys: &[],
-    hides_user_only: false,
     calls_skill: Some("$name"),
-    reports: AgentReports { cost: false, server_tools: false, early_ends: true, thoughts: true, limits_turns: false },
+    reports: AgentReports { early_ends: true, thoughts: true, ..AgentReports::NONE },
     // Of <https://developers.openai.com/api/docs/pricing> and the pages of the models.
     prices: &[
         ("gpt-6.1-sol", [2.0, 0.1, 10.0]),
@@ -60,14 +58,12 @@ pub const PROFILE: Profile = Profile {
     shows: ToolDisplay::Description,
     tools: AgentTools {
         shells: &["exec_command", "shell_command", "shell", "local_shell", "container.exec"],
-        skills: &[],
         resources: &["read_mcp_resource"],
         searches: &["tool_search"],
-        reads: &[],
-        finds: &[],
         edits: &["apply_patch"],
         files: &["view_image"],
         lists: &["list_mcp_resources", "list_mcp_resource_templates"],
+        ..AgentTools::NONE
     },
     refusals: RefusalPhrases {
         status: &["unexpected status ", "exceeded retry limit, last status: "],
@@ -79,4 +75,5 @@ pub const PROFILE: Profile = Profile {
         ],
         login: &["missing environment variable", "log out and sign in again"],
     },
+    ..Profile::BLANK
 };

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Droid.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases};
 
 pub const PROFILE: Profile = Profile {
     name: "Droid",
@@ -22,29 +22,22 @@ pub const PROFILE: Profile = Profile {
         ".factory/skills",
         ".agents/skills",
     ],
-    login_arguments: &[],
-    session: "session.jsonl",
     skill_folders: &[".factory/skills", ".agents/skills", ".agent/skills"],
     instructions: &["AGENTS.md", "CLAUDE.md"],
-    follows: &[],
-    folder_variables: &[],
     skill_keys: &["disable-model-invocation", "enabled", "tools", "user-invocable", "version"],
     hides_user_only: true,
     calls_skill: Some("/name"),
-    reports: AgentReports { cost: false, server_tools: false, early_ends: true, thoughts: true, limits_turns: false },
-    prices: &[],
+    reports: AgentReports { early_ends: true, thoughts: true, ..AgentReports::NONE },
     mcp_client: "factory-cli",
-    shows: ToolDisplay::Arguments,
     tools: AgentTools {
         shells: &["Execute"],
         skills: &["Skill"],
-        resources: &[],
         searches: &["ToolSearch"],
         reads: &["Read"],
         finds: &["Grep", "Glob", "LS"],
         edits: &["Create", "Edit", "ApplyPatch"],
-        files: &[],
-        lists: &[],
+        ..AgentTools::NONE
     },
-    refusals: RefusalPhrases { status: &[], for_now: &[], login: &["authentication failed. please log in"] },
+    refusals: RefusalPhrases { login: &["authentication failed. please log in"], ..RefusalPhrases::NONE },
+    ..Profile::BLANK
 };

@@ -25,17 +25,12 @@ pub const PROFILE: Profile = Profile {
         ".gemini/skills",
         ".agents/skills",
     ],
-    login_arguments: &[],
-    session: "session.jsonl",
     // It also looks in `.agents/skills`, and warns of a skill that is in both.
     skill_folders: &[".gemini/skills"],
     instructions: &["GEMINI.md"],
     follows: &["GEMINI.md", ".env"],
     folder_variables: &["GEMINI_CLI_HOME"],
-    skill_keys: &[],
-    hides_user_only: false,
-    calls_skill: None,
-    reports: AgentReports { cost: false, server_tools: false, early_ends: true, thoughts: false, limits_turns: true },
+    reports: AgentReports { early_ends: true, limits_turns: true, ..AgentReports::NONE },
     // Of the price table of the package litellm 1.110.2. Pro models cost more for long prompts, and so have none.
     prices: &[
         ("gemini-4-argon", [2.0, 0.1, 10.0]),
@@ -55,16 +50,15 @@ pub const PROFILE: Profile = Profile {
         shells: &["run_shell_command"],
         skills: &["activate_skill"],
         resources: &["read_mcp_resource"],
-        searches: &[],
         reads: &["read_file"],
         finds: &["grep_search", "glob", "list_directory", "read_many_files"],
         edits: &["write_file", "replace"],
-        files: &[],
         lists: &["list_mcp_resources"],
+        ..AgentTools::NONE
     },
     refusals: RefusalPhrases {
-        status: &[],
-        for_now: &[],
         login: &["please set an auth method", "invalid auth method selected", "you must specify the gemini_api_key"],
+        ..RefusalPhrases::NONE
     },
+    ..Profile::BLANK
 };

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Kimi Code.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile};
 
 pub const PROFILE: Profile = Profile {
     name: "Kimi Code",
@@ -25,29 +25,20 @@ pub const PROFILE: Profile = Profile {
         ".agents/agents",
         ".agents/skills",
     ],
-    login_arguments: &[],
-    session: "session.jsonl",
     skill_folders: &[".agents/skills", ".kimi-code/skills"],
     instructions: &["AGENTS.md", ".kimi-code/AGENTS.md"],
     follows: &["AGENTS.md"],
-    folder_variables: &[],
     skill_keys: &["arguments", "disable-model-invocation", "type", "when_to_use"],
     hides_user_only: true,
-    calls_skill: None,
-    reports: AgentReports { cost: false, server_tools: false, early_ends: true, thoughts: true, limits_turns: true },
-    prices: &[],
+    reports: AgentReports { early_ends: true, thoughts: true, limits_turns: true, ..AgentReports::NONE },
     mcp_client: "kimi-code",
-    shows: ToolDisplay::Arguments,
     tools: AgentTools {
         shells: &["Bash"],
         skills: &["Skill"],
-        resources: &[],
-        searches: &[],
         reads: &["Read"],
         finds: &["Grep", "Glob"],
         edits: &["Write", "Edit"],
-        files: &[],
-        lists: &[],
+        ..AgentTools::NONE
     },
-    refusals: RefusalPhrases { status: &[], for_now: &[], login: &[] },
+    ..Profile::BLANK
 };

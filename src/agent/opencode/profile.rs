@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about OpenCode.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile};
 
 pub const PROFILE: Profile = Profile {
     name: "OpenCode",
@@ -30,7 +30,6 @@ pub const PROFILE: Profile = Profile {
         ".claude/skills",
     ],
     login_arguments: &["--model", "-m"],
-    session: "session.jsonl",
     // Not `.opencode/skills`: OpenCode installs packages into every directory `.opencode`.
     skill_folders: &[".agents/skills", ".claude/skills"],
     instructions: &["AGENTS.md", "CLAUDE.md", "CONTEXT.md"],
@@ -44,24 +43,16 @@ pub const PROFILE: Profile = Profile {
         "opencode.json",
         "opencode.jsonc",
     ],
-    folder_variables: &[],
-    skill_keys: &[],
-    hides_user_only: false,
     calls_skill: Some("/name"),
-    reports: AgentReports { cost: false, server_tools: false, early_ends: true, thoughts: true, limits_turns: false },
-    prices: &[],
+    reports: AgentReports { early_ends: true, thoughts: true, ..AgentReports::NONE },
     mcp_client: "opencode",
-    shows: ToolDisplay::Arguments,
     tools: AgentTools {
         shells: &["bash"],
         skills: &["skill"],
-        resources: &[],
-        searches: &[],
         reads: &["read"],
         finds: &["grep", "glob", "list"],
         edits: &["write", "edit", "apply_patch"],
-        files: &[],
-        lists: &[],
+        ..AgentTools::NONE
     },
-    refusals: RefusalPhrases { status: &[], for_now: &[], login: &[] },
+    ..Profile::BLANK
 };

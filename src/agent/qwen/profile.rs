@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Qwen Code.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases};
 
 pub const PROFILE: Profile = Profile {
     name: "Qwen Code",
@@ -19,7 +19,6 @@ pub const PROFILE: Profile = Profile {
     moved_by: &[(".qwen", "QWEN_HOME")],
     setup: &[".qwen/QWEN.md", ".qwen/agents", ".qwen/commands", ".qwen/extensions", ".qwen/skills", ".agents/skills"],
     login_arguments: &["--auth-type", "--openai-api-key", "--openai-base-url"],
-    session: "session.jsonl",
     skill_folders: &[".qwen/skills", ".agents/skills"],
     instructions: &["QWEN.md", "AGENTS.md"],
     follows: &["QWEN.md", "AGENTS.md"],
@@ -37,7 +36,7 @@ pub const PROFILE: Profile = Profile {
     ],
     hides_user_only: true,
     calls_skill: Some("/name"),
-    reports: AgentReports { cost: false, server_tools: false, early_ends: false, thoughts: true, limits_turns: false },
+    reports: AgentReports { thoughts: true, ..AgentReports::NONE },
     // Of the price table of the package litellm 1.110.2, for Alibaba Cloud.
     prices: &[
         ("qwen3.8-max", [2.0, 0.25, 6.0]),
@@ -45,7 +44,6 @@ pub const PROFILE: Profile = Profile {
         ("qwen3.7-max", [2.5, 0.5, 7.5]),
     ],
     mcp_client: "qwen-cli-mcp-client-skilljack",
-    shows: ToolDisplay::Arguments,
     tools: AgentTools {
         shells: &["run_shell_command"],
         skills: &["skill"],
@@ -54,8 +52,8 @@ pub const PROFILE: Profile = Profile {
         reads: &["read_file"],
         finds: &["grep_search", "glob"],
         edits: &["write_file", "edit", "notebook_edit"],
-        files: &[],
-        lists: &[],
+        ..AgentTools::NONE
     },
-    refusals: RefusalPhrases { status: &["API Error: "], for_now: &[], login: &[] },
+    refusals: RefusalPhrases { status: &["API Error: "], ..RefusalPhrases::NONE },
+    ..Profile::BLANK
 };

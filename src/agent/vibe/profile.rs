@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Mistral Vibe.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases};
 
 pub const PROFILE: Profile = Profile {
     name: "Mistral Vibe",
@@ -24,29 +24,23 @@ pub const PROFILE: Profile = Profile {
         ".vibe/tools",
         ".agents/skills",
     ],
-    login_arguments: &[],
-    session: "session.jsonl",
     skill_folders: &[".vibe/skills", ".agents/skills"],
     instructions: &["AGENTS.md"],
     follows: &["AGENTS.md"],
-    folder_variables: &[],
     skill_keys: &["disable-model-invocation", "user-invocable"],
     hides_user_only: true,
     calls_skill: Some("/name"),
-    reports: AgentReports { cost: false, server_tools: false, early_ends: true, thoughts: true, limits_turns: true },
-    prices: &[],
+    reports: AgentReports { early_ends: true, thoughts: true, limits_turns: true, ..AgentReports::NONE },
     mcp_client: "mistral-vibe",
-    shows: ToolDisplay::Arguments,
     tools: AgentTools {
         shells: &["bash"],
         skills: &["skill"],
-        resources: &[],
         searches: &["search_tool_functions"],
         reads: &["read_file"],
         finds: &["grep"],
         edits: &["write_file", "edit"],
-        files: &[],
-        lists: &[],
+        ..AgentTools::NONE
     },
-    refusals: RefusalPhrases { status: &[], for_now: &[], login: &["invalid api key"] },
+    refusals: RefusalPhrases { login: &["invalid api key"], ..RefusalPhrases::NONE },
+    ..Profile::BLANK
 };
