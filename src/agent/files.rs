@@ -18,19 +18,17 @@ pub(super) fn read_if_exists(path: &Path) -> Result<Option<String>, Trouble> {
     }
 }
 
-/// The object in a JSON file, which may have comments, if the file exists.
-pub(super) fn read_jsonc_if_exists(path: &Path) -> Result<Option<Map<String, Value>>, Trouble> {
-    let Some(text) = read_if_exists(path)? else { return Ok(None) };
+/// The object in a JSON file, which may have comments; empty without the file.
+pub(super) fn read_jsonc(path: &Path) -> Result<Map<String, Value>, Trouble> {
+    let Some(text) = read_if_exists(path)? else { return Ok(Map::new()) };
     jsonc_parser::parse_to_serde_value(&text, &ParseOptions::default())
-        .map(Some)
         .map_err(|error| Trouble::new(TroubleKind::Files, format!("{}: {error}", path.display())))
 }
 
-/// The table in a TOML file, if the file exists.
-pub(super) fn read_toml_if_exists(path: &Path) -> Result<Option<toml::Table>, Trouble> {
-    let Some(text) = read_if_exists(path)? else { return Ok(None) };
+/// The table in a TOML file; empty without the file.
+pub(super) fn read_toml(path: &Path) -> Result<toml::Table, Trouble> {
+    let text = read_if_exists(path)?.unwrap_or_default();
     toml::from_str(&text)
-        .map(Some)
         .map_err(|error| Trouble::new(TroubleKind::Files, format!("{}: {}", path.display(), error.message())))
 }
 
@@ -46,11 +44,12 @@ pub(super) fn merge(value: &mut Value, more: Value) {
     }
 }
 
-/// Writes a file that only its owner can read.
+/// Writes a file that only its owner can read, and its directory.
 pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), Trouble> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let open = |()| std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let file = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(open);
     file.and_then(|mut file| file.write_all(content)).map_err(|error| file_trouble(path, &error))
 }
 

@@ -3,12 +3,11 @@
 //!
 //! These lines are not evidence of the trial. They begin as no line of an agent does, and are left out of what is stored.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::agent::files::{file_trouble, write_private};
+use crate::agent::files::write_private;
 use crate::agent::trial_env::TrialEnv;
 use crate::trace::trouble::Trouble;
 
@@ -24,8 +23,6 @@ pub(super) fn session_id(trial_env: &TrialEnv) -> String {
 
 /// Writes a session file with these objects, a line each. `head` are the lines before them.
 pub(super) fn write(path: &Path, head: &str, lines: impl Iterator<Item = Value>) -> Result<(), Trouble> {
-    let folder = path.parent().unwrap_or(path);
-    fs::create_dir_all(folder).map_err(|error| file_trouble(folder, &error))?;
     let lines = lines.map(|line| format!("{START}{}\n", &line.to_string()[1..]));
     let text: String = std::iter::once(head.to_owned()).chain(lines).collect();
     write_private(path, text.as_bytes())

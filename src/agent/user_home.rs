@@ -12,9 +12,11 @@ use walkdir::{DirEntry, WalkDir};
 use crate::agent::assignment::Assignment;
 use crate::agent::files::{file_trouble, read_if_exists, write_private};
 use crate::agent::secrets::secrets_in_file;
+use crate::agent::trial_env::TrialEnv;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::skill::{SkillFile, slug};
+use crate::text::redact::strings;
 use crate::trace::trouble::{Trouble, TroubleKind};
 
 /// How the names of files with settings end.
@@ -30,21 +32,35 @@ struct SetupPath {
     source: PathBuf,
 }
 
-/// Where the user has the file or directory with this path in the home, for this agent.
-pub(super) fn users_path(kind: AgentKind, path: &str) -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+/// The path in a variable of the user, unless it is empty.
+pub(super) fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Where the user has the file or directory with this path in the home, for this agent; empty without a home.
+pub(super) fn users_path(kind: AgentKind, path: &str) -> PathBuf {
     let moved = kind.profile().moved_by.iter().find_map(|(directory, name)| {
         let rest = Path::new(path).strip_prefix(directory).ok()?;
         Some(variable(name)?.join(rest))
     });
-    moved.or_else(|| Some(variable("HOME")?.join(path)))
+    moved.or_else(|| Some(variable("HOME")?.join(path))).unwrap_or_default()
+}
+
+/// Copies the user's file with this path in the home to the trial's, if it exists. Returns the credentials in it.
+pub(super) fn copy_login(kind: AgentKind, path: &str, trial_env: &TrialEnv) -> Result<Vec<String>, Trouble> {
+    let Some(text) = read_if_exists(&users_path(kind, path))? else { return Ok(Vec::new()) };
+    write_private(&trial_env.home().join(path), text.as_bytes())?;
+    Ok(serde_json::from_str(&text).map_or_else(|_| vec![text.trim().to_owned()], |login| strings(&login)))
 }
 
 /// The files of the user's setup, and the entries of its directories. Hidden ones are the agent's own.
 fn setup(kind: AgentKind) -> Result<Vec<SetupPath>, Trouble> {
     let mut all = Vec::new();
     for path in kind.profile().setup {
-        let Some(source) = users_path(kind, path).filter(|source| source.exists()) else { continue };
+        let source = users_path(kind, path);
+        if !source.exists() {
+            continue;
+        }
         if !source.is_dir() {
             all.push(SetupPath { in_home: PathBuf::from(path), source });
             continue;

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::agent::files::{file_trouble, read_if_exists, read_jsonc_if_exists, write_private};
+use crate::agent::files::{file_trouble, read_if_exists, read_jsonc, write_private};
 use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::user_home::users_path;
+use crate::agent::user_home::{copy_login, users_path, variable};
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
-use crate::text::redact::{looks_secret, strings};
+use crate::text::redact::looks_secret;
 use crate::trace::trouble::Trouble;
 
 /// Variables that hold credentials, choose the provider, or limit the retries. [`FAMILIES`] has more.
@@ -84,12 +84,8 @@ pub(super) struct ClaudeUserConfig {
     pub key_helper: Option<PathBuf>,
 }
 
-fn users_variable(name: &str) -> Option<OsString> {
-    std::env::var_os(name).filter(|value| !value.is_empty())
-}
-
 /// A file in the directory of the user's configuration.
-pub(super) fn users_file(name: &str) -> Option<PathBuf> {
+pub(super) fn users_file(name: &str) -> PathBuf {
     users_path(AgentKind::ClaudeCli, &format!(".claude/{name}"))
 }
 
@@ -99,19 +95,13 @@ pub(super) fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<ClaudeUserCon
     let variables = variables();
     // Every trial masks the values of variables whose names look secret; this one's does not.
     let mut secrets = std::env::var(HEADERS).map_or_else(|_| Vec::new(), |headers| header_values(&headers));
-    let home = users_variable("HOME").map(PathBuf::from);
-    if let Some(text) = users_file(CREDENTIALS).and_then(|path| read_if_exists(&path).transpose()) {
-        let text = text?;
-        write_private(&directory.join(CREDENTIALS), text.as_bytes())?;
-        if let Ok(value) = serde_json::from_str(&text) {
-            secrets.extend(strings(&value));
-        }
-    }
+    let home = variable("HOME");
+    secrets.extend(copy_login(AgentKind::ClaudeCli, ".claude/.credentials.json", trial_env)?);
     let mut env = BTreeMap::new();
-    for (provider, variable, file) in PROVIDER_FILES {
+    for (provider, name, file) in PROVIDER_FILES {
         let path = home.as_ref().map(|home| home.join(file)).filter(|path| path.is_file());
-        if let (Some(_), None, Some(path)) = (users_variable(provider), users_variable(variable), path) {
-            env.insert(variable.into(), path.into());
+        if let (Some(_), None, Some(path)) = (variable(provider), variable(name), path) {
+            env.insert(name.into(), path.into());
         }
     }
     let mut users = ClaudeUserConfig { variables, env, secrets, settings: None, key_helper: None };
@@ -127,9 +117,9 @@ pub(super) fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<ClaudeUserCon
 
 /// The user's MCP servers, for every project.
 fn users_servers() -> Result<Value, Trouble> {
-    let path = users_file(STATE).filter(|path| path.exists()).or_else(|| users_path(AgentKind::ClaudeCli, STATE));
-    let state = path.map_or(Ok(None), |path| read_jsonc_if_exists(&path))?;
-    Ok(state.and_then(|mut state| state.remove(SERVERS)).unwrap_or_else(|| json!({})))
+    let path = Some(users_file(STATE)).filter(|path| path.exists());
+    let mut state = read_jsonc(&path.unwrap_or_else(|| users_path(AgentKind::ClaudeCli, STATE)))?;
+    Ok(state.remove(SERVERS).unwrap_or_else(|| json!({})))
 }
 
 /// The user's variables that claude gets.
@@ -160,7 +150,7 @@ impl ClaudeUserConfig {
     fn add_settings(&mut self, directory: &Path) -> Result<(), Trouble> {
         let Some(settings) = users_settings()? else { return Ok(()) };
         for (name, value) in settings.get("env").and_then(Value::as_object).into_iter().flatten() {
-            if let Some(value) = value.as_str().filter(|_| is_passed_on(name) && users_variable(name).is_none()) {
+            if let Some(value) = value.as_str().filter(|_| is_passed_on(name) && variable(name).is_none()) {
                 if looks_secret(name, value) {
                     self.secrets.push(value.to_owned());
                 }
@@ -169,8 +159,8 @@ impl ClaudeUserConfig {
         }
         let Some(helper) = settings.get(KEY_HELPER).and_then(Value::as_str) else { return Ok(()) };
         // `~` would be the trial's home.
-        let helper = match (helper.strip_prefix("~/"), users_variable("HOME")) {
-            (Some(rest), Some(home)) => format!("{}/{rest}", Path::new(&home).display()),
+        let helper = match (helper.strip_prefix("~/"), variable("HOME")) {
+            (Some(rest), Some(home)) => format!("{}/{rest}", home.display()),
             _ => helper.to_owned(),
         };
         let program = helper.split_whitespace().next().map(PathBuf::from);
@@ -184,10 +174,7 @@ impl ClaudeUserConfig {
 
 /// The user's settings; `None` if they are not JSON.
 pub(super) fn users_settings() -> Result<Option<Value>, Trouble> {
-    let Some(text) = users_file("settings.json").and_then(|path| read_if_exists(&path).transpose()) else {
-        return Ok(None);
-    };
-    Ok(serde_json::from_str(&text?).ok())
+    Ok(read_if_exists(&users_file("settings.json"))?.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
 /// Whether claude gets the user's variable of this name.

@@ -36,10 +36,10 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
         return Login::Found(format!("{what} of claude's settings.json"));
     }
     let file = users_file(CREDENTIALS);
-    let what_to_do = match file.as_deref().map(in_file) {
-        Some(Ok(true)) => return Login::Found(file.unwrap_or_default().display().to_string()),
-        Some(Ok(false)) | None => HOW_TO.to_owned(),
-        Some(Err(why)) => format!("{why}; {HOW_TO}"),
+    let what_to_do = match in_file(&file) {
+        Ok(true) => return Login::Found(file.display().to_string()),
+        Ok(false) => HOW_TO.to_owned(),
+        Err(why) => format!("{why}; {HOW_TO}"),
     };
     if let Some(name) = around.first(&MAYBE) {
         return Login::Unknown(format!("the server of {name} may ask for none"));

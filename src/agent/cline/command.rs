@@ -1,7 +1,6 @@
 //! How to start `cline --json` for a trial.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -11,7 +10,7 @@ use super::login::{self, KEYS};
 use crate::agent::arguments::{mcp_file, not_enforced, refuse, refuse_history_and_schema, with};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, settings_args_of};
-use crate::agent::files::{file_trouble, write_private};
+use crate::agent::files::write_private;
 use crate::agent::interface::Agent;
 use crate::agent::stream::EventStream;
 use crate::agent::user_home::add_instructions;
@@ -32,9 +31,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     let home = trial_env.home();
     let secrets = write_settings(&home.join(".cline/data/settings"), case.sandbox == Sandbox::ReadOnly)?;
     if let Some(text) = &case.system_prompt {
-        let directory = home.join(".agents");
-        fs::create_dir_all(&directory).map_err(|error| file_trouble(&directory, &error))?;
-        add_instructions(&directory.join("AGENTS.md"), text)?;
+        add_instructions(&home.join(".agents/AGENTS.md"), text)?;
     }
     let evidence = trial_env.path().join("evidence.js");
     write_private(&evidence, EVIDENCE.as_bytes())?;
@@ -67,13 +64,12 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
 
 /// Writes the user's providers, and settings with which nothing is reported or updated. Returns the secrets.
 fn write_settings(directory: &Path, is_read_only: bool) -> Result<Vec<String>, Trouble> {
-    fs::create_dir_all(directory).map_err(|error| file_trouble(directory, &error))?;
     let mut settings = json!({ "telemetryOptOut": true, "autoUpdateEnabled": false });
     if is_read_only {
         settings["disabledTools"] = json!(Cline::KIND.profile().tools.edits);
     }
     write_private(&directory.join("global-settings.json"), settings.to_string().as_bytes())?;
-    let Some(providers) = login::users_providers()? else { return Ok(Vec::new()) };
+    let providers = login::users_providers()?;
     let secrets = login::secrets(&providers);
     write_private(&directory.join("providers.json"), Value::Object(providers).to_string().as_bytes())?;
     Ok(secrets)

@@ -1,13 +1,13 @@
 //! The credentials that Cline would use: those of the provider that the user chose last, in `providers.json`, or variables.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use crate::agent::files::read_jsonc_if_exists;
+use crate::agent::files::read_jsonc;
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::secrets::secrets_in;
+use crate::agent::user_home::variable;
 use crate::text::redact::strings;
 use crate::trace::trouble::Trouble;
 
@@ -30,13 +30,12 @@ pub(super) const KEYS: [&str; 11] = [
 const PLAIN: [&str; 6] = ["provider", "model", "baseUrl", "reasoning", "protocol", "client"];
 
 /// The user's providers.
-pub(super) fn users_providers() -> Result<Option<Map<String, Value>>, Trouble> {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+pub(super) fn users_providers() -> Result<Map<String, Value>, Trouble> {
     let data = variable("CLINE_DATA_DIR")
         .or_else(|| variable("CLINE_DIR").map(|path| path.join("data")))
         .or_else(|| variable("HOME").map(|home| home.join(".cline/data")));
     let path = variable("CLINE_PROVIDER_SETTINGS_PATH").or_else(|| Some(data?.join("settings/providers.json")));
-    path.map_or(Ok(None), |path| read_jsonc_if_exists(&path))
+    read_jsonc(&path.unwrap_or_default())
 }
 
 /// The values in the providers' settings that must not be stored.
@@ -70,7 +69,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
         return Login::Unknown("the agent's own arguments choose the provider".to_owned());
     }
     let providers = match users_providers() {
-        Ok(providers) => providers.unwrap_or_default(),
+        Ok(providers) => providers,
         Err(trouble) => return Login::Missing(trouble.detail),
     };
     let chosen = providers.get("lastUsedProvider").and_then(Value::as_str).unwrap_or("cline");

@@ -68,7 +68,7 @@ impl EventStream for Cline {
     }
 
     fn users_setup(_: Home) -> Result<(Vec<String>, String), Trouble> {
-        let providers = login::users_providers()?.map(login::without_secrets);
-        Ok((login::KEYS.map(str::to_owned).to_vec(), providers.unwrap_or_default().to_string()))
+        let providers = login::without_secrets(login::users_providers()?);
+        Ok((login::KEYS.map(str::to_owned).to_vec(), providers.to_string()))
     }
 }

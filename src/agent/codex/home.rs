@@ -3,13 +3,12 @@
 use std::fs;
 
 use super::PROVIDER_VARIABLES;
-use crate::agent::files::{file_trouble, read_if_exists, read_toml_if_exists, write_private};
+use crate::agent::files::{file_trouble, read_if_exists, read_toml, write_private};
 use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::user_home::users_path;
+use crate::agent::user_home::{copy_login, users_path};
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
-use crate::text::redact::strings;
 use crate::trace::trouble::Trouble;
 
 /// Keys of the user's `config.toml` that are copied, in addition to all that start with `model`.
@@ -22,7 +21,6 @@ const COPIED_KEYS: [&str; 5] = [
 ];
 
 /// What was copied of the user's configuration.
-#[derive(Default)]
 pub(super) struct CodexUserConfig {
     /// Variables that hold the keys of configured providers.
     pub key_variables: Vec<String>,
@@ -32,34 +30,24 @@ pub(super) struct CodexUserConfig {
 
 pub(super) fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<CodexUserConfig, Trouble> {
     let home = trial_env.home().join(".codex");
-    fs::create_dir_all(&home).map_err(|error| file_trouble(&home, &error))?;
-    let mut copied = CodexUserConfig::default();
-    if let Some(text) = users_file("auth.json")? {
-        write_private(&home.join("auth.json"), text.as_bytes())?;
-        if let Ok(value) = serde_json::from_str::<serde_json::Value>(&text) {
-            copied.secrets = strings(&value);
-        }
-    }
-    if let Some(table) = users_config(setup)? {
-        copied.key_variables = key_variables(&table);
-        copied.secrets.extend(serde_json::to_value(&table).iter().flat_map(secrets_in));
-        write_private(&home.join("config.toml"), table.to_string().as_bytes())?;
-    }
-    Ok(copied)
+    let mut secrets = copy_login(AgentKind::Codex, ".codex/auth.json", trial_env)?;
+    let table = users_config(setup)?;
+    secrets.extend(serde_json::to_value(&table).iter().flat_map(secrets_in));
+    write_private(&home.join("config.toml"), table.to_string().as_bytes())?;
+    Ok(CodexUserConfig { key_variables: key_variables(&table), secrets })
 }
 
 /// The part of the user's configuration that trials get.
-fn users_config(setup: Home) -> Result<Option<toml::Table>, Trouble> {
-    let path = users_path(AgentKind::Codex, ".codex/config.toml").unwrap_or_default();
-    let Some(mut table) = read_toml_if_exists(&path)? else { return Ok(None) };
+fn users_config(setup: Home) -> Result<toml::Table, Trouble> {
+    let mut table = read_toml(&users_path(AgentKind::Codex, ".codex/config.toml"))?;
     table.retain(|key, _| setup == Home::User || key.starts_with("model") || COPIED_KEYS.contains(&key));
-    Ok(Some(table))
+    Ok(table)
 }
 
 /// The variables that choose the provider, and the configuration without its secrets.
 pub(super) fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
     let names = PROVIDER_VARIABLES.map(str::to_owned).to_vec();
-    let table = users_config(setup)?.unwrap_or_default();
+    let table = users_config(setup)?;
     let table = without_secrets(serde_json::to_value(table).unwrap_or_default());
     let has_login = users_file("auth.json")?.is_some();
     Ok((names, format!("auth.json {has_login}\n{table}")))
@@ -76,8 +64,7 @@ pub(super) fn add_instructions(trial_env: &TrialEnv, text: &str) -> Result<(), T
 
 /// A file in the directory of the user's configuration, if it exists.
 pub(super) fn users_file(name: &str) -> Result<Option<String>, Trouble> {
-    let path = users_path(AgentKind::Codex, &format!(".codex/{name}"));
-    path.map_or(Ok(None), |path| read_if_exists(&path))
+    read_if_exists(&users_path(AgentKind::Codex, &format!(".codex/{name}")))
 }
 
 /// The variables that `[model_providers.*]` name: `env_key`, and the values of `env_http_headers`.

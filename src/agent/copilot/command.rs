@@ -13,7 +13,7 @@ use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment, settings_args_of};
 use crate::agent::files::file_trouble;
 use crate::agent::interface::Agent;
-use crate::agent::user_home::add_instructions;
+use crate::agent::user_home::{add_instructions, variable};
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
@@ -73,7 +73,6 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
 
 /// Where the user's Copilot has unpacked itself. Without it, each trial unpacks 235 MB.
 fn packages() -> Option<PathBuf> {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let path = variable(PACKAGES).or_else(|| Some(variable("HOME")?.join(".cache/copilot")))?;
     path.join("pkg").is_dir().then_some(path)
 }

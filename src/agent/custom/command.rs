@@ -103,8 +103,6 @@ fn home_files(start: &CustomStart, trial_env: &TrialEnv) -> Result<Vec<String>, 
             return Err(Trouble::new(TroubleKind::CouldNotStart, why));
         };
         let to = trial_env.home().join(path.as_path());
-        let folder = to.parent().unwrap_or(&to);
-        fs::create_dir_all(folder).map_err(|error| file_trouble(folder, &error))?;
         write_private(&to, content.as_bytes())?;
         secrets.extend(secrets_in_file(&path.as_path().display().to_string(), &content));
     }

@@ -17,6 +17,7 @@ use crate::agent::interface::Agent;
 use crate::agent::secrets::secrets_in;
 use crate::agent::stream::{EventStream, text};
 use crate::agent::trial_env::TrialEnv;
+use crate::agent::user_home::copy_login;
 use crate::files::below::{self, WalkControl};
 use crate::settings::Home;
 use crate::trace::trouble::Trouble;
@@ -45,7 +46,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     let asks_more = !case.follow_ups.is_empty() && !is_known;
     refuse(assignment, &[("follow-ups without a login at Factory", asks_more)])?;
     let home = trial_env.home().join(".factory");
-    let (variables, secrets) = prepare(&home, settings.isolation.home)?;
+    let (variables, secrets) = prepare(trial_env, settings.isolation.home)?;
     let visible: Vec<&str> = PROVIDER.into_iter().chain([KEY]).chain(variables.iter().map(String::as_str)).collect();
     let mut env = environment(assignment, &visible);
     env.extend(QUIET.map(|(name, value)| (name.into(), value.into())));
@@ -78,7 +79,8 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
 
 /// Writes the home: the user's login and models, and nothing else of the user's. Returns the variables that the models name,
 /// and the values that must not be stored.
-fn prepare(home: &Path, setup: Home) -> Result<(Vec<String>, Vec<String>), Trouble> {
+fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<(Vec<String>, Vec<String>), Trouble> {
+    let home = trial_env.home().join(".factory");
     let sessions = home.join("sessions");
     fs::create_dir_all(&sessions).map_err(|error| file_trouble(&sessions, &error))?;
     let mut settings = login::users_settings(setup)?;
@@ -88,10 +90,8 @@ fn prepare(home: &Path, setup: Home) -> Result<(Vec<String>, Vec<String>), Troub
     secrets.extend(variables.iter().filter_map(|name| std::env::var(name).ok()));
     merge(&mut settings, json!({ "cloudSessionSync": false }));
     write_private(&home.join("settings.json"), settings.to_string().as_bytes())?;
-    for name in LOGIN_FILES {
-        let Some(text) = login::users_file(name)? else { continue };
-        write_private(&home.join(name), text.as_bytes())?;
-        secrets.push(text.trim().to_owned());
+    for path in LOGIN_FILES {
+        secrets.extend(copy_login(Droid::KIND, path, trial_env)?);
     }
     Ok((variables, secrets))
 }

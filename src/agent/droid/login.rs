@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::agent::files::{read_if_exists, read_jsonc_if_exists};
+use crate::agent::files::read_jsonc;
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::secrets::{secrets_in, without_secrets};
-use crate::agent::user_home::users_path;
+use crate::agent::user_home::{users_path, variable};
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::trace::trouble::Trouble;
@@ -19,21 +19,15 @@ pub(super) const SERVER: &str = "FACTORY_API_BASE_URL";
 /// Variables that choose what Droid reaches.
 pub(super) const PROVIDER: [&str; 3] = [SERVER, "FACTORY_AIRGAP_ENABLED", "FACTORY_EXTRA_CA_CERTS"];
 
-/// Files with a login at Factory in the user's directory: the login, and the key to it.
-pub(super) const LOGIN_FILES: [&str; 2] = ["auth.v2.file", "auth.v2.key"];
+/// Files with a login at Factory in the user's home: the login, and the key to it.
+pub(super) const LOGIN_FILES: [&str; 2] = [".factory/auth.v2.file", ".factory/auth.v2.key"];
 
 /// The keys of the user's settings that trials get.
 const COPIED_KEYS: [&str; 4] = ["customModels", "model", "reasoningEffort", "sessionDefaultSettings"];
 
-/// A file in the directory of the user's configuration, if it exists.
-pub(super) fn users_file(name: &str) -> Result<Option<String>, Trouble> {
-    users_path(AgentKind::Droid, &format!(".factory/{name}")).map_or(Ok(None), |path| read_if_exists(&path))
-}
-
 /// What of the user's settings trials get.
 pub(super) fn users_settings(setup: Home) -> Result<Value, Trouble> {
-    let path = users_path(AgentKind::Droid, ".factory/settings.json");
-    let mut settings = path.map_or(Ok(None), |path| read_jsonc_if_exists(&path))?.unwrap_or_default();
+    let mut settings = read_jsonc(&users_path(AgentKind::Droid, ".factory/settings.json"))?;
     settings.retain(|key, _| setup == Home::User || COPIED_KEYS.contains(&key.as_str()));
     Ok(Value::Object(settings))
 }
@@ -46,8 +40,7 @@ pub(super) fn variables(secrets: &[String]) -> Vec<String> {
 
 /// Whether the user has a login at Factory.
 pub(super) fn is_logged_in() -> bool {
-    let has_key = std::env::var_os(KEY).is_some_and(|value| !value.is_empty());
-    has_key || LOGIN_FILES.iter().all(|name| users_file(name).is_ok_and(|file| file.is_some()))
+    variable(KEY).is_some() || LOGIN_FILES.iter().all(|path| users_path(AgentKind::Droid, path).is_file())
 }
 
 pub(super) fn find(around: &LoginSources<'_>) -> Login {
@@ -59,7 +52,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
         return Login::Set(KEY.to_owned());
     }
     if is_logged_in() {
-        return Login::Found(format!("{} in Droid's directory", LOGIN_FILES[0]));
+        return Login::Found("auth.v2.file in Droid's directory".to_owned());
     }
     let has_models = settings.get("customModels").is_some();
     match secrets_in(&settings).is_empty() {

@@ -1,7 +1,6 @@
 //! How to start `gemini --prompt` for a trial.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
@@ -11,9 +10,10 @@ use super::login::{CREDENTIALS_FILE, KEYS, PROVIDER};
 use crate::agent::arguments::{not_enforced, refuse_history_and_schema, session_and_prompt};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment, settings_args_of};
-use crate::agent::files::read_jsonc_if_exists;
+use crate::agent::files::read_jsonc;
 use crate::agent::interface::Agent;
 use crate::agent::secrets::secrets_in;
+use crate::agent::user_home::variable;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
@@ -33,9 +33,9 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         more.insert("mcpServers".into(), Value::from_iter([(server.names.server.as_str(), entry)]));
     }
     let mut secrets = home::prepare(trial_env, settings.isolation.home, &program, case.system_prompt.as_deref(), more)?;
-    let credentials = std::env::var_os(CREDENTIALS_FILE).filter(|path| !path.is_empty()).map(PathBuf::from);
-    if let Some(file) = credentials.as_deref().map(read_jsonc_if_exists).transpose()?.flatten() {
-        secrets.extend(secrets_in(&Value::Object(file)));
+    let credentials = variable(CREDENTIALS_FILE);
+    if let Some(file) = &credentials {
+        secrets.extend(secrets_in(&read_jsonc(file)?.into()));
     }
 
     let visible: Vec<&str> = KEYS.into_iter().chain(PROVIDER).collect();

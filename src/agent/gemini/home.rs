@@ -5,17 +5,17 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::files::{file_trouble, merge, read_if_exists, read_jsonc_if_exists, write_private};
+use crate::agent::files::{file_trouble, merge, read_if_exists, read_jsonc, write_private};
 use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::user_home::{add_instructions, users_path};
+use crate::agent::user_home::{add_instructions, copy_login, users_path, variable};
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
-use crate::text::redact::strings;
 use crate::trace::trouble::Trouble;
 
 /// Files with credentials in the user's home.
-pub(super) const CREDENTIALS: [&str; 3] = ["oauth_creds.json", "google_accounts.json", "gemini-credentials.json"];
+pub(super) const CREDENTIALS: [&str; 3] =
+    [".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/gemini-credentials.json"];
 
 /// The file of the telemetry, in the directory of sessions.
 pub(super) const TELEMETRY: &str = "telemetry.log";
@@ -36,13 +36,11 @@ pub(super) fn prepare(
     fs::create_dir_all(&sessions).map_err(|error| file_trouble(&sessions, &error))?;
     let mut secrets = Vec::new();
     for name in CREDENTIALS {
-        let Some(text) = users_file(name)? else { continue };
-        write_private(&home.join(name), text.as_bytes())?;
-        secrets.extend(serde_json::from_str(&text).iter().flat_map(strings));
+        secrets.extend(copy_login(AgentKind::Gemini, name, trial_env)?);
     }
     let users = users_settings()?;
     let mut auth = users["security"]["auth"].clone();
-    if let Some(chosen) = auth_type(&users, |name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
+    if let Some(chosen) = auth_type(&users, |name| variable(name).is_some()) {
         auth["selectedType"] = chosen.into();
     }
     secrets.extend(secrets_in(&users));
@@ -92,23 +90,22 @@ pub(super) fn auth_type(settings: &Value, is_set: impl Fn(&str) -> bool) -> Opti
     chosen.or_else(by_variable).map(str::to_owned)
 }
 
-/// The user's settings; null without them.
+/// The user's settings.
 pub(super) fn users_settings() -> Result<Value, Trouble> {
-    let Some(path) = users_path(AgentKind::Gemini, ".gemini/settings.json") else { return Ok(Value::Null) };
-    Ok(read_jsonc_if_exists(&path)?.map_or(Value::Null, Value::Object))
+    Ok(read_jsonc(&users_path(AgentKind::Gemini, ".gemini/settings.json"))?.into())
 }
 
 /// What of the user's settings reaches a trial, without secrets.
 pub(super) fn users_setup(setup: Home) -> Result<String, Trouble> {
     let settings = without_secrets(users_settings()?);
-    let has_login = users_file(CREDENTIALS[0])?.is_some();
+    let has_login = has_login()?;
     let all = if setup == Home::User { settings.to_string() } else { String::new() };
     Ok(format!("login {has_login}\n{} {}{all}", settings["security"]["auth"], settings["model"]["name"]))
 }
 
-/// A file in the directory of the user's configuration, if it exists.
-pub(super) fn users_file(name: &str) -> Result<Option<String>, Trouble> {
-    users_path(AgentKind::Gemini, &format!(".gemini/{name}")).map_or(Ok(None), |path| read_if_exists(&path))
+/// Whether the user has logged in with Google.
+pub(super) fn has_login() -> Result<bool, Trouble> {
+    Ok(read_if_exists(&users_path(AgentKind::Gemini, CREDENTIALS[0]))?.is_some())
 }
 
 #[cfg(test)]

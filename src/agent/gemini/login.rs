@@ -1,6 +1,6 @@
 //! The credentials that Gemini CLI would use.
 
-use super::home::{self, CREDENTIALS, auth_type};
+use super::home::{self, auth_type};
 use crate::agent::login::{Login, LoginSources};
 
 /// Variables that hold a key.
@@ -33,9 +33,9 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
         Err(trouble) => return Login::Missing(trouble.detail),
     };
     match auth_type(&settings, |name| around.variable(name).is_some()).as_deref() {
-        Some("oauth-personal") => match home::users_file(CREDENTIALS[0]) {
-            Ok(Some(_)) => Login::Found(format!("{} in Gemini's directory", CREDENTIALS[0])),
-            Ok(None) => Login::Missing(format!("trials do not see a keychain: {HOW_TO}")),
+        Some("oauth-personal") => match home::has_login() {
+            Ok(true) => Login::Found("oauth_creds.json in Gemini's directory".to_owned()),
+            Ok(false) => Login::Missing(format!("trials do not see a keychain: {HOW_TO}")),
             Err(trouble) => Login::Missing(trouble.detail),
         },
         Some("gemini-api-key") => match around.variable(KEYS[0]) {

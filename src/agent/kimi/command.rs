@@ -1,25 +1,23 @@
 //! How to start `kimi` for a trial.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::login::{self, KEYS, PROVIDER};
 use super::{Kimi, SERVERS};
 use crate::agent::arguments::{not_enforced, refuse, refuse_history_and_schema, with};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, settings_args_of};
-use crate::agent::files::{file_trouble, merge, read_jsonc_if_exists, write_private};
+use crate::agent::files::{merge, write_private};
 use crate::agent::interface::Agent;
 use crate::agent::secrets::{secrets_in, values_of};
 use crate::agent::stream::EventStream;
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::user_home::{add_instructions, users_path};
+use crate::agent::user_home::{add_instructions, copy_login};
 use crate::files::below::{self, WalkControl};
 use crate::settings::Home;
-use crate::text::redact::strings;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
@@ -34,11 +32,10 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     let Assignment { case, mode, settings, trial_env, .. } = *assignment;
     refuse_history_and_schema(assignment)?;
     refuse(assignment, &[("a prompt of more than 100,000 bytes", case.prompt.len() > LONGEST_ARGUMENT)])?;
-    let home = trial_env.home().join(Kimi::KIND.profile().home);
-    let (key_variables, mut secrets) = prepare(&home, settings.isolation.home, case.sandbox == Sandbox::ReadOnly)?;
+    let (key_variables, mut secrets) = prepare(trial_env, settings.isolation.home, case.sandbox == Sandbox::ReadOnly)?;
     secrets.extend(write_servers(assignment)?);
     if let Some(text) = &case.system_prompt {
-        add_instructions(&home.join("AGENTS.md"), text)?;
+        add_instructions(&trial_env.home().join(".kimi-code/AGENTS.md"), text)?;
     }
     let visible: Vec<&str> = KEYS.into_iter().chain(PROVIDER).chain(key_variables.iter().map(String::as_str)).collect();
     let mut env = environment(assignment, &visible);
@@ -69,7 +66,7 @@ fn prompt(text: &str) -> OsString {
 
 /// Writes the home: the user's login and providers. Returns the variables that the providers name, and the values that must not
 /// be stored.
-fn prepare(home: &Path, setup: Home, is_read_only: bool) -> Result<(Vec<String>, Vec<String>), Trouble> {
+fn prepare(trial_env: &TrialEnv, setup: Home, is_read_only: bool) -> Result<(Vec<String>, Vec<String>), Trouble> {
     let mut config = login::users_config(setup)?;
     let variables = login::key_variables(&config).into_iter().collect();
     let mut secrets = secrets_in(&login::as_json(&config));
@@ -79,26 +76,14 @@ fn prepare(home: &Path, setup: Home, is_read_only: bool) -> Result<(Vec<String>,
             tools.insert("disabled".to_owned(), Kimi::KIND.profile().tools.edits.to_vec().into());
         }
     }
-    fs::create_dir_all(home).map_err(|error| file_trouble(home, &error))?;
-    write_private(&home.join("config.toml"), config.to_string().as_bytes())?;
-    if let Some(text) = login::users_login()? {
-        secrets.extend(serde_json::from_str(&text).iter().flat_map(strings));
-        let path = home.join(Kimi::KIND.profile().credentials);
-        let directory = path.parent().unwrap_or(home);
-        fs::create_dir_all(directory).map_err(|error| file_trouble(directory, &error))?;
-        write_private(&path, text.as_bytes())?;
-    }
+    write_private(&trial_env.home().join(".kimi-code/config.toml"), config.to_string().as_bytes())?;
+    secrets.extend(copy_login(Kimi::KIND, login::LOGIN, trial_env)?);
     Ok((variables, secrets))
 }
 
 /// Writes the MCP servers: that of the skills, and the user's if the home is the user's. Returns the secrets of those.
 fn write_servers(assignment: &Assignment<'_>) -> Result<Vec<String>, Trouble> {
-    let mut all = Value::Object(Map::new());
-    if assignment.settings.isolation.home == Home::User
-        && let Some(path) = users_path(Kimi::KIND, SERVERS)
-    {
-        all = Value::Object(read_jsonc_if_exists(&path)?.unwrap_or_default());
-    }
+    let mut all = login::users_servers(assignment.settings.isolation.home)?;
     let secrets = secrets_in(&all);
     if let Some(server) = assignment.server {
         let entry = json!({ "command": server.program, "args": server.args, "env": server.env });

@@ -2,10 +2,12 @@
 //! variables.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::agent::files::{read_if_exists, read_toml_if_exists};
+use super::SERVERS;
+use crate::agent::files::{read_if_exists, read_jsonc, read_toml};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::user_home::users_path;
@@ -37,20 +39,23 @@ pub(super) const PROVIDER: [&str; 13] = [
 /// The keys of the user's configuration that trials get.
 const COPIED_KEYS: [&str; 5] = ["default_model", "default_provider", "models", "providers", "thinking"];
 
-/// A file in the directory of the user's configuration, if it exists.
-pub(super) fn users_file(name: &str) -> Result<Option<String>, Trouble> {
-    users_path(AgentKind::Kimi, &format!(".kimi-code/{name}")).map_or(Ok(None), |path| read_if_exists(&path))
+/// The file with a login at Moonshot, in the home.
+pub(super) const LOGIN: &str = ".kimi-code/credentials/kimi-code.json";
+
+/// Whether the user has a login at Moonshot.
+fn has_login() -> Result<bool, Trouble> {
+    Ok(read_if_exists(&users_path(AgentKind::Kimi, LOGIN))?.is_some())
 }
 
-/// The login at Moonshot.
-pub(super) fn users_login() -> Result<Option<String>, Trouble> {
-    users_file(AgentKind::Kimi.profile().credentials)
+/// The user's MCP servers.
+pub(super) fn users_servers(setup: Home) -> Result<Value, Trouble> {
+    let path = if setup == Home::User { users_path(AgentKind::Kimi, SERVERS) } else { PathBuf::new() };
+    Ok(read_jsonc(&path)?.into())
 }
 
 /// What of the user's configuration trials get.
 pub(super) fn users_config(setup: Home) -> Result<toml::Table, Trouble> {
-    let path = users_path(AgentKind::Kimi, ".kimi-code/config.toml").unwrap_or_default();
-    let mut table = read_toml_if_exists(&path)?.unwrap_or_default();
+    let mut table = read_toml(&users_path(AgentKind::Kimi, ".kimi-code/config.toml"))?;
     table.retain(|key, _| setup == Home::User || COPIED_KEYS.contains(&key));
     Ok(table)
 }
@@ -67,7 +72,7 @@ pub(super) fn as_json(config: &toml::Table) -> Value {
 }
 
 pub(super) fn find(around: &LoginSources<'_>) -> Login {
-    let (config, login) = match (users_config(Home::Isolated), users_login()) {
+    let (config, login) = match (users_config(Home::Isolated), has_login()) {
         (Ok(config), Ok(login)) => (config, login),
         (Err(trouble), _) | (_, Err(trouble)) => return Login::Missing(trouble.detail),
     };
@@ -82,7 +87,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
     if !secrets_in(&as_json(&config)).is_empty() {
         return Login::Found("a key in Kimi Code's config.toml".to_owned());
     }
-    if login.is_some() {
+    if login {
         return Login::Found("a login in Kimi Code's directory".to_owned());
     }
     let named = key_variables(&config).into_iter().find(|name| around.variable(name).is_some());
@@ -96,11 +101,6 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
 /// The variables that choose the provider, and the configuration without secrets.
 pub(super) fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
     let config = without_secrets(as_json(&users_config(setup)?));
-    let servers = match setup {
-        Home::User => users_file("mcp.json")?.unwrap_or_default(),
-        Home::Isolated => String::new(),
-    };
-    let servers = without_secrets(serde_json::from_str(&servers).unwrap_or_default());
-    let has_login = users_login()?.is_some();
+    let (servers, has_login) = (without_secrets(users_servers(setup)?), has_login()?);
     Ok((PROVIDER.map(str::to_owned).to_vec(), format!("login {has_login}\n{config}\n{servers}")))
 }

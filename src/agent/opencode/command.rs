@@ -19,9 +19,8 @@ use crate::agent::interface::Agent;
 use crate::agent::secrets::{secrets_in, values_of};
 use crate::agent::stream::EventStream;
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::user_home::add_instructions;
+use crate::agent::user_home::{add_instructions, copy_login};
 use crate::skill::slug;
-use crate::text::redact::strings;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::sandbox::Sandbox;
 
@@ -89,21 +88,12 @@ fn prepare(assignment: &Assignment<'_>, ripgrep: &Path) -> Result<Prepared, Trou
     let mut config = Value::Object(home::users_config(assignment.settings.isolation.home)?);
     let in_config = secrets_in(&config);
     let (variables, key_variables) = (home::variables(&config.to_string()), home::variables(&in_config.concat()));
-    let auth = home::users_auth()?;
-    let mut secrets = auth
-        .as_deref()
-        .and_then(|text| serde_json::from_str(text).ok())
-        .map_or_else(Vec::new, |auth: Value| strings(&auth));
+    let mut secrets = copy_login(OpenCode::KIND, home::AUTH, trial_env)?;
     secrets.extend(in_config.into_iter().filter(|value| !value.contains("{env:")));
 
     let home = trial_env.home();
     let directory = home.join(".config/opencode");
-    for directory in [
-        directory.join("plugin"),
-        directory.join("node_modules"),
-        home.join(".local/share/opencode"),
-        home.join(".cache/opencode/bin"),
-    ] {
+    for directory in [directory.join("node_modules"), home.join(".cache/opencode/bin")] {
         fs::create_dir_all(&directory).map_err(|error| file_trouble(&directory, &error))?;
     }
     merge(&mut config, settings_of_trial(assignment));
@@ -112,9 +102,6 @@ fn prepare(assignment: &Assignment<'_>, ripgrep: &Path) -> Result<Prepared, Trou
     write_private(&directory.join("package-lock.json"), INSTALLED.as_bytes())?;
     if let Some(text) = &case.system_prompt {
         add_instructions(&directory.join("AGENTS.md"), text)?;
-    }
-    if let Some(auth) = auth {
-        write_private(&home.join(".local/share/opencode/auth.json"), auth.as_bytes())?;
     }
     let link = home.join(".cache/opencode/bin/rg");
     match symlink(ripgrep, &link) {

@@ -1,7 +1,6 @@
 //! How to start `qwen` for a trial.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -11,7 +10,7 @@ use super::{Qwen, REQUESTS};
 use crate::agent::arguments::{mcp_file, not_enforced, refuse, refuse_history_and_schema, session_and_prompt, with};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, settings_args_of};
-use crate::agent::files::{file_trouble, merge, write_private};
+use crate::agent::files::{merge, write_private};
 use crate::agent::interface::Agent;
 use crate::agent::secrets::values_of;
 use crate::trace::trouble::Trouble;
@@ -57,7 +56,6 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
 
 /// The settings: the user's provider, and nothing that reports, updates, or asks the model on its own account.
 fn write_settings(home: &Path, settings: Map<String, Value>, is_read_only: bool) -> Result<(), Trouble> {
-    fs::create_dir_all(home).map_err(|error| file_trouble(home, &error))?;
     let own = json!({
         "general": { "enableAutoUpdate": false },
         "memory": { "enableManagedAutoMemory": false, "enableManagedAutoDream": false },

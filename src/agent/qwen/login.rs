@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::agent::files::read_jsonc_if_exists;
+use crate::agent::files::read_jsonc;
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::user_home::users_path;
@@ -44,15 +44,13 @@ const BY_VARIABLES: [&[&str]; 5] = [
 ];
 
 /// What of the user's `settings.json` trials get.
-#[derive(Default)]
 pub(super) struct QwenUserSettings {
     pub copied: Map<String, Value>,
 }
 
 impl QwenUserSettings {
     pub(super) fn read(setup: Home) -> Result<Self, Trouble> {
-        let Some(path) = users_path(AgentKind::Qwen, ".qwen/settings.json") else { return Ok(Self::default()) };
-        let mut copied = read_jsonc_if_exists(&path)?.unwrap_or_default();
+        let mut copied = read_jsonc(&users_path(AgentKind::Qwen, ".qwen/settings.json"))?;
         if setup == Home::User {
             return Ok(Self { copied });
         }

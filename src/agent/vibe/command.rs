@@ -1,14 +1,13 @@
 //! How to start `vibe` for a trial.
 
 use std::ffi::OsString;
-use std::fs;
 
 use super::Vibe;
 use super::login::{key_variables, keys_in_file, users_config};
 use crate::agent::arguments::{not_enforced, refuse_history_and_schema, with};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, long_prompt, settings_args_of};
-use crate::agent::files::{file_trouble, write_private};
+use crate::agent::files::write_private;
 use crate::agent::interface::Agent;
 use crate::agent::secrets::{secrets_in, values_of};
 use crate::agent::user_home::add_instructions;
@@ -27,9 +26,6 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     refuse_history_and_schema(assignment)?;
     let home = trial_env.home().join(".vibe");
     let scripts = trial_env.path().join("evidence");
-    for directory in [&home, &scripts] {
-        fs::create_dir_all(directory).map_err(|error| file_trouble(directory, &error))?;
-    }
     write_private(&scripts.join(EVIDENCE.0), EVIDENCE.1.as_bytes())?;
     let mut config = users_config(settings.isolation.home)?;
     let names = key_variables(&config);

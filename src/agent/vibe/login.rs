@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::agent::files::{read_if_exists, read_toml_if_exists};
+use crate::agent::files::{read_if_exists, read_toml};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::secrets::without_secrets;
 use crate::agent::user_home::users_path;
@@ -20,8 +20,7 @@ const COPIED_KEYS: [&str; 4] = ["active_model", "allowed_models", "models", "pro
 
 /// What of the user's `config.toml` trials get.
 pub(super) fn users_config(setup: Home) -> Result<toml::Table, Trouble> {
-    let path = users_path(AgentKind::Vibe, ".vibe/config.toml").unwrap_or_default();
-    let mut table = read_toml_if_exists(&path)?.unwrap_or_default();
+    let mut table = read_toml(&users_path(AgentKind::Vibe, ".vibe/config.toml"))?;
     table.retain(|key, _| setup == Home::User || COPIED_KEYS.contains(&key));
     Ok(table)
 }
@@ -36,8 +35,7 @@ pub(super) fn key_variables(config: &toml::Table) -> Vec<String> {
 
 /// These variables, as far as the user's file `.env` sets them.
 pub(super) fn keys_in_file(names: &[String]) -> Result<BTreeMap<String, String>, Trouble> {
-    let path = users_path(AgentKind::Vibe, ".vibe/.env");
-    let text = path.map_or(Ok(None), |path| read_if_exists(&path))?.unwrap_or_default();
+    let text = read_if_exists(&users_path(AgentKind::Vibe, ".vibe/.env"))?.unwrap_or_default();
     let set = |line: &str| {
         let (name, value) = line.trim().trim_start_matches("export ").split_once('=')?;
         let value = value.trim().trim_matches(['"', '\'']);
