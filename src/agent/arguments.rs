@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::agent::assignment::Assignment;
-use crate::agent::command::LONGEST_ARGUMENT;
+use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, settings_args_of};
 use crate::agent::files::write_private;
 use crate::agent::history;
 use crate::agent::mcp_probe::ServerCommand;
@@ -23,14 +23,15 @@ pub(super) fn with(option: &str, value: impl Into<OsString>) -> OsString {
     argument
 }
 
-fn prompt(text: &str) -> OsString {
+/// The prompt as an option.
+pub(super) fn prompt(text: &str) -> OsString {
     with("--prompt=", text)
 }
 
 /// The last two arguments: the session's id, so that a further message finds it, and the prompt.
 pub(super) fn session_and_prompt(assignment: &Assignment<'_>) -> Result<[OsString; 2], Trouble> {
     let text = &assignment.case.prompt;
-    refuse(assignment, &[("a prompt of more than 100,000 bytes", text.len() > LONGEST_ARGUMENT)])?;
+    refuse_long_prompt(assignment)?;
     Ok([with(SESSION, history::session_id(assignment.trial_env)), prompt(text)])
 }
 
@@ -49,10 +50,34 @@ pub(super) fn refuse(assignment: &Assignment<'_>, lacks: &[(&str, bool)]) -> Res
     Err(Trouble::new(TroubleKind::CouldNotStart, why))
 }
 
-/// Refuses a case with a history or an output schema.
-pub(super) fn refuse_history_and_schema(assignment: &Assignment<'_>) -> Result<(), Trouble> {
-    let has_history = !assignment.case.history.is_empty();
-    refuse(assignment, &[("a history", has_history), ("an output schema", assignment.schema.is_some())])
+/// Refuses a prompt that is too long for an argument.
+pub(super) fn refuse_long_prompt(assignment: &Assignment<'_>) -> Result<(), Trouble> {
+    let is_long = assignment.case.prompt.len() > LONGEST_ARGUMENT;
+    refuse(assignment, &[("a prompt of more than 100,000 bytes", is_long)])
+}
+
+/// The command of a trial with these first arguments. Such an agent has no output schema, and few have a history.
+pub(super) fn begin(
+    assignment: &Assignment<'_>,
+    program: PathBuf,
+    arguments: &[&str],
+    has_histories: bool,
+) -> Result<AgentCommand, Trouble> {
+    let has_history = !has_histories && !assignment.case.history.is_empty();
+    refuse(assignment, &[("a history", has_history), ("an output schema", assignment.schema.is_some())])?;
+    Ok(AgentCommand {
+        program,
+        args: arguments.iter().map(Into::into).collect(),
+        not_enforced: not_enforced(assignment),
+        open: vec!["shell commands and tools can read and write outside the workspace"],
+        ..AgentCommand::default()
+    })
+}
+
+/// The arguments for the model, and those of the settings.
+pub(super) fn model_and_settings(assignment: &Assignment<'_>) -> impl Iterator<Item = OsString> {
+    let model = assignment.settings.model_for(assignment.mode).map(|model| with("--model=", model));
+    model.into_iter().chain(settings_args_of(assignment).map(Into::into))
 }
 
 /// That the agent has no limit on turns, if one was asked for.
@@ -63,7 +88,7 @@ pub(super) fn unlimited_turns(assignment: &Assignment<'_>) -> Option<String> {
 }
 
 /// What such an agent does not enforce, in words.
-pub(super) fn not_enforced(assignment: &Assignment<'_>) -> Vec<String> {
+fn not_enforced(assignment: &Assignment<'_>) -> Vec<String> {
     let Assignment { case, .. } = *assignment;
     let mut all = vec!["shell commands see the variables with the login".to_owned()];
     all.extend(unlimited_turns(assignment));

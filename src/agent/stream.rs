@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::agent::arguments::begin;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, program};
 use crate::agent::derived_file::{DerivedFile, for_each_line, slimmed};
@@ -61,11 +62,47 @@ pub(super) trait LineReader {
     }
 }
 
+/// The same as [`Agent::login`].
+pub(super) type FindLogin = fn(&LoginSources<'_>) -> Result<Login, Trouble>;
+
+/// The rest of [`Agent::command`], after the program and the first arguments.
+pub(super) type FillCommand = fn(&Assignment<'_>, &mut AgentCommand) -> Result<(), Trouble>;
+
+/// The same as [`Agent::users_setup`].
+pub(super) type ReadSetup = fn(Home) -> Result<(Vec<String>, String), Trouble>;
+
+/// What a line of the session file says about the model's calls.
+pub(super) type ReadSigns = fn(&Value) -> Vec<TurnSign>;
+
+/// The same as [`Agent::resumed`].
+pub(super) type ResumeSession = fn(&[OsString], &TrialEnv, &str) -> Option<Vec<OsString>>;
+
+/// A line of the session file as a recording stores it: lists of skills only with the descriptions of skills with these slugs.
+pub(super) type SlimSession = fn(Value, &[&str]) -> Option<Value>;
+
 /// An agent whose output says what it does.
 pub(super) trait EventStream: Sync {
     const KIND: AgentKind;
 
     type Reader: LineReader + Default;
+
+    /// Its first arguments.
+    const ARGUMENTS: &[&str];
+
+    /// Whether it can begin with a history.
+    const HAS_HISTORIES: bool = false;
+
+    const LOGIN: FindLogin;
+
+    const COMMAND: FillCommand;
+
+    const SETUP: ReadSetup;
+
+    const SIGNS: ReadSigns = |_| Vec::new();
+
+    const RESUME: ResumeSession = |_, _, _| None;
+
+    const SLIM_SESSION: SlimSession = |_, _| None;
 
     /// Whether this is the session's file, by its path in the directory of sessions.
     fn is_session(_path: &Path) -> bool {
@@ -87,25 +124,9 @@ pub(super) trait EventStream: Sync {
         |line: &[u8]| Some(line.to_vec())
     }
 
-    /// What a line of the session file says about the model's calls.
-    fn signs(_line: &Value) -> Vec<TurnSign> {
-        Vec::new()
-    }
-
-    /// A line of the session file as a recording stores it: lists of skills only with the descriptions of skills with these
-    /// slugs.
-    fn slim_session(_line: Value, _skills: &[&str]) -> Option<Value> {
-        None
-    }
-
     /// A line of the output as a recording stores it.
     fn slim(line: Value, _skills: &[&str]) -> Value {
         line
-    }
-
-    /// The same as [`Agent::resumed`].
-    fn resumed(_args: &[OsString], _trial_env: &TrialEnv, _message: &str) -> Option<Vec<OsString>> {
-        None
     }
 
     /// The same as [`Agent::take_over`].
@@ -117,13 +138,6 @@ pub(super) trait EventStream: Sync {
     fn find(settings: &Settings) -> Result<PathBuf, Trouble> {
         program(settings, Self::KIND)
     }
-
-    fn login(around: &LoginSources<'_>) -> Login;
-
-    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble>;
-
-    /// The same as [`Agent::users_setup`].
-    fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble>;
 }
 
 fn said<S: EventStream>(line: &[u8]) -> Vec<Said> {
@@ -151,15 +165,18 @@ impl<S: EventStream> Agent for S {
     }
 
     fn login(&self, around: &LoginSources<'_>) -> Login {
-        S::login(around)
+        (S::LOGIN)(around).unwrap_or_else(|trouble| Login::Missing(trouble.detail))
     }
 
     fn command(&self, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-        S::command(assignment)
+        let program = self.find(assignment.settings)?;
+        let mut command = begin(assignment, program, S::ARGUMENTS, S::HAS_HISTORIES)?;
+        (S::COMMAND)(assignment, &mut command)?;
+        Ok(command)
     }
 
     fn users_setup(&self, setup: Home) -> Result<(Vec<String>, String), Trouble> {
-        S::users_setup(setup)
+        (S::SETUP)(setup)
     }
 
     fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
@@ -185,7 +202,7 @@ impl<S: EventStream> Agent for S {
         })?;
         let name = S::KIND.profile().session;
         let session = slimmed(&directory.join(name), |bytes| {
-            S::slim_session(serde_json::from_slice(bytes).ok()?, skills).map(line)
+            (S::SLIM_SESSION)(serde_json::from_slice(bytes).ok()?, skills).map(line)
         })?;
         let mut files = vec![(TRACE, trace), (name, session)];
         files.retain(|(name, content)| *name == TRACE || !content.is_empty());
@@ -209,11 +226,11 @@ impl<S: EventStream> Agent for S {
     }
 
     fn signs(&self, line: &[u8]) -> Vec<TurnSign> {
-        serde_json::from_slice(line).map_or_else(|_| Vec::new(), |line| S::signs(&line))
+        serde_json::from_slice(line).map_or_else(|_| Vec::new(), |line| (S::SIGNS)(&line))
     }
 
     fn resumed(&self, args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
-        S::resumed(args, trial_env, message)
+        (S::RESUME)(args, trial_env, message)
     }
 
     fn describe(&self, line: &[u8]) -> Option<String> {

@@ -5,41 +5,33 @@ use std::ffi::OsStr;
 
 use serde_json::json;
 
-use super::Chat;
 use super::login::{self, KEYS};
-use super::setup::{ARGUMENT, ChatApi, ChatOptions, ChatSetup};
-use crate::agent::arguments::refuse;
+use super::setup::{ChatApi, ChatOptions, ChatSetup};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment, settings_args_of};
-use crate::agent::interface::Agent;
 use crate::agent::login::LoginSources;
 use crate::process::{OutputListener, Reply};
 use crate::settings::FILE;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::sandbox::Sandbox;
 
-pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-    let Assignment { case, settings, .. } = *assignment;
-    refuse(assignment, &[("an output schema", assignment.schema.is_some())])?;
+pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
+    let case = assignment.case;
     let setup = setup(assignment)?;
     let mut env = environment(assignment, &[]);
     for key in KEYS {
         env.remove(OsStr::new(key));
     }
     let read_only = case.sandbox == Sandbox::ReadOnly;
-    Ok(AgentCommand {
-        program: Chat.find(settings)?,
-        args: vec![ARGUMENT.into()],
-        env,
-        secrets: setup.key.iter().cloned().collect(),
-        not_enforced: Vec::from_iter(read_only.then(|| "shell commands can write in the workspace".to_owned())),
-        open: vec!["shell commands can read and write outside the workspace"],
-        dialogue: Some(Box::new(ChatDialogue {
-            opening: line(&json!(setup)),
-            messages: std::iter::once(&case.prompt).chain(&case.follow_ups).map(|text| line(&json!(text))).collect(),
-        })),
-        ..AgentCommand::default()
-    })
+    command.env = env;
+    command.secrets.extend(setup.key.clone());
+    command.not_enforced = Vec::from_iter(read_only.then(|| "shell commands can write in the workspace".to_owned()));
+    command.open = vec!["shell commands can read and write outside the workspace"];
+    command.dialogue = Some(Box::new(ChatDialogue {
+        opening: line(&json!(setup)),
+        messages: std::iter::once(&case.prompt).chain(&case.follow_ups).map(|text| line(&json!(text))).collect(),
+    }));
+    Ok(())
 }
 
 fn setup(assignment: &Assignment<'_>) -> Result<ChatSetup, Trouble> {

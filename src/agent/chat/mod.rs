@@ -16,15 +16,12 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
-use crate::agent::assignment::Assignment;
-use crate::agent::command::{self as shared, AgentCommand};
-use crate::agent::login::{Login, LoginSources};
+use crate::agent::command as shared;
 use crate::agent::skill_list;
-use crate::agent::stream::EventStream;
-use crate::agent::turns::TurnSign;
+use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns};
 use crate::lint::SkillList;
 use crate::profile::AgentKind;
-use crate::settings::{Home, Settings};
+use crate::settings::Settings;
 use crate::trace::trouble::{Trouble, TroubleKind};
 
 /// It shows every description whole.
@@ -38,6 +35,18 @@ impl EventStream for Chat {
 
     type Reader = lines::ChatLines;
 
+    const ARGUMENTS: &[&str] = &[setup::ARGUMENT];
+
+    const HAS_HISTORIES: bool = true;
+
+    const LOGIN: FindLogin = |around| Ok(login::find(around));
+
+    const COMMAND: FillCommand = command::fill;
+
+    const SETUP: ReadSetup = |_| Ok((login::PROVIDER.map(str::to_owned).to_vec(), String::new()));
+
+    const SIGNS: ReadSigns = lines::turn_signs;
+
     /// A copy of the output, for the turns of a running session.
     fn is_session(_: &Path) -> bool {
         true
@@ -45,10 +54,6 @@ impl EventStream for Chat {
 
     fn is_evidence(_: &Path) -> bool {
         false
-    }
-
-    fn signs(line: &Value) -> Vec<TurnSign> {
-        lines::turn_signs(line)
     }
 
     fn slim(mut line: Value, skills: &[&str]) -> Value {
@@ -71,17 +76,5 @@ impl EventStream for Chat {
             return Err(could_not_start(Self::KIND.profile().how_to_get.to_owned()));
         }
         std::env::current_exe().map_err(|error| could_not_start(format!("this program: {error}")))
-    }
-
-    fn login(around: &LoginSources<'_>) -> Login {
-        login::find(around)
-    }
-
-    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-        command::command(assignment)
-    }
-
-    fn users_setup(_: Home) -> Result<(Vec<String>, String), Trouble> {
-        Ok((login::PROVIDER.map(str::to_owned).to_vec(), String::new()))
     }
 }

@@ -1,17 +1,15 @@
 //! How to start `cline --json` for a trial.
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::Cline;
 use super::login::{self, KEYS};
-use crate::agent::arguments::{mcp_file, not_enforced, refuse, refuse_history_and_schema, with};
+use crate::agent::arguments::{mcp_file, model_and_settings, refuse, refuse_long_prompt, with};
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, settings_args_of};
+use crate::agent::command::{AgentCommand, environment};
 use crate::agent::files::write_private;
-use crate::agent::interface::Agent;
 use crate::agent::stream::EventStream;
 use crate::agent::user_home::add_instructions;
 use crate::trace::trouble::Trouble;
@@ -20,14 +18,10 @@ use crate::trial::sandbox::Sandbox;
 /// The script that prints the evidence. Cline is a program of Bun, which runs it first.
 const EVIDENCE: &str = include_str!("evidence.js");
 
-pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-    let Assignment { case, mode, settings, trial_env, server, .. } = *assignment;
-    refuse_history_and_schema(assignment)?;
-    let lacks = [
-        ("a prompt of more than 100,000 bytes", case.prompt.len() > LONGEST_ARGUMENT),
-        ("more than one message", !case.follow_ups.is_empty()),
-    ];
-    refuse(assignment, &lacks)?;
+pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
+    let Assignment { case, trial_env, server, .. } = *assignment;
+    refuse_long_prompt(assignment)?;
+    refuse(assignment, &[("more than one message", !case.follow_ups.is_empty())])?;
     let home = trial_env.home();
     let secrets = write_settings(&home.join(".cline/data/settings"), case.sandbox == Sandbox::ReadOnly)?;
     if let Some(text) = &case.system_prompt {
@@ -44,22 +38,13 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     if let Some(server) = server {
         env.insert("CLINE_MCP_SETTINGS_PATH".into(), mcp_file(assignment, server, json!({}))?.into());
     }
-    let mut args: Vec<OsString> = vec!["--json".into()];
-    args.extend(settings.model_for(mode).map(|model| with("--model=", model)));
-    args.extend(settings_args_of(assignment).map(Into::into));
+    command.args.extend(model_and_settings(assignment));
     // Without white space, Cline takes a prompt for a command. It trims the prompt.
-    args.extend(["--".into(), format!("{} ", case.prompt).into()]);
-    Ok(AgentCommand {
-        program: Cline.find(settings)?,
-        args,
-        env,
-        secrets,
-        not_enforced: not_enforced(assignment),
-        open: vec!["shell commands and tools can read and write outside the workspace"],
-        // It waits for its next request to be refused first.
-        works_on: true,
-        ..AgentCommand::default()
-    })
+    command.args.extend(["--".into(), format!("{} ", case.prompt).into()]);
+    (command.env, command.secrets) = (env, secrets);
+    // It waits for its next request to be refused first.
+    command.works_on = true;
+    Ok(())
 }
 
 /// Writes the user's providers, and settings with which nothing is reported or updated. Returns the secrets.

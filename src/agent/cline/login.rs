@@ -64,23 +64,20 @@ fn settings(providers: &Map<String, Value>) -> impl Iterator<Item = &Map<String,
     all.into_iter().flat_map(Map::values).filter_map(|entry| entry.get("settings")?.as_object())
 }
 
-pub(super) fn find(around: &LoginSources<'_>) -> Login {
+pub(super) fn find(around: &LoginSources<'_>) -> Result<Login, Trouble> {
     if around.has_argument() {
-        return Login::Unknown("the agent's own arguments choose the provider".to_owned());
+        return Ok(Login::Unknown("the agent's own arguments choose the provider".to_owned()));
     }
-    let providers = match users_providers() {
-        Ok(providers) => providers,
-        Err(trouble) => return Login::Missing(trouble.detail),
-    };
+    let providers = users_providers()?;
     let chosen = providers.get("lastUsedProvider").and_then(Value::as_str).unwrap_or("cline");
     let own = providers.get("providers").and_then(|all| all.get(chosen)?.get("settings")?.as_object());
     let has_secret = own.is_some_and(|own| own.keys().any(|key| !PLAIN.contains(&key.as_str())));
-    match around.first(&KEYS) {
+    Ok(match around.first(&KEYS) {
         _ if has_secret => Login::Found(format!("{chosen}, in Cline's providers.json")),
         Some(name) => Login::Set(name.to_owned()),
         None if own.is_some() => Login::Unknown(format!("{chosen}, without a key in Cline's providers.json")),
         None => Login::Missing("run `cline auth`".to_owned()),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -13,16 +13,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::agent::assignment::Assignment;
-use crate::agent::command::AgentCommand;
-use crate::agent::login::{Login, LoginSources};
-use crate::agent::stream::EventStream;
+use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, SlimSession};
 use crate::agent::trial_env::TrialEnv;
 use crate::files::{below, bounded};
 use crate::lint::SkillList;
 use crate::profile::AgentKind;
-use crate::settings::Home;
-use crate::trace::trouble::Trouble;
 
 /// Not measured yet.
 pub const LISTINGS: [SkillList; 0] = [];
@@ -34,6 +29,19 @@ impl EventStream for Cline {
     const KIND: AgentKind = AgentKind::Cline;
 
     type Reader = lines::ClineLines;
+
+    const ARGUMENTS: &[&str] = &["--json"];
+
+    const LOGIN: FindLogin = login::find;
+
+    const COMMAND: FillCommand = command::fill;
+
+    const SETUP: ReadSetup = |_| {
+        let providers = login::without_secrets(login::users_providers()?);
+        Ok((login::KEYS.map(str::to_owned).to_vec(), providers.to_string()))
+    };
+
+    const SLIM_SESSION: SlimSession = |line, _| Some(line);
 
     /// From `data/sessions/<id>/<id>.json`.
     fn more_session(trial_env: &TrialEnv) -> Option<Value> {
@@ -47,28 +55,11 @@ impl EventStream for Cline {
         Some(json!({ "type": "session", "version": version, "model": session["model"] }))
     }
 
-    fn slim_session(line: Value, _: &[&str]) -> Option<Value> {
-        Some(line)
-    }
-
     /// Each piece of an answer has the whole answer so far.
     fn slim(mut line: Value, _: &[&str]) -> Value {
         if let Some(event) = line.get_mut("event").and_then(Value::as_object_mut) {
             event.remove("accumulated");
         }
         line
-    }
-
-    fn login(around: &LoginSources<'_>) -> Login {
-        login::find(around)
-    }
-
-    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-        command::command(assignment)
-    }
-
-    fn users_setup(_: Home) -> Result<(Vec<String>, String), Trouble> {
-        let providers = login::without_secrets(login::users_providers()?);
-        Ok((login::KEYS.map(str::to_owned).to_vec(), providers.to_string()))
     }
 }

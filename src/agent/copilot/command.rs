@@ -1,18 +1,15 @@
 //! How to start `copilot -p` for a trial.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::Copilot;
 use super::login::{KEYS, PROVIDER, TOKENS};
-use crate::agent::arguments::{mcp_file, not_enforced, refuse_history_and_schema, session_and_prompt, with};
+use crate::agent::arguments::{mcp_file, model_and_settings, session_and_prompt, with};
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, environment, settings_args_of};
+use crate::agent::command::{AgentCommand, environment};
 use crate::agent::files::file_trouble;
-use crate::agent::interface::Agent;
 use crate::agent::user_home::{add_instructions, variable};
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
@@ -20,9 +17,8 @@ use crate::trial::sandbox::Sandbox;
 /// The variable with the place where Copilot unpacks itself.
 const PACKAGES: &str = "COPILOT_PKG_CACHE_HOME";
 
-pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-    let Assignment { case, mode, settings, trial_env, server, .. } = *assignment;
-    refuse_history_and_schema(assignment)?;
+pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
+    let Assignment { case, mode, trial_env, server, .. } = *assignment;
     let home = trial_env.home().join(".copilot");
     fs::create_dir_all(&home).map_err(|error| file_trouble(&home, &error))?;
     if let Some(text) = &case.system_prompt {
@@ -37,15 +33,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     let packages = packages();
     env.extend(packages.iter().map(|path| (PACKAGES.into(), path.into())));
 
-    // An eval has no user to ask. `--allow-all` would also allow paths outside the workspace.
-    let fixed = [
-        "--output-format=json",
-        "--allow-all-urls",
-        "--no-ask-user",
-        "--disable-builtin-mcps",
-        "--disable-client-telemetry",
-    ];
-    let mut args: Vec<OsString> = fixed.map(OsString::from).to_vec();
+    let args = &mut command.args;
     if case.sandbox == Sandbox::ReadOnly {
         args.push("--deny-tool=write".into());
     }
@@ -57,18 +45,12 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         let more = json!({ "type": "local", "tools": ["*"] });
         args.extend(["--additional-mcp-config".into(), with("@", mcp_file(assignment, server, more)?)]);
     }
-    args.extend(settings.model_for(mode).map(|model| format!("--model={model}").into()));
-    args.extend(settings_args_of(assignment).map(Into::into));
+    args.extend(model_and_settings(assignment));
     args.extend(session_and_prompt(assignment)?);
-    Ok(AgentCommand {
-        program: Copilot.find(settings)?,
-        args,
-        env,
-        reads: packages.into_iter().collect(),
-        not_enforced: not_enforced(assignment),
-        open: vec!["shell commands can read and write outside the workspace"],
-        ..AgentCommand::default()
-    })
+    command.env = env;
+    command.reads.extend(packages);
+    command.open = vec!["shell commands can read and write outside the workspace"];
+    Ok(())
 }
 
 /// Where the user's Copilot has unpacked itself. Without it, each trial unpacks 235 MB.

@@ -8,22 +8,14 @@ mod command;
 mod lines;
 mod login;
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::agent::arguments;
-use crate::agent::assignment::Assignment;
-use crate::agent::command::AgentCommand;
-use crate::agent::login::{Login, LoginSources};
-use crate::agent::stream::EventStream;
-use crate::agent::trial_env::TrialEnv;
-use crate::agent::turns::TurnSign;
+use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
 use crate::lint::SkillList;
 use crate::profile::AgentKind;
-use crate::settings::Home;
-use crate::trace::trouble::Trouble;
 
 /// Not measured yet.
 pub const LISTINGS: [SkillList; 0] = [];
@@ -36,17 +28,30 @@ impl EventStream for Copilot {
 
     type Reader = lines::CopilotLines;
 
+    // An eval has no user to ask. `--allow-all` would also allow paths outside the workspace.
+    const ARGUMENTS: &[&str] = &[
+        "--output-format=json",
+        "--allow-all-urls",
+        "--no-ask-user",
+        "--disable-builtin-mcps",
+        "--disable-client-telemetry",
+    ];
+
+    const LOGIN: FindLogin = |around| Ok(login::find(around));
+
+    const COMMAND: FillCommand = command::fill;
+
+    const SETUP: ReadSetup = |_| Ok((login::PROVIDER.map(str::to_owned).to_vec(), String::new()));
+
+    const SIGNS: ReadSigns = |line| lines::turn_sign(line).into_iter().collect();
+
+    const RESUME: ResumeSession = |args, _, message| arguments::resumed(args, message, arguments::SESSION);
+
+    const SLIM_SESSION: SlimSession = |line, skills| lines::slim_session(&line, skills);
+
     /// `session-state/<id>/events.jsonl`.
     fn is_session(path: &Path) -> bool {
         path.iter().count() == 2 && path.ends_with("events.jsonl")
-    }
-
-    fn signs(line: &Value) -> Vec<TurnSign> {
-        lines::turn_sign(line).into_iter().collect()
-    }
-
-    fn slim_session(line: Value, skills: &[&str]) -> Option<Value> {
-        lines::slim_session(&line, skills)
     }
 
     fn slim(mut line: Value, _: &[&str]) -> Value {
@@ -54,21 +59,5 @@ impl EventStream for Copilot {
             *skill = json!({ "name": skill["name"], "userInvocable": skill["userInvocable"] });
         }
         line
-    }
-
-    fn resumed(args: &[OsString], _: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
-        arguments::resumed(args, message, arguments::SESSION)
-    }
-
-    fn login(around: &LoginSources<'_>) -> Login {
-        login::find(around)
-    }
-
-    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-        command::command(assignment)
-    }
-
-    fn users_setup(_: Home) -> Result<(Vec<String>, String), Trouble> {
-        Ok((login::PROVIDER.map(str::to_owned).to_vec(), String::new()))
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::client::AcpClient;
 use super::offer;
-use crate::agent::arguments::{mcp_file, not_enforced, refuse, refuse_history_and_schema};
+use crate::agent::arguments::{begin, mcp_file, refuse};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, program, settings_args_of};
 use crate::agent::files::{file_trouble, read_if_exists, write_private};
@@ -43,7 +43,7 @@ pub(super) fn command(agent: &CustomAgent, assignment: &Assignment<'_>) -> Resul
         Trouble::new(TroubleKind::CouldNotStart, why)
     })?;
     let is_acp = agent.description.protocol == Protocol::Acp;
-    refuse_history_and_schema(assignment)?;
+    let mut command = begin(assignment, program(settings, mode.agent)?, &[], false)?;
     let further = !case.follow_ups.is_empty() && !is_acp && !start.has("resumed");
     let in_argument = start.args.iter().flatten().any(|text| text.contains(MESSAGE));
     let messages = std::iter::once(&case.prompt).chain(&case.follow_ups);
@@ -69,14 +69,11 @@ pub(super) fn command(agent: &CustomAgent, assignment: &Assignment<'_>) -> Resul
     }
     let more: Vec<String> = settings_args_of(assignment).cloned().collect();
     let args = [filled(start, |word| values.first(word)), more.clone()].concat();
-    let mut command = AgentCommand {
-        program: program(settings, mode.agent)?,
-        env,
-        secrets,
-        not_enforced: limits(assignment),
-        open: vec!["shell commands and tools can read and write outside the workspace"],
-        ..AgentCommand::default()
-    };
+    (command.env, command.secrets) = (env, secrets);
+    if case.sandbox == Sandbox::ReadOnly {
+        let tools = "tools can write in the workspace unless the agent asks for permission";
+        command.not_enforced.push(tools.to_owned());
+    }
     if is_acp {
         command.dialogue = Some(Box::new(AcpClient::new(assignment, start.authenticate.clone())));
     } else {
@@ -107,15 +104,6 @@ fn home_files(start: &CustomStart, trial_env: &TrialEnv) -> Result<Vec<String>, 
         secrets.extend(secrets_in_file(&path.as_path().display().to_string(), &content));
     }
     Ok(secrets)
-}
-
-/// What is not enforced, in words.
-fn limits(assignment: &Assignment<'_>) -> Vec<String> {
-    let mut all = not_enforced(assignment);
-    if assignment.case.sandbox == Sandbox::ReadOnly {
-        all.push("tools can write in the workspace unless the agent asks for permission".to_owned());
-    }
-    all
 }
 
 /// The arguments with their placeholders filled.

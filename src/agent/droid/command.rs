@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::login::{self, KEY, LOGIN_FILES, PROVIDER, SERVER};
 use super::{CALLER, Droid, LOG};
-use crate::agent::arguments::{not_enforced, refuse, refuse_history_and_schema, with};
+use crate::agent::arguments::{model_and_settings, refuse, with};
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, environment, settings_args_of};
+use crate::agent::command::{AgentCommand, environment};
 use crate::agent::files::{file_trouble, merge, write_private};
 use crate::agent::interface::Agent;
 use crate::agent::secrets::secrets_in;
@@ -38,9 +38,8 @@ const QUIET: [(&str, &str); 5] = [
     ("FACTORY_DISABLE_KEYRING", "true"),
 ];
 
-pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-    let Assignment { case, mode, settings, trial_env, .. } = *assignment;
-    refuse_history_and_schema(assignment)?;
+pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
+    let Assignment { case, settings, trial_env, .. } = *assignment;
     // To continue a session, Droid asks Factory for it first.
     let is_known = login::is_logged_in() || std::env::var_os(SERVER).is_some();
     let asks_more = !case.follow_ups.is_empty() && !is_known;
@@ -52,8 +51,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     env.extend(QUIET.map(|(name, value)| (name.into(), value.into())));
     env.insert("FACTORY_LOG_FILE".into(), home.join("sessions").join(LOG).into());
 
-    let fixed = ["exec", "--output-format=stream-json", "--skip-permissions-unsafe", "--disable-builtin-skills"];
-    let mut args: Vec<OsString> = fixed.map(OsString::from).to_vec();
+    let args = &mut command.args;
     if case.sandbox == Sandbox::ReadOnly {
         args.push(format!("--remove-tools={}", Droid.kind().profile().tools.edits.join(",")).into());
     }
@@ -62,19 +60,10 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         write_private(&file, text.as_bytes())?;
         args.push(with("--append-system-prompt-file=", file));
     }
-    args.extend(settings.model_for(mode).map(|model| format!("--model={model}").into()));
-    args.extend(settings_args_of(assignment).map(Into::into));
+    args.extend(model_and_settings(assignment));
     write_private(&prompt_file(trial_env), case.prompt.as_bytes())?;
-    Ok(AgentCommand {
-        program: Droid.find(settings)?,
-        args,
-        env,
-        secrets,
-        input: Some(prompt_file(trial_env)),
-        not_enforced: not_enforced(assignment),
-        open: vec!["shell commands and tools can read and write outside the workspace"],
-        ..AgentCommand::default()
-    })
+    (command.env, command.secrets, command.input) = (env, secrets, Some(prompt_file(trial_env)));
+    Ok(())
 }
 
 /// Writes the home: the user's login and models, and nothing else of the user's. Returns the variables that the models name,

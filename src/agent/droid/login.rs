@@ -43,19 +43,16 @@ pub(super) fn is_logged_in() -> bool {
     variable(KEY).is_some() || LOGIN_FILES.iter().all(|path| users_path(AgentKind::Droid, path).is_file())
 }
 
-pub(super) fn find(around: &LoginSources<'_>) -> Login {
-    let settings = match users_settings(Home::Isolated) {
-        Ok(settings) => settings,
-        Err(trouble) => return Login::Missing(trouble.detail),
-    };
+pub(super) fn find(around: &LoginSources<'_>) -> Result<Login, Trouble> {
+    let settings = users_settings(Home::Isolated)?;
     if around.variable(KEY).is_some() {
-        return Login::Set(KEY.to_owned());
+        return Ok(Login::Set(KEY.to_owned()));
     }
     if is_logged_in() {
-        return Login::Found("auth.v2.file in Droid's directory".to_owned());
+        return Ok(Login::Found("auth.v2.file in Droid's directory".to_owned()));
     }
     let has_models = settings.get("customModels").is_some();
-    match secrets_in(&settings).is_empty() {
+    Ok(match secrets_in(&settings).is_empty() {
         false => Login::Found("a key of your own model in Droid's settings.json".to_owned()),
         true if has_models => {
             Login::Unknown("your own model in Droid's settings.json, which may need no key".to_owned())
@@ -63,7 +60,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
         true => Login::Missing(format!(
             "trials do not see the keychain: set {KEY}, or add your own model to Droid's settings.json"
         )),
-    }
+    })
 }
 
 /// The variables that choose the provider, and the settings without secrets.

@@ -9,22 +9,15 @@ mod lines;
 mod log;
 mod login;
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::agent::assignment::Assignment;
-use crate::agent::command::AgentCommand;
-use crate::agent::login::{Login, LoginSources};
-use crate::agent::stream::EventStream;
+use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::turns::TurnSign;
 use crate::files::below;
 use crate::lint::SkillList;
 use crate::profile::AgentKind;
-use crate::settings::Home;
-use crate::trace::trouble::Trouble;
 
 /// Not measured yet.
 pub const LISTINGS: [SkillList; 0] = [];
@@ -42,6 +35,21 @@ impl EventStream for Droid {
     const KIND: AgentKind = AgentKind::Droid;
 
     type Reader = lines::DroidLines;
+
+    const ARGUMENTS: &[&str] =
+        &["exec", "--output-format=stream-json", "--skip-permissions-unsafe", "--disable-builtin-skills"];
+
+    const LOGIN: FindLogin = login::find;
+
+    const COMMAND: FillCommand = command::fill;
+
+    const SETUP: ReadSetup = login::users_setup;
+
+    const SIGNS: ReadSigns = lines::turn_signs;
+
+    const RESUME: ResumeSession = command::resumed;
+
+    const SLIM_SESSION: SlimSession = lines::slim_session;
 
     /// `<working directory>/<id>.jsonl`.
     fn is_session(path: &Path) -> bool {
@@ -61,29 +69,5 @@ impl EventStream for Droid {
     fn more_session(trial_env: &TrialEnv) -> Option<Value> {
         let version = below::read(&trial_env.home(), Path::new(".factory/last-startup-version"), 100).ok()?;
         Some(json!({ "type": "program", "version": String::from_utf8_lossy(&version).trim() }))
-    }
-
-    fn signs(line: &Value) -> Vec<TurnSign> {
-        lines::turn_signs(line)
-    }
-
-    fn slim_session(line: Value, skills: &[&str]) -> Option<Value> {
-        lines::slim_session(line, skills)
-    }
-
-    fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
-        command::resumed(args, trial_env, message)
-    }
-
-    fn login(around: &LoginSources<'_>) -> Login {
-        login::find(around)
-    }
-
-    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-        command::command(assignment)
-    }
-
-    fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
-        login::users_setup(setup)
     }
 }

@@ -1,26 +1,20 @@
 //! How to start `gemini --prompt` for a trial.
 
-use std::ffi::OsString;
-
 use serde_json::{Map, Value, json};
 
-use super::Gemini;
 use super::home;
 use super::login::{CREDENTIALS_FILE, KEYS, PROVIDER};
-use crate::agent::arguments::{not_enforced, refuse_history_and_schema, session_and_prompt};
+use crate::agent::arguments::{model_and_settings, session_and_prompt};
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, environment, settings_args_of};
+use crate::agent::command::{AgentCommand, environment};
 use crate::agent::files::read_jsonc;
-use crate::agent::interface::Agent;
 use crate::agent::secrets::secrets_in;
 use crate::agent::user_home::variable;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
-pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-    let Assignment { case, mode, settings, trial_env, server, .. } = *assignment;
-    refuse_history_and_schema(assignment)?;
-    let program = Gemini.find(settings)?;
+pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
+    let Assignment { case, settings, trial_env, server, .. } = *assignment;
     let mut more = Map::new();
     if case.sandbox == Sandbox::ReadOnly {
         more.insert("tools".into(), json!({ "exclude": ["write_file", "replace"] }));
@@ -32,7 +26,8 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         let entry = json!({ "command": server.program, "args": server.args, "env": server.env });
         more.insert("mcpServers".into(), Value::from_iter([(server.names.server.as_str(), entry)]));
     }
-    let mut secrets = home::prepare(trial_env, settings.isolation.home, &program, case.system_prompt.as_deref(), more)?;
+    let mut secrets =
+        home::prepare(trial_env, settings.isolation.home, &command.program, case.system_prompt.as_deref(), more)?;
     let credentials = variable(CREDENTIALS_FILE);
     if let Some(file) = &credentials {
         secrets.extend(secrets_in(&read_jsonc(file)?.into()));
@@ -48,22 +43,11 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         env.insert(name.into(), "1".into());
     }
 
-    // An eval has no user to ask: neither for consent to a skill nor for trust in the workspace.
-    let fixed = ["--output-format=stream-json", "--approval-mode=yolo", "--skip-trust"];
-    let mut args: Vec<OsString> = fixed.map(OsString::from).to_vec();
-    args.extend(settings.model_for(mode).map(|model| format!("--model={model}").into()));
-    args.extend(settings_args_of(assignment).map(Into::into));
-    args.extend(session_and_prompt(assignment)?);
-    Ok(AgentCommand {
-        program,
-        args,
-        env,
-        secrets,
-        reads: credentials.into_iter().collect(),
-        not_enforced: not_enforced(assignment),
-        // Its telemetry takes the signal, and nothing ends it.
-        works_on: true,
-        open: vec!["shell commands can read and write outside the workspace"],
-        ..AgentCommand::default()
-    })
+    command.args.extend(model_and_settings(assignment).chain(session_and_prompt(assignment)?));
+    (command.env, command.secrets) = (env, secrets);
+    command.reads.extend(credentials);
+    // Its telemetry takes the signal, and nothing ends it.
+    command.works_on = true;
+    command.open = vec!["shell commands can read and write outside the workspace"];
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::home::{self, auth_type};
 use crate::agent::login::{Login, LoginSources};
+use crate::trace::trouble::Trouble;
 
 /// Variables that hold a key.
 pub(super) const KEYS: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
@@ -27,22 +28,18 @@ pub(super) const PROVIDER: [&str; 11] = [
 /// How to provide credentials.
 const HOW_TO: &str = "set GEMINI_API_KEY, or log in with Google in `gemini`";
 
-pub(super) fn find(around: &LoginSources<'_>) -> Login {
-    let settings = match home::users_settings() {
-        Ok(settings) => settings,
-        Err(trouble) => return Login::Missing(trouble.detail),
-    };
-    match auth_type(&settings, |name| around.variable(name).is_some()).as_deref() {
-        Some("oauth-personal") => match home::has_login() {
-            Ok(true) => Login::Found("oauth_creds.json in Gemini's directory".to_owned()),
-            Ok(false) => Login::Missing(format!("trials do not see a keychain: {HOW_TO}")),
-            Err(trouble) => Login::Missing(trouble.detail),
-        },
+pub(super) fn find(around: &LoginSources<'_>) -> Result<Login, Trouble> {
+    let kind = auth_type(&home::users_settings()?, |name| around.variable(name).is_some());
+    Ok(match kind.as_deref() {
+        Some("oauth-personal") if home::has_login()? => {
+            Login::Found("oauth_creds.json in Gemini's directory".to_owned())
+        }
+        Some("oauth-personal") => Login::Missing(format!("trials do not see a keychain: {HOW_TO}")),
         Some("gemini-api-key") => match around.variable(KEYS[0]) {
             Some(_) => Login::Set(KEYS[0].to_owned()),
             None => Login::Missing(format!("trials do not see the keychain with the key of Gemini: {HOW_TO}")),
         },
         Some(other) => Login::Unknown(format!("Gemini uses `{other}`, which may have credentials")),
         None => Login::Missing(HOW_TO.to_owned()),
-    }
+    })
 }

@@ -10,22 +10,14 @@ mod lines;
 mod login;
 mod telemetry;
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::agent::arguments;
-use crate::agent::assignment::Assignment;
-use crate::agent::command::AgentCommand;
-use crate::agent::login::{Login, LoginSources};
-use crate::agent::stream::EventStream;
-use crate::agent::trial_env::TrialEnv;
-use crate::agent::turns::TurnSign;
+use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
 use crate::lint::SkillList;
 use crate::profile::AgentKind;
-use crate::settings::Home;
-use crate::trace::trouble::Trouble;
 
 /// Not measured yet.
 pub const LISTINGS: [SkillList; 0] = [];
@@ -37,6 +29,19 @@ impl EventStream for Gemini {
     const KIND: AgentKind = AgentKind::Gemini;
 
     type Reader = lines::GeminiLines;
+
+    // An eval has no user to ask: neither for consent to a skill nor for trust in the workspace.
+    const ARGUMENTS: &[&str] = &["--output-format=stream-json", "--approval-mode=yolo", "--skip-trust"];
+
+    const LOGIN: FindLogin = login::find;
+
+    const COMMAND: FillCommand = command::fill;
+
+    const SETUP: ReadSetup = |setup| Ok((login::PROVIDER.map(str::to_owned).to_vec(), home::users_setup(setup)?));
+
+    const SIGNS: ReadSigns = lines::turn_signs;
+
+    const RESUME: ResumeSession = |args, _, message| arguments::resumed(args, message, "--resume=");
 
     /// `tmp/<project>/chats/session-….jsonl`.
     fn is_session(path: &Path) -> bool {
@@ -54,11 +59,7 @@ impl EventStream for Gemini {
         move |line: &[u8]| values.line(line)
     }
 
-    fn signs(line: &Value) -> Vec<TurnSign> {
-        lines::turn_signs(line)
-    }
-
-    fn slim_session(line: Value, skills: &[&str]) -> Option<Value> {
+    const SLIM_SESSION: SlimSession = |line, skills| {
         if line.get("attributes").is_some() {
             return Some(telemetry::without_descriptions(line, skills));
         }
@@ -66,21 +67,5 @@ impl EventStream for Gemini {
         let calls: Vec<Value> = calls.map(|call| json!({ "id": call["id"], "result": call["result"] })).collect();
         let is_program = line.get("version").is_some();
         is_program.then_some(line).or_else(|| (!calls.is_empty()).then(|| json!({ "toolCalls": calls })))
-    }
-
-    fn resumed(args: &[OsString], _: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
-        arguments::resumed(args, message, "--resume=")
-    }
-
-    fn login(around: &LoginSources<'_>) -> Login {
-        login::find(around)
-    }
-
-    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-        command::command(assignment)
-    }
-
-    fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
-        Ok((login::PROVIDER.map(str::to_owned).to_vec(), home::users_setup(setup)?))
-    }
+    };
 }

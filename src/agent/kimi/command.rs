@@ -7,11 +7,10 @@ use serde_json::json;
 
 use super::login::{self, KEYS, PROVIDER};
 use super::{Kimi, SERVERS};
-use crate::agent::arguments::{not_enforced, refuse, refuse_history_and_schema, with};
+use crate::agent::arguments::{model_and_settings, prompt, refuse_long_prompt, with};
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, settings_args_of};
+use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment};
 use crate::agent::files::{merge, write_private};
-use crate::agent::interface::Agent;
 use crate::agent::secrets::{secrets_in, values_of};
 use crate::agent::stream::EventStream;
 use crate::agent::trial_env::TrialEnv;
@@ -28,10 +27,9 @@ const CONTINUE: &str = "--session=";
 const QUIET: [(&str, &str); 3] =
     [("KIMI_CODE_NO_AUTO_UPDATE", "1"), ("KIMI_DISABLE_TELEMETRY", "1"), ("KIMI_CODE_BUILTIN_PRODUCT_SKILLS", "0")];
 
-pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-    let Assignment { case, mode, settings, trial_env, .. } = *assignment;
-    refuse_history_and_schema(assignment)?;
-    refuse(assignment, &[("a prompt of more than 100,000 bytes", case.prompt.len() > LONGEST_ARGUMENT)])?;
+pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
+    let Assignment { case, settings, trial_env, .. } = *assignment;
+    refuse_long_prompt(assignment)?;
     let (key_variables, mut secrets) = prepare(trial_env, settings.isolation.home, case.sandbox == Sandbox::ReadOnly)?;
     secrets.extend(write_servers(assignment)?);
     if let Some(text) = &case.system_prompt {
@@ -45,23 +43,9 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     }
     secrets.extend(values_of(&env, &key_variables));
 
-    let mut args: Vec<OsString> = vec!["--output-format=stream-json".into()];
-    args.extend(settings.model_for(mode).map(|model| with("--model=", model)));
-    args.extend(settings_args_of(assignment).map(Into::into));
-    args.push(prompt(&case.prompt));
-    Ok(AgentCommand {
-        program: Kimi.find(settings)?,
-        args,
-        env,
-        secrets,
-        not_enforced: not_enforced(assignment),
-        open: vec!["shell commands and tools can read and write outside the workspace"],
-        ..AgentCommand::default()
-    })
-}
-
-fn prompt(text: &str) -> OsString {
-    with("--prompt=", text)
+    command.args.extend(model_and_settings(assignment).chain([prompt(&case.prompt)]));
+    (command.env, command.secrets) = (env, secrets);
+    Ok(())
 }
 
 /// Writes the home: the user's login and providers. Returns the variables that the providers name, and the values that must not

@@ -71,31 +71,28 @@ pub(super) fn as_json(config: &toml::Table) -> Value {
     serde_json::to_value(config).unwrap_or_default()
 }
 
-pub(super) fn find(around: &LoginSources<'_>) -> Login {
-    let (config, login) = match (users_config(Home::Isolated), has_login()) {
-        (Ok(config), Ok(login)) => (config, login),
-        (Err(trouble), _) | (_, Err(trouble)) => return Login::Missing(trouble.detail),
-    };
+pub(super) fn find(around: &LoginSources<'_>) -> Result<Login, Trouble> {
+    let config = users_config(Home::Isolated)?;
     let (by_variable, key) = ("KIMI_MODEL_NAME", KEYS[0]);
     if around.variable(by_variable).is_some() {
-        return match around.variable(key) {
+        return Ok(match around.variable(key) {
             Some(_) => Login::Set(key.to_owned()),
             None => Login::Missing(format!("{by_variable} is set: set {key}, too")),
-        };
+        });
     }
     let has_providers = config.contains_key("providers");
     if !secrets_in(&as_json(&config)).is_empty() {
-        return Login::Found("a key in Kimi Code's config.toml".to_owned());
+        return Ok(Login::Found("a key in Kimi Code's config.toml".to_owned()));
     }
-    if login {
-        return Login::Found("a login in Kimi Code's directory".to_owned());
+    if has_login()? {
+        return Ok(Login::Found("a login in Kimi Code's directory".to_owned()));
     }
     let named = key_variables(&config).into_iter().find(|name| around.variable(name).is_some());
-    match named.or_else(|| around.first(&KEYS).map(str::to_owned)) {
+    Ok(match named.or_else(|| around.first(&KEYS).map(str::to_owned)) {
         Some(name) if has_providers => Login::Set(name),
         _ if has_providers => Login::Unknown("a provider without a key in Kimi Code's config.toml".to_owned()),
         _ => Login::Missing("run `kimi login`, or add a provider to Kimi Code's config.toml".to_owned()),
-    }
+    })
 }
 
 /// The variables that choose the provider, and the configuration without secrets.

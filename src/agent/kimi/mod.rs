@@ -9,22 +9,15 @@ mod lines;
 mod login;
 mod session;
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::agent::assignment::Assignment;
-use crate::agent::command::AgentCommand;
-use crate::agent::login::{Login, LoginSources};
-use crate::agent::stream::EventStream;
+use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::turns::TurnSign;
 use crate::files::below;
 use crate::lint::SkillList;
 use crate::profile::AgentKind;
-use crate::settings::Home;
-use crate::trace::trouble::Trouble;
 
 /// Not measured yet.
 pub const LISTINGS: [SkillList; 0] = [];
@@ -43,6 +36,20 @@ impl EventStream for Kimi {
 
     type Reader = lines::KimiLines;
 
+    const ARGUMENTS: &[&str] = &["--output-format=stream-json"];
+
+    const LOGIN: FindLogin = login::find;
+
+    const COMMAND: FillCommand = command::fill;
+
+    const SETUP: ReadSetup = login::users_setup;
+
+    const SIGNS: ReadSigns = session::turn_signs;
+
+    const RESUME: ResumeSession = command::resumed;
+
+    const SLIM_SESSION: SlimSession = session::slim;
+
     /// `<working directory>/<id>/agents/main/wire.jsonl`.
     fn is_session(path: &Path) -> bool {
         Self::is_evidence(path) && path.iter().nth(3).is_some_and(|agent| agent == MAIN)
@@ -59,29 +66,5 @@ impl EventStream for Kimi {
         let file: Value = serde_json::from_slice(&text).ok()?;
         let names: Vec<&String> = file["mcpServers"].as_object()?.keys().collect();
         Some(json!({ "type": "servers", "names": names }))
-    }
-
-    fn signs(line: &Value) -> Vec<TurnSign> {
-        session::turn_signs(line)
-    }
-
-    fn slim_session(line: Value, skills: &[&str]) -> Option<Value> {
-        session::slim(line, skills)
-    }
-
-    fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
-        command::resumed(args, trial_env, message)
-    }
-
-    fn login(around: &LoginSources<'_>) -> Login {
-        login::find(around)
-    }
-
-    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-        command::command(assignment)
-    }
-
-    fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
-        login::users_setup(setup)
     }
 }

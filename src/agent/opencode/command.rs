@@ -11,11 +11,10 @@ use serde_json::{Value, json};
 use super::OpenCode;
 use super::home;
 use super::login::KEYS;
-use crate::agent::arguments::{not_enforced, refuse_history_and_schema};
+use crate::agent::arguments::model_and_settings;
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, environment, settings_args_of};
+use crate::agent::command::{AgentCommand, environment};
 use crate::agent::files::{file_trouble, merge, write_private};
-use crate::agent::interface::Agent;
 use crate::agent::secrets::{secrets_in, values_of};
 use crate::agent::stream::EventStream;
 use crate::agent::trial_env::TrialEnv;
@@ -40,10 +39,8 @@ const CONTINUE: &str = "--continue";
 const NO_RIPGREP: &str =
     "OpenCode loads skills and searches files with ripgrep, which is not on the PATH as `rg`; install it";
 
-pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-    let Assignment { case, mode, settings, trial_env, .. } = *assignment;
-    refuse_history_and_schema(assignment)?;
-    let program = OpenCode.find(settings)?;
+pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
+    let Assignment { case, trial_env, .. } = *assignment;
     let ripgrep = home::ripgrep().ok_or_else(no_ripgrep)?;
     let Prepared { variables, key_variables, mut secrets } = prepare(assignment, &ripgrep)?;
     let visible: Vec<&str> = KEYS.into_iter().chain(variables.iter().map(String::as_str)).collect();
@@ -53,24 +50,13 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     for name in ["OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_LSP_DOWNLOAD"] {
         env.insert(name.into(), "1".into());
     }
-    // Without a title, it asks a model for one.
-    let mut args: Vec<OsString> = ["run", "--format=json", "--title=eval"].map(OsString::from).to_vec();
-    args.extend(settings.model_for(mode).map(|model| format!("--model={model}").into()));
-    args.extend(settings_args_of(assignment).map(Into::into));
     let (skill, rest) = called_skill(&case.prompt, trial_env);
-    args.extend(skill);
+    command.args.extend(model_and_settings(assignment).chain(skill));
     write_private(&prompt_file(trial_env), rest.as_bytes())?;
-    Ok(AgentCommand {
-        program,
-        args,
-        env,
-        secrets,
-        reads: vec![ripgrep],
-        input: Some(prompt_file(trial_env)),
-        not_enforced: not_enforced(assignment),
-        open: vec!["shell commands can read and write outside the workspace"],
-        ..AgentCommand::default()
-    })
+    (command.env, command.secrets, command.input) = (env, secrets, Some(prompt_file(trial_env)));
+    command.reads.push(ripgrep);
+    command.open = vec!["shell commands can read and write outside the workspace"];
+    Ok(())
 }
 
 /// What the user's configuration holds.

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::home;
 use crate::agent::login::{Login, LoginSources, has_credentials};
 use crate::settings::Home;
+use crate::trace::trouble::Trouble;
 
 /// Variables with the keys of providers. OpenCode knows more: `pass_env` in the settings names others.
 pub(super) const KEYS: [&str; 13] = [
@@ -23,19 +24,16 @@ pub(super) const KEYS: [&str; 13] = [
     "AI_GATEWAY_API_KEY",
 ];
 
-pub(super) fn find(around: &LoginSources<'_>) -> Login {
-    let (config, auth) = match (home::users_config(Home::Isolated), home::users_auth()) {
-        (Ok(config), Ok(auth)) => (config, auth.unwrap_or_default()),
-        (Err(why), _) | (_, Err(why)) => return Login::Missing(why.detail),
-    };
-    if has_credentials(&Value::Object(config), &[]) {
-        return Login::Found("a key in OpenCode's configuration".to_owned());
+pub(super) fn find(around: &LoginSources<'_>) -> Result<Login, Trouble> {
+    if has_credentials(&Value::Object(home::users_config(Home::Isolated)?), &[]) {
+        return Ok(Login::Found("a key in OpenCode's configuration".to_owned()));
     }
+    let auth = home::users_auth()?.unwrap_or_default();
     if serde_json::from_str(&auth).is_ok_and(|auth| has_credentials(&auth, &[])) {
-        return Login::Found("auth.json in OpenCode's directory".to_owned());
+        return Ok(Login::Found("auth.json in OpenCode's directory".to_owned()));
     }
-    match around.first(&KEYS) {
+    Ok(match around.first(&KEYS) {
         Some(name) => Login::Set(name.to_owned()),
         None => Login::Unknown("a model that needs none may be configured; else run `opencode auth login`".to_owned()),
-    }
+    })
 }

@@ -9,21 +9,17 @@ mod home;
 mod lines;
 mod login;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, program};
-use crate::agent::login::{Login, LoginSources};
+use crate::agent::command::program;
 use crate::agent::secrets::without_secrets;
 use crate::agent::skill_list::recorded_description;
-use crate::agent::stream::EventStream;
-use crate::agent::trial_env::TrialEnv;
+use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ResumeSession};
 use crate::lint::SkillList;
 use crate::profile::AgentKind;
-use crate::settings::{Home, Settings};
+use crate::settings::Settings;
 use crate::trace::trouble::Trouble;
 
 /// Not measured yet.
@@ -37,6 +33,22 @@ impl EventStream for OpenCode {
 
     type Reader = lines::OpenCodeLines;
 
+    // Without a title, it asks a model for one.
+    const ARGUMENTS: &[&str] = &["run", "--format=json", "--title=eval"];
+
+    const LOGIN: FindLogin = login::find;
+
+    const COMMAND: FillCommand = command::fill;
+
+    const SETUP: ReadSetup = |setup| {
+        let config = Value::Object(home::users_config(setup)?);
+        let names = login::KEYS.map(str::to_owned).into_iter().chain(home::variables(&config.to_string())).collect();
+        let config = without_secrets(config);
+        Ok((names, format!("auth.json {}\n{config}", home::users_auth()?.is_some())))
+    };
+
+    const RESUME: ResumeSession = command::resumed;
+
     fn slim(mut line: Value, skills: &[&str]) -> Value {
         for skill in line.get_mut("skills").and_then(Value::as_array_mut).into_iter().flatten() {
             let text = |at: usize| skill[at].as_str().unwrap_or_default();
@@ -45,27 +57,8 @@ impl EventStream for OpenCode {
         line
     }
 
-    fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
-        command::resumed(args, trial_env, message)
-    }
-
     fn find(settings: &Settings) -> Result<PathBuf, Trouble> {
         let program = program(settings, Self::KIND)?;
         home::ripgrep().map(|_| program).ok_or_else(command::no_ripgrep)
-    }
-
-    fn login(around: &LoginSources<'_>) -> Login {
-        login::find(around)
-    }
-
-    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-        command::command(assignment)
-    }
-
-    fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
-        let config = Value::Object(home::users_config(setup)?);
-        let names = login::KEYS.map(str::to_owned).into_iter().chain(home::variables(&config.to_string())).collect();
-        let config = without_secrets(config);
-        Ok((names, format!("auth.json {}\n{config}", home::users_auth()?.is_some())))
     }
 }

@@ -1,26 +1,24 @@
 //! How to start `qwen` for a trial.
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
 use super::login::{KEYS, PROVIDER, QwenUserSettings};
 use super::{Qwen, REQUESTS};
-use crate::agent::arguments::{mcp_file, not_enforced, refuse, refuse_history_and_schema, session_and_prompt, with};
+use crate::agent::arguments::{mcp_file, model_and_settings, refuse, session_and_prompt, with};
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, settings_args_of};
+use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment};
 use crate::agent::files::{merge, write_private};
 use crate::agent::interface::Agent;
 use crate::agent::secrets::values_of;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
-pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-    let Assignment { case, mode, settings, trial_env, server, .. } = *assignment;
+pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
+    let Assignment { case, settings, trial_env, server, .. } = *assignment;
     let system_prompt = case.system_prompt.as_deref();
     let is_long = system_prompt.is_some_and(|text| text.len() > LONGEST_ARGUMENT);
-    refuse_history_and_schema(assignment)?;
     refuse(assignment, &[("a system prompt of more than 100,000 bytes", is_long)])?;
     let users = QwenUserSettings::read(settings.isolation.home)?;
     let (key_variables, mut secrets) = (users.key_variables(), users.secrets());
@@ -31,27 +29,18 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     env.insert("QWEN_CODE_SUPPRESS_YOLO_WARNING".into(), "1".into());
     secrets.extend(values_of(&env, &key_variables));
 
-    let mut args: Vec<OsString> =
-        ["--output-format=stream-json", "--approval-mode=yolo", "--openai-logging"].map(OsString::from).to_vec();
+    let args = &mut command.args;
     args.push(with("--openai-logging-dir=", trial_env.home().join(REQUESTS)));
     if let Some(server) = server {
         // Its tools are offered at once, and not only to a search for tools.
         args.push(with("--mcp-config=", mcp_file(assignment, server, json!({ "alwaysLoadTools": true }))?));
     }
     args.extend(system_prompt.map(|text| with("--append-system-prompt=", text)));
-    args.extend(settings.model_for(mode).map(|model| with("--model=", model)));
-    args.extend(settings_args_of(assignment).map(Into::into));
+    args.extend(model_and_settings(assignment));
     args.extend(session_and_prompt(assignment)?);
-    Ok(AgentCommand {
-        program: Qwen.find(settings)?,
-        args,
-        env,
-        secrets,
-        // With its own limit on turns, Qwen Code ends as if it had failed.
-        not_enforced: not_enforced(assignment),
-        open: vec!["shell commands and tools can read and write outside the workspace"],
-        ..AgentCommand::default()
-    })
+    // With its own limit on turns, Qwen Code ends as if it had failed.
+    (command.env, command.secrets) = (env, secrets);
+    Ok(())
 }
 
 /// The settings: the user's provider, and nothing that reports, updates, or asks the model on its own account.

@@ -91,31 +91,29 @@ impl QwenUserSettings {
     }
 }
 
-pub(super) fn find(around: &LoginSources<'_>) -> Login {
+pub(super) fn find(around: &LoginSources<'_>) -> Result<Login, Trouble> {
     if around.has_argument() {
-        return Login::Unknown("the agent's own arguments choose the provider".to_owned());
+        return Ok(Login::Unknown("the agent's own arguments choose the provider".to_owned()));
     }
-    let users = match QwenUserSettings::read(Home::Isolated) {
-        Ok(users) => users,
-        Err(trouble) => return Login::Missing(trouble.detail),
-    };
+    let users = QwenUserSettings::read(Home::Isolated)?;
     if let Some(kind) = users.auth_type() {
         let names = users.key_variables();
         let is_set = |name: &String| around.variable(name).is_some();
-        return match names.iter().find(|name| is_set(name)).map(String::as_str).or_else(|| around.first(&KEYS)) {
+        let name = names.iter().find(|name| is_set(name)).map(String::as_str).or_else(|| around.first(&KEYS));
+        return Ok(match name {
             _ if !users.secrets().is_empty() => Login::Found(format!("{kind}, in Qwen Code's settings.json")),
             Some(name) => Login::Found(format!("{kind} in Qwen Code's settings.json, and {name} is set")),
             None => Login::Unknown(format!("{kind}, without a key in Qwen Code's settings.json")),
-        };
+        });
     }
     let all_set = |names: &&[&str]| names.iter().all(|name| around.variable(name).is_some());
-    match BY_VARIABLES.into_iter().find(all_set) {
+    Ok(match BY_VARIABLES.into_iter().find(all_set) {
         Some(names) => Login::Set(names[0].to_owned()),
         None => Login::Missing(
             "set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL, or choose a provider in Qwen Code's settings.json"
                 .to_owned(),
         ),
-    }
+    })
 }
 
 /// The variables that choose the provider, and the settings without secrets.

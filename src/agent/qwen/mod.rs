@@ -9,22 +9,15 @@ mod lines;
 mod login;
 mod offered;
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::agent::arguments;
-use crate::agent::assignment::Assignment;
-use crate::agent::command::AgentCommand;
-use crate::agent::login::{Login, LoginSources};
-use crate::agent::stream::EventStream;
+use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::turns::TurnSign;
 use crate::lint::SkillList;
 use crate::profile::AgentKind;
-use crate::settings::Home;
-use crate::trace::trouble::Trouble;
 
 /// Not measured yet.
 pub const LISTINGS: [SkillList; 0] = [];
@@ -40,6 +33,20 @@ impl EventStream for Qwen {
 
     type Reader = lines::QwenLines;
 
+    const ARGUMENTS: &[&str] = &["--output-format=stream-json", "--approval-mode=yolo", "--openai-logging"];
+
+    const LOGIN: FindLogin = login::find;
+
+    const COMMAND: FillCommand = command::fill;
+
+    const SETUP: ReadSetup = login::users_setup;
+
+    const SIGNS: ReadSigns = lines::turn_signs;
+
+    const RESUME: ResumeSession = |args, _, message| arguments::resumed(args, message, "--resume=");
+
+    const SLIM_SESSION: SlimSession = |line, skills| lines::slim_session(&line, skills);
+
     /// `projects/<working directory>/chats/<id>.jsonl`.
     fn is_session(path: &Path) -> bool {
         path.iter().count() == 3 && path.iter().nth(1).is_some_and(|name| name == "chats")
@@ -49,35 +56,11 @@ impl EventStream for Qwen {
         offered::in_first_request(trial_env)
     }
 
-    fn signs(line: &Value) -> Vec<TurnSign> {
-        lines::turn_signs(line)
-    }
-
-    fn slim_session(line: Value, skills: &[&str]) -> Option<Value> {
-        lines::slim_session(&line, skills)
-    }
-
     fn slim(line: Value, _: &[&str]) -> Value {
         let keys = ["type", "subtype", "qwen_code_version", "model", "mcp_servers", "slash_commands"];
         if line["subtype"] != "init" {
             return line;
         }
         keys.into_iter().map(|key| (key.to_owned(), json!(line[key]))).collect::<serde_json::Map<_, _>>().into()
-    }
-
-    fn resumed(args: &[OsString], _: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
-        arguments::resumed(args, message, "--resume=")
-    }
-
-    fn login(around: &LoginSources<'_>) -> Login {
-        login::find(around)
-    }
-
-    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-        command::command(assignment)
-    }
-
-    fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
-        login::users_setup(setup)
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use super::Vibe;
 use super::login::{key_variables, keys_in_file, users_config};
-use crate::agent::arguments::{not_enforced, refuse_history_and_schema, with};
+use crate::agent::arguments::{prompt, with};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, long_prompt, settings_args_of};
 use crate::agent::files::write_private;
@@ -21,9 +21,8 @@ const EVIDENCE: (&str, &str) = ("sitecustomize.py", include_str!("evidence.py"))
 /// What Vibe would do besides the case: report, update, ask its own services.
 const OFF: [&str; 4] = ["enable_telemetry", "enable_update_checks", "enable_auto_update", "enable_notifications"];
 
-pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
     let Assignment { case, mode, settings, trial_env, .. } = *assignment;
-    refuse_history_and_schema(assignment)?;
     let home = trial_env.home().join(".vibe");
     let scripts = trial_env.path().join("evidence");
     write_private(&scripts.join(EVIDENCE.0), EVIDENCE.1.as_bytes())?;
@@ -48,7 +47,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     }
     secrets.extend(values_of(&env, &names));
     env.insert("PYTHONPATH".into(), scripts.into());
-    let mut args: Vec<OsString> = ["--output=streaming", "--auto-approve", "--trust"].map(OsString::from).to_vec();
+    let args = &mut command.args;
     let most = settings.max_turns_of(case.max_turns);
     args.extend(most.map(|most| with("--max-turns=", most.to_string())));
     if case.sandbox == Sandbox::ReadOnly {
@@ -57,22 +56,15 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     args.extend(settings_args_of(assignment).map(Into::into));
     args.push(match long_prompt(assignment)? {
         Some(path) => with("--prompt-file=", path),
-        None => with("--prompt=", case.prompt.as_str()),
+        None => prompt(&case.prompt),
     });
-    Ok(AgentCommand {
-        program: Vibe.find(settings)?,
-        args,
-        env,
-        secrets,
-        not_enforced: not_enforced(assignment),
-        open: vec!["shell commands and tools can read and write outside the workspace"],
-        ..AgentCommand::default()
-    })
+    (command.env, command.secrets) = (env, secrets);
+    Ok(())
 }
 
 /// These arguments with another message. The trial's home has no other session.
 pub(super) fn resumed(args: &[OsString], message: &str) -> Option<Vec<OsString>> {
     let (_, options) = args.split_last()?;
-    let own = ["--continue".into(), with("--prompt=", message)];
+    let own = ["--continue".into(), prompt(message)];
     (message.len() <= LONGEST_ARGUMENT).then(|| options.iter().cloned().chain(own).collect())
 }

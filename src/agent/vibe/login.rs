@@ -45,17 +45,12 @@ pub(super) fn keys_in_file(names: &[String]) -> Result<BTreeMap<String, String>,
     Ok(text.lines().filter_map(set).collect())
 }
 
-pub(super) fn find(around: &LoginSources<'_>) -> Login {
-    let found = users_config(Home::Isolated).and_then(|config| {
-        let names = key_variables(&config);
-        Ok((keys_in_file(&names)?, names, config))
-    });
-    let (in_file, names, config) = match found {
-        Ok(found) => found,
-        Err(trouble) => return Login::Missing(trouble.detail),
-    };
+pub(super) fn find(around: &LoginSources<'_>) -> Result<Login, Trouble> {
+    let config = users_config(Home::Isolated)?;
+    let names = key_variables(&config);
+    let in_file = keys_in_file(&names)?;
     let chosen = names.iter().rev().find(|name| around.variable(name).is_some());
-    match chosen {
+    Ok(match chosen {
         Some(name) => Login::Set(name.clone()),
         None if !in_file.is_empty() => Login::Found("a key in Vibe's file .env".to_owned()),
         None if config.contains_key("providers") => {
@@ -64,7 +59,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
         None => Login::Missing(format!(
             "trials do not see the keychain: set {KEY}, or add a provider to Vibe's config.toml"
         )),
-    }
+    })
 }
 
 /// The variables that may have keys, and the configuration without secrets.

@@ -8,19 +8,11 @@ mod command;
 mod lines;
 mod login;
 
-use std::ffi::OsString;
-
 use serde_json::Value;
 
-use crate::agent::assignment::Assignment;
-use crate::agent::command::AgentCommand;
-use crate::agent::login::{Login, LoginSources};
-use crate::agent::stream::EventStream;
-use crate::agent::trial_env::TrialEnv;
+use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ResumeSession};
 use crate::lint::SkillList;
 use crate::profile::AgentKind;
-use crate::settings::Home;
-use crate::trace::trouble::Trouble;
 
 /// Not measured yet.
 pub const LISTINGS: [SkillList; 0] = [];
@@ -33,23 +25,17 @@ impl EventStream for Vibe {
 
     type Reader = lines::VibeLines;
 
+    const ARGUMENTS: &[&str] = &["--output=streaming", "--auto-approve", "--trust"];
+
+    const LOGIN: FindLogin = login::find;
+
+    const COMMAND: FillCommand = command::fill;
+
+    const SETUP: ReadSetup = login::users_setup;
+
+    const RESUME: ResumeSession = |args, _, message| command::resumed(args, message);
+
     fn slim(line: Value, skills: &[&str]) -> Value {
         lines::slim(line, skills)
-    }
-
-    fn resumed(args: &[OsString], _: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
-        command::resumed(args, message)
-    }
-
-    fn login(around: &LoginSources<'_>) -> Login {
-        login::find(around)
-    }
-
-    fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-        command::command(assignment)
-    }
-
-    fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble> {
-        login::users_setup(setup)
     }
 }
