@@ -16,7 +16,6 @@ use crate::trial::sandbox::Sandbox;
 /// The option that begins a session of this id.
 pub(super) const SESSION: &str = "--session-id=";
 
-/// An option with its value.
 pub(super) fn with(option: &str, value: impl Into<OsString>) -> OsString {
     let mut argument = OsString::from(option);
     argument.push(value.into());

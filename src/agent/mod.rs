@@ -65,12 +65,12 @@ macro_rules! programs {
                 AgentKind::Custom(agent) => agent,
             }
         }
-
-        /// How much of the skills each agent shows its models; docs/reference/skill-lists.md has the measurements.
-        pub static LISTINGS: &[&[SkillList]] = &[$(&$family::LISTINGS),+];
     };
 }
 agents!(programs);
+
+/// How much of the skills agents show their models, where it was measured: docs/reference/skill-lists.md.
+pub static LISTINGS: &[&[SkillList]] = &[&codex::LISTINGS, &claude::LISTINGS];
 
 /// Runs as an agent if this process was started as one: the program is the agent of some modes.
 pub fn take_over() -> Option<ExitCode> {

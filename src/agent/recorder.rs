@@ -34,14 +34,19 @@ pub(super) struct EndedCall {
 /// What a tool does, as far as that matters to skills.
 pub(super) enum ToolUse {
     /// Runs a shell command. Without an exit code, nobody saw the command end.
-    Shell { command: String, exit_code: Option<i64> },
+    Shell {
+        command: String,
+        exit_code: Option<i64>,
+    },
     /// Loads the skill of this name. The call may fail after it loaded the skill.
-    LoadSkill { skill: Option<String>, loaded: bool },
+    LoadSkill {
+        skill: Option<String>,
+        loaded: bool,
+    },
     /// Reads the file at this path.
     ReadFile(String),
     /// Searches names or contents of files.
     SearchFiles,
-    /// Changes these files.
     ChangeFiles(Vec<String>),
     /// Anything else. The name may be that of a tool of an MCP server.
     Other,

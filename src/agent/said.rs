@@ -14,7 +14,6 @@ use crate::trace::{StopReason, Usage};
 pub(super) enum Said {
     /// The agent's version.
     Version(String),
-    /// The model.
     Model(String),
     /// The skills that the model was offered: names and descriptions. A later list replaces an earlier one.
     Offered(Vec<(String, String)>),
@@ -41,13 +40,28 @@ pub(super) enum Said {
     /// What the model thought.
     Thought(String),
     /// The model called a tool.
-    Called { id: String, tool: String, input: Value },
+    Called {
+        id: String,
+        tool: String,
+        input: Value,
+    },
     /// The call was answered.
-    Answered { id: String, output: String, ending: CallEnding, exit_code: Option<i64> },
+    Answered {
+        id: String,
+        output: String,
+        ending: CallEnding,
+        exit_code: Option<i64>,
+    },
     /// The agent put this text into the conversation as the skill of this name.
-    Injected { skill: String, text: String },
+    Injected {
+        skill: String,
+        text: String,
+    },
     /// The same, because the user's message calls the skill.
-    CalledByUser { skill: String, text: String },
+    CalledByUser {
+        skill: String,
+        text: String,
+    },
     /// A problem that did not end the session.
     Notice(String),
     /// The provider refused. The agent asks again, after this time if it says so.

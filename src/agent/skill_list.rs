@@ -1,6 +1,8 @@
 //! The list of skills in what an agent tells its model, as several agents write it: `<available_skills>`, and in it an entry
 //! `<skill>` for each, with `<name>` and `<description>`.
 
+use serde_json::{Value, json};
+
 use crate::skill::slug;
 
 /// The tags around the list.
@@ -31,6 +33,27 @@ pub(super) fn within(text: &str) -> Option<impl Iterator<Item = SkillEntry<'_>>>
 /// The text that XML escaped.
 pub(super) fn unescaped(text: &str) -> String {
     ESCAPED.into_iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+/// The names and descriptions in a text whose list XML escaped.
+pub(super) fn unescaped_within(text: &str) -> Option<Vec<(String, String)>> {
+    let skill =
+        |entry: SkillEntry<'_>| Some((unescaped(entry.tagged("name")?), unescaped(entry.tagged("description")?)));
+    Some(within(text)?.filter_map(skill).collect())
+}
+
+/// The names and descriptions in a list of pairs, as our own scripts write it.
+pub(super) fn pairs(list: &Value) -> Option<Vec<(String, String)>> {
+    let skill = |skill: &Value| Some((skill[0].as_str()?.to_owned(), skill[1].as_str()?.to_owned()));
+    Some(list.as_array()?.iter().filter_map(skill).collect())
+}
+
+/// Makes of such a list what a recording stores.
+pub(super) fn record_pairs(list: Option<&mut Value>, slugs: &[&str]) {
+    for skill in list.and_then(Value::as_array_mut).into_iter().flatten() {
+        let text = |at: usize| skill[at].as_str().unwrap_or_default();
+        *skill = json!([text(0), recorded_description(text(0), text(1), slugs)]);
+    }
 }
 
 /// A description as a recording stores it: only those of skills with these slugs.

@@ -483,6 +483,36 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
     }
 }
 
+/// The tokens of a request, by the fields that have them: input, what of it was read from a cache and written to one, output, and
+/// what of it were thoughts. A field that the agent does not have is empty.
+pub(super) fn usage(value: &Value, fields: [&str; 5]) -> Usage {
+    let [input_tokens, cached_input_tokens, cache_write_input_tokens, output_tokens, reasoning_output_tokens] =
+        fields.map(|key| value[key].as_u64().unwrap_or(0));
+    Usage {
+        input_tokens,
+        cached_input_tokens,
+        cache_write_input_tokens,
+        output_tokens,
+        reasoning_output_tokens,
+        cost_usd: None,
+    }
+}
+
+/// The tokens of a request, if an agent reports as input what no cache had.
+pub(super) fn with_cached_input(usage: Usage) -> Usage {
+    let cached = usage.cached_input_tokens.saturating_add(usage.cache_write_input_tokens);
+    Usage { input_tokens: usage.input_tokens.saturating_add(cached), ..usage }
+}
+
+/// The text that the model sees in the result of a call: a text, or a list of parts.
+pub(super) fn plain(result: &Value) -> String {
+    match result {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        result => result.to_string(),
+    }
+}
+
 /// The text in a field.
 pub(super) fn text(value: &Value, key: &str) -> Option<String> {
     value.get(key)?.as_str().map(str::to_owned)

@@ -27,7 +27,6 @@ const MAX_FILES: usize = 100_000;
 
 /// A file or directory of the user's setup.
 struct SetupPath {
-    /// Its path in the home.
     in_home: PathBuf,
     source: PathBuf,
 }

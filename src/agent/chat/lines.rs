@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::agent::refusal::{Refusal, retry_after};
 use crate::agent::said::{CallEnding, Said};
-use crate::agent::skill_list::{self, unescaped};
+use crate::agent::skill_list;
 use crate::agent::stream::{LineReader, text};
 use crate::agent::turns::TurnSign;
 use crate::trace::Usage;
@@ -43,10 +43,7 @@ impl LineReader for ChatLines {
 
 /// The skills in the system prompt. Without a list, none were offered.
 fn offered(system: &str) -> Said {
-    let tagged = |entry: skill_list::SkillEntry<'_>| {
-        Some((unescaped(entry.tagged("name")?), unescaped(entry.tagged("description")?)))
-    };
-    Said::Offered(skill_list::within(system).map_or_else(Vec::new, |list| list.filter_map(tagged).collect()))
+    Said::Offered(skill_list::unescaped_within(system).unwrap_or_default())
 }
 
 fn answer(line: &Value) -> Vec<Said> {

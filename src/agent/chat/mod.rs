@@ -19,13 +19,9 @@ use serde_json::Value;
 use crate::agent::command as shared;
 use crate::agent::skill_list;
 use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns};
-use crate::lint::SkillList;
 use crate::profile::AgentKind;
 use crate::settings::Settings;
 use crate::trace::trouble::{Trouble, TroubleKind};
-
-/// It shows every description whole.
-pub const LISTINGS: [SkillList; 0] = [];
 
 #[derive(Debug)]
 pub struct Chat;

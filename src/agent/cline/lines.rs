@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::agent::refusal::refused;
 use crate::agent::said::{CallEnding, Said};
-use crate::agent::stream::{LineReader, text};
+use crate::agent::stream::{LineReader, text, usage};
+use crate::trace::StopReason;
 use crate::trace::trouble::Trouble;
-use crate::trace::{StopReason, Usage};
 
 /// How the text of a skill begins that was loaded. An unknown name is not an error, either.
 const LOADED: &str = "<command-name>";
@@ -19,6 +19,9 @@ const TOO_LONG: &str = "Model reached the maximum output token limit";
 
 /// How Cline's reason ends if it stopped a model that made one call again and again.
 const LOOP: &str = "stopping to avoid a loop.";
+
+/// The keys of the tokens of a request.
+const TOKENS: [&str; 5] = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens", ""];
 
 #[derive(Default)]
 pub struct ClineLines {
@@ -110,7 +113,8 @@ impl ClineLines {
             }
             (Some("usage"), _) => {
                 let is_known = std::mem::replace(&mut self.answers, true);
-                said.push(if is_known { Said::Spent(usage(event)) } else { Said::Answers(Some(usage(event))) });
+                let usage = usage(event, TOKENS);
+                said.push(if is_known { Said::Spent(usage) } else { Said::Answers(Some(usage)) });
             }
             (Some("content_end"), Some("text")) => said.extend(spoken(event, "text").map(Said::Message)),
             (Some("content_end"), Some("reasoning")) => said.extend(spoken(event, "reasoning").map(Said::Thought)),
@@ -216,15 +220,4 @@ fn exit_code(event: &Value, result: &Value) -> Option<i64> {
     }
     let said = result["error"].as_str().and_then(|error| error.strip_prefix("Command exited with code ")?.parse().ok());
     said.or((result["success"] == true).then_some(0))
-}
-
-fn usage(event: &Value) -> Usage {
-    let tokens = |key: &str| event[key].as_u64().unwrap_or(0);
-    Usage {
-        input_tokens: tokens("inputTokens"),
-        cached_input_tokens: tokens("cacheReadTokens"),
-        cache_write_input_tokens: tokens("cacheWriteTokens"),
-        output_tokens: tokens("outputTokens"),
-        ..Usage::default()
-    }
 }

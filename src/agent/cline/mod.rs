@@ -16,11 +16,7 @@ use serde_json::{Value, json};
 use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, SlimSession};
 use crate::agent::trial_env::TrialEnv;
 use crate::files::{below, bounded};
-use crate::lint::SkillList;
 use crate::profile::AgentKind;
-
-/// Not measured yet.
-pub const LISTINGS: [SkillList; 0] = [];
 
 #[derive(Debug)]
 pub struct Cline;

@@ -81,7 +81,6 @@ fn slimmed_item(item: &Value) -> Option<Value> {
     read.is_command_by_code().then(|| only(item, &["type", "id", "command", "aggregated_output", "exit_code"]))
 }
 
-/// An object with only these of its keys.
 fn only(object: &Value, keys: &[&str]) -> Value {
     keys.iter().filter_map(|key| Some(((*key).to_owned(), object.get(key)?.clone()))).collect()
 }

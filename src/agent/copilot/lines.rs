@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::agent::refusal::Refusal;
 use crate::agent::said::{CallEnding, Said};
-use crate::agent::skill_list::{self, SkillEntry, unescaped};
-use crate::agent::stream::{LineReader, text};
+use crate::agent::skill_list;
+use crate::agent::stream::{LineReader, text, usage};
 use crate::agent::turns::TurnSign;
 use crate::trace::Usage;
 use crate::trace::trouble::Trouble;
 
-/// The keys of the tokens of a request: all input, what of it was read from a cache or written to one, output, thoughts.
+/// The keys of the tokens of a request.
 const TOKENS: [&str; 5] = ["inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens", "reasoningTokens"];
 
 /// Kinds of lines that say nothing about the trial that others do not.
@@ -56,14 +56,16 @@ impl LineReader for CopilotLines {
         match line["type"].as_str() {
             Some("session.start") => self.first.extend(text(data, "copilotVersion").map(Said::Version)),
             Some("system.message") => {
-                if let (Some(list), false) = (skills(data), self.has_list) {
+                if let (Some(list), false) =
+                    (data["content"].as_str().and_then(skill_list::unescaped_within), self.has_list)
+                {
                     self.has_list = true;
                     self.first.push(Said::Offered(list));
                 }
             }
             Some("session.usage_record") => {
                 if let Some(id) = text(&data["usage"], "apiCallId") {
-                    self.usage.insert(id, usage(&data["usage"]));
+                    self.usage.insert(id, usage(&data["usage"], TOKENS));
                 }
             }
             Some("skill.invoked") => self.texts.extend(text(data, "name").zip(text(data, "content"))),
@@ -122,14 +124,6 @@ impl LineReader for CopilotLines {
     }
 }
 
-/// The list of skills in a system message, which is escaped.
-fn skills(data: &Value) -> Option<Vec<(String, String)>> {
-    let entries = skill_list::within(data["content"].as_str()?)?;
-    let plain =
-        |entry: SkillEntry<'_>| Some((unescaped(entry.tagged("name")?), unescaped(entry.tagged("description")?)));
-    Some(entries.filter_map(plain).collect())
-}
-
 /// The names of the skills that a user can call.
 fn callable(data: &Value) -> Vec<String> {
     let skills = data["skills"].as_array().into_iter().flatten().filter(|skill| skill["userInvocable"] == true);
@@ -146,19 +140,6 @@ fn refusal(data: &Value, message: &str) -> Trouble {
     let refusal =
         Refusal { status: data["statusCode"].as_u64(), code: data["errorType"].as_str(), message, retried: None };
     Trouble::new(refusal.kind(), message)
-}
-
-fn usage(data: &Value) -> Usage {
-    let [input_tokens, cached_input_tokens, cache_write_input_tokens, output_tokens, reasoning_output_tokens] =
-        TOKENS.map(|key| data[key].as_u64().unwrap_or(0));
-    Usage {
-        input_tokens,
-        cached_input_tokens,
-        cache_write_input_tokens,
-        output_tokens,
-        reasoning_output_tokens,
-        cost_usd: None,
-    }
 }
 
 fn call(data: &Value) -> Option<Said> {

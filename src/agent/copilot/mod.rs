@@ -14,11 +14,7 @@ use serde_json::{Value, json};
 
 use crate::agent::arguments;
 use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
-use crate::lint::SkillList;
 use crate::profile::AgentKind;
-
-/// Not measured yet.
-pub const LISTINGS: [SkillList; 0] = [];
 
 #[derive(Debug)]
 pub struct Copilot;

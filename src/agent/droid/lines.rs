@@ -8,7 +8,7 @@ use super::CALLER;
 use crate::agent::refusal::refused;
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list::recorded_description;
-use crate::agent::stream::{LineReader, text};
+use crate::agent::stream::{LineReader, plain, text};
 use crate::agent::turns::TurnSign;
 use crate::trace::trouble::Trouble;
 use crate::trace::{StopReason, Usage};
@@ -16,7 +16,6 @@ use crate::trace::{StopReason, Usage};
 /// What comes before the list of skills: a line for each, `name: description`.
 const LIST: &str = "Available skills (invoke by exact name when its description matches the request):\n";
 
-/// What ends the list.
 const LIST_END: &str = "\n</system-reminder>";
 
 /// How the id of a message begins that says that a sub-agent is done.
@@ -221,15 +220,6 @@ fn called_by_user(message: &str) -> impl Iterator<Item = Said> {
 /// The tool `server___tool` of an MCP server as every agent names it.
 fn named(tool: String) -> String {
     tool.split_once("___").map(|(server, tool)| format!("mcp__{server}__{tool}")).unwrap_or(tool)
-}
-
-/// A result as the model saw it.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
-        value => value.to_string(),
-    }
 }
 
 fn answered(id: String, output: String, failed: bool) -> Said {

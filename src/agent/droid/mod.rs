@@ -16,11 +16,7 @@ use serde_json::{Value, json};
 use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
 use crate::agent::trial_env::TrialEnv;
 use crate::files::below;
-use crate::lint::SkillList;
 use crate::profile::AgentKind;
-
-/// Not measured yet.
-pub const LISTINGS: [SkillList; 0] = [];
 
 /// The name of the log, in the directory of sessions.
 const LOG: &str = "droid.log";

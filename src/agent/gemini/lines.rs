@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::telemetry::{MAIN, NAME, ROLE, SKILLS, TOOL_NAMES};
 use crate::agent::refusal::Refusal;
 use crate::agent::said::{CallEnding, Said};
+use crate::agent::skill_list;
 use crate::agent::stream::{LineReader, text};
 use crate::agent::turns::TurnSign;
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -123,12 +124,10 @@ impl LineReader for GeminiLines {
 
 impl GeminiLines {
     fn telemetry(&mut self, attributes: &Value) {
-        let list = |key: &str| attributes.get(key)?.as_array();
-        if let Some(skills) = list(SKILLS) {
-            let skill = |skill: &Value| Some((skill[0].as_str()?.to_owned(), skill[1].as_str()?.to_owned()));
-            self.skills = Some(skills.iter().filter_map(skill).collect());
+        if let Some(skills) = skill_list::pairs(&attributes[SKILLS]) {
+            self.skills = Some(skills);
         }
-        if let Some(names) = list(TOOL_NAMES) {
+        if let Some(names) = attributes[TOOL_NAMES].as_array() {
             let names = names.iter().filter_map(Value::as_str).map(str::to_owned);
             self.tools.get_or_insert_default().extend(names);
         }

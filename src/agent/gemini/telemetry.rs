@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::agent::recorder::texts;
-use crate::agent::skill_list::{self, recorded_description};
+use crate::agent::skill_list;
 
 /// The name of an event, and the time when it happened.
 pub(super) const NAME: &str = "event.name";
@@ -119,10 +119,7 @@ fn skills(system: &str) -> Option<Vec<Value>> {
 
 /// The value with descriptions only of skills with these slugs.
 pub(super) fn without_descriptions(mut value: Value, slugs: &[&str]) -> Value {
-    for skill in value["attributes"].get_mut(SKILLS).and_then(Value::as_array_mut).into_iter().flatten() {
-        let text = |at: usize| skill[at].as_str().unwrap_or_default();
-        skill[1] = recorded_description(text(0), text(1), slugs).into();
-    }
+    skill_list::record_pairs(value["attributes"].get_mut(SKILLS), slugs);
     value
 }
 

@@ -8,12 +8,15 @@ use super::MAIN;
 use crate::agent::refusal::refused;
 use crate::agent::said::Said;
 use crate::agent::skill_list::recorded_description;
-use crate::agent::stream::text;
+use crate::agent::stream::{plain, text, usage, with_cached_input};
 use crate::agent::turns::TurnSign;
 use crate::trace::{StopReason, Usage};
 
 /// What comes before the list of skills in the system prompt.
 const LIST: &str = "Current available skills:\n";
+
+/// The keys of the tokens of a request.
+const TOKENS: [&str; 5] = ["inputOther", "inputCacheRead", "inputCacheCreation", "output", ""];
 
 /// An answer of the model, and the skills whose texts followed its calls.
 #[derive(Clone, Default)]
@@ -72,7 +75,7 @@ impl AgentLog {
             Some("context.append_loop_event") => self.event(&line["event"], time(line)),
             Some("usage.record") if line["usageScope"] == "turn" && !self.is_ending => {
                 if let Some(answer) = self.answers.last_mut() {
-                    (answer.usage, answer.time) = (Some(usage(&line["usage"])), time(line));
+                    (answer.usage, answer.time) = (Some(with_cached_input(usage(&line["usage"], TOKENS))), time(line));
                 }
             }
             Some("context.append_message") if line["message"]["origin"]["kind"] == "skill_activation" => {
@@ -129,30 +132,9 @@ fn call(event: &Value) -> Option<KimiCall> {
     Some(KimiCall { id: text(event, "toolCallId")?, tool: text(event, "name")?, input: event["args"].clone() })
 }
 
-/// A result as the model saw it.
-fn plain(output: &Value) -> String {
-    match output {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
-        output => output.to_string(),
-    }
-}
-
 /// The time of a line, which has milliseconds.
 fn time(line: &Value) -> Option<String> {
     Some(jiff::Timestamp::from_millisecond(line["time"].as_i64()?).ok()?.to_string())
-}
-
-pub(super) fn usage(usage: &Value) -> Usage {
-    let tokens = |key: &str| usage[key].as_u64().unwrap_or(0);
-    let (read, written) = (tokens("inputCacheRead"), tokens("inputCacheCreation"));
-    Usage {
-        input_tokens: tokens("inputOther").saturating_add(read).saturating_add(written),
-        cached_input_tokens: read,
-        cache_write_input_tokens: written,
-        output_tokens: tokens("output"),
-        ..Usage::default()
-    }
 }
 
 /// How a turn ended that did not end by itself.

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::agent::refusal::Refusal;
 use crate::agent::said::{CallEnding, Said};
-use crate::agent::stream::{LineReader, text};
+use crate::agent::skill_list;
+use crate::agent::stream::{self, LineReader, text, with_cached_input};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{StopReason, Usage};
 
@@ -56,10 +57,7 @@ impl OpenCodeLines {
         let by_sub_agent = Self::sub_agent(line).is_some();
         let model = text(line, "model").filter(|_| !by_sub_agent);
         let mut said: Vec<Said> = model.map(Said::Model).into_iter().collect();
-        if let Some(list) = line.get("skills").and_then(Value::as_array) {
-            let entry = |skill: &Value| Some((skill[0].as_str()?.to_owned(), skill[1].as_str()?.to_owned()));
-            said.push(Said::Offered(list.iter().filter_map(entry).collect()));
-        }
+        said.extend(skill_list::pairs(&line["skills"]).map(Said::Offered));
         self.servers.clear();
         for (name, server) in line["servers"].as_object().into_iter().flatten() {
             self.servers.push(name.clone());
@@ -164,14 +162,11 @@ fn stop(part: &Value) -> Option<Said> {
 
 fn usage(tokens: &Value) -> Usage {
     let count = |value: &Value| value.as_u64().unwrap_or(0);
-    let (read, write) = (count(&tokens["cache"]["read"]), count(&tokens["cache"]["write"]));
-    Usage {
-        // OpenCode's input is what no cache had.
-        input_tokens: count(&tokens["input"]).saturating_add(read).saturating_add(write),
-        cached_input_tokens: read,
-        cache_write_input_tokens: write,
-        output_tokens: count(&tokens["output"]).saturating_add(count(&tokens["reasoning"])),
-        reasoning_output_tokens: count(&tokens["reasoning"]),
-        cost_usd: None,
-    }
+    let usage = stream::usage(tokens, ["input", "", "", "output", "reasoning"]);
+    with_cached_input(Usage {
+        cached_input_tokens: count(&tokens["cache"]["read"]),
+        cache_write_input_tokens: count(&tokens["cache"]["write"]),
+        output_tokens: usage.output_tokens.saturating_add(usage.reasoning_output_tokens),
+        ..usage
+    })
 }

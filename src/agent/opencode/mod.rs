@@ -11,19 +11,15 @@ mod login;
 
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::agent::command::program;
 use crate::agent::secrets::without_secrets;
-use crate::agent::skill_list::recorded_description;
+use crate::agent::skill_list;
 use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ResumeSession};
-use crate::lint::SkillList;
 use crate::profile::AgentKind;
 use crate::settings::Settings;
 use crate::trace::trouble::Trouble;
-
-/// Not measured yet.
-pub const LISTINGS: [SkillList; 0] = [];
 
 #[derive(Debug)]
 pub struct OpenCode;
@@ -50,10 +46,7 @@ impl EventStream for OpenCode {
     const RESUME: ResumeSession = command::resumed;
 
     fn slim(mut line: Value, skills: &[&str]) -> Value {
-        for skill in line.get_mut("skills").and_then(Value::as_array_mut).into_iter().flatten() {
-            let text = |at: usize| skill[at].as_str().unwrap_or_default();
-            *skill = json!([text(0), recorded_description(text(0), text(1), skills)]);
-        }
+        skill_list::record_pairs(line.get_mut("skills"), skills);
         line
     }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::agent::refusal::Refusal;
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list::recorded_description;
-use crate::agent::stream::{LineReader, text};
+use crate::agent::stream::{self, LineReader, text};
 use crate::agent::turns::TurnSign;
 use crate::trace::trouble::Trouble;
 use crate::trace::{StopReason, Usage};
@@ -220,13 +220,8 @@ fn spoken(block: &Value) -> Option<Said> {
 
 /// The tokens, unless none are reported.
 fn usage(usage: &Value) -> Option<Usage> {
-    let tokens = |key: &str| usage[key].as_u64().unwrap_or(0);
-    let usage = Usage {
-        input_tokens: tokens("input_tokens"),
-        cached_input_tokens: tokens("cache_read_input_tokens"),
-        output_tokens: tokens("output_tokens"),
-        ..Usage::default()
-    };
+    let keys = ["input_tokens", "cache_read_input_tokens", "", "output_tokens", ""];
+    let usage = stream::usage(usage, keys);
     (usage.input_tokens > 0).then_some(usage)
 }
 

@@ -16,11 +16,7 @@ use serde_json::{Value, json};
 use crate::agent::arguments;
 use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
 use crate::agent::trial_env::TrialEnv;
-use crate::lint::SkillList;
 use crate::profile::AgentKind;
-
-/// Not measured yet.
-pub const LISTINGS: [SkillList; 0] = [];
 
 /// The directory of the logged requests, in the trial's home.
 const REQUESTS: &str = ".qwen/requests";

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::agent::recorder::texts;
 use crate::agent::refusal::refused;
 use crate::agent::said::{CallEnding, Said};
-use crate::agent::skill_list::{self, SkillEntry, recorded_description, unescaped};
-use crate::agent::stream::{LineReader, text};
+use crate::agent::skill_list::{self, recorded_description};
+use crate::agent::stream::{LineReader, text, usage};
+use crate::trace::StopReason;
 use crate::trace::trouble::Trouble;
-use crate::trace::{StopReason, Usage};
 
 /// How Vibe names the list of skills, which other agents call `available_skills`.
 const LIST: &str = "available-skills";
@@ -26,6 +26,10 @@ const BY_CODE: &str = "typescript:";
 
 /// How the text begins of a skill that the user's message calls. The name and `">` follow.
 const SKILL: &str = "<skill_content name=\"";
+
+/// The keys of the tokens of a request.
+const TOKENS: [&str; 5] =
+    ["input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens"];
 
 #[derive(Default)]
 pub struct VibeLines {
@@ -79,7 +83,8 @@ impl VibeLines {
         if Self::sub_agent(line).is_none() {
             self.end = text(answer, "finish_reason").unwrap_or_default();
         }
-        said.push(Said::Answers(usage(&answer["usage"])));
+        let tokens = Some(&answer["usage"]).filter(|usage| usage["input_tokens"].is_u64());
+        said.push(Said::Answers(tokens.map(|tokens| usage(tokens, TOKENS))));
         said.extend(answer["parts"].as_array().into_iter().flatten().filter_map(|part| match part["type"].as_str()? {
             "text" => text(part, "text").map(Said::Message),
             "reasoning" => Some(Said::Thought(texts(&part["content"]))),
@@ -144,9 +149,7 @@ fn shown(text: &str) -> String {
 fn offered(system: &str) -> Vec<(String, String)> {
     // Instructions of the workspace come before it.
     let system = system.rfind(&format!("<{LIST}>")).map_or("", |at| &system[at..]).replace(LIST, "available_skills");
-    let skill =
-        |entry: SkillEntry<'_>| Some((unescaped(entry.tagged("name")?), unescaped(entry.tagged("description")?)));
-    skill_list::within(&system).into_iter().flatten().filter_map(skill).collect()
+    skill_list::unescaped_within(&system).unwrap_or_default()
 }
 
 /// The text of a skill that the message calls: what Vibe adds after the user's own text.
@@ -190,18 +193,6 @@ fn output(result: &Value) -> String {
     all.into_iter()
         .find(|text| !text.is_empty())
         .unwrap_or_else(|| if structured.get("stdout").is_some() { String::new() } else { texts(structured) })
-}
-
-fn usage(usage: &Value) -> Option<Usage> {
-    let tokens = |key: &str| usage[key].as_u64();
-    Some(Usage {
-        input_tokens: tokens("input_tokens")?,
-        cached_input_tokens: tokens("cached_input_tokens").unwrap_or(0),
-        cache_write_input_tokens: tokens("cache_write_tokens").unwrap_or(0),
-        output_tokens: tokens("output_tokens")?,
-        reasoning_output_tokens: tokens("reasoning_tokens").unwrap_or(0),
-        cost_usd: None,
-    })
 }
 
 /// A line as a recording stores it.

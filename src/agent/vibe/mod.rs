@@ -11,11 +11,7 @@ mod login;
 use serde_json::Value;
 
 use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ResumeSession};
-use crate::lint::SkillList;
 use crate::profile::AgentKind;
-
-/// Not measured yet.
-pub const LISTINGS: [SkillList; 0] = [];
 
 #[derive(Debug)]
 pub struct Vibe;
