@@ -31,7 +31,7 @@ pub use listed::{InvalidCheck, ListForm, ListedCheck, WrittenCheck};
 pub use subject::{CheckAnswer, Subject};
 
 use crate::checks::kinds::{
-    answer, calls, changes, commands, description, files, limits, resource, skills, text as texts, tokens, trigger,
+    answer, calls, changes, description, files, limits, resource, skills, text as texts, trigger,
 };
 use crate::checks::pattern::Pattern;
 use crate::checks::program::WorkspaceProgram;
@@ -61,10 +61,10 @@ pub static KINDS: [&CheckKind; 29] = [
     &texts::TEXT,
     &files::FILE,
     &files::REQUIRED,
-    &commands::MAX_COMMANDS,
-    &tokens::MAX_INPUT,
-    &tokens::MAX_OUTPUT,
-    &tokens::MAX_TOTAL,
+    &limits::MAX_COMMANDS,
+    &limits::MAX_INPUT,
+    &limits::MAX_OUTPUT,
+    &limits::MAX_TOTAL,
     &limits::MAX_COST,
     &limits::MAX_SECONDS,
     &limits::MAX_TURNS,
@@ -75,7 +75,6 @@ pub static KINDS: [&CheckKind; 29] = [
 /// What is said of a check that the end of its trial left open.
 pub const OPEN: &str = "open when the trial ended, because its verdict was settled";
 
-/// A kind of check.
 #[derive(Debug)]
 pub struct CheckKind {
     /// Its stable name in results, kebab-case.
@@ -176,7 +175,6 @@ pub trait Ask: fmt::Debug + Send + Sync {
 pub struct NamedAnswer {
     /// The name of the result.
     pub id: Option<String>,
-    /// The answer.
     pub answer: CheckAnswer,
 }
 
@@ -192,11 +190,9 @@ pub enum Presence {
 /// One assertion of a case about its trials.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// The kind.
     pub kind: &'static CheckKind,
     /// Where the case has it.
     pub origin: Origin,
-    /// What it asks.
     pub ask: Arc<dyn Ask>,
     /// What it counts in the score of a trial. Without a weight it must pass.
     pub weight: Option<Weight>,

@@ -77,7 +77,6 @@ pub fn any_tool(count: CallCount) -> Result<Check, InvalidCheck> {
     Ok(Check::implied(&TOOL, ToolCheck { name: ToolName::parse("tool", ANY_TOOL)?, input: None, count }))
 }
 
-/// A glob for names of tools.
 #[derive(Clone, Debug)]
 struct ToolName(GlobMatcher);
 
@@ -106,7 +105,6 @@ impl ToolName {
 /// What is said of a command without its tool.
 const NAMELESS: &str = "the agent did not report the tool of a command";
 
-/// A call of a tool.
 struct ToolCall<'a> {
     step: usize,
     /// `None` if the agent did not report it.

@@ -1,10 +1,11 @@
-//! Maximum cost, time and number of turns.
+//! Maximum cost and time, and maximum numbers of turns, tokens and effective commands.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::checks::kinds::commands;
 use crate::checks::{
-    Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, Subject, WrittenCheck,
+    Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, MakeAsk, Subject, WrittenCheck,
 };
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::EventRef;
@@ -15,17 +16,26 @@ pub(in crate::checks) static MAX_COST: CheckKind = CheckKind::new("max-cost-usd"
     "maxCostUsd",
     FieldForm::Amount,
     |value| match value {
-        FieldValue::Amount(most) => Some(Arc::new(MaxCost(most))),
+        FieldValue::Amount(most) => Some(Arc::new(Limit::MaxCost(most))),
         _ => None,
     },
 );
 
-pub(in crate::checks) static MAX_SECONDS: CheckKind = CheckKind::new("max-seconds", Goal::Efficiency).with_field(
-    "max_seconds",
-    "maxSeconds",
-    FieldForm::LIMIT,
-    |value| Some(Arc::new(MaxSeconds(Duration::from_secs(value.number()?)))),
-);
+pub(in crate::checks) static MAX_SECONDS: CheckKind = number("max-seconds", "max_seconds", "maxSeconds", |value| {
+    Some(Arc::new(Limit::MaxSeconds(Duration::from_secs(value.number()?))))
+});
+
+pub(in crate::checks) static MAX_COMMANDS: CheckKind =
+    number("max-commands", "max_commands", "maxCommands", |value| Some(Arc::new(Limit::MaxCommands(value.number()?))));
+
+pub(in crate::checks) static MAX_INPUT: CheckKind =
+    number("max-input-tokens", "max_input_tokens", "maxInputTokens", |value| of_tokens(&value, TokenScope::Input));
+
+pub(in crate::checks) static MAX_OUTPUT: CheckKind =
+    number("max-output-tokens", "max_output_tokens", "maxOutputTokens", |value| of_tokens(&value, TokenScope::Output));
+
+pub(in crate::checks) static MAX_TOTAL: CheckKind =
+    number("max-total-tokens", "max_total_tokens", "maxTotalTokens", |value| of_tokens(&value, TokenScope::Total));
 
 pub(in crate::checks) static MAX_TURNS: CheckKind = CheckKind::new("max-turns", Goal::Efficiency).in_list(&ListForm {
     key: "maxTurns",
@@ -33,50 +43,88 @@ pub(in crate::checks) static MAX_TURNS: CheckKind = CheckKind::new("max-turns", 
     options: &[],
     tests: false,
     ask: |check| match check.number("maxTurns") {
-        Some(most) => Ok(Arc::new(MaxTurns(most))),
+        Some(most) => Ok(Arc::new(Limit::MaxTurns(most))),
         None => Err(InvalidCheck::new("maxTurns", "`maxTurns` has no number", "write a number")),
     },
 });
 
+const fn number(id: &'static str, column: &'static str, key: &'static str, ask: MakeAsk) -> CheckKind {
+    CheckKind::new(id, Goal::Efficiency).with_field(column, key, FieldForm::LIMIT, ask)
+}
+
+fn of_tokens(value: &FieldValue, counted: TokenScope) -> Option<Arc<dyn Ask>> {
+    Some(Arc::new(Limit::MaxTokens { most: value.number()?, counted }))
+}
+
 /// At most this cost in dollars.
 pub fn max_cost(most: f64) -> Check {
-    Check::implied(&MAX_COST, MaxCost(most))
+    Check::implied(&MAX_COST, Limit::MaxCost(most))
 }
 
 /// At most this duration.
 pub fn max_duration(most: Duration) -> Check {
-    Check::implied(&MAX_SECONDS, MaxSeconds(most))
+    Check::implied(&MAX_SECONDS, Limit::MaxSeconds(most))
 }
 
 /// At most this many turns.
 pub fn max_turns(most: u64) -> Check {
-    Check::implied(&MAX_TURNS, MaxTurns(most))
+    Check::implied(&MAX_TURNS, Limit::MaxTurns(most))
 }
 
-#[derive(Debug)]
-struct MaxCost(f64);
+/// At most this many effective commands, by no field of the case.
+pub fn max_commands(most: u64) -> Check {
+    Check::implied(&MAX_COMMANDS, Limit::MaxCommands(most))
+}
 
-impl Ask for MaxCost {
+/// At most this many tokens, input and output together.
+pub fn max_total_tokens(most: u64) -> Check {
+    Check::implied(&MAX_TOTAL, Limit::MaxTokens { most, counted: TokenScope::Total })
+}
+
+/// At most this much of something. Digests of cases have its form for debugging.
+#[derive(Debug)]
+#[expect(clippy::enum_variant_names, reason = "the names are in digests")]
+enum Limit {
+    /// In dollars.
+    MaxCost(f64),
+    MaxSeconds(Duration),
+    MaxTurns(u64),
+    MaxCommands(u64),
+    MaxTokens {
+        most: u64,
+        counted: TokenScope,
+    },
+}
+
+/// Which tokens count.
+#[derive(Clone, Copy, Debug)]
+enum TokenScope {
+    /// Cached ones included.
+    Input,
+    /// Reasoning included.
+    Output,
+    Total,
+}
+
+impl Ask for Limit {
     fn written(&self) -> Option<WrittenCheck> {
-        Some(WrittenCheck::new(self.0))
+        match self {
+            Self::MaxCost(most) => Some(WrittenCheck::new(*most)),
+            Self::MaxSeconds(most) => (most.subsec_nanos() == 0).then(|| WrittenCheck::new(most.as_secs())),
+            Self::MaxTurns(most) | Self::MaxCommands(most) | Self::MaxTokens { most, .. } => {
+                Some(WrittenCheck::new(*most))
+            }
+        }
     }
 
     fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
-        let (meta, trace) = (subject.evidence.meta, subject.evidence.trace);
-        // An agent that did not report the sum took at least this.
-        let usage = trace.usage.unwrap_or(trace.usage_of_requests);
-        let cost = AttemptCost::by(meta.agent.kind, &meta.agent.models(), Some(&usage), subject.prices).cost_usd;
-        let expected = format!("at most ${}", self.0);
-        let answer = match (cost, trace.usage) {
-            (Some(cost), _) if cost > self.0 => CheckAnswer::new(Status::Fail, expected, format!("${cost:.4}")),
-            (Some(cost), Some(_)) => subject.proved(false, false, expected, format!("${cost:.4}")),
-            (None, Some(_)) => {
-                let found = "the price of the model is unknown; set it under [prices] in evals/evals.toml";
-                CheckAnswer::new(Status::Unknown, expected, found)
-            }
-            (_, None) => CheckAnswer::new(Status::Unknown, expected, "the agent reported no usage"),
-        };
-        Some(answer.at(EventRef::End))
+        Some(match *self {
+            Self::MaxCommands(most) => commands::answer(subject, most),
+            Self::MaxCost(most) => cost(subject, most).at(EventRef::End),
+            Self::MaxSeconds(most) => time(subject, most).at(EventRef::End),
+            Self::MaxTurns(most) => turns(subject, most).at(EventRef::End),
+            Self::MaxTokens { most, counted } => tokens(subject, most, counted).at(EventRef::End),
+        })
     }
 
     fn forbids(&self) -> bool {
@@ -84,55 +132,64 @@ impl Ask for MaxCost {
     }
 
     fn settled_by(&self) -> Option<Status> {
-        Some(Status::Fail)
+        let is_known_at_end = matches!(self, Self::MaxSeconds(_) | Self::MaxTurns(_));
+        (!is_known_at_end).then_some(Status::Fail)
     }
 }
 
-#[derive(Debug)]
-struct MaxSeconds(Duration);
-
-impl Ask for MaxSeconds {
-    fn written(&self) -> Option<WrittenCheck> {
-        (self.0.subsec_nanos() == 0).then(|| WrittenCheck::new(self.0.as_secs()))
-    }
-
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
-        let (meta, expected) = (subject.evidence.meta, format!("at most {} s", self.0.as_secs_f64()));
-        if meta.is_user_session() {
-            let found = "a session does not show how long it took";
-            return Some(CheckAnswer::new(Status::Unknown, expected, found).at(EventRef::End));
+fn cost(subject: &Subject<'_>, most: f64) -> CheckAnswer {
+    let (meta, trace) = (subject.evidence.meta, subject.evidence.trace);
+    // An agent that did not report the sum took at least this.
+    let usage = trace.usage.unwrap_or(trace.usage_of_requests);
+    let cost = AttemptCost::by(meta.agent.kind, &meta.agent.models(), Some(&usage), subject.prices).cost_usd;
+    let expected = format!("at most ${most}");
+    match (cost, trace.usage) {
+        (Some(cost), _) if cost > most => CheckAnswer::new(Status::Fail, expected, format!("${cost:.4}")),
+        (Some(cost), Some(_)) => subject.proved(false, false, expected, format!("${cost:.4}")),
+        (None, Some(_)) => {
+            let found = "the price of the model is unknown; set it under [prices] in evals/evals.toml";
+            CheckAnswer::new(Status::Unknown, expected, found)
         }
-        let took = Duration::from_millis(meta.ending.duration_ms);
-        let found = format!("{:.1} s", took.as_secs_f64());
-        Some(subject.at_end(took <= self.0, expected, found).at(EventRef::End))
-    }
-
-    fn forbids(&self) -> bool {
-        true
+        (_, None) => CheckAnswer::new(Status::Unknown, expected, "the agent reported no usage"),
     }
 }
 
-#[derive(Debug)]
-struct MaxTurns(u64);
-
-impl Ask for MaxTurns {
-    fn written(&self) -> Option<WrittenCheck> {
-        Some(WrittenCheck::new(self.0))
+fn time(subject: &Subject<'_>, most: Duration) -> CheckAnswer {
+    let (meta, expected) = (subject.evidence.meta, format!("at most {} s", most.as_secs_f64()));
+    if meta.is_user_session() {
+        let found = "a session does not show how long it took";
+        return CheckAnswer::new(Status::Unknown, expected, found);
     }
+    let took = Duration::from_millis(meta.ending.duration_ms);
+    let found = format!("{:.1} s", took.as_secs_f64());
+    subject.at_end(took <= most, expected, found)
+}
 
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
-        let expected = format!("at most {} turns", self.0);
-        let trace = subject.evidence.trace;
-        // An agent that counts no turns reports each answer of its model.
-        let answers = Some(trace.requests.len() as u64).filter(|answers| *answers > 0);
-        let answer = match trace.turns.or(answers) {
-            Some(turns) => subject.at_end(turns <= self.0, expected, format!("{turns} turns")),
-            None => CheckAnswer::new(Status::Unknown, expected, "the agent did not report its turns"),
-        };
-        Some(answer.at(EventRef::End))
+fn turns(subject: &Subject<'_>, most: u64) -> CheckAnswer {
+    let expected = format!("at most {most} turns");
+    let trace = subject.evidence.trace;
+    // An agent that counts no turns reports each answer of its model.
+    let answers = Some(trace.requests.len() as u64).filter(|answers| *answers > 0);
+    match trace.turns.or(answers) {
+        Some(turns) => subject.at_end(turns <= most, expected, format!("{turns} turns")),
+        None => CheckAnswer::new(Status::Unknown, expected, "the agent did not report its turns"),
     }
+}
 
-    fn forbids(&self) -> bool {
-        true
+fn tokens(subject: &Subject<'_>, most: u64, counted: TokenScope) -> CheckAnswer {
+    let trace = subject.evidence.trace;
+    // An agent that did not report the sum took at least this.
+    let usage = trace.usage.unwrap_or(trace.usage_of_requests);
+    let (name, used) = match counted {
+        TokenScope::Input => ("input", usage.input_tokens),
+        TokenScope::Output => ("output", usage.output_tokens),
+        TokenScope::Total => ("total", usage.total_tokens()),
+    };
+    let expected = format!("at most {most} {name} tokens");
+    let exceeds = used > most;
+    match trace.usage {
+        Some(_) => subject.happened(exceeds, false, expected, format!("{used} {name} tokens")),
+        None if exceeds => CheckAnswer::new(Status::Fail, expected, format!("at least {used} {name} tokens")),
+        None => CheckAnswer::new(Status::Unknown, expected, "the agent reported no usage"),
     }
 }

@@ -69,7 +69,6 @@ fn is_any(skills: &[String]) -> bool {
     skills.is_empty() || skills.iter().any(|name| name == ANY)
 }
 
-/// The skills that are named one by one.
 fn named(skills: &[String]) -> &[String] {
     if is_any(skills) { &[] } else { skills }
 }
