@@ -45,7 +45,6 @@ pub struct FoundSkill {
 }
 
 impl FoundSkill {
-    /// The skill.
     pub fn skill(&self) -> &Skill {
         &self.file.skill
     }

@@ -23,7 +23,6 @@ pub enum FileKind {
 
 /// Read access to a repository, by paths relative to its root.
 pub trait RepoFiles {
-    /// The kind of file at `path`.
     fn kind(&self, path: &Path) -> FileKind;
 
     /// The content of the file at `path`, which may be a link to another file of the repository.

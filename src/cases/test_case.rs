@@ -9,14 +9,11 @@ use crate::trial::id::{CaseInMode, TrialId, test_name};
 /// A case in a mode: one test.
 #[derive(Clone, Debug)]
 pub struct TestCase {
-    /// The case.
     pub found: Arc<FoundCase>,
-    /// The mode.
     pub mode: Arc<Mode>,
 }
 
 impl TestCase {
-    /// The name of the test.
     pub fn test_name(&self) -> String {
         test_name(&self.found.skill, &self.found.id, &self.mode.name)
     }

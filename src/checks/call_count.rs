@@ -6,7 +6,6 @@ use crate::trial::outcome::Status;
 /// How often something must happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallCount {
-    /// The least.
     pub least: u64,
     /// The most, if limited.
     pub most: Option<u64>,

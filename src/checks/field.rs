@@ -26,20 +26,16 @@ pub enum FieldForm {
     Flag,
     /// A whole number in this range, including both ends.
     Number {
-        /// The least.
         least: u64,
-        /// The most.
         most: u64,
     },
     /// Any text.
     Text,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// A pattern.
     Pattern(Style),
     /// Patterns in any case, with `^` and `$` at each line; separated by `|` in a cell, a list in JSON.
     Patterns,
-    /// A path.
     Path {
         /// The directory that it starts from, in words.
         base: &'static str,

@@ -151,7 +151,6 @@ impl ListedCheck {
         self.all(key)?.first()
     }
 
-    /// The text of a key.
     pub fn text(&self, key: &str) -> Option<&str> {
         if let Some(FieldValue::Text(text)) = self.one(key) { Some(text) } else { None }
     }
@@ -170,17 +169,14 @@ impl ListedCheck {
         self.one(key) == Some(&FieldValue::Flag(true))
     }
 
-    /// The flag of a key.
     pub fn flag(&self, key: &str) -> Option<bool> {
         if let Some(FieldValue::Flag(flag)) = self.one(key) { Some(*flag) } else { None }
     }
 
-    /// The number of a key.
     pub fn number(&self, key: &str) -> Option<u64> {
         self.one(key)?.number()
     }
 
-    /// The pattern of a key.
     pub fn pattern(&self, key: &str) -> Option<&Pattern> {
         if let Some(FieldValue::Pattern(pattern)) = self.one(key) { Some(pattern) } else { None }
     }

@@ -18,7 +18,6 @@ pub enum WorkspaceProgram {
     Script(RelativePath),
     /// A command line for `/bin/sh`.
     Command {
-        /// The line.
         line: String,
         /// Maximum duration, if it is not that of the settings.
         timeout: Option<Duration>,

@@ -30,7 +30,6 @@ pub struct Subject<'a> {
     pub programs: &'a ProgramRuns,
 }
 
-/// The answer of a check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckAnswer {
     /// Pass, fail or unknown.

@@ -40,13 +40,11 @@ impl DerefMut for TraceBuilder {
 
 impl TraceBuilder {
     /// A trace of an agent whose models load its own skills by this mechanism.
-    #[must_use]
     pub fn new(loads_by: Mechanism) -> Self {
         Self { trace: Trace { loads_by, ..Trace::default() }, ..Self::default() }
     }
 
     /// Returns the trace.
-    #[must_use]
     pub fn finish(self) -> Trace {
         self.trace
     }

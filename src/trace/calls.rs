@@ -75,7 +75,6 @@ impl<T> OpenCalls<T> {
     }
 
     /// What a sub-agent, or the agent if `by` is empty, waits for: the answer to its last call, else the model.
-    #[must_use]
     pub fn waiting(&self, by: &str) -> WaitingFor {
         match self.last(|call| call.by == by) {
             Some(call) if !call.waits_for_agents => WaitingFor::Tool(call.tool.clone()),

@@ -47,7 +47,6 @@ impl ChangeKind {
     pub const ALL: [ChangeKind; 3] = [Self::Add, Self::Edit, Self::Remove];
 
     /// The kind as cases and artifacts spell it.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Add => "add",
@@ -57,7 +56,6 @@ impl ChangeKind {
     }
 
     /// The past participle, for messages.
-    #[must_use]
     pub fn done(self) -> &'static str {
         match self {
             Self::Add => "added",
@@ -118,7 +116,6 @@ impl From<&SkillChange> for ChangeMeta {
 
 impl ChangeMeta {
     /// What was changed and when, or why it was not.
-    #[must_use]
     pub fn summary(&self) -> String {
         let Self { after_turn, skill, .. } = self;
         let done = self.kind.done();

@@ -29,7 +29,6 @@ impl DescriptionVisibility {
     /// How much of `description` is in `shown`, the text next to the skill's name in a skill list. `Unknown` for a text that
     /// is not the start of the description.
     #[doc(hidden)]
-    #[must_use]
     pub fn in_list(description: &str, shown: &str) -> Self {
         let (description, shown) = (spaced(description), spaced(shown));
         if description.is_empty() {
@@ -51,14 +50,12 @@ impl DescriptionVisibility {
 
     /// Whether any text contains the whole `description`. `<`, `>` and `&` may be escaped as in XML.
     #[doc(hidden)]
-    #[must_use]
     pub fn within(description: &str, text: &str) -> Self {
         let description = unescaped(description);
         if !description.is_empty() && unescaped(text).contains(&description) { Self::Whole } else { Self::Unknown }
     }
 
     /// Whether the model saw only a part.
-    #[must_use]
     pub fn is_short(self) -> bool {
         matches!(self, Self::NameOnly | Self::Cut { .. })
     }

@@ -40,7 +40,6 @@ pub enum StopReason {
 
 impl StopReason {
     /// The reason as text for messages.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             StopReason::Refusal => "the model refused",

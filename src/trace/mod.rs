@@ -220,7 +220,6 @@ pub enum Mechanism {
 
 impl Mechanism {
     /// The mechanism as text for reports.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Mechanism::Injected => "injected",
@@ -288,7 +287,6 @@ fn is_zero(number: &u64) -> bool {
 
 impl Usage {
     /// Input and output tokens.
-    #[must_use]
     pub fn total_tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
@@ -308,7 +306,6 @@ impl Usage {
 
 impl Trace {
     /// The step of the first call of this tool with this input.
-    #[must_use]
     pub fn call(&self, tool: &str, call: &str) -> Option<usize> {
         // Events and session files may format the same JSON differently.
         let json: Option<Value> = serde_json::from_str(call).ok();
@@ -326,13 +323,11 @@ impl Trace {
     }
 
     /// Whether the skill is activated.
-    #[must_use]
     pub fn is_active(&self, skill: &str) -> bool {
         self.activations.iter().any(|activation| activation.skill == skill)
     }
 
     /// Why something may have happened that this trace does not show. `None` if the trace is complete.
-    #[must_use]
     pub fn gap(&self) -> Option<String> {
         match self.damaged_lines {
             0 => (!self.lost.is_empty())
@@ -343,7 +338,6 @@ impl Trace {
     }
 
     /// Whether the agent finished: it reported so, or the model ended its turn early.
-    #[must_use]
     pub fn ended(&self) -> bool {
         self.progress == AgentProgress::Done || self.stopped.is_some()
     }
@@ -351,7 +345,6 @@ impl Trace {
 
 /// Cuts `text` to [`MAX_TEXT`], and adds the number of missing bytes.
 #[doc(hidden)]
-#[must_use]
 pub fn cut(text: String) -> String {
     match cut::bytes(&text, MAX_TEXT) {
         (_, 0) => text,
@@ -369,7 +362,6 @@ pub(crate) fn kept_part(text: &str) -> (&str, bool) {
 
 /// The start of `text` on one line, as evidence.
 #[doc(hidden)]
-#[must_use]
 pub fn excerpt(text: &str) -> String {
     cut::start(text, 200).replace(char::is_control, " ")
 }

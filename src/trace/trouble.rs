@@ -40,7 +40,6 @@ pub enum TroubleKind {
 
 impl TroubleKind {
     /// The kind as text for messages.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             TroubleKind::CouldNotStart => "the agent could not be started",

@@ -18,7 +18,6 @@ impl Speaker {
     pub const WORDS: [&'static str; 2] = ["user", "assistant"];
 
     /// It as a word.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         Self::WORDS[usize::from(self == Self::Assistant)]
     }

@@ -91,7 +91,6 @@ pub struct Weight {
 
 impl Weight {
     /// The weight of a part.
-    #[must_use]
     pub fn new(amount: f64, part: u32) -> Self {
         Self { amount, part }
     }
@@ -116,7 +115,6 @@ impl CheckResult {
 
     /// What was asked, without the answer: trials of equal questions can be compared.
     #[doc(hidden)]
-    #[must_use]
     pub fn question(&self) -> String {
         let mut question = match &self.program {
             // The answers of a program may have other names and texts in every trial.
@@ -165,7 +163,6 @@ pub struct Score {
 
 impl Score {
     /// The score before any check is made.
-    #[must_use]
     pub(crate) fn new(least: Option<f64>) -> Self {
         Self { value: 0.0, open: 1.0, least, without_skill: None }
     }

@@ -197,7 +197,6 @@ pub struct ListField {
 /// The path of a list in a CSV file.
 const LIST: FieldForm = FieldForm::Path { base: "the skill's directory under evals/skills" };
 
-/// The fields that are lists.
 pub static LISTS: [ListField; 4] = [
     ListField {
         field: Field { column: "during", key: "during", form: LIST },
@@ -251,7 +250,6 @@ pub enum CaseField {
     Core(&'static CoreField),
     /// A field that is a list.
     List(&'static ListField),
-    /// The field of a kind of check.
     Check(&'static CheckKind, &'static checks::CheckField),
 }
 

@@ -15,7 +15,6 @@ use crate::text::diagnostic::{Diagnostic, SourceLocation};
 use crate::text::name::LONGEST_ID;
 use crate::text::relative_path::RelativePath;
 
-/// A format of cases.
 #[derive(Debug)]
 pub struct CaseFormat {
     /// What messages call one of its cases.

@@ -13,7 +13,6 @@ use crate::text::diagnostic::{Diagnostic, SourceLocation};
 
 /// A case that is read when it is needed.
 pub trait CaseSource: fmt::Debug + Send + Sync {
-    /// The format.
     fn format(&self) -> &'static CaseFormat;
 
     /// Reads the case of the skill with this slug, or says every problem that keeps it from running. Called once.
@@ -43,7 +42,6 @@ pub trait CaseSource: fmt::Debug + Send + Sync {
 pub struct ReadCase {
     /// The format that it has, or should have.
     pub format: &'static CaseFormat,
-    /// The case.
     pub case: Result<Case, Vec<Diagnostic>>,
     /// The places of its fields' values, if its format cannot find them again.
     pub places: Vec<(&'static str, SourceLocation)>,
@@ -87,7 +85,6 @@ impl CaseSource for ReadCase {
     }
 }
 
-/// A case as found.
 #[derive(Clone, Debug)]
 pub struct FoundCase {
     /// The id as written, or another one if that cannot be a name.

@@ -11,7 +11,6 @@ use regex_syntax::ast::{
 /// A part of a pattern that means something else in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DialectDifference<'a> {
-    /// The part.
     pub part: &'a str,
     /// What it means here.
     pub here: &'static str,

@@ -12,7 +12,6 @@ pub use search::{PatternError, PatternSearch, SearchError};
 /// A text to search for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// The text.
     pub text: String,
     /// Its meaning.
     pub style: Style,

@@ -31,19 +31,16 @@ impl Exposure<'_> {
     }
 
     /// Whether a change is made.
-    #[must_use]
     pub fn is_made(&self, change: usize) -> bool {
         !self.to_come.contains(&change)
     }
 
     /// The changes with enough new shingles seen that a file of them would count as loaded.
-    #[must_use]
     pub fn changes(&self) -> BTreeSet<usize> {
         self.changes_with(|counts, sample| is_enough(counts.new_named, counts.new_seen, counts.new, sample))
     }
 
     /// Whether a change has new shingles, so that it can be seen.
-    #[must_use]
     pub fn is_distinct(&self, change: usize) -> bool {
         self.changes_with(|counts, _| counts.new > 0).contains(&change)
     }

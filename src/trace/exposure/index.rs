@@ -68,7 +68,6 @@ impl IndexedFile {
 
 impl TextIndexBuilder {
     /// An index of the skill's files after the change with this number.
-    #[must_use]
     pub fn of_change(number: usize) -> Self {
         Self { texts: TextIndex { change: Some(number), ..TextIndex::default() }, ..Self::default() }
     }
@@ -114,7 +113,6 @@ impl TextIndexBuilder {
     }
 
     /// Returns the index.
-    #[must_use]
     pub fn build(self) -> Arc<TextIndex> {
         let Self { mut texts, mut shingles, grams } = self;
         shingles.sort_unstable();

@@ -77,7 +77,6 @@ pub struct NamedFiles(BTreeSet<FileId>);
 
 impl NamedFiles {
     /// Whether the call names no file.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -129,33 +128,28 @@ struct Hit {
 }
 
 impl<'a> Exposure<'a> {
-    #[must_use]
     pub fn new(texts: &'a SkillTexts) -> Self {
         let parts = (0..texts.0.len()).map(|number| Coverage::new(texts, number)).collect();
         Self { texts, parts, to_come: BTreeSet::new() }
     }
 
     /// Whether the files of this skill are known.
-    #[must_use]
     pub fn knows(&self, slug: &str) -> bool {
         self.texts.knows(slug)
     }
 
     /// Whether the skill has this file.
-    #[must_use]
     pub fn has(&self, slug: &str, path: &str) -> bool {
         self.texts.of_skill(slug).any(|(_, file)| file.path == path)
     }
 
     /// Whether the file exists and has no text.
-    #[must_use]
     pub fn is_without_text(&self, slug: &str, path: &str) -> bool {
         let mut files = self.texts.of_skill(slug).filter(|(_, file)| file.path == path);
         files.next().is_some_and(|(_, file)| file.is_without_text())
     }
 
     /// The files that the paths in a call name.
-    #[must_use]
     pub fn named(&self, paths: &Paths) -> NamedFiles {
         let of_skill = paths.below_skills().flat_map(|(slug, path)| {
             let is_file = self.has(slug, &path);
@@ -168,7 +162,6 @@ impl<'a> Exposure<'a> {
     }
 
     /// The file at `path`, or the files in the directory at `path`.
-    #[must_use]
     pub fn asked(&self, slug: &str, path: &str) -> NamedFiles {
         let files = self.texts.of_skill(slug).filter(|(_, file)| {
             file.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -241,13 +234,11 @@ impl<'a> Exposure<'a> {
     }
 
     /// The share of a file that was seen so far, from 0 to 1. `None` if no part was seen.
-    #[must_use]
     pub fn share(&self, slug: &str, path: &str) -> Option<f64> {
         self.all_seen(slug, path).first().map(|file| file.share)
     }
 
     /// Whether a file counts as loaded.
-    #[must_use]
     pub fn has_loaded(&self, slug: &str, path: &str) -> bool {
         self.all_seen(slug, path).first().is_some_and(|file| file.loaded)
     }

@@ -13,7 +13,6 @@ pub struct Paths(Vec<Vec<String>>);
 impl Paths {
     /// The paths in a command, or in the input of another call. They must be relative to a trial's own directories, whose
     /// names mean nothing.
-    #[must_use]
     pub fn of(call: &str) -> Self {
         let ends = |c: char| c.is_whitespace() || "'\"`;|&()<>,=:\\".contains(c);
         let mut paths = Vec::new();
@@ -51,7 +50,6 @@ impl Paths {
     }
 
     /// Whether a path leads to skills, even if it names none.
-    #[must_use]
     pub fn are_about_skills(&self) -> bool {
         self.0.iter().any(|parts| ends_in_skills(parts) || parts.iter().any(|part| part == SKILLS))
     }

@@ -13,7 +13,6 @@ pub struct SkillTexts(pub(super) Vec<Arc<TextIndex>>);
 impl SkillTexts {
     /// Combines collections of files. A file may be in several of them only if the later ones are
     /// [changes](super::TextIndexBuilder::of_change).
-    #[must_use]
     pub fn new(parts: Vec<Arc<TextIndex>>) -> Self {
         Self(parts)
     }
@@ -27,7 +26,6 @@ impl SkillTexts {
 
     /// The changes that are visible in `shown`, the text next to a skill's name in an agent's skill list: it has more of the
     /// new description than of the previous one.
-    #[must_use]
     pub fn changes_in_list(&self, slug: &str, shown: &str) -> Vec<usize> {
         use DescriptionVisibility::{Cut, NameOnly, Unknown, Whole};
         let mut changes = Vec::new();
@@ -49,7 +47,6 @@ impl SkillTexts {
     }
 
     /// The changes whose whole new description is in `text`.
-    #[must_use]
     pub fn changes_in(&self, text: &str) -> Vec<usize> {
         let mut changes = Vec::new();
         for (part, texts) in self.0.iter().enumerate() {
@@ -69,20 +66,17 @@ impl SkillTexts {
     }
 
     /// Whether the files of this skill are known.
-    #[must_use]
     pub fn knows(&self, slug: &str) -> bool {
         self.description(slug).is_some()
     }
 
     /// How much of a skill's description is in `shown`, the text next to its name in an agent's skill list.
-    #[must_use]
     pub fn in_list(&self, slug: &str, shown: &str) -> DescriptionVisibility {
         self.description(slug)
             .map_or(DescriptionVisibility::Unknown, |description| DescriptionVisibility::in_list(description, shown))
     }
 
     /// The slugs of the skills whose whole descriptions are in `text`.
-    #[must_use]
     pub fn described_in(&self, text: &str) -> Vec<String> {
         let mut slugs = Vec::new();
         for (slug, description) in self.0.iter().flat_map(|texts| &texts.descriptions) {

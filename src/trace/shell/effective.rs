@@ -28,19 +28,16 @@ enum CommandKind {
 
 /// Whether `command` does more than inspect: see [the rule](super#effective-commands). `offered` are the names of the
 /// skills that the agent offered. `None` accepts the SKILL.md of any skill.
-#[must_use]
 pub fn is_effective(command: &str, offered: Option<&[String]>) -> bool {
     !may_inspect(command) || !matches!(kind(command, offered), CommandKind::Inspect | CommandKind::Print)
 }
 
 /// Whether `command` only prints the SKILL.md of skills. A search or a list is not enough.
-#[must_use]
 pub fn prints_skills(command: &str) -> bool {
     may_inspect(command) && kind(command, None) == CommandKind::Print
 }
 
 /// Whether `command` only reads files: plain readers with any operands, and what inspects.
-#[must_use]
 pub fn only_reads(command: &str) -> bool {
     let mut reader = CommandReader { offered: None, any_file: true, directory: Some(String::new()) };
     reader.script(command, 0) != CommandKind::Effect

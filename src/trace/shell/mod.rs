@@ -41,7 +41,6 @@ const NOT_STARTED: [&str; 3] =
 const MAX_SHELL_DEPTH: usize = 5;
 
 /// Why the agent's sandbox did not start a failed command, if its output shows that. The command itself may start a sandbox.
-#[must_use]
 pub fn why_not_started<'o>(command: &str, output: &'o str) -> Option<&'o str> {
     // Some agents put the exit status before the output.
     let is_status = |line: &str| line.trim_start_matches("Error: ").starts_with("Exit code ");
@@ -53,7 +52,6 @@ pub fn why_not_started<'o>(command: &str, output: &'o str) -> Option<&'o str> {
 }
 
 /// The paths of the scripts that `command` runs, in order.
-#[must_use]
 pub fn scripts(command: &str) -> Vec<String> {
     let mut scripts = Vec::new();
     let mut directory: Option<String> = None;
@@ -116,7 +114,6 @@ const LAUNCHERS: [&str; 18] = [
 ];
 
 /// The commands that `script` runs.
-#[must_use]
 pub fn run_commands(script: &str) -> RunCommands {
     let (simple, mut all) = parsed_commands(script, 0);
     let (mut commands, mut perhaps) = (Vec::new(), Vec::new());
@@ -136,7 +133,6 @@ pub fn run_commands(script: &str) -> RunCommands {
 }
 
 /// The script in `bash -lc '…'`, or else the whole command.
-#[must_use]
 pub fn passed_script(command: &str) -> String {
     let parsed = script::parse(command);
     let inner = parsed.as_ref().and_then(|script| match &script.commands[..] {

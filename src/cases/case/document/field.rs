@@ -51,7 +51,6 @@ impl Document<'_> {
         list.iter().filter_map(|element| self.field_value(name, form, element)).collect()
     }
 
-    /// A value of the field `name`.
     pub fn field_value(&mut self, name: &str, form: FieldForm, written: &Node) -> Option<FieldValue> {
         if form == FieldForm::Files && written.is_map() {
             return self.input_file(name, written).map(FieldValue::File);

@@ -9,7 +9,6 @@ use crate::cases::repo_files::FileKind;
 use crate::text::diagnostic::{Code, shorten};
 use crate::text::relative_path::resolved;
 
-/// The key of the prompts.
 pub(super) const KEY: &str = "prompts";
 
 /// The line between the prompts of a text file.

@@ -17,7 +17,6 @@ use crate::cases::case::ForeignFile;
 use crate::cases::case::document::{Node, NodeEntry, NodeValue};
 use crate::text::diagnostic::{Code, nearest};
 
-/// The key of the scenarios.
 pub(super) const KEY: &str = "scenarios";
 
 /// The types of assertions. Their names are those of graders, with `_` in place of `-`.
