@@ -47,13 +47,18 @@ impl AgentCommand {
 /// The longest text that is passed as an argument, in bytes. The limit of Linux is 128 KiB less one byte.
 pub(super) const LONGEST_ARGUMENT: usize = 100_000;
 
+/// The file with a message, if that is not an argument.
+pub(super) fn prompt_file(trial_env: &TrialEnv) -> PathBuf {
+    trial_env.path().join("prompt")
+}
+
 /// The prompt as a file in the trial environment, if it is too long for an argument.
 pub(super) fn long_prompt(assignment: &Assignment<'_>) -> Result<Option<PathBuf>, Trouble> {
     let prompt = &assignment.case.prompt;
     if prompt.len() <= LONGEST_ARGUMENT {
         return Ok(None);
     }
-    let path = assignment.trial_env.path().join("prompt");
+    let path = prompt_file(assignment.trial_env);
     write_private(&path, prompt.as_bytes())?;
     Ok(Some(path))
 }

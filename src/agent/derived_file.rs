@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::agent::history::is_history;
 use crate::text::lines::{self, TraceLine};
 
+/// The file of a trial with what its agent printed.
+pub(super) const TRACE: &str = "trace.jsonl";
+
 /// The file of a trial with the session files of all its sub-agents.
 pub(super) const SUB_AGENTS: &str = "subagents.jsonl";
 

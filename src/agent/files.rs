@@ -32,6 +32,11 @@ pub(super) fn read_toml(path: &Path) -> Result<toml::Table, Trouble> {
         .map_err(|error| Trouble::new(TroubleKind::Files, format!("{}: {}", path.display(), error.message())))
 }
 
+/// A value on a line of its own.
+pub(super) fn json_line(value: &Value) -> Vec<u8> {
+    format!("{value}\n").into_bytes()
+}
+
 /// Adds `more` to `value`: tables key by key.
 pub(super) fn merge(value: &mut Value, more: Value) {
     match (value, more) {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::agent::files::json_line;
 use crate::process::{OutputListener, Reply};
 use crate::trace::excerpt;
 use crate::trial::evidence::Ending;
@@ -39,17 +40,13 @@ impl Handshake {
 
     fn request(&mut self, method: &str, params: &Value) -> Vec<u8> {
         self.id += 1;
-        line(&json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params }))
+        json_line(&json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params }))
     }
 
     fn fail(&mut self, why: String) -> Reply {
         self.failure = Some(why);
         Reply { end: true, close: true, ..Reply::default() }
     }
-}
-
-fn line(message: &Value) -> Vec<u8> {
-    format!("{message}\n").into_bytes()
 }
 
 impl OutputListener for Handshake {
@@ -77,7 +74,7 @@ impl OutputListener for Handshake {
         let result = message.get("result").cloned().unwrap_or_default();
         if self.id == 1 {
             self.offer.text.push_str(result.get("instructions").and_then(Value::as_str).unwrap_or_default());
-            let mut write = line(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+            let mut write = json_line(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
             write.extend(self.request("tools/list", &json!({})));
             return Reply { write, ..Reply::default() };
         }

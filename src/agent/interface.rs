@@ -53,7 +53,9 @@ pub trait Agent: Sync {
 
     /// What of the user's setup reaches it: the names of variables that choose a provider, and the configuration in its home,
     /// which is whole if the home is the user's. No secret is in either.
-    fn users_setup(&self, setup: Home) -> Result<(Vec<String>, String), Trouble>;
+    fn users_setup(&self, _setup: Home) -> Result<(Vec<String>, String), Trouble> {
+        Ok((Vec::new(), String::new()))
+    }
 
     /// Copies the evidence in its home into the trial's directory. All content passes through `mask`.
     fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()>;
@@ -68,16 +70,22 @@ pub trait Agent: Sync {
 
     /// The user's own session in these lines of a session file and of its sub-agents' files, as far as the prompt with this
     /// number goes. `None` if another program wrote them.
-    fn user_session(&self, lines: &[Value], sub_agents: &[Value], turn: Option<usize>) -> Option<UserSession>;
+    fn user_session(&self, _lines: &[Value], _sub_agents: &[Value], _turn: Option<usize>) -> Option<UserSession> {
+        None
+    }
 
     /// Whose work a line of its output shows.
     fn work(&self, line: &[u8]) -> WorkOwner;
 
     /// The file of its running session, as soon as it exists.
-    fn session(&self, trial_env: &TrialEnv) -> Option<File>;
+    fn session(&self, _trial_env: &TrialEnv) -> Option<File> {
+        None
+    }
 
     /// What a line of that file says about the model's calls.
-    fn signs(&self, line: &[u8]) -> Vec<TurnSign>;
+    fn signs(&self, _line: &[u8]) -> Vec<TurnSign> {
+        Vec::new()
+    }
 
     /// What the agent does by a line of its output, in a few words; `None` for uninteresting lines.
     fn describe(&self, line: &[u8]) -> Option<String>;

@@ -14,23 +14,19 @@ use serde_json::Value;
 use crate::agent::arguments::begin;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, program};
-use crate::agent::derived_file::{DerivedFile, for_each_line, slimmed};
+use crate::agent::derived_file::{DerivedFile, TRACE, for_each_line, slimmed};
 use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::recorder::{EndedCall, TraceRecorder, texts};
 use crate::agent::said::{CallEnding, Said, tool_use};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
-use crate::agent::user_session::UserSession;
 use crate::files::below::{self, WalkControl};
 use crate::settings::mode::AgentKind;
 use crate::settings::{Home, Settings};
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::Trouble;
 use crate::trace::{AgentProgress, Mechanism, Moment, OpenCall, OpenCalls, Step, Trace, Usage, WaitingFor, excerpt};
-
-/// The events on standard output.
-const TRACE: &str = "trace.jsonl";
 
 /// Reads the lines of one run.
 pub(super) trait LineReader {
@@ -211,10 +207,6 @@ impl<S: EventStream> Agent for S {
 
     fn decode(&self, reference: &Reference, directory: &Path) -> io::Result<Trace> {
         decoded(S::KIND, S::Reader::default(), reference, directory)
-    }
-
-    fn user_session(&self, _: &[Value], _: &[Value], _: Option<usize>) -> Option<UserSession> {
-        None
     }
 
     fn work(&self, line: &[u8]) -> WorkOwner {
@@ -502,6 +494,11 @@ pub(super) fn usage(value: &Value, fields: [&str; 5]) -> Usage {
 pub(super) fn with_cached_input(usage: Usage) -> Usage {
     let cached = usage.cached_input_tokens.saturating_add(usage.cache_write_input_tokens);
     Usage { input_tokens: usage.input_tokens.saturating_add(cached), ..usage }
+}
+
+/// A time in seconds.
+pub(super) fn seconds(value: &Value) -> Option<Duration> {
+    Duration::try_from_secs_f64(value.as_f64()?).ok()
 }
 
 /// The text that the model sees in the result of a call: a text, or a list of parts.

@@ -118,8 +118,10 @@ impl<'de> Deserialize<'de> for AgentKind {
 
 words! {
     /// How skills reach the agent.
+    #[derive(Default)]
     pub enum Delivery {
         /// In the directory where the agent looks for skills.
+        #[default]
         Native = "native",
         /// Through the tools of an MCP server.
         Mcp = "mcp",

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ChangeVisibility;
 use crate::text::diagnostic::SourceLocation;
 use crate::text::relative_path::RelativePath;
+use crate::text::words::words;
 
 /// Maximum number of changes in a case.
 pub const MOST_CHANGES: usize = 100;
@@ -30,31 +31,21 @@ pub struct SkillChange {
     pub origin: SourceLocation,
 }
 
-/// The kind of a change to a skill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ChangeKind {
-    /// Adds a skill.
-    Add,
-    /// Replaces a skill's files.
-    Edit,
-    /// Removes a skill.
-    Remove,
+words! {
+    /// The kind of a change to a skill.
+    #[derive(Default)]
+    pub enum ChangeKind {
+        /// Adds a skill.
+        Add = "add",
+        /// Replaces a skill's files.
+        #[default]
+        Edit = "edit",
+        /// Removes a skill.
+        Remove = "remove",
+    }
 }
 
 impl ChangeKind {
-    /// All kinds.
-    pub const ALL: [ChangeKind; 3] = [Self::Add, Self::Edit, Self::Remove];
-
-    /// The kind as cases and artifacts spell it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Add => "add",
-            Self::Edit => "edit",
-            Self::Remove => "remove",
-        }
-    }
-
     /// The past participle, for messages.
     pub fn done(self) -> &'static str {
         match self {
@@ -66,7 +57,7 @@ impl ChangeKind {
 }
 
 /// A requested change to a skill, and its result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeMeta {
     /// The model's turn after which the change was to be made, from 1.
     pub after_turn: u64,
@@ -104,12 +95,7 @@ impl From<&SkillChange> for ChangeMeta {
             kind: change.kind,
             skill: change.skill.clone(),
             folder: change.folder.as_ref().map(|directory| directory.as_path().to_path_buf()),
-            made_ms: None,
-            made: None,
-            turns_after: None,
-            asked: None,
-            seen: None,
-            kept_from: None,
+            ..Self::default()
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::profile::custom::{AgentDescription, CustomAgent};
 use crate::settings::mode::AgentKind;
 
 /// The program that ran the case.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "StoredAgent", into = "StoredAgent")]
 #[non_exhaustive]
 pub struct AgentMeta {

@@ -59,7 +59,7 @@ impl Evidence<'_> {
 }
 
 /// Facts about a trial: the content of `meta.json`. A judge may read [`Meta::for_a_judge`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Meta {
     /// [`META_FORMAT`].
@@ -140,36 +140,7 @@ pub struct Meta {
 impl Meta {
     /// The facts of a trial that has not started, in no run and no mode.
     pub(crate) fn new(skill: SkillMeta, case: CaseMeta, agent: AgentMeta, delivery: Delivery) -> Self {
-        Self {
-            format: META_FORMAT,
-            run_id: String::new(),
-            skill,
-            case,
-            mode: String::new(),
-            trial: 1,
-            suite: None,
-            agent,
-            delivery,
-            offer: SkillSelection::All,
-            commit: None,
-            server: None,
-            scripted: None,
-            imported: None,
-            kept_from: None,
-            started: String::new(),
-            refused_before: RefusedAttempts::default(),
-            ending: Ending::default(),
-            inputs: Inputs::default(),
-            files: Vec::new(),
-            files_truncated: false,
-            links: Vec::new(),
-            files_looked_for: Vec::new(),
-            skills_changed: Vec::new(),
-            changes: Vec::new(),
-            setup: Vec::new(),
-            isolation: None,
-            not_enforced: Vec::new(),
-        }
+        Self { format: META_FORMAT, skill, case, agent, delivery, trial: 1, ..Self::default() }
     }
 
     /// The names of the MCP server of skills and its tools, also if the mode has none.
@@ -224,7 +195,7 @@ impl Meta {
 }
 
 /// The skill under test.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SkillMeta {
     /// Its name.
@@ -234,7 +205,7 @@ pub struct SkillMeta {
 }
 
 /// A case without what it expects, except whether its skill should trigger.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CaseMeta {
     /// Its id.

@@ -77,7 +77,7 @@ impl RunRecord {
 }
 
 /// What a run compares: the same cases on two sides, in pairs of trials, until the question is decided.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ComparedSides {
     /// The side to compare with: the version before an edit, or without the skill.
@@ -134,19 +134,7 @@ impl ComparedSides {
 
     /// Two sides without cases yet, and without a limit.
     pub fn of(baseline: ComparedSide, candidate: ComparedSide, alpha: f64) -> Self {
-        Self {
-            baseline,
-            candidate,
-            alpha,
-            margin: None,
-            plan: ComparePlan::default(),
-            max_trials: 0,
-            seed: 0,
-            outcome_only: false,
-            cases: Vec::new(),
-            left_out: Vec::new(),
-            shards: Vec::new(),
-        }
+        Self { baseline, candidate, alpha, ..Self::default() }
     }
 }
 

@@ -9,6 +9,7 @@ use super::login::{self, KEYS};
 use super::setup::{ChatApi, ChatOptions, ChatSetup};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment, settings_args_of};
+use crate::agent::files::json_line;
 use crate::agent::login::LoginSources;
 use crate::process::{OutputListener, Reply};
 use crate::settings::FILE;
@@ -28,8 +29,8 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
     command.not_enforced = Vec::from_iter(read_only.then(|| "shell commands can write in the workspace".to_owned()));
     command.open = vec!["shell commands can read and write outside the workspace"];
     command.dialogue = Some(Box::new(ChatDialogue {
-        opening: line(&json!(setup)),
-        messages: std::iter::once(&case.prompt).chain(&case.follow_ups).map(|text| line(&json!(text))).collect(),
+        opening: json_line(&json!(setup)),
+        messages: std::iter::once(&case.prompt).chain(&case.follow_ups).map(|text| json_line(&json!(text))).collect(),
     }));
     Ok(())
 }
@@ -58,10 +59,6 @@ fn setup(assignment: &Assignment<'_>) -> Result<ChatSetup, Trouble> {
         system_prompt: case.system_prompt.clone(),
         history: case.history.clone(),
     })
-}
-
-fn line(value: &serde_json::Value) -> Vec<u8> {
-    format!("{value}\n").into_bytes()
 }
 
 /// Sends the setup and the prompt, and each further message when the one before is answered.

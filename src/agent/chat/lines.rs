@@ -1,14 +1,12 @@
 //! The lines that the agent's process prints.
 
-use std::time::Duration;
-
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::agent::refusal::{Refusal, retry_after};
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list;
-use crate::agent::stream::{LineReader, text};
+use crate::agent::stream::{LineReader, seconds, text};
 use crate::agent::turns::TurnSign;
 use crate::trace::Usage;
 use crate::trace::trouble::Trouble;
@@ -28,10 +26,7 @@ impl LineReader for ChatLines {
             "message" => vec![Said::Asks],
             "answer" => answer(line),
             "tool_result" => result(line).into_iter().collect(),
-            "retry" => {
-                let wait = line["wait_s"].as_f64().and_then(|wait| Duration::try_from_secs_f64(wait).ok());
-                vec![Said::AsksAgain(refusal(line), wait)]
-            }
+            "retry" => vec![Said::AsksAgain(refusal(line), seconds(&line["wait_s"]))],
             "refused" => vec![Said::Refused(refusal(line))],
             "stopped" => Deserialize::deserialize(&line["reason"]).map(Said::Stopped).into_iter().collect(),
             "done" => vec![Said::Done],
@@ -68,8 +63,7 @@ fn refusal(line: &Value) -> Trouble {
     let (message, code) = (text(line, "message").unwrap_or_default(), text(line, "code"));
     let status = line["status"].as_u64();
     let refusal = Refusal { status, code: code.as_deref(), message: &message, retried: None };
-    let wait = line["retry_after_s"].as_f64().and_then(|wait| Duration::try_from_secs_f64(wait).ok());
-    let wait = wait.or_else(|| retry_after(&message));
+    let wait = seconds(&line["retry_after_s"]).or_else(|| retry_after(&message));
     Trouble::new(refusal.kind(), message).after(wait)
 }
 

@@ -46,9 +46,6 @@ use crate::trace::trouble::Trouble;
 pub use ClaudeCode::{Cli as ClaudeCli, Sdk as ClaudeSdk};
 pub use listing::LISTINGS;
 
-/// The events on standard output.
-const TRACE: &str = "trace.jsonl";
-
 /// The name of the session file in a trial's directory.
 const SESSION: &str = AgentKind::ClaudeCli.profile().session;
 

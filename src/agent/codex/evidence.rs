@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::events::EventDecoder;
 use super::rollout::RolloutDecoder;
-use super::{LAST_MESSAGE, ROLLOUT, TRACE, slim};
-use crate::agent::derived_file::{DerivedFile, SUB_AGENTS, for_each_line, slimmed};
+use super::{LAST_MESSAGE, ROLLOUT, slim};
+use crate::agent::derived_file::{DerivedFile, SUB_AGENTS, TRACE, for_each_line, slimmed};
 use crate::agent::history::is_history;
 use crate::agent::recorder::TraceRecorder;
 use crate::agent::trial_env::TrialEnv;

@@ -42,9 +42,6 @@ use crate::trace::exposure::Reference;
 use crate::trace::trouble::Trouble;
 pub use listing::LISTINGS;
 
-/// The events on standard output.
-const TRACE: &str = "trace.jsonl";
-
 /// The name of the rollout file in a trial's directory.
 const ROLLOUT: &str = AgentKind::Codex.profile().session;
 

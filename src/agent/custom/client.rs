@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::agent::assignment::Assignment;
+use crate::agent::files::json_line;
 use crate::process::{OutputListener, Reply};
 use crate::trial::sandbox::Sandbox;
 
@@ -72,7 +73,7 @@ impl AcpClient {
 
     fn request(&mut self, id: u64, method: &str, params: &Value) -> Vec<u8> {
         self.open = id;
-        line(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+        json_line(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
     }
 
     fn begin_session(&mut self) -> Vec<u8> {
@@ -113,10 +114,10 @@ impl AcpClient {
     /// Our answer to a request of the agent.
     fn answer(&self, id: &Value, method: &str, params: &Value) -> Vec<u8> {
         if method == PERMISSION {
-            return line(&json!({ "jsonrpc": "2.0", "id": id, "result": { "outcome": self.outcome(params) } }));
+            return json_line(&json!({ "jsonrpc": "2.0", "id": id, "result": { "outcome": self.outcome(params) } }));
         }
         let error = json!({ "code": -32601, "message": format!("this client has no {method}") });
-        line(&json!({ "jsonrpc": "2.0", "id": id, "error": error }))
+        json_line(&json!({ "jsonrpc": "2.0", "id": id, "error": error }))
     }
 
     fn outcome(&self, params: &Value) -> Value {
@@ -143,10 +144,6 @@ impl AcpClient {
             self.kinds.insert(id.to_owned(), kind.to_owned());
         }
     }
-}
-
-fn line(message: &Value) -> Vec<u8> {
-    format!("{message}\n").into_bytes()
 }
 
 fn written(write: Vec<u8>) -> Reply {

@@ -12,8 +12,8 @@ use super::client::AcpClient;
 use super::offer;
 use crate::agent::arguments::{begin, mcp_file, refuse};
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, program, settings_args_of};
-use crate::agent::files::{file_trouble, read_if_exists, write_private};
+use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, program, prompt_file, settings_args_of};
+use crate::agent::files::{read_if_exists, write_private};
 use crate::agent::history;
 use crate::agent::secrets::secrets_in_file;
 use crate::agent::trial_env::TrialEnv;
@@ -154,10 +154,6 @@ impl PlaceholderValues {
     }
 }
 
-fn prompt_file(trial_env: &TrialEnv) -> PathBuf {
-    trial_env.path().join("prompt")
-}
-
 fn kept_file(trial_env: &TrialEnv) -> PathBuf {
     trial_env.path().join("further.json")
 }
@@ -168,9 +164,7 @@ pub(super) fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) ->
     let KeptArguments { first, further } = serde_json::from_value(kept).ok()?;
     let is_argument = further.iter().any(|text| text.contains(MESSAGE));
     if !is_argument {
-        fs::write(prompt_file(trial_env), message)
-            .map_err(|error| file_trouble(&prompt_file(trial_env), &error))
-            .ok()?;
+        fs::write(prompt_file(trial_env), message).ok()?;
     }
     let further = further.into_iter().map(|text| text.replace(MESSAGE, message).into());
     Some(args.get(..args.len().checked_sub(first)?)?.iter().cloned().chain(further).collect())

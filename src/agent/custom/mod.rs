@@ -12,33 +12,27 @@ mod offer;
 mod rules;
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, program};
-use crate::agent::derived_file::{DerivedFile, slimmed};
+use crate::agent::command::AgentCommand;
+use crate::agent::derived_file::{DerivedFile, TRACE, slimmed};
 use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::said::Said;
 use crate::agent::stream::{LineReader, decoded, in_words, work_owner};
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::turns::TurnSign;
-use crate::agent::user_session::UserSession;
 use crate::profile::custom::{CustomAgent, Protocol};
+use crate::settings::ToolNames;
 use crate::settings::mode::AgentKind;
-use crate::settings::{Home, Settings, ToolNames};
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::Trouble;
 use crate::trace::{Mechanism, Step, Trace};
 use acp::AcpLines;
 use rules::RuleLines;
-
-/// The events on standard output.
-const TRACE: &str = "trace.jsonl";
 
 /// The file with what the trial knows of the offer.
 const SESSION: &str = "session.jsonl";
@@ -81,20 +75,12 @@ impl Agent for CustomAgent {
         AgentKind::Custom(CustomAgent::of(self.description.clone()))
     }
 
-    fn find(&self, settings: &Settings) -> Result<PathBuf, Trouble> {
-        program(settings, self.kind())
-    }
-
     fn login(&self, _: &LoginSources<'_>) -> Login {
         Login::Unknown("only the agent itself knows its credentials".to_owned())
     }
 
     fn command(&self, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
         command::command(self, assignment)
-    }
-
-    fn users_setup(&self, _: Home) -> Result<(Vec<String>, String), Trouble> {
-        Ok((Vec::new(), String::new()))
     }
 
     fn keep_evidence(&self, trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
@@ -126,20 +112,8 @@ impl Agent for CustomAgent {
         Ok(trace)
     }
 
-    fn user_session(&self, _: &[Value], _: &[Value], _: Option<usize>) -> Option<UserSession> {
-        None
-    }
-
     fn work(&self, line: &[u8]) -> WorkOwner {
         work_owner(said(self, line))
-    }
-
-    fn session(&self, _: &TrialEnv) -> Option<File> {
-        None
-    }
-
-    fn signs(&self, _: &[u8]) -> Vec<TurnSign> {
-        Vec::new()
     }
 
     fn resumed(&self, args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use super::login::{self, KEY, LOGIN_FILES, PROVIDER, SERVER};
 use super::{CALLER, Droid, LOG};
 use crate::agent::arguments::{model_and_settings, refuse, with};
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, environment};
+use crate::agent::command::{AgentCommand, environment, prompt_file};
 use crate::agent::files::{file_trouble, merge, write_private};
 use crate::agent::interface::Agent;
 use crate::agent::secrets::secrets_in;
@@ -61,6 +61,7 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
         args.push(with("--append-system-prompt-file=", file));
     }
     args.extend(model_and_settings(assignment));
+    // As an argument, it could be an option.
     write_private(&prompt_file(trial_env), case.prompt.as_bytes())?;
     (command.env, command.secrets, command.input) = (env, secrets, Some(prompt_file(trial_env)));
     Ok(())
@@ -105,9 +106,4 @@ fn id_of_session(file: File) -> Option<String> {
     BufReader::new(file.take(MAX_START)).read_line(&mut line).ok()?;
     let start: Value = serde_json::from_str(&line).ok()?;
     start.get(CALLER).is_none().then(|| text(&start, "id"))?
-}
-
-/// The file with the prompt. As an argument, it could be an option.
-fn prompt_file(trial_env: &TrialEnv) -> PathBuf {
-    trial_env.path().join("prompt")
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use super::home;
 use super::login::KEYS;
 use crate::agent::arguments::model_and_settings;
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, environment};
+use crate::agent::command::{AgentCommand, environment, prompt_file};
 use crate::agent::files::{file_trouble, merge, write_private};
 use crate::agent::secrets::{secrets_in, values_of};
 use crate::agent::stream::EventStream;
@@ -52,6 +52,7 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
     }
     let (skill, rest) = called_skill(&case.prompt, trial_env);
     command.args.extend(model_and_settings(assignment).chain(skill));
+    // As arguments, OpenCode puts quotes around what has spaces, and fails at numbers.
     write_private(&prompt_file(trial_env), rest.as_bytes())?;
     (command.env, command.secrets, command.input) = (env, secrets, Some(prompt_file(trial_env)));
     command.reads.push(ripgrep);
@@ -109,11 +110,6 @@ pub(super) fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) ->
     let (skill, rest) = called_skill(message, trial_env);
     fs::write(prompt_file(trial_env), rest).ok()?;
     Some(options.chain(skill).collect())
-}
-
-/// The file with the prompt. As arguments, OpenCode puts quotes around what has spaces, and fails at numbers.
-fn prompt_file(trial_env: &TrialEnv) -> PathBuf {
-    trial_env.path().join("prompt")
 }
 
 /// The option for a prompt that calls a skill, `/name …`, and what is left of the prompt.

@@ -1,14 +1,12 @@
 //! The lines of our script, `{"type": "evidence", "kind", "agent", …}`. `agent` is the sub-agent whose work the line shows.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::agent::recorder::texts;
 use crate::agent::refusal::refused;
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list::{self, recorded_description};
-use crate::agent::stream::{LineReader, text, usage};
+use crate::agent::stream::{LineReader, seconds, text, usage};
 use crate::trace::StopReason;
 use crate::trace::trouble::Trouble;
 
@@ -47,8 +45,7 @@ impl LineReader for VibeLines {
             ("evidence", Some("message")) => said.extend(called_skill(line)),
             ("evidence", Some("request")) => requests(line, &mut said),
             ("evidence", Some("retry")) => {
-                let wait = line["wait"].as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-                said.push(Said::AsksAgain(trouble(line, line["status"].as_u64()), wait));
+                said.push(Said::AsksAgain(trouble(line, line["status"].as_u64()), seconds(&line["wait"])));
             }
             ("evidence", Some("answer")) => self.answers(line, &mut said),
             // Other calls are known from the model's answers.

@@ -50,7 +50,7 @@ fn change(file: &mut Document<'_>, prefix: &str, change: &Node) -> Option<SkillC
         file.wrong_type("a change", "an object", change);
         return None;
     }
-    let kinds = ChangeKind::ALL.map(ChangeKind::as_str);
+    let kinds = ChangeKind::WORDS;
     let [add, edit, remove] = kinds;
     file.unknown_keys(change, &[AFTER, add, edit, remove, SEEN]);
     let mut optional = |key: &str, form| file.field_value(&[prefix, key].concat(), form, change.get(key)?);
@@ -61,7 +61,7 @@ fn change(file: &mut Document<'_>, prefix: &str, change: &Node) -> Option<SkillC
     let expect_seen = optional(SEEN, FieldForm::Flag) == Some(FieldValue::Flag(true));
     file.required(change, &[prefix, AFTER].concat());
     let named: Vec<(ChangeKind, &Node)> =
-        ChangeKind::ALL.into_iter().filter_map(|kind| Some((kind, change.get(kind.as_str())?))).collect();
+        kinds.iter().filter_map(|kind| Some((ChangeKind::named(kind)?, change.get(kind)?))).collect();
     let [(kind, named)] = named[..] else {
         let message = format!("a change says one of `{}`", kinds.join("`, `"));
         file.problem(Code::MissingKey, change.range.start..change.range.start + 1, message);

@@ -182,8 +182,7 @@ impl TaskReader<'_> {
             }));
         }
         if files.is_empty() {
-            let message = format!("`{}` cannot be copied into the workspace", shorten(src));
-            document.problem(Code::BadPath, written.range.clone(), message);
+            document.bad_path(src, "cannot be copied into the workspace", written);
         }
         for (source, path) in files {
             if let Some(mode) = document.text(written, "chmod") {

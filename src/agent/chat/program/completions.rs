@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::super::setup::ChatSetup;
-use super::conversation::{ChatAnswer, ChatCall, ToolResult, Turn, text_of};
+use super::conversation::{ChatAnswer, ChatCall, ToolResult, Turn, text_of, usage};
 use super::tools::Tool;
-use crate::trace::{StopReason, Usage};
+use crate::trace::StopReason;
 
 /// The name of the action that ends the work on a message.
 pub(super) const ANSWER: &str = "answer";
@@ -116,7 +116,7 @@ pub(super) fn read(setup: &ChatSetup, body: &Value) -> Option<ChatAnswer> {
         text: said,
         thought: text_of(&message["reasoning_content"]).or_else(|| text_of(&message["reasoning"])),
         calls: calls.iter().map(call).collect(),
-        usage: usage(&body["usage"]),
+        usage: usage(&body["usage"], ["prompt_tokens", "completion_tokens"]),
         stopped,
     };
     // An answer that was cut is not a whole action.
@@ -147,15 +147,4 @@ fn take_action(answer: &mut ChatAnswer) -> Option<()> {
         answer.calls = vec![ChatCall::of_text(&Value::Null, &json!(tool), &action, Value::Null)];
     }
     Some(())
-}
-
-fn usage(usage: &Value) -> Option<Usage> {
-    let details = |key: &str, part: &str| usage[key][part].as_u64().unwrap_or(0);
-    Some(Usage {
-        input_tokens: usage["prompt_tokens"].as_u64()?,
-        cached_input_tokens: details("prompt_tokens_details", "cached_tokens"),
-        output_tokens: usage["completion_tokens"].as_u64()?,
-        reasoning_output_tokens: details("completion_tokens_details", "reasoning_tokens"),
-        ..Usage::default()
-    })
 }

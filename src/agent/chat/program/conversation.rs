@@ -90,6 +90,18 @@ impl ChatAnswer {
     }
 }
 
+/// The tokens of a request to `OpenAI`'s protocols, by their names of those of the input and of the output.
+pub(super) fn usage(usage: &Value, [input, output]: [&str; 2]) -> Option<Usage> {
+    let details = |key: &str, part: &str| usage[format!("{key}_details")][part].as_u64().unwrap_or(0);
+    Some(Usage {
+        input_tokens: usage[input].as_u64()?,
+        cached_input_tokens: details(input, "cached_tokens"),
+        output_tokens: usage[output].as_u64()?,
+        reasoning_output_tokens: details(output, "reasoning_tokens"),
+        ..Usage::default()
+    })
+}
+
 /// The text in a value; `None` if it is empty or not a text.
 pub(super) fn text_of(value: &Value) -> Option<String> {
     value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::super::setup::ChatSetup;
-use super::conversation::{ChatAnswer, ChatCall, Turn, text_of};
+use super::conversation::{ChatAnswer, ChatCall, Turn, text_of, usage};
 use super::tools::Tool;
-use crate::trace::{StopReason, Usage};
+use crate::trace::StopReason;
 
 pub(super) fn request(setup: &ChatSetup, system: &str, turns: &[Turn], tools: &[Tool]) -> Value {
     let mut input = Vec::new();
@@ -41,7 +41,8 @@ pub(super) fn request(setup: &ChatSetup, system: &str, turns: &[Turn], tools: &[
 
 pub(super) fn read(body: &Value) -> Option<ChatAnswer> {
     let output = body["output"].as_array()?;
-    let mut answer = ChatAnswer { usage: usage(&body["usage"]), ..ChatAnswer::default() };
+    let mut answer =
+        ChatAnswer { usage: usage(&body["usage"], ["input_tokens", "output_tokens"]), ..ChatAnswer::default() };
     answer.stopped = match body["incomplete_details"]["reason"].as_str() {
         Some("max_output_tokens") => Some(StopReason::MaxTokens),
         Some("content_filter") => Some(StopReason::Refusal),
@@ -70,15 +71,4 @@ pub(super) fn read(body: &Value) -> Option<ChatAnswer> {
     }
     answer.thought = Some(thoughts.join("\n")).filter(|text| !text.is_empty());
     Some(answer)
-}
-
-fn usage(usage: &Value) -> Option<Usage> {
-    let details = |key: &str, part: &str| usage[key][part].as_u64().unwrap_or(0);
-    Some(Usage {
-        input_tokens: usage["input_tokens"].as_u64()?,
-        cached_input_tokens: details("input_tokens_details", "cached_tokens"),
-        output_tokens: usage["output_tokens"].as_u64()?,
-        reasoning_output_tokens: details("output_tokens_details", "reasoning_tokens"),
-        ..Usage::default()
-    })
 }

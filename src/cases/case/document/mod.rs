@@ -160,6 +160,11 @@ impl<'a> Document<'a> {
         &mut self.problems[last]
     }
 
+    /// Reports a path or a name that cannot be used, and why.
+    pub fn bad_path(&mut self, text: &str, why: &str, node: &Node) {
+        self.problem(Code::BadPath, node.range.clone(), format!("`{}` {why}", shorten(text)));
+    }
+
     /// Reports a value of the wrong type.
     pub fn wrong_type(&mut self, what: &str, expected: &str, node: &Node) {
         let message = format!("{what} is {}; expected {expected}", node.kind());

@@ -7,7 +7,6 @@ use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::foreign_case::ForeignCase;
 use crate::cases::case::{Case, CaseFormat, ForeignFile, FoundCase, Unsupported};
 use crate::checks::{self, Check, Origin};
-use crate::text::diagnostic::{Code, shorten};
 use crate::text::relative_path::RelativePath;
 use crate::trial::input_file::{InputContent, InputFile};
 
@@ -123,10 +122,7 @@ impl EntryReader<'_> {
                     };
                     case.files.push(InputFile { path, content });
                 }
-                Err(why) => {
-                    let message = format!("`{}` {why}", shorten(path));
-                    self.document.problem(Code::BadPath, file.range.clone(), message);
-                }
+                Err(why) => self.document.bad_path(path, why, file),
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::cases::case::named_files::PathPatterns;
 use crate::cases::case::{Case, FileCases, ForeignFile};
 use crate::settings::ActivationRule;
 use crate::settings::limits::LONGEST_TIMEOUT;
-use crate::text::diagnostic::{Code, shorten};
+use crate::text::diagnostic::Code;
 
 /// The keys of tests, the one that is read first.
 const TESTS: [&str; 2] = ["tests", "scenarios"];
@@ -112,7 +112,7 @@ fn read_files(file: &ForeignFile<'_>, document: &mut Document<'_>, entry: &Node)
             read.collect::<Option<_>>().unwrap_or_default()
         }
         Err(why) => {
-            document.problem(Code::BadPath, entry.range.clone(), format!("`{}` {why}", shorten(name)));
+            document.bad_path(name, &why, entry);
             Vec::new()
         }
     }

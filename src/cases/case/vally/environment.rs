@@ -42,10 +42,7 @@ fn add_files(document: &mut Document<'_>, file: &ForeignFile<'_>, written: &Node
         let Some(dest) = document.required_text(written, "dest") else { return };
         match RelativePath::parse(dest) {
             Ok(path) => case.files.push(InputFile { path, content: InputContent::Text(content) }),
-            Err(why) => {
-                let message = format!("`{}` {why}", shorten(dest));
-                document.problem(Code::BadPath, written.range.clone(), message);
-            }
+            Err(why) => document.bad_path(dest, why, written),
         }
         return;
     }
@@ -57,8 +54,7 @@ fn add_files(document: &mut Document<'_>, file: &ForeignFile<'_>, written: &Node
     let to = resolved(Path::new(dest));
     for (path, text) in [(&from, src), (&to, dest)] {
         if path.is_none() {
-            let message = format!("`{}` is absolute, or leaves its directory", shorten(text));
-            document.problem(Code::BadPath, written.range.clone(), message);
+            document.bad_path(text, "is absolute, or leaves its directory", written);
         }
     }
     let (Some(from), Some(to), true) = (from, to, problems == document.problems.len()) else { return };
@@ -82,10 +78,7 @@ fn add_files(document: &mut Document<'_>, file: &ForeignFile<'_>, written: &Node
         let path = |path: &Path| RelativePath::parse(&path.to_string_lossy());
         match (path(&from), path(&to)) {
             (Ok(source), Ok(path)) => case.files.push(InputFile { path, content: InputContent::Source(source) }),
-            (Err(why), _) | (_, Err(why)) => {
-                let message = format!("`{}` {why}", shorten(src));
-                document.problem(Code::BadPath, written.range.clone(), message);
-            }
+            (Err(why), _) | (_, Err(why)) => document.bad_path(src, why, written),
         }
     }
 }

@@ -154,7 +154,7 @@ fn tasks(document: &mut Document<'_>, root: &Node, file: &ForeignFile<'_>) -> Ve
                 document.problem(Code::EmptyValue, pattern.range.clone(), format!("`{text}` names no file"));
             }
             Ok(paths) => tasks.extend(paths),
-            Err(why) => _ = document.problem(Code::BadPath, pattern.range.clone(), format!("`{text}` {why}")),
+            Err(why) => document.bad_path(text, &why, pattern),
         }
     }
     let mut seen = HashSet::new();

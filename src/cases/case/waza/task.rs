@@ -118,10 +118,7 @@ impl WazaTask<'_> {
                     let content = InputContent::Source(path.clone().under(&folder));
                     case.files.push(InputFile { path, content });
                 }
-                (Err(why), _) => {
-                    let message = format!("`{}` {why}", shorten(text));
-                    document.problem(Code::BadPath, written.range.clone(), message);
-                }
+                (Err(why), _) => document.bad_path(text, why, written),
             }
         }
     }
@@ -156,8 +153,7 @@ impl WazaTask<'_> {
         let places = [resolved(&of_spec.join(text)), resolved(Path::new(text))];
         let found = places.into_iter().flatten().find(|path| self.file.tree.kind(path) == FileKind::Folder);
         if let (None, Some(written)) = (&found, root.get(CONTEXT_DIR)) {
-            let message = format!("`{}` is not a directory of the repository", shorten(text));
-            document.problem(Code::BadPath, written.range.clone(), message);
+            document.bad_path(text, "is not a directory of the repository", written);
         }
         found.unwrap_or_default()
     }
