@@ -22,7 +22,6 @@ pub(super) fn with(option: &str, value: impl Into<OsString>) -> OsString {
     argument
 }
 
-/// The prompt as an option.
 pub(super) fn prompt(text: &str) -> OsString {
     with("--prompt=", text)
 }

@@ -11,7 +11,6 @@ pub(super) const TAGS: [&str; 2] = ["<available_skills>", "</available_skills>"]
 /// How XML escapes characters. The last one comes first in escaped text.
 const ESCAPED: [(&str, &str); 5] = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
 
-/// A skill in a list.
 pub(super) struct SkillEntry<'a>(&'a str);
 
 impl<'a> SkillEntry<'a> {

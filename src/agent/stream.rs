@@ -79,7 +79,6 @@ pub(super) type SlimSession = fn(Value, &[&str]) -> Option<Value>;
 /// An agent whose output says what it does.
 pub(super) trait EventStream: Sync {
     const KIND: AgentKind;
-
     type Reader: LineReader + Default;
 
     /// Its first arguments.
@@ -89,15 +88,10 @@ pub(super) trait EventStream: Sync {
     const HAS_HISTORIES: bool = false;
 
     const LOGIN: FindLogin;
-
     const COMMAND: FillCommand;
-
     const SETUP: ReadSetup;
-
     const SIGNS: ReadSigns = |_| Vec::new();
-
     const RESUME: ResumeSession = |_, _, _| None;
-
     const SLIM_SESSION: SlimSession = |_, _| None;
 
     /// Whether this is the session's file, by its path in the directory of sessions.

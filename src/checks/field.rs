@@ -8,7 +8,6 @@ use crate::text::diagnostic::{Code, shorten, suggest};
 use crate::text::relative_path::RelativePath;
 use crate::trial::input_file::InputFile;
 
-/// A field of a case.
 #[derive(Debug)]
 pub struct Field {
     /// The column in a CSV file.
@@ -19,7 +18,6 @@ pub struct Field {
     pub form: FieldForm,
 }
 
-/// The form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldForm {
     /// true or false.
@@ -63,7 +61,6 @@ pub enum FieldForm {
     Texts,
     /// A JSON pointer.
     Pointer,
-    /// Any JSON value.
     Json,
 }
 

@@ -22,7 +22,6 @@ pub struct Subject<'a> {
     pub activation: ActivationRule,
     /// The evidence of the trial.
     pub evidence: &'a Evidence<'a>,
-    /// The contents of files.
     pub contents: &'a dyn Contents,
     /// What tokens cost.
     pub prices: &'a Prices,

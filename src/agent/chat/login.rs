@@ -26,7 +26,6 @@ const ANTHROPIC: EndpointVariables = EndpointVariables {
     default_url: "https://api.anthropic.com",
 };
 
-/// The variables for one kind of endpoint.
 struct EndpointVariables {
     base_url: &'static str,
     key: &'static str,

@@ -28,19 +28,12 @@ pub struct Chat;
 
 impl EventStream for Chat {
     const KIND: AgentKind = AgentKind::Chat;
-
     type Reader = lines::ChatLines;
-
     const ARGUMENTS: &[&str] = &[setup::ARGUMENT];
-
     const HAS_HISTORIES: bool = true;
-
     const LOGIN: FindLogin = |around| Ok(login::find(around));
-
     const COMMAND: FillCommand = command::fill;
-
     const SETUP: ReadSetup = |_| Ok((login::PROVIDER.map(str::to_owned).to_vec(), String::new()));
-
     const SIGNS: ReadSigns = lines::turn_signs;
 
     /// A copy of the output, for the turns of a running session.

@@ -322,7 +322,6 @@ fn shorten(text: &mut String, max_bytes: usize) {
     }
 }
 
-/// The first items of a list.
 pub(super) struct FirstItems<T>(pub Vec<T>);
 
 impl<T> Default for FirstItems<T> {

@@ -23,15 +23,10 @@ pub struct Cline;
 
 impl EventStream for Cline {
     const KIND: AgentKind = AgentKind::Cline;
-
     type Reader = lines::ClineLines;
-
     const ARGUMENTS: &[&str] = &["--json"];
-
     const LOGIN: FindLogin = login::find;
-
     const COMMAND: FillCommand = command::fill;
-
     const SETUP: ReadSetup = |_| {
         let providers = login::without_secrets(login::users_providers()?);
         Ok((login::KEYS.map(str::to_owned).to_vec(), providers.to_string()))

@@ -50,7 +50,6 @@ pub(super) struct RolloutFacts {
     /// How many calls of tools of MCP servers ended; old recordings have none.
     pub mcp_calls: usize,
     pub thoughts: bool,
-    /// The last error.
     pub error: Option<RolloutError>,
     /// The errors with which sub-agents ended, by sub-agent.
     pub refused: BTreeMap<String, RolloutError>,

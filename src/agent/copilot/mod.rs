@@ -21,7 +21,6 @@ pub struct Copilot;
 
 impl EventStream for Copilot {
     const KIND: AgentKind = AgentKind::Copilot;
-
     type Reader = lines::CopilotLines;
 
     // An eval has no user to ask. `--allow-all` would also allow paths outside the workspace.
@@ -32,17 +31,11 @@ impl EventStream for Copilot {
         "--disable-builtin-mcps",
         "--disable-client-telemetry",
     ];
-
     const LOGIN: FindLogin = |around| Ok(login::find(around));
-
     const COMMAND: FillCommand = command::fill;
-
     const SETUP: ReadSetup = |_| Ok((login::PROVIDER.map(str::to_owned).to_vec(), String::new()));
-
     const SIGNS: ReadSigns = |line| lines::turn_sign(line).into_iter().collect();
-
     const RESUME: ResumeSession = |args, _, message| arguments::resumed(args, message, arguments::SESSION);
-
     const SLIM_SESSION: SlimSession = |line, skills| lines::slim_session(&line, skills);
 
     /// `session-state/<id>/events.jsonl`.

@@ -23,7 +23,6 @@ use crate::settings::Home;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
-/// The option that continues a session.
 const CONTINUE: &str = "--session-id=";
 
 /// The longest first line of a session's file that is read, in bytes.

@@ -10,7 +10,6 @@ use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::trace::trouble::Trouble;
 
-/// The variable with a key of Factory.
 pub(super) const KEY: &str = "FACTORY_API_KEY";
 
 /// The variable with the address of Factory's server.

@@ -29,22 +29,15 @@ pub struct Droid;
 
 impl EventStream for Droid {
     const KIND: AgentKind = AgentKind::Droid;
-
     type Reader = lines::DroidLines;
-
     const ARGUMENTS: &[&str] =
         &["exec", "--output-format=stream-json", "--skip-permissions-unsafe", "--disable-builtin-skills"];
 
     const LOGIN: FindLogin = login::find;
-
     const COMMAND: FillCommand = command::fill;
-
     const SETUP: ReadSetup = login::users_setup;
-
     const SIGNS: ReadSigns = lines::turn_signs;
-
     const RESUME: ResumeSession = command::resumed;
-
     const SLIM_SESSION: SlimSession = lines::slim_session;
 
     /// `<working directory>/<id>.jsonl`.

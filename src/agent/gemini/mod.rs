@@ -23,20 +23,14 @@ pub struct Gemini;
 
 impl EventStream for Gemini {
     const KIND: AgentKind = AgentKind::Gemini;
-
     type Reader = lines::GeminiLines;
 
     // An eval has no user to ask: neither for consent to a skill nor for trust in the workspace.
     const ARGUMENTS: &[&str] = &["--output-format=stream-json", "--approval-mode=yolo", "--skip-trust"];
-
     const LOGIN: FindLogin = login::find;
-
     const COMMAND: FillCommand = command::fill;
-
     const SETUP: ReadSetup = |setup| Ok((login::PROVIDER.map(str::to_owned).to_vec(), home::users_setup(setup)?));
-
     const SIGNS: ReadSigns = lines::turn_signs;
-
     const RESUME: ResumeSession = |args, _, message| arguments::resumed(args, message, "--resume=");
 
     /// `tmp/<project>/chats/session-….jsonl`.

@@ -20,7 +20,6 @@ use crate::settings::Home;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
-/// The option that continues a session.
 const CONTINUE: &str = "--session=";
 
 /// What keeps Kimi Code from reporting and from replacing itself, and from offering skills of its own about itself.

@@ -29,21 +29,13 @@ pub struct Kimi;
 
 impl EventStream for Kimi {
     const KIND: AgentKind = AgentKind::Kimi;
-
     type Reader = lines::KimiLines;
-
     const ARGUMENTS: &[&str] = &["--output-format=stream-json"];
-
     const LOGIN: FindLogin = login::find;
-
     const COMMAND: FillCommand = command::fill;
-
     const SETUP: ReadSetup = login::users_setup;
-
     const SIGNS: ReadSigns = session::turn_signs;
-
     const RESUME: ResumeSession = command::resumed;
-
     const SLIM_SESSION: SlimSession = session::slim;
 
     /// `<working directory>/<id>/agents/main/wire.jsonl`.

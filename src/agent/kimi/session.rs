@@ -50,7 +50,6 @@ pub(super) struct KimiResult {
     pub is_dropped: bool,
 }
 
-/// What the file of one agent says.
 #[derive(Default)]
 pub(super) struct AgentLog {
     /// Also the requests without an answer.

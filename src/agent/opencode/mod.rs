@@ -26,16 +26,12 @@ pub struct OpenCode;
 
 impl EventStream for OpenCode {
     const KIND: AgentKind = AgentKind::OpenCode;
-
     type Reader = lines::OpenCodeLines;
 
     // Without a title, it asks a model for one.
     const ARGUMENTS: &[&str] = &["run", "--format=json", "--title=eval"];
-
     const LOGIN: FindLogin = login::find;
-
     const COMMAND: FillCommand = command::fill;
-
     const SETUP: ReadSetup = |setup| {
         let config = Value::Object(home::users_config(setup)?);
         let names = login::KEYS.map(str::to_owned).into_iter().chain(home::variables(&config.to_string())).collect();

@@ -26,21 +26,13 @@ pub struct Qwen;
 
 impl EventStream for Qwen {
     const KIND: AgentKind = AgentKind::Qwen;
-
     type Reader = lines::QwenLines;
-
     const ARGUMENTS: &[&str] = &["--output-format=stream-json", "--approval-mode=yolo", "--openai-logging"];
-
     const LOGIN: FindLogin = login::find;
-
     const COMMAND: FillCommand = command::fill;
-
     const SETUP: ReadSetup = login::users_setup;
-
     const SIGNS: ReadSigns = lines::turn_signs;
-
     const RESUME: ResumeSession = |args, _, message| arguments::resumed(args, message, "--resume=");
-
     const SLIM_SESSION: SlimSession = |line, skills| lines::slim_session(&line, skills);
 
     /// `projects/<working directory>/chats/<id>.jsonl`.

@@ -63,7 +63,6 @@ struct OriginalFile {
     mode: u32,
 }
 
-/// A skill after a change.
 #[derive(Debug)]
 pub(super) struct ChangedSkillVersion {
     pub(super) kind: ChangeKind,

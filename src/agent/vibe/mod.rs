@@ -18,17 +18,11 @@ pub struct Vibe;
 
 impl EventStream for Vibe {
     const KIND: AgentKind = AgentKind::Vibe;
-
     type Reader = lines::VibeLines;
-
     const ARGUMENTS: &[&str] = &["--output=streaming", "--auto-approve", "--trust"];
-
     const LOGIN: FindLogin = login::find;
-
     const COMMAND: FillCommand = command::fill;
-
     const SETUP: ReadSetup = login::users_setup;
-
     const RESUME: ResumeSession = |args, _, message| command::resumed(args, message);
 
     fn slim(line: Value, skills: &[&str]) -> Value {

@@ -22,7 +22,6 @@ const AFTER: &str = "afterTurn";
 /// The key that asks whether the change entered the model's context.
 const SEEN: &str = "expectSeen";
 
-/// Reads a list of changes.
 pub(super) fn changes(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<SkillChange> {
     let Some(elements) = list.elements() else {
         file.wrong_type(&format!("`{name}`"), "a list of changes", list);

@@ -15,7 +15,6 @@ use crate::text::diagnostic::{Code, suggest};
 /// The key of the list.
 pub(super) const CHECKS: &str = "checks";
 
-/// Reads a list of checks.
 pub(super) fn checks(file: &mut Document<'_>, list: &Node) -> Vec<Check> {
     let Some(elements) = list.elements() else {
         file.wrong_type(&format!("`{CHECKS}`"), "a list of checks", list);

@@ -42,7 +42,6 @@ pub static FORMAT: CaseFormat = CaseFormat {
 /// The key of a prompt.
 const INSTRUCTION: &str = "instruction";
 
-/// The key of the list of graders.
 const GRADERS: &str = "graders";
 
 /// The key of what a grader counts in the score of a trial.
@@ -88,7 +87,6 @@ fn skill(document: &mut Document<'_>, file: &ForeignFile<'_>, root: &Node) -> St
     name.or_else(|| file.skill.map(str::to_owned)).unwrap_or_default()
 }
 
-/// Reads the tasks of a file.
 struct TaskReader<'a> {
     file: &'a ForeignFile<'a>,
     /// The directory of the file.

@@ -31,7 +31,6 @@ pub static FORMAT: CaseFormat = CaseFormat {
     foreign: Some(ForeignFiles { names: &[], possible_names: &["tasks.yaml", "tasks.yml"], mark: "skill", parse }),
 };
 
-/// The key of the skill that loads.
 const EXPECTED_SKILL: &str = "expected_skill_load";
 
 /// The skill that loads if none may.

@@ -22,7 +22,6 @@ pub(in crate::checks) static WORK: CheckKind = CheckKind::new("work", Goal::Proc
 });
 
 words! {
-    /// A kind of work.
     pub enum Work {
         /// Running commands. An agent without a tool that reads files loads skills and reads files with commands, too.
         Commands = "commands",

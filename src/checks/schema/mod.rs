@@ -41,7 +41,6 @@ pub enum SchemaError {
 }
 
 impl Schema {
-    /// Reads a schema.
     pub fn parse(bytes: &[u8]) -> Result<Self, SchemaError> {
         Self::new(serde_json::from_slice(bytes)?)
     }

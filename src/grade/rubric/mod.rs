@@ -58,7 +58,6 @@ pub struct JudgeQuestion<'a> {
 }
 
 impl Rubric {
-    /// Reads a template and a schema, each with its path.
     pub fn new(template: (&Path, &str), schema: (&Path, &str)) -> Result<Self, Box<Diagnostic>> {
         let template = template::Template::parse(template.0, template.1)?;
         let assertions_only = template::Template::parse(Path::new(TEMPLATE), BUILT_IN_TEMPLATE)?.without_checks();

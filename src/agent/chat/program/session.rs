@@ -24,7 +24,6 @@ pub(super) struct ChatSession {
     system: String,
     tools: Vec<Tool>,
     turns: Vec<Turn>,
-    /// The number of answers so far.
     answers: u64,
     /// A copy of the output, by which the run counts turns.
     copy: File,

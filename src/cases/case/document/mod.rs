@@ -78,7 +78,6 @@ pub struct Document<'a> {
     lines: Vec<usize>,
     /// The last byte whose column was asked for, and its character in the line that starts at the first number.
     column: Cell<(usize, usize, usize)>,
-    /// The problems so far.
     pub problems: Vec<Diagnostic>,
 }
 

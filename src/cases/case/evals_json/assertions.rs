@@ -11,7 +11,6 @@ const EXPECTED: &str = "expected_output";
 /// The key of what must not happen.
 const FORBIDDEN: &str = "forbidden_behaviors";
 
-/// The keys of lists of assertions.
 const LISTS: [&str; 2] = ["expectations", "assertions"];
 
 /// All keys that are read here.

@@ -216,7 +216,6 @@ fn is_flag(text: &str) -> bool {
     FLAGS.iter().any(|(word, _)| text.eq_ignore_ascii_case(word))
 }
 
-/// The name of a case in its file.
 pub(super) fn name(node: &Node) -> Option<String> {
     let text = |key: &str| match &node.get(key)?.value {
         NodeValue::Text(text) | NodeValue::Number(text) if !text.trim().is_empty() => Some(text.clone()),

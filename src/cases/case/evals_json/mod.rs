@@ -72,7 +72,6 @@ const SKILL: [&str; 2] = ["skill_name", "skill"];
 /// The skills of which a query may name one.
 const SKILLS_TESTED: &str = "skills_tested";
 
-/// The keys of a prompt.
 const PROMPTS: [&str; 3] = ["prompt", "query", "input"];
 
 /// Keys that ask for nothing.

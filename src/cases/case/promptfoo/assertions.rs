@@ -76,7 +76,6 @@ struct Written<'n> {
 }
 
 impl TestReader<'_, '_> {
-    /// Adds the assertions of an object.
     pub(super) fn assertions(&mut self, object: &Node) {
         match object.get(ASSERT) {
             Some(list) if list.text().is_some() => self.not_done(list, "assertions of another file"),
@@ -88,7 +87,6 @@ impl TestReader<'_, '_> {
         }
     }
 
-    /// Adds an assertion.
     pub(super) fn assertion(&mut self, node: &Node) {
         let (before, judged, said) = (self.case.checks.len(), self.case.assertions.len(), self.should_trigger);
         match node.text() {

@@ -92,7 +92,6 @@ pub(super) struct Dialect {
     pub notes: &'static [&'static str],
     /// More keys of a file.
     pub keys: &'static [&'static str],
-    /// More keys of a test.
     pub test_keys: &'static [&'static str],
     /// The prompt of a file without one.
     pub implied_prompt: Option<&'static str>,

@@ -92,7 +92,6 @@ fn of_text(document: &Document<'_>, file: &ForeignFile<'_>, node: &Node, text: &
     }
 }
 
-/// The prompts in a text file.
 fn parts(content: &str) -> Vec<Prompt> {
     let lines: Vec<&str> = content.lines().collect();
     let parts = lines.split(|line| line.trim() == SEPARATOR).map(|lines| lines.join("\n"));

@@ -6,7 +6,6 @@ use super::Dialect;
 use crate::cases::case::document::{Document, Node};
 use crate::cases::case::{Case, ForeignFile};
 
-/// The key of the assertions.
 pub(super) const ASSERT: &str = "assert";
 
 /// The key of the value of an assertion.
@@ -18,7 +17,6 @@ pub(super) const SKILL_USED: &str = "skill-used";
 /// A value, and the position of its document.
 pub(super) type Placed<'n> = (usize, &'n Node);
 
-/// A file of tests.
 pub(super) struct TestSuite<'a> {
     pub dialect: &'static Dialect,
     pub file: &'a ForeignFile<'a>,

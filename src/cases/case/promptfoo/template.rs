@@ -37,7 +37,6 @@ pub(super) fn render(template: &str, vars: &Vars<'_>) -> Result<String, String> 
     Ok(text)
 }
 
-/// The names of the variables in a template.
 pub(super) fn names(template: &str) -> impl Iterator<Item = &str> {
     template.split("{{").skip(1).filter_map(|part| Some(part.split_once("}}")?.0.trim()))
 }

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-/// A record of CSV text.
 #[derive(Debug, Default)]
 pub(super) struct CsvRecord {
     /// The bytes of each cell, with its quotes.

@@ -16,7 +16,6 @@ use crate::trial::outcome::Weight;
 
 pub(super) type AsStimulus = fn(&mut Document<'_>, &ForeignFile<'_>, &Node) -> Node;
 
-/// Reads the stimuli of a file.
 pub(super) struct StimulusReader<'a> {
     pub format: &'static CaseFormat,
     /// The stimulus that a case of the format stands for, if it is not one itself.
