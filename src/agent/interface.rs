@@ -15,6 +15,7 @@ use crate::agent::login::{Login, LoginSources};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
 use crate::agent::user_session::UserSession;
+use crate::lint::SkillList;
 use crate::settings::mode::AgentKind;
 use crate::settings::{Home, Settings};
 use crate::skill::Skill;
@@ -99,6 +100,11 @@ pub trait Agent: Sync {
     /// The arguments with which its program runs a shell command in its own sandbox; `None` if it has no sandbox.
     fn in_sandbox(&self, _script: &str) -> Option<Vec<OsString>> {
         None
+    }
+
+    /// How much of the skills it shows its models, where that was measured.
+    fn listings(&self) -> &'static [SkillList] {
+        &[]
     }
 
     /// Runs as the agent if this process was started as that.

@@ -9,6 +9,7 @@ mod assignment;
 pub(crate) mod command;
 mod custom;
 mod derived_file;
+mod field;
 mod files;
 pub(crate) mod handshake;
 mod history;
@@ -35,10 +36,11 @@ use std::fmt::Write;
 use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use crate::agent::login::{Account, LoginSources};
 use crate::lint::SkillList;
-use crate::profile::agents;
+use crate::profile::{PROFILES, agents};
 use crate::settings::mode::{AgentKind, Mode};
 use crate::settings::{Home, Settings};
 use crate::skill::{SKILL_FILE, Skill, USER_ONLY};
@@ -69,8 +71,9 @@ macro_rules! programs {
 }
 agents!(programs);
 
-/// How much of the skills agents show their models, where it was measured: docs/reference/skill-lists.md.
-pub static LISTINGS: &[&[SkillList]] = &[&codex::LISTINGS, &claude::LISTINGS];
+/// How much of the skills each agent shows its models; docs/reference/skill-lists.md has the measurements.
+pub static LISTINGS: LazyLock<Vec<&[SkillList]>> =
+    LazyLock::new(|| PROFILES.into_iter().map(|profile| of(profile.modes[0].1).listings()).collect());
 
 /// Runs as an agent if this process was started as one: the program is the agent of some modes.
 pub fn take_over() -> Option<ExitCode> {

@@ -62,10 +62,14 @@ const LOGIN_PHRASES: [&str; 2] = ["invalid api key", "incorrect api key"];
 
 /// The trouble of a refusal with this HTTP status, if it has its own field.
 pub(super) fn refused(status: Option<u64>, message: &str) -> Trouble {
-    Trouble::new(Refusal { status, message, ..Refusal::default() }.kind(), message)
+    Refusal { status, message, ..Refusal::default() }.trouble()
 }
 
 impl Refusal<'_> {
+    pub(super) fn trouble(self) -> Trouble {
+        Trouble::new(self.kind(), self.message)
+    }
+
     pub(super) fn kind(&self) -> TroubleKind {
         let status = self.status.or_else(|| status_in(self.message));
         // A 400 may be a temporary refusal by its code; a code does not change what other statuses mean.

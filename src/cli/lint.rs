@@ -43,7 +43,7 @@ pub struct LintArgs {
 pub fn lint(args: &LintArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read_quietly()?;
     let check_evals = args.check_evals || args.strict;
-    let options = lint::LintOptions { check_evals, strict: args.strict, listings: agent::LISTINGS };
+    let options = lint::LintOptions { check_evals, strict: args.strict, listings: &agent::LISTINGS };
     let mut problems = problems(&repository, &settings, &catalog, options);
     if !args.skills.is_empty() && !catalog.skills.is_empty() {
         let paths = args.paths(&catalog)?;

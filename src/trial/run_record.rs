@@ -229,7 +229,7 @@ pub struct RunEnd {
 
 /// The way in which a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum RunEndKind {
     /// It ran its whole plan.
@@ -239,7 +239,6 @@ pub enum RunEndKind {
     /// `stop` ended it.
     Stopped,
     /// A result could not be stored.
-    #[serde(rename = "not-stored")]
     NotStored,
 }
 

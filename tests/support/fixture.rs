@@ -109,7 +109,7 @@ impl Fixture {
 
     /// All problems of skills and cases.
     pub fn problems(&self) -> Vec<Diagnostic> {
-        let options = lint::LintOptions { check_evals: true, strict: false, listings: skill_evals::agent::LISTINGS };
+        let options = lint::LintOptions { check_evals: true, strict: false, listings: &skill_evals::agent::LISTINGS };
         lint::all(&self.catalog(), &self.repository(), options)
     }
 

@@ -3,10 +3,11 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::agent::field::{seconds, text};
 use crate::agent::refusal::{Refusal, retry_after};
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list;
-use crate::agent::stream::{LineReader, seconds, text};
+use crate::agent::stream::LineReader;
 use crate::agent::turns::TurnSign;
 use crate::trace::Usage;
 use crate::trace::trouble::Trouble;
@@ -62,9 +63,8 @@ fn result(line: &Value) -> Option<Said> {
 fn refusal(line: &Value) -> Trouble {
     let (message, code) = (text(line, "message").unwrap_or_default(), text(line, "code"));
     let status = line["status"].as_u64();
-    let refusal = Refusal { status, code: code.as_deref(), message: &message, retried: None };
     let wait = seconds(&line["retry_after_s"]).or_else(|| retry_after(&message));
-    Trouble::new(refusal.kind(), message).after(wait)
+    Refusal { status, code: code.as_deref(), message: &message, retried: None }.trouble().after(wait)
 }
 
 /// What a line says about the model's calls.

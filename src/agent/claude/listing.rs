@@ -13,7 +13,8 @@ use crate::trace::description::DescriptionVisibility;
 
 /// claude gives the list 1 % of the model's window, at three characters per token for newer models; its own skills take
 /// 4,250 characters. Measured with 2.1.197. The first window is the smallest, the second the one without a chosen model.
-pub const LISTINGS: [SkillList; 2] = [SMALL, SkillList { window: "1,000,000", room: 30_000 - OWN_SKILLS, ..SMALL }];
+pub(super) static LISTINGS: [SkillList; 2] =
+    [SMALL, SkillList { window: "1,000,000", room: 30_000 - OWN_SKILLS, ..SMALL }];
 
 const SMALL: SkillList = SkillList {
     agent: "Claude Code 2.1",

@@ -37,6 +37,7 @@ use crate::agent::login::{Login, LoginSources};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
 use crate::agent::user_session::UserSession;
+use crate::lint::SkillList;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::skill::{SKILL_FILE, Skill};
@@ -44,7 +45,6 @@ use crate::trace::Trace;
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::Trouble;
 pub use ClaudeCode::{Cli as ClaudeCli, Sdk as ClaudeSdk};
-pub use listing::LISTINGS;
 
 /// The name of the session file in a trial's directory.
 const SESSION: &str = AgentKind::ClaudeCli.profile().session;
@@ -79,6 +79,10 @@ impl Agent for ClaudeCode {
             "`user-invocable: false` keeps users from calling the skill: Claude Code asks no model where a prompt \
              begins with `/name`",
         ))
+    }
+
+    fn listings(&self) -> &'static [SkillList] {
+        &listing::LISTINGS
     }
 
     fn users_setup(&self, setup: Home) -> Result<(Vec<String>, String), Trouble> {

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::agent::field::{served, text, usage};
 use crate::agent::refusal::refused;
 use crate::agent::said::{CallEnding, Said};
-use crate::agent::stream::{LineReader, text, usage};
+use crate::agent::stream::LineReader;
 use crate::trace::StopReason;
 use crate::trace::trouble::Trouble;
 
@@ -132,7 +133,7 @@ impl ClineLines {
         let (Some(call), Some(tool)) = (text(event, "toolCallId"), text(event, "toolName")) else { return };
         let inputs = inputs(&event["input"]);
         self.parts.insert(call.clone(), inputs.len());
-        let tool = self.tool(tool);
+        let tool = served(&tool, &self.servers, "", "__").unwrap_or(tool);
         said.extend(inputs.into_iter().enumerate().map(|(at, input)| {
             let id = part(&call, at);
             Said::Called { id, tool: tool.clone(), input }
@@ -151,13 +152,6 @@ impl ClineLines {
             let ending = if has_failed { CallEnding::Failed } else { CallEnding::Done };
             said.push(Said::Answered { id: part(&call, at), output, ending, exit_code: exit_code(event, result) });
         }
-    }
-
-    /// The tool `server__tool` of an MCP server as every agent names it.
-    fn tool(&self, name: String) -> String {
-        let is_served =
-            name.split_once("__").is_some_and(|(server, _)| self.servers.iter().any(|known| known == server));
-        if is_served { format!("mcp__{name}") } else { name }
     }
 
     fn ends(&mut self, line: &Value, said: &mut Vec<Said>) {

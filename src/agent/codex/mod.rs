@@ -33,6 +33,7 @@ use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
 use crate::agent::user_session::UserSession;
 use crate::files::bounded;
+use crate::lint::SkillList;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::skill::Skill;
@@ -40,7 +41,6 @@ use crate::text::node::yaml;
 use crate::trace::Trace;
 use crate::trace::exposure::Reference;
 use crate::trace::trouble::Trouble;
-pub use listing::LISTINGS;
 
 /// The name of the rollout file in a trial's directory.
 const ROLLOUT: &str = AgentKind::Codex.profile().session;
@@ -81,6 +81,10 @@ impl Agent for Codex {
 
     fn command(&self, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
         command::command(assignment)
+    }
+
+    fn listings(&self) -> &'static [SkillList] {
+        &listing::LISTINGS
     }
 
     fn users_setup(&self, setup: Home) -> Result<(Vec<String>, String), Trouble> {

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use crate::agent::field::{text, usage};
 use crate::agent::refusal::Refusal;
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list;
-use crate::agent::stream::{LineReader, text, usage};
+use crate::agent::stream::LineReader;
 use crate::agent::turns::TurnSign;
 use crate::trace::Usage;
 use crate::trace::trouble::Trouble;
@@ -137,9 +138,8 @@ fn servers(data: &Value) -> impl Iterator<Item = Said> {
 
 fn refusal(data: &Value, message: &str) -> Trouble {
     let message = data[message].as_str().unwrap_or("no reason given");
-    let refusal =
-        Refusal { status: data["statusCode"].as_u64(), code: data["errorType"].as_str(), message, retried: None };
-    Trouble::new(refusal.kind(), message)
+    let (status, code) = (data["statusCode"].as_u64(), data["errorType"].as_str());
+    Refusal { status, code, message, retried: None }.trouble()
 }
 
 fn call(data: &Value) -> Option<Said> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::answer::{AnswerSoFar, served};
 use super::offer;
 use crate::agent::recorder::texts;
-use crate::agent::refusal::Refusal;
+use crate::agent::refusal::refused;
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::stream::LineReader;
 use crate::profile::custom::{Condition, CustomAgent, EventField, EventMeaning, EventRule};
@@ -180,8 +180,7 @@ impl<'a> RuleLines<'a> {
             EventMeaning::Error => {
                 let message = found.text(EventField::Text)?;
                 let status = found.optional(EventField::Status).and_then(Value::as_u64);
-                let refusal = Refusal { status, message: &message, ..Refusal::default() };
-                said.push(Said::Refused(Trouble::new(refusal.kind(), message.as_str())));
+                said.push(Said::Refused(refused(status, &message)));
             }
             EventMeaning::Done => {
                 let unseen = std::mem::take(&mut self.open).into_values();

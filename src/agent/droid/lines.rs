@@ -5,10 +5,11 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value, json};
 
 use super::CALLER;
+use crate::agent::field::{plain, text};
 use crate::agent::refusal::refused;
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list::recorded_description;
-use crate::agent::stream::{LineReader, plain, text};
+use crate::agent::stream::LineReader;
 use crate::agent::turns::TurnSign;
 use crate::trace::trouble::Trouble;
 use crate::trace::{StopReason, Usage};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::agent::stream::text;
+use crate::agent::field::text;
 
 /// How a line begins about a request that was answered. It names the answer.
 const ANSWERED: &str = "[metrics_log_droid_chat_client_success_count]";

@@ -5,10 +5,11 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use serde_json::Value;
 
 use super::telemetry::{MAIN, NAME, ROLE, SKILLS, TOOL_NAMES};
+use crate::agent::field::{served, text};
 use crate::agent::refusal::Refusal;
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list;
-use crate::agent::stream::{LineReader, text};
+use crate::agent::stream::LineReader;
 use crate::agent::turns::TurnSign;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{StopReason, Usage};
@@ -220,11 +221,7 @@ impl GeminiLines {
             SUB_AGENT => _ = self.sub_agent_calls.insert(id.clone()),
             _ => {}
         }
-        let served = self
-            .servers
-            .iter()
-            .find_map(|server| name.strip_prefix(&prefix(server)).map(|tool| format!("mcp__{server}__{tool}")));
-        Some(Said::Called { id, tool: served.unwrap_or(name), input })
+        Some(Said::Called { id, tool: served(&name, &self.servers, "mcp_", "_").unwrap_or(name), input })
     }
 
     fn answer(&mut self, line: &Value, said: &mut Vec<Said>) {
@@ -324,8 +321,7 @@ fn trouble(message: &str, status: Option<u64>, kind: Option<&str>) -> Trouble {
     // Google answers an invalid key like any invalid request.
     let is_invalid_key = message.contains("API_KEY_INVALID");
     let status = if is_invalid_key { Some(401) } else { status.or_else(|| body["error"]["code"].as_u64()).or(by_kind) };
-    let refusal = Refusal { status, code: body["error"]["status"].as_str(), message, retried: None };
-    Trouble::new(refusal.kind(), message)
+    Refusal { status, code: body["error"]["status"].as_str(), message, retried: None }.trouble()
 }
 
 /// What a command printed, and its exit code; `None` if Gemini did not see it end. A terminal shows what a command printed, if

@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::MAIN;
 use super::session::{self, AgentLog, KimiAnswer, KimiCall, KimiResult};
+use crate::agent::field::text;
 use crate::agent::refusal::refused;
 use crate::agent::said::{CallEnding, Said};
-use crate::agent::stream::{LineReader, text};
+use crate::agent::stream::LineReader;
 use crate::trace::StopReason;
 
 /// The last line of what a command printed, before its exit code.

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::MAIN;
+use crate::agent::field::{plain, text, usage, with_cached_input};
 use crate::agent::refusal::refused;
 use crate::agent::said::Said;
 use crate::agent::skill_list::recorded_description;
-use crate::agent::stream::{plain, text, usage, with_cached_input};
 use crate::agent::turns::TurnSign;
 use crate::trace::{StopReason, Usage};
 

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::agent::refusal::Refusal;
+use crate::agent::field::{self, served, text, with_cached_input};
+use crate::agent::refusal::refused;
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list;
-use crate::agent::stream::{self, LineReader, text, with_cached_input};
+use crate::agent::stream::LineReader;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{StopReason, Usage};
 
@@ -89,7 +90,8 @@ impl OpenCodeLines {
         let is_unknown = tool == "invalid";
         let mut said = Vec::new();
         if self.calls.insert(id.clone()) {
-            let tool = if is_unknown { text(&state["input"], "tool").unwrap_or(tool) } else { self.tool(tool) };
+            let named = if is_unknown { text(&state["input"], "tool") } else { served(&tool, &self.servers, "", "_") };
+            let tool = named.unwrap_or(tool);
             said.push(Said::Called { id: id.clone(), tool, input: state["input"].clone() });
         }
         let error = state["error"].as_str();
@@ -102,14 +104,6 @@ impl OpenCodeLines {
         let output = error.or_else(|| state["output"].as_str()).unwrap_or_default().to_owned();
         said.push(Said::Answered { id, output, ending, exit_code: state["metadata"]["exit"].as_i64() });
         Some(said)
-    }
-
-    /// The tool `server_tool` of an MCP server as every agent names it.
-    fn tool(&self, name: String) -> String {
-        let of = |server: &String| {
-            Some(format!("mcp__{server}__{}", name.strip_prefix(server.as_str())?.strip_prefix('_')?))
-        };
-        self.servers.iter().find_map(of).unwrap_or(name)
     }
 }
 
@@ -144,10 +138,7 @@ fn error(error: &Value) -> Said {
         "MessageOutputLengthError" => Said::Stopped(StopReason::MaxTokens),
         "ContextOverflowError" => Said::Stopped(StopReason::ContextWindow),
         "ProviderAuthError" => Said::Refused(Trouble::new(TroubleKind::Login, message)),
-        _ => {
-            let refusal = Refusal { status: data["statusCode"].as_u64(), message, ..Refusal::default() };
-            Said::Refused(Trouble::new(refusal.kind(), message))
-        }
+        _ => Said::Refused(refused(data["statusCode"].as_u64(), message)),
     }
 }
 
@@ -162,7 +153,7 @@ fn stop(part: &Value) -> Option<Said> {
 
 fn usage(tokens: &Value) -> Usage {
     let count = |value: &Value| value.as_u64().unwrap_or(0);
-    let usage = stream::usage(tokens, ["input", "", "", "output", "reasoning"]);
+    let usage = field::usage(tokens, ["input", "", "", "output", "reasoning"]);
     with_cached_input(Usage {
         cached_input_tokens: count(&tokens["cache"]["read"]),
         cache_write_input_tokens: count(&tokens["cache"]["write"]),

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::agent::refusal::Refusal;
+use crate::agent::field::{self, text};
+use crate::agent::refusal::refused;
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list::recorded_description;
-use crate::agent::stream::{self, LineReader, text};
+use crate::agent::stream::LineReader;
 use crate::agent::turns::TurnSign;
 use crate::trace::trouble::Trouble;
 use crate::trace::{StopReason, Usage};
@@ -221,15 +222,14 @@ fn spoken(block: &Value) -> Option<Said> {
 /// The tokens, unless none are reported.
 fn usage(usage: &Value) -> Option<Usage> {
     let keys = ["input_tokens", "cache_read_input_tokens", "", "output_tokens", ""];
-    let usage = stream::usage(usage, keys);
+    let usage = field::usage(usage, keys);
     (usage.input_tokens > 0).then_some(usage)
 }
 
 fn refusal(message: &Value, status: Option<u64>) -> Trouble {
     let message = message.as_str().unwrap_or("no reason given");
     let message = message.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(message);
-    let refusal = Refusal { status, message, ..Refusal::default() };
-    Trouble::new(refusal.kind(), message)
+    refused(status, message)
 }
 
 /// What a line of the session file says about the model's calls.

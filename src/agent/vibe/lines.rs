@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
+use crate::agent::field::{seconds, text, usage};
 use crate::agent::recorder::texts;
 use crate::agent::refusal::refused;
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list::{self, recorded_description};
-use crate::agent::stream::{LineReader, seconds, text, usage};
+use crate::agent::stream::LineReader;
 use crate::trace::StopReason;
 use crate::trace::trouble::Trouble;
 

@@ -60,7 +60,7 @@ pub struct JudgeQuestion<'a> {
 impl Rubric {
     pub fn new(template: (&Path, &str), schema: (&Path, &str)) -> Result<Self, Box<Diagnostic>> {
         let template = template::Template::parse(template.0, template.1)?;
-        let assertions_only = template::Template::parse(Path::new(TEMPLATE), BUILT_IN_TEMPLATE)?.without_checks();
+        let assertions_only = template::Template::without_checks(Path::new(TEMPLATE), BUILT_IN_TEMPLATE)?;
         let (path, schema_text) = (schema.0, schema.1.to_owned());
         let schema = Schema::parse(schema_text.as_bytes()).map_err(|why| {
             let message = format!("this schema of the judge's answer cannot be used: it {why}");

@@ -105,17 +105,12 @@ impl Template {
         Ok(Self { text: text.to_owned(), placeholders, checks, assertions_at })
     }
 
-    /// The same without its own checks. Each of these must be one line.
-    pub(super) fn without_checks(&self) -> Self {
+    /// The template in this text without its own checks. Each of these must be one line.
+    pub(super) fn without_checks(path: &Path, text: &str) -> Result<Self, Box<Diagnostic>> {
         let is_check = |line: &str| CHECK.as_ref().is_some_and(|pattern| pattern.is_match(line));
-        let before: usize = self.text.split_inclusive('\n').take_while(|line| !is_check(line)).map(str::len).sum();
-        let text: String = self.text.split_inclusive('\n').filter(|line| !is_check(line)).collect();
-        let removed = self.text.len() - text.len();
-        let mut placeholders = self.placeholders.clone();
-        for (range, _) in placeholders.iter_mut().filter(|(range, _)| range.start >= before) {
-            *range = range.start - removed..range.end - removed;
-        }
-        Self { text, placeholders, checks: Vec::new(), assertions_at: before.saturating_sub(1) }
+        let before: usize = text.split_inclusive('\n').take_while(|line| !is_check(line)).map(str::len).sum();
+        let text: String = text.split_inclusive('\n').filter(|line| !is_check(line)).collect();
+        Ok(Self { assertions_at: before.saturating_sub(1), ..Self::parse(path, &text)? })
     }
 
     /// The list of assertions, with what is before it.
@@ -269,8 +264,9 @@ mod tests {
         let own = "Judge it:\n\n- `tone`: kind\n  and calm\n";
         assert_eq!(prompt(&template, list), format!("{own}{lines}\n\nAnswer on it."));
         assert_eq!(prompt(&template, &[]), format!("{own}\nAnswer on it."));
-        let one_line = Template::parse(Path::new("t"), &text.replace("\n  and calm", "")).expect("a template");
-        assert_eq!(prompt(&one_line.without_checks(), list), format!("Judge it:\n\n{lines}\n\nAnswer on it."));
+        let one_line = text.replace("\n  and calm", "");
+        let without = Template::without_checks(Path::new("t"), &one_line).expect("a template");
+        assert_eq!(prompt(&without, list), format!("Judge it:\n\n{lines}\n\nAnswer on it."));
         let plain = Template::parse(Path::new("t"), "Judge {{case_id}}.").expect("a template");
         let added = "The `checks` of your answer also hold each of these once, under this id:";
         assert_eq!(prompt(&plain, list), format!("Judge it.\n\n{added}\n\n{lines}"));
