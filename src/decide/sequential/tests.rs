@@ -306,7 +306,7 @@ fn next_cases(rule: Rule, pairs: &[(usize, usize)]) -> Vec<usize> {
 
 #[test]
 fn pairs_go_to_what_may_have_broken_until_the_mean_shows_more() {
-    // Case 0 lost two of five pairs. It is no suspect, but tells most.
+    // Case 0 lost two of five pairs. It is not a suspect, but tells most.
     let harm = next_cases(RULE, &[(2, 3), (0, 2), (0, 3)]);
     assert!(harm.iter().filter(|case| **case == 0).count() > 40, "{harm:?}");
     // Without a loss, only the margin is near: the next round is completed.
