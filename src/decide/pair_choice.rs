@@ -62,10 +62,10 @@ const RARE: f64 = 1.0 / 16.0;
 /// `U^(1/shape)`.
 fn gamma(shape: f64, rng: &mut fastrand::Rng) -> f64 {
     let d = shape + 1.0 - 1.0 / 3.0;
-    let c = (9.0 * d).sqrt().recip();
+    let c = 1.0 / (9.0 * d).sqrt();
     loop {
         let normal = normal(rng);
-        let v = c.mul_add(normal, 1.0).powi(3);
+        let v = (1.0 + c * normal).powi(3);
         if is_kept(d, v, normal, rng) {
             return (d * v * open(rng).powf(1.0 / shape)).max(f64::MIN_POSITIVE);
         }

@@ -59,7 +59,7 @@ pub fn ratio(cases: &[Amounts], plus: f64, level: f64) -> Option<Ratio> {
     let all = Sample::of(differences.iter().copied());
     let repeated = pairs.iter().all(|(a, b)| a.count > 1 && b.count > 1);
     let error = if repeated { StandardError::within(&pairs) } else { StandardError::between(&all) };
-    let error = Some(error).filter(|error| f64::EPSILON < error.deviation);
+    let error = Some(error).filter(|error| error.deviation > f64::EPSILON);
     let exact = !repeated && differences.len() <= EXACT;
     let p =
         error.map(

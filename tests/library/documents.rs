@@ -85,8 +85,8 @@ fn aliases_and_merge_keys_stand_for_their_values() {
 
 #[test]
 fn yaml_that_people_often_get_wrong_says_what_to_do() {
-    let quotes = "put quotes around a text that begins with a sign or holds `: `, close quotes and brackets, and indent the keys of an \
-                  object alike";
+    let quotes = "put quotes around a text that begins with a symbol such as `@` or holds `: `, close quotes and brackets, \
+                  and indent the keys of an object alike";
     for (text, help) in [
         ("a: Use when: asked", quotes),
         ("a: `b` c", quotes),

@@ -2,9 +2,8 @@
 //! variables.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::SERVERS;
 use crate::agent::files::{read_if_exists, read_jsonc, read_toml};
@@ -47,10 +46,9 @@ fn has_login() -> Result<bool, Trouble> {
     Ok(read_if_exists(&users_path(AgentKind::Kimi, LOGIN))?.is_some())
 }
 
-/// The user's MCP servers.
+/// The user's MCP servers, as far as trials get them.
 pub(super) fn users_servers(setup: Home) -> Result<Value, Trouble> {
-    let path = if setup == Home::User { users_path(AgentKind::Kimi, SERVERS) } else { PathBuf::new() };
-    Ok(read_jsonc(&path)?.into())
+    Ok(if setup == Home::User { read_jsonc(&users_path(AgentKind::Kimi, SERVERS))?.into() } else { json!({}) })
 }
 
 /// What of the user's configuration trials get.

@@ -81,7 +81,7 @@ pub fn max_total_tokens(most: u64) -> Check {
     Check::implied(&MAX_TOTAL, Limit::MaxTokens { most, counted: TokenScope::Total })
 }
 
-/// At most this much of something. Digests of cases have its form for debugging.
+/// At most this much of something. Its `Debug` text is part of the digests of cases.
 #[derive(Debug)]
 #[expect(clippy::enum_variant_names, reason = "the names are in digests")]
 enum Limit {

@@ -17,8 +17,8 @@ const MERGE: &str = "<<";
 const NO_TABS: &str = "indent with spaces; YAML allows no tabs";
 
 /// What helps with nearly every fault that people make.
-const QUOTES: &str = "put quotes around a text that begins with a sign or holds `: `, close quotes and brackets, and indent the keys \
-                      of an object alike";
+const QUOTES: &str = "put quotes around a text that begins with a symbol such as `@` or holds `: `, close quotes and \
+                      brackets, and indent the keys of an object alike";
 
 /// The value in a text; none if the text is empty.
 pub fn parse(text: &str) -> Parsed {
