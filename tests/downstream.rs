@@ -151,6 +151,24 @@ fn a_repository_without_rust_gets_a_small_crate_a_skill_and_cases() {
     );
 }
 
+#[test]
+fn the_feature_for_schemas_is_named_if_a_case_or_the_recording_of_one_needs_it() {
+    let fixture = || Fixture::new().skill("tidy").file("tool/Cargo.toml", "[package]\nname = \"skill-evals\"\n");
+    let init = |fixture: &Fixture| fixture.run(&["init", "--yes", "--path", "tool"]).stdout;
+    let names = |fixture: &Fixture| read(fixture, "evals/Cargo.toml").contains("features = [\"schemas\"]");
+    let plain = fixture();
+    assert!(init(&plain).starts_with("evals/Cargo.toml: written\n") && !names(&plain));
+    // A second time the crate is there, whatever the cases need by now.
+    let column = "id,should_trigger,prompt,judge\nnamed,true,Use the $tidy skill.,true\n";
+    let plain = plain.file("evals/skills/tidy/prompts.csv", column);
+    assert!(init(&plain).starts_with("evals/Cargo.toml: is there already\n"), "{}", init(&plain));
+    let judged = fixture().file("evals/skills/tidy/prompts.csv", column);
+    assert!(init(&judged).starts_with("evals/Cargo.toml: written\n") && names(&judged));
+    let trial = |name: &str| format!("evals/recordings/tidy/named/codex/1/{name}");
+    let recorded = fixture().file(&trial("meta.json"), "{}").file(&trial("judge.json"), "{}");
+    assert!(init(&recorded).starts_with("evals/Cargo.toml: written\n") && names(&recorded));
+}
+
 /// What a crate or a workspace of somebody's has before, and what `init` is to make green in it.
 struct Before {
     fixture: Fixture,
@@ -251,6 +269,7 @@ fn evals_are_green_at_once_in_a_repository_a_crate_a_member_and_a_workspace() {
         let said = text(&test);
         assert!(test.status.success() && said.contains("2 passed; 0 failed; 2 ignored"), "{next:?}: {said}");
         assert!(said.contains(tests), "{next:?}: {said}");
+        assert!(!said.contains("(lib) generated"), "a warning of the compiler about this crate: {said}");
         let config = format!("{place}/nextest.toml");
         assert!(read(&fixture, &config).contains("[test-groups]"));
         if nextest {
@@ -271,6 +290,7 @@ fn evals_are_green_at_once_in_a_repository_a_crate_a_member_and_a_workspace() {
         assert!(stubs.code == 0 && stubs.stdout.contains("stubs.rs: written"), "{}{}", stubs.stdout, stubs.stderr);
         let again = run_in(&here, &["init", "--yes", "--path", env!("CARGO_MANIFEST_DIR")]);
         assert!(!again.stdout.contains("written") && !again.stdout.contains(": added"), "{}", again.stdout);
+        assert!(!again.stdout.contains("left alone; it needs"), "{}", again.stdout);
         // What it wrote as first cases is what `generate` writes.
         let prompts = format!("evals/skills/{skill}/prompts.csv");
         let before = read(&fixture, &prompts);

@@ -71,7 +71,6 @@ pub fn rejoin(run: &RunContext, exhibit: &TrialExhibit<'_>, grade: Grade) -> Res
         return Ok(grade);
     }
     let assertions = &exhibit.case.assertions;
-    let stale = |grade, changed: &[String]| rubric::stale(grade, by_rubric(run, exhibit), assertions, changed);
     if run.settings.judge.wanted == Some(false) {
         return Ok(rubric::without_judge(grade, assertions));
     }
@@ -82,14 +81,20 @@ pub fn rejoin(run: &RunContext, exhibit: &TrialExhibit<'_>, grade: Grade) -> Res
     };
     let rubric = match run.rubric() {
         Ok(rubric) => rubric,
-        Err(problem) => return Ok(stale(grade, &[problem.to_string()])),
+        Err(problem) => {
+            let trouble = Trouble::new(TroubleKind::NotJudged, problem.to_string());
+            return Ok(rubric::not_judged(grade, by_rubric(run, exhibit), assertions, trouble));
+        }
     };
     let question = question_of(run, rubric, exhibit);
     let now = inputs(question, exhibit).at(exhibit.folder.path())?;
     let mut changed = judgment.inputs.differences(&now);
     // An imported answer has only the digest of its evidence.
     changed.retain(|part| exhibit.evidence.meta.imported.is_none() || judgment.inputs.0.contains_key(part));
-    if changed.is_empty() { Ok(rubric::join(grade, &judgment, question)) } else { Ok(stale(grade, &changed)) }
+    Ok(match changed[..] {
+        [] => rubric::join(grade, &judgment, question),
+        _ => rubric::stale(grade, by_rubric(run, exhibit), assertions, &changed),
+    })
 }
 
 /// Stores the answer of a judge that another runner asked, or why it is unknown. Only the digest of the evidence is

@@ -51,14 +51,17 @@ impl<'a> Workspace<'a> {
         &self.evidence.meta.skill.slug
     }
 
+    /// The case's id.
     pub fn case(&self) -> &'a str {
         &self.evidence.meta.case.id
     }
 
+    /// The mode's name.
     pub fn mode(&self) -> &'a str {
         &self.evidence.meta.mode
     }
 
+    /// The agent's final message.
     pub fn final_text(&self) -> Option<&'a str> {
         self.evidence.final_text
     }

@@ -96,6 +96,8 @@ fn yaml_that_people_often_get_wrong_says_what_to_do() {
         ("a: 'it's'", quotes),
         ("a: \"b", quotes),
         ("a: [", quotes),
+        ("a: {{b}}", quotes),
+        (r#"a: "\d+""#, "write `\\\\` for a backslash, or use single quotes, in which it stands for itself"),
         ("a: !important b", "put quotes around a text that begins with `!`"),
         ("a:\n\tb: c", "indent with spaces; YAML allows no tabs"),
         ("a: &b\n  c: *b", "write the value out"),

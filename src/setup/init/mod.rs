@@ -21,7 +21,7 @@ use crate::settings::FILE;
 use crate::settings::load::{self, ConfigError};
 use crate::setup::generate;
 use crate::skill::{SKILL_FILE, SkillFile};
-use crate::store::StoreError;
+use crate::store::{self, RECORDINGS, StoreError, TrialFolder};
 use crate::text::diagnostic::Diagnostic;
 
 use files::InitFiles;
@@ -144,16 +144,21 @@ impl Init<'_> {
     /// The Cargo.toml of the existing crate, or of a small crate next to the cases.
     fn manifest(&mut self, source: &CrateSource) -> Result<(), InitError> {
         let path = self.layout.package.join("Cargo.toml");
-        let needs_schemas = self.catalog()?.cases.iter().any(|found| found.case().is_ok_and(Case::needs_schemas));
+        // A stored answer of a judge counts, whether its case asks for a judge or not.
+        let is_judged = |trial: &TrialFolder| !matches!(trial.judgment(), Ok(None));
+        let needs_schemas = self.catalog()?.cases.iter().any(|found| found.case().is_ok_and(Case::needs_schemas))
+            || store::trials_below(&self.layout.root.join(RECORDINGS)).iter().any(is_judged);
         let source = source.from(&self.layout.package, if needs_schemas { &["schemas"] } else { &[] });
-        if self.layout.kind == HarnessCrate::Own {
-            return self.edit(&path, |text| manifest::with_harness(text, &source));
-        }
-        let alone = self.layout.kind == HarnessCrate::Alone;
         let existing = self.files.read(&path)?;
-        self.files.new_file(&path, &manifest::small_crate(&source, alone), "it needs the harness as a test")?;
+        match &existing {
+            Some(_) => self.edit(&path, |text| manifest::with_harness(text, &source))?,
+            None => {
+                let alone = self.layout.kind == HarnessCrate::Alone;
+                self.files.new_file(&path, &manifest::small_crate(&source, alone), "")?;
+            }
+        }
         // The existing crate may be a workspace of its own.
-        if !alone && existing.is_none_or(|text| !manifest::is_workspace(&text)) {
+        if self.layout.kind == HarnessCrate::Member && existing.is_none_or(|text| !manifest::is_workspace(&text)) {
             self.edit(&self.layout.workspace.join("Cargo.toml"), manifest::with_member)?;
         }
         Ok(())

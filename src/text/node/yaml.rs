@@ -14,9 +14,15 @@ const MOST_REPEATED: usize = 4 << 20;
 /// The key whose maps are read as if their keys were written next to it.
 const MERGE: &str = "<<";
 
-const NO_TABS: &str = "indent with spaces; YAML allows no tabs";
+/// What helps with errors that have these words.
+const HELP: [(&str, Option<&str>); 4] = [
+    ("tab", Some("indent with spaces; YAML allows no tabs")),
+    ("escape", Some("write `\\\\` for a backslash, or use single quotes, in which it stands for itself")),
+    ("recursion", None),
+    ("directive", None),
+];
 
-/// What helps with nearly every fault that people make.
+/// What helps with nearly every other fault that people make.
 const QUOTES: &str = "put quotes around a text that begins with a symbol such as `@` or holds `: `, close quotes and \
                       brackets, and indent the keys of an object alike";
 
@@ -53,14 +59,15 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn next(&mut self) -> Result<Option<(Event<'a>, Span)>, SyntaxProblem> {
-        self.events.next_event().transpose().map_err(|error| Self::not_yaml(&error))
+        self.events.next_event().transpose().map_err(|error| self.not_yaml(&error))
     }
 
-    fn not_yaml(error: &ScanError) -> SyntaxProblem {
+    fn not_yaml(&self, error: &ScanError) -> SyntaxProblem {
         let at = error.marker().byte_offset().unwrap_or_default();
         let what = error.info();
-        let help = if what.contains("tab") { NO_TABS } else { QUOTES };
-        SyntaxProblem { range: at..at + 1, message: format!("this is not YAML: {what}"), help: Some(help) }
+        let (_, help) = HELP.iter().find(|(word, _)| what.contains(word)).copied().unwrap_or(("", Some(QUOTES)));
+        let end = at + self.text.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
+        SyntaxProblem { range: at..end, message: format!("this is not YAML: {what}"), help }
     }
 
     fn node(&mut self, event: Event<'a>, span: Span) -> Result<Node, SyntaxProblem> {
@@ -137,7 +144,7 @@ impl<'a> Builder<'a> {
                 NodeValue::Null => "null".to_owned(),
                 NodeValue::List(_) | NodeValue::Map(_) => {
                     let message = format!("a key is {}; expected a string", key.kind());
-                    return Err(SyntaxProblem::new(key_range, message));
+                    return Err(SyntaxProblem { help: Some(QUOTES), ..SyntaxProblem::new(key_range, message) });
                 }
             };
             if is_plain && key == MERGE {
