@@ -150,12 +150,11 @@ impl Init<'_> {
             || store::trials_below(&self.layout.root.join(RECORDINGS)).iter().any(is_judged);
         let source = source.from(&self.layout.package, if needs_schemas { &["schemas"] } else { &[] });
         let existing = self.files.read(&path)?;
-        match &existing {
-            Some(_) => self.edit(&path, |text| manifest::with_harness(text, &source))?,
-            None => {
-                let alone = self.layout.kind == HarnessCrate::Alone;
-                self.files.new_file(&path, &manifest::small_crate(&source, alone), "")?;
-            }
+        if existing.is_some() {
+            self.edit(&path, |text| manifest::with_harness(text, &source))?;
+        } else {
+            let alone = self.layout.kind == HarnessCrate::Alone;
+            self.files.new_file(&path, &manifest::small_crate(&source, alone), "")?;
         }
         // The existing crate may be a workspace of its own.
         if self.layout.kind == HarnessCrate::Member && existing.is_none_or(|text| !manifest::is_workspace(&text)) {
