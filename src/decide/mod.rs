@@ -102,6 +102,12 @@ impl Comparison {
     pub fn is_decided(&self) -> bool {
         self.results.iter().any(|result| result.is_shown())
     }
+
+    /// The cases without a measured trial on one side or both.
+    pub fn not_on_both_sides(&self) -> Vec<&str> {
+        let lists = [&self.neither, &self.only_baseline, &self.only_candidate];
+        lists.into_iter().flatten().map(String::as_str).collect()
+    }
 }
 
 /// A side over all cases that were measured on both.

@@ -279,14 +279,12 @@ pub fn not_graded(id: &TrialId, problem: &NoOutcome, door: &RerunCommand, paint:
     match problem {
         NoOutcome::BadCase(problems) => diagnostics::render(problems, paint),
         NoOutcome::Unsupported(problems) => format!("{name}: not run: {}\n", unsupported(problems)),
-        NoOutcome::NotRecorded => match door {
-            RerunCommand::Harness(_) => {
-                let mut text = format!("{name}: {NO_RECORDING}\n");
-                line(&mut text, "record it", &door.record_again(id));
-                text
-            }
-            RerunCommand::Program(_) => format!("{name}: no recording; leave --replay out, and its agent runs\n"),
-        },
+        NoOutcome::NotRecorded => {
+            let why = if matches!(door, RerunCommand::Harness(_)) { NO_RECORDING } else { "no recording" };
+            let mut text = format!("{name}: {why}\n");
+            line(&mut text, "record it", &door.record_again(id));
+            text
+        }
         NoOutcome::Unreadable(why) | NoOutcome::NotOpened(why) => format!("{name}: {}\n", safe::block(why)),
         NoOutcome::NotRun(why) => format!("{name}: not run: {}\n", safe::block(&why.to_string())),
         NoOutcome::Stale { folder, changed } => {

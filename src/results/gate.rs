@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::decide::CaseChange;
 use crate::decide::result::CompareResult;
-use crate::decide::{CaseChange, Comparison};
 use crate::results::compared::ComparisonResults;
 use crate::results::summary::{CaseCounts, NOT_RECORDED, STALE, Summary, UNREADABLE};
 use crate::stats::proportion::Rate;
@@ -209,7 +209,7 @@ impl GateResults {
         }
         if let Some(ComparisonResults { comparison, unchanged: false, .. }) = &self.compared {
             let needless = self.not_needed();
-            let mut cases = on_one_side_at_most(comparison);
+            let mut cases = comparison.not_on_both_sides();
             cases.retain(|case| !needless.contains(case));
             if !cases.is_empty() {
                 lines.push(format!("not measured on both sides: {}", cases.join(", ")));
@@ -258,7 +258,7 @@ impl GateResults {
         if !found.comparison.results.iter().any(|result| CompareResult::HARM.contains(result)) {
             return Vec::new();
         }
-        let mut cases = on_one_side_at_most(&found.comparison);
+        let mut cases = found.comparison.not_on_both_sides();
         cases.retain(|case| !run.lost.contains(*case));
         cases
     }
@@ -318,10 +318,4 @@ impl GateResults {
     fn not_run(&self, why: &str) -> usize {
         self.replayed.cases.values().filter(|counts| counts.not_run.contains_key(why)).count()
     }
-}
-
-/// The cases without a measured trial on one side or both.
-fn on_one_side_at_most(comparison: &Comparison) -> Vec<&str> {
-    let lists = [&comparison.neither, &comparison.only_baseline, &comparison.only_candidate];
-    lists.into_iter().flatten().map(String::as_str).collect()
 }

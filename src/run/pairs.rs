@@ -1,7 +1,7 @@
 //! Runs the pairs of a comparison, a trial on each side of the same case, until its plan is done or a limit is reached.
 //! [`decide`](crate::decide) chooses the case of the next pair by the pairs before it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -19,7 +19,7 @@ use crate::trial::id::CaseInMode;
 use crate::trial::outcome::NoOutcome;
 use crate::trial::run_record::{PairRecord, PlanLine, TrialRecord};
 
-/// A comparison ends if none of its first pairs was measured: what prevented that prevents it in all.
+/// A comparison ends after this many pairs in a row that were not measured: what prevented that prevents it in all.
 const MOST_LOST: usize = 5;
 
 /// Why no further pair began.
@@ -29,7 +29,7 @@ pub enum PairsStopped {
     Decided,
     /// The most trials were run.
     Trials,
-    /// Nothing was measured, again and again.
+    /// The last [`MOST_LOST`] pairs were not measured.
     NothingMeasured,
     /// A limit in money or tokens, or the user.
     NoMore,
@@ -172,11 +172,17 @@ impl PairQueue {
                 self.stopped = Some(PairsStopped::Decided);
             }
         }
-        let measured = self.state.pairs().iter().any(|pair| pair.baseline.is_some() && pair.candidate.is_some());
-        if !measured && self.fed >= MOST_LOST {
+        if lost_in_a_row(self.state.pairs()) >= MOST_LOST {
             self.stopped.get_or_insert(PairsStopped::NothingMeasured);
         }
     }
+}
+
+/// How many pairs at the end were not measured. One of a case that never was says nothing of the others, unless none was.
+fn lost_in_a_row(pairs: &[Pair]) -> usize {
+    let known: BTreeSet<usize> = pairs.iter().filter(|pair| pair.is_measured()).map(|pair| pair.case).collect();
+    let lost = pairs.iter().rev().take_while(|pair| !pair.is_measured());
+    lost.filter(|pair| known.is_empty() || known.contains(&pair.case)).count()
 }
 
 /// Runs a pair. The sides take turns at being first, so that neither has the quieter time.

@@ -267,11 +267,17 @@ impl SourceLocation {
         let line_end = (start..text.len()).find(|at| ends_line(text, *at)).unwrap_or(text.len());
         Self {
             path: path.into(),
-            line: (0..line_start).filter(|at| ends_line(text, *at)).count() + 1,
+            line: lines_before(&text[..line_start]) + 1,
             column: 1 + String::from_utf8_lossy(&text[line_start..start]).chars().count(),
             excerpt: Some(Excerpt::of_line(text, line_start..line_end, start..end)),
         }
     }
+}
+
+/// How many lines end in `text`, whose last line is whole. Every diagnostic counts them, so no byte is looked up by its place.
+fn lines_before(text: &[u8]) -> usize {
+    let ends = |pair: &&[u8]| pair[0] == b'\n' || (pair[0] == b'\r' && pair[1] != b'\n');
+    text.windows(2).filter(ends).count() + usize::from(text.ends_with(b"\n") || text.ends_with(b"\r"))
 }
 
 /// Whether the byte `at` of `text` ends a line. Lines end with LF, CR LF or CR alone.

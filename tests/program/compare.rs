@@ -728,6 +728,44 @@ fn a_comparison_that_is_stopped_or_has_lost_a_line_says_how_it_goes_on() {
 }
 
 #[test]
+fn an_agent_that_dies_midway_ends_a_comparison_which_is_then_no_good_news_and_resumes() {
+    let dies = format!("if [ $(wc -l < \"$folder/starts\") -gt 8 ]; then echo gone >&2; exit 1; fi\n{BY_SKILL}");
+    let stub = repository(4, &dies);
+    for args in [&["compare", "main", "--run-id", "r", "--jobs", "2"][..], &["compare", "--resume", "--run-id", "r"]] {
+        let ran = stub.run(&[args, &["--gate", "broke", "--quiet"]].concat());
+        assert_eq!((ran.code, ran.stdout.starts_with("undecided: 4/4 → 4/4 passed")), (3, true), "{}", ran.stdout);
+        let why = "it ended early: again and again nothing was measured, see the errors above and skill-evals doctor; \
+                   to resume: skill-evals compare --resume --run-id r";
+        assert!(ran.stderr.contains(why), "{}", ran.stderr);
+        assert!(stub.starts().len() < 50, "{} trials", stub.starts().len());
+    }
+    stub.body(BY_SKILL);
+    let ran = stub.run(&["compare", "--resume", "--run-id", "r", "--quiet"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
+}
+
+#[test]
+fn trials_that_the_plan_needs_and_cases_that_could_not_be_measured_are_no_good_news() {
+    // Every trial of a side gets its turn: of `c0` all are lost, or once one of `c1`.
+    let loses = |when: &str| format!("if {when}; then echo gone >&2; exit 1; fi\n{BY_SKILL}");
+    let once = loses("[ \"$prompt\" = 'Prompt 1' ] && [ $(grep -c 'Prompt 1' \"$folder/starts\") = 3 ]");
+    let always = loses("[ \"$prompt\" = 'Prompt 0' ]");
+    let few = ["--max-trials", "12", "--jobs", "2", "--quiet"];
+    for (body, plan, answer, why) in [
+        (once, "standard", "undecided: ", "1 trial not measured; to resume: skill-evals compare --resume --run-id r"),
+        (always, "quick", "no harm seen: ", "not measured on both sides: tidy/c0"),
+    ] {
+        let stub = repository(2, &body);
+        let ran = stub.run(&[&["compare", "main", "--run-id", "r", "--plan", plan][..], &few].concat());
+        assert_eq!((ran.code, ran.stdout.starts_with(answer)), (3, true), "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.ends_with(&format!("{why}\n")), "{}", ran.stderr);
+        stub.body(BY_SKILL);
+        let again = stub.run(&["compare", "--resume", "--run-id", "r", "--quiet"]);
+        assert_eq!((again.code, again.stdout.starts_with("no harm seen: ")), (0, true), "{}", again.stdout);
+    }
+}
+
+#[test]
 fn skills_that_a_commit_reaches_by_a_link_out_of_the_repository_are_not_taken_for_its_own() {
     let stub = repository(2, BY_SKILL);
     fs::rename(stub.root().join("skills"), stub.root().join("mine")).expect("moved");

@@ -303,7 +303,13 @@ fn a_missing_agent_is_told_before_a_run_begins() {
 fn a_replay_says_how_to_run_the_agent_in_the_words_of_its_own_door() {
     let machine = Machine::new();
     let replay = machine.run(&["run", "--skill", "pdf", "--replay"]);
-    assert!(replay.stdout.contains("pdf/smoke-explicit/codex: no recording; leave --replay out"), "{}", replay.stdout);
+    let record = "pdf/smoke-explicit/codex: no recording\n  record it  ";
+    assert!(replay.stdout.contains(record), "{}", replay.stdout);
+    assert!(
+        replay.stdout.contains("skill-evals run --case pdf/smoke-explicit --mode codex --record"),
+        "{}",
+        replay.stdout
+    );
     assert!(!replay.stdout.contains("SKILL_EVALS_LIVE"), "{}", replay.stdout);
     let harness = machine.run(&["harness", "--include-ignored", "pdf::smoke"]);
     assert!(harness.stdout.contains("no recording; SKILL_EVALS_LIVE=1"), "{}", harness.stdout);

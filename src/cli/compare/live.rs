@@ -17,7 +17,9 @@ use crate::cli::{CliResult, CliResultOf, print_json, select, start};
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
 use skill_evals::cases::test_case::TestCase;
+use skill_evals::decide::Comparison;
 use skill_evals::decide::plan::{self as power, ComparePlan, PairDesign, PlanPromise};
+use skill_evals::decide::result::CompareResult;
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
 use skill_evals::results::compared::{self, ComparisonResults};
@@ -63,13 +65,22 @@ impl LiveComparison {
             writeln!(stdout())?;
         }
         let exit = args.tell(&self.compared)?;
-        if let Some(note) = &self.ended_early {
+        let mut notes: Vec<String> = self.ended_early.into_iter().collect();
+        // After harm the others were not needed, and that nothing was measured is said.
+        let mut lost = self.compared.comparison.not_on_both_sides();
+        lost.retain(|case| self.took.lost.contains(*case));
+        if matches!(exit, Exit::Clean | Exit::Undecided) && !lost.is_empty() {
+            notes.push(format!("not measured on both sides: {}", lost.join(", ")));
+        }
+        for note in &notes {
             writeln!(stderr(), "{}", safe::line(note))?;
         }
         if let Some(folder) = folder {
             writeln!(stdout(), "{}", folder.display())?;
         }
-        Ok(exit.of_live(self.ended_early.is_some()))
+        // A gate that does not name a result passes it, but not what could not be measured.
+        let exit = if exit == Exit::Clean && !notes.is_empty() { Exit::Infrastructure } else { exit };
+        Ok(exit.of_live(!notes.is_empty()))
     }
 }
 
@@ -200,22 +211,26 @@ fn execute(
     let summary = run.figures().summary.clone();
     let mut took = stored_comparison::took(&live.folder, sides, &summary, began.elapsed())?;
     took.max_cost_usd = run.settings.max_cost_usd;
-    let ended_early = ended_early(&stopped, run, live.folder.id());
+    let ended_early = ended_early(&stopped, run, live.folder.id(), &compared.comparison);
     Ok(LiveComparison { compared, folder, ended_early, took, cost_usd: run.cost_usd() })
 }
 
 /// Why a comparison ended before its plan was done, and what to do; `None` if its plan is done.
-fn ended_early(stopped: &PairsStopped, run: &RunContext, id: &str) -> Option<String> {
+fn ended_early(stopped: &PairsStopped, run: &RunContext, id: &str, found: &Comparison) -> Option<String> {
     // A gate does not resume a run, but uses the trials that it kept.
     let next = match &run.kept {
         Some(_) => "run the gate again: it uses the trials of the base that were measured".to_owned(),
         None => format!("to resume: skill-evals compare --resume --run-id {id}"),
     };
     match stopped {
-        PairsStopped::Decided | PairsStopped::Trials => None,
-        PairsStopped::NothingMeasured => {
-            Some("no trial could be measured: see the errors above, and skill-evals doctor".to_owned())
+        PairsStopped::Decided | PairsStopped::Trials => {
+            let lost = found.baseline.not_measured + found.candidate.not_measured;
+            let is_open = lost > 0 && found.results.contains(&CompareResult::Undecided);
+            is_open.then(|| format!("{} not measured; {next}", diagnostics::counted(lost, "trial")))
         }
+        PairsStopped::NothingMeasured => Some(format!(
+            "it ended early: again and again nothing was measured, see the errors above and skill-evals doctor; {next}"
+        )),
         PairsStopped::NoMore => Some(run.told_not_stored().unwrap_or_else(|| {
             let why = run.no_more().map(|why| format!(": {why}")).unwrap_or_default();
             format!("it ended early{why}; {next}")

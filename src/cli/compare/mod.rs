@@ -63,7 +63,7 @@ Exit codes:
   1    broke or worse, whatever else holds
   2    could not run: invalid arguments, settings or cases, an unknown run,
        or a gate that these numbers cannot decide
-  3    not measured: no case on both sides, or it ended early
+  3    not measured: a case, or trials that the plan needs; or it ended early
   4    undecided
   130  interrupted
 With --gate, the results that it names exit with 1, what was not measured

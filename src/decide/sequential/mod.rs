@@ -31,6 +31,12 @@ pub struct Pair {
     pub candidate: Option<bool>,
 }
 
+impl Pair {
+    pub fn is_measured(&self) -> bool {
+        self.baseline.is_some() && self.candidate.is_some()
+    }
+}
+
 /// A running comparison. It follows from its cases, rule, plan, limit, seed and pairs alone: to resume, feed the same
 /// pairs again.
 #[derive(Clone, Debug)]
@@ -119,9 +125,9 @@ impl SequentialTest {
     /// complete rounds over all shards.
     pub fn of_shards(shards: &[Self], rule: Rule, plan: ComparePlan) -> Self {
         let names = shards.iter().flat_map(|shard| shard.names.clone()).collect();
-        let pairs: usize = shards.iter().map(|shard| shard.pairs.len()).sum();
         // The plan of all is done if that of each is.
-        let max_pairs = if shards.iter().all(Self::is_done) { pairs as u64 } else { u64::MAX };
+        let done = shards.iter().all(Self::is_done);
+        let max_pairs = if done { shards.iter().map(Self::measured).sum() } else { u64::MAX };
         let mut whole = Self::new(names, rule, plan, max_pairs, 0);
         let mut before = 0;
         for shard in shards {
@@ -239,9 +245,14 @@ impl SequentialTest {
         }
     }
 
-    /// Whether no further pair is to run: the plan is done, or the limit is reached.
+    /// Whether the plan is done: it wants no further pair, or as many as it may run were measured.
     pub fn is_done(&self) -> bool {
-        self.is_decided() || self.pairs.len() as u64 >= self.max_pairs
+        self.is_decided() || self.measured() >= self.max_pairs
+    }
+
+    /// How many pairs were measured.
+    fn measured(&self) -> u64 {
+        self.pairs.iter().filter(|pair| pair.is_measured()).count() as u64
     }
 
     fn shows(&self, evidence: f64) -> bool {

@@ -164,6 +164,14 @@ fn no_harm_is_seen_only_once_the_plan_is_done() {
     let mut state = SequentialTest::new(names(2), RULE, ComparePlan::Standard, 4, 1);
     feed(&mut state, 0, true, true, 4);
     assert_eq!(state.results(), [CompareResult::Undecided], "a case was never tried");
+    let mut state = SequentialTest::new(names(1), RULE, ComparePlan::Standard, 4, 1);
+    feed(&mut state, 0, true, true, 3);
+    state.feed(Pair { case: 0, baseline: Some(true), candidate: None }).expect("a case");
+    assert_eq!(state.results(), [CompareResult::Undecided], "a pair was not measured");
+    assert_eq!(SequentialTest::of_shards(&[state.clone()], RULE, ComparePlan::Standard).results(), state.results());
+    feed(&mut state, 0, true, true, 1);
+    assert_eq!(state.results(), [CompareResult::NoHarmSeen]);
+    assert_eq!(SequentialTest::of_shards(&[state.clone()], RULE, ComparePlan::Standard).results(), state.results());
 }
 
 #[test]
