@@ -137,6 +137,8 @@ fn exit(diagnosis: &Diagnosis) -> Exit {
         Exit::Infrastructure
     } else if diagnosis.body.is_some_and(|body| body.is_gain()) {
         Exit::Clean
+    } else if diagnosis.variants.iter().any(|variant| variant.not_measured > 0) {
+        Exit::Infrastructure
     } else {
         Exit::Undecided
     }

@@ -103,6 +103,12 @@ impl Comparison {
         self.results.iter().any(|result| result.is_shown())
     }
 
+    /// The number of trials that were not measured, if they might have told: the others do not.
+    pub fn missing(&self) -> u64 {
+        let is_open = self.results.contains(&CompareResult::Undecided);
+        if is_open { self.baseline.not_measured + self.candidate.not_measured } else { 0 }
+    }
+
     /// The cases without a measured trial on one side or both.
     pub fn not_on_both_sides(&self) -> Vec<&str> {
         let lists = [&self.neither, &self.only_baseline, &self.only_candidate];

@@ -214,6 +214,10 @@ impl GateResults {
             if !cases.is_empty() {
                 lines.push(format!("not measured on both sides: {}", cases.join(", ")));
             }
+            let missing = comparison.missing();
+            if missing > 0 {
+                lines.push(format!("trials that were not measured: {missing}"));
+            }
             if comparison.results.contains(&CompareResult::NothingMeasured) && cases.is_empty() {
                 lines.push("no case was measured on both sides".to_owned());
             }

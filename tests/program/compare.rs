@@ -746,13 +746,13 @@ fn an_agent_that_dies_midway_ends_a_comparison_which_is_then_no_good_news_and_re
 
 #[test]
 fn trials_that_the_plan_needs_and_cases_that_could_not_be_measured_are_no_good_news() {
-    // Every trial of a side gets its turn: of `c0` all are lost, or once one of `c1`.
+    // Of `c0` all trials are lost, or of `c1` all but the first pair.
     let loses = |when: &str| format!("if {when}; then echo gone >&2; exit 1; fi\n{BY_SKILL}");
-    let once = loses("[ \"$prompt\" = 'Prompt 1' ] && [ $(grep -c 'Prompt 1' \"$folder/starts\") = 3 ]");
+    let later = loses("[ \"$prompt\" = 'Prompt 1' ] && [ $(grep -c 'Prompt 1' \"$folder/starts\") -gt 2 ]");
     let always = loses("[ \"$prompt\" = 'Prompt 0' ]");
     let few = ["--max-trials", "12", "--jobs", "2", "--quiet"];
     for (body, plan, answer, why) in [
-        (once, "standard", "undecided: ", "1 trial not measured; to resume: skill-evals compare --resume --run-id r"),
+        (later, "standard", "undecided: ", " trials not measured; to resume: skill-evals compare --resume --run-id r"),
         (always, "quick", "no harm seen: ", "not measured on both sides: tidy/c0"),
     ] {
         let stub = repository(2, &body);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::stub::{ACTIVATES, Stub};
+use crate::support::stub::{ACTIVATES, ANSWER, Stub};
 use serde_json::Value;
 
 /// An agent that passes by what it loaded. The digit at the end of the prompt decides which trials do.
@@ -279,6 +279,11 @@ fn prices_decide_which_model_is_cheapest_and_few_trials_decide_nothing() {
         "{}",
         few.stdout
     );
+    let dies = r#"case "$*" in *large*) [ $(wc -l < "$folder/starts") -lt 12 ] || exit 1;; esac"#;
+    fs::remove_file(stub.root().join("starts")).expect("the starts so far");
+    stub.body(&format!("{dies}\n{ANSWER}"));
+    let lost = stub.run(&["compare", "--models", "large,middle", "--max-trials", "40", "--jobs", "1", "--quiet"]);
+    assert!(lost.code == 3 && lost.stdout.starts_with("undecided: "), "{}{}", lost.stdout, lost.stderr);
     for (models, why) in [("large", "two or more"), ("large,large", "two or more different")] {
         let ran = stub.run(&["compare", "--models", models]);
         assert!(ran.code == 2 && ran.stderr.contains(why), "{}", ran.stderr);

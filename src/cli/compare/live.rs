@@ -17,9 +17,7 @@ use crate::cli::{CliResult, CliResultOf, print_json, select, start};
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
 use skill_evals::cases::test_case::TestCase;
-use skill_evals::decide::Comparison;
 use skill_evals::decide::plan::{self as power, ComparePlan, PairDesign, PlanPromise};
-use skill_evals::decide::result::CompareResult;
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
 use skill_evals::results::compared::{self, ComparisonResults};
@@ -66,10 +64,15 @@ impl LiveComparison {
         }
         let exit = args.tell(&self.compared)?;
         let mut notes: Vec<String> = self.ended_early.into_iter().collect();
+        let missing = self.compared.comparison.missing();
+        if notes.is_empty() && missing > 0 {
+            let (trials, id) = (diagnostics::counted(missing, "trial"), &self.took.id);
+            notes.push(format!("{trials} not measured; to resume: skill-evals compare --resume --run-id {id}"));
+        }
         // After harm the others were not needed, and that nothing was measured is said.
         let mut lost = self.compared.comparison.not_on_both_sides();
         lost.retain(|case| self.took.lost.contains(*case));
-        if matches!(exit, Exit::Clean | Exit::Undecided) && !lost.is_empty() {
+        if exit != Exit::Problems && self.compared.comparison.difference.is_some() && !lost.is_empty() {
             notes.push(format!("not measured on both sides: {}", lost.join(", ")));
         }
         for note in &notes {
@@ -211,23 +214,19 @@ fn execute(
     let summary = run.figures().summary.clone();
     let mut took = stored_comparison::took(&live.folder, sides, &summary, began.elapsed())?;
     took.max_cost_usd = run.settings.max_cost_usd;
-    let ended_early = ended_early(&stopped, run, live.folder.id(), &compared.comparison);
+    let ended_early = ended_early(&stopped, run, live.folder.id());
     Ok(LiveComparison { compared, folder, ended_early, took, cost_usd: run.cost_usd() })
 }
 
 /// Why a comparison ended before its plan was done, and what to do; `None` if its plan is done.
-fn ended_early(stopped: &PairsStopped, run: &RunContext, id: &str, found: &Comparison) -> Option<String> {
+fn ended_early(stopped: &PairsStopped, run: &RunContext, id: &str) -> Option<String> {
     // A gate does not resume a run, but uses the trials that it kept.
     let next = match &run.kept {
         Some(_) => "run the gate again: it uses the trials of the base that were measured".to_owned(),
         None => format!("to resume: skill-evals compare --resume --run-id {id}"),
     };
     match stopped {
-        PairsStopped::Decided | PairsStopped::Trials => {
-            let lost = found.baseline.not_measured + found.candidate.not_measured;
-            let is_open = lost > 0 && found.results.contains(&CompareResult::Undecided);
-            is_open.then(|| format!("{} not measured; {next}", diagnostics::counted(lost, "trial")))
-        }
+        PairsStopped::Decided | PairsStopped::Trials => None,
         PairsStopped::NothingMeasured => Some(format!(
             "it ended early: again and again nothing was measured, see the errors above and skill-evals doctor; {next}"
         )),

@@ -258,7 +258,11 @@ impl CompareArgs {
 
     fn tell(&self, compared: &ComparisonResults) -> CliResult {
         print_answer(compared, (self.json, self.start.quiet), [words::sentence, words::render])?;
-        let exit = if compared.unchanged { Exit::Clean } else { gate::exit(&compared.comparison.results, &self.gate) };
+        let exit = match gate::exit(&compared.comparison.results, &self.gate) {
+            _ if compared.unchanged => Exit::Clean,
+            Exit::Undecided if compared.comparison.missing() > 0 => Exit::Infrastructure,
+            exit => exit,
+        };
         if self.github {
             let catalog = self.start.repository.read_quietly();
             let locations = catalog.map(|(repository, _, catalog)| change_locations(&repository.root, &catalog, None));

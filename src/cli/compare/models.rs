@@ -50,6 +50,7 @@ pub fn show(args: &CompareArgs, run: &RunFolder) -> CliResult {
     Ok(match compared.cheapest {
         _ if compared.cases == 0 => Exit::Infrastructure,
         Some(_) => Exit::Clean,
+        None if compared.models.iter().any(|model| model.not_measured > 0) => Exit::Infrastructure,
         None => Exit::Undecided,
     })
 }
