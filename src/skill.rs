@@ -199,7 +199,8 @@ fn fields(yaml: &str, start: usize) -> Result<Vec<NodeEntry>, SyntaxProblem> {
     }
     if !root.is_map() && root.value != NodeValue::Null {
         let message = format!("the front matter is {}; expected keys and values", root.kind());
-        return Err(SyntaxProblem::new(root.range, message));
+        let help = Some("write `name: ` and `description: `, each on a line of its own");
+        return Err(SyntaxProblem { range: root.range, message, help });
     }
     root.shift(start);
     Ok(if let NodeValue::Map(entries) = root.value { entries } else { Vec::new() })

@@ -41,7 +41,8 @@ pub fn parse(text: &str) -> Parsed {
             Event::StreamStart | Event::StreamEnd | Event::DocumentStart(..) | Event::DocumentEnd => {}
             _ if root.is_some() => {
                 let message = "a second YAML document begins here, which would not be read".to_owned();
-                return Err(SyntaxProblem::new(bytes(text, span), message));
+                let help = Some("put it into a file of its own, or remove the line `---` before it");
+                return Err(SyntaxProblem { range: bytes(text, span), message, help });
             }
             event => root = Some(builder.node(event, span)?),
         }
@@ -165,7 +166,8 @@ impl<'a> Builder<'a> {
             for map in maps {
                 let NodeValue::Map(new) = map.value else {
                     let message = format!("`{MERGE}` is {}; expected an object or an array of objects", map.kind());
-                    return Err(SyntaxProblem::new(range, message));
+                    let help = Some("name an anchor of an object, as in `<<: *usual`, or quote the key");
+                    return Err(SyntaxProblem { range, message, help });
                 };
                 // What is written here counts, then the first map that has the key.
                 let new: Vec<NodeEntry> = new.into_iter().filter(|entry| !known.contains(&entry.key)).collect();
