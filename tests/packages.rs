@@ -28,11 +28,16 @@ const WAYS: [(&str, fn() -> Installed, &[&str]); 4] = [
     ("npx", npx, &["node", "npm", "npx"]),
 ];
 
+/// The other processor that Linux runs on, and what runs its programs here. Its program is the same in archive, wheel and npm package.
+const ARM: &str = "aarch64";
+const EMULATOR: &str = "qemu-aarch64-static";
+
 fn main() -> ExitCode {
     let args = Arguments::from_args();
     let built = archive(std::env::consts::ARCH).is_file();
     let found = |program: &&&'static str| starts(program, &["--version"]);
     let mut trials = Vec::new();
+    let no_sandbox = (!bwrap_works()).then_some("bwrap");
     for (way, install, programs) in WAYS {
         let missing = (!built).then_some("target/packages").or(programs.iter().find(|name| !found(name)).copied());
         let test = |name: &str, missing: Option<&'static str>, test: fn(&Installed)| {
@@ -42,12 +47,19 @@ fn main() -> ExitCode {
             };
             needing(&format!("{way}::{name}"), missing, "run `packages/build`, or install the program", ran)
         };
-        let no_sandbox = (!bwrap_works()).then_some("bwrap");
         trials.push(test("lints_lists_and_replays_in_an_empty_root", missing.or(no_sandbox), works_in_an_empty_root));
         trials.push(test("ends_with_its_agents_on_sigterm", missing, ends_on_sigterm));
         trials.push(test("ends_as_the_program_ends", missing, ends_as_the_program_ends));
         trials.push(test("lets_agents_finish_after_ctrl_c", missing, finishes_after_ctrl_c));
     }
+    let missing = (!archive(ARM).is_file()).then_some("target/packages of arm64");
+    let missing = missing.or((!starts(EMULATOR, &["-version"])).then_some(EMULATOR)).or(no_sandbox);
+    let arm = || {
+        works_in_an_empty_root(&for_arm());
+        Ok(())
+    };
+    let name = "arm64::lints_lists_and_replays_in_an_empty_root";
+    trials.push(needing(name, missing, "run `packages/build` for it, or install the program", arm));
     let unbuilt = (!built).then_some("target/packages");
     let sizes = || {
         programs_are_small_and_their_sums_are_right();
@@ -132,10 +144,23 @@ fn built(end: &str) -> Vec<PathBuf> {
 }
 
 fn binary() -> Installed {
+    unpacked(std::env::consts::ARCH)
+}
+
+fn unpacked(processor: &str) -> Installed {
     let folder = tempfile::tempdir().expect("a directory");
-    succeed("tar", &["-xzf", &text(&archive(std::env::consts::ARCH)), "-C", &text(folder.path())]);
+    succeed("tar", &["-xzf", &text(&archive(processor)), "-C", &text(folder.path())]);
     let program = folder.path().join("skill-evals");
     Installed { command: vec![text(&program)], needs: vec![program], folder }
+}
+
+/// The program for arm64, with an emulator in front of it.
+fn for_arm() -> Installed {
+    let mut installed = unpacked(ARM);
+    let emulator = PathBuf::from(succeed("which", &[EMULATOR]).trim());
+    installed.command.insert(0, text(&emulator));
+    installed.needs.push(emulator);
+    installed
 }
 
 fn wheel() -> Installed {

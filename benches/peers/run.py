@@ -100,7 +100,7 @@ def install():
     (PLACE / "installed.json").write_text(json.dumps(found, indent=1))
 
 
-def speed(tool, times):
+def speed(tool):
     found = {}
     for delay in [0, 200]:
         for jobs in [None, 8]:
@@ -142,7 +142,7 @@ def gates(step, tool, times, rates):
     print(f"{step} {tool.name}: {json.dumps(found)}", flush=True)
 
 
-def faults(tool, times):
+def faults(tool):
     found = {}
     for fault in ["crash", "limit"]:
         folder = fresh(tool, fault)
@@ -185,7 +185,7 @@ def watched(tool, folder, command, until=None):
     return len(seen - (now if until else set()))
 
 
-def killed(tool, times):
+def killed(tool):
     folder = fresh(tool, "killed")
     tool.write(folder, skill("rate 1", "delay 400"), cases(100), 1)
     *before, command = tool.run(folder, 1, None) if tool.name != "eval-magic" else tool.run(folder, 1, None)[:2]
@@ -267,7 +267,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("steps", nargs="*", help="all by default")
     arguments.add_argument("--tool", action="append", help="only this one; may be repeated")
-    arguments.add_argument("--times", type=int, help="comparisons of each kind")
+    arguments.add_argument("--times", type=int, default=200, help="comparisons of each kind (200)")
     given = arguments.parse_args()
     if unknown := set(given.steps) - set(STEPS):
         arguments.error(f"unknown steps: {', '.join(sorted(unknown))}; there are {', '.join(STEPS)}")
@@ -281,14 +281,12 @@ def main():
             if given.tool and tool.name not in given.tool or tool.name == "skill-evals standard" and step not in ("same", "broken"):
                 continue
             try:
-                # A process of promptfoo or Inspect takes seconds.
-                times = given.times or (50 if tool.name in ("promptfoo", "Inspect", "eval-magic") else 200)
                 if step == "same":
-                    gates("same", tool, times, (0.8, 0.8))
+                    gates("same", tool, given.times, (0.8, 0.8))
                 elif step == "broken":
-                    gates("broken", tool, times, (0.9, 0.3))
+                    gates("broken", tool, given.times, (0.9, 0.3))
                 else:
-                    globals()[step](tool, times)
+                    globals()[step](tool)
             except Exception as error:
                 print(f"{step} {tool.name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 

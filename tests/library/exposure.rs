@@ -292,8 +292,8 @@ fn lines_that_another_file_has_too_are_not_the_skill() {
     }
     let part = "cat .agents/skills/greeting/SKILL.md | grep Ahoy";
     assert_eq!(active(&codex(part, 0, &format!("{quote}End with AHOY_MARKER.\n"))).len(), 1, "the command names it");
-    let licence = "Permission is hereby granted.\n";
-    assert_eq!(loaded(&codex("cat LICENSE", 0, licence)), Vec::<&str>::new());
+    let license = "Permission is hereby granted.\n";
+    assert_eq!(loaded(&codex("cat LICENSE", 0, license)), Vec::<&str>::new());
     for (command, output) in [("cat answers.txt", "42\n"), ("cat package.json", "{ \"license\": \"42\" }")] {
         assert_eq!(loaded(&codex(command, 0, output)), Vec::<&str>::new());
     }
@@ -465,8 +465,8 @@ fn an_mcp_answer_counts_by_what_is_in_it() {
 
 #[test]
 fn a_text_that_two_skills_share_is_the_one_that_the_command_names() {
-    let licence = "Permission is hereby granted.\nNo warranty.\n";
-    let trace = codex("cat .agents/skills/pdf-tools/LICENSE", 0, licence);
+    let license = "Permission is hereby granted.\nNo warranty.\n";
+    let trace = codex("cat .agents/skills/pdf-tools/LICENSE", 0, license);
     assert_eq!(trace.resources.iter().map(|found| found.skill.as_str()).collect::<Vec<_>>(), ["pdf-tools"]);
 }
 
@@ -649,7 +649,7 @@ proptest! {
     }
 
     #[test]
-    fn every_part_of_a_file_with_ten_lines_of_it_is_recognised(lines in prop::collection::vec("[a-z]{4,30}( [a-z]{4,30}){0,4}", 12..60), from in 0_usize..50, indent in "[ \t]{0,6}") {
+    fn every_part_of_a_file_with_ten_lines_of_it_is_recognized(lines in prop::collection::vec("[a-z]{4,30}( [a-z]{4,30}){0,4}", 12..60), from in 0_usize..50, indent in "[ \t]{0,6}") {
         let text = lines.join("\n");
         let mut known = TextIndexBuilder::default();
         known.add("a", "notes.md", text.as_bytes());

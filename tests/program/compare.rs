@@ -562,7 +562,7 @@ fn what_a_skill_is_offered_beside_is_a_part_of_the_mode() {
 }
 
 #[test]
-fn what_a_skill_loses_to_its_neighbours_is_told_with_the_one_it_loses_to() {
+fn what_a_skill_loses_to_its_neighbors_is_told_with_the_one_it_loses_to() {
     // Next to another skill, one case activates that, one activates none, and a third still activates both.
     let body = format!(
         "{ACTIVATES}if [ ! -e .agents/skills/other ]; then activate tidy; else

@@ -47,7 +47,7 @@ fn a_flipped_byte_is_never_another_verdict() {
     let mut tried = 0;
     // One byte of each file of every recording at a time; many bytes of each over the rounds.
     for round in 0..24_usize {
-        let mut spoilt = Vec::new();
+        let mut spoiled = Vec::new();
         for (number, recording) in RECORDINGS.iter().enumerate() {
             let files = files(&folder(&fixture, recording));
             let path = files[(round + number) % files.len()].clone();
@@ -56,7 +56,7 @@ fn a_flipped_byte_is_never_another_verdict() {
             let at = (round * 7919 + number * 104_729) % bytes.len();
             bytes[at] ^= 1 << (round % 8);
             fs::write(&path, bytes).expect("a file");
-            spoilt.push((path, whole));
+            spoiled.push((path, whole));
             tried += 1;
         }
         let after = replayed(&fixture);
@@ -65,7 +65,7 @@ fn a_flipped_byte_is_never_another_verdict() {
             let told = ["stale", "error", "cannot be read", "not as it was recorded", "damaged"];
             assert!(same || told.iter().any(|word| line.contains(word)), "round {round}: {line}\nbefore: {before:?}");
         }
-        for (path, whole) in spoilt {
+        for (path, whole) in spoiled {
             fs::write(path, whole).expect("a file");
         }
     }

@@ -25,7 +25,7 @@ fn with(stub: &Stub, args: &[&str], variables: &[(&str, &str)]) -> Ran {
 }
 
 #[test]
-fn verdicts_have_a_colour_of_their_own_wherever_they_are_said() {
+fn verdicts_have_a_color_of_their_own_wherever_they_are_said() {
     let stub = one_of_each();
     let ran = with(&stub, &["run", "-v", "--run-id", "r", "--color", "always"], &[]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
@@ -58,7 +58,7 @@ fn verdicts_have_a_colour_of_their_own_wherever_they_are_said() {
 }
 
 #[test]
-fn a_pipe_gets_colours_only_where_they_are_asked_for() {
+fn a_pipe_gets_colors_only_where_they_are_asked_for() {
     let stub = one_of_each();
     with(&stub, &["run", "--run-id", "r"], &[]);
     let colored = |args: &[&str], variables: &[(&str, &str)]| {
@@ -101,7 +101,7 @@ fn a_pipe_gets_colours_only_where_they_are_asked_for() {
 }
 
 #[test]
-fn a_failing_test_is_coloured_as_libtest_s_own_words_are() {
+fn a_failing_test_is_colored_as_libtest_s_own_words_are() {
     let stub = one_of_each();
     let harness = |args: &[&str], variables: &[(&str, &str)]| {
         let args: Vec<&str> = ["harness", "--"].iter().chain(args).copied().collect();

@@ -52,7 +52,7 @@ fn a_skill_that_only_users_may_call_has_no_implicit_case_and_the_lint_says_why()
 }
 
 #[test]
-fn a_key_that_keeps_a_skill_from_models_changes_the_catalogue_where_agents_honour_it() {
+fn a_key_that_keeps_a_skill_from_models_changes_the_catalogue_where_agents_honor_it() {
     let inputs = |key: &str, mode: &str| {
         let text = format!("---\nname: mine\ndescription: Does it.\n{key}---\n\nDo it.\n");
         let fixture = Fixture::new().skill("tidy").skill_text("mine", text);

@@ -35,7 +35,7 @@ fn errors_are_drawn_before_warnings_and_both_are_counted() {
     let ran = fixture.run(&["lint"]);
     assert_eq!(ran.code, 1);
     insta::assert_snapshot!(ran.stdout);
-    assert!(!ran.stdout.contains('\u{1b}'), "no colour outside a terminal");
+    assert!(!ran.stdout.contains('\u{1b}'), "no color outside a terminal");
 }
 
 #[test]
