@@ -61,3 +61,16 @@ fn an_agents_built_in_modes_are_its_own_and_have_one_baseline() {
         assert_eq!(baselines.count(), 1, "{kind:?}: what its modes are compared with");
     }
 }
+
+#[test]
+fn tokens_that_an_answer_of_vibe_lacks_are_not_zero() {
+    let answer = |tokens: &str| {
+        let folder = tempfile::tempdir().expect("a directory");
+        let line = format!("{{\"type\":\"evidence\",\"kind\":\"answer\",\"result\":{{\"usage\":{tokens}}}}}\n");
+        fs::write(folder.path().join("trace.jsonl"), line).expect("a file");
+        agent::of(AgentKind::Vibe).decode(&Reference::default(), folder.path()).expect("a trace").usage
+    };
+    assert_eq!(answer(r#"{"input_tokens":5}"#), None);
+    assert_eq!(answer(r#"{"output_tokens":5}"#), None);
+    assert!(answer(r#"{"input_tokens":5,"output_tokens":5}"#).is_some());
+}

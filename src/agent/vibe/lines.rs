@@ -81,7 +81,8 @@ impl VibeLines {
         if Self::sub_agent(line).is_none() {
             self.end = text(answer, "finish_reason").unwrap_or_default();
         }
-        let tokens = Some(&answer["usage"]).filter(|usage| usage["input_tokens"].is_u64());
+        let is_known = |key: &str| answer["usage"][key].is_u64();
+        let tokens = Some(&answer["usage"]).filter(|_| is_known("input_tokens") && is_known("output_tokens"));
         said.push(Said::Answers(tokens.map(|tokens| usage(tokens, TOKENS))));
         said.extend(answer["parts"].as_array().into_iter().flatten().filter_map(|part| match part["type"].as_str()? {
             "text" => text(part, "text").map(Said::Message),
