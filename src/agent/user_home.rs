@@ -42,14 +42,19 @@ pub(super) fn users_path(kind: AgentKind, path: &str) -> PathBuf {
         let rest = Path::new(path).strip_prefix(directory).ok()?;
         Some(variable(name)?.join(rest))
     });
-    moved.or_else(|| Some(variable("HOME")?.join(path))).unwrap_or_default()
+    let path = moved.or_else(|| Some(variable("HOME")?.join(path))).unwrap_or_default();
+    // A link to a relative one would lead elsewhere. An empty one stays empty.
+    if path.is_relative() { path.canonicalize().unwrap_or(path) } else { path }
 }
 
 /// Copies the user's file with this path in the home to the trial's, if it exists. Returns the credentials in it.
 pub(super) fn copy_login(kind: AgentKind, path: &str, trial_env: &TrialEnv) -> Result<Vec<String>, Trouble> {
     let Some(text) = read_if_exists(&users_path(kind, path))? else { return Ok(Vec::new()) };
     write_private(&trial_env.home().join(path), text.as_bytes())?;
-    Ok(serde_json::from_str(&text).map_or_else(|_| vec![text.trim().to_owned()], |login| strings(&login)))
+    // A short one is known by its key alone.
+    let mut secrets = secrets_in_file(path, &text);
+    secrets.extend(serde_json::from_str(&text).map_or_else(|_| vec![text.trim().to_owned()], |login| strings(&login)));
+    Ok(secrets)
 }
 
 /// The files of the user's setup, and the entries of its directories. Hidden ones are the agent's own.

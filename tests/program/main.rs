@@ -33,6 +33,7 @@ mod left_behind;
 mod limits;
 mod lint;
 mod list;
+mod logins;
 mod mcp;
 mod mistakes;
 mod numbers;

@@ -63,12 +63,13 @@ pub(super) fn command(
         resume.push(history::write(trial_env, &case.history)?);
         args.push(resume);
     }
+    let files = home::provider_files(&env);
     Ok(AgentCommand {
         program,
         args,
-        reads: home::provider_files(&env).into_iter().chain(users.key_helper).collect(),
         env,
-        secrets: users.secrets,
+        secrets: users.secrets.into_iter().chain(home::secrets_in_files(&files)).collect(),
+        reads: files.into_iter().chain(users.key_helper).collect(),
         not_enforced: permissions.not_enforced,
         open: permissions.open,
         ..AgentCommand::default()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::agent::files::{file_trouble, read_if_exists, read_jsonc, write_private};
-use crate::agent::secrets::{secrets_in, without_secrets};
+use crate::agent::secrets::{secrets_in, secrets_in_file, without_secrets};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::{copy_login, users_path, variable};
 use crate::settings::Home;
@@ -151,7 +151,9 @@ impl ClaudeUserConfig {
         let Some(settings) = users_settings()? else { return Ok(()) };
         for (name, value) in settings.get("env").and_then(Value::as_object).into_iter().flatten() {
             if let Some(value) = value.as_str().filter(|_| is_passed_on(name) && variable(name).is_none()) {
-                if looks_secret(name, value) {
+                if name == HEADERS {
+                    self.secrets.extend(header_values(value));
+                } else if looks_secret(name, value) {
                     self.secrets.push(value.to_owned());
                 }
                 self.env.insert(name.into(), value.into());
@@ -194,6 +196,12 @@ fn header_values(headers: &str) -> Vec<String> {
 /// The files with a provider's credentials that these variables name.
 pub(super) fn provider_files(env: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
     PROVIDER_FILES.iter().filter_map(|(_, variable, _)| env.get(OsStr::new(variable))).map(PathBuf::from).collect()
+}
+
+/// The credentials in these files.
+pub(super) fn secrets_in_files(files: &[PathBuf]) -> Vec<String> {
+    let texts = files.iter().filter_map(|path| read_if_exists(path).ok()?);
+    texts.flat_map(|text| secrets_in_file("", &text)).collect()
 }
 
 #[cfg(test)]

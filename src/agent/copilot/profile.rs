@@ -29,7 +29,7 @@ pub const PROFILE: Profile = Profile {
     ],
     skill_folders: &[".github/skills", ".agents/skills", ".claude/skills"],
     instructions: &["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"],
-    follows: &["AGENTS.md"],
+    follows: &["AGENTS.md", ".agents", ".claude", ".github"],
     folder_variables: &["COPILOT_HOME"],
     skill_keys: &["allowed-tools", "argument-hint", "disable-model-invocation", "user-invocable"],
     hides_user_only: true,

@@ -24,6 +24,7 @@ pub const PROFILE: Profile = Profile {
     ],
     skill_folders: &[".factory/skills", ".agents/skills", ".agent/skills"],
     instructions: &["AGENTS.md", "CLAUDE.md"],
+    follows: &[".factory"],
     skill_keys: &["disable-model-invocation", "enabled", "tools", "user-invocable", "version"],
     hides_user_only: true,
     calls_skill: Some("/name"),

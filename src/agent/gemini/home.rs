@@ -41,7 +41,7 @@ pub(super) fn prepare(
     let users = users_settings()?;
     let mut auth = users["security"]["auth"].clone();
     if let Some(chosen) = auth_type(&users, |name| variable(name).is_some()) {
-        auth["selectedType"] = chosen.into();
+        merge(&mut auth, json!({ "selectedType": chosen }));
     }
     secrets.extend(secrets_in(&users));
     let own = json!({

@@ -28,7 +28,7 @@ pub const PROFILE: Profile = Profile {
     // It also looks in `.agents/skills`, and warns of a skill that is in both.
     skill_folders: &[".gemini/skills"],
     instructions: &["GEMINI.md"],
-    follows: &["GEMINI.md", ".env"],
+    follows: &["GEMINI.md", ".env", ".gemini/.env"],
     folder_variables: &["GEMINI_CLI_HOME"],
     reports: AgentReports { early_ends: true, limits_turns: true, ..AgentReports::NONE },
     // Of the price table of the package litellm 1.110.2. Pro models cost more for long prompts, and so have none.

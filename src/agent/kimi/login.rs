@@ -70,7 +70,7 @@ pub(super) fn as_json(config: &toml::Table) -> Value {
 }
 
 pub(super) fn find(around: &LoginSources<'_>) -> Result<Login, Trouble> {
-    let config = users_config(Home::Isolated)?;
+    let (config, has_login) = (users_config(Home::Isolated)?, has_login()?);
     let (by_variable, key) = ("KIMI_MODEL_NAME", KEYS[0]);
     if around.variable(by_variable).is_some() {
         return Ok(match around.variable(key) {
@@ -82,7 +82,7 @@ pub(super) fn find(around: &LoginSources<'_>) -> Result<Login, Trouble> {
     if !secrets_in(&as_json(&config)).is_empty() {
         return Ok(Login::Found("a key in Kimi Code's config.toml".to_owned()));
     }
-    if has_login()? {
+    if has_login {
         return Ok(Login::Found("a login in Kimi Code's directory".to_owned()));
     }
     let named = key_variables(&config).into_iter().find(|name| around.variable(name).is_some());

@@ -25,10 +25,10 @@ pub(super) const KEYS: [&str; 13] = [
 ];
 
 pub(super) fn find(around: &LoginSources<'_>) -> Result<Login, Trouble> {
-    if has_credentials(&Value::Object(home::users_config(Home::Isolated)?), &[]) {
+    let (config, auth) = (home::users_config(Home::Isolated)?, home::users_auth()?.unwrap_or_default());
+    if has_credentials(&Value::Object(config), &[]) {
         return Ok(Login::Found("a key in OpenCode's configuration".to_owned()));
     }
-    let auth = home::users_auth()?.unwrap_or_default();
     if serde_json::from_str(&auth).is_ok_and(|auth| has_credentials(&auth, &[])) {
         return Ok(Login::Found("auth.json in OpenCode's directory".to_owned()));
     }

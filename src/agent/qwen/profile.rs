@@ -21,7 +21,7 @@ pub const PROFILE: Profile = Profile {
     login_arguments: &["--auth-type", "--openai-api-key", "--openai-base-url"],
     skill_folders: &[".qwen/skills", ".agents/skills"],
     instructions: &["QWEN.md", "AGENTS.md"],
-    follows: &["QWEN.md", "AGENTS.md"],
+    follows: &["QWEN.md", "AGENTS.md", ".env", ".qwen/.env"],
     folder_variables: &["QWEN_CODE_PROJECT_DIR"],
     skill_keys: &[
         "allowed-tools",
