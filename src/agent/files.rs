@@ -7,6 +7,7 @@ use jsonc_parser::ParseOptions;
 use serde_json::{Map, Value};
 
 use crate::files::bounded;
+use crate::text::diagnostic::SourceLocation;
 use crate::trace::trouble::{Trouble, TroubleKind};
 
 /// The content of a file, if it exists.
@@ -28,8 +29,10 @@ pub(super) fn read_jsonc(path: &Path) -> Result<Map<String, Value>, Trouble> {
 /// The table in a TOML file; empty without the file.
 pub(super) fn read_toml(path: &Path) -> Result<toml::Table, Trouble> {
     let text = read_if_exists(path)?.unwrap_or_default();
-    toml::from_str(&text)
-        .map_err(|error| Trouble::new(TroubleKind::Files, format!("{}: {}", path.display(), error.message())))
+    toml::from_str(&text).map_err(|error: toml::de::Error| {
+        let place = SourceLocation::in_text(path, text.as_bytes(), error.span().unwrap_or_default());
+        Trouble::new(TroubleKind::Files, format!("{place}: {}", error.message()))
+    })
 }
 
 /// A value on a line of its own.

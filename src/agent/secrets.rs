@@ -19,7 +19,15 @@ fn take_secrets(value: &mut Value) -> Vec<String> {
     taken
 }
 
-/// Whether the values under a key may all be credentials: `headers`, `http_headers`, `extraHeaders`.
+/// Headers of HTTP that hold no credential. Their values are ordinary words, which have to stay in what a model says.
+const PLAIN_HEADERS: [&str; 3] = ["accept", "content-type", "user-agent"];
+
+/// Whether a header may hold a credential.
+pub(super) fn is_secret_header(name: &str) -> bool {
+    !PLAIN_HEADERS.contains(&name.trim().to_ascii_lowercase().as_str())
+}
+
+/// Whether the values under a key may be credentials: `headers`, `http_headers`, `extraHeaders`.
 fn are_headers(key: &str) -> bool {
     key.to_ascii_lowercase().ends_with("headers")
 }
@@ -32,7 +40,9 @@ fn take_below(key: &str, is_header: bool, value: &mut Value, taken: &mut Vec<Str
         }
         Value::Array(list) => list.retain_mut(|value| !take_below(key, is_header, value, taken)),
         Value::String(text)
-            if !text.is_empty() && !VARIABLES.contains(&key) && (is_header || looks_secret(key, text)) =>
+            if !text.is_empty()
+                && !VARIABLES.contains(&key)
+                && (is_header && is_secret_header(key) || looks_secret(key, text)) =>
         {
             taken.push(std::mem::take(text));
             return true;
@@ -90,11 +100,11 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn credentials_are_found_by_their_keys_and_all_headers_are_some() {
+    fn credentials_are_found_by_their_keys_and_nearly_all_headers_are_some() {
         let value = json!({ "options": { "apiKey": "a", "secretAccessKey": "b", "baseURL": "c", "region": "d", "envKey": "e" },
-            "models": [{ "headers": { "X-Any": "Bearer f" } }], "private_key": "g", "max_tokens": "h" });
+            "models": [{ "headers": { "X-Any": "Bearer f", "Accept": "i" } }], "private_key": "g", "max_tokens": "h" });
         assert_eq!(secrets_in(&value).concat(), "fBearer fabg");
-        let left = json!({ "options": { "baseURL": "c", "region": "d", "envKey": "e" }, "models": [{ "headers": {} }], "max_tokens": "h" });
+        let left = json!({ "options": { "baseURL": "c", "region": "d", "envKey": "e" }, "models": [{ "headers": { "Accept": "i" } }], "max_tokens": "h" });
         assert_eq!(without_secrets(value), left);
     }
 

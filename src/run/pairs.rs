@@ -29,7 +29,7 @@ pub enum PairsStopped {
     Decided,
     /// The most trials were run.
     Trials,
-    /// The last [`MOST_LOST`] pairs were not measured.
+    /// Pair after pair was not measured.
     NothingMeasured,
     /// A limit in money or tokens, or the user.
     NoMore,

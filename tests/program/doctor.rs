@@ -178,7 +178,7 @@ fn a_login_is_looked_for_where_codex_looks() {
         "ok"
     );
     assert!(machine("").home("auth.json", "{").examined().finding("codex-login").2.contains("damaged"));
-    assert!(machine("= 1").examined().finding("codex-login").2.contains("config.toml"));
+    assert!(machine("a = 1\n= 1").examined().finding("codex-login").2.contains("/config.toml:2:1: "));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::agent::files::{file_trouble, read_if_exists, read_jsonc, write_private};
-use crate::agent::secrets::{secrets_in, secrets_in_file, without_secrets};
+use crate::agent::secrets::{is_secret_header, secrets_in, secrets_in_file, without_secrets};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::{copy_login, users_path, variable};
 use crate::settings::Home;
@@ -186,8 +186,9 @@ fn is_passed_on(name: &str) -> bool {
 
 /// The values of headers, which may be credentials: each whole line, its value, and the value after a word like `Bearer`.
 fn header_values(headers: &str) -> Vec<String> {
-    let values = headers.lines().flat_map(|line| {
-        let value = line.split_once(':').map_or(line, |(_, value)| value).trim();
+    let lines = headers.lines().map(|line| (line, line.split_once(':').unwrap_or(("", line))));
+    let values = lines.filter(|(_, (name, _))| is_secret_header(name)).flat_map(|(line, (_, value))| {
+        let value = value.trim();
         [line.trim(), value, value.rsplit(' ').next().unwrap_or(value)]
     });
     values.map(str::to_owned).collect()
@@ -210,7 +211,8 @@ mod tests {
 
     #[test]
     fn the_credentials_in_a_header_are_a_secret_without_the_header() {
-        let values = header_values("Authorization: Bearer abc-123\nx-api-key: def-456");
+        let values = header_values("Authorization: Bearer abc-123\nx-api-key: def-456\nContent-Type: text/plain");
+        assert!(!values.iter().any(|value| value.contains("plain")), "{values:?}");
         for secret in ["Authorization: Bearer abc-123", "Bearer abc-123", "abc-123", "def-456"] {
             assert!(values.iter().any(|value| value == secret), "{secret} is not in {values:?}");
         }

@@ -38,7 +38,7 @@ pub(super) fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<CodexUserConf
 }
 
 /// The part of the user's configuration that trials get.
-fn users_config(setup: Home) -> Result<toml::Table, Trouble> {
+pub(super) fn users_config(setup: Home) -> Result<toml::Table, Trouble> {
     let mut table = read_toml(&users_path(AgentKind::Codex, ".codex/config.toml"))?;
     table.retain(|key, _| setup == Home::User || key.starts_with("model") || COPIED_KEYS.contains(&key));
     Ok(table)

@@ -1,8 +1,9 @@
 //! The credentials that codex would use.
 
 use super::LOGIN_VARIABLES;
-use super::home::users_file;
+use super::home::{users_config, users_file};
 use crate::agent::login::{Login, LoginSources, has_credentials};
+use crate::settings::Home;
 
 /// How to provide credentials.
 const HOW_TO: &str = "run `codex login`, or set CODEX_API_KEY or OPENAI_API_KEY";
@@ -15,13 +16,10 @@ pub(super) fn find(around: &LoginSources<'_>) -> Login {
     if around.has_argument() {
         return Login::Unknown("the agent's own arguments choose the provider, which may have one".to_owned());
     }
-    let config = match users_file("config.toml") {
-        Ok(text) => toml::from_str::<toml::Table>(&text.unwrap_or_default()),
-        Err(why) => return Login::Missing(why.detail),
-    };
-    let config = match config {
+    // All of it: a trial gets a part.
+    let config = match users_config(Home::User) {
         Ok(config) => config,
-        Err(error) => return Login::Missing(format!("fix codex's config.toml: {}", error.message())),
+        Err(why) => return Login::Missing(why.detail),
     };
     let text = |key: &str| config.get(key).and_then(toml::Value::as_str);
     if let Some(provider) = text("model_provider").filter(|name| *name != "openai")
