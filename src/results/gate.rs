@@ -184,10 +184,14 @@ impl GateResults {
     pub fn answer(&self) -> GateAnswer {
         let results = self.compared.iter().flat_map(|compared| &compared.comparison.results);
         let has = |wanted: &[CompareResult]| results.clone().any(|result| wanted.contains(result));
-        if !self.problems.is_empty() || self.failing().next().is_some() || has(&self.fails) {
+        let is_measured = self.not_measured().is_empty();
+        // Without all trials it may be undecided for their lack.
+        let mut fails = self.fails.clone();
+        fails.retain(|result| is_measured || *result != CompareResult::Undecided);
+        if !self.problems.is_empty() || self.failing().next().is_some() || has(&fails) {
             return GateAnswer::Failed;
         }
-        if !self.not_measured().is_empty() {
+        if !is_measured {
             GateAnswer::NotMeasured
         } else if has(&[CompareResult::Undecided]) {
             GateAnswer::Undecided

@@ -732,7 +732,7 @@ fn an_agent_that_dies_midway_ends_a_comparison_which_is_then_no_good_news_and_re
     let dies = format!("if [ $(wc -l < \"$folder/starts\") -gt 8 ]; then echo gone >&2; exit 1; fi\n{BY_SKILL}");
     let stub = repository(4, &dies);
     for args in [&["compare", "main", "--run-id", "r", "--jobs", "2"][..], &["compare", "--resume", "--run-id", "r"]] {
-        let ran = stub.run(&[args, &["--gate", "broke", "--quiet"]].concat());
+        let ran = stub.run(&[args, &["--gate", "broke,undecided", "--quiet"]].concat());
         assert_eq!((ran.code, ran.stdout.starts_with("undecided: 4/4 → 4/4 passed")), (3, true), "{}", ran.stdout);
         let why = "it ended early: again and again nothing was measured, see the errors above and skill-evals doctor; \
                    to resume: skill-evals compare --resume --run-id r";

@@ -18,6 +18,7 @@ use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
 use skill_evals::cases::test_case::TestCase;
 use skill_evals::decide::plan::{self as power, ComparePlan, PairDesign, PlanPromise};
+use skill_evals::decide::result::CompareResult;
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
 use skill_evals::results::compared::{self, ComparisonResults};
@@ -81,8 +82,9 @@ impl LiveComparison {
         if let Some(folder) = folder {
             writeln!(stdout(), "{}", folder.display())?;
         }
-        // A gate that does not name a result passes it, but not what could not be measured.
-        let exit = if exit == Exit::Clean && !notes.is_empty() { Exit::Infrastructure } else { exit };
+        // Whatever results a gate names, what could not be measured neither passes nor fails it.
+        let is_open = exit == Exit::Clean || self.compared.comparison.results.contains(&CompareResult::Undecided);
+        let exit = if is_open && !notes.is_empty() { Exit::Infrastructure } else { exit };
         Ok(exit.of_live(!notes.is_empty()))
     }
 }

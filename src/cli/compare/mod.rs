@@ -260,7 +260,8 @@ impl CompareArgs {
         print_answer(compared, (self.json, self.start.quiet), [words::sentence, words::render])?;
         let exit = match gate::exit(&compared.comparison.results, &self.gate) {
             _ if compared.unchanged => Exit::Clean,
-            Exit::Undecided if compared.comparison.missing() > 0 => Exit::Infrastructure,
+            // Also if the gate names `undecided`: the trials that were lost might have decided it.
+            _ if compared.comparison.missing() > 0 => Exit::Infrastructure,
             exit => exit,
         };
         if self.github {
