@@ -103,7 +103,7 @@ impl Comparison {
         self.results.iter().any(|result| result.is_shown())
     }
 
-    /// The number of trials that were not measured, if they might have told: the others do not.
+    /// How many trials were not measured, where the others decide nothing.
     pub fn missing(&self) -> u64 {
         let is_open = self.results.contains(&CompareResult::Undecided);
         if is_open { self.baseline.not_measured + self.candidate.not_measured } else { 0 }

@@ -70,7 +70,7 @@ impl LiveComparison {
             let (trials, id) = (diagnostics::counted(missing, "trial"), &self.took.id);
             notes.push(format!("{trials} not measured; to resume: skill-evals compare --resume --run-id {id}"));
         }
-        // After harm the others were not needed, and that nothing was measured is said.
+        // After harm, other cases are not needed. If nothing at all was measured, the answer has said so.
         let mut lost = self.compared.comparison.not_on_both_sides();
         lost.retain(|case| self.took.lost.contains(*case));
         if exit != Exit::Problems && self.compared.comparison.difference.is_some() && !lost.is_empty() {
