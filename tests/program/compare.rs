@@ -753,7 +753,12 @@ fn trials_that_the_plan_needs_and_cases_that_could_not_be_measured_are_no_good_n
     let few = ["--max-trials", "12", "--jobs", "2", "--quiet"];
     for (body, plan, answer, why) in [
         (later, "standard", "undecided: ", " trials not measured; to resume: skill-evals compare --resume --run-id r"),
-        (always, "quick", "no harm seen: ", "not measured on both sides: tidy/c0"),
+        (
+            always,
+            "quick",
+            "no harm seen: ",
+            "not measured on both sides: tidy/c0; to resume: skill-evals compare --resume --run-id r",
+        ),
     ] {
         let stub = repository(2, &body);
         let ran = stub.run(&[&["compare", "main", "--run-id", "r", "--plan", plan][..], &few].concat());

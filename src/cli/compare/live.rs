@@ -65,16 +65,22 @@ impl LiveComparison {
         }
         let exit = args.tell(&self.compared)?;
         let mut notes: Vec<String> = self.ended_early.into_iter().collect();
-        let missing = self.compared.comparison.missing();
+        let (comparison, id) = (&self.compared.comparison, &self.took.id);
+        let missing = comparison.missing();
         if notes.is_empty() && missing > 0 {
-            let (trials, id) = (diagnostics::counted(missing, "trial"), &self.took.id);
+            let trials = diagnostics::counted(missing, "trial");
             notes.push(format!("{trials} not measured; to resume: skill-evals compare --resume --run-id {id}"));
         }
-        // After harm, other cases are not needed. If nothing at all was measured, the answer has said so.
-        let mut lost = self.compared.comparison.not_on_both_sides();
+        let mut lost = comparison.not_on_both_sides();
         lost.retain(|case| self.took.lost.contains(*case));
-        if exit != Exit::Problems && self.compared.comparison.difference.is_some() && !lost.is_empty() {
-            notes.push(format!("not measured on both sides: {}", lost.join(", ")));
+        // After harm, other cases are not needed. If nothing at all was measured, the answer has said so.
+        let is_told =
+            comparison.difference.is_none() || CompareResult::HARM.iter().any(|harm| comparison.results.contains(harm));
+        if !is_told && !lost.is_empty() {
+            let cases = lost.join(", ");
+            notes.push(format!(
+                "not measured on both sides: {cases}; to resume: skill-evals compare --resume --run-id {id}"
+            ));
         }
         for note in &notes {
             writeln!(stderr(), "{}", safe::line(note))?;
@@ -83,7 +89,7 @@ impl LiveComparison {
             writeln!(stdout(), "{}", folder.display())?;
         }
         // Whatever results a gate names, what could not be measured neither passes nor fails it.
-        let is_open = exit == Exit::Clean || self.compared.comparison.results.contains(&CompareResult::Undecided);
+        let is_open = exit == Exit::Clean || comparison.results.contains(&CompareResult::Undecided);
         let exit = if is_open && !notes.is_empty() { Exit::Infrastructure } else { exit };
         Ok(exit.of_live(!notes.is_empty()))
     }
