@@ -126,7 +126,8 @@ impl DiagnoseArgs {
     fn print(&self, run: &RunFolder) -> CliResult {
         let diagnosis = Diagnosis::of(run)?.ok_or_else(|| format!("{} is not a diagnosis", run.id()))?;
         print_answer(&diagnosis, (self.json, self.start.quiet), [report::sentence, report::render])?;
-        Ok(exit(&diagnosis))
+        let lost = diagnosis.variants.iter().map(|variant| variant.not_measured).sum();
+        variants::tell_lost(run, lost, exit(&diagnosis))
     }
 }
 

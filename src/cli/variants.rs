@@ -41,6 +41,19 @@ impl MeasuredRun {
     }
 }
 
+/// Says how to measure the trials that a run `lost`, where its answer lacks them.
+pub fn tell_lost(run: &RunFolder, lost: u64, exit: Exit) -> CliResult {
+    if lost > 0 && exit == Exit::Infrastructure {
+        let command = run.run_record()?.map_or("run", |record| record.command());
+        let id = run.id();
+        writeln!(
+            stderr(),
+            "trials that were not measured: {lost}; to resume: skill-evals {command} --resume --run-id {id}"
+        )?;
+    }
+    Ok(exit)
+}
+
 /// The choices and the variants of the run to resume, which `command` has to resume.
 pub fn earlier(root: &Path, settings: &Settings, command: &str) -> CliResultOf<(RunChoices, VariantRun)> {
     let folder = start::to_resume(root, settings)?;
@@ -88,8 +101,7 @@ fn ended_early(run: &RunContext, folder: &RunFolder) -> CliResultOf<Option<Strin
     if ended >= run.plan.len() {
         return Ok(None);
     }
-    let command = folder.run_record()?.map_or("run", |record| record.command());
-    Ok(Some(format!("it ended early: {why}; to resume: skill-evals {command} --resume --run-id {}", folder.id())))
+    Ok(Some(format!("it ended early: {why}; {}", run.remedy(folder))))
 }
 
 fn dry_run(run: &RunContext, json: bool) -> CliResult {

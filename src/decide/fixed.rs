@@ -134,8 +134,8 @@ mod tests {
         let b = side(&[("a", 1, 2), ("new", 3, 3), ("lost", 2, 2)]);
         let found = compare(&a, &b, &RULE);
         assert_eq!(
-            (found.only_baseline, found.only_candidate),
-            (vec!["gone".to_owned()], vec!["lost".to_owned(), "new".to_owned()])
+            (found.only_baseline, found.only_candidate, found.lost),
+            (vec!["gone".to_owned()], vec!["new".to_owned()], vec!["lost".to_owned()])
         );
         assert_eq!(
             (found.baseline.not_measured, found.candidate.not_measured, found.baseline.rate),

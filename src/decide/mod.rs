@@ -33,6 +33,12 @@ pub struct CaseCount {
     pub not_measured: u64,
 }
 
+impl CaseCount {
+    fn is_lost(self) -> bool {
+        self.rate.trials == 0 && self.not_measured > 0
+    }
+}
+
 /// A side: its counts by case, under the name that the user knows the case by.
 pub type SideCounts = BTreeMap<String, CaseCount>;
 
@@ -87,11 +93,13 @@ pub struct Comparison {
     pub evidence: ResultBasis,
     /// Every case that was measured on both sides.
     pub cases: Vec<CaseChange>,
-    /// Cases that were measured for the baseline only; they are not counted.
+    /// Cases of which a side was tried and never measured; they are not counted.
+    pub lost: Vec<String>,
+    /// Cases that were measured for the baseline, and not tried for the candidate; they are not counted.
     pub only_baseline: Vec<String>,
-    /// Cases that were measured for the candidate only; they are not counted.
+    /// Cases that were measured for the candidate, and not tried for the baseline; they are not counted.
     pub only_candidate: Vec<String>,
-    /// Cases that were measured on neither side; they are not counted.
+    /// Cases that were tried on neither side; they are not counted.
     pub neither: Vec<String>,
     /// Whether cases have different numbers of trials, so that a rate over cases is not that over trials.
     pub unequal_trials: bool,
@@ -104,15 +112,14 @@ impl Comparison {
     }
 
     /// How many trials were not measured, where the others decide nothing.
-    pub fn missing(&self) -> u64 {
+    pub fn lost_trials(&self) -> u64 {
         let is_open = self.results.contains(&CompareResult::Undecided);
         if is_open { self.baseline.not_measured + self.candidate.not_measured } else { 0 }
     }
 
-    /// The cases without a measured trial on one side or both.
-    pub fn not_on_both_sides(&self) -> Vec<&str> {
-        let lists = [&self.neither, &self.only_baseline, &self.only_candidate];
-        lists.into_iter().flatten().map(String::as_str).collect()
+    /// The cases that were not tried on both sides.
+    pub fn untried(&self) -> impl Iterator<Item = &String> {
+        self.neither.iter().chain(&self.only_baseline).chain(&self.only_candidate)
     }
 }
 
@@ -188,6 +195,7 @@ pub enum ResultBasis {
 #[derive(Default)]
 struct JoinedCases {
     both: Vec<(String, CaseCount, CaseCount)>,
+    lost: Vec<String>,
     only_baseline: Vec<String>,
     only_candidate: Vec<String>,
     neither: Vec<String>,
@@ -204,6 +212,7 @@ impl JoinedCases {
             let b = candidate.get(name).copied().unwrap_or_default();
             match (a.rate.trials > 0, b.rate.trials > 0) {
                 (true, true) => joined.both.push((name.clone(), a, b)),
+                _ if a.is_lost() || b.is_lost() => joined.lost.push(name.clone()),
                 (true, false) => joined.only_baseline.push(name.clone()),
                 (false, true) => joined.only_candidate.push(name.clone()),
                 (false, false) => joined.neither.push(name.clone()),
@@ -250,6 +259,7 @@ impl JoinedCases {
             difference,
             evidence,
             cases: cases.collect(),
+            lost: self.lost,
             only_baseline: self.only_baseline,
             only_candidate: self.only_candidate,
             neither: self.neither,

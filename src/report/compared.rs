@@ -336,13 +336,14 @@ fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
             "more trials of the {side} were not measured ({lost}, the other side {other}): they are not counted"
         ));
     }
-    for (cases, side) in [(&comparison.only_baseline, "baseline"), (&comparison.only_candidate, "candidate")] {
-        if !cases.is_empty() {
-            lines.push(format!("not counted, measured only for the {side}: {}", cut::names(cases, MOST_CASES)));
-        }
-    }
-    if !comparison.neither.is_empty() {
-        lines.push(format!("not counted, measured on neither side: {}", cut::names(&comparison.neither, MOST_CASES)));
+    let not_counted = [
+        (&comparison.lost, "not measured on both sides"),
+        (&comparison.only_baseline, "measured only for the baseline"),
+        (&comparison.only_candidate, "measured only for the candidate"),
+        (&comparison.neither, "tried on neither side"),
+    ];
+    for (cases, why) in not_counted.into_iter().filter(|(cases, _)| !cases.is_empty()) {
+        lines.push(format!("not counted, {why}: {}", cut::names(cases, MOST_CASES)));
     }
     if let Some(SpentTrials { counted: used, executed: run, .. }) =
         compared.trials.filter(|spent| spent.executed > spent.counted)
@@ -350,7 +351,7 @@ fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
         let why = if comparison.is_decided() {
             "were running when the result was reached, and are not counted"
         } else {
-            "ended before earlier ones, and are not counted yet"
+            "wait for pairs that began before them, and are not counted yet"
         };
         lines.push(format!("{} {why}", counted(run - used, "trial")));
     }

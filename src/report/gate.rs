@@ -115,8 +115,8 @@ pub fn shard(results: &GateResults, shard: Shard, fails: bool) -> String {
         return text;
     };
     let _ = writeln!(text, "{}", took(results));
-    if let Some(why) = &results.ended_early {
-        let _ = writeln!(text, "{}", safe::line(why));
+    for why in results.ended_early.iter().cloned().chain(results.lost()) {
+        let _ = writeln!(text, "{}", safe::line(&why));
     }
     let id = Shard::of_run(&run.id).map_or(run.id.as_str(), |(id, _)| id);
     let _ = writeln!(text, "shard {shard} has run: `skill-evals gate --merge {id}` answers once all have");

@@ -27,7 +27,9 @@ pub fn sentence(compared: &ModelComparison, paint: Paint) -> String {
     if compared.cases == 0 {
         format!("{}: no case was measured with every model", paint.on(Tone::Broken, "nothing measured"))
     } else if holding.is_empty() {
-        format!("{undecided}: no model is shown to be {within}; more trials, or a larger --margin, would tell")
+        let lost = compared.models.iter().any(|model| model.not_measured > 0);
+        let more = if lost { "" } else { "; more trials, or a larger --margin, would tell" };
+        format!("{undecided}: no model is shown to be {within}{more}")
     } else {
         format!("{undecided}: {} is {within}; which is cheapest is unknown", holding.join(", "))
     }

@@ -188,6 +188,15 @@ pub fn of(
 }
 
 impl ComparisonResults {
+    /// What the answer lacks because trials were not measured, for people; `None` if it lacks nothing.
+    pub fn lost(&self) -> Option<String> {
+        let (cases, trials) = (&self.comparison.lost, self.comparison.lost_trials());
+        if !cases.is_empty() {
+            return Some(format!("not measured on both sides: {}", cases.join(", ")));
+        }
+        (trials > 0).then(|| format!("trials that were not measured: {trials}"))
+    }
+
     /// Of a comparison with and without skills, the checks that passed as often without: they do not tell what the skills
     /// are worth. Those of every trial (`in-time`, `exit-code`, `delivered` …) are not meant to.
     pub fn telling_nothing(&self) -> impl Iterator<Item = &CheckShares> {

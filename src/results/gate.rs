@@ -114,8 +114,6 @@ pub struct ComparedRun {
     pub agents: BTreeSet<String>,
     /// The agents of its trials with their versions.
     pub versions: BTreeSet<String>,
-    /// The cases of which a trial ended in an error or unscored.
-    pub lost: BTreeSet<String>,
     /// For each case that failed with the candidate, the failed check with what it expected and found.
     pub reasons: BTreeMap<String, CaseCounts>,
 }
@@ -164,6 +162,8 @@ pub struct GateResults {
     pub fails: Vec<CompareResult>,
     /// Why the comparison ended early, if it did.
     pub ended_early: Option<String>,
+    /// How to measure trials of the comparison that were lost.
+    pub remedy: String,
 }
 
 words! {
@@ -212,17 +212,14 @@ impl GateResults {
             );
         }
         if let Some(ComparisonResults { comparison, unchanged: false, .. }) = &self.compared {
+            lines.extend(self.lost());
             let needless = self.not_needed();
-            let mut cases = comparison.not_on_both_sides();
-            cases.retain(|case| !needless.contains(case));
-            if !cases.is_empty() {
-                lines.push(format!("not measured on both sides: {}", cases.join(", ")));
+            let untried: Vec<&str> =
+                comparison.untried().map(String::as_str).filter(|case| !needless.contains(case)).collect();
+            if !untried.is_empty() {
+                lines.push(format!("not run on both sides: {}", untried.join(", ")));
             }
-            let missing = comparison.missing();
-            if missing > 0 {
-                lines.push(format!("trials that were not measured: {missing}"));
-            }
-            if comparison.results.contains(&CompareResult::NothingMeasured) && cases.is_empty() {
+            if comparison.results.contains(&CompareResult::NothingMeasured) && lines.is_empty() {
                 lines.push("no case was measured on both sides".to_owned());
             }
         }
@@ -240,6 +237,12 @@ impl GateResults {
             lines.push(format!("{stale} stale and not compared: `skill-evals run --stale --record` measures them"));
         }
         lines
+    }
+
+    /// What the comparison lacks because trials were lost, and how to measure them.
+    pub fn lost(&self) -> Option<String> {
+        let lost = self.compared.as_ref().and_then(ComparisonResults::lost)?;
+        Some(if self.ended_early.is_some() { lost } else { format!("{lost}; {}", self.remedy) })
     }
 
     /// The versions of which only recordings are, of agents that ran now with another version.
@@ -262,13 +265,9 @@ impl GateResults {
 
     /// The cases that did not run on both sides because others had shown harm by then.
     pub fn not_needed(&self) -> Vec<&str> {
-        let (Some(found), Some(run), None) = (&self.compared, &self.run, &self.ended_early) else { return Vec::new() };
-        if !found.comparison.results.iter().any(|result| CompareResult::HARM.contains(result)) {
-            return Vec::new();
-        }
-        let mut cases = found.comparison.not_on_both_sides();
-        cases.retain(|case| !run.lost.contains(*case));
-        cases
+        let (Some(found), None) = (&self.compared, &self.ended_early) else { return Vec::new() };
+        let has_harm = found.comparison.results.iter().any(|result| CompareResult::HARM.contains(result));
+        if has_harm { found.comparison.untried().map(String::as_str).collect() } else { Vec::new() }
     }
 
     /// The changed skills that were compared, each with the rates of its cases.

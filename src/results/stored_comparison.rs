@@ -151,10 +151,7 @@ pub fn took(
     let cases = ComparedCases::of(sides);
     for pair in &run.pairs()? {
         let Some(name) = cases.place(pair).map(|place| &sides.cases[place]) else { continue };
-        let [baseline, candidate] = [&pair.baseline, &pair.candidate].map(|id| summary.cases.get(&CaseInMode::of(id)));
-        if [baseline, candidate].into_iter().flatten().any(|case| case.counts.errors + case.counts.unscored > 0) {
-            took.lost.insert(name.clone());
-        }
+        let candidate = summary.cases.get(&CaseInMode::of(&pair.candidate));
         let failed = candidate.filter(|case| case.counts.failed > 0);
         took.reasons.extend(failed.map(|case| (name.clone(), case.clone())));
     }

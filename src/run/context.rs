@@ -22,7 +22,7 @@ use crate::run::skill_version::SkillVersion;
 use crate::run::slots::Slots;
 use crate::settings::mode::Mode;
 use crate::settings::{EffectiveRepetition, Settings};
-use crate::store::KeptTrials;
+use crate::store::{KeptTrials, RunFolder};
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::evidence::Inputs;
@@ -243,15 +243,20 @@ impl RunContext {
     /// The message for the user if a result could not be stored.
     pub fn told_not_stored(&self) -> Option<String> {
         let (why, live) = (self.why_not_stored()?, self.opened()?);
-        let id = live.folder.id();
-        let next = if self.kept.is_some() {
-            // A gate is not resumed: the next one uses the trials that this one kept.
-            "run the gate again".to_owned()
-        } else {
-            let command = live.folder.run_record().ok().flatten().map_or("run", |record| record.command());
-            format!("resume: skill-evals {command} --resume --run-id {id}")
-        };
-        Some(format!("the run stopped: {why}; nothing more was started. Fix that, then {next}"))
+        Some(format!("the run stopped: {why}; nothing more was started. Fix that; {}", self.remedy(&live.folder)))
+    }
+
+    /// How to measure what this run did not, in its `folder`.
+    pub fn remedy(&self, folder: &RunFolder) -> String {
+        // A gate is not resumed: the next one uses the trials that this one kept.
+        match (&self.kept, self.chosen.shard) {
+            (Some(_), Some(_)) => format!("delete {}, and run this shard again", folder.path().display()),
+            (Some(_), None) => "run the gate again: it uses the trials of the base that were measured".to_owned(),
+            (None, _) => {
+                let command = folder.run_record().ok().flatten().map_or("run", |record| record.command());
+                format!("to resume: skill-evals {command} --resume --run-id {}", folder.id())
+            }
+        }
     }
 
     /// Ends the run: stores its summary, and notes in its record how it ended. Does nothing if several processes share

@@ -50,7 +50,8 @@ impl Default for GateSettings {
 }
 
 impl GateSettings {
-    /// Refuses to fail on a result with which the plan never ends.
+    /// Refuses to fail on a result that the plan never has. `quick` and `standard` are undecided only for lost trials, which are
+    /// `not measured`.
     pub fn check_reachable(&self) -> Result<(), String> {
         let never = match self.plan {
             ComparePlan::UntilDecided => CompareResult::NoHarmSeen,
@@ -61,7 +62,7 @@ impl GateSettings {
         }
         let (plan, result) = (self.plan.as_str(), never.as_str().replace(' ', "-"));
         Err(format!(
-            "the plan `{plan}` never ends with `{result}`: take it out of what fails the gate, or choose another plan"
+            "`{result}` never fails a gate with the plan `{plan}`: take it out of what fails the gate, or choose another plan"
         ))
     }
 }

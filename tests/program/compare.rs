@@ -666,7 +666,7 @@ fn a_comparison_that_ended_before_it_tried_every_case_says_so_and_says_the_same_
     let stub = repository(22, BY_SKILL);
     let ran = stub.run(&["compare", "HEAD", "--run-id", "r", "--jobs", "4", "--margin", "0.2", "--max-trials", "42"]);
     assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
-    let note = "  not counted, measured on neither side: tidy/c21\n";
+    let note = "  not counted, tried on neither side: tidy/c21\n";
     assert!(ran.stdout.contains("\nundecided: 21/21 → 21/21 passed") && ran.stdout.contains(note), "{}", ran.stdout);
     let stored = stub.json("r", "comparison.json");
     let again = stub.run(&["compare", "r", "--json"]);
@@ -752,7 +752,7 @@ fn trials_that_the_plan_needs_and_cases_that_could_not_be_measured_are_no_good_n
     let always = loses("[ \"$prompt\" = 'Prompt 0' ]");
     let few = ["--max-trials", "12", "--jobs", "2", "--quiet"];
     for (body, plan, answer, why) in [
-        (later, "standard", "undecided: ", " trials not measured; to resume: skill-evals compare --resume --run-id r"),
+        (later, "standard", "undecided: ", "; to resume: skill-evals compare --resume --run-id r"),
         (
             always,
             "quick",
@@ -763,11 +763,32 @@ fn trials_that_the_plan_needs_and_cases_that_could_not_be_measured_are_no_good_n
         let stub = repository(2, &body);
         let ran = stub.run(&[&["compare", "main", "--run-id", "r", "--plan", plan][..], &few].concat());
         assert_eq!((ran.code, ran.stdout.starts_with(answer)), (3, true), "{}{}", ran.stdout, ran.stderr);
-        assert!(ran.stderr.ends_with(&format!("{why}\n")), "{}", ran.stderr);
+        assert!(ran.stderr.contains("not measured") && ran.stderr.ends_with(&format!("{why}\n")), "{}", ran.stderr);
+        let stored = stub.run(&["compare", "r", "--quiet"]);
+        assert_eq!((stored.code, &stored.stdout, stored.stderr.ends_with(&format!("{why}\n"))), (3, &ran.stdout, true));
         stub.body(BY_SKILL);
         let again = stub.run(&["compare", "--resume", "--run-id", "r", "--quiet"]);
         assert_eq!((again.code, again.stdout.starts_with("no harm seen: ")), (0, true), "{}", again.stdout);
     }
+}
+
+#[test]
+fn a_case_that_one_of_two_stored_runs_lost_is_no_good_news() {
+    let stub = repository(2, BY_SKILL);
+    stub.run(&["run", "--run-id", "a", "--trials", "9"]);
+    stub.body(&format!("if [ \"$prompt\" = 'Prompt 0' ]; then exit 3; fi\n{BY_SKILL}"));
+    stub.run(&["run", "--run-id", "b", "--trials", "9"]);
+    let wide = |gate: &[&str]| stub.run(&[&["compare", "a", "b", "--margin", "0.5", "--quiet"], gate].concat());
+    for gate in [&[][..], &["--gate", "broke"]] {
+        let ran = wide(gate);
+        assert!(ran.code == 3 && ran.stdout.starts_with("no worse"), "{}{}", ran.stdout, ran.stderr);
+        let why = "not measured on both sides: tidy/c0; `skill-evals run --resume --run-id …` measures them again\n";
+        assert_eq!(ran.stderr, why);
+    }
+    assert_eq!(wide(&["--gate", "no-worse"]).code, 1, "what fails, fails");
+    stub.body(BY_SKILL);
+    assert_eq!(stub.run(&["run", "--resume", "--run-id", "b"]).code, 0);
+    assert_eq!((wide(&[]).code, wide(&[]).stderr), (0, String::new()));
 }
 
 #[test]

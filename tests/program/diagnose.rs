@@ -284,6 +284,22 @@ fn prices_decide_which_model_is_cheapest_and_few_trials_decide_nothing() {
     stub.body(&format!("{dies}\n{ANSWER}"));
     let lost = stub.run(&["compare", "--models", "large,middle", "--max-trials", "40", "--jobs", "1", "--quiet"]);
     assert!(lost.code == 3 && lost.stdout.starts_with("undecided: "), "{}{}", lost.stdout, lost.stderr);
+    let remedy = "; to resume: skill-evals compare --resume --run-id ";
+    assert!(
+        lost.stderr.starts_with("trials that were not measured: ") && lost.stderr.contains(remedy),
+        "{}",
+        lost.stderr
+    );
+    // Nor does a model answer that was not measured in every case.
+    stub.body(&format!("case \"$* $prompt\" in *large*7) exit 1;; esac\n{ANSWER}"));
+    let without = stub.run(&["compare", "--models", "large,middle", "--margin", "0.5", "--quiet", "--run-id", "l"]);
+    assert!(
+        without.code == 3 && without.stdout.contains(": the cheapest model"),
+        "{}{}",
+        without.stdout,
+        without.stderr
+    );
+    assert!(without.stderr.ends_with(&format!("{remedy}l\n")), "{}", without.stderr);
     for (models, why) in [("large", "two or more"), ("large,large", "two or more different")] {
         let ran = stub.run(&["compare", "--models", models]);
         assert!(ran.code == 2 && ran.stderr.contains(why), "{}", ran.stderr);

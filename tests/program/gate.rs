@@ -203,7 +203,21 @@ fn a_case_that_the_changed_skill_makes_unmeasurable_is_not_measured_and_never_pa
     stub.body(&format!("{crash}\n{BY_SKILL}"));
     let ran = stub.run(&["gate"]);
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("not measured on both sides: tidy/c0\ngate: not measured\n"), "{}", ran.stdout);
+    let lost = "not measured on both sides: tidy/c0; ";
+    let again = "run the gate again: it uses the trials of the base that were measured\ngate: not measured\n";
+    assert!(ran.stdout.contains(&format!("{lost}{again}")), "{}", ran.stdout);
+    // The same in shards: that of the case says how it is measured again.
+    let lost_in = [1, 2, 3].map(|part| shard(&stub, &format!("{part}/3"), &[])).into_iter().find(|ran| ran.code == 3);
+    let lost_in = lost_in.expect("a shard that lost its case");
+    let (_, rest) = lost_in.stdout.split_once(&format!("{lost}delete ")).expect("what to delete");
+    let (folder, rest) = rest.split_once(", and run this shard again\nshard ").expect("the directory");
+    let merged = stub.run(&["gate", "main", "--merge", "pr"]);
+    let words = format!("{lost}run the shards that lost them again, then merge again\n");
+    assert!(merged.code == 3 && merged.stdout.contains(&words), "{}{}", merged.stdout, merged.stderr);
+    stub.body(BY_SKILL);
+    fs::remove_dir_all(folder).expect("the shard's directory");
+    assert_eq!(shard(&stub, &rest[..3], &[]).code, 0);
+    assert_eq!(stub.run(&["gate", "main", "--merge", "pr"]).code, 0);
 }
 
 /// Runs a shard of the gate `pr` as GitLab's job of this number.
@@ -600,9 +614,9 @@ fn what_the_gate_does_not_fail_on_is_said_and_what_it_cannot_fail_on_is_refused(
         let ran = stub.run(args);
         assert!(ran.code == 2 && ran.stderr.contains(words), "{}{}", ran.stdout, ran.stderr);
     };
-    refused(&["gate", "--fail-on", "undecided"], "the plan `quick` never ends with `undecided`");
+    refused(&["gate", "--fail-on", "undecided"], "`undecided` never fails a gate with the plan `quick`");
     let until = ["gate", "--plan", "until-decided", "--fail-on", "broke,no-harm-seen"];
-    refused(&until, "the plan `until-decided` never ends with `no-harm-seen`");
+    refused(&until, "`no-harm-seen` never fails a gate with the plan `until-decided`");
     let table = format!("{ALLOWED}[gate]\nfail_on = []");
     stub.settings(&table);
     refused(&["gate"], "`fail_on` is empty, so nothing would fail the gate; write `fail_on = [");

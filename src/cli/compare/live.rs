@@ -18,7 +18,6 @@ use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
 use skill_evals::cases::test_case::TestCase;
 use skill_evals::decide::plan::{self as power, ComparePlan, PairDesign, PlanPromise};
-use skill_evals::decide::result::CompareResult;
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
 use skill_evals::results::compared::{self, ComparisonResults};
@@ -33,7 +32,6 @@ use skill_evals::run::{history, opening};
 use skill_evals::settings::trials::Trials;
 use skill_evals::settings::{Settings, Stop};
 use skill_evals::store::KeptTrials;
-use skill_evals::text::safe;
 use skill_evals::trial::id::TrialId;
 use skill_evals::trial::run_record::{ComparedSides, PairRecord, RunChoices};
 
@@ -43,6 +41,8 @@ pub struct LiveComparison {
     pub folder: Option<PathBuf>,
     /// Why the run ended before its plan was done, and what to do.
     pub ended_early: Option<String>,
+    /// How to measure trials that were lost.
+    pub remedy: String,
     /// What it took, and why cases failed.
     pub took: ComparedRun,
     /// What it cost in dollars; `None` if that is unknown.
@@ -63,35 +63,11 @@ impl LiveComparison {
         if folder.is_some() {
             writeln!(stdout())?;
         }
-        let exit = args.tell(&self.compared)?;
-        let mut notes: Vec<String> = self.ended_early.into_iter().collect();
-        let (comparison, id) = (&self.compared.comparison, &self.took.id);
-        let missing = comparison.missing();
-        if notes.is_empty() && missing > 0 {
-            let trials = diagnostics::counted(missing, "trial");
-            notes.push(format!("{trials} not measured; to resume: skill-evals compare --resume --run-id {id}"));
-        }
-        let mut lost = comparison.not_on_both_sides();
-        lost.retain(|case| self.took.lost.contains(*case));
-        // After harm, other cases are not needed. If nothing at all was measured, the answer has said so.
-        let is_told =
-            comparison.difference.is_none() || CompareResult::HARM.iter().any(|harm| comparison.results.contains(harm));
-        if !is_told && !lost.is_empty() {
-            let cases = lost.join(", ");
-            notes.push(format!(
-                "not measured on both sides: {cases}; to resume: skill-evals compare --resume --run-id {id}"
-            ));
-        }
-        for note in &notes {
-            writeln!(stderr(), "{}", safe::line(note))?;
-        }
+        let exit = args.tell(&self.compared, self.ended_early, &self.remedy)?;
         if let Some(folder) = folder {
             writeln!(stdout(), "{}", folder.display())?;
         }
-        // Whatever results a gate names, what could not be measured neither passes nor fails it.
-        let is_open = exit == Exit::Clean || comparison.results.contains(&CompareResult::Undecided);
-        let exit = if is_open && !notes.is_empty() { Exit::Infrastructure } else { exit };
-        Ok(exit.of_live(!notes.is_empty()))
+        Ok(exit)
     }
 }
 
@@ -192,7 +168,14 @@ fn unchanged(
     let rule = stored_comparison::rule(&sides);
     let compared = compared::unchanged((sides.baseline.label, sides.candidate.label), rule);
     let took = ComparedRun::default();
-    Ok(Ok(LiveComparison { compared, folder: None, ended_early: None, took, cost_usd: Some(0.0) }))
+    Ok(Ok(LiveComparison {
+        compared,
+        folder: None,
+        ended_early: None,
+        remedy: String::new(),
+        took,
+        cost_usd: Some(0.0),
+    }))
 }
 
 /// Runs pairs until the plan is done.
@@ -222,17 +205,13 @@ fn execute(
     let summary = run.figures().summary.clone();
     let mut took = stored_comparison::took(&live.folder, sides, &summary, began.elapsed())?;
     took.max_cost_usd = run.settings.max_cost_usd;
-    let ended_early = ended_early(&stopped, run, live.folder.id());
-    Ok(LiveComparison { compared, folder, ended_early, took, cost_usd: run.cost_usd() })
+    let remedy = run.remedy(&live.folder);
+    let ended_early = ended_early(&stopped, run, &remedy);
+    Ok(LiveComparison { compared, folder, ended_early, remedy, took, cost_usd: run.cost_usd() })
 }
 
 /// Why a comparison ended before its plan was done, and what to do; `None` if its plan is done.
-fn ended_early(stopped: &PairsStopped, run: &RunContext, id: &str) -> Option<String> {
-    // A gate does not resume a run, but uses the trials that it kept.
-    let next = match &run.kept {
-        Some(_) => "run the gate again: it uses the trials of the base that were measured".to_owned(),
-        None => format!("to resume: skill-evals compare --resume --run-id {id}"),
-    };
+fn ended_early(stopped: &PairsStopped, run: &RunContext, next: &str) -> Option<String> {
     match stopped {
         PairsStopped::Decided | PairsStopped::Trials => None,
         PairsStopped::NothingMeasured => Some(format!(

@@ -53,6 +53,7 @@ pub fn merged(
         compared: stored_comparison::compared(&merged.run, sides, &course)?,
         folder: Some(merged.run.path().to_path_buf()),
         ended_early: ended_early(&merged, &record.merged, sides)?,
+        remedy: "run the shards that lost them again, then merge again".to_owned(),
         cost_usd: took.spent.cost_usd,
         took,
     }))

@@ -23,7 +23,7 @@ use super::github::add_to_page;
 use super::select::SelectArgs;
 use super::start::StartArgs;
 use super::{CliResult, print_answer};
-use crate::cli::output::{stdout, warn};
+use crate::cli::output::{stderr, stdout, warn};
 
 pub use live::{LiveComparison, measure};
 pub use merged::merged;
@@ -35,6 +35,7 @@ use skill_evals::results::compared::ComparisonResults;
 use skill_evals::run::change_locations::change_locations;
 use skill_evals::settings::{Stop, TestSelection};
 use skill_evals::store::RunFolder;
+use skill_evals::text::safe;
 use skill_evals::trial::run_record::{ComparedSides, RunChoices};
 use target::CompareTarget;
 pub use target::{against_commit, with_commit};
@@ -159,16 +160,19 @@ pub fn compare(args: &CompareArgs) -> CliResult {
         return models::compare(args);
     }
     if let Some(file) = &args.table {
-        return args.tell(&stored::of_table(args, file)?);
+        return args.tell(&stored::of_table(args, file)?, None, "");
     }
     let root = args.start.repository.open()?.root;
     match target::asked(args, &root)? {
         CompareTarget::Stored(a, b) => {
             let compared = stored::compare(args, &root, &a, &b)?;
-            args.tell(&compared)
+            args.tell(&compared, None, "`skill-evals run --resume --run-id …` measures them again")
         }
-        CompareTarget::Kept => args.tell(&drift::of_kept(args, &root)?),
-        CompareTarget::Again(run) => args.tell(&stored::again(args, &run)?),
+        CompareTarget::Kept => args.tell(&drift::of_kept(args, &root)?, None, ""),
+        CompareTarget::Again(run) => {
+            let resume = format!("to resume: skill-evals compare --resume --run-id {}", run.id());
+            args.tell(&stored::again(args, &run)?, None, &resume)
+        }
         CompareTarget::Run(sides) => live::compare(args, Some(*sides)),
         CompareTarget::Variants(run) => {
             args.refuse_what_runs()?;
@@ -256,14 +260,19 @@ impl CompareArgs {
         }
     }
 
-    fn tell(&self, compared: &ComparisonResults) -> CliResult {
+    /// Prints the answer, and why it lacks something: that it ended early, or trials that were lost, which `remedy` measures.
+    fn tell(&self, compared: &ComparisonResults, early: Option<String>, remedy: &str) -> CliResult {
         print_answer(compared, (self.json, self.start.quiet), [words::sentence, words::render])?;
-        let exit = match gate::exit(&compared.comparison.results, &self.gate) {
-            _ if compared.unchanged => Exit::Clean,
-            // Also if the gate names `undecided`: the trials that were lost might have decided it.
-            _ if compared.comparison.missing() > 0 => Exit::Infrastructure,
-            exit => exit,
-        };
+        let results = &compared.comparison.results;
+        let exit = if compared.unchanged { Exit::Clean } else { gate::exit(results, &self.gate) };
+        // Also if the gate names `undecided`: the trials that were lost might have decided it.
+        let is_open = exit == Exit::Clean || results.contains(&CompareResult::Undecided);
+        let lost = || compared.lost().filter(|_| is_open).map(|lost| format!("{lost}; {remedy}"));
+        let lacks = early.or_else(lost);
+        if let Some(why) = &lacks {
+            writeln!(stderr(), "{}", safe::line(why))?;
+        }
+        let exit = if is_open && lacks.is_some() { Exit::Infrastructure } else { exit }.of_live(lacks.is_some());
         if self.github {
             let catalog = self.start.repository.read_quietly();
             let locations = catalog.map(|(repository, _, catalog)| change_locations(&repository.root, &catalog, None));

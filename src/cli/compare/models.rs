@@ -47,10 +47,12 @@ pub fn show(args: &CompareArgs, run: &RunFolder) -> CliResult {
     let compared = ModelComparison::of(run)?
         .ok_or_else(|| format!("{} compares no models; its result: skill-evals diagnose {0}", run.id()))?;
     print_answer(&compared, (args.json, args.start.quiet), [report::sentence, report::render])?;
-    Ok(match compared.cheapest {
-        _ if compared.cases == 0 => Exit::Infrastructure,
+    let lost: u64 = compared.models.iter().map(|model| model.not_measured).sum();
+    let exit = match compared.cheapest {
+        _ if !compared.not_counted.is_empty() => Exit::Infrastructure,
         Some(_) => Exit::Clean,
-        None if compared.models.iter().any(|model| model.not_measured > 0) => Exit::Infrastructure,
+        None if compared.cases == 0 || lost > 0 => Exit::Infrastructure,
         None => Exit::Undecided,
-    })
+    };
+    variants::tell_lost(run, lost, exit)
 }

@@ -145,11 +145,14 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     }
     if let Some(shard) = args.shard.shard()? {
         write!(text_stdout(), "{}", report::shard(&results, shard, fails_for_free))?;
-        return Ok(match results.ended_early {
-            _ if interrupt::raised() => Exit::Interrupted,
-            _ if fails_for_free => Exit::Problems,
-            Some(_) => Exit::Infrastructure,
-            None => Exit::Clean,
+        return Ok(if interrupt::raised() {
+            Exit::Interrupted
+        } else if fails_for_free {
+            Exit::Problems
+        } else if results.ended_early.is_some() || results.lost().is_some() {
+            Exit::Infrastructure
+        } else {
+            Exit::Clean
         });
     }
     write_report(&root, folder.as_deref(), &out.join(REPORT))?;
@@ -167,6 +170,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
 /// Takes in the comparison. Returns the directory of its run.
 fn take(results: &mut GateResults, live: LiveComparison) -> Option<PathBuf> {
     results.ended_early = live.ended_early;
+    results.remedy = live.remedy;
     results.compared = Some(live.compared);
     results.run = live.folder.is_some().then_some(live.took);
     // Nothing is reported of a run that was interrupted before its first trial ended.
