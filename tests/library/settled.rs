@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use skill_evals::cases::repository::{Layout, Repository, Scope};
 use skill_evals::run::skill_texts::TextReader;
@@ -42,16 +43,24 @@ fn a_settled_verdict_of_a_stored_trace_is_the_verdict_at_its_end() {
 fn a_settled_verdict_of_a_recording_is_the_verdict_at_its_end() {
     let catalog = Repository { root: root().to_path_buf() }.catalog(Layout::default(), Scope::All);
     let texts = TextReader::default();
-    let mut all = Settled::default();
-    for folder in with_file(&root().join("evals/recordings"), "meta.json") {
+    let settled = |folder: &PathBuf| {
         let meta = fs::read(folder.join("meta.json")).expect("facts");
         let meta: Meta = serde_json::from_slice(&meta).expect("facts");
         let stored = store::recording(root(), &meta.id());
         let reference = texts.reference(root(), &catalog, &meta, &stored);
         let skill = catalog.skill(&meta.skill.slug).expect("the skill").skill();
-        let settled =
-            WholeTrial { folder: &folder, metas: vec![meta], skill, reference: &reference }.check_every_prefix();
-        all = Settled { passed: all.passed + settled.passed, failed: all.failed + settled.failed };
-    }
-    assert!(all.passed > 1_000 && all.failed > 1_000, "{all:?}");
+        WholeTrial { folder, metas: vec![meta], skill, reference: &reference }.check_every_prefix()
+    };
+    // The slowest test of its suite, and the last to start.
+    let folders = with_file(&root().join("evals/recordings"), "meta.json");
+    let parts: Vec<Vec<Settled>> = thread::scope(|scope| {
+        let part = |part: &'_ [PathBuf]| part.iter().map(&settled).collect::<Vec<_>>();
+        let running: Vec<_> =
+            folders.chunks(folders.len().div_ceil(4)).map(|folders| scope.spawn(move || part(folders))).collect();
+        running.into_iter().map(|part| part.join().expect("every verdict holds")).collect()
+    });
+    let all = parts.concat();
+    let sum = |of: fn(&Settled) -> usize| all.iter().map(of).sum::<usize>();
+    let (passed, failed) = (sum(|settled| settled.passed), sum(|settled| settled.failed));
+    assert!(passed > 1_000 && failed > 1_000, "{passed} {failed}");
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::fixture::{Fixture, Ran};
+use crate::support::fixture::{Fixture, Ran, temporary};
 use crate::support::live::wait_until;
 use crate::support::stub::{ANSWER, Stub, in_own_group, ran};
 use serde_json::{Value, json};
@@ -353,7 +353,7 @@ fn shards_of_other_machines_are_merged_by_their_directories() {
     let stub = mixed();
     run_shards(&stub, "r", 2, &[]);
     // As a CI server hands them over: directories with names of its own.
-    let other = tempfile::tempdir().expect("a directory");
+    let other = temporary();
     for (number, name) in [(1, "a"), (2, "b")] {
         fs::rename(stub.run_folder(&format!("r-shard-{number}-of-2")), other.path().join(name)).expect("a move");
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::fixture::{Fixture, Ran};
+use super::fixture::{Fixture, Ran, temporary};
 
 const TRACE: &str = include_str!("../fixtures/traces/codex/triggers/trace.jsonl");
 const ROLLOUT: &str = include_str!("../fixtures/traces/codex/triggers/rollout.jsonl");
@@ -65,7 +65,7 @@ impl Fake {
             .file("skills/greeting/references/formal.md", "Say \"Good day\".\n")
             .prompts("greeting", format!("id,{columns}\nit,{cells}\n"))
             .file("evals/evals.toml", format!("[agents.codex]\ncommand = \"{}\"\n", program.display()));
-        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
+        let scratch = temporary();
         Self { fixture, own, scratch }
     }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::fixture::Ran;
+use super::fixture::{Ran, temporary};
 use super::stub::{ANSWER, ran};
 
 /// The machine. What is on it is gone with it.
@@ -63,8 +63,8 @@ const CLAUDE: &str =
 impl Machine {
     /// A machine with git, and a clone with the skills `pdf` and `docx`; no agent, no login.
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a directory");
-        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
+        let folder = temporary();
+        let scratch = temporary();
         let machine = Self { folder, scratch, variables: Vec::new() };
         for name in ["home", "bin", "origin"] {
             fs::create_dir(machine.path(name)).expect("a directory");
@@ -91,8 +91,8 @@ impl Machine {
 
     /// Another machine with the same files.
     pub fn copy(&self) -> Self {
-        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
-        let folder = tempfile::tempdir().expect("a directory");
+        let scratch = temporary();
+        let folder = temporary();
         let copied = Command::new("cp").arg("-a").arg(self.path(".")).arg(folder.path()).status();
         assert!(copied.expect("cp starts").success());
         Self { folder, scratch, variables: self.variables.clone() }

@@ -18,7 +18,7 @@ use skill_evals::text::diagnostic::{Diagnostic, SourceLocation};
 use skill_evals::trace::Trace;
 use skill_evals::trace::exposure::Reference;
 use skill_evals::trial::evidence::{Evidence, META_FORMAT, Meta};
-use skill_evals::trial::outcome::{Status, Verdict, Weight};
+use skill_evals::trial::outcome::{Grade, Status, Verdict, Weight};
 
 /// The files of a trial that its agent writes while it works.
 const FILES: [&str; 4] = ["trace.jsonl", "rollout.jsonl", "session.jsonl", "subagents.jsonl"];
@@ -33,6 +33,14 @@ pub struct WholeTrial<'a> {
     pub metas: Vec<Meta>,
     pub skill: &'a Skill,
     pub reference: &'a Reference,
+}
+
+/// A case under a rule, and the grade of the whole trial.
+struct PrefixQuestion<'a> {
+    case: &'a Case,
+    activation: ActivationRule,
+    meta: &'a Meta,
+    whole: Grade,
 }
 
 /// How many settled verdicts there were among all prefixes.
@@ -147,8 +155,9 @@ impl WholeTrial<'_> {
         let all: usize = files.iter().map(|(_, lines)| lines.len() + 1).product();
         // A step that shares no factor with the product visits combinations all over it.
         let step = (all / MOST).max(1) | 1;
-        let prefix = tempfile::tempdir().expect("a directory");
+        let prefix = super::fixture::temporary();
         let mut settled = Settled::default();
+        let questions = self.questions(&cases, &end, final_text.as_deref());
         for number in (0..all).step_by(step) {
             let cuts_within = number % 3 == 0;
             let mut rest = number;
@@ -170,49 +179,58 @@ impl WholeTrial<'_> {
                 let is_less = least.input_tokens <= all.input_tokens && least.output_tokens <= all.output_tokens;
                 assert!(is_less, "{}: {least:?} {all:?}", self.folder.display());
             }
-            for case in &cases {
-                for rule in [ActivationRule::Content, ActivationRule::Tool] {
-                    for meta in &self.metas {
-                        self.check(meta, (case, rule), &trace, (&end, final_text.as_deref()), &mut settled);
-                    }
-                }
+            for question in &questions {
+                self.check(question, &trace, &mut settled);
             }
         }
         settled
     }
 
-    fn check(
+    /// Every case under every rule for every kind of trial, with the grade of the whole trial.
+    fn questions<'a>(&'a self, cases: &'a [Case], end: &Trace, final_text: Option<&str>) -> Vec<PrefixQuestion<'a>> {
+        let rules = [ActivationRule::Content, ActivationRule::Tool];
+        let asked = cases.iter().flat_map(|case| rules.map(|rule| (case, rule)));
+        let asked = asked.flat_map(|(case, rule)| self.metas.iter().map(move |meta| (case, rule, meta)));
+        let question = |(case, activation, meta)| {
+            let whole = Evidence { meta, trace: end, final_text };
+            let whole = self.with_subject(&whole, activation, |subject| grade(case, subject));
+            PrefixQuestion { case, activation, meta, whole }
+        };
+        asked.map(question).collect()
+    }
+
+    fn with_subject<T>(
         &self,
-        meta: &Meta,
-        (case, activation): (&Case, ActivationRule),
-        trace: &Trace,
-        (end, final_text): (&Trace, Option<&str>),
-        settled: &mut Settled,
-    ) {
-        let so_far = Evidence { meta, trace, final_text: None };
+        evidence: &Evidence<'_>,
+        activation: ActivationRule,
+        answer: impl Fn(&Subject<'_>) -> T,
+    ) -> T {
         let (contents, prices, programs) = (&NoContents, &Prices::default(), &ProgramRuns::new());
-        let evidence = &so_far;
-        let subject = Subject { skill: self.skill, schema: None, activation, evidence, programs, contents, prices };
-        if !is_settled(case, &subject, false) {
+        answer(&Subject { skill: self.skill, schema: None, activation, evidence, programs, contents, prices })
+    }
+
+    fn check(&self, question: &PrefixQuestion<'_>, trace: &Trace, settled: &mut Settled) {
+        let PrefixQuestion { case, activation, meta, whole } = question;
+        let so_far = Evidence { meta, trace, final_text: None };
+        if !self.with_subject(&so_far, *activation, |subject| is_settled(case, subject, false)) {
             return;
         }
         // Its score is known only at its end.
-        let mut weighed = case.clone();
+        let mut weighed = (*case).clone();
         weighed.weigh(0, 0, Weight::new(1.0, 0));
-        assert!(!is_settled(&weighed, &subject, false), "{}: {weighed:#?}", self.folder.display());
+        let is_early = self.with_subject(&so_far, *activation, |subject| is_settled(&weighed, subject, false));
+        assert!(!is_early, "{}: {weighed:#?}", self.folder.display());
         // Stored as a trial that ended there, it has the verdict that settled it.
-        let mut ended = meta.clone();
+        let mut ended = (*meta).clone();
         ended.ending.settled = true;
         ended.ending.exit_code = Some(143);
         let stored = Evidence { meta: &ended, trace, final_text: None };
-        let stored = grade(case, &Subject { evidence: &stored, ..subject });
+        let stored = self.with_subject(&stored, *activation, |subject| grade(case, subject));
         match stored.verdict {
             Verdict::Pass => settled.passed += 1,
             Verdict::Fail => settled.failed += 1,
             other => panic!("{other}: {}: {case:#?} {stored:#?}", self.folder.display()),
         }
-        let whole = Evidence { meta, trace: end, final_text };
-        let whole = grade(case, &Subject { evidence: &whole, ..subject });
         let failed = whole.checks.iter().filter(|check| check.status == Status::Fail);
         // What is asked about the agent's end is not asked of a trial that ends early.
         let by_end_only =

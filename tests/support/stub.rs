@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use super::fixture::{Fixture, Ran};
+use super::fixture::{Fixture, Ran, temporary};
 
 /// The repository and the directory for scratch files, both outside every other repository.
 pub struct Stub {
@@ -45,7 +45,7 @@ impl Stub {
         let rows = (0..cases).map(|index| format!("c{index},false,Prompt {index}"));
         let table: Vec<String> = std::iter::once("id,should_trigger,prompt".to_owned()).chain(rows).collect();
         let fixture = Fixture::new().skill("tidy").prompts("tidy", table.join("\n"));
-        let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
+        let scratch = temporary();
         let stub = Self { fixture, scratch };
         stub.settings("");
         stub.body(body);
