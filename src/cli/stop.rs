@@ -52,9 +52,7 @@ fn stop_run(run: &RunFolder) -> CliResultOf<()> {
     // For a runner that was killed, and for several runners of one run.
     run.write_ended(RunEndKind::Stopped, None)?;
     let ended = if killed { "killed" } else { "stopped" };
-    let command = run.run_record().ok().flatten().map_or("run", |record| record.command());
-    let id = run.id();
-    Ok(writeln!(text_stdout(), "{id} {ended}; `skill-evals {command} --resume --run-id {id}` resumes it")?)
+    Ok(writeln!(text_stdout(), "{} {ended}; `{}` resumes it", run.id(), run.resume_command())?)
 }
 
 pub fn clean(args: &CleanArgs) -> CliResult {

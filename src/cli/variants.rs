@@ -44,12 +44,7 @@ impl MeasuredRun {
 /// Says how to measure the trials that a run `lost`, where its answer lacks them.
 pub fn tell_lost(run: &RunFolder, lost: u64, exit: Exit) -> CliResult {
     if lost > 0 && exit == Exit::Infrastructure {
-        let command = run.run_record()?.map_or("run", |record| record.command());
-        let id = run.id();
-        writeln!(
-            stderr(),
-            "trials that were not measured: {lost}; to resume: skill-evals {command} --resume --run-id {id}"
-        )?;
+        writeln!(stderr(), "trials that were not measured: {lost}; to resume: {}", run.resume_command())?;
     }
     Ok(exit)
 }
@@ -60,8 +55,7 @@ pub fn earlier(root: &Path, settings: &Settings, command: &str) -> CliResultOf<(
     let id = folder.id();
     match folder.run_record()? {
         Some(record) if record.command() != command => {
-            let other = record.command();
-            Err(format!("to resume {id}: skill-evals {other} --resume --run-id {id}").into())
+            Err(format!("to resume {id}: {}", folder.resume_command()).into())
         }
         Some(RunRecord { variants: Some(variants), chosen, .. }) => Ok((chosen, variants)),
         _ => Err(format!("{id} does not say what it was to do: it has no run.json").into()),

@@ -14,7 +14,7 @@ use crate::store::{RunFolder, StoreError};
 use crate::trial::current::CurrentTrials;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
-use crate::trial::run_record::{RunEndKind, TrialRecord};
+use crate::trial::run_record::{RunEndKind, RunRecord, TrialRecord};
 
 #[derive(Clone, Debug, Serialize)]
 pub struct RunStatus {
@@ -54,9 +54,9 @@ pub struct RunStatus {
     /// Whether the run is a comparison, which `compare` resumes.
     #[serde(skip_serializing_if = "is_default")]
     pub compares: bool,
-    /// The command that resumes it.
+    /// The command line that resumes it.
     #[serde(skip)]
-    pub command: &'static str,
+    pub resume: String,
     /// Whether the run replayed recordings.
     #[serde(skip)]
     pub replayed: bool,
@@ -154,9 +154,9 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
     let planned = planned(run, add_plan(&mut summary, run)?);
     let done = summary.total;
     let remaining = planned.map(|planned| planned.saturating_sub(done.ended()));
-    let (command, compares) =
-        record.as_ref().map_or(("run", false), |record| (record.command(), record.sides.is_some()));
-    summary.comparisons.extend((command != "run").then(|| run.id().to_owned()));
+    let compares = record.as_ref().is_some_and(|record| record.sides.is_some());
+    let is_comparison = record.as_ref().is_some_and(RunRecord::compares);
+    summary.comparisons.extend(is_comparison.then(|| run.id().to_owned()));
     let (replayed, grows) = record.as_ref().map_or((false, false), |record| (record.chosen.replay, record.grows));
     let open = summary.cases.values().filter(|case| case.is_open()).count();
     let again = summary.cases.values().map(CaseCounts::not_measured).sum();
@@ -192,7 +192,7 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
         damaged_lines: progress.damaged,
         damaged_pairs: run.damaged_pairs()?,
         compares,
-        command,
+        resume: run.resume_command(),
         replayed,
         open,
         again,

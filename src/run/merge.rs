@@ -112,7 +112,7 @@ impl<'a> ShardRun<'a> {
             if is_live(folder) {
                 return Err(format!("{id} is still starting: try again when it runs"));
             }
-            return Err(format!("{id} ended before it began; to resume: skill-evals run --resume --run-id {id}"));
+            return Err(format!("{id} ended before it began; to resume: {}", folder.resume_command()));
         };
         Ok(Self { folder, record, shard, all_cases })
     }

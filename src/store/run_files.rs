@@ -225,6 +225,12 @@ impl RunFolder {
         }
     }
 
+    /// The command line that resumes the run.
+    pub fn resume_command(&self) -> String {
+        let command = self.run_record().ok().flatten().map_or("run", |record| record.command());
+        format!("skill-evals {command} --resume --run-id {}", self.id)
+    }
+
     /// The progress file, to append to.
     pub fn ledger(&self) -> Result<Ledger, StoreError> {
         Ledger::open(self.path.join(PROGRESS))

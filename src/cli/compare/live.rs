@@ -237,9 +237,7 @@ fn earlier(
     let id = folder.id();
     let record =
         folder.run_record()?.ok_or_else(|| format!("{id} does not say what it was to do: it has no run.json"))?;
-    let sides = record
-        .sides
-        .ok_or_else(|| format!("{id} compares nothing; to resume: skill-evals run --resume --run-id {id}"))?;
+    let sides = record.sides.ok_or_else(|| format!("{id} compares nothing; to resume: {}", folder.resume_command()))?;
     stored::warn_of_unmeasured_pairs(&folder)?;
     Ok((chosen.or(record.chosen), sides, folder.pairs()?))
 }

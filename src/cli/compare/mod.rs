@@ -170,8 +170,7 @@ pub fn compare(args: &CompareArgs) -> CliResult {
         }
         CompareTarget::Kept => args.tell(&drift::of_kept(args, &root)?, None, ""),
         CompareTarget::Again(run) => {
-            let resume = format!("to resume: skill-evals compare --resume --run-id {}", run.id());
-            args.tell(&stored::again(args, &run)?, None, &resume)
+            args.tell(&stored::again(args, &run)?, None, &format!("to resume: {}", run.resume_command()))
         }
         CompareTarget::Run(sides) => live::compare(args, Some(*sides)),
         CompareTarget::Variants(run) => {

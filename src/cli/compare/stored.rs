@@ -183,7 +183,7 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<ComparisonResul
     let sides = record.ok_or_else(|| format!("{} compared nothing", run.id()))?;
     let compared = stored_comparison::compared(run, &sides, &stored_comparison::course(run, &sides)?)?;
     let (id, standing) = (run.id(), standing(run)?);
-    let go_on = format!("skill-evals compare --resume --run-id {id}");
+    let go_on = run.resume_command();
     if standing.damaged_lines > 0 {
         let lines = counted(standing.damaged_lines, "line");
         warn(&format!("{lines} of the progress file of {id} cannot be read; `{go_on}` rewrites it"))?;

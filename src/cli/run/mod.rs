@@ -303,8 +303,7 @@ fn earlier_choices(root: &Path, settings: &Settings, failed: Option<&str>) -> Cl
     let id = folder.id();
     match folder.run_record() {
         Ok(Some(record)) if record.compares() => {
-            let command = record.command();
-            Err(format!("{id} is a comparison; to resume: skill-evals {command} --resume --run-id {id}").into())
+            Err(format!("{id} is a comparison; to resume: {}", folder.resume_command()).into())
         }
         Ok(Some(record)) => Ok(Some(record.chosen)),
         Ok(None) | Err(_) if settings.force => Ok(None),
