@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches};
 
+use super::given;
 use super::init::{NOT_RELEASED, SourceArgs};
 use super::run::RunArgs;
 use super::{Cli, CliResult, RepositoryArgs};
@@ -19,7 +19,7 @@ use skill_evals::text::safe;
 use skill_evals::trial::shard::Shard;
 
 /// Options of `run` that the jobs have already, that do not run a shard to its end, or that name one file for all shards.
-const REFUSED: [&str; 9] = ["shard", "shards", "run_id", "resume", "background", "dry_run", "watch", "root", "junit"];
+const REFUSED: &str = "shard shards run_id resume background dry_run watch root junit";
 
 #[derive(Args)]
 pub struct ClusterArgs {
@@ -110,16 +110,16 @@ impl ClusterArgs {
         if let Some(option) = self.options.iter().find(|option| option.contains(char::is_control)) {
             return Err(format!("the option {option:?} has a control character, which no job can hand on"));
         }
+        let wrong = |error: clap::Error| format!("options of run: {error}");
         let words = ["skill-evals", "run"].into_iter().chain(self.options.iter().map(String::as_str));
-        let given = Cli::command().try_get_matches_from(words).map_err(|error| format!("options of run: {error}"))?;
+        let given = Cli::command().try_get_matches_from(words).map_err(wrong)?;
         let Some(("run", run)) = given.subcommand() else { return Err("expected options of run".to_owned()) };
-        let is_given = |name: &&&str| run.value_source(name) == Some(ValueSource::CommandLine);
         if run.get_one::<PathBuf>("ids").is_some_and(|file| file.as_os_str() == "-") {
             return Err("--ids -: the jobs have no stdin: name a file".to_owned());
         }
-        if let Some(name) = REFUSED.iter().find(is_given) {
-            return Err(format!("--{} is not for shards of a cluster: leave it out", name.replace('_', "-")));
+        if let Some(option) = given::first_in(run, REFUSED) {
+            return Err(format!("{option} is not for shards of a cluster: leave it out"));
         }
-        RunArgs::from_arg_matches(run).map_err(|error| format!("options of run: {error}"))
+        RunArgs::from_arg_matches(run).map_err(wrong)
     }
 }

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::export_args::IN_PLACE;
+use super::given;
 use super::select;
 use super::start::{self, StartArgs};
 use super::variants;
@@ -110,14 +111,7 @@ impl DiagnoseArgs {
 
     /// Shows the diagnosis of a stored run.
     fn show(&self, run: &RunFolder) -> CliResult {
-        let given = [
-            ("--case", !self.case.is_empty()),
-            ("--mode", self.mode.is_some()),
-            ("--model", self.model.is_some()),
-            ("--max-trials", self.max_trials.is_some()),
-        ];
-        let given = given.into_iter().find_map(|(name, given)| given.then(|| name.to_owned()));
-        if let Some(option) = given.or(self.start.first_of_a_run()) {
+        if let Some(option) = given::first("case mode").or_else(given::first_of_a_run) {
             return Err(format!("{option}: {} is stored, no agent is started; leave it out", run.id()).into());
         }
         self.print(run)

@@ -14,6 +14,7 @@ mod export_args;
 mod gate;
 mod generate;
 mod github;
+mod given;
 mod grade;
 mod harness;
 mod history;

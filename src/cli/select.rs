@@ -95,7 +95,7 @@ pub struct SelectArgs {
 pub struct LimitArgs(Vec<(&'static Variable, String)>);
 
 /// The variables that are options, each with the name of the option and of its value.
-fn limits() -> impl Iterator<Item = (&'static Variable, &'static str, &'static str)> {
+pub fn limits() -> impl Iterator<Item = (&'static Variable, &'static str, &'static str)> {
     VARIABLES.iter().flat_map(|variable| variable.option.iter().map(move |(name, value)| (variable, *name, *value)))
 }
 
@@ -129,11 +129,6 @@ impl FromArgMatches for LimitArgs {
 }
 
 impl LimitArgs {
-    /// The first of these options on the command line, for a command that starts no agent.
-    pub fn first_given(&self) -> Option<String> {
-        self.0.iter().find_map(|(variable, _)| Some(format!("--{}", variable.option.first()?.0)))
-    }
-
     /// Puts the values into the settings.
     pub fn apply(&self, settings: &mut Settings) -> Result<(), String> {
         self.0.iter().try_for_each(|(variable, value)| variable.apply(settings, variable.name, value))
@@ -174,22 +169,6 @@ fn split_mode(name: &str) -> (&str, Option<&str>) {
 }
 
 impl SelectArgs {
-    /// The first option on the command line that says nothing about stored trials. Skills, tasks and cases can be chosen of those.
-    pub fn first_of_a_run(&self) -> Option<&'static str> {
-        let options = [
-            ("--suite", self.suite.is_some()),
-            ("--max-skills", self.max_skills.is_some()),
-            ("--max-cases", self.max_cases.is_some()),
-            ("--model", self.model.is_some()),
-            ("--timeout-s", self.timeout_s.is_some()),
-            ("--stop", self.stop.is_some()),
-            ("--judge", self.judge),
-            ("--no-judge", self.no_judge),
-            ("--judge-votes", self.judge_votes.is_some()),
-        ];
-        options.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
-    }
-
     pub fn chosen(&self) -> RunChoices {
         let mut chosen = RunChoices::default();
         chosen.suite.clone_from(&self.suite);

@@ -63,14 +63,6 @@ impl StartArgs {
         Ok((repository, settings, catalog))
     }
 
-    /// The first option on the command line that means nothing if trials are only read.
-    pub fn first_of_a_run(&self) -> Option<String> {
-        let given =
-            [("--run-id", self.run_id.is_some()), ("--dry-run", self.dry_run), ("--background", self.background)];
-        let given = given.into_iter().find_map(|(name, given)| given.then(|| name.to_owned()));
-        self.limits.first_given().or(given)
-    }
-
     /// Opens the run and returns `None`. With --dry-run, or if a background process runs it, returns the exit code. A run that
     /// `is_stored` has a directory from now on.
     pub fn begin(

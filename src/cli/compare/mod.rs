@@ -20,6 +20,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::exit_code::Exit;
 use super::export_args::IN_PLACE;
 use super::github::add_to_page;
+use super::given;
 use super::select::SelectArgs;
 use super::start::StartArgs;
 use super::{CliResult, print_answer};
@@ -33,7 +34,7 @@ use skill_evals::decide::{MARGIN, Rule};
 use skill_evals::report::{compared as words, github, markdown};
 use skill_evals::results::compared::ComparisonResults;
 use skill_evals::run::change_locations::change_locations;
-use skill_evals::settings::{Stop, TestSelection};
+use skill_evals::settings::Stop;
 use skill_evals::store::RunFolder;
 use skill_evals::text::safe;
 use skill_evals::trial::run_record::{ComparedSides, RunChoices};
@@ -175,7 +176,7 @@ pub fn compare(args: &CompareArgs) -> CliResult {
         CompareTarget::Run(sides) => live::compare(args, Some(*sides)),
         CompareTarget::Variants(run) => {
             args.refuse_what_runs()?;
-            args.refuse_what_decided(run.id())?;
+            refuse_what_decided(run.id())?;
             models::show(args, &run)
         }
         CompareTarget::Resume if args.resumes_variants(&root) => models::compare(args),
@@ -231,30 +232,9 @@ impl CompareArgs {
     /// Refuses options that mean nothing where trials are only read.
     fn refuse_what_runs(&self) -> Result<(), String> {
         let of_sides = [&self.baseline, &self.candidate].into_iter().flatten().any(|side| target::of_a_run(side));
-        let given = [
-            ("--max-trials", self.max_trials.is_some()),
-            ("--plan", self.plan.is_some()),
-            ("--baseline and --candidate with more than mode=", of_sides),
-        ];
-        let given = given.into_iter().find_map(|(name, given)| given.then_some(name));
-        match self.start.first_of_a_run().or(self.select.first_of_a_run().or(given).map(str::to_owned)) {
+        let of_sides = of_sides.then(|| "--baseline and --candidate with more than mode=".to_owned());
+        match given::first_of_a_run().or(of_sides) {
             Some(option) => Err(format!("{option}: these trials are stored, no agent is started; leave it out")),
-            None => Ok(()),
-        }
-    }
-
-    /// Refuses to decide again what a run has decided: its trials were chosen by these numbers.
-    fn refuse_what_decided(&self, run: &str) -> Result<(), String> {
-        let names = self.select.names.selection() != TestSelection::default();
-        let given = [
-            ("--margin", self.margin.is_some()),
-            ("--alpha", self.alpha.is_some()),
-            ("--mode", !self.mode.is_empty()),
-            ("--baseline and --candidate", self.baseline.is_some() || self.candidate.is_some()),
-            ("--skill, --task and --case", names),
-        ];
-        match given.into_iter().find_map(|(name, given)| given.then_some(name)) {
-            Some(option) => Err(format!("{run} has its own options: leave out {option}")),
             None => Ok(()),
         }
     }
@@ -282,6 +262,14 @@ impl CompareArgs {
             }
         }
         Ok(exit)
+    }
+}
+
+/// Refuses to decide again what a run has decided: its trials were chosen by these numbers.
+fn refuse_what_decided(run: &str) -> Result<(), String> {
+    match given::first("margin alpha mode baseline candidate skill task case tag") {
+        Some(option) => Err(format!("{run} has its own options: leave out {option}")),
+        None => Ok(()),
     }
 }
 

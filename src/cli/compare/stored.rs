@@ -6,9 +6,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::target::{StoredSide, is_path};
-use super::{CompareArgs, gate};
+use super::{CompareArgs, gate, refuse_what_decided};
 use crate::cli::output::{stderr, warn};
-use crate::cli::{CliResultOf, named_runs};
+use crate::cli::{CliResultOf, given, named_runs};
 use skill_evals::decide::{SideCounts, plan};
 use skill_evals::files::bounded;
 use skill_evals::report::diagnostics::counted;
@@ -19,7 +19,6 @@ use skill_evals::results::run_status::{RunState, standing};
 use skill_evals::results::side_results::{SideReader, SideResults};
 use skill_evals::results::stored_comparison;
 use skill_evals::results::stored_sides::{self, Incomparable, TrialSide};
-use skill_evals::settings::TestSelection;
 use skill_evals::store::RunFolder;
 
 /// Compares stored trials of two sides.
@@ -53,8 +52,8 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredSide, b: &StoredSide) 
 /// Compares outcomes that were measured elsewhere.
 pub fn of_table(args: &CompareArgs, file: &Path) -> CliResultOf<ComparisonResults> {
     args.refuse_what_runs()?;
-    if args.select.names.selection() != TestSelection::default() {
-        return Err("--skill, --task and --case: the rows of the table are compared, all of them; leave it out".into());
+    if let Some(option) = given::first("skill task case tag") {
+        return Err(format!("{option}: the rows of the table are compared, all of them; leave it out").into());
     }
     let shown = file.display();
     let text = bounded::read_text(file).map_err(|error| format!("{shown}: {error}"))?;
@@ -178,7 +177,7 @@ pub fn warn_of_unmeasured_pairs(run: &RunFolder) -> CliResultOf<()> {
 /// The result of a run that compares, so far.
 pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<ComparisonResults> {
     args.refuse_what_runs()?;
-    args.refuse_what_decided(run.id())?;
+    refuse_what_decided(run.id())?;
     let record = run.run_record()?.and_then(|record| record.sides);
     let sides = record.ok_or_else(|| format!("{} compared nothing", run.id()))?;
     let compared = stored_comparison::compared(run, &sides, &stored_comparison::course(run, &sides)?)?;

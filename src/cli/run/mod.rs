@@ -19,7 +19,7 @@ use super::start::{self, StartArgs};
 use super::{CliResult, CliResultOf, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::export_args::{ExportArgs, IN_PLACE};
+use crate::cli::export_args::ExportArgs;
 use crate::cli::next::after_built_in;
 use crate::cli::output::{stderr, stdout, text_stdout};
 use crate::cli::terminal::Terminal;
@@ -78,7 +78,7 @@ pub struct RunArgs {
     require_recordings: bool,
     /// Stay, and run what each edit touches: replay it, or with =live also run agents for what is stale or not recorded
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = watch::REPLAY)]
-    #[arg(value_parser = [watch::REPLAY, watch::LIVE], conflicts_with_all = WITHOUT_WATCH)]
+    #[arg(value_parser = [watch::REPLAY, watch::LIVE], conflicts_with_all = WITHOUT_WATCH.split(' '))]
     watch: Option<String>,
     /// Store the run for --replay too; a live run is always stored
     #[arg(long)]
@@ -91,22 +91,8 @@ pub struct RunArgs {
 }
 
 /// Options of one run, which watching has none of.
-const WITHOUT_WATCH: [&str; 14] = [
-    "ids",
-    "resume",
-    "failed",
-    "stale",
-    "aged",
-    "shard",
-    "run_id",
-    "background",
-    "dry_run",
-    "write_progress",
-    "junit",
-    "github",
-    "quiet",
-    IN_PLACE,
-];
+const WITHOUT_WATCH: &str =
+    "ids resume failed stale aged shard run_id background dry_run write_progress junit github quiet in_place";
 
 /// Options that decide what is measured. A resumed run keeps those of its first part.
 #[derive(Args)]
