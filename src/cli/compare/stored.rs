@@ -1,9 +1,9 @@
 //! Compares trials that are stored.
 
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use super::target::{StoredSide, is_path};
 use super::{CompareArgs, gate, refuse_what_decided};
@@ -112,11 +112,22 @@ fn design(a: &SideCounts, b: &SideCounts) -> Vec<(u64, u64)> {
     both.collect()
 }
 
-/// The files with the trials of a side, each once.
-fn sources(root: &Path, side: &StoredSide) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+/// The files with the trials of a side, each once: baseline files, and those of runs or of their shards.
+fn sources(root: &Path, side: &StoredSide) -> CliResultOf<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for source in &side.sources {
-        for path in progress_of(root, source)? {
+        let file = PathBuf::from(source);
+        let found = match named_runs::open_all(root, slice::from_ref(source)) {
+            _ if named_runs::is_directory(source) && !file.is_dir() => vec![file],
+            Err(_) if is_path(source) && !file.is_dir() => vec![file],
+            Err(_) if is_path(source) => vec![RunFolder::at(&file).progress_path()],
+            runs => runs?.iter().map(RunFolder::progress_path).collect(),
+        };
+        for path in found {
+            if !path.is_file() {
+                let path = path.display();
+                return Err(format!("{path}: no such file; a baseline is the progress.jsonl of a run").into());
+            }
             let path = path.canonicalize()?;
             if paths.contains(&path) {
                 return Err(format!("{source} is named twice on one side: its trials would count twice").into());
@@ -125,25 +136,6 @@ fn sources(root: &Path, side: &StoredSide) -> Result<Vec<PathBuf>, Box<dyn Error
         }
     }
     Ok(paths)
-}
-
-/// The files with the trials of a run or of its shards, or the baseline file.
-fn progress_of(root: &Path, source: &str) -> Result<Vec<PathBuf>, Box<dyn Error>> {
-    let paths = match named_runs::open_whole(root, source) {
-        _ if named_runs::is_directory(source) => vec![PathBuf::from(source)],
-        Ok(runs) => runs.iter().map(RunFolder::progress_path).collect(),
-        Err(_) if is_path(source) => vec![PathBuf::from(source)],
-        Err(error) => return Err(error),
-    };
-    let mut files = Vec::new();
-    for path in paths {
-        let path = if path.is_dir() { RunFolder::at(&path).progress_path() } else { path };
-        if !path.is_file() {
-            return Err(format!("{}: no such file; a baseline is the progress.jsonl of a run", path.display()).into());
-        }
-        files.push(path);
-    }
-    Ok(files)
 }
 
 /// The trials that these progress files tell of.
