@@ -50,7 +50,6 @@ pub struct Terminal {
     paint: Paint,
     board: ProgressBoard,
     start: Instant,
-    drawn_lines: usize,
     drawn_at: Option<Duration>,
 }
 
@@ -77,7 +76,6 @@ impl Terminal {
             paint: paint(&io::stdout()),
             board: ProgressBoard::new(total, run.settings.jobs),
             start: Instant::now(),
-            drawn_lines: 0,
             drawn_at: None,
         }
     }
@@ -171,23 +169,16 @@ impl Terminal {
     }
 
     fn draw(&mut self, now: Duration) {
-        let due = self.drawn_lines == 0 || self.drawn_at.is_none_or(|at| now.saturating_sub(at) >= REDRAW_INTERVAL);
-        if !self.draws || !due || self.board.is_idle() {
-            return;
+        if self.draws && self.drawn_at.is_none_or(|at| now.saturating_sub(at) >= REDRAW_INTERVAL) {
+            let text = self.board.redrawn(now);
+            let _ = io::stderr().lock().write_all(text.as_bytes());
+            self.drawn_at = (!text.is_empty()).then_some(now);
         }
-        self.erase();
-        let lines = self.board.lines(now);
-        // Without wrapping, each line stays one line to erase.
-        let text = format!("\x1b[?7l{}\n\x1b[?7h", lines.join("\n"));
-        let _ = io::stderr().lock().write_all(text.as_bytes());
-        (self.drawn_lines, self.drawn_at) = (lines.len(), Some(now));
     }
 
     fn erase(&mut self) {
-        if self.drawn_lines > 0 {
-            let _ = io::stderr().lock().write_all(format!("\x1b[{}A\x1b[J", self.drawn_lines).as_bytes());
-            self.drawn_lines = 0;
-        }
+        let _ = io::stderr().lock().write_all(self.board.erased().as_bytes());
+        self.drawn_at = None;
     }
 
     /// Prints the pending trials and erases the drawn lines.
@@ -203,32 +194,18 @@ impl Terminal {
 impl EventListener for Terminal {
     fn on_event(&mut self, event: &RunEvent) {
         let now = self.start.elapsed();
+        let news = self.board.on_event(event, now);
         match event {
-            RunEvent::Planned(_) => self.board.planned(),
-            RunEvent::Started(id) => self.board.started(id, now),
-            RunEvent::Heard(id, words) => self.board.heard(id, words),
-            RunEvent::Waits { .. } => {
-                if let Some(line) = self.board.waits(event) {
-                    self.note(&line);
-                }
-            }
-            RunEvent::Finished { id, result, .. } => {
-                self.board.finished(id, result, now);
-                self.finished(id, result);
-            }
+            RunEvent::Waits { .. } => news.iter().for_each(|line| self.note(line)),
+            RunEvent::Finished { id, result, .. } => self.finished(id, result),
             RunEvent::Kept { outcome, .. } => {
-                self.board.finished(&outcome.id, &Ok((**outcome).clone()), now);
                 if self.detail != TrialDetail::NotPassed || outcome.grade.verdict != Verdict::Pass {
                     self.print(&format!("{} (kept)\n", report::headline(outcome, self.paint)));
                 }
                 self.ended(&outcome.id);
             }
-            RunEvent::Skipped(id, why) => {
-                let result = Err(NoOutcome::NotRun(*why));
-                self.board.finished(id, &result, now);
-                self.finished(id, &result);
-            }
-            RunEvent::Refused { .. } | RunEvent::Repeated { .. } | RunEvent::Tick => {}
+            RunEvent::Skipped(id, why) => self.finished(id, &Err(NoOutcome::NotRun(*why))),
+            _ => {}
         }
         self.draw(now);
     }

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use crate::report::progress::ProgressBoard;
 use crate::text::safe;
 use crate::trial::event::{EventListener, RunEvent};
-use crate::trial::outcome::NoOutcome;
 
 /// How often a terminal is redrawn.
 const REDRAW: Duration = Duration::from_millis(250);
@@ -50,8 +49,6 @@ pub(super) struct WatchState {
 #[derive(Debug)]
 struct Screen {
     board: ProgressBoard,
-    /// The number of lines that are drawn now.
-    drawn: usize,
     /// Nothing is drawn before: libtest-mimic may print a result.
     not_before: Duration,
     ended: bool,
@@ -60,7 +57,7 @@ struct Screen {
 impl Watch {
     /// A watch over `total` trials, `jobs` at once.
     pub(super) fn new(audience: Audience, total: usize, jobs: usize) -> Self {
-        let screen = Screen { board: ProgressBoard::new(total, jobs), drawn: 0, not_before: DELAY, ended: false };
+        let screen = Screen { board: ProgressBoard::new(total, jobs), not_before: DELAY, ended: false };
         let (screen, ended, start) = (Mutex::new(screen), Condvar::new(), Instant::now());
         let shared = Arc::new(WatchState { screen, ended, audience, start });
         let ticker = (audience != Audience::Nobody).then(|| {
@@ -94,19 +91,11 @@ impl EventListener for Arc<WatchState> {
     fn on_event(&mut self, event: &RunEvent) {
         let now = self.start.elapsed();
         let mut screen = self.screen();
-        let board = &mut screen.board;
-        let news = match event {
-            RunEvent::Planned(_) => return board.planned(),
-            RunEvent::Started(id) => return board.started(id, now),
-            RunEvent::Heard(id, description) => return board.heard(id, description),
-            RunEvent::Waits { .. } => board.waits(event),
-            RunEvent::Finished { id, result, .. } => board.finished(id, result, now),
-            RunEvent::Kept { outcome, .. } => board.finished(&outcome.id, &Ok((**outcome).clone()), now),
-            RunEvent::Skipped(id, why) => board.finished(id, &Err(NoOutcome::NotRun(*why)), now),
-            RunEvent::Refused { .. } | RunEvent::Repeated { .. } | RunEvent::Tick => return,
-        };
-        // libtest-mimic prints the result next, which must not be among the drawn lines.
-        screen.make_room(now);
+        let news = screen.board.on_event(event, now);
+        if matches!(event, RunEvent::Finished { .. } | RunEvent::Kept { .. } | RunEvent::Skipped(..)) {
+            // libtest-mimic prints the result next, which must not be among the drawn lines.
+            screen.make_room(now);
+        }
         if let (Audience::Reader, Some(line)) = (self.audience, news) {
             say(&line);
         }
@@ -133,7 +122,7 @@ impl WatchState {
             screen = self.ended.wait_timeout(screen, REDRAW).unwrap_or_else(PoisonError::into_inner).0;
             let now = self.start.elapsed();
             match self.audience {
-                Audience::Terminal if !screen.ended && now >= screen.not_before => screen.draw(now),
+                Audience::Terminal if !screen.ended && now >= screen.not_before => write(&screen.board.redrawn(now)),
                 Audience::Reader => screen.board.due(now).iter().for_each(|line| say(line)),
                 _ => {}
             }
@@ -148,27 +137,17 @@ impl Screen {
         self.not_before = self.not_before.max(now + REDRAW);
     }
 
-    fn draw(&mut self, now: Duration) {
-        self.erase();
-        if self.board.is_idle() {
-            return;
-        }
-        let lines = self.board.lines(now);
-        // The terminal cuts long lines: wrapped lines would not be erased.
-        let text = lines.join("\n");
-        let _ = io::stderr().lock().write_all(format!("\x1b[?7l{text}\n\x1b[?7h").as_bytes());
-        self.drawn = lines.len();
-    }
-
     fn erase(&mut self) {
-        if self.drawn > 0 {
-            let _ = io::stderr().lock().write_all(format!("\x1b[{}A\x1b[J", self.drawn).as_bytes());
-            self.drawn = 0;
-        }
+        write(&self.board.erased());
     }
 }
 
-/// Prints a line on standard error. If standard error is closed, the line is lost.
+/// Prints a line on standard error.
 pub(super) fn say(line: &str) {
-    let _ = io::stderr().lock().write_all(format!("{}\n", safe::block(line)).as_bytes());
+    write(&format!("{}\n", safe::block(line)));
+}
+
+/// If standard error is closed, the text is lost.
+fn write(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }

@@ -24,6 +24,8 @@ pub struct ProgressBoard {
     /// The sum of the times of finished trials.
     spent: Duration,
     running: Vec<ActiveTrial>,
+    /// The number of lines that a terminal shows now.
+    drawn: usize,
 }
 
 #[derive(Debug)]
@@ -38,15 +40,25 @@ struct ActiveTrial {
 impl ProgressBoard {
     /// A run of `total` trials, `jobs` at once.
     pub fn new(total: usize, jobs: usize) -> Self {
-        Self { total, jobs: jobs.max(1), done: 0, not_passed: 0, spent: Duration::ZERO, running: Vec::new() }
+        Self { total, jobs: jobs.max(1), done: 0, not_passed: 0, spent: Duration::ZERO, running: Vec::new(), drawn: 0 }
     }
 
-    /// Adds a trial to the plan.
-    pub fn planned(&mut self) {
-        self.total += 1;
+    /// Takes in an event at `now`, which counts from the run's start. Returns a plain line if there is something to report.
+    pub fn on_event(&mut self, event: &RunEvent, now: Duration) -> Option<String> {
+        match event {
+            RunEvent::Planned(_) => self.total += 1,
+            RunEvent::Started(id) => self.started(id, now),
+            RunEvent::Heard(id, words) => self.heard(id, words),
+            RunEvent::Waits { .. } => return self.waits(event),
+            RunEvent::Finished { id, result, .. } => return self.finished(id, result, now),
+            RunEvent::Kept { outcome, .. } => return self.finished(&outcome.id, &Ok((**outcome).clone()), now),
+            RunEvent::Skipped(id, why) => return self.finished(id, &Err(NoOutcome::NotRun(*why)), now),
+            RunEvent::Refused { .. } | RunEvent::Repeated { .. } | RunEvent::Tick => {}
+        }
+        None
     }
 
-    /// A trial began at `now`, which counts from the run's start.
+    /// A trial began.
     pub fn started(&mut self, id: &TrialId, now: Duration) {
         self.running.push(ActiveTrial { id: id.clone(), since: now, last: None, reported: 0 });
     }
@@ -59,7 +71,7 @@ impl ProgressBoard {
     }
 
     /// The trial waits for its provider. Returns a line with the reason and the pause.
-    pub fn waits(&mut self, wait: &RunEvent) -> Option<String> {
+    fn waits(&mut self, wait: &RunEvent) -> Option<String> {
         let RunEvent::Waits { id, why, attempt, of, pause, at_most } = wait else { return None };
         let why = safe::line(why);
         self.heard(id, &format!("waits for the provider: {why}"));
@@ -89,8 +101,22 @@ impl ProgressBoard {
         (running.reported > 0).then(|| format!("{id}: {word} after {}", duration(took)))
     }
 
-    pub fn is_idle(&self) -> bool {
-        self.running.is_empty()
+    /// What shows the lines on a terminal, in place of those that it shows now. If no trial runs, there are none.
+    pub fn redrawn(&mut self, now: Duration) -> String {
+        let mut text = self.erased();
+        if !self.running.is_empty() {
+            let lines = self.lines(now);
+            // The terminal cuts long lines: wrapped lines would not be erased.
+            let _ = write!(text, "\x1b[?7l{}\n\x1b[?7h", lines.join("\n"));
+            self.drawn = lines.len();
+        }
+        text
+    }
+
+    /// What removes the lines from a terminal, so that something else can be printed.
+    pub fn erased(&mut self) -> String {
+        let drawn = std::mem::take(&mut self.drawn);
+        if drawn > 0 { format!("\x1b[{drawn}A\x1b[J") } else { String::new() }
     }
 
     /// A line for each running trial, the longest running first, and one with counts.
