@@ -33,6 +33,17 @@ macro_rules! agents {
 }
 pub(crate) use agents;
 
+/// The modes of an agent that gets skills natively, by MCP, or not at all.
+macro_rules! usual_modes {
+    ($name:literal, $kind:ident) => {
+        &[
+            ($name, $crate::profile::AgentKind::$kind, $crate::profile::Delivery::Native),
+            (concat!($name, "-mcp"), $crate::profile::AgentKind::$kind, $crate::profile::Delivery::Mcp),
+            (concat!($name, "-none"), $crate::profile::AgentKind::$kind, $crate::profile::Delivery::None),
+        ]
+    };
+}
+
 macro_rules! profiles {
     ($($family:ident: $($kind:ident = $word:literal),+;)+) => {
         #[path = "../agent"]

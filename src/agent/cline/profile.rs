@@ -1,17 +1,13 @@
 //! What the rest of the program has to know about Cline.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, ToolDisplay};
+use crate::profile::{AgentReports, AgentTools, Profile, ToolDisplay};
 
 pub const PROFILE: Profile = Profile {
     name: "Cline",
     provider: "cline",
     program: "cline",
     how_to_get: "get it with `npm install -g cline`, or name it in evals/evals.toml under [agents.cline]",
-    modes: &[
-        ("cline", AgentKind::Cline, Delivery::Native),
-        ("cline-mcp", AgentKind::Cline, Delivery::Mcp),
-        ("cline-none", AgentKind::Cline, Delivery::None),
-    ],
+    modes: usual_modes!("cline", Cline),
     home: ".cline",
     sessions: "data/sessions",
     credentials: "data/settings/providers.json",

@@ -1,17 +1,13 @@
 //! What the rest of the program has to know about codex.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentReports, AgentTools, Profile, RefusalPhrases, ToolDisplay};
 
 pub const PROFILE: Profile = Profile {
     name: "codex",
     provider: "openai",
     program: "codex",
     how_to_get: "get it with `npm install -g @openai/codex`, or name it in evals/evals.toml under [agents.codex]",
-    modes: &[
-        ("codex", AgentKind::Codex, Delivery::Native),
-        ("codex-mcp", AgentKind::Codex, Delivery::Mcp),
-        ("codex-none", AgentKind::Codex, Delivery::None),
-    ],
+    modes: usual_modes!("codex", Codex),
     home: ".codex",
     sessions: "sessions",
     credentials: "auth.json",

@@ -1,17 +1,13 @@
 //! What the rest of the program has to know about GitHub Copilot CLI.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentReports, AgentTools, Profile, RefusalPhrases, ToolDisplay};
 
 pub const PROFILE: Profile = Profile {
     name: "GitHub Copilot CLI",
     provider: "github",
     program: "copilot",
     how_to_get: "get it with `npm install -g @github/copilot`, or name it in evals/evals.toml under [agents.copilot]",
-    modes: &[
-        ("copilot", AgentKind::Copilot, Delivery::Native),
-        ("copilot-mcp", AgentKind::Copilot, Delivery::Mcp),
-        ("copilot-none", AgentKind::Copilot, Delivery::None),
-    ],
+    modes: usual_modes!("copilot", Copilot),
     home: ".copilot",
     sessions: "session-state",
     credentials: "config.json",

@@ -1,17 +1,13 @@
 //! What the rest of the program has to know about Gemini CLI.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentReports, AgentTools, Profile, RefusalPhrases, ToolDisplay};
 
 pub const PROFILE: Profile = Profile {
     name: "Gemini CLI",
     provider: "gcp.gen_ai",
     program: "gemini",
     how_to_get: "get it with `npm install -g @google/gemini-cli`, or name it in evals/evals.toml under [agents.gemini]",
-    modes: &[
-        ("gemini", AgentKind::Gemini, Delivery::Native),
-        ("gemini-mcp", AgentKind::Gemini, Delivery::Mcp),
-        ("gemini-none", AgentKind::Gemini, Delivery::None),
-    ],
+    modes: usual_modes!("gemini", Gemini),
     home: ".gemini",
     sessions: "tmp",
     credentials: "oauth_creds.json",

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Kimi Code.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile};
+use crate::profile::{AgentReports, AgentTools, Profile};
 
 pub const PROFILE: Profile = Profile {
     name: "Kimi Code",
@@ -8,11 +8,7 @@ pub const PROFILE: Profile = Profile {
     program: "kimi",
     how_to_get: "get it with `npm install -g @moonshot-ai/kimi-code` and Node 22.19 or later, or name it in evals/evals.toml under \
                  [agents.kimi]",
-    modes: &[
-        ("kimi", AgentKind::Kimi, Delivery::Native),
-        ("kimi-mcp", AgentKind::Kimi, Delivery::Mcp),
-        ("kimi-none", AgentKind::Kimi, Delivery::None),
-    ],
+    modes: usual_modes!("kimi", Kimi),
     home: ".kimi-code",
     sessions: "sessions",
     credentials: "credentials/kimi-code.json",

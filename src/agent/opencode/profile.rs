@@ -1,17 +1,13 @@
 //! What the rest of the program has to know about OpenCode.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile};
+use crate::profile::{AgentReports, AgentTools, Profile};
 
 pub const PROFILE: Profile = Profile {
     name: "OpenCode",
     provider: "opencode",
     program: "opencode",
     how_to_get: "get it with `npm install -g opencode-ai`, or name it in evals/evals.toml under [agents.opencode]",
-    modes: &[
-        ("opencode", AgentKind::OpenCode, Delivery::Native),
-        ("opencode-mcp", AgentKind::OpenCode, Delivery::Mcp),
-        ("opencode-none", AgentKind::OpenCode, Delivery::None),
-    ],
+    modes: usual_modes!("opencode", OpenCode),
     home: ".local/share/opencode",
     sessions: "storage",
     credentials: "auth.json",

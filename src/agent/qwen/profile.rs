@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Qwen Code.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases};
+use crate::profile::{AgentReports, AgentTools, Profile, RefusalPhrases};
 
 pub const PROFILE: Profile = Profile {
     name: "Qwen Code",
@@ -8,11 +8,7 @@ pub const PROFILE: Profile = Profile {
     program: "qwen",
     how_to_get: "get it with `npm install -g @qwen-code/qwen-code` and Node 22 or later (with an older one, npm installs an old \
                  version), or name it in evals/evals.toml under [agents.qwen]",
-    modes: &[
-        ("qwen", AgentKind::Qwen, Delivery::Native),
-        ("qwen-mcp", AgentKind::Qwen, Delivery::Mcp),
-        ("qwen-none", AgentKind::Qwen, Delivery::None),
-    ],
+    modes: usual_modes!("qwen", Qwen),
     home: ".qwen",
     sessions: "projects",
     credentials: "settings.json",
