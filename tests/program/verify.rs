@@ -71,7 +71,6 @@ fn a_check_that_passes_although_nothing_was_done_proves_nothing() {
     assert_eq!(found[4], "the prompt has the text already: an agent that repeats it passes");
     assert_eq!(found[5], "the skill's description has the text already: an agent that repeats it passes");
     let text = stub.run(&["verify"]).stdout;
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(
         text.starts_with("`must-include` of tidy/c0 proves nothing\n  evals/skills/tidy/prompts.csv:2:16\n"),
         "{text}"
