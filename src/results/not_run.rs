@@ -42,10 +42,8 @@ impl NotRunReasons {
         let mut by_case = BTreeMap::new();
         for case in cases {
             let Ok(case) = serde_json::from_value::<StoredReason>(case) else { continue };
-            // An old summary has "not run" in place of a reason.
-            let reasons: Vec<String> = case.not_run.into_keys().filter(|reason| reason != "not run").collect();
-            if !reasons.is_empty() {
-                by_case.insert(case.key, reasons.join(" or "));
+            if !case.not_run.is_empty() {
+                by_case.insert(case.key, case.not_run.into_keys().collect::<Vec<_>>().join(" or "));
             }
         }
         Self { by_case, otherwise }

@@ -285,16 +285,10 @@ pub struct ServerMeta {
     /// Whether its instructions or tools name the skill under test.
     pub tells_of_skill: bool,
     /// Whether claude shows its tools to the model from the start; codex has no such choice.
-    #[serde(default = "always")]
     pub always_load: bool,
     /// The time until it had answered, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ms: Option<u64>,
-}
-
-/// The default of older files.
-fn always() -> bool {
-    true
 }
 
 /// The attempts at a trial that its provider refused before the one that is kept.
