@@ -6,5 +6,4 @@ pub mod checks;
 mod delivered;
 pub mod rubric;
 pub mod session;
-pub mod share;
 pub mod verdict;

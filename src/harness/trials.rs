@@ -8,12 +8,12 @@ use libtest_mimic::{Completion, Failed, Trial};
 use super::context::TestContext;
 use crate::cases::repository::Repository;
 use crate::cases::test_case::TestCase;
-use crate::grade::share::{TrialTally, needed};
 use crate::harness::stubs;
 use crate::lint;
 use crate::report::paint::Paint;
 use crate::report::{diagnostics, rate, table, trial as report};
-use crate::results::summary::CaseCounts;
+use crate::results::share::needed;
+use crate::results::summary::{CaseCounts, TrialCounts};
 use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::ready;
@@ -118,13 +118,13 @@ fn is_ignored(run: &RunContext, planned: &TestCase) -> bool {
 
 fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, Failed> {
     let (run, planned) = (&context.run, &entry.planned);
-    let mut tally = TrialTally::default();
+    let mut counts = TrialCounts::default();
     let (mut not_passed, mut problems) = (Vec::new(), Vec::new());
     for (number, result) in (1..).zip(scheduler::repeats(run, entry)) {
         match result {
             Ok(outcome) => {
                 context.note(&planned.found, &outcome);
-                tally.add(outcome.grade.verdict);
+                counts.add_verdict(outcome.grade.verdict);
                 if outcome.grade.verdict != Verdict::Pass {
                     not_passed.push(outcome);
                 }
@@ -147,12 +147,12 @@ fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, F
         }
     }
     let repetition = run.repetition(&planned.found);
-    let case = CaseCounts::of(tally, repetition);
+    let case = CaseCounts::of(counts, repetition);
     if problems.is_empty() && case.verdict() == Some(Verdict::Pass) {
         return Ok(Completion::Completed);
     }
-    if tally.all() > 1 && problems.is_empty() {
-        let (passed, all, must) = (tally.passed, tally.all(), needed(tally.all(), repetition.threshold));
+    if counts.ended() > 1 && problems.is_empty() {
+        let (passed, all, must) = (counts.passed, counts.ended(), needed(counts.ended(), repetition.threshold));
         let share = rate::of_case(case.case_share()).map(|share| format!(", {share}")).unwrap_or_default();
         let decided = table::decided(&case).map(|decided| format!("; {decided}")).unwrap_or_default();
         problems.push(format!("{passed} of {all} trials passed{share}; {must} must{decided}\n"));

@@ -49,3 +49,10 @@ pub fn together(cases: &[CaseShare]) -> Option<(f64, Interval)> {
     let rates: Vec<Rate> = measured.into_iter().map(|case| case.rate).collect();
     mean::of(&rates, LEVEL)
 }
+
+/// How many of `trials` must pass if the share `threshold` of them must.
+pub fn needed(trials: usize, threshold: f64) -> usize {
+    // Counted, so that no rounding of a product requires one more: of 3 trials, 0.66 and 2/3 both need 2.
+    let share = |passed: &usize| Rate::new(*passed as u64, trials as u64).share().unwrap_or_default();
+    (0..=trials).find(|passed| share(passed) >= threshold - 1e-9).unwrap_or(trials)
+}

@@ -6,9 +6,8 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::decide::threshold::{ThresholdSide, standing};
-use crate::grade::share::TrialTally;
 use crate::results::is_default;
-use crate::results::share::{self, CaseShare};
+use crate::results::share::{self, CaseShare, needed};
 use crate::results::triggering::Confusion;
 use crate::settings::{EffectiveRepetition, Isolation, Settings};
 use crate::stats::proportion::Rate;
@@ -155,14 +154,19 @@ pub struct CaseCounts {
 }
 
 impl TrialCounts {
-    fn add(&mut self, record: &TrialRecord) {
-        let count = match record.verdict {
+    /// Counts a trial of which only the verdict is known.
+    pub fn add_verdict(&mut self, verdict: Verdict) {
+        let count = match verdict {
             Verdict::Pass => &mut self.passed,
             Verdict::Fail => &mut self.failed,
             Verdict::Error => &mut self.errors,
             Verdict::Unscored => &mut self.unscored,
         };
         *count += 1;
+    }
+
+    fn add(&mut self, record: &TrialRecord) {
+        self.add_verdict(record.verdict);
         self.settled += usize::from(record.settled);
         self.duration_ms += record.duration_ms;
         self.spent = self.spent.and(record.cost());
@@ -192,34 +196,46 @@ impl TrialCounts {
     pub fn rate(&self) -> Rate {
         Rate::new(self.passed as u64, (self.passed + self.failed) as u64)
     }
+
+    /// The verdict if the share `threshold` of all trials must pass: pass if enough passed, fail if too many failed for that.
+    /// In between, the trials that could not be measured decide.
+    pub fn verdict(&self, threshold: f64) -> Verdict {
+        let needed = needed(self.ended(), threshold);
+        if self.ended() > 0 && self.passed >= needed {
+            Verdict::Pass
+        } else if self.passed + self.errors + self.unscored < needed {
+            Verdict::Fail
+        } else if self.errors > 0 || self.ended() == 0 {
+            Verdict::Error
+        } else {
+            Verdict::Unscored
+        }
+    }
 }
 
 impl CaseCounts {
     /// The counts of a case of which nothing else is known.
-    pub fn of(tally: TrialTally, repetition: EffectiveRepetition) -> Self {
-        let TrialTally { passed, failed, errors, unscored } = tally;
-        let counts = TrialCounts { passed, failed, errors, unscored, ..TrialCounts::default() };
+    pub fn of(counts: TrialCounts, repetition: EffectiveRepetition) -> Self {
         Self { counts, threshold: Some(repetition.threshold), max_trials: repetition.at_most(), ..Self::default() }
     }
 
     /// The verdict of the trials that were run, or an error if the others can still change it. `None` if none was run.
     pub fn verdict(&self) -> Option<Verdict> {
-        let TrialCounts { passed, failed, errors, unscored, .. } = self.counts;
-        let tally = TrialTally { passed, failed, errors, unscored };
+        let counts = self.counts;
         let not_run: usize = self.not_run.values().sum();
-        if tally.all() == 0 {
+        if counts.ended() == 0 {
             return None;
         }
         let threshold = self.threshold.unwrap_or(1.0);
-        let measured = TrialTally { errors: 0, unscored: 0, ..tally };
+        let measured = TrialCounts { errors: 0, unscored: 0, ..counts };
         Some(match self.side() {
             Some(ThresholdSide::Above) => Verdict::Pass,
             Some(ThresholdSide::Below) => Verdict::Fail,
             // Further trials may decide the case.
             Some(ThresholdSide::Undecided) if not_run > 0 => Verdict::Error,
             // Trials that could not be measured decide nothing.
-            Some(ThresholdSide::Undecided) if measured.all() > 0 => measured.verdict(threshold),
-            _ => TrialTally { errors: errors + not_run, ..tally }.verdict(threshold),
+            Some(ThresholdSide::Undecided) if measured.ended() > 0 => measured.verdict(threshold),
+            _ => TrialCounts { errors: counts.errors + not_run, ..counts }.verdict(threshold),
         })
     }
 

@@ -12,10 +12,9 @@ use crate::agent::trial_env::without_trial_paths;
 use crate::cases::case::Case;
 use crate::cases::test_case::TestCase;
 use crate::files::at::At;
-use crate::grade::share::TrialTally;
 use crate::report::rate;
 use crate::results::share::CaseShare;
-use crate::results::summary::CaseCounts;
+use crate::results::summary::{CaseCounts, TrialCounts};
 use crate::run::context::RunContext;
 use crate::run::digests::SETUP_PART;
 use crate::run::plan::{PlannedCase, RunPlan};
@@ -137,11 +136,11 @@ fn record_case(
 }
 
 fn case_verdict(run: &RunContext, planned: &TestCase, verdicts: &[Verdict]) -> Verdict {
-    let mut tally = TrialTally::default();
+    let mut counts = TrialCounts::default();
     for verdict in verdicts {
-        tally.add(*verdict);
+        counts.add_verdict(*verdict);
     }
-    CaseCounts::of(tally, run.repetition(&planned.found)).verdict().unwrap_or(Verdict::Error)
+    CaseCounts::of(counts, run.repetition(&planned.found)).verdict().unwrap_or(Verdict::Error)
 }
 
 /// Replays all recorded repeats of a case in a mode.

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use skill_evals::cases::case::Assertion;
-use skill_evals::grade::share::TrialTally;
 use skill_evals::grade::verdict::{settle, without_the_skill};
+use skill_evals::results::summary::TrialCounts;
 use skill_evals::text::diagnostic::SourceLocation;
 use skill_evals::trial::outcome::{Grade, Metrics, Status, TroubleKind, Verdict, Weight};
 
@@ -96,10 +96,33 @@ fn assertions_with_weights_wait_for_a_judge_one_by_one() {
 
 #[test]
 fn the_trials_of_a_case_are_counted_by_their_verdicts() {
-    let mut tally = TrialTally::default();
+    let mut counts = TrialCounts::default();
     let verdicts = [(Verdict::Pass, 1), (Verdict::Fail, 2), (Verdict::Error, 3), (Verdict::Unscored, 4)];
     for (verdict, times) in verdicts {
-        (0..times).for_each(|_| tally.add(verdict));
+        (0..times).for_each(|_| counts.add_verdict(verdict));
     }
-    assert_eq!(tally, TrialTally { passed: 1, failed: 2, errors: 3, unscored: 4 });
+    assert_eq!(counts, TrialCounts { passed: 1, failed: 2, errors: 3, unscored: 4, ..TrialCounts::default() });
+}
+
+#[test]
+fn a_case_passes_by_its_share_and_depends_on_what_was_not_measured() {
+    let ended =
+        |passed, failed, errors, unscored| TrialCounts { passed, failed, errors, unscored, ..TrialCounts::default() };
+    for (counts, threshold, verdict) in [
+        (ended(1, 0, 0, 0), 1.0, Verdict::Pass),
+        (ended(0, 1, 0, 0), 1.0, Verdict::Fail),
+        (ended(1, 1, 0, 0), 0.5, Verdict::Pass),
+        (ended(2, 1, 0, 0), 0.66, Verdict::Pass),
+        (ended(2, 1, 0, 0), 2.0 / 3.0, Verdict::Pass),
+        (ended(2, 1, 0, 0), 0.7, Verdict::Fail),
+        (ended(1, 0, 1, 0), 0.5, Verdict::Pass),
+        (ended(1, 0, 1, 0), 1.0, Verdict::Error),
+        (ended(1, 1, 1, 0), 1.0, Verdict::Fail),
+        (ended(1, 0, 0, 1), 1.0, Verdict::Unscored),
+        (ended(0, 1, 2, 0), 0.6, Verdict::Error),
+        (ended(0, 2, 1, 0), 0.6, Verdict::Fail),
+        (ended(0, 0, 0, 0), 0.1, Verdict::Error),
+    ] {
+        assert_eq!(counts.verdict(threshold), verdict, "{counts:?} at {threshold}");
+    }
 }
