@@ -1,8 +1,6 @@
 //! What a comparison can find, before it costs anything; and what more it would take, afterwards.
 
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Rule, result::CompareResult};
 use crate::stats::discordance::{TOGETHER, e_broke};
@@ -11,33 +9,26 @@ use crate::stats::proportion::Rate;
 use crate::stats::rounds::RoundPairs;
 use crate::stats::special::{count_up, len};
 use crate::stats::stratified::{self, Stratum};
+use crate::text::words::words;
 
-/// When a comparison that runs stops.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum ComparePlan {
-    /// After one pair of every case, and further pairs of cases that fail mostly with the candidate.
-    Quick,
-    /// Once some case broke, or the mean of all cases is decided.
-    #[default]
-    Standard,
-    /// Once the mean of all cases is decided.
-    UntilDecided,
+words! {
+    /// When a comparison that runs stops.
+    #[derive(Default)]
+    #[non_exhaustive]
+    pub enum ComparePlan {
+        /// After one pair of every case, and further pairs of cases that fail mostly with the candidate.
+        Quick = "quick",
+        /// Once some case broke, or the mean of all cases is decided.
+        #[default]
+        Standard = "standard",
+        /// Once the mean of all cases is decided.
+        UntilDecided = "until-decided",
+    }
 }
 
 impl ComparePlan {
     /// All plans, the cheapest first.
     pub const ALL: [Self; 3] = [Self::Quick, Self::Standard, Self::UntilDecided];
-
-    /// Its name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Quick => "quick",
-            Self::Standard => "standard",
-            Self::UntilDecided => "until-decided",
-        }
-    }
 
     /// The most trials of both sides together, if no limit is set.
     pub fn default_limit(self, cases: usize) -> u64 {
@@ -46,14 +37,6 @@ impl ComparePlan {
             Self::Quick | Self::Standard => (2 * pair_of_each).max(400),
             Self::UntilDecided => (10 * pair_of_each).max(2000),
         }
-    }
-}
-
-impl FromStr for ComparePlan {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|plan| plan.as_str() == text).ok_or_else(|| format!("unknown plan `{text}`"))
     }
 }
 
@@ -287,15 +270,6 @@ mod tests {
         let limits = |cases| ComparePlan::ALL.map(|plan| plan.default_limit(cases));
         assert_eq!(limits(3), [400, 400, 2000]);
         assert_eq!(limits(1000), [4000, 4000, 20_000]);
-    }
-
-    #[test]
-    fn a_plan_is_found_by_its_name() {
-        assert_eq!(ComparePlan::ALL.map(ComparePlan::as_str), ["quick", "standard", "until-decided"]);
-        for plan in ComparePlan::ALL {
-            assert_eq!(plan.as_str().parse(), Ok(plan));
-        }
-        assert_eq!("slow".parse::<ComparePlan>(), Err("unknown plan `slow`".to_owned()));
     }
 
     #[test]

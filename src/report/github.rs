@@ -20,25 +20,10 @@ pub static EXPORT: Export = Export {
     kind: ExportKind::Job { render: |results| Ok(annotations(results)), page: markdown::summary },
 };
 
-/// How GitHub shows an annotation.
-#[derive(Clone, Copy)]
-enum AnnotationLevel {
-    /// A reason why the job fails.
-    Error,
-    /// The job does not fail because of it.
-    Warning,
-    Notice,
-}
-
-impl AnnotationLevel {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Notice => "notice",
-        }
-    }
-}
+// How GitHub shows an annotation: an error is a reason why the job fails.
+const ERROR: &str = "error";
+const WARNING: &str = "warning";
+const NOTICE: &str = "notice";
 
 /// An annotation of each case that did not pass.
 fn annotations(results: &Results<'_>) -> String {
@@ -48,7 +33,7 @@ fn annotations(results: &Results<'_>) -> String {
     let mut text = String::new();
     for (case, counts) in summary.cases.iter().filter(|(_, counts)| counts.verdict() != Some(Verdict::Pass)) {
         let is_unrecorded = counts.verdict().is_none() && counts.not_run.keys().all(|why| why == NOT_RECORDED);
-        let level = if is_unrecorded && !needs_recordings { AnnotationLevel::Warning } else { AnnotationLevel::Error };
+        let level = if is_unrecorded && !needs_recordings { WARNING } else { ERROR };
         text.push_str(&annotation(level, locations.of_case(&name(case)), &case_message(case, counts)));
     }
     text
@@ -56,7 +41,7 @@ fn annotations(results: &Results<'_>) -> String {
 
 /// The result of a comparison, and a line for each broken case that it names. `fails` says whether the job fails because of it.
 pub fn comparison(compared: &ComparisonResults, fails: bool, locations: &ChangeLocations) -> String {
-    let level = if fails { AnnotationLevel::Error } else { AnnotationLevel::Notice };
+    let level = if fails { ERROR } else { NOTICE };
     let mut text = annotation(level, locations.only_skill(), &compared::sentence(compared, Paint::Plain));
     let comparison = &compared.comparison;
     let is_named = |case: &&CaseChange| compared::named_broken(comparison).any(|name| *name == case.case);
@@ -79,15 +64,15 @@ pub fn gate(results: &GateResults, locations: &ChangeLocations) -> String {
     for problem in &results.problems {
         let location = (locations.prefix.join(&problem.place.path), problem.place.line.max(1));
         let message = format!("lint: [{}] {}", problem.code, problem.message);
-        text.push_str(&annotation(AnnotationLevel::Error, Some(&location), &message));
+        text.push_str(&annotation(ERROR, Some(&location), &message));
     }
     for (case, counts) in results.failing() {
         let message = format!("recording: {}", case_message(case, counts));
-        text.push_str(&annotation(AnnotationLevel::Error, locations.of_case(&name(case)), &message));
+        text.push_str(&annotation(ERROR, locations.of_case(&name(case)), &message));
     }
     for why in results.not_measured() {
         let message = format!("not measured: {why}");
-        text.push_str(&annotation(AnnotationLevel::Error, locations.only_skill(), &message));
+        text.push_str(&annotation(ERROR, locations.only_skill(), &message));
     }
     text
 }
@@ -101,9 +86,9 @@ fn case_message(case: &CaseInMode, counts: &CaseCounts) -> String {
     format!("{} in the mode {}: {}", name(case), case.mode, table::reason(counts))
 }
 
-fn annotation(level: AnnotationLevel, location: Option<&FileLine>, text: &str) -> String {
+fn annotation(level: &str, location: Option<&FileLine>, text: &str) -> String {
     let location = location.map(|(file, line)| format!(" file={},line={line}", property(&file.to_string_lossy())));
-    format!("::{}{}::{}\n", level.as_str(), location.unwrap_or_default(), message(&safe::block(text)))
+    format!("::{level}{}::{}\n", location.unwrap_or_default(), message(&safe::block(text)))
 }
 
 /// Text that neither ends a command nor begins one.

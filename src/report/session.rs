@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::report::timeline::{self as words, clock, figures};
-use crate::report::trial::{facts, goal, scripted, show_command};
+use crate::report::trial::{facts, scripted, show_command};
 use crate::results::timeline::{EventKind, EventPart, Timeline};
 use crate::text::safe;
 use crate::trial::evidence::Meta;
@@ -104,7 +104,7 @@ fn evaluation(text: &mut String, grade: &Grade, timeline: &Timeline) {
         let event = timeline.findings.get(at).and_then(|finding| finding.entry);
         let event = event.map(|place| (place + 1).to_string()).unwrap_or_default();
         let [name, expected, found] = [name, &check.expected, &check.found].map(|cell| safe::markdown(cell));
-        let _ = writeln!(text, "| {name} | {} | {status} | {expected} | {found} | {event} |", goal(check.goal));
+        let _ = writeln!(text, "| {name} | {} | {status} | {expected} | {found} | {event} |", check.goal);
     }
 }
 

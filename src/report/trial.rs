@@ -14,7 +14,7 @@ use crate::text::diagnostic::shown_path;
 use crate::text::safe;
 use crate::trial::evidence::Meta;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{CheckResult, Goal, Grade, Judged, NoOutcome, Outcome, Score, Status, Verdict};
+use crate::trial::outcome::{CheckResult, Grade, Judged, NoOutcome, Outcome, Score, Status, Verdict};
 
 /// Why a test without a recording is ignored in replay.
 pub const NO_RECORDING: &str = "no recording; SKILL_EVALS_LIVE=1 runs the agent";
@@ -76,7 +76,7 @@ pub fn two_digits(share: f64) -> String {
 
 pub fn about(check: &CheckResult) -> String {
     let weight = check.weight.map_or_else(String::new, |weight| format!(", weight {}", two_digits(weight.amount)));
-    format!("{}{weight}", goal(check.goal))
+    format!("{}{weight}", check.goal)
 }
 
 /// Graded trials of a case in a mode, for the reader of a failing test: the checks that did not pass, their evidence, and
@@ -223,15 +223,6 @@ pub fn facts(meta: &Meta, grade: &Grade) -> Vec<(&'static str, String)> {
     facts.extend(score(grade).map(|score| ("score", score)));
     facts.extend(grade.unsupported.iter().map(|part| ("unsupported", part.clone())));
     facts
-}
-
-pub fn goal(goal: Goal) -> &'static str {
-    match goal {
-        Goal::Outcome => "outcome",
-        Goal::Process => "process",
-        Goal::Style => "style",
-        Goal::Efficiency => "efficiency",
-    }
 }
 
 /// How a reader runs a trial again: with the program, or with a harness.

@@ -98,10 +98,10 @@ impl GateTable {
             }
         }
         if let Some(plan) = &self.plan {
-            if let Ok(known) = plan.get_ref().parse() {
+            if let Some(known) = ComparePlan::named(plan.get_ref()) {
                 settings.plan = known;
             } else {
-                let known = ComparePlan::ALL.map(ComparePlan::as_str).join(", ");
+                let known = ComparePlan::WORDS.join(", ");
                 problems.add(plan.span(), format!("unknown plan `{}`; known: {known}", plan.get_ref()));
             }
         }

@@ -20,19 +20,19 @@ use crate::trial::spent::AttemptCost;
 /// The number of the `grade.json` format.
 pub const GRADE_FORMAT: u32 = 1;
 
-/// What a check is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Goal {
-    /// Was the task completed?
-    Outcome,
-    /// Was the skill used as it should be?
-    Process,
-    /// Does the answer have the requested form?
-    Style,
-    /// Did it get there without thrashing?
-    Efficiency,
+words! {
+    /// What a check is about.
+    #[non_exhaustive]
+    pub enum Goal {
+        /// Was the task completed?
+        Outcome = "outcome",
+        /// Was the skill used as it should be?
+        Process = "process",
+        /// Does the answer have the requested form?
+        Style = "style",
+        /// Did it get there without thrashing?
+        Efficiency = "efficiency",
+    }
 }
 
 /// The status of a check.

@@ -425,7 +425,9 @@ fn types_of_artifacts_can_gain_fields_without_breaking_who_reads_them() {
     let names = exported.flat_map(|names| names.split(|c: char| !c.is_alphanumeric())).filter(|name| !name.is_empty());
     let sources = sources();
     let is_open = |name: &str| {
-        let lines = ["struct", "enum"].map(|kind| format!("#[non_exhaustive]\npub {kind} {name}"));
+        // Enums of words are declared inside a macro.
+        let kinds = [("", "struct"), ("", "enum"), ("    ", "enum")];
+        let lines = kinds.map(|(indent, kind)| format!("{indent}#[non_exhaustive]\n{indent}pub {kind} {name}"));
         let ends = |rest: &str| rest.starts_with([' ', '(']);
         lines.iter().any(|line| sources.iter().any(|source| source.text.split(line).skip(1).any(ends)))
     };

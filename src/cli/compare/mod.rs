@@ -279,7 +279,7 @@ pub fn result_parser() -> impl TypedValueParser<Value = CompareResult> {
 }
 
 pub fn plan_parser() -> impl TypedValueParser<Value = ComparePlan> {
-    PossibleValuesParser::new(ComparePlan::ALL.map(ComparePlan::as_str)).try_map(|name| name.parse::<ComparePlan>())
+    PossibleValuesParser::new(ComparePlan::WORDS).try_map(|name| ComparePlan::named(&name).ok_or("unknown plan"))
 }
 
 /// A share above 0 and below 1.

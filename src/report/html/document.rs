@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::prose;
 use crate::grade::rubric::Judgment;
-use crate::report::trial::{self, goal, scripted};
+use crate::report::trial::{self, scripted};
 use crate::results::timeline::{CheckFinding, EventKind, EventPart, Timeline, TimelineEvent};
 use crate::trial::evidence::Evidence;
 use crate::trial::id::TrialId;
@@ -138,7 +138,7 @@ fn located<'a>(check: &'a CheckResult, finding: &CheckFinding, timeline: &Timeli
             pieces.push(Highlight { entry: piece.entry, part: part(piece.part), from, to });
         }
     }
-    LocatedCheck { check, about: goal(check.goal), entry: finding.entry, pieces }
+    LocatedCheck { check, about: check.goal.as_str(), entry: finding.entry, pieces }
 }
 
 fn part(part: EventPart) -> String {
