@@ -87,15 +87,6 @@ impl<'a> DerivedFile<'a> {
     }
 }
 
-/// Passes every line of the file at `path` to a decoder. The decoder gets an empty line, which it counts as damaged, for one
-/// that is too long.
-pub(super) fn for_each_line(path: &Path, mut decode: impl FnMut(&[u8])) -> io::Result<()> {
-    lines::for_each(path, |line| match line {
-        TraceLine::Whole(line) => decode(line),
-        TraceLine::Overlong => decode(b""),
-    })
-}
-
 /// The lines of the file at `path` as a recording stores them; empty without a file.
 pub(super) fn slimmed(path: &Path, slim: impl Fn(&[u8]) -> Option<Vec<u8>>) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();

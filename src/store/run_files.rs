@@ -343,12 +343,8 @@ fn append<T: Serialize>(path: &Path, values: &[T]) -> io::Result<()> {
 }
 
 /// Calls `take` with each line of a progress file; with an empty one for an overlong line.
-pub fn each_line(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), StoreError> {
-    let found = lines::for_each(path, |line| match line {
-        TraceLine::Whole(line) => take(line),
-        TraceLine::Overlong => take(b""),
-    });
-    Ok(found.at(path)?)
+pub fn each_line(path: &Path, take: impl FnMut(&[u8])) -> Result<(), StoreError> {
+    Ok(lines::for_each_line(path, take).at(path)?)
 }
 
 /// All runs of the repository at `root`, the latest first, without those of other runners.

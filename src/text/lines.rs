@@ -26,6 +26,14 @@ pub fn for_each(path: &Path, mut take: impl FnMut(TraceLine<'_>)) -> io::Result<
     for_each_of(file, &mut take)
 }
 
+/// The same, with an empty line, which decoders count as damaged, for one that is too long.
+pub fn for_each_line(path: &Path, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+    for_each(path, |line| match line {
+        TraceLine::Whole(line) => take(line),
+        TraceLine::Overlong => take(b""),
+    })
+}
+
 /// Calls `take` for every line of an open file that is not empty.
 pub fn for_each_of(file: impl Read, take: &mut impl FnMut(TraceLine<'_>)) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(64 << 10, file);

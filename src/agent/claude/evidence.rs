@@ -8,10 +8,11 @@ use super::events::StreamDecoder;
 use super::forks::Forks;
 use super::session::{self, SessionDecoder};
 use super::{SESSION, slim};
-use crate::agent::derived_file::{DerivedFile, SUB_AGENTS, TRACE, for_each_line, slimmed};
+use crate::agent::derived_file::{DerivedFile, SUB_AGENTS, TRACE, slimmed};
 use crate::agent::recorder::TraceRecorder;
 use crate::agent::trial_env::TrialEnv;
 use crate::files::below::{self, WalkControl};
+use crate::text::lines::for_each_line;
 use crate::trace::exposure::Reference;
 use crate::trace::{Mechanism, Trace};
 

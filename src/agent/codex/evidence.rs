@@ -7,12 +7,13 @@ use std::path::Path;
 use super::events::EventDecoder;
 use super::rollout::RolloutDecoder;
 use super::{LAST_MESSAGE, ROLLOUT, slim};
-use crate::agent::derived_file::{DerivedFile, SUB_AGENTS, TRACE, for_each_line, slimmed};
+use crate::agent::derived_file::{DerivedFile, SUB_AGENTS, TRACE, slimmed};
 use crate::agent::history::is_history;
 use crate::agent::recorder::TraceRecorder;
 use crate::agent::trial_env::TrialEnv;
 use crate::files::below::{self, WalkControl};
 use crate::files::bounded;
+use crate::text::lines::for_each_line;
 use crate::trace::exposure::Reference;
 use crate::trace::{Mechanism, Trace};
 

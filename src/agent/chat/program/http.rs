@@ -11,6 +11,7 @@ use ureq::{Agent, Body};
 
 use super::super::setup::{ChatApi, ChatSetup};
 use crate::agent::refusal::retry_after;
+use crate::text::cut;
 
 /// Pauses before a request is sent again, unless the provider asks for others.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
@@ -124,10 +125,7 @@ impl ModelClient {
         let key = self.key.as_deref().filter(|key| !key.is_empty());
         let text = key.map_or_else(|| text.to_owned(), |key| text.replace(key, "[key]"));
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        match text.char_indices().nth(MAX_MESSAGE) {
-            Some((end, _)) => format!("{}…", &text[..end]),
-            None => text,
-        }
+        cut::start(&text, MAX_MESSAGE)
     }
 }
 
