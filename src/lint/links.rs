@@ -1,7 +1,7 @@
 //! Links in the body of a SKILL.md to missing files.
 
 use std::ops::Range;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
 
@@ -10,6 +10,7 @@ use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::lint::similar::place;
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic};
+use crate::text::relative_path::resolved;
 
 pub(super) fn check(found: &FoundSkill, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let text = String::from_utf8_lossy(&found.bytes);
@@ -18,7 +19,7 @@ pub(super) fn check(found: &FoundSkill, tree: &dyn RepoFiles) -> Vec<Diagnostic>
     for range in targets(&text, found.file.body.clone()) {
         let target = &text[range.clone()];
         let Some(path) = file_of(target) else { continue };
-        let exists = in_repository(folder, &path).is_some_and(|path| tree.kind(&path) != FileKind::Missing);
+        let exists = resolved(&folder.join(&path)).is_some_and(|path| tree.kind(&path) != FileKind::Missing);
         if !exists {
             let message = format!("the link to `{target}` does not point to a file in the repository");
             let place = place(&folder.join(SKILL_FILE), &found.bytes, range);
@@ -43,20 +44,6 @@ fn file_of(target: &str) -> Option<PathBuf> {
         return None;
     }
     Some(PathBuf::from(percent_decode_str(path).decode_utf8().unwrap_or(path.into()).as_ref()))
-}
-
-/// `folder` joined with `path`, without `..`. `None` if the path leaves the repository.
-fn in_repository(folder: &Path, path: &Path) -> Option<PathBuf> {
-    let mut whole = PathBuf::new();
-    for part in folder.join(path).components() {
-        match part {
-            Component::Normal(name) => whole.push(name),
-            Component::CurDir => {}
-            Component::ParentDir if whole.pop() => {}
-            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    Some(whole)
 }
 
 /// The ranges of the targets of links and images, outside code.
