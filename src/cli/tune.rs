@@ -290,10 +290,15 @@ impl Tuning<'_> {
     ) -> CliResultOf<Result<LiveComparison, Exit>> {
         left.check()?;
         let root = &self.repository.root;
-        let commit = candidate.map(|candidate| tune::store(root, self.catalog, self.found, &candidate.text));
-        let label = candidate.map_or_else(|| "a candidate".to_owned(), |candidate| candidate.label.clone());
+        let side = match candidate {
+            Some(Candidate { label, text, .. }) => {
+                compare::at_commit(tune::store(root, self.catalog, self.found, text)?, label.clone())
+            }
+            None => compare::again("a candidate"),
+        };
+        let label = side.label.clone();
         let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
-        let sides = compare::with_commit(commit.transpose()?, label.clone(), &rule, ComparePlan::Standard, Some(most));
+        let sides = compare::compared(compare::working_tree(), side, &rule, ComparePlan::Standard);
         let mut chosen = RunChoices::default();
         chosen.cases = cases;
         chosen.modes = self.args.mode.iter().cloned().collect();

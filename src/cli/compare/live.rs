@@ -112,12 +112,12 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
         run.settings.stop = Some(Stop::End);
     }
     tell_of_gone(&begun, &pairing, run.settings.force)?;
-    let earlier = Some(sides.max_trials).filter(|most| *most > 0);
     let share = |whole: u64| whole * pairing.cases.len() as u64 / all as u64;
-    let resumed = earlier.filter(|_| start.resume && request.max_trials.is_none());
-    // A shard has its part of the limit; a resumed one has it already.
-    let most = resumed
-        .unwrap_or_else(|| share(request.max_trials.or(earlier).unwrap_or_else(|| sides.plan.default_limit(all))));
+    let most = match (request.max_trials, sides.max_trials) {
+        // That of an earlier part, of which a shard has its part already.
+        (None, earlier @ 1..) => earlier,
+        (asked, _) => share(asked.unwrap_or_else(|| sides.plan.default_limit(all))),
+    };
     // Pairs that started count, whatever the limit is now.
     sides.max_trials = most.max(2 * begun.len() as u64);
     let rule = stored_comparison::rule(&sides);

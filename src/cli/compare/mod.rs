@@ -39,7 +39,7 @@ use skill_evals::store::RunFolder;
 use skill_evals::text::safe;
 use skill_evals::trial::run_record::{ComparedSides, RunChoices};
 use target::CompareTarget;
-pub use target::{against_commit, with_commit};
+pub use target::{again, at_commit, compared, working_tree};
 
 /// The end of `--help`, for 80 columns.
 const EXAMPLES: &str = "Examples:

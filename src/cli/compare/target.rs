@@ -206,9 +206,7 @@ fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(Com
         return Ok((without, in_mode(with)));
     }
     if args.aa {
-        let mut again = working_tree().called("the working tree again".to_owned());
-        again.again = true;
-        return Ok((working_tree(), again));
+        return Ok((working_tree(), again("the working tree again")));
     }
     let named = [&a, &b].into_iter().filter(|side| side.mode.is_some()).count();
     let besides = |mode: &str, side: ComparedSide| {
@@ -234,58 +232,36 @@ fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(Com
 }
 
 impl CompareArgs {
-    fn sides(&self, sides: (ComparedSide, ComparedSide)) -> ComparedSides {
-        compared(sides, &self.rule(), self.plan.unwrap_or_default(), self.max_trials)
+    fn sides(&self, (a, b): (ComparedSide, ComparedSide)) -> ComparedSides {
+        compared(a, b, &self.rule(), self.plan.unwrap_or_default())
     }
 }
 
-/// The skills of a commit against those of the working tree.
-pub fn against_commit(
-    commit: &str,
-    label: String,
-    rule: &Rule,
-    plan: ComparePlan,
-    max_trials: Option<u64>,
-) -> ComparedSides {
-    compared((at_commit(commit, label), working_tree()), rule, plan, max_trials)
-}
-
-/// The skills of the working tree against those of a commit. For a dry run, which compares nothing, there may be none.
-pub fn with_commit(
-    commit: Option<String>,
-    label: String,
-    rule: &Rule,
-    plan: ComparePlan,
-    max_trials: Option<u64>,
-) -> ComparedSides {
-    let mut candidate = ComparedSide::default().called(label);
-    candidate.again = commit.is_none();
-    candidate.commit = commit;
-    compared((working_tree(), candidate), rule, plan, max_trials)
-}
-
-fn compared(
-    (a, b): (ComparedSide, ComparedSide),
-    rule: &Rule,
-    plan: ComparePlan,
-    max_trials: Option<u64>,
-) -> ComparedSides {
+/// These sides, before their cases are known.
+pub fn compared(a: ComparedSide, b: ComparedSide, rule: &Rule, plan: ComparePlan) -> ComparedSides {
     let mut sides = ComparedSides::of(a, b, rule.alpha);
     sides.margin = rule.margin;
     sides.plan = plan;
-    sides.max_trials = max_trials.unwrap_or_default();
     sides.seed = fastrand::u64(..);
     sides
 }
 
-fn at_commit(commit: &str, label: String) -> ComparedSide {
+/// The skills of a commit.
+pub fn at_commit(commit: String, label: String) -> ComparedSide {
     let mut side = ComparedSide::default().called(label);
-    side.commit = Some(commit.to_owned());
+    side.commit = Some(commit);
     side
 }
 
-fn working_tree() -> ComparedSide {
+pub fn working_tree() -> ComparedSide {
     ComparedSide::default().called("the working tree".to_owned())
+}
+
+/// The same as the other side.
+pub fn again(label: &str) -> ComparedSide {
+    let mut side = ComparedSide::default().called(label.to_owned());
+    side.again = true;
+    side
 }
 
 /// A side as `--baseline` and `--candidate` write it: `key=value`, separated by commas.

@@ -259,8 +259,8 @@ impl GateArgs {
         if let Some(shard) = self.shard.shard()? {
             rule.alpha /= f64::from(shard.of);
         }
-        let label = format!("the skills of {base}");
-        let sides = compare::against_commit(commit, label, &rule, asked.plan, asked.max_trials);
+        let base = compare::at_commit(commit.to_owned(), format!("the skills of {base}"));
+        let sides = compare::compared(base, compare::working_tree(), &rule, asked.plan);
         let mut chosen = RunChoices::default();
         chosen.cases = cases;
         chosen.shard = self.shard.shard()?;
