@@ -1,6 +1,5 @@
 //! What `diagnose` and `compare --models` share: they run the same cases in several variants.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -18,7 +17,7 @@ use skill_evals::run::{history, scheduler};
 use skill_evals::settings::Settings;
 use skill_evals::store::RunFolder;
 use skill_evals::text::safe;
-use skill_evals::trial::id::{CaseInMode, TrialId};
+use skill_evals::trial::id::TrialId;
 use skill_evals::trial::run_record::{RunChoices, RunRecord};
 use skill_evals::trial::variants::VariantRun;
 
@@ -100,17 +99,7 @@ fn ended_early(run: &RunContext, folder: &RunFolder) -> CliResultOf<Option<Strin
 
 fn dry_run(run: &RunContext, json: bool) -> CliResult {
     let ids: Vec<TrialId> = run.plan.ids().collect();
-    let mut known = history::known_costs(&run.root, &run.settings.prices, &ids);
-    // A variant that never ran costs about as much as another of the same case.
-    let mut of_case = BTreeMap::new();
-    for (case, cost) in &known {
-        of_case.entry((case.skill.clone(), case.case.clone())).or_insert(*cost);
-    }
-    for id in &ids {
-        if let Some(cost) = of_case.get(&(id.skill.clone(), id.case.clone())) {
-            known.entry(CaseInMode::of(id)).or_insert(*cost);
-        }
-    }
+    let known = history::known_costs_of_variants(&run.root, &run.settings.prices, &ids);
     let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);
     if json {
         let plan = serde_json::json!({"format": 1, "variants": run.variants, "estimate": estimate});

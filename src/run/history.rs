@@ -42,3 +42,18 @@ pub fn known_costs(root: &Path, prices: &Prices, ids: &[TrialId]) -> BTreeMap<Ca
     known.retain(|_, known| *known != KnownCost::default());
     known
 }
+
+/// The same for a run of each case in several variants: one that never ran costs about as much as another of the same case.
+pub fn known_costs_of_variants(root: &Path, prices: &Prices, ids: &[TrialId]) -> BTreeMap<CaseInMode, KnownCost> {
+    let mut known = known_costs(root, prices, ids);
+    let mut of_case = BTreeMap::new();
+    for (case, cost) in &known {
+        of_case.entry((case.skill.clone(), case.case.clone())).or_insert(*cost);
+    }
+    for id in ids {
+        if let Some(cost) = of_case.get(&(id.skill.clone(), id.case.clone())) {
+            known.entry(CaseInMode::of(id)).or_insert(*cost);
+        }
+    }
+    known
+}

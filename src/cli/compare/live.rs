@@ -16,7 +16,6 @@ use crate::cli::terminal::Terminal;
 use crate::cli::{CliResult, CliResultOf, print_json, select, start};
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
-use skill_evals::cases::test_case::TestCase;
 use skill_evals::decide::plan::{self as power, ComparePlan, PairDesign, PlanPromise};
 use skill_evals::report::paint::Paint;
 use skill_evals::report::{diagnostics, estimate as words};
@@ -286,16 +285,7 @@ fn dry_run(
     design: &PairDesign,
 ) -> CliResult {
     let ids: Vec<TrialId> = run.plan.ids().collect();
-    let mut known = history::known_costs(&run.root, &run.settings.prices, &ids);
-    // A side that never ran costs about as much as the other.
-    for case in &pairing.cases {
-        let [a, b] = [&case.baseline, &case.candidate].map(TestCase::case_in_mode);
-        for (of, other) in [(&a, &b), (&b, &a)] {
-            if let (None, Some(found)) = (known.get(of), known.get(other).copied()) {
-                known.insert(of.clone(), found);
-            }
-        }
-    }
+    let known = history::known_costs_of_variants(&run.root, &run.settings.prices, &ids);
     let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);
     let kept = kept::foreseen(run, pairing.cases.iter().map(|case| &case.baseline));
     if request.json {
