@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -67,23 +66,6 @@ words! {
         Mild = "mild",
         /// At once, before all else, as the server skilljack does.
         Skilljack = "skilljack",
-    }
-}
-
-impl FromStr for SkillResult {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::named(text)
-            .ok_or_else(|| format!("{text:?} is not a way to answer with a skill; expected \"body\" or \"raw\""))
-    }
-}
-
-impl FromStr for Wording {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::named(text).ok_or_else(|| format!("{text:?} is not a wording; expected \"mild\" or \"skilljack\""))
     }
 }
 

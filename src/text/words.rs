@@ -1,6 +1,6 @@
 //! Enums whose variants are words in settings and artifacts.
 
-/// Declares an enum with a word for each variant. The words are its serde form and its `Display`.
+/// Declares an enum with a word for each variant. The words are its serde form, its `Display` and its `FromStr`.
 macro_rules! words {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
@@ -26,6 +26,15 @@ macro_rules! words {
                     $($word => Some(Self::$variant),)+
                     _ => None,
                 }
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str(word: &str) -> Result<Self, String> {
+                let known = Self::WORDS.map(|known| format!("{known:?}")).join(" or ");
+                Self::named(word).ok_or_else(|| format!("{word:?} is unknown; expected {known}"))
             }
         }
 
