@@ -41,8 +41,8 @@ impl Level {
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $text:literal: $level:ident,)+) => {
         /// A kind of problem. Its name is stable, so that scripts can match it.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Code { $($(#[doc = $doc])+ $name,)+ }
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        pub enum Code { $($(#[doc = $doc])+ #[serde(rename = $text)] $name,)+ }
 
         impl Code {
             /// Every code, in the order in which the docs list them.
@@ -216,12 +216,6 @@ codes! {
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-impl Serialize for Code {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 
