@@ -3,13 +3,12 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, FromArgMatches};
 
 use super::given;
 use super::init::{NOT_RELEASED, SourceArgs};
 use super::run::RunArgs;
-use super::{Cli, CliResult, RepositoryArgs};
+use super::{Cli, CliResult, RepositoryArgs, one_of};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, stdout};
 use skill_evals::process::{brief, find_program};
@@ -24,7 +23,7 @@ const REFUSED: &str = "shard shards run_id resume background dry_run watch root 
 #[derive(Args)]
 pub struct ClusterArgs {
     /// Engine that starts the shards
-    #[arg(value_name = "ENGINE", value_parser = engine_parser())]
+    #[arg(value_name = "ENGINE", value_parser = one_of::<ClusterEngine>(ClusterEngine::WORDS))]
     engine: ClusterEngine,
     /// Number of shards
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
@@ -42,10 +41,6 @@ pub struct ClusterArgs {
     /// Options of `run` for every shard
     #[arg(last = true, value_name = "OPTION")]
     options: Vec<String>,
-}
-
-fn engine_parser() -> impl TypedValueParser<Value = ClusterEngine> {
-    PossibleValuesParser::new(ClusterEngine::WORDS).try_map(|name| ClusterEngine::named(&name).ok_or("unknown engine"))
 }
 
 pub fn cluster(args: &ClusterArgs) -> CliResult {

@@ -4,9 +4,8 @@ use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::{CliResult, CliResultOf};
+use super::{CliResult, CliResultOf, one_of};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
 use skill_evals::setup::init::ci::{self, CiService};
@@ -21,7 +20,7 @@ pub struct InitArgs {
     #[command(flatten)]
     source: SourceArgs,
     /// Only write the files of this CI service: a free job, the gate with its comment, a nightly run
-    #[arg(long, value_name = "SERVICE", value_parser = service_parser())]
+    #[arg(long, value_name = "SERVICE", value_parser = one_of::<CiService>(CiService::WORDS))]
     ci: Option<CiService>,
     /// Write without a question, outside a git repository too
     #[arg(long, short)]
@@ -86,10 +85,6 @@ fn print_steps(steps: Vec<InitStep>) -> io::Result<()> {
         writeln!(out, "{}", safe::line(&format!("{}: {action}", step.path.display())))?;
     }
     out.flush()
-}
-
-fn service_parser() -> impl TypedValueParser<Value = CiService> {
-    PossibleValuesParser::new(CiService::WORDS).try_map(|name| CiService::named(&name).ok_or("unknown service"))
 }
 
 /// Lists the files that `init` would write and asks. Fails unless the answer is yes.

@@ -53,7 +53,9 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::cli::exit_code::Exit;
@@ -152,6 +154,14 @@ enum Command {
 type CliResult = CliResultOf<Exit>;
 
 type CliResultOf<T> = Result<T, Box<dyn Error>>;
+
+/// The parser of an option that takes one of these words.
+fn one_of<T>(words: impl IntoIterator<Item = &'static str>) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = String> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(words).try_map(|word| word.parse::<T>())
+}
 
 /// The error for runs without trials of their own.
 fn no_trials(name: &str, runs: &[RunFolder]) -> String {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+
+use super::one_of;
 
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::run::plan;
@@ -77,8 +78,8 @@ pub struct SelectArgs {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout_s: Option<u64>,
     /// When a trial ends: `settled` as soon as nothing that follows can change its verdict [default: end]
-    #[arg(long, value_name = "WHEN", value_parser = PossibleValuesParser::new(Stop::WORDS))]
-    stop: Option<String>,
+    #[arg(long, value_name = "WHEN", value_parser = one_of::<Stop>(Stop::WORDS))]
+    stop: Option<Stop>,
     /// Judge every trial by the rubric, whatever its case says
     #[arg(long, conflicts_with = "no_judge")]
     judge: bool,
@@ -180,7 +181,7 @@ impl SelectArgs {
         chosen.max_cases = self.max_cases;
         chosen.model.clone_from(&self.model);
         chosen.timeout_s = self.timeout_s;
-        chosen.stop = self.stop.as_deref().and_then(Stop::named);
+        chosen.stop = self.stop;
         chosen.judge = (self.judge || self.no_judge).then_some(self.judge);
         chosen.judge_votes = self.judge_votes;
         chosen

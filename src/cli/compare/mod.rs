@@ -15,15 +15,13 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-
 use super::exit_code::Exit;
 use super::export_args::IN_PLACE;
 use super::github::add_to_page;
 use super::given;
 use super::select::SelectArgs;
 use super::start::StartArgs;
-use super::{CliResult, print_answer};
+use super::{CliResult, one_of, print_answer};
 use crate::cli::output::{stderr, stdout, warn};
 
 pub use live::{LiveComparison, measure};
@@ -112,10 +110,10 @@ pub struct CompareArgs {
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
     alpha: Option<f64>,
     /// Exit with 1 for these results [default: broke,worse]
-    #[arg(long, value_name = "RESULT,…", value_delimiter = ',', value_parser = result_parser())]
+    #[arg(long, value_name = "RESULT,…", value_delimiter = ',', value_parser = one_of::<CompareResult>(RESULTS))]
     gate: Vec<CompareResult>,
     /// When to stop: `quick` finds cases that always passed and never do now, and most that pass once in ten [default: standard]
-    #[arg(long, value_name = "PLAN", value_parser = plan_parser(), conflicts_with = "resume")]
+    #[arg(long, value_name = "PLAN", value_parser = one_of::<ComparePlan>(ComparePlan::WORDS), conflicts_with = "resume")]
     plan: Option<ComparePlan>,
     /// Maximum number of trials, both sides together [default: by the plan and the number of cases]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
@@ -273,14 +271,8 @@ fn refuse_what_decided(run: &str) -> Result<(), String> {
     }
 }
 
-pub fn result_parser() -> impl TypedValueParser<Value = CompareResult> {
-    PossibleValuesParser::new(["broke", "worse", "better", "no-worse", "no-harm-seen", "undecided"])
-        .try_map(|name| name.parse::<CompareResult>())
-}
-
-pub fn plan_parser() -> impl TypedValueParser<Value = ComparePlan> {
-    PossibleValuesParser::new(ComparePlan::WORDS).try_map(|name| ComparePlan::named(&name).ok_or("unknown plan"))
-}
+/// The results that `--gate` and `--fail-on` take.
+pub const RESULTS: [&str; 6] = ["broke", "worse", "better", "no-worse", "no-harm-seen", "undecided"];
 
 /// A share above 0 and below 1.
 fn share(text: &str) -> Result<f64, String> {

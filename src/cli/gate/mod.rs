@@ -15,7 +15,7 @@ use super::report::write_run;
 use super::select::TagArgs;
 use super::shard::ShardArgs;
 use super::start::{self, StartArgs};
-use super::{CliResult, CliResultOf, lint as lint_command, print_json, select};
+use super::{CliResult, CliResultOf, lint as lint_command, one_of, print_json, select};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::github::add_to_page;
@@ -71,10 +71,10 @@ pub struct GateArgs {
     /// Git reference to compare with [default: the last commit in common with the default branch]
     base: Option<String>,
     /// Results of the comparison that fail the gate [default: broke,worse]
-    #[arg(long, value_name = "RESULT,…", value_delimiter = ',', value_parser = compare::result_parser())]
+    #[arg(long, value_name = "RESULT,…", value_delimiter = ',', value_parser = one_of::<CompareResult>(compare::RESULTS))]
     fail_on: Vec<CompareResult>,
     /// When to stop: `quick` finds cases that always passed and never do now, and most that pass once in ten [default: quick]
-    #[arg(long, value_name = "PLAN", value_parser = compare::plan_parser())]
+    #[arg(long, value_name = "PLAN", value_parser = one_of::<ComparePlan>(ComparePlan::WORDS))]
     plan: Option<ComparePlan>,
     /// Maximum number of trials of the comparison [default: by the plan and the number of cases]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
