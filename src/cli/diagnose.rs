@@ -114,14 +114,14 @@ impl DiagnoseArgs {
         if let Some(option) = given::first("case mode").or_else(given::first_of_a_run) {
             return Err(format!("{option}: {} is stored, no agent is started; leave it out", run.id()).into());
         }
-        self.print(run)
+        variants::end_of_stored(run, self.print(run)?)
     }
 
     fn print(&self, run: &RunFolder) -> CliResult {
         let diagnosis = Diagnosis::of(run)?.ok_or_else(|| format!("{} is not a diagnosis", run.id()))?;
         print_answer(&diagnosis, (self.json, self.start.quiet), [report::sentence, report::render])?;
         let lost = diagnosis.variants.iter().map(|variant| variant.not_measured).sum();
-        variants::tell_lost(run, lost, exit(&diagnosis))
+        variants::exit_with_lost(run, lost, exit(&diagnosis))
     }
 }
 
@@ -132,8 +132,6 @@ fn exit(diagnosis: &Diagnosis) -> Exit {
         Exit::Infrastructure
     } else if diagnosis.body.is_some_and(|body| body.is_gain()) {
         Exit::Clean
-    } else if diagnosis.variants.iter().any(|variant| variant.not_measured > 0) {
-        Exit::Infrastructure
     } else {
         Exit::Undecided
     }

@@ -60,7 +60,7 @@ impl Exit {
         match self {
             _ if interrupt::raised() => Self::Interrupted,
             // Trials that a limit or an error prevented may be measured next time.
-            Self::Undecided if ended_early => Self::Infrastructure,
+            Self::Clean | Self::Undecided if ended_early => Self::Infrastructure,
             exit => exit,
         }
     }

@@ -332,7 +332,9 @@ impl Tuning<'_> {
             let how = report::certainty(case, comparison).map(|how| format!(" ({how})")).unwrap_or_default();
             writeln!(out, "a neighbor loses by it: {}{how}", safe::line(&case.case))?;
         }
-        if let Some(why) = &live.ended_early {
+        let lost = live.compared.lost().map(|lost| format!("{lost}; {}", live.remedy));
+        let lacks = live.ended_early.as_ref().or(lost.as_ref());
+        if let Some(why) = lacks {
             writeln!(out, "{}", safe::line(why))?;
         }
         let has = |results: &[CompareResult]| comparison.results.iter().any(|result| results.contains(result));
@@ -340,7 +342,7 @@ impl Tuning<'_> {
             Exit::Infrastructure
         } else if has(&CompareResult::HARM) {
             Exit::Problems
-        } else if has(&[CompareResult::Better]) {
+        } else if has(&[CompareResult::Better]) && lost.is_none() {
             Exit::Clean
         } else {
             Exit::Undecided
@@ -360,6 +362,6 @@ impl Tuning<'_> {
             (Exit::Clean, false) => writeln!(out, "--apply writes it into {shown}")?,
             _ => writeln!(out, "{shown} stays as it is")?,
         }
-        Ok(exit.of_live(live.ended_early.is_some()))
+        Ok(if exit == Exit::Clean { exit } else { exit.of_live(lacks.is_some()) })
     }
 }

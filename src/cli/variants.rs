@@ -11,6 +11,7 @@ use crate::cli::terminal::Terminal;
 use skill_evals::report::diagnostics::counted;
 use skill_evals::report::estimate as words;
 use skill_evals::results::estimate;
+use skill_evals::results::run_status::standing;
 use skill_evals::run::context::RunContext;
 use skill_evals::run::variants::VariantPlan;
 use skill_evals::run::{history, scheduler};
@@ -40,12 +41,23 @@ impl MeasuredRun {
     }
 }
 
-/// Says how to measure the trials that a run `lost`, where its answer lacks them.
-pub fn tell_lost(run: &RunFolder, lost: u64, exit: Exit) -> CliResult {
-    if lost > 0 && exit == Exit::Infrastructure {
-        writeln!(stderr(), "trials that were not measured: {lost}; to resume: {}", run.resume_command())?;
+/// The exit code of a result that lacks the trials that a run `lost`: they might have led to another.
+pub fn exit_with_lost(run: &RunFolder, lost: u64, exit: Exit) -> CliResult {
+    if lost == 0 || exit == Exit::Problems {
+        return Ok(exit);
     }
-    Ok(exit)
+    writeln!(stderr(), "trials that were not measured: {lost}; {}", run.remedy())?;
+    Ok(Exit::Infrastructure)
+}
+
+/// The exit code of a stored run after this result, and why it is not the last.
+pub fn end_of_stored(run: &RunFolder, exit: Exit) -> CliResult {
+    let standing = standing(run)?;
+    if standing.remaining.is_none_or(|remaining| remaining == 0) {
+        return Ok(exit);
+    }
+    writeln!(stderr(), "{}: not all of its trials have run; {}", run.id(), run.remedy())?;
+    Ok(exit.of_live(true))
 }
 
 /// The choices and the variants of the run to resume, which `command` has to resume.

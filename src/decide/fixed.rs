@@ -11,6 +11,15 @@ use crate::stats::stratified;
 /// - `no worse`: the interval of the difference at a confidence of 1 − α is above the margin. It excludes `worse`, since a
 ///   loss that small is tolerated.
 pub fn compare(baseline: &SideCounts, candidate: &SideCounts, rule: &Rule) -> Comparison {
+    let with_lost = |side: &SideCounts, passed| -> SideCounts {
+        side.iter().map(|(case, counts)| (case.clone(), counts.with_lost(passed))).collect()
+    };
+    let at_worst = as_measured(&with_lost(baseline, true), &with_lost(candidate, false), rule).results;
+    Comparison { at_worst, ..as_measured(baseline, candidate, rule) }
+}
+
+/// The comparison of the trials that were measured.
+fn as_measured(baseline: &SideCounts, candidate: &SideCounts, rule: &Rule) -> Comparison {
     let joined = JoinedCases::new(baseline, candidate);
     let strata = joined.strata();
     let tails = stratified::exact(&strata);
@@ -144,5 +153,18 @@ mod tests {
         assert!(!found.unequal_trials);
         let nothing = compare(&side(&[("a", 1, 1)]), &side(&[("b", 1, 1)]), &RULE);
         assert_eq!((nothing.results, nothing.difference), (vec![CompareResult::NothingMeasured], None));
+    }
+
+    #[test]
+    fn what_was_not_measured_might_have_spoken_against_the_candidate() {
+        let rule = Rule { margin: Some(0.05), ..RULE };
+        let with_lost = |not_measured| {
+            let mut candidate = side(&[("a", 1000, 1000)]);
+            candidate.get_mut("a").expect("a case").not_measured = not_measured;
+            compare(&side(&[("a", 1000, 1000)]), &candidate, &rule)
+        };
+        assert_eq!((with_lost(5).results, with_lost(5).lost_trials()), (vec![CompareResult::NoWorse], 0));
+        assert_eq!((with_lost(100).results, with_lost(100).lost_trials()), (vec![CompareResult::NoWorse], 100));
+        assert_eq!(with_lost(100).at_worst, [CompareResult::Broke, CompareResult::Worse]);
     }
 }

@@ -37,6 +37,12 @@ impl CaseCount {
     fn is_lost(self) -> bool {
         self.rate.trials == 0 && self.not_measured > 0
     }
+
+    /// The same with `passed` of the trials that were not measured.
+    fn with_lost(self, passed: bool) -> Self {
+        let lost = Rate::new(if passed { self.not_measured } else { 0 }, self.not_measured);
+        Self { rate: self.rate.plus(lost), not_measured: 0 }
+    }
 }
 
 /// A side: its counts by case, under the name that the user knows the case by.
@@ -75,6 +81,8 @@ impl Rule {
 pub struct Comparison {
     /// The answer: one result, or two that both hold.
     pub results: Vec<CompareResult>,
+    /// The results if every trial that was not measured had spoken against the candidate.
+    pub at_worst: Vec<CompareResult>,
     /// If some cases broke: those that lost pass rate, the surest first.
     pub broken: Vec<String>,
     /// If it is undecided: how many more trials of both sides would find a difference of the size seen with a probability of
@@ -111,9 +119,10 @@ impl Comparison {
         self.results.iter().any(|result| result.is_shown())
     }
 
-    /// How many trials were not measured, where the others decide nothing.
+    /// How many trials were not measured, where they might have led to another answer, or a worse one.
     pub fn lost_trials(&self) -> u64 {
-        let is_open = self.results.contains(&CompareResult::Undecided);
+        let least = |results: &[CompareResult]| results.iter().map(|result| result.good()).min();
+        let is_open = self.results.contains(&CompareResult::Undecided) || least(&self.at_worst) < least(&self.results);
         if is_open { self.baseline.not_measured + self.candidate.not_measured } else { 0 }
     }
 
@@ -212,7 +221,10 @@ impl JoinedCases {
             let b = candidate.get(name).copied().unwrap_or_default();
             match (a.rate.trials > 0, b.rate.trials > 0) {
                 (true, true) => joined.both.push((name.clone(), a, b)),
-                _ if a.is_lost() || b.is_lost() => joined.lost.push(name.clone()),
+                // What only one side tried cannot be compared anyway.
+                _ if (a.is_lost() || b.is_lost()) && baseline.contains_key(name) && candidate.contains_key(name) => {
+                    joined.lost.push(name.clone());
+                }
                 (true, false) => joined.only_baseline.push(name.clone()),
                 (false, true) => joined.only_candidate.push(name.clone()),
                 (false, false) => joined.neither.push(name.clone()),
@@ -251,6 +263,7 @@ impl JoinedCases {
         });
         Comparison {
             results,
+            at_worst: Vec::new(),
             broken: Vec::new(),
             trials_needed: None,
             detectable_drop: None,

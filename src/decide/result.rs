@@ -45,6 +45,16 @@ impl CompareResult {
         }
     }
 
+    /// How much good it says of the candidate, in ranks.
+    pub fn good(self) -> u8 {
+        match self {
+            Self::Better => 3,
+            Self::NoWorse => 2,
+            Self::NoHarmSeen => 1,
+            Self::Broke | Self::Worse | Self::Undecided | Self::NothingMeasured => 0,
+        }
+    }
+
     /// Whether the trials show it; the other results say that the trials do not tell.
     pub fn is_shown(self) -> bool {
         matches!(self, Self::Broke | Self::Worse | Self::Better | Self::NoWorse)

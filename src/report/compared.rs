@@ -147,7 +147,8 @@ fn not_shown(compared: &ComparisonResults) -> String {
     }
     // A case that never passed in the baseline cannot go from always to never.
     let any_passed = comparison.baseline.rate.passed > 0;
-    let quick = any_passed && compared.trials.is_some_and(|spent| spent.plan == ComparePlan::Quick);
+    let is_whole = any_passed && comparison.lost.is_empty();
+    let quick = is_whole && compared.trials.is_some_and(|spent| spent.plan == ComparePlan::Quick);
     let none = if any_passed { "" } else { "; no trial of the baseline passed, so nothing that passed could break" };
     let dead = if quick { "; a case that went from always to never would have been found with 95 %" } else { "" };
     let (before, power) = (comparison.difference.map_or(0.0, |difference| difference.baseline), USUAL_POWER * 100.0);
@@ -337,10 +338,10 @@ fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
         ));
     }
     let not_counted = [
-        (&comparison.lost, "not measured on both sides"),
+        (&comparison.lost, "not measured on one side or both"),
         (&comparison.only_baseline, "measured only for the baseline"),
         (&comparison.only_candidate, "measured only for the candidate"),
-        (&comparison.neither, "tried on neither side"),
+        (&comparison.neither, "not tried on both sides"),
     ];
     for (cases, why) in not_counted.into_iter().filter(|(cases, _)| !cases.is_empty()) {
         lines.push(format!("not counted, {why}: {}", cut::names(cases, MOST_CASES)));
@@ -349,11 +350,11 @@ fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
         compared.trials.filter(|spent| spent.executed > spent.counted)
     {
         let why = if comparison.is_decided() {
-            "were running when the result was reached, and are not counted"
+            "that were running when the result was reached"
         } else {
-            "wait for pairs that began before them, and are not counted yet"
+            "whose pair, or one that began before it, is not complete"
         };
-        lines.push(format!("{} {why}", counted(run - used, "trial")));
+        lines.push(format!("not counted: {} {why}", counted(run - used, "trial")));
     }
 }
 

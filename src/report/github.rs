@@ -39,10 +39,18 @@ fn annotations(results: &Results<'_>) -> String {
     text
 }
 
-/// The result of a comparison, and a line for each broken case that it names. `fails` says whether the job fails because of it.
-pub fn comparison(compared: &ComparisonResults, fails: bool, locations: &ChangeLocations) -> String {
+/// The result of a comparison, why it lacks something, and a line for each broken case that it names. `fails` says whether the job
+/// fails because of it.
+pub fn comparison(
+    compared: &ComparisonResults,
+    fails: bool,
+    lacks: Option<&str>,
+    locations: &ChangeLocations,
+) -> String {
     let level = if fails { ERROR } else { NOTICE };
-    let mut text = annotation(level, locations.only_skill(), &compared::sentence(compared, Paint::Plain));
+    let lacks = lacks.map(|why| not_measured(why, locations));
+    let mut text = lacks.unwrap_or_default();
+    text += &annotation(level, locations.only_skill(), &compared::sentence(compared, Paint::Plain));
     let comparison = &compared.comparison;
     let is_named = |case: &&CaseChange| compared::named_broken(comparison).any(|name| *name == case.case);
     for case in comparison.cases.iter().filter(is_named) {
@@ -59,7 +67,7 @@ pub fn gate(results: &GateResults, locations: &ChangeLocations) -> String {
     if let Some(compared) = &results.compared {
         let is_bad = compared.comparison.results.iter().any(|result| results.fails.contains(result));
         let fails = is_bad || results.answer() == GateAnswer::Undecided;
-        text.push_str(&comparison(compared, fails, locations));
+        text.push_str(&comparison(compared, fails, None, locations));
     }
     for problem in &results.problems {
         let location = (locations.prefix.join(&problem.place.path), problem.place.line.max(1));
@@ -71,10 +79,13 @@ pub fn gate(results: &GateResults, locations: &ChangeLocations) -> String {
         text.push_str(&annotation(ERROR, locations.of_case(&name(case)), &message));
     }
     for why in results.not_measured() {
-        let message = format!("not measured: {why}");
-        text.push_str(&annotation(ERROR, locations.only_skill(), &message));
+        text.push_str(&not_measured(&why, locations));
     }
     text
+}
+
+fn not_measured(why: &str, locations: &ChangeLocations) -> String {
+    annotation(ERROR, locations.only_skill(), &format!("incomplete: {why}"))
 }
 
 fn name(case: &CaseInMode) -> String {
@@ -123,7 +134,7 @@ mod tests {
             gate(&results, &locations).lines().collect::<Vec<_>>(),
             [
                 "::error file=part/skills/a/SKILL.md,line=1::lint: [skill-description] there is none:%0A100 %25",
-                "::error file=part/skills/a/SKILL.md,line=3::not measured: interrupted"
+                "::error file=part/skills/a/SKILL.md,line=3::incomplete: interrupted"
             ]
         );
     }

@@ -18,12 +18,13 @@ pub static EXPORT: Export = Export {
 };
 
 /// A comparison as part of a page: its result, then the figures as code.
-pub fn comparison(compared: &ComparisonResults) -> String {
+pub fn comparison(compared: &ComparisonResults, lacks: Option<&str>) -> String {
     let text = compared::render(compared, Paint::Plain);
     let (answer, figures) = text.split_once('\n').unwrap_or((&text, ""));
     let results: Vec<&str> = compared.comparison.results.iter().map(|result| result.as_str()).collect();
     let title = if compared.unchanged { "unchanged".to_owned() } else { results.join(", ") };
-    format!("# {title}\n\n{}\n\n{}", safe::markdown(answer), code(figures))
+    let lacks = lacks.map(|why| format!("> Incomplete: {}\n\n", safe::markdown(why))).unwrap_or_default();
+    format!("# {title}\n\n{lacks}{}\n\n{}", safe::markdown(answer), code(figures))
 }
 
 pub fn summary(summary: &Summary) -> String {

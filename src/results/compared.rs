@@ -192,7 +192,7 @@ impl ComparisonResults {
     pub fn lost(&self) -> Option<String> {
         let (cases, trials) = (&self.comparison.lost, self.comparison.lost_trials());
         if !cases.is_empty() {
-            return Some(format!("not measured on both sides: {}", cases.join(", ")));
+            return Some(format!("not measured on one side or both: {}", cases.join(", ")));
         }
         (trials > 0).then(|| format!("trials that were not measured: {trials}"))
     }

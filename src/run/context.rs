@@ -252,7 +252,7 @@ impl RunContext {
         match (&self.kept, self.chosen.shard) {
             (Some(_), Some(_)) => format!("delete {}, and run this shard again", folder.path().display()),
             (Some(_), None) => "run the gate again: it uses the trials of the base that were measured".to_owned(),
-            (None, _) => format!("to resume: {}", folder.resume_command()),
+            (None, _) => folder.remedy(),
         }
     }
 

@@ -231,6 +231,16 @@ impl RunFolder {
         format!("skill-evals {command} --resume --run-id {}", self.id)
     }
 
+    /// How to measure what the run did not.
+    pub fn remedy(&self) -> String {
+        match self.run_record() {
+            Ok(Some(RunRecord { merged, .. })) if !merged.is_empty() => {
+                format!("resume the shards that are behind, then merge again: {}", merged.join(", "))
+            }
+            _ => format!("to resume: {}", self.resume_command()),
+        }
+    }
+
     /// The progress file, to append to.
     pub fn ledger(&self) -> Result<Ledger, StoreError> {
         Ledger::open(self.path.join(PROGRESS))

@@ -364,7 +364,7 @@ fn what_ends_after_the_decision_is_in_no_figure() {
     after["trials"]["executed"] = before["trials"]["executed"].clone();
     assert_eq!(after, before);
     let told = stub.run(&["compare", "r"]).stdout;
-    assert!(told.contains("2 trials were running when the result was reached, and are not counted"), "{told}");
+    assert!(told.contains("not counted: 2 trials that were running when the result was reached"), "{told}");
 }
 
 #[test]
@@ -666,7 +666,7 @@ fn a_comparison_that_ended_before_it_tried_every_case_says_so_and_says_the_same_
     let stub = repository(22, BY_SKILL);
     let ran = stub.run(&["compare", "HEAD", "--run-id", "r", "--jobs", "4", "--margin", "0.2", "--max-trials", "42"]);
     assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
-    let note = "  not counted, tried on neither side: tidy/c21\n";
+    let note = "  not counted, not tried on both sides: tidy/c21\n";
     assert!(ran.stdout.contains("\nundecided: 21/21 → 21/21 passed") && ran.stdout.contains(note), "{}", ran.stdout);
     let stored = stub.json("r", "comparison.json");
     let again = stub.run(&["compare", "r", "--json"]);
@@ -721,7 +721,7 @@ fn a_comparison_that_is_stopped_or_has_lost_a_line_says_how_it_goes_on() {
     let torn = stub.run(&["compare", "r"]);
     for words in [
         "1 line of the progress file of r cannot be read; `skill-evals compare --resume --run-id r` rewrites it",
-        "r was stopped before it was decided; to resume: skill-evals compare --resume --run-id r",
+        "r was stopped before its plan was done; to resume: skill-evals compare --resume --run-id r",
     ] {
         assert!(torn.stderr.contains(words), "{}", torn.stderr);
     }
@@ -757,7 +757,7 @@ fn trials_that_the_plan_needs_and_cases_that_could_not_be_measured_are_no_good_n
             always,
             "quick",
             "no harm seen: ",
-            "not measured on both sides: tidy/c0; to resume: skill-evals compare --resume --run-id r",
+            "not measured on one side or both: tidy/c0; to resume: skill-evals compare --resume --run-id r",
         ),
     ] {
         let stub = repository(2, &body);
@@ -782,13 +782,50 @@ fn a_case_that_one_of_two_stored_runs_lost_is_no_good_news() {
     for gate in [&[][..], &["--gate", "broke"]] {
         let ran = wide(gate);
         assert!(ran.code == 3 && ran.stdout.starts_with("no worse"), "{}{}", ran.stdout, ran.stderr);
-        let why = "not measured on both sides: tidy/c0; `skill-evals run --resume --run-id …` measures them again\n";
+        let why = "not measured on one side or both: tidy/c0; `skill-evals run --resume --run-id …`, or another run, measures them again\n";
         assert_eq!(ran.stderr, why);
     }
     assert_eq!(wide(&["--gate", "no-worse"]).code, 1, "what fails, fails");
     stub.body(BY_SKILL);
     assert_eq!(stub.run(&["run", "--resume", "--run-id", "b"]).code, 0);
     assert_eq!((wide(&[]).code, wide(&[]).stderr), (0, String::new()));
+}
+
+#[test]
+fn lost_trials_hide_no_case_that_broke() {
+    // Of `c0`, which broke, the second and third pair are lost.
+    let loses = r#"n=$(grep -c 'Prompt 0' "$folder/starts")
+if [ "$prompt" = 'Prompt 0' ] && [ $n -gt 2 ] && [ $n -lt 7 ] && grep -q BROKEN .agents/skills/tidy/SKILL.md; then exit 3; fi"#;
+    let one_broke = BY_SKILL.replace("grep -q", "[ \"$prompt\" = 'Prompt 0' ] && grep -q");
+    let stub = repository(4, &format!("{loses}\n{one_broke}"));
+    break_skill(&stub);
+    let ran = stub.run(&["compare", "main", "--plan", "quick", "--quiet", "--jobs", "1"]);
+    assert!(ran.code == 1 && ran.stdout.starts_with("broke"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn a_run_that_ended_early_is_no_good_news_when_it_is_read_again() {
+    let stub = repository(4, BY_SKILL);
+    let live = ["compare", "main", "--run-id", "r", "--plan", "standard", "--max-tokens", "150", "--jobs", "2"];
+    for gate in [&[][..], &["--gate", "broke"]] {
+        let ran = stub.run(&[&live, gate].concat());
+        let again = stub.run(&[&["compare", "r"], gate].concat());
+        assert_eq!((ran.code, again.code), (3, 3), "{}{}", again.stdout, again.stderr);
+        let early = "r ended early; to resume: skill-evals compare --resume --run-id r\n";
+        assert!(again.stderr.ends_with(early), "{}", again.stderr);
+        fs::remove_dir_all(stub.run_folder("r")).expect("the run");
+    }
+    // So is one side that has not run to its end.
+    stub.run(&["run", "--run-id", "a", "--trials", "9"]);
+    stub.run(&["run", "--run-id", "b", "--trials", "9"]);
+    let wide = ["compare", "a", "b", "--margin", "0.5", "--quiet"];
+    assert_eq!(stub.run(&wide).code, 0);
+    let path = stub.run_folder("b").join("run.json");
+    let text = fs::read_to_string(&path).expect("a record").replace("\"finished\"", "\"interrupted\"");
+    fs::write(&path, text).expect("a record");
+    let ran = stub.run(&wide);
+    let early = "b has not run to its end; to resume: skill-evals run --resume --run-id b\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (3, early), "{}", ran.stdout);
 }
 
 #[test]

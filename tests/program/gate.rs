@@ -203,7 +203,7 @@ fn a_case_that_the_changed_skill_makes_unmeasurable_is_not_measured_and_never_pa
     stub.body(&format!("{crash}\n{BY_SKILL}"));
     let ran = stub.run(&["gate"]);
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-    let lost = "not measured on both sides: tidy/c0; ";
+    let lost = "not measured on one side or both: tidy/c0; ";
     let again = "run the gate again: it uses the trials of the base that were measured\ngate: not measured\n";
     assert!(ran.stdout.contains(&format!("{lost}{again}")), "{}", ran.stdout);
     // The same in shards: that of the case says how it is measured again.
@@ -212,8 +212,15 @@ fn a_case_that_the_changed_skill_makes_unmeasurable_is_not_measured_and_never_pa
     let (_, rest) = lost_in.stdout.split_once(&format!("{lost}delete ")).expect("what to delete");
     let (folder, rest) = rest.split_once(", and run this shard again\nshard ").expect("the directory");
     let merged = stub.run(&["gate", "main", "--merge", "pr"]);
-    let words = format!("{lost}run the shards that lost them again, then merge again\n");
-    assert!(merged.code == 3 && merged.stdout.contains(&words), "{}{}", merged.stdout, merged.stderr);
+    let (_, remedy) = merged.stdout.split_once(lost).expect("what was lost");
+    assert!(merged.code == 3 && remedy.starts_with("`skill-evals compare --resume --run-id pr-shard-"), "{remedy}");
+    assert!(remedy.contains("-of-3` where it ran, then merge again\n"), "{remedy}");
+    let whole = stub.run(&["compare", "--resume", "--run-id", "pr"]);
+    assert!(
+        whole.code == 2 && whole.stderr.contains("pr is merged: resume the shards that are behind"),
+        "{}",
+        whole.stderr
+    );
     stub.body(BY_SKILL);
     fs::remove_dir_all(folder).expect("the shard's directory");
     assert_eq!(shard(&stub, &rest[..3], &[]).code, 0);
@@ -272,7 +279,7 @@ fn harm_in_one_shard_fails_the_merged_gate_and_a_missing_shard_never_passes() {
     shard(&stub, "1/2", &[]);
     let missing = stub.run(&["gate", "main", "--merge", "pr"]);
     assert_eq!(missing.code, 3, "{}{}", missing.stdout, missing.stderr);
-    assert!(missing.stdout.contains("\nshard 2/2 is not here: run it again, then merge again\n"), "{}", missing.stdout);
+    assert!(missing.stdout.contains("\nshard 2/2 is not here: run it, then merge again\n"), "{}", missing.stdout);
     let none = stub.run(&["gate", "main", "--merge", "other"]);
     let said = "no shard of other is here: run the shards, or correct the name\n";
     assert!(none.code == 3 && none.stdout.contains(said), "{}{}", none.stdout, none.stderr);

@@ -224,6 +224,17 @@ fn the_id_of_a_run_stands_for_its_shards_only_if_all_are_here_and_belong_togethe
 }
 
 #[test]
+fn a_merged_run_beside_one_of_its_shards_is_not_compared_twice() {
+    let stub = mixed();
+    run_shards(&stub, "r", 2, &[]);
+    assert_eq!(stub.run(&["merge", "r-shard-1-of-2", "r-shard-2-of-2", "--into", "r"]).code, 0);
+    stub.run(&["run", "--run-id", "other"]);
+    let ran = stub.run(&["compare", "r,r-shard-1-of-2", "other"]);
+    let why = "r-shard-1-of-2 is merged into r: its trials would count twice";
+    assert!(ran.code == 2 && ran.stderr.contains(why), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
 fn a_merge_without_a_shard_keeps_the_only_copy_of_its_trials() {
     let stub = mixed();
     run_shards(&stub, "r", 3, &[]);

@@ -237,6 +237,9 @@ fn earlier(
     let record =
         folder.run_record()?.ok_or_else(|| format!("{id} does not say what it was to do: it has no run.json"))?;
     let sides = record.sides.ok_or_else(|| format!("{id} compares nothing; to resume: {}", folder.resume_command()))?;
+    if !sides.shards.is_empty() {
+        return Err(format!("{id} is merged: {}", folder.remedy()).into());
+    }
     stored::warn_of_unmeasured_pairs(&folder)?;
     Ok((chosen.or(record.chosen), sides, folder.pairs()?))
 }

@@ -53,7 +53,7 @@ pub fn merged(
         compared: stored_comparison::compared(&merged.run, sides, &course)?,
         folder: Some(merged.run.path().to_path_buf()),
         ended_early: ended_early(&merged, &record.merged, sides)?,
-        remedy: "run the shards that lost them again, then merge again".to_owned(),
+        remedy: remedy(behind(&merged, &record.merged, sides)?),
         cost_usd: took.spent.cost_usd,
         took,
     }))
@@ -83,15 +83,33 @@ fn check(shard: &RunFolder, commit: &str, plan: ComparePlan) -> Result<(), Strin
     Ok(())
 }
 
-/// The shards that are not here or did not finish.
-fn ended_early(merged: &MergedRun, ids: &[String], sides: &ComparedSides) -> CliResultOf<Option<String>> {
-    let mut lines: Vec<String> = Vec::new();
-    lines.extend(merged.absent.iter().map(|shard| format!("shard {shard} is not here")));
+/// The shards that did not finish, or lost what the answer lacks.
+fn behind<'a>(merged: &MergedRun, ids: &'a [String], sides: &ComparedSides) -> CliResultOf<Vec<&'a str>> {
+    let mut behind = Vec::new();
     for (id, shard) in ids.iter().zip(&sides.shards) {
-        if !stored_comparison::course(&merged.run, shard)?.is_done() {
-            lines.push(format!("{id} ended early"));
+        let course = stored_comparison::course(&merged.run, shard)?;
+        let comparison = course.comparison();
+        if !course.is_done() || !comparison.lost.is_empty() || comparison.lost_trials() > 0 {
+            behind.push(id.as_str());
         }
     }
-    let next = "run it again, then merge again";
-    Ok((!lines.is_empty()).then(|| format!("{}: {next}", lines.join(", "))))
+    Ok(behind)
+}
+
+/// How to measure what shards did not.
+fn remedy(shards: Vec<&str>) -> String {
+    let commands = shards.into_iter().map(|id| format!("`skill-evals compare --resume --run-id {id}`"));
+    format!("{} where it ran, then merge again", commands.collect::<Vec<_>>().join(", "))
+}
+
+/// The shards that are not here or did not finish.
+fn ended_early(merged: &MergedRun, ids: &[String], sides: &ComparedSides) -> CliResultOf<Option<String>> {
+    let absent = merged.absent.iter().map(|shard| format!("shard {shard} is not here: run it, then merge again"));
+    let mut lines: Vec<String> = absent.collect();
+    for (id, shard) in ids.iter().zip(&sides.shards) {
+        if !stored_comparison::course(&merged.run, shard)?.is_done() {
+            lines.push(format!("{id} ended early: {}", remedy(vec![id])));
+        }
+    }
+    Ok((!lines.is_empty()).then(|| lines.join("; ")))
 }

@@ -23,6 +23,7 @@ use super::select::SelectArgs;
 use super::start::StartArgs;
 use super::{CliResult, one_of, print_answer};
 use crate::cli::output::{stderr, stdout, warn};
+use crate::cli::variants;
 
 pub use live::{LiveComparison, measure};
 pub use merged::merged;
@@ -164,18 +165,19 @@ pub fn compare(args: &CompareArgs) -> CliResult {
     let root = args.start.repository.open()?.root;
     match target::asked(args, &root)? {
         CompareTarget::Stored(a, b) => {
-            let compared = stored::compare(args, &root, &a, &b)?;
-            args.tell(&compared, None, "`skill-evals run --resume --run-id …` measures them again")
+            let (compared, early) = stored::compare(args, &root, &a, &b)?;
+            args.tell(&compared, early, "`skill-evals run --resume --run-id …`, or another run, measures them again")
         }
         CompareTarget::Kept => args.tell(&drift::of_kept(args, &root)?, None, ""),
         CompareTarget::Again(run) => {
-            args.tell(&stored::again(args, &run)?, None, &format!("to resume: {}", run.resume_command()))
+            let (compared, early) = stored::again(args, &run)?;
+            args.tell(&compared, early, &run.remedy())
         }
         CompareTarget::Run(sides) => live::compare(args, Some(*sides)),
         CompareTarget::Variants(run) => {
             args.refuse_what_runs()?;
             refuse_what_decided(run.id())?;
-            models::show(args, &run)
+            variants::end_of_stored(&run, models::show(args, &run)?)
         }
         CompareTarget::Resume if args.resumes_variants(&root) => models::compare(args),
         CompareTarget::Resume => live::compare(args, None),
@@ -243,7 +245,7 @@ impl CompareArgs {
         let results = &compared.comparison.results;
         let exit = if compared.unchanged { Exit::Clean } else { gate::exit(results, &self.gate) };
         // Also if the gate names `undecided`: the trials that were lost might have decided it.
-        let is_open = exit == Exit::Clean || results.contains(&CompareResult::Undecided);
+        let is_open = exit != Exit::Problems || results.contains(&CompareResult::Undecided);
         let lost = || compared.lost().filter(|_| is_open).map(|lost| format!("{lost}; {remedy}"));
         let lacks = early.or_else(lost);
         if let Some(why) = &lacks {
@@ -253,9 +255,11 @@ impl CompareArgs {
         if self.github {
             let catalog = self.start.repository.read_quietly();
             let locations = catalog.map(|(repository, _, catalog)| change_locations(&repository.root, &catalog, None));
-            let text = github::comparison(compared, exit != Exit::Clean, &locations.unwrap_or_default());
+            let (locations, lacks) = (locations.unwrap_or_default(), lacks.as_deref());
+            let fails = exit == Exit::Problems || exit != Exit::Clean && lacks.is_none();
+            let text = github::comparison(compared, fails, lacks, &locations);
             stdout().write_all(text.as_bytes())?;
-            if let Some(trouble) = add_to_page(&markdown::comparison(compared)) {
+            if let Some(trouble) = add_to_page(&markdown::comparison(compared, lacks)) {
                 warn(&trouble)?;
             }
         }

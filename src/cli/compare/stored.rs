@@ -1,13 +1,12 @@
 //! Compares trials that are stored.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::slice;
 
 use super::target::{StoredSide, is_path};
 use super::{CompareArgs, gate, refuse_what_decided};
-use crate::cli::output::{stderr, warn};
+use crate::cli::output::warn;
 use crate::cli::{CliResultOf, given, named_runs};
 use skill_evals::decide::{SideCounts, plan};
 use skill_evals::files::bounded;
@@ -20,9 +19,15 @@ use skill_evals::results::side_results::{SideReader, SideResults};
 use skill_evals::results::stored_comparison;
 use skill_evals::results::stored_sides::{self, Incomparable, TrialSide};
 use skill_evals::store::RunFolder;
+use skill_evals::trial::run_record::RunEndKind;
 
-/// Compares stored trials of two sides.
-pub fn compare(args: &CompareArgs, root: &Path, a: &StoredSide, b: &StoredSide) -> CliResultOf<ComparisonResults> {
+/// Compares stored trials of two sides; and says which run is not whole, if one is.
+pub fn compare(
+    args: &CompareArgs,
+    root: &Path,
+    a: &StoredSide,
+    b: &StoredSide,
+) -> CliResultOf<(ComparisonResults, Option<String>)> {
     args.refuse_what_runs()?;
     let (of_a, of_b) = (sources(root, a)?, sources(root, b)?);
     if let (true, Some(both)) = (a.mode == b.mode, of_a.iter().find(|path| of_b.contains(path))) {
@@ -46,7 +51,19 @@ pub fn compare(args: &CompareArgs, root: &Path, a: &StoredSide, b: &StoredSide) 
     if let Some(case) = compared.changed_cases.first() {
         compared.changed_parts = changed_parts(case, &of_a, &of_b);
     }
-    Ok(compared)
+    Ok((compared, of_a.iter().chain(&of_b).find_map(|path| unfinished(path))))
+}
+
+/// That the run of a progress file has not run to its end, if it has not.
+fn unfinished(path: &Path) -> Option<String> {
+    let run = RunFolder::at(path.parent()?);
+    let record = run.run_record().ok().flatten()?;
+    // Of processes that share a run, none knows that it is the last.
+    let is_whole = match record.ended {
+        Some(ended) => ended.how == RunEndKind::Finished,
+        None => record.shared_by.is_some() || record.imported.is_some(),
+    };
+    (!is_whole).then(|| format!("{} has not run to its end; {}", run.id(), run.remedy()))
 }
 
 /// Compares outcomes that were measured elsewhere.
@@ -135,6 +152,9 @@ fn sources(root: &Path, side: &StoredSide) -> CliResultOf<Vec<PathBuf>> {
             paths.push(path);
         }
     }
+    let is_of = |run: &RunFolder| run.progress_path().canonicalize().is_ok_and(|path| paths.contains(&path));
+    let runs = paths.iter().filter_map(|path| path.parent()).map(RunFolder::at).filter(is_of).collect::<Vec<_>>();
+    named_runs::check_distinct(&runs.iter())?;
     Ok(paths)
 }
 
@@ -166,27 +186,26 @@ pub fn warn_of_unmeasured_pairs(run: &RunFolder) -> CliResultOf<()> {
     Ok(())
 }
 
-/// The result of a run that compares, so far.
-pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<ComparisonResults> {
+/// The result of a run that compares, so far; and why it is not the last, if its plan is not done.
+pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<(ComparisonResults, Option<String>)> {
     args.refuse_what_runs()?;
     refuse_what_decided(run.id())?;
     let record = run.run_record()?.and_then(|record| record.sides);
     let sides = record.ok_or_else(|| format!("{} compared nothing", run.id()))?;
-    let compared = stored_comparison::compared(run, &sides, &stored_comparison::course(run, &sides)?)?;
+    let course = stored_comparison::course(run, &sides)?;
+    let compared = stored_comparison::compared(run, &sides, &course)?;
     let (id, standing) = (run.id(), standing(run)?);
-    let go_on = run.resume_command();
     if standing.damaged_lines > 0 {
-        let lines = counted(standing.damaged_lines, "line");
-        warn(&format!("{lines} of the progress file of {id} cannot be read; `{go_on}` rewrites it"))?;
+        let (lines, resume) = (counted(standing.damaged_lines, "line"), run.resume_command());
+        warn(&format!("{lines} of the progress file of {id} cannot be read; `{resume}` rewrites it"))?;
     }
     warn_of_unmeasured_pairs(run)?;
-    match standing.state {
-        RunState::Running => writeln!(stderr(), "{id} is running: this is its result so far")?,
-        RunState::Finished => {}
-        state if compared.comparison.is_decided() => {
-            writeln!(stderr(), "{id} was {} once it was decided", state.as_str())?;
-        }
-        state => writeln!(stderr(), "{id} was {} before it was decided; to resume: {go_on}", state.as_str())?,
-    }
-    Ok(compared)
+    let early = match standing.state {
+        _ if course.is_done() => None,
+        RunState::Running => Some(format!("{id} is running: this is its result so far")),
+        RunState::Finished if compared.lost().is_some() => None,
+        RunState::Finished => Some(format!("{id} ended early; {}", run.remedy())),
+        state => Some(format!("{id} was {} before its plan was done; {}", state.as_str(), run.remedy())),
+    };
+    Ok((compared, early))
 }

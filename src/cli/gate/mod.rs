@@ -59,9 +59,9 @@ Exit codes:
   1    failed: an error of lint, a recorded case that fails, or a result of
        --fail-on in the comparison
   2    could not run
-  3    not measured: a case was not measured on both sides, the comparison ended
-       early, a shard is missing (or all: on CI none may have got far enough),
-       or a required recording is missing or stale
+  3    not measured: a side of a case, or trials that might change the answer;
+       the comparison ended early, a shard is missing (or all: on CI none may
+       have got far enough), or a required recording is missing or stale
   4    undecided: with `--plan until-decided`, the trials do not tell
   130  interrupted";
 

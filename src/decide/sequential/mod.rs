@@ -84,6 +84,8 @@ struct Tally {
     baseline: CaseCount,
     candidate: CaseCount,
     seen: CaseTally,
+    /// Pairs that were not measured.
+    lost: u64,
 }
 
 impl Tally {
@@ -93,9 +95,11 @@ impl Tally {
         let CaseTally { losses, tried, .. } = self.seen;
         if self.candidate.rate.trials == 0 {
             // Its pairs are running, or were not measured.
-            return self.baseline.not_measured + self.candidate.not_measured > 0 && tried < HOPELESS;
+            return self.lost > 0 && tried < HOPELESS;
         }
-        2 * self.candidate.rate.passed < self.candidate.rate.trials && (tried < 2 || 2 * losses >= tried)
+        // A pair that was not measured speaks for nothing. One that runs may be a tie.
+        let speaking = tried - self.lost;
+        2 * self.candidate.rate.passed < self.candidate.rate.trials && (speaking < 2 || 2 * losses >= speaking)
     }
 }
 
@@ -156,6 +160,7 @@ impl SequentialTest {
         let (Some(a), Some(b)) = (pair.baseline, pair.candidate) else {
             tally.baseline.not_measured += u64::from(pair.baseline.is_none());
             tally.candidate.not_measured += u64::from(pair.candidate.is_none());
+            tally.lost += 1;
             if tally.baseline.rate.trials == 0 && tally.seen.tried >= HOPELESS && self.rounds.leave_out(pair.case) {
                 self.look_at_rounds();
             }
@@ -286,6 +291,20 @@ impl SequentialTest {
         results
     }
 
+    /// The results if every trial that was not measured had spoken against the candidate.
+    fn results_at_worst(&self) -> Vec<CompareResult> {
+        if self.pairs.iter().all(Pair::is_measured) {
+            return self.results();
+        }
+        let mut worst = Self::new(self.names.clone(), self.rule, self.plan, self.max_pairs, self.seed);
+        for pair in &self.pairs {
+            let (baseline, candidate) = (pair.baseline.or(Some(true)), pair.candidate.or(Some(false)));
+            // Every case is in the list.
+            let _ = worst.feed(Pair { baseline, candidate, ..*pair });
+        }
+        worst.results()
+    }
+
     /// Everything there is to show.
     pub fn comparison(&self) -> Comparison {
         let strata: Vec<Stratum> = self
@@ -335,6 +354,7 @@ impl SequentialTest {
             broken,
             trials_needed,
             detectable_drop,
+            at_worst: self.results_at_worst(),
             ..joined.comparison(results, basis, difference, &p, &self.rule)
         }
     }

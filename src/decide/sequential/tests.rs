@@ -373,3 +373,30 @@ fn an_undecided_comparison_says_what_it_takes_and_one_without_harm_what_it_would
     assert_eq!((found.results.as_slice(), found.detectable_drop), (&[CompareResult::NoHarmSeen][..], drop));
     assert!(drop.is_some() && found.trials_needed.is_none());
 }
+
+#[test]
+fn good_news_that_lost_trials_might_have_turned_is_known_by_their_number() {
+    let better = |lost: usize| {
+        let names = vec!["a".to_owned(), "b".to_owned()];
+        let mut course = SequentialTest::new(names, Rule::default(), ComparePlan::Standard, 200, 0);
+        for number in 0..40 {
+            let candidate = (number >= lost).then_some(true);
+            course.feed(Pair { case: number % 2, baseline: Some(false), candidate }).expect("a known case");
+        }
+        course.comparison()
+    };
+    assert_eq!((better(0).results, better(0).lost_trials()), (vec![CompareResult::Better], 0));
+    // If these two had failed, it would be better all the same.
+    assert_eq!((better(2).results, better(2).at_worst), (vec![CompareResult::Better], vec![CompareResult::Better]));
+    assert_eq!(better(2).lost_trials(), 0);
+    let half_lost = || {
+        let mut course = SequentialTest::new(vec!["a".to_owned()], Rule::default(), ComparePlan::Standard, 200, 0);
+        for number in 0..60 {
+            let (a, b) = if number % 2 == 1 { (Some(true), None) } else { (Some(number % 3 == 0), Some(true)) };
+            course.feed(Pair { case: 0, baseline: a, candidate: b }).expect("a known case");
+        }
+        course.comparison()
+    };
+    assert_eq!(half_lost().results, [CompareResult::Better]);
+    assert_eq!(half_lost().lost_trials(), 30, "{:?}", half_lost().at_worst);
+}
