@@ -7,24 +7,19 @@ use std::ffi::{OsStr, OsString};
 use jsonc_parser::ParseOptions;
 use serde_json::Value;
 
-use crate::text::redact::looks_secret;
+use crate::text::redact::{is_option_with, is_scheme, is_secret_header, looks_secret, secrets_within};
 
 /// Keys with the names of variables.
 const VARIABLES: [&str; 4] = ["envKey", "env_key", "api_key_env", "bearer_token_env_var"];
+
+/// A text with more credentials is taken out whole: that is faster.
+const MANY: usize = 100;
 
 /// Takes every credential out of a value.
 fn take_secrets(value: &mut Value) -> Vec<String> {
     let mut taken = Vec::new();
     take_below("", false, value, &mut taken);
     taken
-}
-
-/// Headers of HTTP that hold no credential. Their values are ordinary words, which have to stay in what a model says.
-const PLAIN_HEADERS: [&str; 3] = ["accept", "content-type", "user-agent"];
-
-/// Whether a header may hold a credential.
-pub(super) fn is_secret_header(name: &str) -> bool {
-    !PLAIN_HEADERS.contains(&name.trim().to_ascii_lowercase().as_str())
 }
 
 /// Whether the values under a key may be credentials: `headers`, `http_headers`, `extraHeaders`.
@@ -38,7 +33,19 @@ fn take_below(key: &str, is_header: bool, value: &mut Value, taken: &mut Vec<Str
         Value::Object(map) => {
             map.retain(|key, value| !take_below(key, is_header || are_headers(key), value, taken));
         }
-        Value::Array(list) => list.retain_mut(|value| !take_below(key, is_header, value, taken)),
+        Value::Array(list) => {
+            let mut before = String::new();
+            list.retain_mut(|value| {
+                let word = std::mem::replace(&mut before, value.as_str().unwrap_or_default().to_owned());
+                let option = Some(word).filter(|word| is_option_with(word, &before)).unwrap_or_default();
+                let is_named = looks_secret(&option, &before);
+                let is_secret = take_below(if is_named { &option } else { key }, is_header, value, taken);
+                if let Value::String(text) = value {
+                    take_within(&option, text, taken);
+                }
+                !is_secret
+            });
+        }
         Value::String(text)
             if !text.is_empty()
                 && !VARIABLES.contains(&key)
@@ -47,9 +54,24 @@ fn take_below(key: &str, is_header: bool, value: &mut Value, taken: &mut Vec<Str
             taken.push(std::mem::take(text));
             return true;
         }
+        Value::String(text) => take_within("", text, taken),
         _ => {}
     }
     false
+}
+
+/// Takes the credentials out of a command line, an address or JSON that follows an option.
+fn take_within(option: &str, text: &mut String, taken: &mut Vec<String>) {
+    let braces = text.find('{').zip(text.rfind('}'));
+    let nested: Option<Value> = braces.and_then(|(start, end)| serde_json::from_str(text.get(start..=end)?).ok());
+    let found = [secrets_within(&format!("{option} {text}")), nested.iter().flat_map(secrets_in).collect()].concat();
+    if found.len() > MANY {
+        text.clear();
+    }
+    for secret in &found {
+        *text = text.replace(secret.as_str(), "");
+    }
+    taken.extend(found);
 }
 
 /// The credentials in a value: of `Bearer KEY` also the key.
@@ -69,18 +91,20 @@ pub(super) fn secrets_in_file(name: &str, text: &str) -> Vec<String> {
     value.map_or_else(|| secrets_in_text(name, text), |value| secrets_in(&value))
 }
 
-/// Each word after one that names a credential, and all of a file that is called like one.
+/// Each word after one that names a credential, those in command lines and addresses, and all of a file that is called like one.
 fn secrets_in_text(name: &str, text: &str) -> Vec<String> {
     let is_between = |character: char| character.is_whitespace() || "=:,;\"'{}[]".contains(character);
-    let is_scheme = |word: &&str| ["bearer", "basic", "token"].contains(&word.to_ascii_lowercase().as_str());
-    let words: Vec<&str> = text.split(is_between).filter(|word| !word.is_empty()).collect();
-    let value = |after: &[&str]| after.iter().find(|word| !is_scheme(word)).map(|word| (*word).to_owned());
-    let named = words
-        .iter()
-        .enumerate()
-        .filter_map(|(at, key)| value(&words[at + 1..]).filter(|value| looks_secret(key, value)));
-    let whole = Some(text.trim().to_owned()).filter(|text| looks_secret(name, text));
-    named.chain(whole).collect()
+    let mut named = Vec::new();
+    let mut value: Option<&str> = None;
+    for word in text.rsplit(is_between).filter(|word| !word.is_empty()) {
+        named.extend(value.filter(|value| looks_secret(word, value)));
+        if !is_scheme(word) {
+            value = Some(word);
+        }
+    }
+    let whole = Some(text.trim()).filter(|text| looks_secret(name, text));
+    let known = named.into_iter().rev().chain(whole).map(str::to_owned);
+    known.chain(secrets_within(text)).collect()
 }
 
 /// A value without its credentials.
@@ -109,9 +133,38 @@ mod tests {
     }
 
     #[test]
+    fn credentials_are_found_in_arguments_and_only_they_are_taken_out() {
+        let args = json!([
+            "a",
+            "--api-key",
+            "b c",
+            "--token=d",
+            "-e",
+            "KEY=e",
+            "--header",
+            "X: f",
+            "{\"key\":\"g\"}",
+            "--key",
+            "--h"
+        ]);
+        let mut found = secrets_in(&json!({ "args": args.clone(), "url": "http://i:j1@k/?key=l" }));
+        found.sort();
+        found.dedup();
+        assert_eq!(found, ["b c", "c", "d", "e", "f", "g", "j1", "l"]);
+        let left =
+            json!(["a", "--api-key", "--token=", "-e", "KEY=", "--header", "X: ", "{\"key\":\"\"}", "--key", "--h"]);
+        assert_eq!(
+            without_secrets(json!({ "args": args, "url": "http://i:j1@k/?key=l" })),
+            json!({ "args": left, "url": "http://i:@k/?key=" })
+        );
+    }
+
+    #[test]
     fn credentials_are_found_in_files_of_any_form() {
         let text = "export API_KEY='one'\nregion: two\npassword three\nauth_token: Bearer four\n";
-        assert_eq!(secrets_in_file(".env", text), ["one", "three", "four"]);
+        let found = secrets_in_file(".env", text);
+        assert!(["one", "three", "four"].iter().all(|secret| found.contains(&(*secret).to_owned())), "{found:?}");
+        assert!(!found.iter().any(|found| found == "two"), "{found:?}");
         assert_eq!(secrets_in_file("keys/api_key", "five\n"), ["five"]);
         assert_eq!(secrets_in_file("a.json", "// six\n[{ \"apiKey\": \"six\" }]"), ["six"]);
         assert_eq!(secrets_in_file("a.json", "{ \"apiKey\": \"seven\""), ["seven"]);

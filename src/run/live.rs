@@ -8,7 +8,7 @@ use crate::agent::trial_env::ScratchDir;
 use crate::settings::Settings;
 use crate::settings::mode::{Mode, SkillSelection};
 use crate::store::{LedgerContents, RunFolder, RunLock};
-use crate::text::redact::{Redactor, looks_secret};
+use crate::text::redact::{Redactor, looks_secret, secrets_within};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::id::TrialId;
 
@@ -66,7 +66,7 @@ impl Snapshots {
 /// Creates redactors. Keeps each, because creating one takes longer than some trials.
 #[derive(Debug)]
 pub struct Redactors {
-    /// The values of variables that are listed as secret, or look secret.
+    /// The values of variables that are listed as secret, or look secret, and secrets in other values and the server's arguments.
     secrets: Vec<String>,
     redactors: Mutex<HashMap<Vec<String>, Arc<Redactor>>>,
 }
@@ -76,11 +76,14 @@ impl Redactors {
         // A value that is not Unicode cannot be a key.
         let variables =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let secrets = variables
-            .chain(settings.env.clone())
-            .filter(|(name, value)| settings.secret_env.contains(name) || looks_secret(name, value))
-            .map(|(_, value)| value)
-            .collect();
+        let of_server = settings.mcp.own.iter().flat_map(|own| own.env.clone());
+        let secrets = variables.chain(settings.env.clone()).chain(of_server).flat_map(|(name, value)| {
+            let within = secrets_within(&value);
+            let is_secret = settings.secret_env.contains(&name) || looks_secret(&name, &value);
+            within.into_iter().chain(is_secret.then_some(value))
+        });
+        let secrets =
+            secrets.chain(settings.mcp.own.iter().flat_map(|own| secrets_within(&own.args.join(" ")))).collect();
         Self { secrets, redactors: Mutex::default() }
     }
 

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::alphabet;
 use base64::engine::{GeneralPurpose, general_purpose::NO_PAD, general_purpose::PAD};
 use proptest::prelude::*;
-use skill_evals::text::redact::{MASK, Redactor, looks_secret, strings};
+use skill_evals::text::redact::{MASK, Redactor, looks_secret, secrets_within, strings};
 
 const SECRETS: [&str; 7] = [
     "hunter2-hunter2",
@@ -309,6 +309,86 @@ fn words_and_short_values_stay() {
 }
 
 #[test]
+fn passwords_in_addresses_are_masked() {
+    for (before, password, after) in [
+        ("https://user:", "hunter2", "@example.org/path"),
+        ("postgres://u:", "p", "@db"),
+        ("redis://:", "quartz-1234", "@[::1]:6379/0"),
+        ("see ftp://a.b%40c:", "d%2Fe!$&()*+,;=:f", "@1.2.3.4:21, and"),
+        ("http://u:", "p@ss@word", "@host?a=b@c"),
+        ("{\"u\":\"https:\\/\\/u:", "p\\u0026q", "@h\\/\"}"),
+        ("{\"u\":\"{\\\"v\\\":\\\"https:\\\\/\\\\/u:", "quartz-1234", "@h\\\"}\"}"),
+        ("a://u:", &"x1".repeat(900), "@h"),
+    ] {
+        let text = [before, password, after].concat();
+        let expected = [before, MASK, after].concat();
+        assert_eq!(masked(&text), expected);
+        assert_eq!(masked(&expected), expected);
+        for piece in [1, 3, 50] {
+            assert_eq!(streamed(&redactor(), &text, piece), expected, "in pieces of {piece}");
+        }
+    }
+    let token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    assert_eq!(masked(&format!("https://{token}:hunter2@github.com")), format!("https://{MASK}:{MASK}@github.com"));
+}
+
+#[test]
+fn addresses_without_a_password_stay() {
+    for text in [
+        "git@host:path",
+        "ssh://git@host:22/path",
+        "https://user@host/",
+        "http://localhost:8080/@scope",
+        "http://localhost:8080?to=a@b.c",
+        "http://localhost:8080 a@b.c",
+        "\"http://localhost:8080\",\"a@b.c\" and 'http://localhost:8080','a@b.c'",
+        "https://user:@host/",
+        "http://localhost:8080@",
+        "docker://image:3.19@sha256:0123",
+        "https://user:password@host and postgres://postgres:postgres@host",
+        "https://$USER:$PASSWORD@host and https://u:${PASSWORD}@host and https://{user}:{password}@host",
+        "https://user:<password>@host and https://%s:%s@host and https://u:***@host and https://u:[masked]@host",
+        "a.b://c:d\\n@e",
+        "http://[::1]:80/a@b",
+    ] {
+        assert_eq!(masked(text), text);
+        assert_eq!(streamed(&redactor(), text, 1), text);
+    }
+}
+
+#[test]
+fn secrets_in_command_lines_and_addresses_are_found() {
+    for (text, secrets) in [
+        ("npx server --api-key one --verbose --token=two", &["one", "two"][..]),
+        ("API_KEY='one' A_TOKEN=two run", &["one", "two"]),
+        ("curl -H 'Authorization: Bearer one' --header \"X-Any:two\" -H 'Accept: three'", &["one", "two"]),
+        ("https://host/mcp?apiKey=one&mode=two", &["one"]),
+        ("postgres://u:p%40ss@host/db?sslpassword=two", &["p%40ss", "two", "p@ss"]),
+        ("docker login --password-stdin --username me", &[]),
+        ("a password: two words, key = three, the api-key four", &[]),
+        ("run --max-tokens 1000 --author=me --token-file x --key /etc/hosts", &[]),
+    ] {
+        let mut found = secrets_within(text);
+        found.sort();
+        found.dedup();
+        let mut expected = secrets.to_vec();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{text}");
+    }
+}
+
+#[test]
+fn a_value_of_many_lines_that_begin_alike_is_masked_whole_and_others_stay() {
+    let line = |number: usize| format!("aws_secret_access_key = {number:08} \\\\{}\n", number % 7);
+    let value: String = (0..3_000).map(line).collect();
+    let redactor = Redactor::new([value.as_str(), "aws_secret_access_key = 00000001 and more"]);
+    assert_eq!(redactor.mask_text(&value).replace(MASK, "").trim(), "");
+    assert_eq!(redactor.mask_text(&json(&value)).replace(MASK, "").replace("\\n", ""), "");
+    let text = "aws_secret_access_key = 00000001 and more, aws_secret_access_key = 10000000";
+    assert_eq!(redactor.mask_text(text), format!("{MASK}, aws_secret_access_key = 10000000"));
+}
+
+#[test]
 fn a_private_key_ends_at_its_marker() {
     for end in ["-----END PRIVATE KEY-----", "-----END-----"] {
         let text = format!("a\n-----BEGIN PRIVATE KEY-----\nMIIE\n{end}\nthe rest stays\n");
@@ -370,6 +450,7 @@ fn names_tell_which_variables_hold_secrets() {
         "PASSWORDHASH",
         "MY-API-KEY",
         "X_AUTH",
+        "PROXY_AUTHORIZATION",
     ] {
         assert!(looks_secret(name, "some-value-1234"), "{name}");
         assert!(looks_secret(name, "/begins-like/a+path=="), "{name}");
@@ -388,6 +469,7 @@ fn names_tell_which_variables_hold_secrets() {
         "TOKENIZERS_PARALLELISM",
         "AWS_SECRETSMANAGER_REGION",
         "SECRET_NAME",
+        "AUTHORIZATION_SERVERS",
         "LANG",
         "",
     ] {

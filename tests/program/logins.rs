@@ -8,7 +8,7 @@ use crate::support::stub::{Stub, ran};
 
 /// An agent that prints its variables and each file of its home, also a word on each line, as a model may quote it.
 const TELLS_ALL: &str = r#"#!/bin/sh
-for file in $(find "$HOME" -type f) "$AWS_SHARED_CREDENTIALS_FILE"; do cat "$file"; tr '",:{}= ' '\n' < "$file"; done
+for file in $(find -L "$HOME" -type f) "$AWS_SHARED_CREDENTIALS_FILE"; do cat "$file"; tr '",:{}= ' '\n' < "$file"; done
 env
 "#;
 
@@ -27,7 +27,8 @@ const FILES: [(&str, &str); 9] = [
 ];
 
 /// The trace of each of these modes of agents that tell all, where the home has these files and the environment this variable.
-fn told(files: &[(&str, &str)], variable: (&str, &str), modes: &[(&str, &str)]) -> Vec<String> {
+/// The settings begin and end as said; the last mode's agent is the last table.
+fn told(files: &[(&str, &str)], variable: (&str, &str), modes: &[(&str, &str)], settings: [&str; 2]) -> Vec<String> {
     let home = tempfile::tempdir().expect("a home");
     for (path, text) in files {
         let path = home.path().join(path);
@@ -38,7 +39,7 @@ fn told(files: &[(&str, &str)], variable: (&str, &str), modes: &[(&str, &str)]) 
     stub.write("all.sh", TELLS_ALL);
     let command = stub.root().join("all.sh").display().to_string();
     let tables = modes.iter().map(|(_, agent)| format!("[agents.{agent}]\ncommand = '{command}'\n"));
-    stub.write("evals/evals.toml", &tables.collect::<String>());
+    stub.write("evals/evals.toml", &[settings[0], &tables.collect::<String>(), settings[1]].concat());
     let mut program = stub.command(&["run", "--run-id", "r"]);
     program.env("HOME", home.path()).env(variable.0, variable.1);
     for (mode, _) in modes {
@@ -59,16 +60,62 @@ fn credentials_are_masked_however_short_they_are_and_wherever_an_agent_gets_them
         ("kimi", "kimi"),
         ("opencode", "opencode"),
     ];
-    for (trace, (mode, _)) in told(&FILES, ("CLAUDE_CODE_USE_BEDROCK", "1"), &modes).iter().zip(modes) {
+    let traces = told(&FILES, ("CLAUDE_CODE_USE_BEDROCK", "1"), &modes, ["", ""]);
+    for (trace, (mode, _)) in traces.iter().zip(modes) {
         let kept: Vec<&str> = trace.lines().filter(|line| line.contains("quartz")).collect();
         assert!(kept.is_empty() && trace.contains("\n[masked]\n"), "{mode}: {kept:?}\n{trace}");
     }
 }
 
 #[test]
+fn secrets_of_mcp_servers_of_the_user_s_setup_are_masked_wherever_their_configuration_has_them() {
+    let modes = [
+        ("cline", "cline"),
+        ("codex", "codex"),
+        ("cli-native", "claude-cli"),
+        ("copilot", "copilot"),
+        ("droid", "droid"),
+        ("gemini", "gemini"),
+        ("kimi", "kimi"),
+        ("opencode", "opencode"),
+        ("qwen", "qwen"),
+        ("vibe", "vibe"),
+    ];
+    let json = r#"{"mcpServers":{
+        "a":{"command":"npx","args":["server-a","--api-key","quartz-a-1","--token=quartz-a-2","--verbose"]},
+        "b":{"command":"docker","args":["run","-e","API_KEY=quartz-b-1","--header","X-Any: Bearer quartz-b-2"]},
+        "c":{"command":"server-c --config '{\"cApiKey\":\"quartz-c-1\"}'","args":["{\"cApiKey\":\"quartz-c-2\"}"]},
+        "d":{"httpUrl":"https://example.org/mcp?dApiKey=quartz-d-1&mode=x","args":["postgres://me:quartz-d-2@example.org/d"]}}}"#;
+    let toml = "[[mcp_servers.a]]\nargs = ['--api-key', 'quartz-a-1', '-e', 'A_TOKEN=quartz-a-2']\n";
+    let open_code = r#"{"mcp":{"a":{"command":["npx","server-a","--api-key","quartz-a-1","--token=quartz-a-2"]}}}"#;
+    let files = [
+        (".cline/data/settings/cline_mcp_settings.json", json),
+        (".codex/config.toml", toml),
+        (".claude.json", json),
+        (".copilot/mcp-config.json", json),
+        (".factory/mcp.json", json),
+        (".gemini/settings.json", json),
+        (".kimi-code/mcp.json", json),
+        (".config/opencode/opencode.json", open_code),
+        (".qwen/settings.json", json),
+        (".vibe/config.toml", toml),
+        (".mine.yaml", "args: [--api-key, quartz-a-1, --header, 'Authorization: Bearer quartz-a-2']\n"),
+        (".cache/opencode/bin/rg", ""),
+    ];
+    let variable = ("HTTPS_PROXY", "http://me:quartz-e-1@example.org/e");
+    let of_mine = "protocol = 'acp'\nhome_files = ['.mine.yaml']\n";
+    let mut traces = told(&files, variable, &modes, ["home = 'user'\n", ""]);
+    traces.extend(told(&files, variable, &[("mine", "mine")], ["", of_mine]));
+    for (trace, (mode, _)) in traces.iter().zip(modes.into_iter().chain([("mine", "mine")])) {
+        let kept: Vec<&str> = trace.lines().filter(|line| line.contains("quartz")).collect();
+        assert!(kept.is_empty() && trace.contains("[masked]"), "{mode}: {kept:?}\n{trace}");
+    }
+}
+
+#[test]
 fn a_setting_of_gemini_of_another_kind_is_replaced() {
     let files = [(".gemini/settings.json", r#"{"security":{"auth":"x"}}"#)];
-    let traces = told(&files, ("GEMINI_API_KEY", "of-the-variable"), &[("gemini", "gemini")]);
+    let traces = told(&files, ("GEMINI_API_KEY", "of-the-variable"), &[("gemini", "gemini")], ["", ""]);
     assert!(traces[0].contains(r#""auth":{"selectedType":"gemini-api-key"}"#), "{}", traces[0]);
 }
 

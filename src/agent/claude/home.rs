@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::agent::files::{file_trouble, read_if_exists, read_jsonc, write_private};
-use crate::agent::secrets::{is_secret_header, secrets_in, secrets_in_file, without_secrets};
+use crate::agent::secrets::{secrets_in, secrets_in_file, without_secrets};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::{copy_login, users_path, variable};
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
-use crate::text::redact::looks_secret;
+use crate::text::redact::{is_secret_header, looks_secret};
 use crate::trace::trouble::Trouble;
 
 /// Variables that hold credentials, choose the provider, or limit the retries. [`FAMILIES`] has more.

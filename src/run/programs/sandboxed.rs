@@ -14,7 +14,7 @@ use crate::checks::program::ProgramEnding;
 use crate::files::bounded;
 use crate::process::{self, Job, OutputListener, Reply};
 use crate::settings::Settings;
-use crate::text::redact::Redactor;
+use crate::text::redact::{Masker, Redactor};
 use crate::trace::trouble::TroubleKind;
 use crate::trial::evidence::Ending;
 
@@ -106,11 +106,12 @@ impl SandboxedRun<'_> {
             works_on: false,
             settled: None,
         };
-        let mut collector = OutputCollector { redactor: self.redactor, text: Vec::new(), is_too_long: false };
+        let mut collector = OutputCollector { masker: self.redactor.stream(), text: Vec::new(), is_too_long: false };
         let ending = match process::run(&job, &mut collector) {
             Ok(ending) => ending,
             Err(error) => return Ok(EndedProgram { not_isolated, ..EndedProgram::failed(error.to_string()) }),
         };
+        collector.finish();
         if ending.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Interrupted) {
             return Err("the run was ended before a program of the case had ended".to_owned());
         }
@@ -150,27 +151,37 @@ fn tail(path: &Path) -> String {
 
 /// Keeps a program's standard output.
 struct OutputCollector<'a> {
-    redactor: &'a Redactor,
+    masker: Masker<'a>,
     text: Vec<u8>,
     is_too_long: bool,
 }
 
 impl OutputListener for OutputCollector<'_> {
     fn line(&mut self, line: &[u8]) -> Reply {
-        self.text.extend_from_slice(&self.redactor.mask(line));
-        self.text.push(b'\n');
+        if self.is_too_long {
+            return Reply { end: true, ..Reply::default() };
+        }
+        self.text.extend(self.masker.push(line));
+        self.text.extend(self.masker.push(b"\n"));
         self.is_too_long |= self.text.len() > MAX_OUTPUT;
         Reply { end: self.is_too_long, ..Reply::default() }
     }
 
     fn long_line(&mut self, start: &[u8]) -> Reply {
-        self.text.extend_from_slice(&self.redactor.mask(start));
+        self.text.extend(self.masker.push(start));
         self.is_too_long = true;
         Reply { end: true, ..Reply::default() }
     }
 }
 
 impl OutputCollector<'_> {
+    /// Adds the rest, unless the output was cut: there it may be the first half of a secret.
+    fn finish(&mut self) {
+        if !self.is_too_long {
+            self.text.extend(self.masker.finish());
+        }
+    }
+
     fn result(
         self,
         ending: &Ending,

@@ -1,9 +1,11 @@
-//! Masks secrets in stored text: the values of known secret variables in every form that text may have, and well-known
-//! kinds of keys.
+//! Masks secrets in stored text: the values of known secret variables in every form that text may have, well-known kinds of
+//! keys, and passwords in addresses.
 //!
 //! One search finds where a secret may begin, by its first bytes. A second check at each such place decides. If the check
 //! needs bytes that have not arrived yet, it waits for them. So a stream in pieces is masked like the whole.
 
+mod address;
+mod command_line;
 mod cursor;
 mod escapes;
 mod names;
@@ -11,16 +13,18 @@ mod search;
 mod shapes;
 mod value;
 
-pub use names::looks_secret;
+pub use command_line::{is_option_with, is_scheme, secrets_within};
+pub use names::{is_secret_header, looks_secret};
 pub use value::strings;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use cursor::{ByteCursor, NeedsMoreBytes};
 use search::TextSearch;
 use shapes::{KeyReader, KeyTail, LOOK_BEHIND};
-use value::SecretForm;
+use value::{FormEnd, SecretForm};
 
 /// Replaces a secret.
 pub const MASK: &str = "[masked]";
@@ -36,7 +40,7 @@ pub fn is_masked(text: &str) -> bool {
 pub struct Redactor {
     /// Finds where secrets may begin.
     search: TextSearch<SecretKind>,
-    /// The forms of known values, longer ones first: if one begins with another, the longer one is masked.
+    /// The forms of known values, sorted, so that those that begin alike are next to each other.
     forms: Vec<SecretForm>,
 }
 
@@ -46,9 +50,12 @@ enum SecretKind {
     Form(usize),
     /// A well-known key.
     Shape,
+    /// The password of an address.
+    Password,
 }
 
 struct Secret {
+    start: usize,
     /// Where it ends, or where `tail` begins.
     end: usize,
     /// The rest of a key whose end is not known yet.
@@ -57,19 +64,19 @@ struct Secret {
 }
 
 impl Redactor {
-    /// Masks these values, plain, escaped and in base64, and well-known kinds of keys. Values of fewer than eight bytes are
-    /// not masked: they may be ordinary words.
+    /// Masks these values, plain, escaped and in base64, well-known kinds of keys, and passwords in addresses. Values of
+    /// fewer than eight bytes are not masked: they may be ordinary words.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let forms: BTreeSet<SecretForm> = values.into_iter().flat_map(value::forms).collect();
-        let mut forms: Vec<SecretForm> = forms.into_iter().collect();
-        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        let forms: Vec<SecretForm> = forms.into_iter().collect();
         let of_forms = forms.iter().enumerate().flat_map(|(at, form)| {
             let mut found = Vec::new();
             form.beginnings(&mut found);
             found.into_iter().map(move |text| (text, SecretKind::Form(at)))
         });
         let of_shapes = shapes::beginnings().map(|text| (text.as_bytes().to_vec(), SecretKind::Shape));
-        Self { search: TextSearch::new(of_forms.chain(of_shapes)), forms }
+        let of_passwords = address::BEGINNINGS.map(|text| (text.as_bytes().to_vec(), SecretKind::Password));
+        Self { search: TextSearch::new(of_forms.chain(of_shapes).chain(of_passwords)), forms }
     }
 
     /// `bytes` with every secret masked.
@@ -93,23 +100,41 @@ impl Redactor {
         Masker { redactor: self, held: Vec::new(), returned: 0, key: None, masked: false, backslashes: 0 }
     }
 
+    /// The secret at the cursor. If a value begins with another, it is the longer one.
     fn secret(&self, cursor: ByteCursor<'_>) -> Result<Option<Secret>, NeedsMoreBytes> {
-        for kind in self.search.at(&cursor.bytes[cursor.at..]) {
-            match kind {
-                SecretKind::Form(form) => {
-                    let form = &self.forms[form];
-                    if let Some(end) = form.end(cursor)? {
-                        let mask = if form.is_number() { NUMBER_MASK } else { MASK };
-                        return Ok(Some(Secret { end, tail: None, mask }));
+        let (start, mut longest, mut other) = (cursor.at, None, None);
+        for mut kinds in self.search.at(&cursor.bytes[start..]) {
+            while let Some((kind, others)) = kinds.split_first() {
+                kinds = others;
+                let SecretKind::Form(form) = kind else {
+                    other = Some(*kind);
+                    continue;
+                };
+                let form = &self.forms[*form];
+                match form.end(cursor)? {
+                    FormEnd::At(end) if longest.is_none_or(|(longest, _)| longest < end) => {
+                        longest = Some((end, if form.is_number() { NUMBER_MASK } else { MASK }));
                     }
-                }
-                SecretKind::Shape => {
-                    let secret = |(end, tail)| Secret { end, tail: Some(tail), mask: MASK };
-                    return Ok(shapes::begins(cursor)?.map(secret));
+                    FormEnd::At(_) => {}
+                    // There may be thousands.
+                    FormEnd::Differs(at) => {
+                        let begins_alike =
+                            |kind| matches!(kind, SecretKind::Form(other) if self.forms[other].begins_like(form, at));
+                        kinds = &kinds[kinds.partition_point(|kind| begins_alike(*kind))..];
+                    }
                 }
             }
         }
-        Ok(None)
+        if let Some((end, mask)) = longest {
+            return Ok(Some(Secret { start, end, tail: None, mask }));
+        }
+        Ok(match other {
+            Some(SecretKind::Password) => {
+                address::password(cursor)?.map(|Range { start, end }| Secret { start, end, tail: None, mask: MASK })
+            }
+            Some(_) => shapes::begins(cursor)?.map(|(end, tail)| Secret { start, end, tail: Some(tail), mask: MASK }),
+            None => None,
+        })
     }
 }
 
@@ -176,8 +201,12 @@ impl Masker<'_> {
             let whole = |secret: Secret| Ok(Secret { end: escapes::end(cursor(start), secret.end)?, ..secret });
             match self.redactor.secret(cursor(found)).and_then(|secret| secret.map(whole).transpose()) {
                 Ok(None) => at = found + 1,
-                Ok(Some(Secret { end, tail, mask })) => {
+                Ok(Some(Secret { start: password, end, tail, mask })) => {
                     self.give(&held[from..start], &mut out);
+                    if password > found {
+                        // The user before it may be a secret, too.
+                        self.give(&self.redactor.mask(&held[start..password]), &mut out);
+                    }
                     if !self.masked {
                         out.extend_from_slice(mask.as_bytes());
                     }

@@ -33,6 +33,14 @@ const ABOUT: [&str; 20] = [
     "LAYOUT",
 ];
 
+/// Headers of HTTP that hold no credential. Their values are ordinary words, which have to stay in what a model says.
+const PLAIN_HEADERS: [&str; 3] = ["accept", "content-type", "user-agent"];
+
+/// Whether a header may hold a credential.
+pub fn is_secret_header(name: &str) -> bool {
+    !PLAIN_HEADERS.contains(&name.trim().to_ascii_lowercase().as_str())
+}
+
 /// Whether a variable of this name and value looks like a secret: `GH_PAT`, `DB_PASS`, `API_TOKEN_2`, `OPENAI_API_KEY`,
 /// `MY_PASSPHRASE_OLD`, `secretAccessKey`.
 pub fn looks_secret(name: &str, value: &str) -> bool {
@@ -47,6 +55,7 @@ pub fn looks_secret(name: &str, value: &str) -> bool {
         return false;
     }
     let has_secret = words.iter().any(|word| is_secret(word)) || (words.len() > 1 && words.contains(&"PWD"));
+    let has_secret = has_secret || *last == "AUTHORIZATION";
     // The path of a key is not a secret, but a key may begin like a path.
     has_secret && !(value.starts_with('/') && Path::new(value).exists())
 }

@@ -1,6 +1,6 @@
 //! Finds where one of many short texts may begin, about as fast as bytes can be read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The longest text that is searched for. Of a longer text only the start is compared.
 pub(super) const LONGEST: usize = 6;
@@ -31,12 +31,9 @@ impl BytePairs {
     }
 
     /// Adds a flag to the pair of these bytes. After the end of a text any byte may follow.
-    fn add(&mut self, first: Option<&u8>, second: Option<&u8>, what: u8) {
-        let any = |byte: Option<&u8>| byte.map_or(0..=u8::MAX, |byte| *byte..=*byte);
-        for first in any(first) {
-            for second in any(second) {
-                self.0[usize::from(u16::from_le_bytes([first, second]))] |= what;
-            }
+    fn add(&mut self, first: u8, second: Option<&u8>, what: u8) {
+        for second in second.map_or(0..=u8::MAX, |byte| *byte..=*byte) {
+            self.0[usize::from(u16::from_le_bytes([first, second]))] |= what;
         }
     }
 
@@ -56,26 +53,27 @@ impl std::fmt::Debug for BytePairs {
 pub(super) struct TextSearch<T> {
     /// The pairs of bytes that texts begin with.
     pairs: BytePairs,
-    /// The texts, by their first two bytes.
-    texts: HashMap<[u8; 2], Vec<(Vec<u8>, T)>>,
+    /// The meanings of the texts, by their first two bytes.
+    texts: HashMap<[u8; 2], BTreeMap<Vec<u8>, Vec<T>>>,
 }
 
-impl<T: Copy + Ord> TextSearch<T> {
+impl<T> TextSearch<T> {
     /// Searches for the first [`LONGEST`] bytes of each text. A text of fewer than two bytes is never found.
     pub fn new(texts: impl IntoIterator<Item = (Vec<u8>, T)>) -> Self {
         let mut search = Self { pairs: BytePairs::new(), texts: HashMap::new() };
+        let mut everywhere = 0;
         for (mut text, meaning) in texts {
             text.truncate(LONGEST);
             let Some(start) = text.first_chunk::<2>().copied() else { continue };
             for (first, what) in [FIRST, SECOND, THIRD, FOURTH].into_iter().enumerate() {
-                search.pairs.add(text.get(first), text.get(first + 1), what);
+                match text.get(first) {
+                    Some(byte) => search.pairs.add(*byte, text.get(first + 1), what),
+                    None => everywhere |= what,
+                }
             }
-            search.texts.entry(start).or_default().push((text, meaning));
+            search.texts.entry(start).or_default().entry(text).or_default().push(meaning);
         }
-        // Sorted in the order in which they are tried.
-        for texts in search.texts.values_mut() {
-            texts.sort_by_key(|(_, meaning)| *meaning);
-        }
+        search.pairs.0.iter_mut().for_each(|flags| *flags |= everywhere);
         search
     }
 
@@ -102,9 +100,10 @@ impl<T: Copy + Ord> TextSearch<T> {
         (at..bytes.len()).find(|&at| begins(at))
     }
 
-    /// The meanings of the texts that `bytes` begins with.
-    pub fn at<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = T> + 'a {
-        let texts = bytes.first_chunk().and_then(|pair| self.texts.get(pair)).map_or(&[][..], Vec::as_slice);
-        texts.iter().filter(|(text, _)| bytes.starts_with(text)).map(|(_, meaning)| *meaning)
+    /// The meanings of each text that `bytes` begins with, in the order in which they came.
+    pub fn at<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = &'a [T]> + 'a {
+        let texts = bytes.first_chunk().and_then(|pair| self.texts.get(pair));
+        let found = move |length| texts.and_then(|texts| texts.get(&bytes[..length]));
+        (2..=LONGEST.min(bytes.len())).filter_map(found).map(Vec::as_slice)
     }
 }

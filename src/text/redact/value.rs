@@ -32,6 +32,13 @@ pub(super) enum SecretForm {
     Base64 { digits: Vec<u8>, open: bool },
 }
 
+/// Where a form ends at a place.
+pub(super) enum FormEnd {
+    At(usize),
+    /// It is not there, nor is any other form that begins with its parts up to this one.
+    Differs(usize),
+}
+
 /// The keys and tokens in credentials: all longer strings.
 pub fn strings(login: &Value) -> Vec<String> {
     match login {
@@ -65,10 +72,9 @@ pub(super) fn forms(value: &str) -> Vec<SecretForm> {
 
 /// A line with `%` for its own `%25`. A `%` is also found as `%25`, so the next characters of the line would be looked for too late.
 fn without_escaped_percent(line: &str) -> String {
-    let mut decoded = line.to_owned();
-    while decoded.contains("%25") {
-        decoded = decoded.replace("%25", "%");
-    }
+    let mut parts = line.split('%');
+    let mut decoded = parts.next().unwrap_or_default().to_owned();
+    decoded.extend(parts.flat_map(|part| ["%", part.trim_start_matches("25")]));
     if decoded.len() < SHORTEST { line.to_owned() } else { decoded }
 }
 
@@ -98,11 +104,14 @@ fn base64_digits(bytes: &[u8], skipped: usize) -> (Vec<u8>, bool) {
 }
 
 impl SecretForm {
-    /// Its least length in bytes.
-    pub fn len(&self) -> usize {
-        match self {
-            SecretForm::Text(chars) => chars.len(),
-            SecretForm::Base64 { digits, .. } => digits.len(),
+    /// Whether it begins with the parts of another form up to this one.
+    pub fn begins_like(&self, other: &SecretForm, at: usize) -> bool {
+        match (self, other) {
+            (SecretForm::Text(own), SecretForm::Text(other)) => other.get(..=at).is_some_and(|to| own.starts_with(to)),
+            (SecretForm::Base64 { digits: own, .. }, SecretForm::Base64 { digits: other, .. }) => {
+                other.get(..=at).is_some_and(|to| own.starts_with(to))
+            }
+            _ => false,
         }
     }
 
@@ -115,29 +124,33 @@ impl SecretForm {
     }
 
     /// Where the form ends, if it begins at the cursor.
-    pub fn end(&self, mut cursor: ByteCursor<'_>) -> Result<Option<usize>, NeedsMoreBytes> {
-        let fits = match self {
-            SecretForm::Text(chars) => text(chars, &mut cursor)?,
+    pub fn end(&self, mut cursor: ByteCursor<'_>) -> Result<FormEnd, NeedsMoreBytes> {
+        match self {
+            SecretForm::Text(chars) => {
+                if let Some(at) = text(chars, &mut cursor)? {
+                    return Ok(FormEnd::Differs(at));
+                }
+            }
             SecretForm::Base64 { digits, open } => {
-                let mut first = true;
-                let fits = all(digits, &mut cursor, |digit, cursor| {
-                    if !std::mem::take(&mut first) {
-                        line_break(cursor)?;
+                for (at, digit) in digits.iter().enumerate() {
+                    if at > 0 {
+                        line_break(&mut cursor)?;
                     }
-                    base64_digit(*digit, cursor)
-                })?;
-                if fits && *open && cursor.peek()?.is_some_and(|b| b.is_ascii_alphanumeric() || b"+/_-".contains(&b)) {
+                    if !base64_digit(*digit, &mut cursor)? {
+                        return Ok(FormEnd::Differs(at));
+                    }
+                }
+                if *open && cursor.peek()?.is_some_and(|b| b.is_ascii_alphanumeric() || b"+/_-".contains(&b)) {
                     cursor.skip(1);
                 }
                 let mut padding = 0;
-                while fits && padding < 2 && cursor.peek()? == Some(b'=') {
+                while padding < 2 && cursor.peek()? == Some(b'=') {
                     cursor.skip(1);
                     padding += 1;
                 }
-                fits
             }
-        };
-        Ok(fits.then_some(cursor.at))
+        }
+        Ok(FormEnd::At(cursor.at))
     }
 
     /// The texts that the form can begin with.
@@ -179,20 +192,6 @@ impl SecretForm {
     }
 }
 
-/// Whether all `parts` fit, one after the other.
-fn all<'a, 'b, T>(
-    parts: &'a [T],
-    cursor: &mut ByteCursor<'b>,
-    mut fits: impl FnMut(&'a T, &mut ByteCursor<'b>) -> Result<bool, NeedsMoreBytes>,
-) -> Result<bool, NeedsMoreBytes> {
-    for part in parts {
-        if !fits(part, cursor)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 /// Calls `take` with the start of each escape of a character.
 fn escapes(c: char, mut take: impl FnMut(&[u8])) {
     let unit = c.encode_utf16(&mut [0; 2])[0];
@@ -231,21 +230,23 @@ fn short_escape(c: char) -> Option<u8> {
     }
 }
 
-/// Skips these characters, each plain or escaped, if they are at the cursor.
-fn text(chars: &[char], cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMoreBytes> {
-    let mut rest = chars;
-    while let Some(&c) = rest.first() {
-        let fit = if c == '\\' && cursor.peek()? == Some(b'\\') {
-            backslashes(rest.iter().take_while(|c| **c == '\\').count(), cursor)?
+/// Skips these characters, each plain or escaped, if they are at the cursor. Returns the first that is not. Of backslashes
+/// the last of all characters, because the number of those in the value decides.
+fn text(chars: &[char], cursor: &mut ByteCursor<'_>) -> Result<Option<usize>, NeedsMoreBytes> {
+    let mut at = 0;
+    while let Some(&c) = chars.get(at) {
+        let is_backslash = c == '\\' && cursor.peek()? == Some(b'\\');
+        let fit = if is_backslash {
+            backslashes(chars[at..].iter().take_while(|c| **c == '\\').count(), cursor)?
         } else {
             usize::from(character(c, cursor)?)
         };
         if fit == 0 {
-            return Ok(false);
+            return Ok(Some(if is_backslash { chars.len() } else { at }));
         }
-        rest = &rest[fit..];
+        at += fit;
     }
-    Ok(true)
+    Ok(None)
 }
 
 /// Skips the backslashes at the cursor, and returns how many of the value's `count` backslashes they are. A string in a

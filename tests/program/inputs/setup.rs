@@ -100,11 +100,16 @@ fn checks_read_files_as_the_setup_left_them_and_never_as_the_repository_has_them
 #[test]
 fn a_trial_whose_setup_fails_is_stored_with_the_end_of_its_output() {
     let long = "head -c 2000000 /dev/zero | tr '\\0' x";
+    // The output ends within the key.
+    let cut = "head -c 1048550 /dev/zero | tr '\\0' x; echo gh''p_abcdefghijklmnopqrstuvwxyz0123456789";
+    let key = "printf '%s\\n' '-----BEGIN PRIVATE KEY-----' gh''p_ '-----END PRIVATE KEY-----'; exit 3";
     for (setup, timeout, words) in [
         ("echo the reason; exit 3", "", "exit status 3: the reason"),
         ("echo so far; sleep 60", "1", "gives its setup more: so far"),
         ("echo so far; kill -9 $$", "", ": so far"),
         (long, "", "it wrote more than 1 MiB to its standard output: xxx"),
+        (cut, "", "it wrote more than 1 MiB to its standard output: xxx"),
+        (key, "", "exit status 3: [masked]"),
         ("rm -rf $PWD || true", "", "it removed the workspace"),
     ] {
         let (stub, ran) = run(setup, timeout);
@@ -114,7 +119,7 @@ fn a_trial_whose_setup_fails_is_stored_with_the_end_of_its_output() {
             let trouble = if file == "meta.json" { &stored["ending"]["trouble"] } else { &stored["trouble"] };
             assert_eq!(trouble["kind"], "setup", "{setup}: {stored}");
             let detail = trouble["detail"].as_str().expect("a detail");
-            assert!(detail.contains(words), "{setup}: {detail}");
+            assert!(detail.contains(words) && !detail.contains("ghp_"), "{setup}: {detail}");
         }
         let graded = stub.run(&["grade", "r"]);
         assert!(graded.code == 3 && graded.stdout.contains("the setup failed"), "{setup}: {}", graded.stdout);
