@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::agent::files::json_line;
 use crate::process::{OutputListener, Reply};
+use crate::text::redact::Redactor;
 use crate::trace::excerpt;
 use crate::trial::evidence::Ending;
 
@@ -14,8 +15,10 @@ const MAX_PAGES: u64 = 20;
 const PROTOCOL: &str = "2025-06-18";
 
 /// The client's side of the start.
-#[derive(Debug, Default)]
-pub struct Handshake {
+#[derive(Debug)]
+pub struct Handshake<'a> {
+    /// Masks secrets in what the server wrote.
+    redactor: &'a Redactor,
     /// The id of the last request.
     id: u64,
     offer: ServerOffer,
@@ -32,7 +35,11 @@ pub struct ServerOffer {
     pub text: String,
 }
 
-impl Handshake {
+impl<'a> Handshake<'a> {
+    pub fn new(redactor: &'a Redactor) -> Self {
+        Self { redactor, id: 0, offer: ServerOffer::default(), is_complete: false, failure: None }
+    }
+
     /// What the server offered, after it ended in this way.
     pub fn result(self, ending: &Ending) -> Result<ServerOffer, String> {
         if self.is_complete { Ok(self.offer) } else { Err(self.failure.unwrap_or_else(|| no_list(ending))) }
@@ -49,7 +56,7 @@ impl Handshake {
     }
 }
 
-impl OutputListener for Handshake {
+impl OutputListener for Handshake<'_> {
     fn opening(&mut self) -> Option<Vec<u8>> {
         let client = json!({ "name": "skill-evals", "version": env!("CARGO_PKG_VERSION") });
         let params = json!({ "protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client });
@@ -60,6 +67,7 @@ impl OutputListener for Handshake {
         if self.is_complete || self.failure.is_some() || text.is_empty() {
             return Reply::default();
         }
+        let text = &*self.redactor.mask(text);
         let Ok(message) = serde_json::from_slice::<Value>(text) else {
             let text = excerpt(&String::from_utf8_lossy(text));
             return self.fail(format!("it printed a line that is not a message of the protocol: {text}"));
@@ -95,7 +103,7 @@ impl OutputListener for Handshake {
     }
 
     fn long_line(&mut self, start: &[u8]) -> Reply {
-        let start = excerpt(&String::from_utf8_lossy(start));
+        let start = excerpt(&self.redactor.mask_text(&String::from_utf8_lossy(start)));
         self.fail(format!("it printed a line of more than a megabyte: {start}"))
     }
 }

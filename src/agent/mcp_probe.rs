@@ -116,7 +116,7 @@ impl ServerCommand {
             works_on: false,
             settled: None,
         };
-        let mut handshake = Handshake::default();
+        let mut handshake = Handshake::new(redactor);
         let ending = process::run(&job, &mut handshake)
             .map_err(|error| Trouble::new(TroubleKind::Files, format!("{}: {error}", job.stdout.display())))?;
         if let Some(trouble) = ending.trouble {
@@ -127,12 +127,12 @@ impl ServerCommand {
                 let _ =
                     write!(why, "; it runs inside bubblewrap: name in `isolation_read` in {FILE} what it calls there");
             }
-            self.trouble(&why)
+            self.trouble(redactor, &why)
         })?;
         let tool = &self.names.skill;
         if !tools.contains(tool) {
             let tools = if tools.is_empty() { "no tools".to_owned() } else { tools.join(", ") };
-            return Err(self.trouble(&format!(
+            return Err(self.trouble(redactor, &format!(
                 "it offers {tools}, and no tool `{tool}`; say as `tool` under [mcp] in {FILE} which one loads a skill"
             )));
         }
@@ -141,7 +141,7 @@ impl ServerCommand {
         Ok(ServerMeta { names, tools, tells_of_skill, always_load, start_ms: Some(ending.duration_ms) })
     }
 
-    fn trouble(&self, why: &str) -> Trouble {
+    fn trouble(&self, redactor: &Redactor, why: &str) -> Trouble {
         let mut command = self.program.display().to_string();
         for arg in &self.args {
             let _ = write!(command, " {arg}");
@@ -150,6 +150,6 @@ impl ServerCommand {
         if self.is_own {
             let _ = write!(text, "; it is started as [mcp] in {FILE} says");
         }
-        Trouble::new(TroubleKind::NotDelivered, text)
+        Trouble::new(TroubleKind::NotDelivered, redactor.mask_text(&text))
     }
 }

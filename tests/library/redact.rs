@@ -596,6 +596,8 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
             "task-",
             "ghp_",
             "é",
+            "://u:p@ss\\u0026",
+            "@h",
         ]
         .map(str::to_owned),
     );

@@ -113,6 +113,20 @@ fn secrets_of_mcp_servers_of_the_user_s_setup_are_masked_wherever_their_configur
 }
 
 #[test]
+fn what_the_repository_s_own_mcp_server_prints_is_masked_before_it_is_cut() {
+    let stub = Stub::new(1, "");
+    let fill = "x".repeat(170);
+    stub.write("server.sh", &format!("#!/bin/sh\necho {fill} $A_TOKEN $2\n"));
+    let args = "args = ['--token', 'quartz-mcp-2-of-the-arguments']";
+    let server =
+        format!("[mcp]\ncommand = './server.sh'\n{args}\nenv = {{ A_TOKEN = 'quartz-mcp-1-of-the-environment' }}\n");
+    stub.settings(&server);
+    let ran = stub.run(&["run", "--mode", "codex-mcp", "--run-id", "r"]);
+    let why = stub.json("r", "work/tidy/c0/codex-mcp/1/meta.json")["ending"]["trouble"].to_string();
+    assert!(why.contains("[masked] [masked]") && !why.contains("quartz"), "{why} {}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
 fn a_setting_of_gemini_of_another_kind_is_replaced() {
     let files = [(".gemini/settings.json", r#"{"security":{"auth":"x"}}"#)];
     let traces = told(&files, ("GEMINI_API_KEY", "of-the-variable"), &[("gemini", "gemini")], ["", ""]);

@@ -21,6 +21,7 @@ use crate::settings::load::{self, ConfigError};
 use crate::settings::mode::AgentKind;
 use crate::settings::{Isolation, Settings};
 use crate::store::{RUNS, RunFolder};
+use crate::text::redact::Redactor;
 use probe::Probes;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -324,7 +325,8 @@ impl Doctor {
         let (Some(repository), Some(probes)) = (repository, probes) else { return };
         let Some(folder) = catalog.skills.first().and_then(|found| found.skill().folder.parent()) else { return };
         let args = ["mcp".into(), "--skills".into(), repository.root.join(folder).into_os_string()];
-        let mut handshake = Handshake::default();
+        let redactor = Redactor::new([]);
+        let mut handshake = Handshake::new(&redactor);
         match probes.talk(own_program, &args, &mut handshake).map(|result| handshake.result(&result.ending)) {
             Ok(Ok(offer)) if offer.tools.is_empty() => {
                 self.missing("mcp", "the server offers no tools", "this is a fault of skill-evals; please report it")
