@@ -138,7 +138,7 @@ pub(super) const COUNTS: [(&str, FieldForm); 3] =
 
 /// The kinds that the list can write.
 pub fn listed() -> impl Iterator<Item = (&'static CheckKind, &'static ListForm)> {
-    KINDS.into_iter().filter_map(|kind| Some((kind, kind.listed?)))
+    KINDS.iter().copied().filter_map(|kind| Some((kind, kind.listed?)))
 }
 
 impl ListedCheck {

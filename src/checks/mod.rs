@@ -40,7 +40,7 @@ use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{CheckResult, Goal, Status, Weight};
 
 /// Every kind of check, in the order in which a case's checks are made.
-pub static KINDS: [&CheckKind; 29] = [
+pub static KINDS: &[&CheckKind] = &[
     &trigger::TRIGGERED_KIND,
     &trigger::NOT_TRIGGERED_KIND,
     &skills::ACTIVATES,

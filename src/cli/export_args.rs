@@ -16,7 +16,7 @@ pub const IN_PLACE: &str = "in_place";
 
 /// The exports that need no sessions.
 fn offered() -> impl Iterator<Item = (&'static Export, RenderResults)> {
-    EXPORTS.into_iter().filter_map(|export| Some((export, export.render()?)))
+    EXPORTS.iter().copied().filter_map(|export| Some((export, export.render()?)))
 }
 
 /// The chosen exports.

@@ -342,7 +342,7 @@ impl Tuning<'_> {
             Exit::Infrastructure
         } else if has(&CompareResult::HARM) {
             Exit::Problems
-        } else if has(&[CompareResult::Better]) && lost.is_none() {
+        } else if has(&[CompareResult::Better]) && lacks.is_none() {
             Exit::Clean
         } else {
             Exit::Undecided
@@ -362,6 +362,6 @@ impl Tuning<'_> {
             (Exit::Clean, false) => writeln!(out, "--apply writes it into {shown}")?,
             _ => writeln!(out, "{shown} stays as it is")?,
         }
-        Ok(if exit == Exit::Clean { exit } else { exit.of_live(lacks.is_some()) })
+        Ok(exit.of_live(lacks.is_some()))
     }
 }

@@ -119,10 +119,11 @@ impl Comparison {
         self.results.iter().any(|result| result.is_shown())
     }
 
-    /// How many trials were not measured, where they might have led to another answer, or a worse one.
+    /// How many trials were not measured, where they might have led to an answer, or have taken the good one.
     pub fn lost_trials(&self) -> u64 {
-        let least = |results: &[CompareResult]| results.iter().map(|result| result.good()).min();
-        let is_open = self.results.contains(&CompareResult::Undecided) || least(&self.at_worst) < least(&self.results);
+        let is_good = |results: &[CompareResult]| results.iter().all(|result| result.is_good());
+        let is_open = self.results.contains(&CompareResult::Undecided);
+        let is_open = is_open || is_good(&self.results) && !is_good(&self.at_worst);
         if is_open { self.baseline.not_measured + self.candidate.not_measured } else { 0 }
     }
 

@@ -45,14 +45,9 @@ impl CompareResult {
         }
     }
 
-    /// How much good it says of the candidate, in ranks.
-    pub fn good(self) -> u8 {
-        match self {
-            Self::Better => 3,
-            Self::NoWorse => 2,
-            Self::NoHarmSeen => 1,
-            Self::Broke | Self::Worse | Self::Undecided | Self::NothingMeasured => 0,
-        }
+    /// Whether it speaks for a change, as far as it goes.
+    pub fn is_good(self) -> bool {
+        matches!(self, Self::Better | Self::NoWorse | Self::NoHarmSeen)
     }
 
     /// Whether the trials show it; the other results say that the trials do not tell.

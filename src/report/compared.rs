@@ -349,7 +349,7 @@ fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
     if let Some(SpentTrials { counted: used, executed: run, .. }) =
         compared.trials.filter(|spent| spent.executed > spent.counted)
     {
-        let why = if comparison.is_decided() {
+        let why = if comparison.is_decided() || comparison.results.contains(&CompareResult::NoHarmSeen) {
             "that were running when the result was reached"
         } else {
             "whose pair, or one that began before it, is not complete"

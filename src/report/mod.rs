@@ -46,7 +46,7 @@ pub mod verification;
 
 /// The formats in which the results of a run can be written.
 #[cfg(feature = "program")]
-pub static EXPORTS: [&export::Export; 9] = [
+pub static EXPORTS: &[&export::Export] = &[
     &junit::EXPORT,
     &markdown::EXPORT,
     &json::EXPORT,

@@ -70,8 +70,11 @@ impl ForeignFile<'_> {
             let cases = FileCases { problems: read.problems, cases: Vec::new() };
             return self.claimed_by(&text).map(|format| (format, cases));
         };
-        foreign_formats().find_map(|(format, files)| {
-            let is_certain = files.match_path(self.path)?;
+        let named = foreign_formats().filter_map(|(format, files)| Some((files.match_path(self.path)?, format, files)));
+        // A name that is a format's own comes before one that several have, wherever the format is in the list.
+        let mut named: Vec<_> = named.collect();
+        named.sort_by_key(|(is_certain, ..)| !is_certain);
+        named.into_iter().find_map(|(is_certain, format, files)| {
             let is_possible = files.mark.is_empty() || has_key(&text, files.mark) || files.claim(&self);
             let read = || (files.parse)(&ForeignFile { is_certain, ..self }, document(), &root);
             is_possible.then(read).flatten().map(|cases| (format, cases))

@@ -48,7 +48,7 @@ pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFil
 pub use found::{CaseSource, FoundCase, ReadCase};
 
 /// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
-pub static FORMATS: [&CaseFormat; 13] = [
+pub static FORMATS: &[&CaseFormat] = &[
     &prompts_csv::FORMAT,
     &task_json::FORMAT,
     &evals_json::FORMAT,
@@ -66,12 +66,12 @@ pub static FORMATS: [&CaseFormat; 13] = [
 
 /// The formats of other programs with the files of each.
 pub fn foreign_formats() -> impl Iterator<Item = (&'static CaseFormat, &'static ForeignFiles)> {
-    FORMATS.into_iter().filter_map(|format| Some((format, format.foreign.as_ref()?)))
+    FORMATS.iter().copied().filter_map(|format| Some((format, format.foreign.as_ref()?)))
 }
 
 /// The formats of our own with the files of each.
 pub fn file_formats() -> impl Iterator<Item = (&'static CaseFormat, &'static Files)> {
-    FORMATS.into_iter().filter_map(|format| Some((format, format.files.as_ref()?)))
+    FORMATS.iter().copied().filter_map(|format| Some((format, format.files.as_ref()?)))
 }
 
 /// The files, from the repository's root, that may hold the cases of the skill with this slug and of no other.

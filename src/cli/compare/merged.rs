@@ -9,6 +9,7 @@ use crate::cli::output::warn;
 use crate::cli::start::StartArgs;
 use crate::cli::{CliResultOf, named_runs};
 use skill_evals::decide::plan::ComparePlan;
+use skill_evals::decide::sequential::Pair;
 use skill_evals::results::stored_comparison;
 use skill_evals::run::merge::{self, MergedRun};
 use skill_evals::settings::Stop;
@@ -83,13 +84,12 @@ fn check(shard: &RunFolder, commit: &str, plan: ComparePlan) -> Result<(), Strin
     Ok(())
 }
 
-/// The shards that did not finish, or lost what the answer lacks.
+/// The shards that did not finish, or lost trials.
 fn behind<'a>(merged: &MergedRun, ids: &'a [String], sides: &ComparedSides) -> CliResultOf<Vec<&'a str>> {
     let mut behind = Vec::new();
     for (id, shard) in ids.iter().zip(&sides.shards) {
         let course = stored_comparison::course(&merged.run, shard)?;
-        let comparison = course.comparison();
-        if !course.is_done() || !comparison.lost.is_empty() || comparison.lost_trials() > 0 {
+        if !course.is_done() || !course.pairs().iter().all(Pair::is_measured) {
             behind.push(id.as_str());
         }
     }

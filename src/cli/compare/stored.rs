@@ -14,12 +14,13 @@ use skill_evals::report::diagnostics::counted;
 use skill_evals::results::agent_versions::AgentVersions;
 use skill_evals::results::compared::{self, ComparisonResults};
 use skill_evals::results::outcome_table::OutcomeTable;
-use skill_evals::results::run_status::{RunState, standing};
+use skill_evals::results::run_status::{RunState, is_live, standing};
 use skill_evals::results::side_results::{SideReader, SideResults};
 use skill_evals::results::stored_comparison;
 use skill_evals::results::stored_sides::{self, Incomparable, TrialSide};
 use skill_evals::store::RunFolder;
 use skill_evals::trial::run_record::RunEndKind;
+use skill_evals::trial::shard::Shard;
 
 /// Compares stored trials of two sides; and says which run is not whole, if one is.
 pub fn compare(
@@ -51,10 +52,12 @@ pub fn compare(
     if let Some(case) = compared.changed_cases.first() {
         compared.changed_parts = changed_parts(case, &of_a, &of_b);
     }
-    Ok((compared, of_a.iter().chain(&of_b).find_map(|path| unfinished(path))))
+    // Of chosen cases nobody knows whether they are whole.
+    let whole = given::first("skill task case tag").is_none().then(|| of_a.iter().chain(&of_b));
+    Ok((compared, whole.into_iter().flatten().find_map(|path| unfinished(path))))
 }
 
-/// That the run of a progress file has not run to its end, if it has not.
+/// That the run of a progress file is not whole, if it is not.
 fn unfinished(path: &Path) -> Option<String> {
     let run = RunFolder::at(path.parent()?);
     let record = run.run_record().ok().flatten()?;
@@ -63,7 +66,18 @@ fn unfinished(path: &Path) -> Option<String> {
         Some(ended) => ended.how == RunEndKind::Finished,
         None => record.shared_by.is_some() || record.imported.is_some(),
     };
-    (!is_whole).then(|| format!("{} has not run to its end; {}", run.id(), run.remedy()))
+    if is_whole && !lacks_a_shard(&run) {
+        return None;
+    }
+    let next = if is_live(&run) { "it is running".to_owned() } else { run.remedy() };
+    Some(format!("{} has not run to its end; {next}", run.id()))
+}
+
+/// Whether a run was merged from fewer shards than there are.
+fn lacks_a_shard(run: &RunFolder) -> bool {
+    let merged = run.run_record().ok().flatten().map(|record| record.merged).unwrap_or_default();
+    let of = merged.first().and_then(|shard| Shard::of_run(shard)).map(|(_, shard)| shard.of as usize);
+    of.is_some_and(|of| merged.len() < of)
 }
 
 /// Compares outcomes that were measured elsewhere.
@@ -201,6 +215,7 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<(ComparisonResu
     }
     warn_of_unmeasured_pairs(run)?;
     let early = match standing.state {
+        _ if lacks_a_shard(run) => Some(format!("{id} lacks a shard; merge again once all are here")),
         _ if course.is_done() => None,
         RunState::Running => Some(format!("{id} is running: this is its result so far")),
         RunState::Finished if compared.lost().is_some() => None,

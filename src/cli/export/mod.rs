@@ -43,7 +43,7 @@ pub struct ExportCommandArgs {
 
 /// The exports that make sense without a CI job.
 fn offered() -> impl Iterator<Item = &'static Export> {
-    EXPORTS.into_iter().filter(|export| !matches!(export.kind, ExportKind::Job { .. }))
+    EXPORTS.iter().copied().filter(|export| !matches!(export.kind, ExportKind::Job { .. }))
 }
 
 fn format() -> impl TypedValueParser<Value = &'static Export> {

@@ -53,6 +53,8 @@ pub struct SequentialTest {
     harm: f64,
     /// The most that the evidence has been: what was once shown stays shown.
     evidence: SequentialEvidence,
+    /// The same comparison if every trial that was not measured had spoken against the candidate; none if all were.
+    at_worst: Option<Box<Self>>,
 }
 
 /// E-values: a result is shown from `1/alpha` on.
@@ -119,6 +121,7 @@ impl SequentialTest {
             rounds,
             harm: 1.0,
             evidence,
+            at_worst: None,
         }
     }
 
@@ -154,7 +157,17 @@ impl SequentialTest {
     /// If its case is not in the list; nothing changes then.
     pub fn feed(&mut self, pair: Pair) -> Result<(), UnknownCase> {
         let cases = self.names.len();
-        let tally = self.cases.get_mut(pair.case).ok_or(UnknownCase { case: pair.case, cases })?;
+        if pair.case >= cases {
+            return Err(UnknownCase { case: pair.case, cases });
+        }
+        if !pair.is_measured() && self.at_worst.is_none() {
+            self.at_worst = Some(Box::new(self.clone()));
+        }
+        if let Some(worst) = &mut self.at_worst {
+            let (baseline, candidate) = (pair.baseline.or(Some(true)), pair.candidate.or(Some(false)));
+            worst.feed(Pair { baseline, candidate, ..pair })?;
+        }
+        let tally = &mut self.cases[pair.case];
         self.pairs.push(pair);
         tally.seen.tried += 1;
         let (Some(a), Some(b)) = (pair.baseline, pair.candidate) else {
@@ -197,6 +210,9 @@ impl SequentialTest {
     /// The case of the next pair; none if the plan wants no further pair. `in_flight` are the cases of pairs that started and
     /// were not fed yet. The answer depends on the seed, the pairs fed and `in_flight` alone.
     pub fn next_case(&self, in_flight: &[usize]) -> Option<usize> {
+        if let Some(worst) = self.holds_back().filter(|_| self.is_shown()) {
+            return worst.next_case(in_flight);
+        }
         let mut cases = self.cases.clone();
         for case in in_flight {
             if let Some(case) = cases.get_mut(*case) {
@@ -234,8 +250,20 @@ impl SequentialTest {
         if for_mean { PairPurpose::Mean } else { PairPurpose::Harm }
     }
 
-    /// Whether the plan wants no further pair, whatever the limit is.
+    /// Whether the plan wants no further pair, whatever the limit is. Good news waits until it holds at worst.
     pub fn is_decided(&self) -> bool {
+        let has_harm = || self.results_of_evidence().iter().any(|result| CompareResult::HARM.contains(result));
+        self.is_shown() && (self.holds_back().is_none_or(Self::is_decided) || has_harm())
+    }
+
+    /// What good news has to wait for. With a case that cannot be measured, the answer lacks that one whatever is tried.
+    fn holds_back(&self) -> Option<&Self> {
+        let is_hopeless = |tally: &Tally| tally.baseline.rate.trials == 0 && tally.seen.tried >= HOPELESS;
+        self.at_worst.as_deref().filter(|_| !self.cases.iter().any(is_hopeless))
+    }
+
+    /// Whether the plan wants no further pair of those that were measured.
+    fn is_shown(&self) -> bool {
         let SequentialEvidence { broke, worse, better, no_worse } = self.evidence;
         // Halfway to `better`, it continues until that is decided.
         let no_worse = no_worse.is_some_and(|no_worse| self.shows(no_worse))
@@ -264,12 +292,9 @@ impl SequentialTest {
         evidence >= 1.0 / self.rule.alpha
     }
 
-    /// The results of the pairs so far: never empty.
-    pub fn results(&self) -> Vec<CompareResult> {
+    /// What the evidence shows.
+    fn results_of_evidence(&self) -> Vec<CompareResult> {
         let SequentialEvidence { broke, worse, better, no_worse } = self.evidence;
-        if self.cases.iter().all(|tally| tally.baseline.rate.trials == 0) {
-            return vec![CompareResult::NothingMeasured];
-        }
         let mut results = Vec::new();
         if self.shows(broke) {
             results.push(CompareResult::Broke);
@@ -282,6 +307,15 @@ impl SequentialTest {
         } else if self.shows(worse) {
             results.push(CompareResult::Worse);
         }
+        results
+    }
+
+    /// The results of the pairs so far: never empty.
+    pub fn results(&self) -> Vec<CompareResult> {
+        if self.cases.iter().all(|tally| tally.baseline.rate.trials == 0) {
+            return vec![CompareResult::NothingMeasured];
+        }
+        let mut results = self.results_of_evidence();
         if results.is_empty() {
             let harmless = self.is_done()
                 && self.plan != ComparePlan::UntilDecided
@@ -289,20 +323,6 @@ impl SequentialTest {
             results.push(if harmless { CompareResult::NoHarmSeen } else { CompareResult::Undecided });
         }
         results
-    }
-
-    /// The results if every trial that was not measured had spoken against the candidate.
-    fn results_at_worst(&self) -> Vec<CompareResult> {
-        if self.pairs.iter().all(Pair::is_measured) {
-            return self.results();
-        }
-        let mut worst = Self::new(self.names.clone(), self.rule, self.plan, self.max_pairs, self.seed);
-        for pair in &self.pairs {
-            let (baseline, candidate) = (pair.baseline.or(Some(true)), pair.candidate.or(Some(false)));
-            // Every case is in the list.
-            let _ = worst.feed(Pair { baseline, candidate, ..*pair });
-        }
-        worst.results()
     }
 
     /// Everything there is to show.
@@ -354,7 +374,7 @@ impl SequentialTest {
             broken,
             trials_needed,
             detectable_drop,
-            at_worst: self.results_at_worst(),
+            at_worst: self.at_worst.as_ref().map_or_else(|| self.results(), |worst| worst.results()),
             ..joined.comparison(results, basis, difference, &p, &self.rule)
         }
     }

@@ -191,7 +191,7 @@ fn the_docs_list_the_exports() {
         format!("| `--{}{file}` | {} |", export.name, export.about)
     };
     // The others need `export`, whose page lists them.
-    let (options, others): (Vec<_>, Vec<_>) = EXPORTS.into_iter().partition(|export| export.render().is_some());
+    let (options, others): (Vec<_>, Vec<_>) = EXPORTS.iter().copied().partition(|export| export.render().is_some());
     let page = include_str!("../../../docs/export.md");
     assert!(others.iter().all(|export| page.contains(&format!("| `{}` | ", export.name))), "{page}");
     let rows: Vec<String> = options.iter().map(row).collect();
