@@ -433,14 +433,15 @@ fn cells(number: usize, row: &Row) -> Result<(), Failed> {
 /// Puts a script in the place of every agent's program.
 pub fn wrap(root: &Path, script: &str) {
     // An isolated agent sees only the wrapper's own directory.
-    let programs = programs().canonicalize().expect("the agents' programs");
+    let programs = programs().canonicalize().unwrap_or_else(|_| programs());
     let packages = programs.parent().expect("node_modules");
     // Vibe is in a virtual environment, whose Python is elsewhere.
     let environment = packages.with_file_name("vibe");
     let python = environment.join("bin/python3").canonicalize().unwrap_or_default();
     let library = python.ancestors().nth(2).unwrap_or(&environment);
     let own = Path::new(env!("CARGO_BIN_EXE_skill-evals"));
-    let shown = [packages, own, &environment, library].map(|path| format!("'{}'", path.display()));
+    let shown = [packages, own, &environment, library].into_iter().filter(|path| path.exists());
+    let shown: Vec<String> = shown.map(|path| format!("'{}'", path.display())).collect();
     let mut settings = format!("isolation_read = [{}]\n", shown.join(", "));
     for kind in AgentKind::ALL {
         let agent = kind.as_str();
