@@ -294,7 +294,7 @@ impl Tuning<'_> {
             Some(Candidate { label, text, .. }) => {
                 compare::at_commit(tune::store(root, self.catalog, self.found, text)?, label.clone())
             }
-            None => compare::again("a candidate"),
+            None => compare::repeated("a candidate"),
         };
         let label = side.label.clone();
         let rule = Rule { margin: Some(MARGIN), ..Rule::default() };

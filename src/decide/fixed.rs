@@ -11,11 +11,15 @@ use crate::stats::stratified;
 /// - `no worse`: the interval of the difference at a confidence of 1 − α is above the margin. It excludes `worse`, since a
 ///   loss that small is tolerated.
 pub fn compare(baseline: &SideCounts, candidate: &SideCounts, rule: &Rule) -> Comparison {
+    let found = as_measured(baseline, candidate, rule);
+    if found.baseline.not_measured + found.candidate.not_measured == 0 {
+        return Comparison { at_worst: found.results.clone(), ..found };
+    }
     let with_lost = |side: &SideCounts, passed| -> SideCounts {
         side.iter().map(|(case, counts)| (case.clone(), counts.with_lost(passed))).collect()
     };
     let at_worst = as_measured(&with_lost(baseline, true), &with_lost(candidate, false), rule).results;
-    Comparison { at_worst, ..as_measured(baseline, candidate, rule) }
+    Comparison { at_worst, ..found }
 }
 
 /// The comparison of the trials that were measured.

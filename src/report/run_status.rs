@@ -68,7 +68,7 @@ pub fn status(run: &RunStatus, paint: Paint) -> String {
 
 /// The command that resumes the run, if there is anything left to do.
 fn resume(text: &mut String, run: &RunStatus) {
-    let RunStatus { resume, open, again, .. } = run;
+    let RunStatus { remedy, open, again, .. } = run;
     let (remaining, finished) = (run.remaining.unwrap_or_default(), run.state == RunState::Finished);
     // A replay would have the same results again.
     if run.state == RunState::Running || (run.replayed && finished) {
@@ -76,7 +76,7 @@ fn resume(text: &mut String, run: &RunStatus) {
     }
     if run.compares {
         if !finished || *again > 0 {
-            let _ = writeln!(text, "  to resume: {resume}  (until the question is decided)");
+            let _ = writeln!(text, "  {remedy}  (until the question is decided)");
         }
         return;
     }
@@ -94,7 +94,7 @@ fn resume(text: &mut String, run: &RunStatus) {
         parts.push("what is left".to_owned());
     }
     if !parts.is_empty() {
-        let _ = writeln!(text, "  to resume: {resume}  (runs {})", parts.join(", and "));
+        let _ = writeln!(text, "  {remedy}  (runs {})", parts.join(", and "));
     }
 }
 

@@ -54,9 +54,9 @@ pub struct RunStatus {
     /// Whether the run is a comparison, which `compare` resumes.
     #[serde(skip_serializing_if = "is_default")]
     pub compares: bool,
-    /// The command line that resumes it.
+    /// How to measure what it did not.
     #[serde(skip)]
-    pub resume: String,
+    pub remedy: String,
     /// Whether the run replayed recordings.
     #[serde(skip)]
     pub replayed: bool,
@@ -192,7 +192,7 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
         damaged_lines: progress.damaged,
         damaged_pairs: run.damaged_pairs()?,
         compares,
-        resume: run.resume_command(),
+        remedy: run.remedy(),
         replayed,
         open,
         again,

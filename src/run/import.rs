@@ -137,6 +137,7 @@ impl Importer<'_> {
             sides: None,
             all_cases: None,
             merged: Vec::new(),
+            absent: Vec::new(),
             variants: None,
             imported: Some(self.imported(Vec::new())),
             ended: Some(RunEnd { at, how: RunEndKind::Finished, why: None }),

@@ -226,7 +226,8 @@ fn write(
     let commits: BTreeSet<Option<&str>> = commits.chain([None]).collect();
     commits.into_iter().try_for_each(|commit| run.add_snapshot(shards[0].folder, commit))?;
     summary.planned = Some(planned);
-    let record = RunRecord { sides: sides.clone(), ..record(shards, id, planned) };
+    let absent_names = absent.iter().map(ToString::to_string).collect();
+    let record = RunRecord { sides: sides.clone(), absent: absent_names, ..record(shards, id, planned) };
     run.write_run(&record)?;
     if let Some(sides) = &sides {
         let course = stored_comparison::course(&run, sides)?;

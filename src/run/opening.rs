@@ -107,7 +107,7 @@ fn resumed(run: &RunContext, earlier: RunRecord) -> RunRecord {
     let grows = earlier.grows || run.plan.grows();
     let sides = run.sides.clone().or(earlier.sides);
     // A merged run gets trials of its own, which must not be merged away.
-    RunRecord { chosen, grows, sides, merged: Vec::new(), ..earlier }
+    RunRecord { chosen, grows, sides, merged: Vec::new(), absent: Vec::new(), ..earlier }
 }
 
 /// Copies every version of the skills, for the agents and into the run's directory.
@@ -150,6 +150,7 @@ fn record(run: &RunContext, id: &str) -> RunRecord {
         sides: run.sides.clone(),
         all_cases: None,
         merged: Vec::new(),
+        absent: Vec::new(),
         variants: run.variants.clone(),
         imported: None,
         ended: None,

@@ -234,7 +234,10 @@ impl RunFolder {
     /// How to measure what the run did not.
     pub fn remedy(&self) -> String {
         match self.run_record() {
-            Ok(Some(RunRecord { merged, .. })) if !merged.is_empty() => {
+            Ok(Some(RunRecord { absent, .. })) if !absent.is_empty() => {
+                format!("run shard {}, then merge again", absent.join(", "))
+            }
+            Ok(Some(RunRecord { sides: Some(_), merged, .. })) if !merged.is_empty() => {
                 format!("resume the shards that are behind, then merge again: {}", merged.join(", "))
             }
             _ => format!("to resume: {}", self.resume_command()),

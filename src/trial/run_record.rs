@@ -49,6 +49,9 @@ pub struct RunRecord {
     /// The ids of the shards that were merged into this run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<String>,
+    /// The shards that have cases and were not there when it was merged, as `2/8`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<String>,
     /// The variants in which the run measures its cases; absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variants: Option<VariantRun>,

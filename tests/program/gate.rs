@@ -280,6 +280,12 @@ fn harm_in_one_shard_fails_the_merged_gate_and_a_missing_shard_never_passes() {
     let missing = stub.run(&["gate", "main", "--merge", "pr"]);
     assert_eq!(missing.code, 3, "{}{}", missing.stdout, missing.stderr);
     assert!(missing.stdout.contains("\nshard 2/2 is not here: run it, then merge again\n"), "{}", missing.stdout);
+    let again = stub.run(&["compare", "pr"]);
+    assert!(
+        again.code == 3 && again.stderr.contains("pr lacks shards; run shard 2/2, then merge again"),
+        "{}",
+        again.stderr
+    );
     let none = stub.run(&["gate", "main", "--merge", "other"]);
     let said = "no shard of other is here: run the shards, or correct the name\n";
     assert!(none.code == 3 && none.stdout.contains(said), "{}{}", none.stdout, none.stderr);

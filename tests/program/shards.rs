@@ -229,6 +229,8 @@ fn a_merged_run_beside_one_of_its_shards_is_not_compared_twice() {
     run_shards(&stub, "r", 2, &[]);
     assert_eq!(stub.run(&["merge", "r-shard-1-of-2", "r-shard-2-of-2", "--into", "r"]).code, 0);
     stub.run(&["run", "--run-id", "other"]);
+    let whole = stub.run(&["compare", "r", "other"]);
+    assert!(!whole.stderr.contains("has not run to its end"), "{}", whole.stderr);
     let ran = stub.run(&["compare", "r,r-shard-1-of-2", "other"]);
     let why = "r-shard-1-of-2 is merged into r: its trials would count twice";
     assert!(ran.code == 2 && ran.stderr.contains(why), "{}{}", ran.stdout, ran.stderr);

@@ -50,11 +50,12 @@ pub fn merged(
     let time = time(&record).unwrap_or_default();
     let mut took = stored_comparison::took(&merged.run, sides, &merged.summary, time)?;
     took.max_cost_usd = run.settings.max_cost_usd;
+    let (ended_early, remedy) = behind(&merged, &record.merged, sides)?;
     Ok(Some(LiveComparison {
         compared: stored_comparison::compared(&merged.run, sides, &course)?,
         folder: Some(merged.run.path().to_path_buf()),
-        ended_early: ended_early(&merged, &record.merged, sides)?,
-        remedy: remedy(behind(&merged, &record.merged, sides)?),
+        ended_early,
+        remedy,
         cost_usd: took.spent.cost_usd,
         took,
     }))
@@ -84,32 +85,25 @@ fn check(shard: &RunFolder, commit: &str, plan: ComparePlan) -> Result<(), Strin
     Ok(())
 }
 
-/// The shards that did not finish, or lost trials.
-fn behind<'a>(merged: &MergedRun, ids: &'a [String], sides: &ComparedSides) -> CliResultOf<Vec<&'a str>> {
-    let mut behind = Vec::new();
+/// Why shards keep the comparison from its end, and how to measure trials that were lost.
+fn behind(merged: &MergedRun, ids: &[String], sides: &ComparedSides) -> CliResultOf<(Option<String>, String)> {
+    let absent = merged.absent.iter().map(|shard| format!("shard {shard} is not here: run it, then merge again"));
+    let (mut early, mut lost): (Vec<String>, Vec<&str>) = (absent.collect(), Vec::new());
     for (id, shard) in ids.iter().zip(&sides.shards) {
         let course = stored_comparison::course(&merged.run, shard)?;
-        if !course.is_done() || !course.pairs().iter().all(Pair::is_measured) {
-            behind.push(id.as_str());
+        if !course.is_done() {
+            early.push(format!("{id} ended early: {}", remedy(&[id])));
+        }
+        if !course.pairs().iter().all(Pair::is_measured) {
+            lost.push(id);
         }
     }
-    Ok(behind)
+    Ok(((!early.is_empty()).then(|| early.join("; ")), remedy(&lost)))
 }
 
 /// How to measure what shards did not.
-fn remedy(shards: Vec<&str>) -> String {
-    let commands = shards.into_iter().map(|id| format!("`skill-evals compare --resume --run-id {id}`"));
-    format!("{} where it ran, then merge again", commands.collect::<Vec<_>>().join(", "))
-}
-
-/// The shards that are not here or did not finish.
-fn ended_early(merged: &MergedRun, ids: &[String], sides: &ComparedSides) -> CliResultOf<Option<String>> {
-    let absent = merged.absent.iter().map(|shard| format!("shard {shard} is not here: run it, then merge again"));
-    let mut lines: Vec<String> = absent.collect();
-    for (id, shard) in ids.iter().zip(&sides.shards) {
-        if !stored_comparison::course(&merged.run, shard)?.is_done() {
-            lines.push(format!("{id} ended early: {}", remedy(vec![id])));
-        }
-    }
-    Ok((!lines.is_empty()).then(|| lines.join("; ")))
+fn remedy(shards: &[&str]) -> String {
+    let commands: Vec<String> =
+        shards.iter().map(|id| format!("`skill-evals compare --resume --run-id {id}`")).collect();
+    format!("{} where it ran, then merge again", commands.join(", "))
 }

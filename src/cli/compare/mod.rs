@@ -38,7 +38,7 @@ use skill_evals::store::RunFolder;
 use skill_evals::text::safe;
 use skill_evals::trial::run_record::{ComparedSides, RunChoices};
 use target::CompareTarget;
-pub use target::{again, at_commit, compared, working_tree};
+pub use target::{at_commit, compared, repeated, working_tree};
 
 /// The end of `--help`, for 80 columns.
 const EXAMPLES: &str = "Examples:

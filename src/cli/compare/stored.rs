@@ -19,8 +19,7 @@ use skill_evals::results::side_results::{SideReader, SideResults};
 use skill_evals::results::stored_comparison;
 use skill_evals::results::stored_sides::{self, Incomparable, TrialSide};
 use skill_evals::store::RunFolder;
-use skill_evals::trial::run_record::RunEndKind;
-use skill_evals::trial::shard::Shard;
+use skill_evals::trial::run_record::{RunEndKind, RunRecord};
 
 /// Compares stored trials of two sides; and says which run is not whole, if one is.
 pub fn compare(
@@ -66,18 +65,11 @@ fn unfinished(path: &Path) -> Option<String> {
         Some(ended) => ended.how == RunEndKind::Finished,
         None => record.shared_by.is_some() || record.imported.is_some(),
     };
-    if is_whole && !lacks_a_shard(&run) {
+    if is_whole && record.absent.is_empty() {
         return None;
     }
     let next = if is_live(&run) { "it is running".to_owned() } else { run.remedy() };
     Some(format!("{} has not run to its end; {next}", run.id()))
-}
-
-/// Whether a run was merged from fewer shards than there are.
-fn lacks_a_shard(run: &RunFolder) -> bool {
-    let merged = run.run_record().ok().flatten().map(|record| record.merged).unwrap_or_default();
-    let of = merged.first().and_then(|shard| Shard::of_run(shard)).map(|(_, shard)| shard.of as usize);
-    of.is_some_and(|of| merged.len() < of)
 }
 
 /// Compares outcomes that were measured elsewhere.
@@ -204,8 +196,9 @@ pub fn warn_of_unmeasured_pairs(run: &RunFolder) -> CliResultOf<()> {
 pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<(ComparisonResults, Option<String>)> {
     args.refuse_what_runs()?;
     refuse_what_decided(run.id())?;
-    let record = run.run_record()?.and_then(|record| record.sides);
-    let sides = record.ok_or_else(|| format!("{} compared nothing", run.id()))?;
+    let Some(RunRecord { sides: Some(sides), absent, .. }) = run.run_record()? else {
+        return Err(format!("{} compared nothing", run.id()).into());
+    };
     let course = stored_comparison::course(run, &sides)?;
     let compared = stored_comparison::compared(run, &sides, &course)?;
     let (id, standing) = (run.id(), standing(run)?);
@@ -215,7 +208,7 @@ pub fn again(args: &CompareArgs, run: &RunFolder) -> CliResultOf<(ComparisonResu
     }
     warn_of_unmeasured_pairs(run)?;
     let early = match standing.state {
-        _ if lacks_a_shard(run) => Some(format!("{id} lacks a shard; merge again once all are here")),
+        _ if !absent.is_empty() => Some(format!("{id} lacks shards; {}", run.remedy())),
         _ if course.is_done() => None,
         RunState::Running => Some(format!("{id} is running: this is its result so far")),
         RunState::Finished if compared.lost().is_some() => None,

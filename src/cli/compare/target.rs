@@ -206,7 +206,7 @@ fn of_modes(args: &CompareArgs, a: ComparedSide, b: ComparedSide) -> Result<(Com
         return Ok((without, in_mode(with)));
     }
     if args.aa {
-        return Ok((working_tree(), again("the working tree again")));
+        return Ok((working_tree(), repeated("the working tree again")));
     }
     let named = [&a, &b].into_iter().filter(|side| side.mode.is_some()).count();
     let besides = |mode: &str, side: ComparedSide| {
@@ -258,7 +258,7 @@ pub fn working_tree() -> ComparedSide {
 }
 
 /// The same as the other side.
-pub fn again(label: &str) -> ComparedSide {
+pub fn repeated(label: &str) -> ComparedSide {
     let mut side = ComparedSide::default().called(label.to_owned());
     side.again = true;
     side

@@ -210,7 +210,7 @@ impl SequentialTest {
     /// The case of the next pair; none if the plan wants no further pair. `in_flight` are the cases of pairs that started and
     /// were not fed yet. The answer depends on the seed, the pairs fed and `in_flight` alone.
     pub fn next_case(&self, in_flight: &[usize]) -> Option<usize> {
-        if let Some(worst) = self.holds_back().filter(|_| self.is_shown()) {
+        if let Some(worst) = self.holds_back().filter(|_| self.is_answered()) {
             return worst.next_case(in_flight);
         }
         let mut cases = self.cases.clone();
@@ -253,7 +253,7 @@ impl SequentialTest {
     /// Whether the plan wants no further pair, whatever the limit is. Good news waits until it holds at worst.
     pub fn is_decided(&self) -> bool {
         let has_harm = || self.results_of_evidence().iter().any(|result| CompareResult::HARM.contains(result));
-        self.is_shown() && (self.holds_back().is_none_or(Self::is_decided) || has_harm())
+        self.is_answered() && (self.holds_back().is_none_or(Self::is_decided) || has_harm())
     }
 
     /// What good news has to wait for. With a case that cannot be measured, the answer lacks that one whatever is tried.
@@ -263,7 +263,7 @@ impl SequentialTest {
     }
 
     /// Whether the plan wants no further pair of those that were measured.
-    fn is_shown(&self) -> bool {
+    fn is_answered(&self) -> bool {
         let SequentialEvidence { broke, worse, better, no_worse } = self.evidence;
         // Halfway to `better`, it continues until that is decided.
         let no_worse = no_worse.is_some_and(|no_worse| self.shows(no_worse))
