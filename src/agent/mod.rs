@@ -25,6 +25,8 @@ mod sandbox;
 mod secrets;
 mod skill_list;
 pub(crate) mod snapshot;
+#[cfg(feature = "program")]
+pub mod stand_in;
 mod stream;
 pub(crate) mod trial_env;
 pub mod turns;

@@ -206,6 +206,32 @@ pub struct Profile {
     pub tools: AgentTools,
     /// Its phrases for refusals.
     pub refusals: RefusalPhrases,
+    /// How it is pointed at another server; `None` if it cannot be.
+    pub endpoint: Option<EndpointSetup>,
+}
+
+/// How an agent is pointed at another server than its provider's. In texts, `{url}` is the server without `/v1`, `{model}` the
+/// model, and `{key}` a key.
+#[derive(Debug)]
+pub struct EndpointSetup {
+    /// How the agent names the model.
+    pub model: &'static str,
+    /// Variables.
+    pub variables: &'static [(&'static str, &'static str)],
+    /// Files in its home, JSON or TOML, that are merged with what a trial has there.
+    pub files: &'static [(&'static str, &'static str)],
+}
+
+impl EndpointSetup {
+    /// No file or variable.
+    pub const NONE: Self = Self { model: "{model}", variables: &[], files: &[] };
+
+    /// One of these texts for a server, a model and a key.
+    pub fn filled(text: &str, url: &str, model: &str, key: &str) -> String {
+        let url = url.trim_end_matches('/');
+        let url = url.strip_suffix("/v1").unwrap_or(url);
+        text.replace("{url}", url).replace("{model}", model).replace("{key}", key)
+    }
 }
 
 /// What an agent reports. What it does not report is unknown.
@@ -312,6 +338,7 @@ impl Profile {
         shows: ToolDisplay::Arguments,
         tools: AgentTools::NONE,
         refusals: RefusalPhrases::NONE,
+        endpoint: None,
     };
 
     /// How a prompt calls this skill.

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::support::stand_in::{CODEX_KEY, Protocol, StandIn, Turn};
+use crate::support::stand_in::{CODEX_KEY, Protocol, StandIn, Turn, codex_config, started};
 use serde_json::{Value, json};
 
 /// Posts `body` and gives the status and the whole answer.
@@ -64,7 +64,7 @@ fn claude_body(messages: &Value) -> Value {
 
 #[test]
 fn codex_prompt_is_the_text_that_codex_did_not_inject() {
-    let server = StandIn::start(|_| Turn::Say("Ahoy!".to_owned()));
+    let server = started(|_| Turn::Say("Ahoy!".to_owned()));
     let (status, _) = post(&server, "/v1/responses", &codex_body(&[]));
     assert_eq!(status, 200);
     let request = server.requests().pop().expect("one request");
@@ -79,7 +79,7 @@ fn codex_prompt_is_the_text_that_codex_did_not_inject() {
 
 #[test]
 fn codex_tool_results_count_as_steps() {
-    let server = StandIn::start(|_| Turn::Say("Ahoy!".to_owned()));
+    let server = started(|_| Turn::Say("Ahoy!".to_owned()));
     let history = [
         json!({ "type": "function_call", "name": "exec_command", "call_id": "c", "arguments": "{}" }),
         json!({ "type": "function_call_output", "call_id": "c", "output": "done" }),
@@ -92,7 +92,7 @@ fn codex_tool_results_count_as_steps() {
 
 #[test]
 fn codex_mcp_tools_are_called_in_their_namespace() {
-    let server = StandIn::start(|_| {
+    let server = started(|_| {
         Turn::Several(vec![
             Turn::Shell("ls".to_owned()),
             Turn::Call { tool: "mcp__skilljack__skill".to_owned(), input: json!({ "name": "greeting" }) },
@@ -116,7 +116,7 @@ fn codex_mcp_tools_are_called_in_their_namespace() {
 
 #[test]
 fn claude_prompt_and_steps_survive_reminders_and_skill_bodies() {
-    let server = StandIn::start(|_| Turn::Say("Ahoy!".to_owned()));
+    let server = started(|_| Turn::Say("Ahoy!".to_owned()));
     let messages = json!([
         { "role": "user", "content": [
             { "type": "text", "text": "<system-reminder>\nToday.\n</system-reminder>" },
@@ -136,7 +136,7 @@ fn claude_prompt_and_steps_survive_reminders_and_skill_bodies() {
 
 #[test]
 fn claude_slash_commands_read_as_typed() {
-    let server = StandIn::start(|_| Turn::Say("Ahoy!".to_owned()));
+    let server = started(|_| Turn::Say("Ahoy!".to_owned()));
     let text = "<command-message>greeting</command-message>\n<command-name>/greeting</command-name>\n\
                 <command-args>Ada</command-args>\n";
     let messages = json!([{ "role": "user", "content": text }]);
@@ -147,7 +147,7 @@ fn claude_slash_commands_read_as_typed() {
 
 #[test]
 fn claude_calls_arrive_as_tool_use_blocks() {
-    let server = StandIn::start(|_| Turn::Shell("ls".to_owned()));
+    let server = started(|_| Turn::Shell("ls".to_owned()));
     let messages = json!([{ "role": "user", "content": "List." }]);
     let (_, stream) = post(&server, "/v1/messages?beta=true", &claude_body(&messages));
     let events = events(&stream);
@@ -159,7 +159,7 @@ fn claude_calls_arrive_as_tool_use_blocks() {
 
 #[test]
 fn claude_title_requests_never_reach_the_script() {
-    let server = StandIn::start(|_| Turn::Status(500));
+    let server = started(|_| Turn::Status(500));
     let body = json!({ "model": "m", "stream": false, "tools": [],
         "messages": [{ "role": "user", "content": "<session>\nGreet Ada.\n</session>" }],
         "output_config": { "format": { "type": "json_schema",
@@ -172,7 +172,7 @@ fn claude_title_requests_never_reach_the_script() {
 
 #[test]
 fn a_chat_completion_streams_its_text_its_calls_and_the_reason_of_its_end() {
-    let server = StandIn::start(|request| match request.step {
+    let server = started(|request| match request.step {
         0 => Turn::Shell("ls".to_owned()),
         _ => Turn::Say("Done.".to_owned()),
     });
@@ -191,7 +191,7 @@ fn a_chat_completion_streams_its_text_its_calls_and_the_reason_of_its_end() {
 
 #[test]
 fn failures_carry_the_vendors_bodies() {
-    let server = StandIn::start(|request| match request.protocol {
+    let server = started(|request| match request.protocol {
         Protocol::Responses | Protocol::Completions | Protocol::Gemini => Turn::Status(401),
         Protocol::Messages => Turn::Status(529),
     });
@@ -205,7 +205,7 @@ fn failures_carry_the_vendors_bodies() {
 
 #[test]
 fn a_flood_has_the_size_asked_for() {
-    let server = StandIn::start(|_| Turn::Flood { bytes: 3_000_000 });
+    let server = started(|_| Turn::Flood { bytes: 3_000_000 });
     let (_, stream) = post(&server, "/v1/responses", &codex_body(&[]));
     let delta =
         events(&stream).into_iter().find(|event| event["type"] == "response.output_text.delta").expect("a delta");
@@ -214,7 +214,7 @@ fn a_flood_has_the_size_asked_for() {
 
 #[test]
 fn dropping_the_server_ends_a_hanging_request() {
-    let server = StandIn::start(|_| Turn::Hang);
+    let server = started(|_| Turn::Hang);
     let mut socket = connect(&server, "/v1/responses", &codex_body(&[]));
     while server.requests().is_empty() {
         std::thread::sleep(Duration::from_millis(5));
@@ -228,8 +228,8 @@ fn dropping_the_server_ends_a_hanging_request() {
 
 #[test]
 fn codex_config_names_the_server_and_its_key() {
-    let server = StandIn::start(|_| Turn::Hang);
-    let config = server.codex_config();
+    let server = started(|_| Turn::Hang);
+    let config = codex_config(&server);
     assert!(config.contains(&format!("base_url = \"{}/v1\"", server.url())));
     assert!(config.contains(&format!("env_key = \"{CODEX_KEY}\"")));
 }

@@ -15,7 +15,7 @@ use crate::support::real::programs;
 use crate::support::stand_in::{Fault, Protocol, Request, Turn, call};
 use crate::tests;
 
-const KEY: &str = "stand-in-key-for-chat";
+const KEY: &str = "stand-in-key-for-skill-evals";
 
 pub fn trials() -> Vec<libtest_mimic::Trial> {
     crate::support::real::all_needing(

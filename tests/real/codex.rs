@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::support::catalogue;
 use crate::support::live::{Live, OPEN_GREETING, processes_with, request_text, wait_until};
-use crate::support::stand_in::{CODEX_KEY, Turn};
+use crate::support::stand_in::{CODEX_KEY, Turn, codex_config};
 use crate::tests;
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
@@ -292,11 +292,11 @@ fn prompts_that_are_longer_than_an_argument_may_be_arrive_whole() {
 
 fn nothing_of_the_users_own_comes_along_but_login_and_model() {
     let live = Live::new("should_trigger,prompt", "false,Tell me.", |request| match request.step {
-        0 => Turn::Shell(format!("env; echo $STAND_IN_KEY {CODEX_KEY}-and-more")),
+        0 => Turn::Shell(format!("env; echo $CODEX_ENDPOINT_KEY {CODEX_KEY}-and-more")),
         _ => Turn::Say("sk-abcdefghijklmnopqrstuvwxyz012345 is a key".to_owned()),
     });
     let codex = live.user_home().join(".codex");
-    let config = live.model.codex_config() + "\n[mcp_servers.users-own]\ncommand = \"/bin/false\"\nrequired = true\n";
+    let config = codex_config(&live.model) + "\n[mcp_servers.users-own]\ncommand = \"/bin/false\"\nrequired = true\n";
     fs::write(codex.join("config.toml"), config).expect("a configuration");
     fs::write(codex.join("auth.json"), r#"{"tokens":{"access_token":"user-token-0123456789"}}"#).expect("a login");
     fs::write(codex.join("AGENTS.md"), "USERS_OWN_MEMORY").expect("a memory");

@@ -9,7 +9,7 @@ use skill_evals::trial::outcome::Verdict;
 use super::claude::SERVER;
 use crate::support::live::{Live, request_text};
 use crate::support::real::all_needing_both_agents;
-use crate::support::stand_in::Turn;
+use crate::support::stand_in::{Turn, codex_config};
 use crate::tests;
 
 const MEMORY: &str = "USERS_OWN_MEMORY";
@@ -68,7 +68,7 @@ fn codex_has_it_all() {
     let server = live.user_home().join("servers/own.js");
     let config = format!(
         "{}\n[mcp_servers.users]\ncommand = \"node\"\nargs = [{:?}, \"x\"]\nenv = {{ USERS_TOKEN = \"{TOKEN}\" }}\nrequired = true\n",
-        live.model.codex_config(),
+        codex_config(&live.model),
         server.display().to_string()
     );
     fs::write(live.user_home().join(".codex/config.toml"), config).expect("a configuration");

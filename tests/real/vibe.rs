@@ -91,8 +91,8 @@ fn a_key_in_the_user_s_file_is_used_and_not_kept() {
         _ => says(request),
     });
     let secret = "key-in-the-file-of-the-user";
-    fs::write(live.user_home().join(".vibe/.env"), format!("STAND_IN_KEY_FOR_VIBE='{secret}'\n")).expect("a file");
-    let ran = live.command(&["--mode", MODE]).env_remove("STAND_IN_KEY_FOR_VIBE").output().expect("it starts");
+    fs::write(live.user_home().join(".vibe/.env"), format!("VIBE_ENDPOINT_KEY='{secret}'\n")).expect("a file");
+    let ran = live.command(&["--mode", MODE]).env_remove("VIBE_ENDPOINT_KEY").output().expect("it starts");
     let trial = live.kept("greeting", "it", MODE).unwrap_or_else(|| panic!("{ran:?}"));
     trial.expect(Verdict::Pass);
     let asked: String = live.model.requests().iter().map(request_text).collect();

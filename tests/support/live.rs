@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+use skill_evals::settings::mode::AgentKind;
 use skill_evals::trial::evidence::Meta;
 use skill_evals::trial::outcome::{CheckResult, Grade, Status, Verdict};
 
 use super::fixture::{Fixture, Ran};
 use super::real::{copilot_packages, link_ripgrep, path_with_programs};
-use super::stand_in::{CODEX_KEY, MODEL, QWEN_KEY, Request, StandIn, Turn, VIBE_KEY};
+use super::stand_in::{CODEX_KEY, Request, StandIn, Turn, endpoint, started};
 
 /// The repository, the model and the user's home.
 pub struct Live {
@@ -48,23 +49,15 @@ impl Live {
 
     /// The evals of `fixture`, with a model that does what `script` says.
     pub fn over(fixture: Fixture, script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Self {
-        let model = StandIn::start(script);
+        let model = started(script);
         let home = tempfile::tempdir().expect("a home");
-        fs::create_dir(home.path().join(".codex")).expect("a directory");
-        fs::write(home.path().join(".codex/config.toml"), model.codex_config()).expect("a configuration");
-        fs::create_dir(home.path().join(".qwen")).expect("a directory");
-        fs::write(home.path().join(".qwen/settings.json"), model.qwen_settings()).expect("a configuration");
-        fs::create_dir_all(home.path().join(".config/opencode")).expect("a directory");
-        fs::write(home.path().join(".config/opencode/opencode.jsonc"), model.opencode_config())
-            .expect("a configuration");
-        fs::create_dir(home.path().join(".factory")).expect("a directory");
-        fs::write(home.path().join(".factory/settings.json"), model.droid_settings()).expect("a configuration");
-        fs::create_dir_all(home.path().join(".cline/data/settings")).expect("a directory");
-        fs::write(home.path().join(".cline/data/settings/providers.json"), model.cline_providers()).expect("a file");
-        fs::create_dir(home.path().join(".vibe")).expect("a directory");
-        fs::write(home.path().join(".vibe/config.toml"), model.vibe_config()).expect("a configuration");
-        fs::create_dir(home.path().join(".kimi-code")).expect("a directory");
-        fs::write(home.path().join(".kimi-code/config.toml"), model.kimi_config()).expect("a configuration");
+        for (path, text) in AgentKind::ALL.into_iter().flat_map(|kind| endpoint(kind, &model)[1].clone()) {
+            // OpenCode reads comments.
+            let path = home.path().join(path.replace("opencode.json", "opencode.jsonc"));
+            let comment = if path.ends_with("opencode.jsonc") { "// A comment.\n" } else { "" };
+            fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+            fs::write(path, format!("{comment}{text}")).expect("a configuration");
+        }
         link_ripgrep(home.path());
         let scratch = tempfile::Builder::new().prefix("evals-").tempdir_in("/var/tmp").expect("a scratch directory");
         Self { fixture, model, home, scratch }
@@ -97,25 +90,9 @@ impl Live {
             .env("HOME", self.user_home())
             .env_remove("CODEX_HOME")
             .env_remove("CI")
-            .env("STAND_IN_KEY", CODEX_KEY)
-            .env("ANTHROPIC_BASE_URL", self.model.url())
-            .env("ANTHROPIC_API_KEY", "stand-in-key-for-claude")
+            .envs(AgentKind::ALL.into_iter().flat_map(|kind| endpoint(kind, &self.model)[0].clone()))
+            .env(CODEX_KEY, CODEX_KEY)
             .env("COPILOT_PKG_CACHE_HOME", copilot_packages())
-            .env("COPILOT_OFFLINE", "true")
-            .env("COPILOT_MODEL", MODEL)
-            .env("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", self.model.url()))
-            .env("COPILOT_PROVIDER_WIRE_API", "responses")
-            .env("COPILOT_PROVIDER_API_KEY", "stand-in-key-for-copilot")
-            .env("OPENAI_BASE_URL", format!("{}/v1", self.model.url()))
-            .env("OPENAI_API_KEY", "stand-in-key-for-chat")
-            .env("OPENAI_MODEL", MODEL)
-            .env("GOOGLE_GEMINI_BASE_URL", self.model.url())
-            .env("GEMINI_API_KEY", "stand-in-key-for-gemini")
-            .env("GEMINI_MODEL", MODEL)
-            .env(QWEN_KEY, "stand-in-key-for-qwen")
-            .env(VIBE_KEY, "stand-in-key-for-vibe")
-            .env("FACTORY_API_BASE_URL", self.model.url())
-            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
             .env("CLAUDE_CODE_MAX_RETRIES", "1")
             .env("SKILL_EVALS_SCRATCH", self.scratch())
             .env("SKILL_EVALS_RETRIES", "1")

@@ -1,280 +1,36 @@
-//! A scripted stand-in for a model, on 127.0.0.1, that real agent programs can be pointed at.
-//!
-//! The agent program is genuine: it discovers the skills, offers the tools, runs the commands in its sandbox and
-//! prints its trace. Only "the model" is a closure, which sees one [`Request`] and returns one [`Turn`], the same for
-//! all wire protocols. What it answers is scripted and says nothing about any model's quality, which is why every
-//! answer carries the model id [`MODEL`].
-//!
-//! The server keeps no conversation: [`Request::step`] is counted from the history that the agent sends along, so any
-//! number of trials can run against one stand-in at the same time. It lives on a thread of its own with a runtime of
-//! its own, for the sake of synchronous tests, and ends when it is dropped, hanging requests included.
+//! The scripted model of the product, as tests use it.
+#![allow(unused_imports, reason = "every test program uses its own part of this")]
 
-#![allow(dead_code, unused_imports, reason = "each test binary compiles this module anew and uses its own part of it")]
+use skill_evals::profile::EndpointSetup;
+use skill_evals::settings::mode::AgentKind;
 
-mod completions;
-mod gemini;
-mod messages;
-mod responses;
-mod server;
-mod unfinished;
+pub use skill_evals::agent::stand_in::{
+    Fault, MODEL, ScriptedRequest as Request, ScriptedTurn as Turn, StandIn, WireProtocol as Protocol, call, named,
+    says,
+};
 
-use std::fmt::Write as _;
+/// The variables with the keys of agents that take theirs from one.
+pub const CODEX_KEY: &str = "CODEX_ENDPOINT_KEY";
+pub const QWEN_KEY: &str = "QWEN_ENDPOINT_KEY";
+pub const VIBE_KEY: &str = "VIBE_ENDPOINT_KEY";
 
-use axum::body::Body;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
-use serde_json::{Value, json};
-
-pub use server::{CODEX_KEY, QWEN_KEY, StandIn, VIBE_KEY};
-use unfinished::{End, Unfinished};
-
-/// The model id in every answer.
-pub const MODEL: &str = "stand-in";
-
-/// Which wire protocol a request came by, and so which vendor's program sent it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// `OpenAI`'s `POST /v1/responses`: codex.
-    Responses,
-    /// `OpenAI`'s `POST /v1/chat/completions`: the agents for any provider.
-    Completions,
-    /// Anthropic's `POST /v1/messages`: claude, by itself or under the Agent SDK, and qwen.
-    Messages,
-    /// Google's `POST /v1beta/models/MODEL:streamGenerateContent`: Gemini CLI.
-    Gemini,
+/// A stand-in that does what `script` says.
+pub fn started(script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> StandIn {
+    StandIn::start(script).expect("a stand-in")
 }
 
-/// One model request as the script sees it.
-#[derive(Clone, Debug)]
-pub struct Request {
-    pub protocol: Protocol,
-    /// The task: the last user message that a user (not the agent program) wrote.
-    pub prompt: String,
-    /// How many tool results the model has been given since `prompt`: 0 is the first turn.
-    pub step: usize,
-    /// The tools offered, by the name that [`Turn::Call`] takes; codex's namespaces are flattened to
-    /// `mcp__server__tool`.
-    pub tools: Vec<String>,
-    /// Everything that the program put before the model by itself: instructions, developer and system messages, and
-    /// what it injects as a user (AGENTS.md, CLAUDE.md reminders, the environment, whole `<skill>` texts).
-    pub system: String,
-    /// The results of this task's tool calls, oldest first; `step` of them.
-    pub tool_results: Vec<String>,
-    /// The model that the program asked for.
-    pub model: String,
-    /// The request as it came.
-    pub body: Value,
+/// The variables and files in the home that point an agent at this model.
+pub fn endpoint(kind: AgentKind, model: &StandIn) -> [Vec<(&'static str, String)>; 2] {
+    let setup = kind.profile().endpoint.as_ref().expect("every agent can be pointed at a server");
+    let key = format!("stand-in-key-for-{}", kind.profile().program);
+    let filled = |all: &[(&'static str, &'static str)]| {
+        all.iter().map(|(name, text)| (*name, EndpointSetup::filled(text, &model.url(), MODEL, &key))).collect()
+    };
+    [filled(setup.variables), filled(setup.files)]
 }
 
-/// What the agent's own tool for skills takes.
-pub fn named(request: &Request, tool: &str, skill: &str) -> Value {
-    let takes_skill =
-        definition(&request.body["tools"], tool).is_some_and(|tool| tool.to_string().contains("\"skill\":{"));
-    json!({ (if takes_skill { "skill" } else { "name" }): skill })
-}
-
-/// The definition of a tool, as a request of any protocol has it.
-fn definition<'a>(tools: &'a Value, name: &str) -> Option<&'a Value> {
-    match tools {
-        Value::Object(tool) if tool.get("name").is_some_and(|known| known == name) => Some(tools),
-        Value::Object(tool) => tool.values().find_map(|value| definition(value, name)),
-        Value::Array(list) => list.iter().find_map(|value| definition(value, name)),
-        _ => None,
-    }
-}
-
-/// What the scripted model does next.
-#[derive(Clone, Debug)]
-pub enum Turn {
-    /// Plain text; alone it is the final answer.
-    Say(String),
-    /// What the model thinks before it does something else.
-    Think(String),
-    /// A shell command, by whichever shell tool this program offers.
-    Shell(String),
-    /// Any tool, by a name out of [`Request::tools`].
-    Call { tool: String, input: Value },
-    /// Several of the above in one answer. A `Status` or `Hang` among them is the whole answer.
-    Several(Vec<Turn>),
-    /// An HTTP error with the vendor's body for it.
-    Status(u16),
-    /// Take the request and never answer.
-    Hang,
-    /// A final text of this many bytes.
-    Flood { bytes: usize },
-    /// Another turn, whose answer does not end as it should.
-    Faulty(Box<Turn>, Fault),
-    /// An HTTP error with this body.
-    Error { status: u16, body: Value },
-}
-
-/// A call of a tool.
-pub fn call(tool: &str, input: Value) -> Turn {
-    Turn::Call { tool: tool.to_owned(), input }
-}
-
-/// The same last answer to everything.
-pub fn says(_: &Request) -> Turn {
-    Turn::Say("Ahoy, Ada!".to_owned())
-}
-
-/// How an answer ends that does not end well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The model refuses: a reason of its own in the answer's end.
-    Refusal,
-    /// The model reached the most tokens that it may write.
-    MaxTokens,
-    /// The stream stops in the middle, and the connection stays open.
-    Stall,
-    /// The stream stops in the middle, and the connection is closed.
-    Cut,
-}
-
-/// A piece of an answer, with the shell tool already chosen.
-enum Part {
-    Text(String),
-    Thought(String),
-    Call { tool: String, input: Value },
-}
-
-enum Answer {
-    Parts(Vec<Part>, Option<Fault>),
-    Status(u16),
-    Error(u16, Value),
-    Hang,
-}
-
-/// What the answer claims to have cost. See [`Request::usage`].
-struct Usage {
-    fresh: usize,
-    cached: usize,
-    output: usize,
-}
-
-impl Turn {
-    fn add_to(self, answer: &mut Answer, protocol: Protocol, body: &Value) {
-        let Answer::Parts(parts, fault) = answer else { return };
-        match self {
-            Self::Say(text) => parts.push(Part::Text(text)),
-            Self::Think(text) => parts.push(Part::Thought(text)),
-            Self::Shell(command) => {
-                let (tool, input) = match protocol {
-                    Protocol::Responses => responses::shell(body, &command),
-                    Protocol::Completions => completions::shell(body, &command),
-                    Protocol::Messages => messages::shell(body, &command),
-                    Protocol::Gemini => gemini::shell(&command),
-                };
-                parts.push(Part::Call { tool, input });
-            }
-            Self::Call { tool, input } => parts.push(Part::Call { tool, input }),
-            Self::Several(turns) => turns.into_iter().for_each(|turn| turn.add_to(answer, protocol, body)),
-            Self::Status(status) => *answer = Answer::Status(status),
-            Self::Hang => *answer = Answer::Hang,
-            Self::Flood { bytes } => parts.push(Part::Text(flood(bytes))),
-            Self::Faulty(turn, how) => {
-                *fault = Some(how);
-                turn.add_to(answer, protocol, body);
-            }
-            Self::Error { status, body } => *answer = Answer::Error(status, body),
-        }
-    }
-}
-
-impl Request {
-    /// Made-up figures that depend on nothing but the lengths of the task's texts, so that the same run costs the
-    /// same everywhere: a token is four bytes, and the instructions and tools, whose real length varies with paths
-    /// and versions, count as 1000 tokens, which every turn but the first reads from the cache.
-    fn usage(&self, parts: &[Part]) -> Usage {
-        const INSTRUCTIONS: usize = 1000;
-        let results: usize = self.tool_results.iter().map(String::len).sum();
-        let task = (self.prompt.len() + results).div_ceil(4);
-        let said: usize = parts
-            .iter()
-            .map(|part| match part {
-                Part::Text(text) | Part::Thought(text) => text.len(),
-                Part::Call { tool, input } => tool.len() + input.to_string().len(),
-            })
-            .sum();
-        let (fresh, cached) = if self.step == 0 { (INSTRUCTIONS + task, 0) } else { (task, INSTRUCTIONS) };
-        Usage { fresh, cached, output: said.div_ceil(4) }
-    }
-}
-
-fn flood(bytes: usize) -> String {
-    let line = "The stand-in has nothing to say and says it at great length.\n";
-    let mut text = line.repeat(bytes / line.len() + 1);
-    text.truncate(bytes);
-    text
-}
-
-/// Whether the agent program, not a user, wrote this text of a user message: it starts with one of the marks that
-/// the program puts on what it injects.
-fn is_injected(text: &str, marks: &[&str]) -> bool {
-    let text = text.trim_start();
-    text.is_empty() || marks.iter().any(|mark| text.starts_with(mark))
-}
-
-/// The texts in a `content` or `output` that is either a string or a list of blocks; other blocks are skipped.
-fn texts(content: &Value) -> Vec<&str> {
-    match content {
-        Value::String(text) => vec![text],
-        Value::Array(blocks) => blocks.iter().filter_map(|b| b["text"].as_str()).collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn array(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
-fn string(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-/// Server-sent events, named after their `type` if they have one. A string is sent as it is.
-fn events(events: &[Value], fault: Option<Fault>) -> Response {
-    // Half an answer: what was begun is not ended.
-    let sent = if unfinished(fault).is_some() { events.len().div_ceil(2) } else { events.len() };
-    let mut text = String::new();
-    for event in &events[..sent] {
-        if let Some(name) = event["type"].as_str() {
-            let _ = writeln!(text, "event: {name}");
-        }
-        let _ = match event {
-            Value::String(data) => write!(text, "data: {data}\n\n"),
-            event => write!(text, "data: {event}\n\n"),
-        };
-    }
-    sent_as("text/event-stream", text, fault)
-}
-
-/// A whole answer to a program that asks for no events.
-fn whole(answer: &Value, fault: Option<Fault>) -> Response {
-    let mut text = answer.to_string();
-    if unfinished(fault).is_some() {
-        text.truncate(text.find("content").unwrap_or_default());
-    }
-    sent_as("application/json", text, fault)
-}
-
-fn unfinished(fault: Option<Fault>) -> Option<End> {
-    match fault? {
-        Fault::Stall => Some(End::Never),
-        Fault::Cut => Some(End::Broken),
-        Fault::Refusal | Fault::MaxTokens => None,
-    }
-}
-
-fn sent_as(kind: &'static str, text: String, fault: Option<Fault>) -> Response {
-    let kind = [(header::CONTENT_TYPE, kind)];
-    match unfinished(fault) {
-        None => (kind, text).into_response(),
-        Some(end) => (kind, Body::new(Unfinished { text: Some(text.into()), end })).into_response(),
-    }
-}
-
-fn json_body(status: u16, body: &Value) -> Response {
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+/// The text of a `$HOME/.codex/config.toml` that points codex here.
+pub fn codex_config(model: &StandIn) -> String {
+    let [_, files] = endpoint(AgentKind::Codex, model);
+    files.into_iter().map(|(_, text)| text).collect()
 }

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about the agent `chat`.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, Profile};
 
 pub const PROFILE: Profile = Profile {
     name: "skill-evals chat",
@@ -20,5 +20,9 @@ pub const PROFILE: Profile = Profile {
         edits: &["write_file"],
         ..AgentTools::NONE
     },
+    endpoint: Some(EndpointSetup {
+        variables: &[("OPENAI_BASE_URL", "{url}/v1"), ("OPENAI_API_KEY", "{key}"), ("OPENAI_MODEL", "{model}")],
+        ..EndpointSetup::NONE
+    }),
     ..Profile::BLANK
 };

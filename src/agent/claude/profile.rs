@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Claude Code.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, Profile, RefusalPhrases};
 
 pub const PROFILE: Profile = Profile {
     name: "Claude Code",
@@ -86,5 +86,13 @@ pub const PROFILE: Profile = Profile {
         ],
         login: &["please run /login", "not logged in"],
     },
+    endpoint: Some(EndpointSetup {
+        variables: &[
+            ("ANTHROPIC_BASE_URL", "{url}"),
+            ("ANTHROPIC_API_KEY", "{key}"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ],
+        ..EndpointSetup::NONE
+    }),
     ..Profile::BLANK
 };

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Cline.
 
-use crate::profile::{AgentReports, AgentTools, Profile, ToolDisplay};
+use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, ToolDisplay};
 
 pub const PROFILE: Profile = Profile {
     name: "Cline",
@@ -37,5 +37,14 @@ pub const PROFILE: Profile = Profile {
         edits: &["editor", "apply_patch"],
         ..AgentTools::NONE
     },
+    endpoint: Some(EndpointSetup {
+        files: &[(
+            ".cline/data/settings/providers.json",
+            r#"{"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}, "providers": {"openai-compatible": {"settings":
+            {"provider": "openai-compatible", "apiKey": "{key}", "model": "{model}", "baseUrl": "{url}/v1"},
+            "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}}}"#,
+        )],
+        ..EndpointSetup::NONE
+    }),
     ..Profile::BLANK
 };

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about codex.
 
-use crate::profile::{AgentReports, AgentTools, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, RefusalPhrases, ToolDisplay};
 
 pub const PROFILE: Profile = Profile {
     name: "codex",
@@ -71,5 +71,24 @@ pub const PROFILE: Profile = Profile {
         ],
         login: &["missing environment variable", "log out and sign in again"],
     },
+    endpoint: Some(EndpointSetup {
+        variables: &[("CODEX_ENDPOINT_KEY", "{key}")],
+        // The runner starts a refused trial again.
+        files: &[(
+            ".codex/config.toml",
+            r#"model = "{model}"
+model_provider = "endpoint"
+
+[model_providers.endpoint]
+name = "endpoint"
+base_url = "{url}/v1"
+wire_api = "responses"
+env_key = "CODEX_ENDPOINT_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+"#,
+        )],
+        ..EndpointSetup::NONE
+    }),
     ..Profile::BLANK
 };

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about GitHub Copilot CLI.
 
-use crate::profile::{AgentReports, AgentTools, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, RefusalPhrases, ToolDisplay};
 
 pub const PROFILE: Profile = Profile {
     name: "GitHub Copilot CLI",
@@ -41,5 +41,15 @@ pub const PROFILE: Profile = Profile {
         ..AgentTools::NONE
     },
     refusals: RefusalPhrases { login: &["no authentication information found"], ..RefusalPhrases::NONE },
+    endpoint: Some(EndpointSetup {
+        variables: &[
+            ("COPILOT_OFFLINE", "true"),
+            ("COPILOT_MODEL", "{model}"),
+            ("COPILOT_PROVIDER_BASE_URL", "{url}/v1"),
+            ("COPILOT_PROVIDER_WIRE_API", "responses"),
+            ("COPILOT_PROVIDER_API_KEY", "{key}"),
+        ],
+        ..EndpointSetup::NONE
+    }),
     ..Profile::BLANK
 };

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Droid.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, Profile, RefusalPhrases};
 
 pub const PROFILE: Profile = Profile {
     name: "Droid",
@@ -40,5 +40,14 @@ pub const PROFILE: Profile = Profile {
         ..AgentTools::NONE
     },
     refusals: RefusalPhrases { login: &["authentication failed. please log in"], ..RefusalPhrases::NONE },
+    endpoint: Some(EndpointSetup {
+        model: "custom:{model}",
+        variables: &[("FACTORY_API_BASE_URL", "{url}")],
+        files: &[(
+            ".factory/settings.json",
+            r#"{"model": "custom:{model}", "customModels": [{"id": "custom:{model}", "model": "{model}", "displayName": "{model}",
+            "baseUrl": "{url}/v1", "apiKey": "{key}", "provider": "generic-chat-completion-api", "maxOutputTokens": 4096}]}"#,
+        )],
+    }),
     ..Profile::BLANK
 };

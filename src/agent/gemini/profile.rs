@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Gemini CLI.
 
-use crate::profile::{AgentReports, AgentTools, Profile, RefusalPhrases, ToolDisplay};
+use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, RefusalPhrases, ToolDisplay};
 
 pub const PROFILE: Profile = Profile {
     name: "Gemini CLI",
@@ -56,5 +56,10 @@ pub const PROFILE: Profile = Profile {
         login: &["please set an auth method", "invalid auth method selected", "you must specify the gemini_api_key"],
         ..RefusalPhrases::NONE
     },
+    endpoint: Some(EndpointSetup {
+        variables: &[("GOOGLE_GEMINI_BASE_URL", "{url}"), ("GEMINI_API_KEY", "{key}"), ("GEMINI_MODEL", "{model}")],
+        files: &[(".gemini/settings.json", r#"{"security": {"auth": {"selectedType": "gemini-api-key"}}}"#)],
+        ..EndpointSetup::NONE
+    }),
     ..Profile::BLANK
 };

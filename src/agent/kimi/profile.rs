@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Kimi Code.
 
-use crate::profile::{AgentReports, AgentTools, Profile};
+use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile};
 
 pub const PROFILE: Profile = Profile {
     name: "Kimi Code",
@@ -36,5 +36,24 @@ pub const PROFILE: Profile = Profile {
         edits: &["Write", "Edit"],
         ..AgentTools::NONE
     },
+    endpoint: Some(EndpointSetup {
+        files: &[(
+            ".kimi-code/config.toml",
+            r#"default_model = "{model}"
+
+[providers.endpoint]
+type = "openai"
+base_url = "{url}/v1"
+api_key = "{key}"
+
+[models."{model}"]
+provider = "endpoint"
+model = "{model}"
+max_context_size = 100000
+capabilities = ["tool_use"]
+"#,
+        )],
+        ..EndpointSetup::NONE
+    }),
     ..Profile::BLANK
 };

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about OpenCode.
 
-use crate::profile::{AgentReports, AgentTools, Profile};
+use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile};
 
 pub const PROFILE: Profile = Profile {
     name: "OpenCode",
@@ -50,5 +50,14 @@ pub const PROFILE: Profile = Profile {
         edits: &["write", "edit", "apply_patch"],
         ..AgentTools::NONE
     },
+    endpoint: Some(EndpointSetup {
+        model: "anthropic/{model}",
+        files: &[(
+            ".config/opencode/opencode.json",
+            r#"{"model": "anthropic/{model}", "provider": {"anthropic": {"options": {"baseURL": "{url}/v1", "apiKey": "{key}"},
+            "models": {"{model}": {}}}}}"#,
+        )],
+        ..EndpointSetup::NONE
+    }),
     ..Profile::BLANK
 };

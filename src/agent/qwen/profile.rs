@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Qwen Code.
 
-use crate::profile::{AgentReports, AgentTools, Profile, RefusalPhrases};
+use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, RefusalPhrases};
 
 pub const PROFILE: Profile = Profile {
     name: "Qwen Code",
@@ -51,5 +51,14 @@ pub const PROFILE: Profile = Profile {
         ..AgentTools::NONE
     },
     refusals: RefusalPhrases { status: &["API Error: "], ..RefusalPhrases::NONE },
+    endpoint: Some(EndpointSetup {
+        variables: &[("QWEN_ENDPOINT_KEY", "{key}")],
+        files: &[(
+            ".qwen/settings.json",
+            r#"{"security": {"auth": {"selectedType": "anthropic"}}, "model": {"name": "{model}"}, "modelProviders":
+            {"anthropic": [{"id": "{model}", "envKey": "QWEN_ENDPOINT_KEY", "baseUrl": "{url}"}]}}"#,
+        )],
+        ..EndpointSetup::NONE
+    }),
     ..Profile::BLANK
 };

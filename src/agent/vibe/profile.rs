@@ -1,6 +1,6 @@
 //! What the rest of the program has to know about Mistral Vibe.
 
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, Profile, RefusalPhrases};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, Profile, RefusalPhrases};
 
 pub const PROFILE: Profile = Profile {
     name: "Mistral Vibe",
@@ -42,5 +42,25 @@ pub const PROFILE: Profile = Profile {
         ..AgentTools::NONE
     },
     refusals: RefusalPhrases { login: &["invalid api key"], ..RefusalPhrases::NONE },
+    endpoint: Some(EndpointSetup {
+        variables: &[("VIBE_ENDPOINT_KEY", "{key}")],
+        files: &[(
+            ".vibe/config.toml",
+            r#"active_model = "{model}"
+
+[[providers]]
+name = "endpoint"
+api_base = "{url}/v1"
+api_key_env_var = "VIBE_ENDPOINT_KEY"
+backend = "generic"
+
+[[models]]
+name = "{model}"
+provider = "endpoint"
+alias = "{model}"
+"#,
+        )],
+        ..EndpointSetup::NONE
+    }),
     ..Profile::BLANK
 };

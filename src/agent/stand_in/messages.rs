@@ -1,16 +1,16 @@
 //! Anthropic's messages protocol as Claude Code 2.1 speaks it: `POST /v1/messages?beta=true`, answered with
 //! server-sent events, or with one JSON object where the request does not ask for a stream.
 
-use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
-use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts, whole};
+use super::reply::HttpReply;
+use super::{Fault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
 
 /// How claude marks the user texts that it writes itself: reminders and the body of a skill that was launched.
 const INJECTED: [&str; 2] = ["<system-reminder>", "Base directory for this skill:"];
 
 /// Reads the history: everything after the last real user message belongs to the present task.
-pub fn read(body: Value) -> Request {
+pub fn read(body: Value) -> ScriptedRequest {
     let mut system: Vec<String> = texts(&body["system"]).into_iter().map(str::to_owned).collect();
     let mut prompt = String::new();
     let mut tool_results = Vec::new();
@@ -37,8 +37,8 @@ pub fn read(body: Value) -> Request {
             _ => {}
         }
     }
-    Request {
-        protocol: Protocol::Messages,
+    ScriptedRequest {
+        protocol: WireProtocol::Messages,
         prompt,
         step: tool_results.len(),
         tools: array(&body["tools"]).iter().map(|tool| string(&tool["name"])).collect(),
@@ -66,7 +66,7 @@ fn typed(text: &str) -> String {
 
 /// The answer to a request that is not the task's: unless `CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC` is set, claude
 /// also has a title for the session written, at the same time as the task's first request. Scripts never see it.
-pub fn side_answer(request: &Request) -> Option<Vec<Part>> {
+pub fn side_answer(request: &ScriptedRequest) -> Option<Vec<Part>> {
     let schema = &request.body["output_config"]["format"]["schema"]["properties"];
     let title = request.tools.is_empty() && schema["title"].is_object();
     title.then(|| vec![Part::Text(r#"{"title":"A scripted session"}"#.to_owned())])
@@ -80,7 +80,7 @@ pub fn shell(body: &Value, command: &str) -> (String, Value) {
 }
 
 /// A whole answer.
-pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Response {
+pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<Fault>) -> HttpReply {
     // Ids only have to differ within one conversation, which grows with every turn.
     let turn = array(&request.body["messages"]).len();
     let content: Vec<_> = parts
@@ -107,10 +107,10 @@ pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Respons
         "cache_read_input_tokens": usage.cached, "output_tokens": usage.output });
     let message = json!({ "id": format!("msg_{turn}"), "type": "message", "role": "assistant", "model": MODEL,
         "content": content, "stop_reason": stop_reason, "stop_sequence": null, "usage": usage });
-    if request.body["stream"] == true { stream(&message, fault) } else { whole(&message, fault) }
+    if request.body["stream"] == true { stream(&message, fault) } else { HttpReply::whole(&message, fault) }
 }
 
-fn stream(message: &Value, fault: Option<Fault>) -> Response {
+fn stream(message: &Value, fault: Option<Fault>) -> HttpReply {
     let mut start = message.clone();
     start["content"] = json!([]);
     start["stop_reason"] = Value::Null;
@@ -135,11 +135,11 @@ fn stream(message: &Value, fault: Option<Fault>) -> Response {
     let stopped = json!({ "stop_reason": message["stop_reason"], "stop_sequence": null });
     stream.push(json!({ "type": "message_delta", "delta": stopped, "usage": message["usage"] }));
     stream.push(json!({ "type": "message_stop" }));
-    events(&stream, fault)
+    HttpReply::events(&stream, fault)
 }
 
 /// An HTTP error as the vendor words it.
-pub fn error(status: u16) -> Response {
+pub fn error(status: u16) -> HttpReply {
     let (kind, message) = match status {
         401 => ("authentication_error", "invalid x-api-key"),
         403 => ("permission_error", "Your API key does not have permission to use the specified resource."),
@@ -151,5 +151,5 @@ pub fn error(status: u16) -> Response {
     };
     let error = json!({ "type": kind, "message": message });
     let body = json!({ "type": "error", "error": error, "request_id": "req_stand_in" });
-    ([("request-id", "req_stand_in")], json_body(status, &body)).into_response()
+    HttpReply::json(status, &body).with_header("request-id", "req_stand_in")
 }

@@ -1,10 +1,10 @@
 //! `OpenAI`'s responses protocol as codex 0.169 speaks it: `POST /v1/responses`, answered with server-sent events, or with one
 //! JSON object for a request that does not ask for a stream.
 
-use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts, whole};
+use super::reply::HttpReply;
+use super::{Fault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
 
 /// How the programs mark the user messages that they write themselves.
 const INJECTED: [&str; 8] = [
@@ -19,7 +19,7 @@ const INJECTED: [&str; 8] = [
 ];
 
 /// Reads the history: everything after the last real user message belongs to the present task.
-pub fn read(body: Value) -> Request {
+pub fn read(body: Value) -> ScriptedRequest {
     let mut system = vec![string(&body["instructions"])];
     let mut prompt = String::new();
     let mut tool_results = Vec::new();
@@ -38,8 +38,8 @@ pub fn read(body: Value) -> Request {
             }
         }
     }
-    Request {
-        protocol: Protocol::Responses,
+    ScriptedRequest {
+        protocol: WireProtocol::Responses,
         prompt,
         step: tool_results.len(),
         tools: tools(&body).into_iter().map(|tool| tool.flat).collect(),
@@ -74,7 +74,7 @@ pub fn shell(body: &Value, command: &str) -> (String, Value) {
 }
 
 /// A whole answer.
-pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Response {
+pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<Fault>) -> HttpReply {
     // Ids only have to differ within one conversation, which grows with every turn.
     let turn = array(&request.body["input"]).len();
     let id = format!("resp_{turn}");
@@ -116,14 +116,14 @@ pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Respons
             "total_tokens": input + usage.output,
         } });
     if request.body["stream"] != true {
-        return whole(&answer, fault);
+        return HttpReply::whole(&answer, fault);
     }
     stream.push(json!({ "type": format!("response.{status}"), "response": answer }));
-    events(&stream, fault)
+    HttpReply::events(&stream, fault)
 }
 
 /// An HTTP error as the vendor words it.
-pub fn error(status: u16) -> Response {
+pub fn error(status: u16) -> HttpReply {
     let (kind, code, message) = match status {
         401 => (
             "invalid_request_error",
@@ -138,23 +138,23 @@ pub fn error(status: u16) -> Response {
         400..=499 => ("invalid_request_error", Value::Null, "The stand-in was told to refuse this request."),
         _ => ("server_error", Value::Null, "The server had an error while processing your request. Sorry about that!"),
     };
-    json_body(status, &json!({ "error": { "message": message, "type": kind, "param": null, "code": code } }))
+    HttpReply::json(status, &json!({ "error": { "message": message, "type": kind, "param": null, "code": code } }))
 }
 
 /// A tool on offer. A function in a namespace is called by both names; a custom tool takes bare text.
-struct Tool {
+struct OfferedTool {
     flat: String,
     name: String,
     namespace: Option<String>,
     custom: bool,
 }
 
-fn tools(body: &Value) -> Vec<Tool> {
+fn tools(body: &Value) -> Vec<OfferedTool> {
     let mut found = Vec::new();
     for tool in array(&body["tools"]) {
         let name = string(&tool["name"]);
         if tool["type"] == "namespace" {
-            found.extend(array(&tool["tools"]).iter().map(|inner| Tool {
+            found.extend(array(&tool["tools"]).iter().map(|inner| OfferedTool {
                 flat: format!("{name}__{}", string(&inner["name"])),
                 name: string(&inner["name"]),
                 namespace: Some(name.clone()),
@@ -163,13 +163,13 @@ fn tools(body: &Value) -> Vec<Tool> {
         } else {
             // A tool that the vendor runs itself (`web_search`) has a type and no name.
             let name = if name.is_empty() { string(&tool["type"]) } else { name };
-            found.push(Tool { flat: name.clone(), name, namespace: None, custom: tool["type"] == "custom" });
+            found.push(OfferedTool { flat: name.clone(), name, namespace: None, custom: tool["type"] == "custom" });
         }
     }
     found
 }
 
-fn item(part: &Part, offered: &[Tool], turn: usize, index: usize) -> Value {
+fn item(part: &Part, offered: &[OfferedTool], turn: usize, index: usize) -> Value {
     let (tool, input) = match part {
         Part::Text(text) => {
             return json!({ "type": "message", "id": format!("msg_{turn}_{index}"), "role": "assistant",

@@ -1,16 +1,16 @@
 //! Google's protocol as Gemini CLI 0.61 speaks it: `POST /v1beta/models/MODEL:streamGenerateContent?alt=sse`, answered with
 //! server-sent events, or with one JSON object for `:generateContent`.
 
-use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts, whole};
+use super::reply::HttpReply;
+use super::{Fault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
 
 /// How Gemini marks the user texts that it writes itself.
 const INJECTED: [&str; 2] = ["<session_context>", "System: Please continue."];
 
 /// Reads the history: everything after the last real user message belongs to the present task.
-pub fn read(model: &str, body: Value) -> Request {
+pub fn read(model: &str, body: Value) -> ScriptedRequest {
     let mut system: Vec<String> = texts(&body["systemInstruction"]["parts"]).into_iter().map(str::to_owned).collect();
     let mut prompt = String::new();
     let mut tool_results = Vec::new();
@@ -29,8 +29,8 @@ pub fn read(model: &str, body: Value) -> Request {
         }));
     }
     let groups = array(&body["tools"]).iter().flat_map(|group| array(&group["functionDeclarations"]));
-    Request {
-        protocol: Protocol::Gemini,
+    ScriptedRequest {
+        protocol: WireProtocol::Gemini,
         prompt,
         step: tool_results.len(),
         tools: groups.map(|tool| string(&tool["name"])).collect(),
@@ -47,7 +47,7 @@ pub fn shell(command: &str) -> (String, Value) {
 }
 
 /// A whole answer: the parts, then the reason of its end.
-pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>, is_stream: bool) -> Response {
+pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<Fault>, is_stream: bool) -> HttpReply {
     let said: Vec<_> = parts
         .iter()
         .map(|part| match part {
@@ -75,13 +75,17 @@ pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>, is_stream:
         chunk["candidates"][0]["finishReason"] = json!(reason);
         chunk
     };
-    if is_stream { events(&[chunk(&said), end(chunk(&[]))], fault) } else { whole(&end(chunk(&said)), fault) }
+    if is_stream {
+        HttpReply::events(&[chunk(&said), end(chunk(&[]))], fault)
+    } else {
+        HttpReply::whole(&end(chunk(&said)), fault)
+    }
 }
 
 /// An HTTP error as the vendor words it.
-pub fn error(status: u16) -> Response {
+pub fn error(status: u16) -> HttpReply {
     let (kind, message) = match status {
-        401 => ("UNAUTHENTICATED", "Request had invalid authentication credentials."),
+        401 => ("UNAUTHENTICATED", "ScriptedRequest had invalid authentication credentials."),
         403 => ("PERMISSION_DENIED", "Permission denied."),
         404 => ("NOT_FOUND", "models/stand-in is not found for API version v1beta."),
         429 => ("RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."),
@@ -89,5 +93,5 @@ pub fn error(status: u16) -> Response {
         503 | 529 => ("UNAVAILABLE", "The model is overloaded. Please try again later."),
         _ => ("INTERNAL", "An internal error has occurred. Please retry."),
     };
-    json_body(status, &json!({ "error": { "code": status, "message": message, "status": kind } }))
+    HttpReply::json(status, &json!({ "error": { "code": status, "message": message, "status": kind } }))
 }

@@ -1,10 +1,10 @@
 //! `OpenAI`'s chat completions protocol: `POST /v1/chat/completions`, answered with server-sent events, or with one JSON
 //! object for a request that does not ask for a stream.
 
-use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{Fault, MODEL, Part, Protocol, Request, array, events, is_injected, json_body, string, texts, whole};
+use super::reply::HttpReply;
+use super::{Fault, MODEL, Part, ScriptedRequest, WireProtocol, array, is_injected, string, texts};
 
 /// How the programs mark the user messages that they write themselves.
 const INJECTED: [&str; 3] =
@@ -14,7 +14,7 @@ const INJECTED: [&str; 3] =
 const SHELLS: [&str; 6] = ["bash", "Bash", "Execute", "run_shell_command", "run_commands", "execute_command"];
 
 /// Reads the history: everything after the last real user message belongs to the present task.
-pub fn read(body: Value) -> Request {
+pub fn read(body: Value) -> ScriptedRequest {
     let mut system = Vec::new();
     let mut prompt = String::new();
     let mut tool_results = Vec::new();
@@ -34,8 +34,8 @@ pub fn read(body: Value) -> Request {
             _ => {}
         }
     }
-    Request {
-        protocol: Protocol::Completions,
+    ScriptedRequest {
+        protocol: WireProtocol::Completions,
         prompt,
         step: tool_results.len(),
         tools: array(&body["tools"]).iter().map(|tool| string(&tool["function"]["name"])).collect(),
@@ -59,7 +59,7 @@ pub fn shell(body: &Value, command: &str) -> (String, Value) {
 }
 
 /// A whole answer.
-pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Response {
+pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<Fault>) -> HttpReply {
     // Ids only have to differ within one conversation, which grows with every turn.
     let turn = array(&request.body["messages"]).len();
     let (mut text, mut thoughts) = (String::new(), String::new());
@@ -98,12 +98,12 @@ pub fn write(request: &Request, parts: &[Part], fault: Option<Fault>) -> Respons
         let choice = json!({ "index": 0, "message": message, "finish_reason": reason });
         let mut answer = object("chat.completion", json!([choice]));
         answer["usage"] = usage;
-        return whole(&answer, fault);
+        return HttpReply::whole(&answer, fault);
     }
     let chunk = |choice: Value| object("chat.completion.chunk", json!([choice]));
     let said = chunk(json!({ "index": 0, "delta": message, "finish_reason": null }));
     let ended = chunk(json!({ "index": 0, "delta": {}, "finish_reason": reason }));
     let mut costs = object("chat.completion.chunk", json!([]));
     costs["usage"] = usage;
-    events(&[said, ended, costs, json!("[DONE]")], fault)
+    HttpReply::events(&[said, ended, costs, json!("[DONE]")], fault)
 }
