@@ -67,7 +67,7 @@
 //! | `agent` | the agents, their trial environments, and how they get skills; no other module names a vendor |
 //! | `run` | runs trials: plan, execution, grading, judging, storing |
 //! | [`harness`] | trials as tests, for cargo test, nextest and IDEs |
-//! | `setup` | adds evals to a repository, and says what is missing |
+//! | `setup` | adds evals to a repository, says what is missing, and whether agents are read rightly |
 //!
 //! `stats`, `decide`, `trial`, `lint`, `grade` and `report` are pure: no disk, no clock, no environment. The program
 //! `skill-evals` (`src/main.rs`, `src/cli/`) parses arguments, calls these modules and prints.

@@ -104,7 +104,11 @@ impl Installed {
     /// The program in the repository of `stub`.
     fn with_agent(&self, stub: &Stub, args: &[&str]) -> Command {
         let mut command = self.command(stub.root(), args);
-        command.env_remove("CI").env("SKILL_EVALS_SCRATCH", stub.scratch()).env("SKILL_EVALS_ISOLATION", "agent");
+        command
+            .env_remove("CI")
+            .env("SKILL_EVALS_SCRATCH", stub.scratch())
+            .env("SKILL_EVALS_ISOLATION", "agent")
+            .env("SKILL_EVALS_CALIBRATE", "off");
         command
     }
 
@@ -274,7 +278,11 @@ fn finishes_after_ctrl_c(installed: &Installed) {
     let line: Vec<&str> = installed.command.iter().map(String::as_str).chain(["run", "--run-id", "r"]).collect();
     let mut script = Command::new("script");
     script.args(["-qec", &line.join(" "), "/dev/null"]).current_dir(stub.root()).stdin(Stdio::piped());
-    script.env_remove("CI").env("SKILL_EVALS_SCRATCH", stub.scratch()).env("SKILL_EVALS_ISOLATION", "agent");
+    script
+        .env_remove("CI")
+        .env("SKILL_EVALS_SCRATCH", stub.scratch())
+        .env("SKILL_EVALS_ISOLATION", "agent")
+        .env("SKILL_EVALS_CALIBRATE", "off");
     let mut terminal = in_own_group(&mut script);
     wait_until("the answer", || stub.root().join("said").exists());
     std::io::Write::write_all(terminal.stdin.as_mut().expect("an input"), b"\x03").expect("Ctrl-C");

@@ -9,6 +9,7 @@ mod assignment;
 pub(crate) mod command;
 mod custom;
 mod derived_file;
+pub(crate) mod endpoint;
 mod field;
 mod files;
 pub(crate) mod handshake;
@@ -32,15 +33,17 @@ pub(crate) mod trial_env;
 pub mod turns;
 pub(crate) mod user_home;
 mod user_session;
+mod version;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use crate::agent::login::{Account, LoginSources};
+use crate::agent::endpoint::PointedAgent;
+use crate::agent::login::{Account, Login, LoginSources};
 use crate::lint::SkillList;
 use crate::profile::{PROFILES, agents};
 use crate::settings::mode::{AgentKind, Mode};
@@ -85,7 +88,15 @@ pub fn take_over() -> Option<ExitCode> {
 /// How to start the mode's agent for a trial, inside the sandbox of the settings. Writes what the agent needs into its home.
 pub(crate) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     let (reads, secrets) = user_home::link(assignment)?;
-    let mut command = of(assignment.mode.agent).command(assignment)?;
+    let agent = of(assignment.mode.agent);
+    let endpoint = PointedAgent::of(assignment.settings, assignment.mode)?;
+    let settings = endpoint.as_ref().map_or(assignment.settings, |endpoint| &endpoint.settings);
+    let assignment = &Assignment { settings, schema: assignment.schema.clone(), ..*assignment };
+    let mut command = agent.command(assignment)?;
+    if let Some(endpoint) = &endpoint {
+        let (provider, _) = agent.users_setup(settings.isolation.home)?;
+        endpoint.apply(assignment, &provider, &mut command)?;
+    }
     command.reads.extend(reads);
     command.secrets.extend(secrets);
     isolation::isolated(command, assignment)
@@ -94,21 +105,46 @@ pub(crate) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
 /// What reaches the agent besides a trial's inputs: its program, and the user's variables and configuration. It holds no
 /// value of a variable that is secret.
 pub(crate) fn users_setup(kind: AgentKind, settings: &Settings) -> Result<String, Trouble> {
-    let (names, mut text) = of(kind).users_setup(settings.isolation.home)?;
     let program = of(kind).find(settings)?;
     let unreadable = |error| files::file_trouble(&program, &error);
     let resolved = program.canonicalize().map_err(unreadable)?;
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(File::open(&resolved).map_err(unreadable)?).map_err(unreadable)?;
-    let _ = write!(text, "\n{} {}", resolved.display(), hasher.finalize().to_hex());
-    let common = command::COMMON_VARIABLES.iter().map(|name| (*name).to_owned());
-    for name in common.chain(names).chain(settings.pass_env.iter().cloned()) {
+    let common = visible(settings, command::COMMON_VARIABLES.iter().map(|name| (*name).to_owned()));
+    let setup = configuration(kind, settings)?;
+    Ok(format!("{setup}{common}\n{} {}", resolved.display(), hasher.finalize().to_hex()))
+}
+
+/// The program of an agent, without links, and its version if its package says it. The program is not started.
+pub(crate) fn installed(kind: AgentKind, settings: &Settings) -> Result<(PathBuf, Option<String>), Trouble> {
+    let program = of(kind).find(settings)?;
+    let program = program.canonicalize().unwrap_or(program);
+    let version = version::of(kind.profile(), &program);
+    Ok((program, version))
+}
+
+/// What reaches the agent of the user's variables and configuration.
+pub(crate) fn configuration(kind: AgentKind, settings: &Settings) -> Result<String, Trouble> {
+    let (names, text) = of(kind).users_setup(settings.isolation.home)?;
+    Ok(text + &visible(settings, names.into_iter().chain(settings.pass_env.iter().cloned())))
+}
+
+/// These variables of the user, without values that are secret.
+fn visible(settings: &Settings, names: impl Iterator<Item = String>) -> String {
+    let mut text = String::new();
+    for name in names {
         let Some(value) = std::env::var_os(&name) else { continue };
         let value = value.to_string_lossy();
         let secret = settings.secret_env.contains(&name) || looks_secret(&name, &value);
         let _ = write!(text, "\n{name}={}", if secret { "" } else { &value });
     }
-    Ok(text)
+    text
+}
+
+/// Whether our CI measured this version of the agent. Our own program is its own version.
+pub(crate) fn is_measured(kind: AgentKind, version: Option<&str>) -> bool {
+    let profile = kind.profile();
+    profile.program == env!("CARGO_PKG_NAME") || version.is_some_and(|version| version == profile.measured)
 }
 
 /// The user's own setup of an agent, which its trials have with `home = "user"`: the digest of each part. The configuration is
@@ -122,8 +158,16 @@ pub(crate) fn own_setup(kind: AgentKind) -> Result<BTreeMap<String, String>, Tro
 
 /// The account of an agent's requests, in a mode or in any.
 pub fn account(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Account {
-    let around = LoginSources::new(settings, kind, mode);
-    around.account(of(kind).login(&around))
+    LoginSources::new(settings, kind, mode).account(login(settings, kind, mode))
+}
+
+/// The credentials that an agent would use, in a mode or in any.
+pub(crate) fn login(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Login {
+    match (settings.endpoint_of(kind), endpoint::refusal(settings, kind, mode)) {
+        (_, Some(why)) => Login::Missing(why),
+        (Some(url), None) => Login::Found(format!("the endpoint {url}, which gets no credentials of yours")),
+        (None, None) => of(kind).login(&LoginSources::new(settings, kind, mode)),
+    }
 }
 
 /// Why an agent did not start to work, if its ending shows it.

@@ -38,6 +38,7 @@ use crate::checks::program::WorkspaceProgram;
 use crate::text::diagnostic::SourceLocation;
 use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{CheckResult, Goal, Status, Weight};
+use crate::trial::reading::Reading;
 
 /// Every kind of check, in the order in which a case's checks are made.
 pub static KINDS: &[&CheckKind] = &[
@@ -83,6 +84,8 @@ pub struct CheckKind {
     pub goal: Goal,
     /// Whether it is about the skill under test: an agent without skills is not checked.
     pub asks_for_skill: bool,
+    /// What it depends on of what is read.
+    pub reads: Reading,
     /// The field of a case that writes it, if it has one of its own.
     pub field: Option<CheckField>,
     /// How the list `checks` of a case writes it, if it can.
@@ -91,11 +94,15 @@ pub struct CheckKind {
 
 impl CheckKind {
     const fn new(id: &'static str, goal: Goal) -> Self {
-        Self { id, goal, asks_for_skill: false, field: None, listed: None }
+        Self { id, goal, asks_for_skill: false, reads: Reading::End, field: None, listed: None }
     }
 
     const fn about_skill(self) -> Self {
-        Self { asks_for_skill: true, ..self }
+        Self { asks_for_skill: true, reads: Reading::Activation, ..self }
+    }
+
+    const fn by(self, reads: Reading) -> Self {
+        Self { reads, ..self }
     }
 
     const fn in_list(self, form: &'static ListForm) -> Self {
@@ -256,6 +263,9 @@ impl Check {
             let CheckAnswer { mut status, expected, mut found, score, spans } = answer;
             if subject.evidence.meta.ending.settled && !self.is_settled_by(status) {
                 (status, found) = (Status::Unknown, format!("{found}; {OPEN}"));
+            }
+            if let Some(why) = subject.evidence.meta.doubt(self.kind.reads) {
+                (status, found) = (Status::Unknown, format!("{found}; {why}"));
             }
             let id = id.unwrap_or_else(|| self.kind.id.to_owned());
             CheckResult {

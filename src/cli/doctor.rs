@@ -4,17 +4,30 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs, print_json};
+use super::{CliResult, RepositoryArgs, print_json, print_list};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::next::next;
-use crate::cli::output::{stdout, text_stdout};
+use crate::cli::output::{stderr, stdout, text_stdout};
+use skill_evals::cases::repository::Repository;
+use skill_evals::process::interrupt;
+use skill_evals::report::calibration::table;
 use skill_evals::report::paint::Tone;
+use skill_evals::settings::mode::AgentKind;
+use skill_evals::settings::{Settings, load};
+use skill_evals::setup::calibrate;
 use skill_evals::setup::doctor::{self, DoctorReport, Health};
+use skill_evals::text::diagnostic::suggest;
 use skill_evals::text::safe;
 
 #[derive(Args)]
 pub struct DoctorArgs {
+    /// Run trials of known truth with the installed agents and a scripted model on 127.0.0.1; print what is read rightly
+    #[arg(long)]
+    calibrate: bool,
+    /// With --calibrate: only this agent (repeatable) [default: every one that is installed]
+    #[arg(long, value_name = "NAME", requires = "calibrate")]
+    agent: Vec<String>,
     /// Print a JSON object.
     #[arg(long)]
     json: bool,
@@ -29,6 +42,9 @@ pub fn doctor(args: &DoctorArgs) -> CliResult {
         Err(error) if args.repository.root.is_none() && error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),
     };
+    if args.calibrate {
+        return calibrate(args, repository.as_ref());
+    }
     let report = doctor::examine(repository.as_ref(), &std::env::current_exe()?);
     if args.json {
         print_json(&mut stdout(), &report)?;
@@ -40,6 +56,52 @@ pub fn doctor(args: &DoctorArgs) -> CliResult {
         (_, true) => Exit::CouldNotRun,
         _ => Exit::Problems,
     })
+}
+
+/// Calibrates the chosen agents, one after the other.
+fn calibrate(args: &DoctorArgs, repository: Option<&Repository>) -> CliResult {
+    let mut settings = match repository {
+        Some(repository) => load::read(&repository.root)?,
+        None => Settings::default(),
+    };
+    settings.apply_environment(std::env::vars()).map_err(|problems| problems.join("\n"))?;
+    interrupt::listen(false)?;
+    let known: Vec<AgentKind> = AgentKind::ALL.into_iter().chain(settings.custom_agents()).collect();
+    let of_name = |name: &String| {
+        let is_it = |kind: &&AgentKind| kind.as_str() == name || kind.profile().program == name;
+        let names: Vec<&str> = known.iter().map(|kind| kind.as_str()).collect();
+        let found: Vec<AgentKind> = known.iter().filter(is_it).copied().collect();
+        if found.is_empty() { Err(format!("unknown agent `{name}`; {}", suggest(name, &names))) } else { Ok(found) }
+    };
+    let chosen: Vec<AgentKind> = match args.agent.as_slice() {
+        [] => known.clone(),
+        all => all.iter().map(of_name).collect::<Result<Vec<_>, _>>()?.concat(),
+    };
+    let paint = paint(&io::stdout());
+    let mut calibrations = Vec::new();
+    for kind in chosen {
+        match calibrate::of(&settings, kind) {
+            Ok(calibration) => {
+                if !args.json {
+                    text_stdout().write_all(table(&calibration, paint).as_bytes())?;
+                }
+                calibrations.push(calibration);
+            }
+            // Without names, those that are here.
+            Err(why) if args.agent.is_empty() && !interrupt::raised() => {
+                writeln!(stderr(), "left out: {}", safe::block(&why))?;
+            }
+            Err(why) => return Err(why.into()),
+        }
+    }
+    if calibrations.is_empty() {
+        return Err("no agent could be calibrated".into());
+    }
+    if args.json {
+        print_list("calibrations", &calibrations)?;
+    }
+    let trusted = calibrations.iter().all(|calibration| calibration.trusted);
+    Ok(if trusted { Exit::Clean } else { Exit::Problems })
 }
 
 fn print(report: &DoctorReport) -> io::Result<()> {

@@ -8,15 +8,18 @@ use clap::Args;
 use super::export_args::IN_PLACE;
 use super::select::LimitArgs;
 use super::{CliResult, CliResultOf, RepositoryArgs, detached, own_checks};
+use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, warn};
 use skill_evals::cases::catalog::Catalog;
 use skill_evals::cases::repository::Repository;
 use skill_evals::process::{background, interrupt};
+use skill_evals::report::calibration::sentence;
 use skill_evals::report::trial::RerunCommand;
 use skill_evals::run::context::RunContext;
 use skill_evals::run::{opening, plan, ready};
 use skill_evals::settings::Settings;
+use skill_evals::setup::calibrate;
 use skill_evals::store::{self, RunFolder};
 use skill_evals::text::name::Filters;
 use skill_evals::text::safe;
@@ -84,6 +87,16 @@ impl StartArgs {
             return detached::start(&run.root, &run.settings).map(Some);
         }
         interrupt::listen(in_background)?;
+        for agent in calibrate::due(run) {
+            let name = safe::line(&agent.name());
+            writeln!(
+                stderr(),
+                "nobody knows yet whether {name} is read rightly on this machine: calibrating it first"
+            )?;
+            let calibration = calibrate::calibrate(&agent, &run.settings)
+                .map_err(|why| format!("{why}\nto run without, set SKILL_EVALS_CALIBRATE=off"))?;
+            writeln!(stderr(), "{}", sentence(&calibration, paint(&io::stderr())))?;
+        }
         if is_stored {
             let live = opening::live(run).map_err(ToString::to_string)?;
             for (id, changed) in &live.kept_although_changed {

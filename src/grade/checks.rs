@@ -1,5 +1,7 @@
 //! Grades a trial by its evidence alone. A stored trial is graded again by the same function.
 
+use std::collections::BTreeMap;
+
 use crate::cases::case::Case;
 use crate::checks::{CheckAnswer, Subject};
 use crate::grade::delivered::{DELIVERED, as_mode_says, delivered};
@@ -11,6 +13,7 @@ use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{
     CheckResult, GRADE_FORMAT, Goal, Grade, Metrics, Score, Status, Trouble, TroubleKind, Verdict,
 };
+use crate::trial::reading::Reading;
 use crate::trial::span::EventRef;
 
 /// The agent finished before its timeout.
@@ -63,7 +66,7 @@ pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
     let mut checks = Vec::new();
     // An agent that never started left nothing to check.
     if evidence.meta.ending.trouble.is_none() || evidence.trace.progress > AgentProgress::Silent {
-        checks.extend(general(subject));
+        checks.extend(general(subject).into_iter().map(|check| doubted(check, evidence)));
         checks.extend(case.checks.iter().flat_map(|check| check.evaluate(subject)));
         if has_weights(&case.assertions) {
             checks.extend(pending(&case.assertions, "no judge was asked about it"));
@@ -83,6 +86,15 @@ pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
         max_trials: None,
         unsupported: case.unsupported.iter().map(|part| part.what.clone()).collect(),
     })
+}
+
+/// The same check, which is unknown if the agent is not read rightly.
+fn doubted(check: CheckResult, evidence: &Evidence<'_>) -> CheckResult {
+    let reading = if check.id == DELIVERED { Reading::Delivered } else { Reading::End };
+    match evidence.meta.doubt(reading) {
+        Some(why) => CheckResult { status: Status::Unknown, found: format!("{}; {why}", check.found), ..check },
+        None => check,
+    }
 }
 
 /// Why the trial could not be measured, if so.
@@ -118,13 +130,16 @@ fn not_forced(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
 
 fn metrics(skill: &Skill, evidence: &Evidence<'_>) -> Metrics {
     let trace = evidence.trace;
+    // A number is a measurement, or it is not there.
+    let is_counted = evidence.meta.doubt(Reading::Tokens).is_none();
     Metrics {
         duration_ms: evidence.meta.ending.duration_ms,
         commands: trace.commands,
         effective_commands: trace.effective_commands,
-        usage: trace.usage,
-        models: trace.models.clone(),
-        usage_at_least: Some(trace.usage_of_requests).filter(|usage| trace.usage.is_none() && usage.total_tokens() > 0),
+        usage: trace.usage.filter(|_| is_counted),
+        models: if is_counted { trace.models.clone() } else { BTreeMap::new() },
+        usage_at_least: Some(trace.usage_of_requests)
+            .filter(|usage| is_counted && trace.usage.is_none() && usage.total_tokens() > 0),
         settled: evidence.meta.ending.settled,
         first_input_tokens: trace.first_input_tokens,
         turns: trace.turns,

@@ -163,6 +163,10 @@ pub struct Profile {
     pub program: &'static str,
     /// How to get the program, for the end of a message.
     pub how_to_get: &'static str,
+    /// The packages of npm or Python that have the program.
+    pub packages: &'static [&'static str],
+    /// The version that our CI measures.
+    pub measured: &'static str,
     /// Its built-in modes in the order of tables. The mode without skills is its control.
     pub modes: &'static [(&'static str, AgentKind, Delivery)],
     /// The directory of its own data, in the user's home.
@@ -317,6 +321,8 @@ impl Profile {
         provider: "",
         program: "",
         how_to_get: "",
+        packages: &[],
+        measured: "",
         modes: &[],
         home: "",
         sessions: "",

@@ -1,5 +1,7 @@
 //! Results as text and drawings. Nothing here reads the disk.
 
+#[cfg(feature = "program")]
+pub mod calibration;
 pub mod compared;
 #[cfg(feature = "program")]
 pub mod comparison;

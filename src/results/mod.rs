@@ -4,6 +4,7 @@ pub mod activation_shift;
 #[cfg(feature = "program")]
 pub mod agent_versions;
 #[cfg(feature = "program")]
+pub mod calibration;
 pub mod changed_texts;
 pub mod compared;
 #[cfg(feature = "program")]

@@ -255,6 +255,7 @@ impl LiveTrial<'_> {
             commit: mode.commit.clone(),
             scripted: settings.scripted.clone(),
             refused_before,
+            doubts: live.doubts.get(&mode.agent).cloned().unwrap_or_default(),
             ..Meta::new(skill, case, agent, mode.delivery)
         }
     }

@@ -17,6 +17,7 @@
 
 mod agent_run;
 mod budget;
+pub mod calibration;
 pub mod case_digests;
 #[cfg(feature = "program")]
 pub mod change_locations;

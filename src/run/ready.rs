@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::agent;
 use crate::agent::isolation::{self, IsolationStatus};
-use crate::agent::login::{Login, LoginSources};
+use crate::agent::login::Login;
 use crate::cases::case::{Case, FoundCase, Unsupported};
 use crate::cases::catalog::FoundSkill;
 use crate::cases::repository::Repository;
@@ -182,7 +182,10 @@ pub fn missing(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Opt
     }
     // A program that the settings name may have credentials of its own.
     let is_custom = settings.agents.get(kind.as_str()).is_some_and(|agent| agent.command.is_some());
-    match agent.login(&LoginSources::new(settings, kind, mode)) {
+    if let Some(why) = agent::endpoint::refusal(settings, kind, mode) {
+        return Some(why);
+    }
+    match agent::login(settings, kind, mode) {
         Login::Missing(what_to_do) if !is_custom => Some(format!("{} has no credentials: {what_to_do}", kind.as_str())),
         _ => None,
     }

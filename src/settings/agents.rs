@@ -13,6 +13,7 @@ use crate::profile::custom::{
 use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::settings::problems::{Problems, filled};
+use crate::settings::variables::{A_URL, is_url};
 use crate::text::diagnostic::suggest;
 use crate::text::name::check_id;
 use crate::text::relative_path::RelativePath;
@@ -21,8 +22,9 @@ use crate::text::relative_path::RelativePath;
 const SKILLS: &str = ".agents/skills";
 
 /// The placeholders in arguments and variables, and whether an agent that speaks ACP has them.
-const PLACEHOLDERS: [(&str, bool); 9] = [
+const PLACEHOLDERS: [(&str, bool); 10] = [
     ("model", true),
+    ("endpoint", true),
     ("workspace", true),
     ("home", true),
     ("root", true),
@@ -39,6 +41,8 @@ pub struct AgentSettings {
     pub command: Option<String>,
     /// Arguments before the prompt, after our own.
     pub args: Vec<String>,
+    /// The server that it asks, in place of its provider's.
+    pub endpoint: Option<String>,
     /// How an agent that the user describes is started.
     pub custom: Option<CustomStart>,
 }
@@ -73,6 +77,7 @@ pub(super) struct AgentTable {
     command: Option<String>,
     #[serde(default)]
     args: Vec<Spanned<WrittenArguments>>,
+    endpoint: Option<Spanned<String>>,
     protocol: Option<Spanned<String>>,
     env: Option<BTreeMap<String, Spanned<String>>>,
     authenticate: Option<String>,
@@ -161,11 +166,15 @@ impl AgentTable {
         problems: &mut Problems<'_>,
     ) -> (AgentSettings, Vec<Arc<Mode>>) {
         let is_known = AgentKind::named(name).is_some();
+        if let Some(url) = self.endpoint.as_ref().filter(|url| !is_url(url.get_ref())) {
+            problems.add(url.span(), format!("`endpoint` is {:?}; expected {A_URL}", url.get_ref()));
+        }
         match &self.protocol {
             None => {
                 self.check_registered(name, is_known, range, problems);
                 let args = self.args.into_iter().flat_map(|args| args.into_inner().all()).collect();
-                (AgentSettings { command: self.command, args, custom: None }, Vec::new())
+                let endpoint = self.endpoint.map(Spanned::into_inner);
+                (AgentSettings { command: self.command, args, endpoint, custom: None }, Vec::new())
             }
             Some(protocol) => {
                 let found = Protocol::named(protocol.get_ref());
@@ -265,7 +274,8 @@ impl AgentTable {
         let home_files = problems.paths(self.home_files.unwrap_or_default(), "the file in the home");
         let start = CustomStart { agent, args, env, authenticate: self.authenticate, home_files };
         let modes = modes(name, agent, is_acp || start.has("mcp"));
-        (AgentSettings { command: self.command, args: Vec::new(), custom: Some(start) }, modes)
+        let endpoint = self.endpoint.map(Spanned::into_inner);
+        (AgentSettings { command: self.command, args: Vec::new(), endpoint, custom: Some(start) }, modes)
     }
 }
 

@@ -35,6 +35,7 @@ use crate::skill::slug;
 use crate::stats::special::real;
 use crate::text::diagnostic::{Diagnostic, nearest, suggest};
 use crate::text::relative_path::RelativePath;
+use crate::text::words::words;
 
 pub use activation::ActivationRule;
 pub use agents::{AgentSettings, CustomStart, fill};
@@ -143,6 +144,24 @@ pub struct Settings {
     pub scratch: Option<PathBuf>,
     /// The name of the mock model, if the answers are not a model's own.
     pub scripted: Option<String>,
+    /// The server that all agents ask, in place of their providers'.
+    pub endpoint: Option<String>,
+    /// Whether a live run calibrates agents first.
+    pub calibrate: Calibrate,
+}
+
+words! {
+    /// Whether a live run calibrates its agents first.
+    #[derive(Default)]
+    pub enum Calibrate {
+        /// Those of whose version nobody knows whether it is read rightly.
+        #[default]
+        Auto = "auto",
+        /// None, and what earlier calibrations found is not used.
+        Off = "off",
+        /// All.
+        Always = "always",
+    }
 }
 
 impl Default for Settings {
@@ -188,6 +207,8 @@ impl Default for Settings {
             retry_wait: Duration::from_secs(5),
             scratch: None,
             scripted: None,
+            endpoint: None,
+            calibrate: Calibrate::default(),
         }
     }
 }
@@ -238,6 +259,7 @@ struct SettingsFile {
     home: Option<Home>,
     require_recordings: Option<bool>,
     partial: Option<bool>,
+    calibrate: Option<Calibrate>,
     require_isolation: Option<bool>,
     /// The older name of `require_isolation`.
     require_sandbox: Option<bool>,
@@ -321,6 +343,7 @@ impl Settings {
         self.secret_env.extend(problems.variables(file.secret_env));
         self.require_recordings = file.require_recordings.or(self.require_recordings);
         self.partial = file.partial.unwrap_or(self.partial);
+        self.calibrate = file.calibrate.unwrap_or(self.calibrate);
         self.own_columns.extend(file.own_columns);
         if problems.list.is_empty() { Ok(()) } else { Err(problems.list) }
     }
@@ -471,6 +494,12 @@ impl Settings {
     /// The model that the agent uses in `mode`.
     pub fn model_for<'a>(&'a self, mode: &'a Mode) -> Option<&'a str> {
         self.model.as_deref().or(mode.model.as_deref())
+    }
+
+    /// The server that an agent asks, if it is not its provider's.
+    pub fn endpoint_of(&self, agent: AgentKind) -> Option<&str> {
+        let own = self.agents.get(agent.as_str()).and_then(|agent| agent.endpoint.as_deref());
+        own.or(self.endpoint.as_deref())
     }
 
     /// Maximum number of turns of a case that itself says `own`.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Home, Isolation, LONGEST_RETRY_WAIT, MOST_VOTES, Settings, Suite};
+use super::{Calibrate, Home, Isolation, LONGEST_RETRY_WAIT, MOST_VOTES, Settings, Suite};
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::settings::trials::{self, A_SHARE, TRIALS};
 use crate::text::diagnostic::nearest;
@@ -142,6 +142,16 @@ variables! {
         };
     REQUIRE_ISOLATION: "`1` makes a trial whose agent cannot run inside bubblewrap an error",
         |to, given| to.isolation.required = given.flag()?;
+    // An empty value sets nothing.
+    ENDPOINT "endpoint" "URL": "the server that the agents ask, in place of their providers'; it gets none of your credentials",
+        |to, given| if !given.value.is_empty() {
+            to.endpoint = Some(given.url()?);
+        };
+    CALIBRATE: "`auto`, the default, calibrates agents of unknown versions before a live run; `off` none; `always` all",
+        |to, given| if !given.value.is_empty() {
+            let word = Calibrate::named(given.value);
+            to.calibrate = word.ok_or_else(|| given.not_allowed(&Calibrate::WORDS.join(", ")))?;
+        };
     SCRIPTED: "says that the model is scripted, and by what; kept with the results",
         |to, given| to.scripted = Some(given.value.to_owned()).filter(|text| !text.is_empty());
 }
@@ -190,6 +200,16 @@ impl Settings {
     }
 }
 
+/// What the address of a server looks like.
+pub(super) const A_URL: &str = "an address as http://127.0.0.1:8080";
+
+/// Whether this is the address of a server.
+pub(super) fn is_url(text: &str) -> bool {
+    let host = ["http://", "https://"].iter().find_map(|start| text.strip_prefix(start));
+    host.is_some_and(|host| !host.is_empty())
+        && !text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"')
+}
+
 fn unknown(name: &str) -> String {
     let known = VARIABLES.iter().map(|variable| variable.name).collect::<Vec<_>>();
     let near = nearest(name, known.iter().copied()).map_or_else(String::new, |near| format!("did you mean {near}? "));
@@ -234,6 +254,10 @@ impl GivenValue<'_> {
         let amount =
             self.value.trim_start_matches('$').parse::<f64>().ok().filter(|amount| *amount > 0.0 && *amount <= most);
         amount.ok_or_else(|| self.not_allowed(&format!("above 0 and up to {most}")))
+    }
+
+    fn url(self) -> Result<String, String> {
+        is_url(self.value).then(|| self.value.to_owned()).ok_or_else(|| self.not_allowed(A_URL))
     }
 
     fn share(self) -> Result<f64, String> {

@@ -1,5 +1,6 @@
 //! The files on disk: runs in `artifacts/skill-evals/` and recordings in `evals/recordings/`. No other module knows their layout.
 
+mod calibrations;
 mod kept;
 mod ledger;
 pub mod pkbllm;
@@ -29,6 +30,7 @@ use crate::trial::shard::Shard;
 
 pub use recordings::{Recordings, damaged_recordings, is_recorded, recording_in};
 
+pub use calibrations::CalibrationCache;
 pub use kept::{KeptTrial, KeptTrials};
 pub use ledger::{Follower, Ledger, LedgerContents};
 pub use run_files::{RunLock, each_line, runs};

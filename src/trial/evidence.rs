@@ -16,6 +16,7 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 pub use crate::trial::agent_meta::AgentMeta;
 use crate::trial::history::HistoryMessage;
 use crate::trial::id::TrialId;
+use crate::trial::reading::{Doubts, Reading};
 use crate::trial::sandbox::Sandbox;
 use crate::trial::setup::SetupMeta;
 use crate::trial::workspace_file::{WorkspaceFile, lossy_paths};
@@ -104,6 +105,10 @@ pub struct Meta {
     /// The attempts before this one, which the provider refused.
     #[serde(default, skip_serializing_if = "RefusedAttempts::is_none")]
     pub refused_before: RefusedAttempts,
+    /// What the calibration of this agent found to be read wrongly or not at all, and why. The checks that depend on it are
+    /// unknown.
+    #[serde(default, skip_serializing_if = "Doubts::is_empty")]
+    pub doubts: Doubts,
     /// How the agent's process ended.
     pub ending: Ending,
     /// What decides the trial, each part with its digest.
@@ -151,6 +156,12 @@ impl Meta {
     /// Whether it is a session of the user: it had no time limit, and its exit status and its workspace are not known.
     pub fn is_user_session(&self) -> bool {
         self.imported.as_ref().is_some_and(|imported| imported.runner == USER_SESSION)
+    }
+
+    /// Why something that is read of this trial cannot be relied on, if so.
+    pub(crate) fn doubt(&self, reading: Reading) -> Option<&str> {
+        let of_all = || self.doubts.iter().find(|(other, _)| other.decides_all()).map(|(_, why)| why);
+        self.doubts.get(&reading).or_else(of_all).map(String::as_str)
     }
 
     /// The facts without what the case expects.

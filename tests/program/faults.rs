@@ -319,6 +319,7 @@ fn a_run_that_ends_by_itself_leaves_no_watchdog() {
         .current_dir(stub.root())
         .env("SKILL_EVALS_SCRATCH", stub.scratch())
         .env("SKILL_EVALS_ISOLATION", "agent")
+        .env("SKILL_EVALS_CALIBRATE", "off")
         .output();
     assert!(output.expect("the program starts").status.success());
     let seen = fs::read_to_string(stub.root().join("seen")).expect("a file");

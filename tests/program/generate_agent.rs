@@ -107,7 +107,11 @@ fn on_a_terminal_each_case_is_accepted_edited_or_dropped() {
     let line = format!("{} generate --agent codex", env!("CARGO_BIN_EXE_skill-evals"));
     let mut script = Command::new("script");
     script.args(["-qec", &line, "/dev/null"]).current_dir(stub.root()).env("SKILL_EVALS_SCRATCH", stub.scratch());
-    script.env("SKILL_EVALS_ISOLATION", "agent").env_remove("CI").env("HOME", stub.scratch());
+    script
+        .env("SKILL_EVALS_ISOLATION", "agent")
+        .env("SKILL_EVALS_CALIBRATE", "off")
+        .env_remove("CI")
+        .env("HOME", stub.scratch());
     let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script, of util-linux");
     let answers = "a\ne\nTidy up ~/Downloads, please.\na\nd\nq\n";
     child.stdin.take().expect("its input").write_all(answers.as_bytes()).expect("it reads");

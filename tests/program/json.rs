@@ -252,6 +252,7 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
             ("show", vec!["show", "--json", "bad"]),
             ("show", vec!["show", "--json", "good", "--recording"]),
             ("doctor", vec!["doctor", "--json"]),
+            ("calibrations", vec!["doctor", "--calibrate", "--agent", "codex", "--json"]),
             ("verify", vec!["verify", "--json"]),
             ("lint", vec!["lint", "--json", "--check-evals"]),
             ("compare", vec!["compare", "--json", "r", "u"]),

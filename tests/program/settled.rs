@@ -61,7 +61,11 @@ impl World {
         command.args(args).current_dir(self.fixture.root()).env("HOME", self.own.path().join("no-home"));
         command.env_remove("CODEX_HOME").env_remove("CI").env("SKILL_EVALS_SCRATCH", self.scratch.path());
         // It writes into a directory of the test.
-        let output = command.env("SKILL_EVALS_ISOLATION", "agent").output().expect("the program starts");
+        let output = command
+            .env("SKILL_EVALS_ISOLATION", "agent")
+            .env("SKILL_EVALS_CALIBRATE", "off")
+            .output()
+            .expect("the program starts");
         Ran {
             code: output.status.code().expect("the program was not killed"),
             stdout: String::from_utf8(output.stdout).expect("UTF-8"),

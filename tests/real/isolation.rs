@@ -124,7 +124,11 @@ fn no_real_agent_gets_to_the_repository_a_home_another_room_or_a_process() {
 fn an_agent_on_its_own_can_read_the_expected_answers() {
     let bystander = Bystander::new();
     let live = curious(&bystander);
-    live.command(&["--mode", "codex"]).env("SKILL_EVALS_ISOLATION", "agent").output().expect("the program starts");
+    live.command(&["--mode", "codex"])
+        .env("SKILL_EVALS_ISOLATION", "agent")
+        .env("SKILL_EVALS_CALIBRATE", "off")
+        .output()
+        .expect("the program starts");
     let trial = live.kept("greeting", "it", "codex").expect("a kept trial");
     let seen = seen(&live);
     assert!(seen.contains("EXPECTED_ANSWER") && seen.contains("OTHER_ROOM"), "{seen}");

@@ -1,6 +1,7 @@
 //! Real programs: agents against a model on loopback, a browser, cargo-nextest, rust-analyzer. Where one is missing, its
 //! tests are ignored with the reason.
 
+mod calibration;
 mod chat;
 mod ci_files;
 mod claude;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
     let modules = [
         // First, since it has a crate built.
         ide::trials,
+        calibration::trials,
         chat::trials,
         ci_files::trials,
         claude::trials,

@@ -75,7 +75,7 @@ impl Fake {
         command.args(args).current_dir(self.fixture.root()).env("HOME", self.own.path().join("no-home"));
         command.env_remove("CODEX_HOME").env_remove("CI").env("SKILL_EVALS_SCRATCH", self.scratch.path());
         // It writes into a directory of the test.
-        command.env("SKILL_EVALS_ISOLATION", "agent");
+        command.env("SKILL_EVALS_ISOLATION", "agent").env("SKILL_EVALS_CALIBRATE", "off");
         command.env("SKILL_EVALS_RETRIES", "1").env("SKILL_EVALS_RETRY_WAIT_S", "0.05");
         let output = command.output().expect("the program starts");
         Ran {

@@ -42,7 +42,7 @@ pub fn clean(mut command: Command) -> Command {
         }
     }
     // Stub agents read and write where the test does.
-    command.env("SKILL_EVALS_ISOLATION", "agent").stdin(Stdio::null());
+    command.env("SKILL_EVALS_ISOLATION", "agent").env("SKILL_EVALS_CALIBRATE", "off").stdin(Stdio::null());
     command
 }
 

@@ -98,6 +98,7 @@ impl Live {
             .env("SKILL_EVALS_RETRIES", "1")
             .env("SKILL_EVALS_RETRY_WAIT_S", "0.05")
             .env("SKILL_EVALS_SCRIPTED", "stand-in model")
+            .env("SKILL_EVALS_CALIBRATE", "off")
             .stdin(Stdio::null());
         command
     }

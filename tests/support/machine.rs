@@ -136,7 +136,10 @@ impl Machine {
             command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
         }
         // The stubs write next to themselves.
-        command.env("SKILL_EVALS_SCRATCH", self.scratch.path()).env("SKILL_EVALS_ISOLATION", "agent");
+        command
+            .env("SKILL_EVALS_SCRATCH", self.scratch.path())
+            .env("SKILL_EVALS_ISOLATION", "agent")
+            .env("SKILL_EVALS_CALIBRATE", "off");
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }

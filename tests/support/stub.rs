@@ -116,6 +116,7 @@ impl Stub {
             .env("SKILL_EVALS_SCRATCH", self.scratch())
             // These agents write into the repository, where the test reads it.
             .env("SKILL_EVALS_ISOLATION", "agent")
+            .env("SKILL_EVALS_CALIBRATE", "off")
             .stdin(Stdio::null());
         command
     }

@@ -8,6 +8,8 @@ pub const PROFILE: Profile = Profile {
     program: "claude",
     how_to_get: "get it with `npm install -g @anthropic-ai/claude-code`, or name it in evals/evals.toml under \
                  [agents.claude-cli] and [agents.claude-sdk]",
+    packages: &["@anthropic-ai/claude-code"],
+    measured: "2.1.332",
     modes: &[
         ("mcp", AgentKind::ClaudeSdk, Delivery::Mcp),
         ("native", AgentKind::ClaudeSdk, Delivery::Native),

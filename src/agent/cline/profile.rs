@@ -7,6 +7,8 @@ pub const PROFILE: Profile = Profile {
     provider: "cline",
     program: "cline",
     how_to_get: "get it with `npm install -g cline`, or name it in evals/evals.toml under [agents.cline]",
+    packages: &["cline", "@cline/cli"],
+    measured: "3.0.65",
     modes: usual_modes!("cline", Cline),
     home: ".cline",
     sessions: "data/sessions",

@@ -7,6 +7,8 @@ pub const PROFILE: Profile = Profile {
     provider: "openai",
     program: "codex",
     how_to_get: "get it with `npm install -g @openai/codex`, or name it in evals/evals.toml under [agents.codex]",
+    packages: &["@openai/codex"],
+    measured: "0.171.0",
     modes: usual_modes!("codex", Codex),
     home: ".codex",
     sessions: "sessions",

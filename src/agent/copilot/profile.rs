@@ -7,6 +7,8 @@ pub const PROFILE: Profile = Profile {
     provider: "github",
     program: "copilot",
     how_to_get: "get it with `npm install -g @github/copilot`, or name it in evals/evals.toml under [agents.copilot]",
+    packages: &["@github/copilot"],
+    measured: "1.0.102",
     modes: usual_modes!("copilot", Copilot),
     home: ".copilot",
     sessions: "session-state",

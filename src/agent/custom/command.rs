@@ -129,6 +129,7 @@ impl PlaceholderValues {
             ("prompt", case.prompt.clone()),
         ]);
         all.extend(settings.model_for(mode).map(|model| ("model", model.to_owned())));
+        all.extend(settings.endpoint_of(mode.agent).map(|url| ("endpoint", url.to_owned())));
         all.extend(case.system_prompt.clone().map(|text| ("system_prompt", text)));
         if let Some(server) = server.filter(|_| start.has("mcp")) {
             all.insert("mcp", path(&mcp_file(assignment, server, json!({}))?));

@@ -7,6 +7,8 @@ pub const PROFILE: Profile = Profile {
     provider: "gcp.gen_ai",
     program: "gemini",
     how_to_get: "get it with `npm install -g @google/gemini-cli`, or name it in evals/evals.toml under [agents.gemini]",
+    packages: &["@google/gemini-cli"],
+    measured: "0.61.0",
     modes: usual_modes!("gemini", Gemini),
     home: ".gemini",
     sessions: "tmp",

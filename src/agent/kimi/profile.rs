@@ -8,6 +8,8 @@ pub const PROFILE: Profile = Profile {
     program: "kimi",
     how_to_get: "get it with `npm install -g @moonshot-ai/kimi-code` and Node 22.19 or later, or name it in evals/evals.toml under \
                  [agents.kimi]",
+    packages: &["@moonshot-ai/kimi-code"],
+    measured: "2.1.0",
     modes: usual_modes!("kimi", Kimi),
     home: ".kimi-code",
     sessions: "sessions",

@@ -7,6 +7,8 @@ pub const PROFILE: Profile = Profile {
     provider: "opencode",
     program: "opencode",
     how_to_get: "get it with `npm install -g opencode-ai`, or name it in evals/evals.toml under [agents.opencode]",
+    packages: &["opencode-ai"],
+    measured: "1.18.33",
     modes: usual_modes!("opencode", OpenCode),
     home: ".local/share/opencode",
     sessions: "storage",

@@ -8,6 +8,8 @@ pub const PROFILE: Profile = Profile {
     program: "qwen",
     how_to_get: "get it with `npm install -g @qwen-code/qwen-code` and Node 22 or later (with an older one, npm installs an old \
                  version), or name it in evals/evals.toml under [agents.qwen]",
+    packages: &["@qwen-code/qwen-code"],
+    measured: "0.24.4",
     modes: usual_modes!("qwen", Qwen),
     home: ".qwen",
     sessions: "projects",

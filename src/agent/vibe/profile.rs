@@ -9,6 +9,8 @@ pub const PROFILE: Profile = Profile {
     how_to_get: "get it with `pip install mistral-vibe` and Python 3.12 or later, or name it in evals/evals.toml under \
                  [agents.vibe]",
     // Its models see only the name of an MCP server until they search for its tools, so no mode has the built-in server.
+    packages: &["mistral-vibe"],
+    measured: "3.0.2",
     modes: &[("vibe", AgentKind::Vibe, Delivery::Native), ("vibe-none", AgentKind::Vibe, Delivery::None)],
     home: ".vibe",
     sessions: "logs/session",

@@ -13,45 +13,49 @@ use crate::checks::{
 };
 use crate::trace::{Step, kept_part, shell};
 use crate::trial::outcome::{Goal, Status};
+use crate::trial::reading::Reading;
 use crate::trial::span::{EventRef, Span};
 
-pub(in crate::checks) static TOOL: CheckKind = CheckKind::new("tool", Goal::Process).in_list(&ListForm {
-    key: "tool",
-    form: FieldForm::Text,
-    options: &COUNTS,
-    tests: true,
-    ask: |check| {
-        let name = ToolName::parse("tool", check.text("tool").unwrap_or_default())?;
-        // `not` is about the calls, not about their inputs.
-        let input = test_of(check)?.map(|test| TextTest { negated: false, ..test });
-        Ok(Arc::new(ToolCheck { name, input, count: check.count()? }))
-    },
-});
+pub(in crate::checks) static TOOL: CheckKind =
+    CheckKind::new("tool", Goal::Process).by(Reading::Commands).in_list(&ListForm {
+        key: "tool",
+        form: FieldForm::Text,
+        options: &COUNTS,
+        tests: true,
+        ask: |check| {
+            let name = ToolName::parse("tool", check.text("tool").unwrap_or_default())?;
+            // `not` is about the calls, not about their inputs.
+            let input = test_of(check)?.map(|test| TextTest { negated: false, ..test });
+            Ok(Arc::new(ToolCheck { name, input, count: check.count()? }))
+        },
+    });
 
-pub(in crate::checks) static COMMAND: CheckKind = CheckKind::new("command", Goal::Process).in_list(&ListForm {
-    key: "command",
-    form: FieldForm::Pattern(Style::Exact),
-    options: &[COUNTS[0], COUNTS[1], COUNTS[2], (WHOLE, FieldForm::Flag)],
-    tests: false,
-    ask: |check| {
-        let pattern = check.pattern("command").cloned().ok_or_else(|| nothing("command"))?;
-        let count = check.count()?;
-        let whole = if check.is(WHOLE) { WholeScript::read_with(count) } else { WholeScript::Ignored };
-        Ok(Arc::new(CommandCheck { pattern, count, whole }))
-    },
-});
+pub(in crate::checks) static COMMAND: CheckKind =
+    CheckKind::new("command", Goal::Process).by(Reading::Commands).in_list(&ListForm {
+        key: "command",
+        form: FieldForm::Pattern(Style::Exact),
+        options: &[COUNTS[0], COUNTS[1], COUNTS[2], (WHOLE, FieldForm::Flag)],
+        tests: false,
+        ask: |check| {
+            let pattern = check.pattern("command").cloned().ok_or_else(|| nothing("command"))?;
+            let count = check.count()?;
+            let whole = if check.is(WHOLE) { WholeScript::read_with(count) } else { WholeScript::Ignored };
+            Ok(Arc::new(CommandCheck { pattern, count, whole }))
+        },
+    });
 
-pub(in crate::checks) static SEQUENCE: CheckKind = CheckKind::new("sequence", Goal::Process).in_list(&ListForm {
-    key: "sequence",
-    form: FieldForm::Texts,
-    options: &[],
-    tests: false,
-    ask: |check: &ListedCheck| {
-        let calls = check.texts("sequence").unwrap_or_default();
-        let calls = calls.iter().map(|text| Call::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        if calls.is_empty() { Err(nothing("sequence")) } else { Ok(Arc::new(SequenceCheck(calls))) }
-    },
-});
+pub(in crate::checks) static SEQUENCE: CheckKind =
+    CheckKind::new("sequence", Goal::Process).by(Reading::Commands).in_list(&ListForm {
+        key: "sequence",
+        form: FieldForm::Texts,
+        options: &[],
+        tests: false,
+        ask: |check: &ListedCheck| {
+            let calls = check.texts("sequence").unwrap_or_default();
+            let calls = calls.iter().map(|text| Call::parse(text)).collect::<Result<Vec<_>, _>>()?;
+            if calls.is_empty() { Err(nothing("sequence")) } else { Ok(Arc::new(SequenceCheck(calls))) }
+        },
+    });
 
 /// The glob of every tool.
 const ANY_TOOL: &str = "*";

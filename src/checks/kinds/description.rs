@@ -5,10 +5,12 @@ use std::sync::Arc;
 use crate::checks::{Ask, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject, WrittenCheck};
 use crate::trace::description::DescriptionVisibility;
 use crate::trial::outcome::{Goal, Status};
+use crate::trial::reading::Reading;
 use crate::trial::span::EventRef;
 
 pub(in crate::checks) static DESCRIBED: CheckKind = CheckKind::new("described", Goal::Process)
     .about_skill()
+    .by(Reading::Delivered)
     .with_field("described", "expectDescribed", FieldForm::Flag, |value| {
         matches!(value, FieldValue::Flag(true)).then(|| Arc::new(DescriptionCheck) as Arc<dyn Ask>)
     });

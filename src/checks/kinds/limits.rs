@@ -8,34 +8,36 @@ use crate::checks::{
     Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, MakeAsk, Subject, WrittenCheck,
 };
 use crate::trial::outcome::{Goal, Status};
+use crate::trial::reading::Reading;
 use crate::trial::span::EventRef;
 use crate::trial::spent::AttemptCost;
 
-pub(in crate::checks) static MAX_COST: CheckKind = CheckKind::new("max-cost-usd", Goal::Efficiency).with_field(
-    "max_cost_usd",
-    "maxCostUsd",
-    FieldForm::Amount,
-    |value| match value {
+pub(in crate::checks) static MAX_COST: CheckKind = CheckKind::new("max-cost-usd", Goal::Efficiency)
+    .by(Reading::Tokens)
+    .with_field("max_cost_usd", "maxCostUsd", FieldForm::Amount, |value| match value {
         FieldValue::Amount(most) => Some(Arc::new(Limit::MaxCost(most))),
         _ => None,
-    },
-);
+    });
 
 pub(in crate::checks) static MAX_SECONDS: CheckKind = number("max-seconds", "max_seconds", "maxSeconds", |value| {
     Some(Arc::new(Limit::MaxSeconds(Duration::from_secs(value.number()?))))
 });
 
 pub(in crate::checks) static MAX_COMMANDS: CheckKind =
-    number("max-commands", "max_commands", "maxCommands", |value| Some(Arc::new(Limit::MaxCommands(value.number()?))));
+    number("max-commands", "max_commands", "maxCommands", |value| Some(Arc::new(Limit::MaxCommands(value.number()?))))
+        .by(Reading::Commands);
 
 pub(in crate::checks) static MAX_INPUT: CheckKind =
-    number("max-input-tokens", "max_input_tokens", "maxInputTokens", |value| of_tokens(&value, TokenScope::Input));
+    number("max-input-tokens", "max_input_tokens", "maxInputTokens", |value| of_tokens(&value, TokenScope::Input))
+        .by(Reading::Tokens);
 
 pub(in crate::checks) static MAX_OUTPUT: CheckKind =
-    number("max-output-tokens", "max_output_tokens", "maxOutputTokens", |value| of_tokens(&value, TokenScope::Output));
+    number("max-output-tokens", "max_output_tokens", "maxOutputTokens", |value| of_tokens(&value, TokenScope::Output))
+        .by(Reading::Tokens);
 
 pub(in crate::checks) static MAX_TOTAL: CheckKind =
-    number("max-total-tokens", "max_total_tokens", "maxTotalTokens", |value| of_tokens(&value, TokenScope::Total));
+    number("max-total-tokens", "max_total_tokens", "maxTotalTokens", |value| of_tokens(&value, TokenScope::Total))
+        .by(Reading::Tokens);
 
 pub(in crate::checks) static MAX_TURNS: CheckKind = CheckKind::new("max-turns", Goal::Efficiency).in_list(&ListForm {
     key: "maxTurns",

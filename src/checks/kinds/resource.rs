@@ -8,10 +8,12 @@ use crate::checks::text_test::{TextResult, TextTest};
 use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject, WrittenCheck};
 use crate::trace::{Marked, Resource};
 use crate::trial::outcome::{Goal, Status};
+use crate::trial::reading::Reading;
 use crate::trial::span::{EventRef, Span};
 
 pub(in crate::checks) static LOADED: CheckKind = CheckKind::new("resource-loaded", Goal::Process)
     .about_skill()
+    .by(Reading::Resources)
     .with_field("expect_resource_load", "expectResourceLoad", FieldForm::Flag, |value| {
         matches!(value, FieldValue::Flag(true)).then(|| Arc::new(ResourceLoaded { path: None }) as Arc<dyn Ask>)
     });

@@ -9,17 +9,19 @@ use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck,
 use crate::text::words::words;
 use crate::trace::{Step, kept_part, shell};
 use crate::trial::outcome::{Goal, Status};
+use crate::trial::reading::Reading;
 
-pub(in crate::checks) static WORK: CheckKind = CheckKind::new("work", Goal::Process).in_list(&ListForm {
-    key: "work",
-    form: FieldForm::Choice(&Work::WORDS),
-    options: &COUNTS,
-    tests: false,
-    ask: |check| match check.text("work").and_then(Work::named) {
-        Some(work) => Ok(Arc::new(WorkCheck { work, count: check.count()? })),
-        None => Err(InvalidCheck::new("work", "`work` names no kind of work", "write a word")),
-    },
-});
+pub(in crate::checks) static WORK: CheckKind =
+    CheckKind::new("work", Goal::Process).by(Reading::Commands).in_list(&ListForm {
+        key: "work",
+        form: FieldForm::Choice(&Work::WORDS),
+        options: &COUNTS,
+        tests: false,
+        ask: |check| match check.text("work").and_then(Work::named) {
+            Some(work) => Ok(Arc::new(WorkCheck { work, count: check.count()? })),
+            None => Err(InvalidCheck::new("work", "`work` names no kind of work", "write a word")),
+        },
+    });
 
 words! {
     pub enum Work {

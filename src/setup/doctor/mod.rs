@@ -10,7 +10,7 @@ use crate::agent;
 use crate::agent::handshake::Handshake;
 use crate::agent::isolation::bwrap::ALLOW_NAMESPACES;
 use crate::agent::isolation::{self, IsolationStatus};
-use crate::agent::login::{Login, LoginSources};
+use crate::agent::login::Login;
 use crate::agent::trial_env::ScratchDir;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
@@ -232,7 +232,7 @@ impl Doctor {
         };
         let starts = self.starts(kind, &program, settings, probes);
         let login = format!("{name}-login");
-        let is_logged_in = match agent::of(kind).login(&LoginSources::new(settings, kind, None)) {
+        let is_logged_in = match agent::login(settings, kind, None) {
             Login::Set(variable) => self.ok(login, format!("{variable} is set")),
             Login::Found(found) => self.ok(login, found),
             Login::Unknown(found) => self.note(login, Health::Unknown, found, None),

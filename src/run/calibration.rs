@@ -1,0 +1,93 @@
+//! Whether an installed agent is known to be read rightly: its version was measured by our CI, or calibrated on this machine.
+
+use std::fmt::Write;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use crate::agent;
+use crate::results::calibration::AgentCalibration;
+use crate::settings::mode::AgentKind;
+use crate::settings::{Calibrate, Home, Settings};
+use crate::store::{CalibrationCache, StoreError};
+use crate::trace::trouble::Trouble;
+use crate::trial::evidence::digest;
+use crate::trial::reading::Doubts;
+
+/// An agent's program on this machine, known without starting it.
+#[derive(Debug)]
+pub struct InstalledAgent {
+    pub kind: AgentKind,
+    pub program: PathBuf,
+    /// The version in its package, if it has one.
+    pub version: Option<String>,
+    cache: Option<CalibrationCache>,
+}
+
+impl InstalledAgent {
+    pub fn find(settings: &Settings, kind: AgentKind) -> Result<Self, Trouble> {
+        let (program, version) = agent::installed(kind, settings)?;
+        Ok(Self { kind, program, version, cache: CalibrationCache::of(kind.as_str()) })
+    }
+
+    /// The agent and its version, or its program.
+    pub fn name(&self) -> String {
+        match &self.version {
+            Some(version) => format!("{} {version}", self.kind.as_str()),
+            None => format!("{} ({})", self.kind.as_str(), self.program.display()),
+        }
+    }
+
+    /// Whether our CI measured this version.
+    pub fn is_measured(&self) -> bool {
+        agent::is_measured(self.kind, self.version.as_deref())
+    }
+
+    /// The digest of what of the user's settings and configuration reaches the agent.
+    pub fn configuration(&self, settings: &Settings) -> String {
+        let configuration = agent::configuration(self.kind, settings).unwrap_or_else(|trouble| trouble.detail);
+        let own = settings.agents.get(self.kind.as_str()).map(|agent| (&agent.args, &agent.custom));
+        let own_setup = (settings.isolation.home == Home::User).then(|| agent::own_setup(self.kind).ok());
+        let Settings { env, isolation, .. } = settings;
+        digest(format!("{configuration}\n{own:?} {own_setup:?} {env:?} {isolation:?}").as_bytes())
+    }
+
+    /// What a calibration is of. Packages give all their files one time, so that the version counts, too.
+    fn key(&self, settings: &Settings) -> String {
+        let mut text = format!("{:?}\n{}\n", self.version, env!("CARGO_PKG_VERSION"));
+        if let Ok(metadata) = fs::metadata(&self.program) {
+            let (seconds, nanoseconds) = (metadata.mtime(), metadata.mtime_nsec());
+            let _ = write!(text, "{} {} {seconds}.{nanoseconds}", self.program.display(), metadata.len());
+        }
+        digest(format!("{text}\n{}", self.configuration(settings)).as_bytes())
+    }
+
+    /// The calibration of this program with these settings, if this machine has one.
+    pub fn calibration(&self, settings: &Settings) -> Option<AgentCalibration> {
+        // An agent that was never calibrated costs nothing more.
+        let cache = self.cache.as_ref().filter(|cache| cache.exists())?;
+        cache.read(&self.key(settings))
+    }
+
+    pub fn keep(&self, settings: &Settings, calibration: &AgentCalibration) -> Result<(), StoreError> {
+        self.cache.as_ref().map_or(Ok(()), |cache| cache.write(&self.key(settings), calibration))
+    }
+
+    /// Whether a live run calibrates the agent first.
+    pub fn wants_calibration(&self, settings: &Settings) -> bool {
+        match settings.calibrate {
+            Calibrate::Off => false,
+            Calibrate::Always => true,
+            Calibrate::Auto => !self.is_measured() && self.calibration(settings).is_none(),
+        }
+    }
+}
+
+/// What of this agent's trials cannot be relied on here.
+pub fn doubts(settings: &Settings, kind: AgentKind) -> Doubts {
+    if settings.calibrate == Calibrate::Off {
+        return Doubts::new();
+    }
+    let calibration = InstalledAgent::find(settings, kind).ok().and_then(|agent| agent.calibration(settings));
+    calibration.map(|calibration| calibration.doubts()).unwrap_or_default()
+}
