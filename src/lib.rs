@@ -1,5 +1,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "program"), allow(dead_code, unused_imports))]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 //! Evals of agent skills as ordinary Rust tests.
 //!

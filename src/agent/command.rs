@@ -6,11 +6,10 @@ use std::path::PathBuf;
 
 use crate::agent::assignment::Assignment;
 use crate::agent::files::write_private;
-use crate::agent::sandbox::SandboxProgram;
 use crate::agent::trial_env::TrialEnv;
 use crate::process::OutputListener;
 use crate::settings::mode::{AgentKind, Mode};
-use crate::settings::{Isolation, ROOT, Settings};
+use crate::settings::{ROOT, Settings};
 use crate::trace::trouble::{Trouble, TroubleKind};
 
 #[derive(Default)]
@@ -26,8 +25,6 @@ pub struct AgentCommand {
     pub open: Vec<&'static str>,
     /// Files outside its trial environment that the agent has to read: a provider's credentials.
     pub reads: Vec<PathBuf>,
-    /// Its bubblewrap sandbox, which `program` and `args` start.
-    pub sandbox: Option<SandboxProgram>,
     /// A file for its standard output, for an agent that loses what a pipe does not take at once.
     pub by_file: Option<PathBuf>,
     /// Whether it works on when it is asked to end.
@@ -36,12 +33,6 @@ pub struct AgentCommand {
     pub input: Option<PathBuf>,
     /// Our side of a dialogue with it; `None` for an agent that only has arguments.
     pub dialogue: Option<Box<dyn OutputListener>>,
-}
-
-impl AgentCommand {
-    pub fn isolation(&self) -> Isolation {
-        if self.sandbox.is_some() { Isolation::Bwrap } else { Isolation::Agent }
-    }
 }
 
 /// The longest text that is passed as an argument, in bytes. The limit of Linux is 128 KiB less one byte.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::agent::handshake::{Handshake, ServerOffer};
-use crate::agent::sandbox::SandboxProgram;
+use crate::agent::sandbox::Place;
 use crate::agent::trial_env::TrialEnv;
 use crate::mcp::ASKED_VARIABLE;
 use crate::process::{self, Job};
@@ -82,27 +82,21 @@ impl ServerCommand {
         self.is_own
     }
 
-    /// Starts the server as an agent with this environment and sandbox would, requests its tools, and ends it. `skill` is the
+    /// Starts the server as an agent with this environment in this place would, requests its tools, and ends it. `skill` is the
     /// slug of the skill under test.
     pub fn probe(
         &self,
         trial_env: &TrialEnv,
         env: &BTreeMap<OsString, OsString>,
-        sandbox: Option<&SandboxProgram>,
+        place: &Place,
         redactor: &Redactor,
         skill: &str,
     ) -> Result<ServerMeta, Trouble> {
         let mut env = env.clone();
         let own = self.env.iter().filter(|(name, _)| *name != ASKED_VARIABLE);
         env.extend(own.map(|(name, value)| (name.into(), value.into())));
-        let args = self.args.iter().map(Into::into).collect();
-        let (program, args) = match sandbox {
-            Some(sandbox) => sandbox.around(&self.program, args),
-            None => (self.program.clone(), args),
-        };
         let job = Job {
-            program,
-            args,
+            start: place.start(&self.program, self.args.iter().map(Into::into).collect()),
             env,
             folder: trial_env.workspace(),
             timeout: TIMEOUT,
@@ -112,7 +106,6 @@ impl ServerCommand {
             input: None,
             stderr: trial_env.path().join("server-stderr"),
             redactor,
-            namespace: sandbox.is_some(),
             works_on: false,
             settled: None,
         };
@@ -123,7 +116,7 @@ impl ServerCommand {
             return Err(trouble);
         }
         let ServerOffer { tools, text } = handshake.result(&ending).map_err(|mut why| {
-            if sandbox.is_some() && matches!(ending.exit_code, Some(126 | 127)) {
+            if place.sandbox().is_some() && matches!(ending.exit_code, Some(126 | 127)) {
                 let _ =
                     write!(why, "; it runs inside bubblewrap: name in `isolation_read` in {FILE} what it calls there");
             }

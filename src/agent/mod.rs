@@ -57,6 +57,7 @@ pub(crate) use assignment::Assignment;
 pub(crate) use command::AgentCommand;
 pub use interface::{Agent, WorkOwner};
 pub use isolation::bwrap;
+pub(crate) use sandbox::Place;
 use sandbox::SandboxProgram;
 pub use trial_env::{ScratchDir, without_trial_paths};
 pub use user_session::UserSession;
@@ -85,8 +86,8 @@ pub fn take_over() -> Option<ExitCode> {
     AgentKind::ALL.into_iter().find_map(|kind| of(kind).take_over())
 }
 
-/// How to start the mode's agent for a trial, inside the sandbox of the settings. Writes what the agent needs into its home.
-pub(crate) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
+/// How to start the mode's agent for a trial, and where by the settings. Writes what the agent needs into its home.
+pub(crate) fn command(assignment: &Assignment<'_>) -> Result<(AgentCommand, Place), Trouble> {
     let (reads, secrets) = user_home::link(assignment)?;
     let agent = of(assignment.mode.agent);
     let endpoint = PointedAgent::of(assignment.settings, assignment.mode)?;

@@ -1,23 +1,59 @@
-//! A sandbox around a program.
+//! A sandbox around a program, and where a program runs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::process::Start;
+use crate::settings::Isolation;
+
 /// A program that runs another program in a sandbox.
 #[derive(Clone, Debug)]
 pub struct SandboxProgram {
-    pub program: PathBuf,
+    program: PathBuf,
     /// Its arguments, up to the other program's path.
-    pub args: Vec<OsString>,
+    args: Vec<OsString>,
+}
+
+/// Where an agent's program and what the repository names start. Only `agent::isolation` makes one.
+#[derive(Clone, Debug)]
+pub struct Place(Option<SandboxProgram>);
+
+impl Place {
+    pub(super) fn inside(sandbox: SandboxProgram) -> Self {
+        Self(Some(sandbox))
+    }
+
+    /// Outside every sandbox: there is none, and none is required.
+    pub(super) fn outside() -> Self {
+        Self(None)
+    }
+
+    /// How to start a program there.
+    #[expect(clippy::disallowed_methods, reason = "there is no sandbox, and none is required")]
+    pub fn start(&self, program: &Path, args: Vec<OsString>) -> Start {
+        match &self.0 {
+            Some(sandbox) => sandbox.start(program, args),
+            None => Start::outside(program.to_path_buf(), args),
+        }
+    }
+
+    pub fn sandbox(&self) -> Option<&SandboxProgram> {
+        self.0.as_ref()
+    }
+
+    pub fn isolation(&self) -> Isolation {
+        if self.0.is_some() { Isolation::Bwrap } else { Isolation::Agent }
+    }
 }
 
 impl SandboxProgram {
-    /// The command that runs `program` in the sandbox.
-    pub fn around(&self, program: &Path, args: Vec<OsString>) -> (PathBuf, Vec<OsString>) {
-        let mut all = self.args.clone();
-        all.push(program.into());
-        all.extend(args);
-        (self.program.clone(), all)
+    pub(super) fn new(program: PathBuf, args: Vec<OsString>) -> Self {
+        Self { program, args }
+    }
+
+    fn start(&self, program: &Path, args: Vec<OsString>) -> Start {
+        let args = self.args.iter().cloned().chain([program.into()]).chain(args).collect();
+        Start::sandbox(self.program.clone(), args)
     }
 
     /// Whether the sandbox shows a path of the machine. Later arguments cover earlier ones.

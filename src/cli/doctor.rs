@@ -45,7 +45,7 @@ pub fn doctor(args: &DoctorArgs) -> CliResult {
     if args.calibrate {
         return calibrate(args, repository.as_ref());
     }
-    let report = doctor::examine(repository.as_ref(), &std::env::current_exe()?);
+    let report = doctor::examine(repository.as_ref(), args.repository.trust());
     if args.json {
         print_json(&mut stdout(), &report)?;
     } else {
@@ -60,11 +60,13 @@ pub fn doctor(args: &DoctorArgs) -> CliResult {
 
 /// Calibrates the chosen agents, one after the other.
 fn calibrate(args: &DoctorArgs, repository: Option<&Repository>) -> CliResult {
-    let mut settings = match repository {
-        Some(repository) => load::read(&repository.root)?,
-        None => Settings::default(),
+    let settings = if let Some(repository) = repository {
+        load::read(&repository.root, args.repository.trust())?
+    } else {
+        let mut settings = Settings::default();
+        settings.apply_environment(std::env::vars()).map_err(|problems| problems.join("\n"))?;
+        settings
     };
-    settings.apply_environment(std::env::vars()).map_err(|problems| problems.join("\n"))?;
     interrupt::listen(false)?;
     let known: Vec<AgentKind> = AgentKind::ALL.into_iter().chain(settings.custom_agents()).collect();
     let of_name = |name: &String| {

@@ -58,7 +58,7 @@ pub struct GradeArgs {
 fn import_run(args: &GradeArgs, what: &str) -> CliResultOf<String> {
     let (repository, settings, catalog) = args.repository.read()?;
     let mut run = RunContext::new(repository.root, settings, catalog);
-    run.own_checks = own_checks(&run.root)?;
+    run.own_checks = own_checks(&run.root, &run.settings)?;
     let made = import::pkbllm(&run, Path::new(what), args.run_id.as_deref())?;
     let mut err = stderr();
     for note in &made.notes {
@@ -84,7 +84,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
         return Err(super::no_trials(&name, stored.as_slice()).into());
     }
     let mut run = RunContext::new(repository.root, settings, catalog);
-    run.own_checks = own_checks(&run.root)?;
+    run.own_checks = own_checks(&run.root, &run.settings)?;
     run.versions = versions(&run, &trials)?;
     let mut summary = Summary::new(Vec::new(), &run.settings);
     let (mut printed, mut changed_records, mut any_not_graded) = (Vec::new(), Vec::new(), false);

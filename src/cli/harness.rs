@@ -8,6 +8,7 @@ use clap::Args;
 use super::{RepositoryArgs, own_checks, print_error};
 use crate::cli::exit_code::Exit;
 use skill_evals::harness::Harness;
+use skill_evals::settings::load;
 
 #[derive(Args)]
 pub struct HarnessArgs {
@@ -19,10 +20,15 @@ pub struct HarnessArgs {
 }
 
 pub fn harness(args: HarnessArgs) -> ExitCode {
+    let trust = args.repository.trust();
     let repository = args.repository.open().map_err(|error| error.to_string());
-    let ready = repository.and_then(|repository| Ok((own_checks(&repository.root)?, repository.root)));
+    let ready = repository.and_then(|repository| {
+        // The harness itself reports invalid settings.
+        let settings = load::read_file(&repository.root, trust).unwrap_or_default();
+        Ok((own_checks(&repository.root, &settings)?, repository.root))
+    });
     match ready {
-        Ok((checks, root)) => Harness::new().with_checks(checks).chosen_root(root).run(args.arguments),
+        Ok((checks, root)) => Harness::new().with_checks(checks).chosen_root(root).trusting(trust).run(args.arguments),
         Err(why) => {
             print_error(&*Box::<dyn Error>::from(why));
             Exit::CouldNotRun.into()

@@ -40,7 +40,7 @@ pub struct MergeArgs {
 
 pub fn merge(args: &MergeArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    let settings = load::read(&root)?;
+    let settings = load::read(&root, args.repository.trust())?;
     let shards = named_runs::open_shards(&root, &args.what)?;
     let merged = merge::merge(&root, &settings, &shards.runs, &args.into)?;
     for agents in &merged.mixed_agents {

@@ -11,6 +11,7 @@ mod empty_value;
 mod exit_code;
 mod export;
 mod export_args;
+mod fork;
 mod gate;
 mod generate;
 mod github;
@@ -67,8 +68,8 @@ use skill_evals::report::diagnostics;
 use skill_evals::report::paint::{Paint, Tone};
 use skill_evals::run::crate_harness;
 use skill_evals::run::own_check::OwnChecks;
-use skill_evals::settings::Settings;
 use skill_evals::settings::load::{self, ConfigError};
+use skill_evals::settings::{Settings, Trust};
 use skill_evals::store::{self, RunFolder};
 use skill_evals::text::diagnostic::{Diagnostic, once};
 use skill_evals::text::safe;
@@ -262,6 +263,9 @@ struct RepositoryArgs {
     /// skills]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
+    /// Start nothing of the repository outside a sandbox; `gate` does so for forks
+    #[arg(long)]
+    untrusted: bool,
     /// Whether the settings are those of a gate.
     #[arg(skip)]
     for_gate: bool,
@@ -281,6 +285,15 @@ impl RepositoryArgs {
         Repository::at(&root).ok_or_else(|| not_found(format!("no skills found in {}; {NO_SKILLS}", root.display())))
     }
 
+    /// Whether the repository is believed: by the option, else the environment. A gate does not believe a fork.
+    fn trust(&self) -> Trust {
+        if self.untrusted {
+            return Trust::Untrusted;
+        }
+        let by_default = if self.for_gate && fork::is_checked_out() { Trust::Untrusted } else { Trust::Trusted };
+        Trust::of_environment().unwrap_or(by_default)
+    }
+
     /// The repository, its settings and its catalog. Warns of each file of cases that cannot be read or is ignored.
     fn read(&self) -> CliResultOf<(Repository, Settings, Catalog)> {
         let (repository, settings, catalog) = self.read_quietly()?;
@@ -293,7 +306,7 @@ impl RepositoryArgs {
     fn read_quietly(&self) -> CliResultOf<(Repository, Settings, Catalog)> {
         let repository = self.open()?;
         let read = if self.for_gate { load::read_for_gate } else { load::read };
-        let settings = read(&repository.root)?;
+        let settings = read(&repository.root, self.trust())?;
         let catalog = repository.catalog(Layout::of(&settings), Scope::All);
         Ok((repository, settings, catalog))
     }
@@ -311,10 +324,8 @@ fn problem_line(problem: &Diagnostic) -> String {
 }
 
 /// The custom checks of the harness that evals.toml names. Cargo may have to build it.
-fn own_checks(root: &Path) -> Result<OwnChecks, String> {
-    // The command itself reports invalid settings.
-    let harness = load::read_file(root).ok().and_then(|settings| settings.harness);
-    crate_harness::own_checks(root, harness.as_ref(), |progress| {
+fn own_checks(root: &Path, settings: &Settings) -> Result<OwnChecks, String> {
+    crate_harness::own_checks(root, settings.harness.as_ref(), |progress| {
         // If standard error is closed, nobody waits.
         let _ = writeln!(output::stderr(), "{}", safe::block(progress));
     })

@@ -68,7 +68,7 @@ pub fn record(args: &RecordArgs) -> CliResult {
         };
         return Err(format!("the run {} has no finished {named}", from.id()).into());
     }
-    run.own_checks = own_checks(&run.root)?;
+    run.own_checks = own_checks(&run.root, &run.settings)?;
     let run = run.with_plan(plan);
     let failing = if args.accept_failing { FailedTrials::Keep } else { FailedTrials::LeaveOut };
     let recorded = promote::record_from(&run, &from, failing)?;

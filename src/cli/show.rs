@@ -68,7 +68,7 @@ pub fn show(args: &ShowArgs) -> CliResult {
     let (place, trials) = args.trials(&run.root)?;
     let chosen = choose(args.name.as_deref(), trials, &place)?;
     if chosen.iter().any(|(_, folder)| !folder.has_grade()) {
-        run.own_checks = own_checks(&run.root)?;
+        run.own_checks = own_checks(&run.root, &run.settings)?;
     }
     let (id, folder, review) = first_not_passed(&run, chosen)?;
     let timeline = review.timeline();

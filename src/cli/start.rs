@@ -81,7 +81,7 @@ impl StartArgs {
             return Ok(Some(exit));
         }
         ready::check(run)?;
-        run.own_checks = own_checks(&run.root)?;
+        run.own_checks = own_checks(&run.root, &run.settings)?;
         let in_background = background::is_background();
         if self.background && !in_background {
             return detached::start(&run.root, &run.settings).map(Some);

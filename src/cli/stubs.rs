@@ -11,7 +11,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::output::stdout;
 use skill_evals::cases::repository::{Layout, Scope};
 use skill_evals::harness::stubs;
-use skill_evals::settings::load;
+use skill_evals::settings::{Trust, load};
 use skill_evals::store;
 
 #[derive(Args)]
@@ -27,7 +27,7 @@ pub struct StubsArgs {
 pub fn stubs(args: &StubsArgs) -> CliResult {
     let repository = args.repository.open()?;
     let root = &repository.root;
-    let settings = load::read_file(root)?;
+    let settings = load::read_file(root, Trust::Trusted)?;
     let catalog = repository.catalog(Layout::of(&settings), Scope::All);
     let text = stubs::current(root, &catalog)?;
     let mut files = args.file.clone().map_or_else(|| stubs::files(root), |file| vec![file]);

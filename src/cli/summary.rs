@@ -46,7 +46,7 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
         return Err(format!("--{name} - and the other output both go to standard output: give --{name} a file").into());
     }
     let root = args.repository.open()?.root;
-    let settings = load::read(&root)?;
+    let settings = load::read(&root, args.repository.trust())?;
     let runs = named_runs::open_all_or_latest(&root, &args.what)?;
     let (summary, unreadable) = of_runs(&runs, &settings)?;
     if args.write {

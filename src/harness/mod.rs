@@ -41,7 +41,7 @@ use crate::run::own_check::OwnChecks;
 use crate::run::plan::{self, PlannedCase, RunPlan};
 use crate::settings::TestSelection;
 use crate::settings::load::{self, ConfigError};
-use crate::settings::{BuiltIn, PREFIX, Settings};
+use crate::settings::{BuiltIn, PREFIX, Settings, Trust};
 use crate::text::name::Filters;
 use crate::text::relative_path::RelativePath;
 use crate::trace::Trace;
@@ -86,6 +86,7 @@ pub struct Harness {
     skill_roots: Vec<String>,
     own_checks: OwnChecks,
     door: RerunCommand,
+    trust: Option<Trust>,
 }
 
 impl Harness {
@@ -113,6 +114,14 @@ impl Harness {
         self.root_is_final = true;
         let root = root.into();
         self.root(std::path::absolute(&root).unwrap_or(root))
+    }
+
+    /// Says whether the repository is believed. The default is what the environment says.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn trusting(mut self, trust: Trust) -> Self {
+        self.trust = Some(trust);
+        self
     }
 
     /// Adds a directory with skills, from the repository's root. These directories replace those in `evals/evals.toml`.
@@ -247,7 +256,8 @@ fn run(harness: Harness, root: PathBuf, mut parsed: ParsedArgs) -> ExitCode {
     let nextest = std::env::var_os("NEXTEST").is_some();
     // An invalid setup fails every trial: without a list of trials nobody would see it.
     let mut setup_problem = None;
-    let mut settings = load::read(&root).unwrap_or_else(|error| {
+    let trust = harness.trust.or_else(Trust::of_environment).unwrap_or_default();
+    let mut settings = load::read(&root, trust).unwrap_or_else(|error| {
         setup_problem = Some(match &error {
             ConfigError::File(problems) => diagnostics::render(problems, Paint::Plain),
             other => other.to_string(),

@@ -13,8 +13,8 @@ use walkdir::{DirEntry, WalkDir};
 use crate::cases::catalog::{ARTIFACTS, Catalog};
 use crate::files::bounded;
 use crate::run::plan;
-use crate::settings::Settings;
 use crate::settings::load;
+use crate::settings::{Settings, Trust};
 use crate::store::Recordings;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name::segment;
@@ -89,7 +89,7 @@ pub fn render(names: &BTreeSet<String>) -> String {
 
 /// The stubs as they should be today.
 pub fn current(root: &Path, catalog: &Catalog) -> Result<String, load::ConfigError> {
-    Ok(render(&names(root, catalog, &load::read_file(root)?)))
+    Ok(render(&names(root, catalog, &load::read_file(root, Trust::Trusted)?)))
 }
 
 /// The stub files that the repository has, from its root.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid, getppid, setsid};
 
+use super::spawn::spawn;
 use super::table::start_time_of;
 use crate::settings::BACKGROUND_VARIABLE;
 use crate::trial::current::Runner;
@@ -19,14 +20,15 @@ const POLL: Duration = Duration::from_millis(25);
 /// Starts this program again with its own arguments and `more` arguments. Appends its output to `log`.
 pub fn start(more: &[&str], log: &Path) -> io::Result<Child> {
     let output = OpenOptions::new().create(true).append(true).open(log)?;
-    Command::new(std::env::current_exe()?)
+    let mut command = Command::new(std::env::current_exe()?);
+    command
         .args(std::env::args_os().skip(1))
         .args(more)
         .env(BACKGROUND_VARIABLE, "1")
         .stdin(Stdio::null())
         .stderr(output.try_clone()?)
-        .stdout(output)
-        .spawn()
+        .stdout(output);
+    spawn(&mut command)
 }
 
 /// Whether this process is a run in the background. If it is, detaches it from the terminal.

@@ -1,6 +1,5 @@
 //! Programs that end by themselves.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,6 +10,9 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::Start;
+use super::spawn::{self, spawn, spawn_with};
+
 /// Interval between two checks whether a shell command has ended.
 const POLL: Duration = Duration::from_millis(5);
 
@@ -18,15 +20,17 @@ const POLL: Duration = Duration::from_millis(5);
 const NOT_STARTED: [i32; 3] = [2, 126, 127];
 
 /// Runs a program with an empty input and no variable but the PATH.
-pub fn output(program: &Path, args: &[OsString]) -> io::Result<Output> {
-    let path = std::env::var_os("PATH").map(|path| ("PATH", path));
-    Command::new(program).args(args).env_clear().envs(path).current_dir("/").stdin(Stdio::null()).output()
+pub fn output(start: &Start) -> io::Result<Output> {
+    let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
+    let (mut command, handed) = start.command(&path.into_iter().collect())?;
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    spawn_with(&handed, &mut command)?.wait_with_output()
 }
 
 /// Runs `program` in `directory` and returns its standard output. It inherits standard error.
 pub fn stdout_of(program: &str, args: &[&str], directory: &Path) -> io::Result<Vec<u8>> {
     let mut command = Command::new(program);
-    let output = command.args(args).current_dir(directory).stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
+    let output = spawn::output(command.args(args).current_dir(directory).stdin(Stdio::null()))?;
     if output.status.success() {
         Ok(output.stdout)
     } else {
@@ -37,7 +41,7 @@ pub fn stdout_of(program: &str, args: &[&str], directory: &Path) -> io::Result<V
 /// Runs `program` in `directory`, and returns whether it succeeded. It inherits standard output and standard error.
 pub fn succeeds(program: &str, args: &[&str], directory: &Path) -> io::Result<bool> {
     let mut command = Command::new(program);
-    Ok(command.args(args).current_dir(directory).stdin(Stdio::null()).status()?.success())
+    Ok(spawn::status(command.args(args).current_dir(directory).stdin(Stdio::null()))?.success())
 }
 
 /// Opens a file in the user's default program.
@@ -45,7 +49,8 @@ pub fn open(file: &Path) -> io::Result<()> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = Command::new(program);
     command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let status = command.status().map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))?;
+    let status =
+        spawn::status(&mut command).map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))?;
     if status.success() { Ok(()) } else { Err(io::Error::other(format!("{program} ended with {status}"))) }
 }
 
@@ -57,7 +62,7 @@ pub fn page(pager: &str, text: &str) -> io::Result<bool> {
     if std::env::var_os("LESS").is_none() {
         command.env("LESS", "FRX");
     }
-    let mut child = command.spawn()?;
+    let mut child = spawn(&mut command)?;
     if let Some(mut stdin) = child.stdin.take() {
         // Fails if the user leaves the pager early.
         let _ = stdin.write_all(text.as_bytes());
@@ -70,13 +75,14 @@ pub fn page(pager: &str, text: &str) -> io::Result<bool> {
 /// longer than `patience` and was killed with its process group.
 pub fn shell(command: &str, output: &File, patience: Duration) -> io::Result<Option<i32>> {
     let shell = super::find_program("bash").unwrap_or_else(|| "sh".into());
-    let mut child = Command::new(shell)
+    let mut shell = Command::new(shell);
+    shell
         .args(["-c", command])
         .stdin(Stdio::null())
         .stdout(output.try_clone()?)
         .stderr(output.try_clone()?)
-        .process_group(0)
-        .spawn()?;
+        .process_group(0);
+    let mut child = spawn(&mut shell)?;
     let started = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {

@@ -12,6 +12,8 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+use super::spawn;
+
 /// Variables that a git hook or alias sets for its programs. They name another repository, or parts of one.
 const REPOSITORY_VARIABLES: [&str; 8] = [
     "GIT_DIR",
@@ -336,7 +338,7 @@ fn stdout(git: &mut Command) -> io::Result<Vec<u8>> {
 }
 
 fn output(git: &mut Command) -> io::Result<Output> {
-    git.output().map_err(|error| io::Error::new(error.kind(), format!("git: {error}")))
+    spawn::output(git.stderr(Stdio::piped())).map_err(|error| io::Error::new(error.kind(), format!("git: {error}")))
 }
 
 fn path(bytes: &[u8]) -> PathBuf {

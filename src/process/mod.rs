@@ -12,7 +12,11 @@ pub mod git;
 pub mod interrupt;
 pub mod open_files;
 mod output;
+#[cfg(target_os = "linux")]
+mod seccomp;
 pub mod service;
+mod spawn;
+mod start;
 mod supervised;
 mod supervisor;
 mod table;
@@ -25,7 +29,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::ExitStatus;
@@ -40,6 +44,7 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
 use interrupt::RegisteredTree;
 use output::{ListenerState, StderrReader, StdoutReader, StdoutSource, pump};
+pub use start::Start;
 use supervised::SupervisedProgram;
 use tree::TreeHolder;
 
@@ -57,8 +62,7 @@ const LAST_WORDS: u64 = 400;
 
 #[derive(Debug)]
 pub struct Job<'a> {
-    pub program: PathBuf,
-    pub args: Vec<OsString>,
+    pub start: Start,
     /// Its whole environment.
     pub env: BTreeMap<OsString, OsString>,
     /// Its working directory.
@@ -78,8 +82,6 @@ pub struct Job<'a> {
     pub stderr: PathBuf,
     /// Masks secrets in both.
     pub redactor: &'a Redactor,
-    /// Whether the program is bubblewrap with a PID namespace, which kills all processes in it.
-    pub namespace: bool,
     /// Whether the program works on when it is asked to end. It is killed soon.
     pub works_on: bool,
     /// Ends the program as [settled](Ending::settled) when it is notified.
@@ -157,7 +159,7 @@ pub fn run(job: &Job<'_>, listener: &mut dyn OutputListener) -> io::Result<Endin
     }
     let words = ending.last_words.as_deref().unwrap_or_default();
     // bubblewrap cannot create the sandbox, or cannot start the program in it.
-    let sandbox_failed = words.starts_with("bwrap: ") && job.namespace && ending.exit_code == Some(1);
+    let sandbox_failed = words.starts_with("bwrap: ") && job.start.is_sandbox() && ending.exit_code == Some(1);
     if sandbox_failed && ending.trouble.is_none() {
         ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, words));
     }
@@ -208,7 +210,7 @@ async fn run_to_end(
     let program = match start(job, &mut tree, files).await {
         Ok(program) => program,
         Err(error) => {
-            let why = format!("{}: {error}", job.program.display());
+            let why = format!("{}: {error}", job.start.program().display());
             return Ok(not_run(TroubleKind::CouldNotStart, why));
         }
     };
@@ -268,7 +270,8 @@ fn pipes(job: &Job<'_>, writes: bool) -> io::Result<([OwnedFd; 3], Pipes)> {
 }
 
 fn tree_holder(job: &Job<'_>) -> TreeHolder {
-    if job.namespace {
+    if job.start.is_sandbox() {
+        // The kernel kills all processes of its namespace.
         TreeHolder::Namespace
     } else if cfg!(target_os = "linux") && watchdog::is_offered() {
         TreeHolder::Supervisor
@@ -292,9 +295,10 @@ async fn start(job: &Job<'_>, tree: &mut RegisteredTree, files: [OwnedFd; 3]) ->
         return Ok(Program::Supervised(supervised));
     }
     let [input, output, errors] = files;
-    let mut command = Command::new(&job.program);
-    command.args(&job.args).env_clear().envs(&job.env).env(settings::TREE_VARIABLE, mark).current_dir(&job.folder);
-    let child = command.stdin(input).stdout(output).stderr(errors).process_group(0).kill_on_drop(true).spawn()?;
+    let (mut command, handed) = job.start.command(&job.env)?;
+    command.env(settings::TREE_VARIABLE, mark).current_dir(&job.folder);
+    command.stdin(input).stdout(output).stderr(errors).process_group(0);
+    let child = spawn::spawn_awaited(&handed, Command::from(command).kill_on_drop(true))?;
     tree.started(child.id().unwrap_or_default());
     Ok(Program::Direct(child))
 }

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::spawn::spawn;
 use super::{GRACE, interrupt};
 
 /// Maximum time for an answer.
@@ -45,7 +46,7 @@ impl Service {
         }
         command.args(args).current_dir(directory).stdin(Stdio::piped()).stdout(Stdio::piped());
         // In its own group: on Ctrl-C in a terminal, this process ends the program when it is no longer needed.
-        let mut child = command.process_group(0).spawn()?;
+        let mut child = spawn(command.process_group(0))?;
         let no_pipe = || io::Error::other("its pipes are missing");
         let input = Some(child.stdin.take().ok_or_else(no_pipe)?);
         let stdout = BufReader::new(child.stdout.take().ok_or_else(no_pipe)?);

@@ -38,7 +38,7 @@ impl Supervisor {
         // The argument is for people who list processes.
         command.arg("supervisor").env_clear().env(SUPERVISOR_VARIABLE, process::id().to_string()).current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
-        let mut process = command.spawn()?;
+        let mut process = super::spawn::spawn(&mut command)?;
         let orders = process.stdin.take();
         let messages = process.stdout.take().ok_or_else(|| io::Error::other("the supervisor has no output"))?.into();
         Ok(Self { process, orders, messages })
@@ -90,7 +90,7 @@ impl SupervisedProgram {
         let order = StartOrder {
             files: files.each_ref().map(AsRawFd::as_raw_fd),
             directory: job.folder.clone().into(),
-            call: std::iter::once(job.program.clone().into()).chain(job.args.iter().cloned()).collect(),
+            call: job.start.call(),
             env: env.iter().map(pair).collect(),
         };
         let orders = self.supervisor.as_mut().and_then(|supervisor| supervisor.orders.as_mut());

@@ -79,6 +79,7 @@ mod linux {
 
     use super::{FAILED, OsStr, OsString, StartOrder, SupervisorMessage};
     use crate::process::GRACE;
+    use crate::process::spawn::spawn;
     use crate::process::table::Process;
     use crate::process::tree::{KILL_NOW, send_signal};
 
@@ -151,7 +152,7 @@ mod linux {
         }
         command.stdin(File::open(path(input))?).stdout(writable(output)?).stderr(writable(errors)?);
         // In its own group: a signal to its group does not reach the supervisor.
-        Ok(command.process_group(0).spawn()?.id())
+        Ok(spawn(command.process_group(0))?.id())
     }
 
     /// Waits until the agent has ended and nothing of it is left. Returns its status, and whether it was asked to end.

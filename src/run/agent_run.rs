@@ -1,15 +1,17 @@
 //! Runs an agent on one assignment in a trial environment: for a trial, and for the rubric judge.
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::agent::{self, Assignment, WorkOwner};
+use crate::agent::{self, Assignment, Place, WorkOwner};
 use crate::files::at::At;
 use crate::process::{self, Job, OutputListener, Reply};
 use crate::run::changes::made_during;
@@ -114,17 +116,16 @@ impl AgentRun {
     fn execute(&mut self, job: &AgentJob<'_>, reference: &Reference) -> Result<Ending, Trouble> {
         let AgentJob { assignment, timeout, folder, redactors, is_settled, on_progress, .. } = *job;
         let trial_env = assignment.trial_env;
-        let command = match agent::command(assignment) {
-            Ok(command) => command,
+        let (command, place) = match agent::command(assignment) {
+            Ok(placed) => placed,
             Err(trouble) => return Ok(not_started(trouble)),
         };
         trial_env.begin();
         self.redactor = redactors.masking(command.secrets.clone());
         self.not_enforced.clone_from(&command.not_enforced);
-        self.isolation = Some(command.isolation());
+        self.isolation = Some(place.isolation());
         if let Some(server) = assignment.server {
-            let (sandbox, skill) = (command.sandbox.as_ref(), &assignment.case.skill);
-            match server.probe(trial_env, &command.env, sandbox, &self.redactor, skill) {
+            match server.probe(trial_env, &command.env, &place, &self.redactor, &assignment.case.skill) {
                 Ok(server) => self.server = Some(server),
                 Err(trouble) => return Ok(not_started(trouble)),
             }
@@ -133,9 +134,7 @@ impl AgentRun {
         let so_far = is_settled.map(|_| EvidenceSoFar::new(folder)).transpose();
         let (so_far, output) = so_far.at(folder.path()).map_err(|error| disk(&error))?.unzip();
         let mut job = Job {
-            namespace: command.sandbox.is_some(),
-            program: command.program,
-            args: command.args,
+            start: place.start(&command.program, command.args.clone()),
             env: command.env,
             folder: trial_env.workspace(),
             timeout,
@@ -156,7 +155,8 @@ impl AgentRun {
             silence: SilenceTimer::new(timeout),
             output,
         };
-        let mut run = || made_during(assignment, || run_all(&mut job, &mut listener, assignment));
+        let called = (command.program.as_path(), command.args.as_slice(), &place);
+        let mut run = || made_during(assignment, || run_all(&mut job, &mut listener, assignment, called));
         let (ending, changes) = match is_settled.zip(so_far.as_ref()) {
             Some((is_settled, so_far)) => {
                 let is_settled = |trace: &Trace| is_settled(self.server.as_ref(), trace);
@@ -169,16 +169,21 @@ impl AgentRun {
         self.changes = changes;
         let mut ending = ending.at(folder.path()).map_err(|error| disk(&error))?;
         listener.silence.add_to(&mut ending);
-        ending.trouble = agent::trouble_at_start(&ending, command.sandbox.as_ref(), assignment);
+        ending.trouble = agent::trouble_at_start(&ending, place.sandbox(), assignment);
         Ok(ending)
     }
 }
 
-/// Runs the agent, and again for each further message of the case, unless it has a dialogue for them. All of them together have
-/// the job's timeout.
-fn run_all(job: &mut Job<'_>, listener: &mut TraceListener<'_>, assignment: &Assignment<'_>) -> io::Result<Ending> {
+/// Runs the agent, and again for each further message of the case, unless it has a dialogue for them: with other arguments than
+/// the `first` ones, in the same place. All of them together have the job's timeout.
+fn run_all(
+    job: &mut Job<'_>,
+    listener: &mut TraceListener<'_>,
+    assignment: &Assignment<'_>,
+    (program, first, place): (&Path, &[OsString], &Place),
+) -> io::Result<Ending> {
     let Assignment { case, mode, trial_env, .. } = *assignment;
-    let (timeout, first) = (job.timeout, job.args.clone());
+    let timeout = job.timeout;
     let mut ending = process::run(job, listener)?;
     if listener.dialogue.is_some() {
         return Ok(ending);
@@ -189,14 +194,14 @@ fn run_all(job: &mut Job<'_>, listener: &mut TraceListener<'_>, assignment: &Ass
         }
         // An agent that reads messages from its input writes this one there.
         let input = job.input.take().filter(|path| fs::remove_file(path).is_ok());
-        let Some(args) = agent::of(mode.agent).resumed(&first, trial_env, message) else {
+        let Some(args) = agent::of(mode.agent).resumed(first, trial_env, message) else {
             let why = "the session cannot be resumed for the next message";
             ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, why));
             break;
         };
         let before = ending.duration_ms;
         job.timeout = timeout.saturating_sub(Duration::from_millis(before));
-        (job.args, job.appends, job.input) = (args, true, input.filter(|path| path.exists()));
+        (job.start, job.appends, job.input) = (place.start(program, args), true, input.filter(|path| path.exists()));
         ending = process::run(job, listener)?;
         ending.duration_ms += before;
     }

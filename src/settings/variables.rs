@@ -27,6 +27,9 @@ pub const SUPERVISOR_VARIABLE: &str = "SKILL_EVALS_SUPERVISOR";
 /// The variable with which this program starts itself as a run in the background.
 pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";
 
+/// The variable that says what `--untrusted` says.
+pub const UNTRUSTED_VARIABLE: &str = "SKILL_EVALS_UNTRUSTED";
+
 /// Variables that this program passes to its processes; users do not set them.
 const INTERNAL: [&str; 4] = [TREE_VARIABLE, WATCHDOG_VARIABLE, SUPERVISOR_VARIABLE, BACKGROUND_VARIABLE];
 
@@ -152,6 +155,9 @@ variables! {
             let word = Calibrate::named(given.value);
             to.calibrate = word.ok_or_else(|| given.not_allowed(&Calibrate::WORDS.join(", ")))?;
         };
+    // Read before the settings file.
+    UNTRUSTED: "`1` refuses settings by which a repository reaches outside a sandbox, and requires one; `0` keeps `gate` from doing so for forks",
+        |_, given| given.flag().map(drop)?;
     SCRIPTED: "says that the model is scripted, and by what; kept with the results",
         |to, given| to.scripted = Some(given.value.to_owned()).filter(|text| !text.is_empty());
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::support::live::processes_with;
-use skill_evals::process::{self, Job, OutputListener, Reply};
+use skill_evals::process::{self, Job, OutputListener, Reply, Start};
 use skill_evals::text::redact::Redactor;
 use skill_evals::trial::evidence::Ending;
 use skill_evals::trial::outcome::TroubleKind;
@@ -43,8 +43,7 @@ fn run_with(script: &str, timeout: Duration, mut ears: Ears, redactor: &Redactor
     let folder = tempfile::tempdir().expect("a directory");
     let env = [("PATH", std::env::var_os("PATH").expect("a PATH"))];
     let job = Job {
-        program: PathBuf::from("/bin/sh"),
-        args: vec!["-c".into(), script.into()],
+        start: Start::outside(PathBuf::from("/bin/sh"), vec!["-c".into(), script.into()]),
         env: env.into_iter().map(|(name, value)| (OsString::from(name), value)).collect(),
         folder: folder.path().to_path_buf(),
         timeout,
@@ -54,7 +53,6 @@ fn run_with(script: &str, timeout: Duration, mut ears: Ears, redactor: &Redactor
         input: None,
         stderr: folder.path().join("stderr"),
         redactor,
-        namespace: false,
         works_on: false,
         settled: None,
     };
@@ -103,8 +101,7 @@ fn a_program_that_is_no_program_could_not_start() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("permissions");
     let redactor = Redactor::new([]);
     let job = Job {
-        program,
-        args: Vec::new(),
+        start: Start::outside(program, Vec::new()),
         env: std::collections::BTreeMap::new(),
         folder: folder.path().to_path_buf(),
         timeout: Duration::from_secs(5),
@@ -114,7 +111,6 @@ fn a_program_that_is_no_program_could_not_start() {
         input: None,
         stderr: folder.path().join("stderr"),
         redactor: &redactor,
-        namespace: false,
         works_on: false,
         settled: None,
     };
@@ -220,9 +216,9 @@ fn output_by_file_is_heard_masked_and_whole() {
     let folder = tempfile::tempdir().expect("a directory");
     let redactor = Redactor::new(["a-secret-value"]);
     let mut ears = Ears::default();
+    let script = "[ -f /dev/stdout ] && echo file; echo a-secret-value; seq 200000; printf end";
     let job = Job {
-        program: PathBuf::from("/bin/sh"),
-        args: vec!["-c".into(), "[ -f /dev/stdout ] && echo file; echo a-secret-value; seq 200000; printf end".into()],
+        start: Start::outside(PathBuf::from("/bin/sh"), vec!["-c".into(), script.into()]),
         env: [("PATH".into(), std::env::var_os("PATH").expect("a PATH"))].into(),
         folder: folder.path().to_path_buf(),
         timeout: Duration::from_secs(30),
@@ -232,7 +228,6 @@ fn output_by_file_is_heard_masked_and_whole() {
         input: None,
         stderr: folder.path().join("stderr"),
         redactor: &redactor,
-        namespace: false,
         works_on: false,
         settled: None,
     };

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::fixture::Fixture;
+use crate::support::real::bwrap_works;
 use serde_json::Value;
 
 /// A machine: a repository, a home, a program that is codex, a scratch directory.
@@ -99,8 +100,10 @@ fn where_all_is_there_live_evals_can_run_and_no_model_is_asked() {
     assert_eq!(examined.finding("codex-login"), ("ok", "CODEX_API_KEY is set", ""));
     assert_eq!(examined.finding("codex-sandbox").0, "ok");
     assert_eq!(examined.finding("mcp"), ("ok", "initialize and tools/list answered: skill, skill-resource", ""));
-    let calls = fs::read_to_string(machine.own.path().join("calls")).expect("calls");
-    assert_eq!(calls, "--version\nsandbox -- /bin/sh -c echo started; echo x > written\n");
+    // Its program was called for nothing else, which it ends with 9. In the sandbox it can note no call.
+    let calls = fs::read_to_string(machine.own.path().join("calls")).ok();
+    let outside = (!bwrap_works()).then_some("--version\nsandbox -- /bin/sh -c echo started; echo x > written\n");
+    assert_eq!(calls.as_deref(), outside);
     assert!(!examined.text.contains("key-key-key"));
 }
 
@@ -159,7 +162,7 @@ fn a_missing_or_broken_program_is_told_with_how_to_get_it() {
     assert!(found.ends_with("is not on the PATH") && advice.contains("npm install"), "{found} {advice}");
     let examined = Machine::new("#!/bin/sh\necho no such library >&2\nexit 127\n").examined();
     assert_eq!(examined.code, 1);
-    assert!(examined.finding("codex").1.ends_with("--version: no such library"), "{}", examined.text);
+    assert!(examined.finding("codex").1.ends_with(": no such library"), "{}", examined.text);
 }
 
 #[test]

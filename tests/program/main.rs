@@ -53,6 +53,7 @@ mod sessions;
 mod settled;
 mod shards;
 mod show;
+mod starts;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminal;

@@ -27,6 +27,7 @@ mod kimi;
 mod list_changed;
 mod nextest;
 mod opencode;
+mod reach;
 mod real_model;
 mod report_page;
 mod sessions;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         list_changed::trials,
         nextest::trials,
         opencode::trials,
+        reach::trials,
         real_model::trials,
         report_page::trials,
         sessions::trials,

@@ -52,7 +52,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     let input = long_prompt(assignment)?;
     let prompt = if input.is_some() { "-" } else { case.prompt.as_str() };
     if !case.history.is_empty() {
-        let version = history::version(&program, &env, trial_env);
+        let version = history::version(&program, assignment)?;
         args.extend(["resume".into(), history::write(trial_env, &case.history, &version)?.into()]);
     }
     args.extend(["--".into(), prompt.into()]);

@@ -1,19 +1,20 @@
 //! The history of a case as a rollout, which `codex exec resume` continues.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::evidence::SESSIONS;
+use crate::agent::assignment::Assignment;
+use crate::agent::command::common_environment;
 use crate::agent::history;
+use crate::agent::isolation::SandboxedProgram;
 use crate::agent::trial_env::TrialEnv;
 use crate::files::bounded;
 use crate::process::{self, Job};
 use crate::text::redact::Redactor;
-use crate::trace::trouble::Trouble;
+use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::history::{HistoryMessage, Speaker};
 
 /// How long codex may take to print its version.
@@ -46,13 +47,16 @@ fn line(message: &HistoryMessage) -> Value {
     json!({ "type": "response_item", "payload": { "type": "message", "role": message.role, "content": content } })
 }
 
-/// The version that `codex --version` prints: the last word. Empty if it prints none.
-pub(super) fn version(program: &Path, env: &BTreeMap<OsString, OsString>, trial_env: &TrialEnv) -> String {
+/// The version that `codex --version` prints: the last word. Empty if it prints none. It runs where trials run, without a login.
+pub(super) fn version(program: &Path, assignment: &Assignment<'_>) -> Result<String, Trouble> {
+    let Assignment { root, trial_env, settings, .. } = *assignment;
+    let env = common_environment(trial_env);
+    let sandboxed = SandboxedProgram { program, env: &env, reads: &[], server: None, root, trial_env, settings };
+    let (place, _) = sandboxed.place().map_err(|why| Trouble::new(TroubleKind::CouldNotStart, why))?;
     let [stdout, stderr] = ["version", "version-stderr"].map(|name| trial_env.path().join(name));
     let job = Job {
-        program: program.to_path_buf(),
-        args: vec!["--version".into()],
-        env: env.clone(),
+        start: place.start(program, vec!["--version".into()]),
+        env,
         folder: trial_env.workspace(),
         timeout: PATIENCE,
         stdout: stdout.clone(),
@@ -61,10 +65,9 @@ pub(super) fn version(program: &Path, env: &BTreeMap<OsString, OsString>, trial_
         input: None,
         stderr,
         redactor: &Redactor::new([]),
-        namespace: false,
         works_on: false,
         settled: None,
     };
     let printed = process::run(&job, &mut ()).and_then(|_| bounded::read_text(&stdout)).unwrap_or_default();
-    printed.split_whitespace().last().unwrap_or_default().to_owned()
+    Ok(printed.split_whitespace().last().unwrap_or_default().to_owned())
 }

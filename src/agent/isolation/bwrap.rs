@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::process;
+use crate::process::{self, Start};
 
 /// Directories with the system's programs, libraries and settings. Those that exist are shown.
 pub(super) const SYSTEM: [&str; 11] =
@@ -38,7 +38,8 @@ fn find() -> Result<PathBuf, String> {
         .ok_or("`bwrap` is not on the PATH; get it as `bubblewrap` from your system's packages")?;
     let mut args = base();
     args.extend(["--", "/bin/sh", "-c", ":"].map(OsString::from));
-    let output = process::brief::output(&program, &args).map_err(|error| format!("{}: {error}", program.display()))?;
+    let start = Start::sandbox(program.clone(), args);
+    let output = process::brief::output(&start).map_err(|error| format!("{}: {error}", program.display()))?;
     if output.status.success() {
         return Ok(program);
     }
@@ -84,6 +85,10 @@ fn make_base() -> Vec<OsString> {
     if is_root {
         for path in kernel_settings() {
             args.extend(["--ro-bind".into(), path.clone().into(), path.into()]);
+        }
+        // They list the machine's keys. If they were covered for an ordinary user, no agent could make a sandbox with a /proc.
+        for path in ["/proc/keys", "/proc/key-users"].into_iter().filter(|path| Path::new(path).exists()) {
+            args.extend(["--ro-bind", "/dev/null", path].map(OsString::from));
         }
     }
     args

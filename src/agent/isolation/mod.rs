@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::AgentCommand;
 use crate::agent::mcp_probe::ServerCommand;
-use crate::agent::sandbox::SandboxProgram;
+use crate::agent::sandbox::{Place, SandboxProgram};
 use crate::agent::trial_env::TrialEnv;
 use crate::settings::{FILE, Isolation, IsolationSettings, Settings};
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -48,9 +48,16 @@ pub struct SandboxedProgram<'a> {
 }
 
 impl SandboxedProgram<'_> {
-    /// The sandbox for it, with this bubblewrap.
-    pub fn sandbox(&self, bwrap: PathBuf) -> SandboxProgram {
-        SandboxProgram { program: bwrap, args: view::arguments(self) }
+    /// Where it starts, and why it is not isolated, if so. Fails if isolation is required and there is none.
+    #[expect(clippy::disallowed_methods, reason = "the one place that decides it")]
+    pub fn place(&self) -> Result<(Place, Option<String>), String> {
+        match status(&self.settings.isolation) {
+            IsolationStatus::Bwrap(bwrap) => {
+                Ok((Place::inside(SandboxProgram::new(bwrap, view::arguments(self))), None))
+            }
+            IsolationStatus::Nothing(why) => Ok((Place::outside(), Some(why))),
+            IsolationStatus::Refused(why) => Err(why),
+        }
     }
 }
 
@@ -71,23 +78,15 @@ pub fn status(settings: &IsolationSettings) -> IsolationStatus {
     IsolationStatus::Nothing(why)
 }
 
-/// Puts the command into a sandbox. Without a sandbox, if the settings do not require one, the command lists what is
-/// not enforced.
-pub fn isolated(mut command: AgentCommand, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
-    match status(&assignment.settings.isolation) {
-        IsolationStatus::Bwrap(bwrap) => {
-            let Assignment { root, trial_env, settings, server, .. } = *assignment;
-            let AgentCommand { program, env, reads, .. } = &command;
-            let sandbox = SandboxedProgram { program, env, reads, server, root, trial_env, settings }.sandbox(bwrap);
-            let args = std::mem::take(&mut command.args);
-            (command.program, command.args) = sandbox.around(&command.program, args);
-            command.sandbox = Some(sandbox);
-        }
-        IsolationStatus::Refused(why) => return Err(Trouble::new(TroubleKind::CouldNotStart, why)),
-        IsolationStatus::Nothing(why) => {
-            command.not_enforced.extend(command.open.iter().map(|open| (*open).to_owned()));
-            command.not_enforced.push(format!("the agent is not isolated: {why}"));
-        }
+/// Where the command starts. Without a sandbox, if the settings do not require one, the command lists what is not enforced.
+pub fn isolated(mut command: AgentCommand, assignment: &Assignment<'_>) -> Result<(AgentCommand, Place), Trouble> {
+    let Assignment { root, trial_env, settings, server, .. } = *assignment;
+    let AgentCommand { program, env, reads, .. } = &command;
+    let program = SandboxedProgram { program, env, reads, server, root, trial_env, settings };
+    let (place, why) = program.place().map_err(|why| Trouble::new(TroubleKind::CouldNotStart, why))?;
+    if let Some(why) = why {
+        command.not_enforced.extend(command.open.iter().map(|open| (*open).to_owned()));
+        command.not_enforced.push(format!("the agent is not isolated: {why}"));
     }
-    Ok(command)
+    Ok((command, place))
 }

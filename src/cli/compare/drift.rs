@@ -10,14 +10,14 @@ use crate::cli::output::warn;
 use skill_evals::results::compared::{self, ComparisonResults};
 use skill_evals::results::stored_sides::{self, TrialSide};
 use skill_evals::results::table;
-use skill_evals::settings::load;
+use skill_evals::settings::{Trust, load};
 use skill_evals::store::{KeptTrial, KeptTrials};
 
 /// Compares the kept trials of the repository at `root`, those of the earlier half of their runs with the others. Only trials
 /// in which nothing differs are compared with each other.
 pub fn of_kept(args: &CompareArgs, root: &Path) -> CliResultOf<ComparisonResults> {
     args.refuse_what_runs()?;
-    let prices = load::read_file(root)?.prices;
+    let prices = load::read_file(root, Trust::Trusted)?.prices;
     let kept = KeptTrials::new(root, Duration::MAX);
     let (mut earlier, mut later) = (TrialSide::default(), TrialSide::default());
     let (mut days, mut number) = ([BTreeSet::new(), BTreeSet::new()], 0);

@@ -67,7 +67,7 @@ pub fn export(args: &ExportCommandArgs) -> CliResult {
     let mut run = RunContext::new(repository.root, settings, catalog);
     // Recordings have no grades.
     if runs.iter().any(|run| !named_runs::has_own_trials(run)) {
-        run.own_checks = own_checks(&run.root)?;
+        run.own_checks = own_checks(&run.root, &run.settings)?;
     }
     let (trials, unreadable) = match args.to.kind {
         ExportKind::File(render) | ExportKind::Output(render) | ExportKind::Job { render, .. } => {

@@ -97,7 +97,7 @@ pub fn report(args: &ReportArgs) -> CliResult {
 /// Writes the report of the run in the directory `run`, of the repository at `root`.
 pub fn write_run(root: &Path, run: &Path, output: &Path) -> CliResultOf<()> {
     let (repository, settings, catalog) =
-        RepositoryArgs { root: Some(root.to_path_buf()), for_gate: false }.read_quietly()?;
+        RepositoryArgs { root: Some(root.to_path_buf()), untrusted: false, for_gate: false }.read_quietly()?;
     let context = RunContext::new(repository.root, settings, catalog);
     write(context, &[RunFolder::at(run)], &[], output, MAX_SIZE)?;
     Ok(())
@@ -113,7 +113,7 @@ fn write(
 ) -> CliResultOf<(usize, Exit)> {
     // Recordings have no grades.
     if runs.iter().chain(against).any(|run| !named_runs::has_own_trials(run)) {
-        run.own_checks = own_checks(&run.root)?;
+        run.own_checks = own_checks(&run.root, &run.settings)?;
     }
     let of_run = if against.is_empty() { sides_of(runs)? } else { None };
     let labels = match &of_run {

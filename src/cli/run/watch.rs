@@ -192,7 +192,7 @@ impl<'a> WatchSession<'a> {
     /// Runs the plan. Returns the cases whose recordings are stale or missing.
     fn run(&self, mut run: RunContext) -> CliResultOf<BTreeSet<CaseInMode>> {
         ready::check(&run)?;
-        run.own_checks = own_checks(&run.root)?;
+        run.own_checks = own_checks(&run.root, &run.settings)?;
         let not_measured = Arc::<Mutex<NotMeasured>>::default();
         run.read_by(Arc::clone(&not_measured));
         execute(self.args, &run)?;

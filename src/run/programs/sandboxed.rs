@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::agent::command;
-use crate::agent::isolation::{self, IsolationStatus, SandboxedProgram};
+use crate::agent::isolation::{self, SandboxedProgram};
 use crate::agent::trial_env::TrialEnv;
 use crate::checks::program::ProgramEnding;
 use crate::files::bounded;
@@ -72,26 +72,18 @@ impl SandboxedRun<'_> {
         // Without a sandbox it would write next to the scripts of the repository.
         env.insert("PYTHONDONTWRITEBYTECODE".into(), "1".into());
         env.extend(self.env.clone());
-        let (sandbox, not_isolated) = match isolation::status(&self.settings.isolation) {
-            IsolationStatus::Refused(why) => return Ok(EndedProgram::failed(why)),
-            IsolationStatus::Nothing(why) => (None, Some(why)),
-            IsolationStatus::Bwrap(bwrap) => {
-                let interpreter = isolation::interpreter(self.program);
-                // The sandbox does not show what shims lead to. The next program of that name on the PATH runs.
-                let interpreter = interpreter.filter(|path| !path.parent().is_some_and(|path| path.ends_with("shims")));
-                let program = interpreter.as_deref().unwrap_or(Path::new("/bin/sh"));
-                let Self { root, settings, trial_env, reads, .. } = self;
-                let sandboxed = SandboxedProgram { program, env: &env, reads, server: None, root, trial_env, settings };
-                (Some(sandboxed.sandbox(bwrap)), None)
-            }
-        };
-        let (program, args) = match &sandbox {
-            Some(sandbox) => sandbox.around(self.program, self.args),
-            None => (self.program.to_path_buf(), self.args),
+        let interpreter = isolation::interpreter(self.program);
+        // The sandbox does not show what shims lead to. The next program of that name on the PATH runs.
+        let interpreter = interpreter.filter(|path| !path.parent().is_some_and(|path| path.ends_with("shims")));
+        let program = interpreter.as_deref().unwrap_or(Path::new("/bin/sh"));
+        let Self { root, settings, trial_env, reads, .. } = self;
+        let sandboxed = SandboxedProgram { program, env: &env, reads, server: None, root, trial_env, settings };
+        let (place, not_isolated) = match sandboxed.place() {
+            Ok(placed) => placed,
+            Err(why) => return Ok(EndedProgram::failed(why)),
         };
         let job = Job {
-            program,
-            args,
+            start: place.start(self.program, self.args),
             env,
             folder: self.trial_env.workspace(),
             timeout: self.timeout,
@@ -102,7 +94,6 @@ impl SandboxedRun<'_> {
             input: self.input,
             stderr: self.output.join("stderr"),
             redactor: self.redactor,
-            namespace: sandbox.is_some(),
             works_on: false,
             settled: None,
         };
@@ -122,8 +113,9 @@ impl SandboxedRun<'_> {
         let mut result = collector.result(&ending, stderr, (self.timeout, self.more_time));
         if let Ok(ProgramEnding { exit_code: code @ (126 | 127), stderr, not_started, .. }) = &mut result {
             let words = ending.last_words.as_deref().unwrap_or("it wrote nothing");
-            let advice = sandbox
-                .and_then(|sandbox| isolation::advice(&isolation::unseen(stderr, &sandbox, self.root, self.trial_env)))
+            let advice = place
+                .sandbox()
+                .and_then(|sandbox| isolation::advice(&isolation::unseen(stderr, sandbox, self.root, self.trial_env)))
                 .unwrap_or_else(|| "is everything installed that it starts?".to_owned());
             *not_started = Some(format!("exit status {code}: {words}; {advice}"));
         }

@@ -2,7 +2,7 @@
 
 mod probe;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -14,15 +14,16 @@ use crate::agent::login::Login;
 use crate::agent::trial_env::ScratchDir;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
+use crate::process::Start;
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::run::rubric;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::mode::AgentKind;
-use crate::settings::{Isolation, Settings};
+use crate::settings::{Isolation, Settings, Trust};
 use crate::store::{RUNS, RunFolder};
 use crate::text::redact::Redactor;
-use probe::Probes;
+use probe::{PlacedResult, Probes};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -58,10 +59,10 @@ pub struct DoctorReport {
     pub findings: Vec<DoctorFinding>,
 }
 
-/// Checks everything. `own_program` is `skill-evals` itself.
-pub fn examine(repository: Option<&Repository>, own_program: &Path) -> DoctorReport {
+/// Checks everything. This program is `skill-evals` itself.
+pub fn examine(repository: Option<&Repository>, trust: Trust) -> DoctorReport {
     let mut doctor = Doctor { findings: Vec::new() };
-    let settings = doctor.settings(repository);
+    let settings = doctor.settings(repository, trust);
     let catalog = doctor.repository(repository, settings.as_ref());
     let can_store = doctor.artifacts(repository);
     let is_valid = settings.is_some();
@@ -78,7 +79,7 @@ pub fn examine(repository: Option<&Repository>, own_program: &Path) -> DoctorRep
         }
     }
     doctor.bwrap(probes.as_ref());
-    doctor.skill_server(repository, &catalog, own_program, probes.as_ref());
+    doctor.skill_server(repository, &catalog, probes.as_ref());
     let is_isolated = doctor.isolation(&settings);
     let ready = is_valid && can_store && scratch.is_some() && !catalog.cases.is_empty() && is_isolated;
     let can_run = ready && !agents.is_empty();
@@ -89,31 +90,29 @@ pub fn examine(repository: Option<&Repository>, own_program: &Path) -> DoctorRep
 /// How often missing paths are added and the program is started again: a script may call a script.
 const MAX_ROUNDS: usize = 8;
 
-fn start_in_sandbox(
-    kind: AgentKind,
+/// Starts an agent's program where trials do, until it has all paths that it needs. Returns its last result, the words of the
+/// first one that failed, and the paths to add.
+fn started(
     program: &Path,
     settings: &Settings,
     probes: &Probes<'_>,
-) -> Result<(), (String, String)> {
-    let IsolationStatus::Bwrap(bwrap) = isolation::status(&settings.isolation) else { return Ok(()) };
+) -> std::io::Result<(PlacedResult, Option<String>, Vec<PathBuf>)> {
     let mut settings = settings.clone();
     let mut added = Vec::new();
     let mut first_words = None;
     for _ in 0..MAX_ROUNDS {
-        let (result, missing) = probes
-            .version_in_sandbox(bwrap.clone(), program, &settings)
-            .map_err(|error| (error.to_string(), isolation::unseen::unknown(kind)))?;
-        if result.succeeded() {
-            return first_words.map_or(Ok(()), |words| Err((words, isolation::advice(&added).unwrap_or_default())));
+        let placed = probes.in_place(program, vec!["--version".into()], &settings)?;
+        if placed.result.succeeded() {
+            return Ok((placed, first_words, added));
         }
-        first_words.get_or_insert(result.last_words());
-        if missing.is_empty() {
-            break;
+        first_words.get_or_insert(placed.result.last_words());
+        if placed.missing.is_empty() {
+            return Ok((placed, first_words, added));
         }
-        settings.isolation.readable.extend(missing.iter().cloned());
-        added.extend(missing);
+        settings.isolation.readable.extend(placed.missing.iter().cloned());
+        added.extend(placed.missing);
     }
-    Err((first_words.unwrap_or_default(), isolation::unseen::unknown(kind)))
+    Err(std::io::Error::other(first_words.unwrap_or_default()))
 }
 
 struct Doctor {
@@ -136,12 +135,12 @@ impl Doctor {
     }
 
     /// The settings, if they are valid.
-    fn settings(&mut self, repository: Option<&Repository>) -> Option<Settings> {
+    fn settings(&mut self, repository: Option<&Repository>, trust: Trust) -> Option<Settings> {
         let Some(repository) = repository else {
             self.ok("settings", "the built-in ones");
             return Some(Settings::default());
         };
-        match load::read(&repository.root) {
+        match load::read(&repository.root, trust) {
             Ok(settings) => {
                 let has_file = repository.root.join(crate::settings::FILE).is_file();
                 self.ok("settings", if has_file { crate::settings::FILE } else { "the built-in ones" });
@@ -240,33 +239,40 @@ impl Doctor {
         };
         let sandbox = agent::of(kind).in_sandbox(probe::SCRIPT).filter(|_| starts);
         if let (Some(args), Some(probes)) = (sandbox, probes) {
-            self.sandbox(&format!("{name}-sandbox"), &probes.run(&program, &args));
+            let result = probes.in_place(&program, args, settings).map(|placed| placed.result);
+            self.sandbox(&format!("{name}-sandbox"), &result);
         }
         starts && is_logged_in
     }
 
-    /// Returns whether the agent's program starts, by itself and in the sandbox of trials.
+    /// Returns whether the agent's program starts where trials start it.
     fn starts(&mut self, kind: AgentKind, program: &Path, settings: &Settings, probes: Option<&Probes<'_>>) -> bool {
         let (name, path) = (kind.as_str(), program.display());
         let Some(probes) = probes else {
             let found = format!("{path}, not started without a scratch directory");
             return self.note(name, Health::Unknown, found, None);
         };
-        match probes.run(program, &["--version".into()]) {
-            Ok(result) if result.succeeded() => match start_in_sandbox(kind, program, settings, probes) {
-                Ok(()) => self.ok(name, format!("{} ({path})", result.first_line())),
-                Err((words, advice)) => {
-                    self.missing(name, format!("{path} --version, inside bubblewrap: {words}"), advice)
+        let (PlacedResult { result, is_isolated, .. }, first_words, added) = match started(program, settings, probes) {
+            Ok(started) => started,
+            Err(error) => return self.note(name, Health::Unknown, format!("{path}: {error}"), None),
+        };
+        let place = if is_isolated { ", inside bubblewrap" } else { "" };
+        let not_found = matches!(result.ending.exit_code, Some(126 | 127));
+        match first_words {
+            None => self.ok(name, format!("{} ({path})", result.first_line())),
+            Some(words) => {
+                let found = format!("{path} --version{place}: {words}");
+                if result.succeeded() {
+                    self.missing(name, found, isolation::advice(&added).unwrap_or_default())
+                } else if is_isolated && not_found {
+                    self.missing(name, found, isolation::unseen::unknown(kind))
+                } else if matches!(kind, AgentKind::Custom(_)) {
+                    // Nothing says that the program of a user's agent knows this argument.
+                    self.note(name, Health::Unknown, format!("{path}, which does not tell its version"), None)
+                } else {
+                    self.missing(name, found, "reinstall the program")
                 }
-            },
-            // Nothing says that the program of a user's agent knows this argument.
-            Ok(_) if matches!(kind, AgentKind::Custom(_)) => {
-                self.note(name, Health::Unknown, format!("{path}, which does not tell its version"), None)
             }
-            Ok(result) => {
-                self.missing(name, format!("{path} --version: {}", result.last_words()), "reinstall the program")
-            }
-            Err(error) => self.note(name, Health::Unknown, format!("{path}: {error}"), None),
         }
     }
 
@@ -276,9 +282,9 @@ impl Doctor {
             return;
         };
         let args = ["--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--die-with-parent", "--"];
-        let args = args.into_iter().chain(["/bin/sh", "-c", probe::SCRIPT]).map(Into::into).collect::<Vec<_>>();
+        let args = args.into_iter().chain(["/bin/sh", "-c", probe::SCRIPT]).map(Into::into).collect();
         if let Some(probes) = probes {
-            self.sandbox("bwrap", &probes.run(&program, &args));
+            self.sandbox("bwrap", &probes.talk(Start::sandbox(program, args), &mut ()));
         }
     }
 
@@ -315,19 +321,14 @@ impl Doctor {
     }
 
     /// Checks the MCP server of skills: agents start it and do not report if it fails.
-    fn skill_server(
-        &mut self,
-        repository: Option<&Repository>,
-        catalog: &Catalog,
-        own_program: &Path,
-        probes: Option<&Probes<'_>>,
-    ) {
+    fn skill_server(&mut self, repository: Option<&Repository>, catalog: &Catalog, probes: Option<&Probes<'_>>) {
         let (Some(repository), Some(probes)) = (repository, probes) else { return };
         let Some(folder) = catalog.skills.first().and_then(|found| found.skill().folder.parent()) else { return };
-        let args = ["mcp".into(), "--skills".into(), repository.root.join(folder).into_os_string()];
+        let args = vec!["mcp".into(), "--skills".into(), repository.root.join(folder).into_os_string()];
         let redactor = Redactor::new([]);
         let mut handshake = Handshake::new(&redactor);
-        match probes.talk(own_program, &args, &mut handshake).map(|result| handshake.result(&result.ending)) {
+        let talked = Start::own(args).and_then(|start| probes.talk(start, &mut handshake));
+        match talked.map(|result| handshake.result(&result.ending)) {
             Ok(Ok(offer)) if offer.tools.is_empty() => {
                 self.missing("mcp", "the server offers no tools", "this is a fault of skill-evals; please report it")
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::agent::isolation::{self, SandboxedProgram};
 use crate::agent::trial_env::{ScratchDir, TrialEnv};
 use crate::files::bounded;
-use crate::process::{self, Job, OutputListener};
+use crate::process::{self, Job, OutputListener, Start};
 use crate::settings::Settings;
 use crate::text::redact::Redactor;
 use crate::trial::evidence::Ending;
@@ -59,48 +59,41 @@ impl ProbeResult {
     }
 }
 
+/// What a program did where trials start it.
+pub(super) struct PlacedResult {
+    pub(super) result: ProbeResult,
+    /// The paths that its sandbox, if it has one, did not show it.
+    pub(super) missing: Vec<PathBuf>,
+    pub(super) is_isolated: bool,
+}
+
 impl Probes<'_> {
-    pub(super) fn run(&self, program: &Path, args: &[OsString]) -> io::Result<ProbeResult> {
-        self.talk(program, args, &mut ())
+    /// Runs this program itself, or bubblewrap; `listener` talks with it.
+    pub(super) fn talk(&self, start: Start, listener: &mut dyn OutputListener) -> io::Result<ProbeResult> {
+        run(&self.environment()?, start, listener)
     }
 
-    /// Runs a program that `listener` talks with.
-    pub(super) fn talk(
+    /// Runs an agent's program where trials run it by these settings.
+    pub(super) fn in_place(
         &self,
         program: &Path,
-        args: &[OsString],
-        listener: &mut dyn OutputListener,
-    ) -> io::Result<ProbeResult> {
-        start(&self.environment()?, (program.to_path_buf(), args.to_vec()), false, listener)
-    }
-
-    /// Runs `program --version` in bubblewrap. Returns also the paths that the program could not see.
-    pub(super) fn version_in_sandbox(
-        &self,
-        bwrap: PathBuf,
-        program: &Path,
+        args: Vec<OsString>,
         settings: &Settings,
-    ) -> io::Result<(ProbeResult, Vec<PathBuf>)> {
-        let environment = self.environment()?;
-        let env = variables(&environment);
-        let sandboxed = SandboxedProgram {
-            program,
-            env: &env,
-            reads: &[],
-            server: None,
-            root: self.root,
-            trial_env: &environment,
-            settings,
+    ) -> io::Result<PlacedResult> {
+        let trial_env = &self.environment()?;
+        let (env, root) = (&variables(trial_env), self.root);
+        let sandboxed = SandboxedProgram { program, env, reads: &[], server: None, root, trial_env, settings };
+        let (place, _) = sandboxed.place().map_err(io::Error::other)?;
+        let result = run(trial_env, place.start(program, args), &mut ())?;
+        let Some(sandbox) = place.sandbox() else {
+            return Ok(PlacedResult { result, missing: Vec::new(), is_isolated: false });
         };
-        let sandbox = sandboxed.sandbox(bwrap);
-        let command = sandbox.around(program, vec!["--version".into()]);
-        let result = start(&environment, command, true, &mut ())?;
         // The missing path may not be in the last words.
-        let mut missing = isolation::unseen(&result.last_words(), &sandbox, self.root, &environment);
+        let mut missing = isolation::unseen(&result.last_words(), sandbox, root, trial_env);
         if missing.is_empty() {
-            missing = isolation::unseen(&result.stderr, &sandbox, self.root, &environment);
+            missing = isolation::unseen(&result.stderr, sandbox, root, trial_env);
         }
-        Ok((result, missing))
+        Ok(PlacedResult { result, missing, is_isolated: true })
     }
 
     fn environment(&self) -> io::Result<TrialEnv> {
@@ -118,16 +111,10 @@ fn variables(environment: &TrialEnv) -> BTreeMap<OsString, OsString> {
     variables
 }
 
-fn start(
-    environment: &TrialEnv,
-    (program, args): (PathBuf, Vec<OsString>),
-    namespace: bool,
-    listener: &mut dyn OutputListener,
-) -> io::Result<ProbeResult> {
+fn run(environment: &TrialEnv, start: Start, listener: &mut dyn OutputListener) -> io::Result<ProbeResult> {
     let (stdout, stderr) = (environment.path().join("stdout"), environment.path().join("stderr"));
     let job = Job {
-        program,
-        args,
+        start,
         env: variables(environment),
         folder: environment.workspace(),
         timeout: PATIENCE,
@@ -137,7 +124,6 @@ fn start(
         input: None,
         stderr: stderr.clone(),
         redactor: &Redactor::new([]),
-        namespace,
         works_on: false,
         settled: None,
     };

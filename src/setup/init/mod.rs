@@ -17,8 +17,8 @@ use crate::cases::catalog::{Catalog, FoundSkill, PROMPTS};
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::files::bounded;
 use crate::harness::stubs;
-use crate::settings::FILE;
 use crate::settings::load::{self, ConfigError};
+use crate::settings::{FILE, Trust};
 use crate::setup::generate;
 use crate::skill::{SKILL_FILE, SkillFile};
 use crate::store::{self, RECORDINGS, StoreError, TrialFolder};
@@ -253,7 +253,7 @@ impl Init<'_> {
     }
 
     fn catalog(&self) -> Result<Catalog, InitError> {
-        let settings = load::read_file(&self.layout.root)?;
+        let settings = load::read_file(&self.layout.root, Trust::Trusted)?;
         let repository = Repository { root: self.layout.root.clone() };
         Ok(repository.catalog(Layout::of(&settings), Scope::All))
     }

@@ -1,0 +1,54 @@
+//! The start of every program. Of the open files of this process, a program inherits its standard streams and those that it is
+//! handed.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{PoisonError, RwLock};
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+
+/// A start that hands files on holds it alone: no other program may inherit them.
+static STARTS: RwLock<()> = RwLock::new(());
+
+#[expect(clippy::disallowed_methods, reason = "all other code starts programs by the functions of this file")]
+pub(super) fn spawn(command: &mut Command) -> io::Result<Child> {
+    let _nothing_is_handed = STARTS.read().unwrap_or_else(PoisonError::into_inner);
+    command.spawn()
+}
+
+/// Starts a program that inherits these files, under the numbers that they have here.
+#[expect(clippy::disallowed_methods, reason = "see above")]
+pub(super) fn spawn_with(files: &[OwnedFd], command: &mut Command) -> io::Result<Child> {
+    handing(files, || command.spawn())
+}
+
+/// The same for a program whose end is awaited.
+#[expect(clippy::disallowed_methods, reason = "see above")]
+pub(super) fn spawn_awaited(
+    files: &[OwnedFd],
+    command: &mut tokio::process::Command,
+) -> io::Result<tokio::process::Child> {
+    handing(files, || command.spawn())
+}
+
+fn handing<T>(files: &[OwnedFd], start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
+    let inherit = |flags| {
+        files.iter().try_for_each(|file| fcntl(file, FcntlArg::F_SETFD(flags)).map(drop)).map_err(io::Error::from)
+    };
+    inherit(FdFlag::empty())?;
+    let started = start();
+    inherit(FdFlag::FD_CLOEXEC)?;
+    started
+}
+
+/// Starts a program, waits for its end, and returns its standard output, and its standard error if that is a pipe.
+pub(super) fn output(command: &mut Command) -> io::Result<Output> {
+    spawn(command.stdout(Stdio::piped()))?.wait_with_output()
+}
+
+/// Starts a program and waits for its end.
+pub(super) fn status(command: &mut Command) -> io::Result<ExitStatus> {
+    spawn(command)?.wait()
+}

@@ -1,0 +1,162 @@
+//! `--untrusted`: what the settings of a repository may not say if nobody has read them. All else that a repository says runs
+//! in a sandbox, which is required then.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::settings::problems::Problems;
+use crate::settings::variables::UNTRUSTED_VARIABLE;
+use crate::settings::{Isolation, Settings};
+use crate::text::diagnostic::Diagnostic;
+
+/// Whether a repository is believed: its settings may then start programs outside a sandbox, and widen it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    #[default]
+    Trusted,
+    Untrusted,
+}
+
+/// A key that is refused, the value that is, if others are not, and what it would do. `*` stands for any name.
+type Refusal = (&'static str, Option<&'static str>, &'static str);
+
+const REFUSED: [Refusal; 12] = [
+    ("harness", None, "cargo would build and start a program of the repository outside the sandbox"),
+    ("isolation", Some("agent"), "agents and scripts would run outside the sandbox"),
+    ("isolation_read", None, "the sandbox would show these paths"),
+    ("home", Some("user"), "agents would have your own settings, plugins and skills"),
+    ("env", None, "variables can show paths in the sandbox, and send credentials to another server"),
+    ("pass_env", None, "the sandbox would show these variables of yours"),
+    ("agents", None, "the repository would choose the programs that get your credentials, and their arguments"),
+    ("mode.*.args", None, "arguments can send credentials to another server"),
+    ("mcp.command", None, "the sandbox would show the paths in the arguments and variables of this server"),
+    ("judge.agent", None, "the repository would choose its own judge"),
+    ("judge.model", None, "the repository would choose its own judge"),
+    ("judge.template", None, "the repository would choose what its judge is asked"),
+];
+
+impl Trust {
+    /// What the environment says; `None` if it says nothing.
+    pub fn of_environment() -> Option<Self> {
+        match std::env::var(UNTRUSTED_VARIABLE).ok()?.trim() {
+            "" => None,
+            "0" | "false" => Some(Self::Trusted),
+            // What is neither is an error of the environment, too.
+            _ => Some(Self::Untrusted),
+        }
+    }
+
+    /// The problems with the text of a settings file.
+    pub(super) fn refuses(self, text: &str) -> Vec<Diagnostic> {
+        let mut problems = Problems::of(text);
+        // The reader of the file reports what is not TOML.
+        if let (Self::Untrusted, Ok(table)) = (self, DeTable::parse(text)) {
+            for (path, value, effect) in REFUSED {
+                for (key, place) in found(table.get_ref(), path, value) {
+                    let message = format!("`{key}` is refused in an untrusted repository: {effect}");
+                    let help = "remove it; or read what the repository says, and run this without `--untrusted`";
+                    problems.add(place, format!("{message}\n{help}"));
+                }
+            }
+        }
+        problems.list.sort_by_key(|problem| problem.place.line);
+        problems.list
+    }
+
+    /// Requires a sandbox for what is untrusted. Fails if the environment forbids one.
+    pub(super) fn confine(self, settings: &mut Settings) -> Result<(), String> {
+        if self == Self::Untrusted {
+            if settings.isolation.kind == Isolation::Agent {
+                return Err("SKILL_EVALS_ISOLATION is \"agent\"; an untrusted repository needs \"bwrap\"".to_owned());
+            }
+            settings.isolation.required = true;
+        }
+        Ok(())
+    }
+}
+
+/// The keys of a table that a path names, with their places. With a `value`, only those that have it.
+fn found(table: &DeTable<'_>, path: &str, value: Option<&str>) -> Vec<(String, Range<usize>)> {
+    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+    let mut all = Vec::new();
+    for (key, entry) in table.iter().filter(|(key, _)| first == "*" || &**key.get_ref() == first) {
+        let name = key.get_ref();
+        match (rest, entry.get_ref()) {
+            (Some(rest), DeValue::Table(inner)) => {
+                all.extend(found(inner, rest, value).into_iter().map(|(key, place)| (format!("{name}.{key}"), place)));
+            }
+            (None, entry) if value.is_none_or(|value| entry.as_str() == Some(value)) => {
+                all.push((name.to_string(), Spanned::span(key)));
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::SettingsFile;
+
+    /// Keys that reach nothing outside a sandbox.
+    const HARMLESS: [&str; 26] = [
+        "skill_roots",
+        "own_columns",
+        "modes",
+        "model",
+        "trials",
+        "threshold",
+        "skills",
+        "jobs",
+        "timeout_s",
+        "stop",
+        "max_turns",
+        "retries",
+        "retry_wait_s",
+        "max_cost_usd",
+        "max_tokens",
+        "prices",
+        "secret_env",
+        "check",
+        "check_timeout_s",
+        "gate",
+        "lint",
+        "require_recordings",
+        "partial",
+        "require_isolation",
+        "require_sandbox",
+        "create",
+    ];
+
+    #[test]
+    fn every_key_of_the_settings_is_either_harmless_or_refused() {
+        let unknown = toml::from_str::<SettingsFile>("no_such_key = 1").expect_err("an unknown key").to_string();
+        let known: Vec<&str> = unknown.split('`').skip(3).step_by(2).collect();
+        assert!(known.len() > 30, "{unknown}");
+        for key in known {
+            let refused = REFUSED.iter().any(|(path, ..)| path.split('.').next() == Some(key));
+            assert!(refused != HARMLESS.contains(&key), "{key}");
+        }
+    }
+
+    #[test]
+    fn what_reaches_outside_is_refused_with_its_place_and_other_values_are_not() {
+        let text = "harness = 'a'\nisolation = 'agent'\nhome = 'user'\n[mode.mine]\nargs = []\nagent = 'x'\n\
+                    [mcp]\ncommand = 'x'\n[agents.x]\ncommand = 'y'\n";
+        let refused = Trust::Untrusted.refuses(text);
+        let lines: Vec<String> = refused.iter().map(ToString::to_string).collect();
+        let keys = ["harness", "isolation", "home", "mine.args", "mcp.command", "agents"];
+        assert_eq!(refused.len(), keys.len(), "{lines:#?}");
+        for (line, key) in lines.iter().zip(keys) {
+            assert!(line.contains(&format!("{key}`")), "{line}");
+        }
+        assert!(lines[3].contains("evals.toml:5:1"), "{lines:#?}");
+        assert!(Trust::Trusted.refuses(text).is_empty());
+        let harmless = "isolation = 'bwrap'\nhome = 'isolated'\n[mcp]\nwording = 'mild'\n[mode.mine]\nagent = 'x'\n";
+        assert!(Trust::Untrusted.refuses(harmless).is_empty());
+        assert!(Trust::Untrusted.refuses("not TOML").is_empty());
+    }
+}
