@@ -21,6 +21,7 @@ pub(crate) mod login;
 pub(crate) mod mcp_probe;
 mod recorder;
 mod refusal;
+pub(crate) mod reset;
 mod said;
 mod sandbox;
 mod secrets;

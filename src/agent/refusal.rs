@@ -1,8 +1,6 @@
 //! The kind of trouble that a provider's refusal is, by the fields that providers and programs send: the HTTP status, and the
 //! error's type and code. Words count only if a program sends no field, and only its own fixed phrases: the text of an error
-//! may quote anything.
-
-use std::time::Duration;
+//! may quote anything. Words also tell a limit that lasts for hours from one that lasts for seconds: both are a 429.
 
 use serde_json::Value;
 
@@ -22,7 +20,7 @@ pub(super) struct Refusal<'a> {
 }
 
 /// Types and codes of temporary errors.
-const TEMPORARY: [&str; 16] = [
+const TEMPORARY: [&str; 13] = [
     "rate_limit",
     "rate_limit_error",
     "rate_limit_exceeded",
@@ -34,15 +32,23 @@ const TEMPORARY: [&str; 16] = [
     "server_overloaded",
     "server_is_overloaded",
     "slow_down",
-    "usage_limit_exceeded",
-    "usage_limit_reached",
-    "insufficient_quota",
     "internal_server_error",
     "timeout_error",
 ];
 
+/// Types and codes of limits that last for hours or days.
+const USED_UP: [&str; 7] = [
+    "exceeded_current_quota_error",
+    "usage_limit_exceeded",
+    "usage_limit_reached",
+    "insufficient_quota",
+    "quota_exceeded",
+    "billing_error",
+    "billing_hard_limit_reached",
+];
+
 /// Types and codes of errors about credentials.
-const LOGIN: [&str; 8] = [
+const LOGIN: [&str; 7] = [
     "authentication_error",
     "authentication_failed",
     "permission_error",
@@ -50,12 +56,28 @@ const LOGIN: [&str; 8] = [
     "invalid_api_key",
     "oauth_org_not_allowed",
     "token_expired",
-    "billing_error",
 ];
 
 /// What providers say about a temporary refusal, in lower case, if they send no field. Programs have phrases of their own.
 const TEMPORARY_PHRASES: [&str; 4] =
     ["rate limit reached", "rate limit exceeded", "exceeded your current quota", "quota exceeded"];
+
+/// What providers say about limits that last for hours or days, in lower case.
+const USED_UP_PHRASES: [&str; 13] = [
+    "daily quota",
+    "per day",
+    "perday",
+    "per-day",
+    "monthly quota",
+    "monthly limit",
+    "premium request",
+    "free usage exceeded",
+    "you have no quota",
+    "insufficient credits",
+    "insufficient balance",
+    "check your account balance",
+    "credit balance is too low",
+];
 
 /// What providers say about credentials, in lower case.
 const LOGIN_PHRASES: [&str; 2] = ["invalid api key", "incorrect api key"];
@@ -73,21 +95,26 @@ impl Refusal<'_> {
     pub(super) fn kind(&self) -> TroubleKind {
         let status = self.status.or_else(|| status_in(self.message));
         // A 400 may be a temporary refusal by its code; a code does not change what other statuses mean.
-        let kind = status
-            .and_then(kind_of_status)
-            .or_else(|| self.code.and_then(kind_of_code))
-            .or_else(|| kind_of_body(self.message));
+        let by_code = self.code.and_then(kind_of_code).or_else(|| kind_of_body(self.message));
+        let kind = status.and_then(kind_of_status).or(by_code);
         let kind = match status {
             Some(_) => kind,
             None => kind.or_else(|| kind_of_phrase(self.message)).or_else(|| self.retried.and_then(kind_of_status)),
         };
-        kind.unwrap_or(TroubleKind::Provider)
+        match kind {
+            Some(TroubleKind::RateLimit) if by_code == Some(TroubleKind::UsageLimit) || is_used_up(self.message) => {
+                TroubleKind::UsageLimit
+            }
+            kind => kind.unwrap_or(TroubleKind::Provider),
+        }
     }
 }
 
 fn kind_of_status(status: u64) -> Option<TroubleKind> {
     match status {
         401 | 403 => Some(TroubleKind::Login),
+        // Payment required.
+        402 => Some(TroubleKind::UsageLimit),
         // Too many requests, timeouts, and servers that are overloaded or down: waiting helps.
         408 | 429 | 500 | 502..=504 | 529 => Some(TroubleKind::RateLimit),
         _ => None,
@@ -99,7 +126,17 @@ fn kind_of_code(code: &str) -> Option<TroubleKind> {
     if TEMPORARY.contains(&code.as_str()) {
         return Some(TroubleKind::RateLimit);
     }
+    if USED_UP.contains(&code.as_str()) {
+        return Some(TroubleKind::UsageLimit);
+    }
     LOGIN.contains(&code.as_str()).then_some(TroubleKind::Login)
+}
+
+/// Whether a refusal for now lasts for hours or days, by its words.
+fn is_used_up(message: &str) -> bool {
+    let message = message.to_lowercase();
+    let mut phrases = USED_UP_PHRASES.iter().chain(profile::of_all(|profile| profile.refusals.used_up));
+    phrases.any(|phrase| message.contains(phrase))
 }
 
 /// The kind by the type and code in a message that is the provider's JSON body.
@@ -121,6 +158,9 @@ fn status_in(message: &str) -> Option<u64> {
 }
 
 fn kind_of_phrase(message: &str) -> Option<TroubleKind> {
+    if is_used_up(message) {
+        return Some(TroubleKind::UsageLimit);
+    }
     let message = message.to_lowercase();
     let has_phrase = |phrase: &&str| message.contains(*phrase);
     if TEMPORARY_PHRASES.iter().chain(profile::of_all(|profile| profile.refusals.for_now)).any(has_phrase) {
@@ -128,30 +168,6 @@ fn kind_of_phrase(message: &str) -> Option<TroubleKind> {
     }
     let mut login = LOGIN_PHRASES.iter().chain(profile::of_all(|profile| profile.refusals.login));
     login.any(has_phrase).then_some(TroubleKind::Login)
-}
-
-/// How long to wait, by a provider's words: "Please try again in 11.5s", "try again in 2 hours 5 minutes".
-pub(super) fn retry_after(message: &str) -> Option<Duration> {
-    let message = message.to_lowercase();
-    let mut rest = message.split_once("try again in ")?.1;
-    let mut seconds = None;
-    loop {
-        let number_end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let unit = rest[number_end..].trim_start();
-        let unit_end = unit.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit.len());
-        let seconds_per_unit = match &unit[..unit_end] {
-            "ms" | "milliseconds" => 0.001,
-            "s" | "second" | "seconds" => 1.0,
-            "m" | "min" | "minute" | "minutes" => 60.0,
-            "h" | "hour" | "hours" => 3600.0,
-            "d" | "day" | "days" => 86_400.0,
-            _ => break,
-        };
-        let Ok(number) = rest[..number_end].parse::<f64>() else { break };
-        seconds = Some(seconds.unwrap_or(0.0) + number * seconds_per_unit);
-        rest = unit[unit_end..].trim_start();
-    }
-    Duration::try_from_secs_f64(seconds?).ok()
 }
 
 #[cfg(test)]
@@ -185,20 +201,6 @@ mod tests {
     }
 
     #[test]
-    fn the_time_that_a_provider_asks_for_is_read_from_its_words() {
-        let seconds = |message| retry_after(message).map(|wait| wait.as_secs_f64());
-        assert_eq!(seconds("Rate limit reached for x. Please try again in 11.5s. Visit y"), Some(11.5));
-        assert_eq!(seconds("Please try again in 6m0s."), Some(360.0));
-        assert_eq!(seconds("try again in 28ms"), Some(0.028));
-        assert_eq!(seconds("You've hit your usage limit. Try again in 2 hours 5 minutes."), Some(7500.0));
-        assert_eq!(seconds("try again in 1 day"), Some(86_400.0));
-        assert_eq!(
-            (seconds("try again in a moment"), seconds("try again later"), seconds("again in 5s")),
-            (None, None, None)
-        );
-    }
-
-    #[test]
     fn types_and_codes_decide_if_there_is_no_status() {
         let code = |code| Refusal { code: Some(code), ..Refusal::default() }.kind();
         assert_eq!((code("overloaded"), code("authentication_failed")), (TroubleKind::RateLimit, TroubleKind::Login));
@@ -214,8 +216,35 @@ mod tests {
     #[test]
     fn fixed_phrases_count_if_a_program_sends_nothing_else() {
         assert_eq!(kind("Selected model is at capacity. Please try a different model."), TroubleKind::RateLimit);
-        assert_eq!(kind("You've hit your session limit · resets 3pm"), TroubleKind::RateLimit);
         assert_eq!(kind("Missing environment variable: `KEY`."), TroubleKind::Login);
         assert_eq!(kind("Reached maximum number of turns (3) while reading quota.md, id 429"), TroubleKind::Provider);
+    }
+    #[test]
+    fn a_limit_that_lasts_is_told_from_one_that_is_over_soon() {
+        let known = |status, code, message| Refusal { status, code, message, retried: None }.kind();
+        for message in [
+            "You've hit your session limit · resets 3pm",
+            "You've hit your Opus limit · resets Nov 28, 9:01am (Europe/Berlin)",
+            "You've reached your weekly limit",
+            "You're out of usage credits",
+            "Opus weekly limit reached ∙ resets Oct 31, 9am",
+            "5-hour limit reached ∙ resets 2am",
+            "Claude AI usage limit reached|1760004000",
+            "You've hit your usage limit. Upgrade to Pro (https://x/pro) or try again at Mar 10th, 2026 3:39 AM.",
+            "You have exhausted your daily quota on this model.",
+            "Quota exceeded for quota metric 'Requests' and limit 'Requests per day per user per tier'",
+        ] {
+            assert_eq!(known(None, None, message), TroubleKind::UsageLimit, "{message}");
+            assert_eq!(known(Some(429), Some("rate_limit"), message), TroubleKind::UsageLimit, "{message}");
+            assert_eq!(known(Some(400), Some("invalid_request_error"), message), TroubleKind::Provider, "{message}");
+        }
+        assert_eq!(known(Some(429), Some("insufficient_quota"), "x"), TroubleKind::UsageLimit);
+        assert_eq!(known(Some(402), None, "Insufficient credits"), TroubleKind::UsageLimit);
+        let body = r#"402 {"error":{"message":"You have no quota","code":"quota_exceeded"}}"#;
+        assert_eq!(known(None, None, body), TroubleKind::UsageLimit);
+        let per_minute =
+            "You exceeded your current quota, please check your plan: GenerateRequestsPerMinute, retry in 7s";
+        assert_eq!(known(Some(429), Some("RESOURCE_EXHAUSTED"), per_minute), TroubleKind::RateLimit);
+        assert_eq!(known(Some(429), None, "Rate limit reached for x on tokens per min"), TroubleKind::RateLimit);
     }
 }

@@ -98,7 +98,7 @@ pub fn run(
 }
 
 fn ended_early(run: &RunContext, folder: &RunFolder) -> CliResultOf<Option<String>> {
-    if let Some(why) = run.told_not_stored() {
+    if let Some(why) = run.told_early_end() {
         return Ok(Some(why));
     }
     let Some(why) = run.no_more() else { return Ok(None) };

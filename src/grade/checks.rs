@@ -107,7 +107,7 @@ fn infrastructure(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
         session_trouble(&meta.ending, evidence.trace, meta.case.timeout_s).or_else(not_delivered)
     };
     let mut trouble = trouble.or_else(|| not_forced(skill, evidence))?;
-    if trouble.kind == TroubleKind::RateLimit && !meta.refused_before.is_none() {
+    if trouble.is_refused_for_now() && !meta.refused_before.is_none() {
         trouble.detail = format!("{}; {}", trouble.detail, meta.refused_before);
     }
     Some(trouble)

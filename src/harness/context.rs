@@ -132,7 +132,8 @@ impl TestContext {
             say(&format!("skill-evals: {id}: kept an outdated result; changed: {}", changed.join(", ")));
         }
         let problems = self.run.close();
-        if let Some(why) = self.run.told_not_stored() {
+        // In a process of its own, the trial's error says it.
+        if let Some(why) = self.run.told_early_end().filter(|_| !self.nextest) {
             say(&format!("skill-evals: {why}"));
         }
         for problem in problems {

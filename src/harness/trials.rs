@@ -158,6 +158,7 @@ fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, F
         problems.push(format!("{passed} of {all} trials passed{share}; {must} must{decided}\n"));
     }
     problems.extend(report::graded(&run.root, &planned.found, &not_passed, context.paint()));
+    problems.extend(run.told_early_end().filter(|_| context.nextest).map(|why| format!("{why}\n")));
     // All repeats of an invalid case have the same problem.
     problems.dedup();
     Err(problems.join("\n").into())

@@ -112,8 +112,13 @@ fn skills_in(directory: &Path, problems: &mut Vec<Diagnostic>) -> Vec<(PathBuf, 
 impl ServedSkill {
     /// Reads `path` in the skill's directory.
     pub(super) fn read(&self, path: &str) -> Result<FileContent, ResourceError> {
+        self.read_up_to(path, self.max_file)
+    }
+
+    /// Reads `path` in the skill's directory, at most this many bytes.
+    pub(super) fn read_up_to(&self, path: &str, limit: u64) -> Result<FileContent, ResourceError> {
         let path = RelativePath::parse(path).map_err(ResourceError::NotAllowed)?;
-        directory::read(&self.root, &self.skill.folder, &path, self.max_file)
+        directory::read(&self.root, &self.skill.folder, &path, limit)
     }
 
     /// Maximum size of an answer with several files, in bytes.

@@ -2,13 +2,14 @@
 //!
 //! It serves agents that have no skills of their own kind, and lets a user compare the two ways. The tool `skill` loads a
 //! skill, and `skill-resource` reads its files. The skill list is in the tool's description and in the server's
-//! instructions, and follows the files on disk. Skills are also resources (`skill://<slug>/<path>`) and prompts. Nothing
-//! outside a skill's directory can be read, and nothing is written. Problems with skills go to standard error.
+//! instructions, and follows the files on disk. Skills are also resources (`skill://<slug>/<path>`) and prompts, and the skills
+//! extension (SEP-2640) describes them. Nothing outside a skill's directory can be read, and nothing is written. Problems with skills go to standard error.
 
 mod answer;
 mod batch;
 mod completions;
 mod directory;
+mod extension;
 mod library;
 mod prompts;
 mod request_log;

@@ -5,7 +5,7 @@ use std::path::Path;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use rmcp::model::{Resource, ResourceContents};
 
-use super::directory::FileContent;
+use super::directory::{FileContent, ListedFile};
 use super::library::{Library, ServedSkill};
 use super::uri::Address;
 use super::{answer, skill_list};
@@ -16,25 +16,28 @@ const MARKDOWN: &str = "text/markdown";
 pub(super) fn all(library: &Library) -> Vec<Resource> {
     let list = Resource::new(Address::All.uri(), "skills").with_description("The skills that there are");
     let mut resources = vec![list.with_mime_type("application/xml")];
-    for ServedSkill { skill, file: skill_file, files, .. } in &library.skills {
-        let slug = &skill.slug;
+    for served in &library.skills {
+        let (skill, slug) = (&served.skill, &served.skill.slug);
         let whole = Resource::new(Address::Skill(slug.clone()).uri(), slug).with_description(&skill.description);
         resources.push(whole.with_title(&skill.name).with_mime_type(MARKDOWN));
         let others = Resource::new(Address::Files(slug.clone()).uri(), format!("{slug}/"));
         resources.push(others.with_description("All other files of this skill"));
-        for file in files {
-            let address = Address::File(slug.clone(), file.path.clone());
-            let mut resource = Resource::new(address.uri(), format!("{slug}/{}", file.path)).with_size(file.size);
-            if file.path == *skill_file {
-                resource = resource.with_description(&skill.description);
-            }
-            if is_markdown(&file.path) {
-                resource = resource.with_mime_type(MARKDOWN);
-            }
-            resources.push(resource);
-        }
+        resources.extend(served.files.iter().map(|file| listed(served, file)));
     }
     resources
+}
+
+/// A file of a skill as lists have it.
+pub(super) fn listed(served: &ServedSkill, file: &ListedFile) -> Resource {
+    let ServedSkill { skill, file: skill_file, .. } = served;
+    let uri = Address::File(skill.slug.clone(), file.path.clone()).uri();
+    let resource = if file.path == *skill_file {
+        Resource::new(uri, &skill.name).with_description(&skill.description)
+    } else {
+        Resource::new(uri, format!("{}/{}", skill.slug, file.path))
+    };
+    let resource = resource.with_size(file.size);
+    if is_markdown(&file.path) { resource.with_mime_type(MARKDOWN) } else { resource }
 }
 
 /// Reads the resource at a URI. The error completes a sentence that starts with the URI.

@@ -7,21 +7,23 @@ use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
-    CustomRequest, CustomResult, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
-    InitializeRequestParams, InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, PromptMessage, ReadResourceRequestParams,
+    CustomRequest, CustomResult, GetPromptRequestParams, GetPromptResponse, GetPromptResult, GetSkillRequestParams,
+    GetSkillResult, Implementation, InitializeRequestParams, InitializeResult, JsonObject, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult, ListToolsResult, PaginatedRequestParams,
+    PromptMessage, ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult, ReadResourceRequestParams,
     ReadResourceResponse, ReadResourceResult, ResourceContents, ResourceTemplate, ResourceUpdatedNotificationParam,
     Role, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, ServiceError, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::json;
 
 use super::answer::{self, McpAnswer};
 use super::library::{Library, LibraryChange, ServedSkill, SkillSource};
 use super::state::{ServerState, next_change, print};
 use super::stdio::unhandled;
 use super::uri::{self, Address};
-use super::{completions, prompts, resources, skill_list, tools};
+use super::{completions, extension, prompts, resources, skill_list, tools};
 use crate::settings::Wording;
 
 /// The server's name. It is part of the names of tools that the model sees: `mcp__skilljack__…`.
@@ -75,8 +77,9 @@ impl Server {
     }
 
     async fn read_resource_at(&self, uri: &str) -> Result<Vec<ResourceContents>, ErrorData> {
-        resources::read(&*self.state.library().await, uri)
-            .map_err(|why| ErrorData::resource_not_found(format!("{} {why}", uri.escape_debug()), None))
+        resources::read(&*self.state.library().await, uri).map_err(|why| {
+            ErrorData::resource_not_found(format!("{} {why}", uri.escape_debug()), Some(json!({ "uri": uri })))
+        })
     }
 }
 
@@ -91,6 +94,7 @@ impl ServerHandler for Server {
             .enable_completions()
             .enable_prompts()
             .enable_prompts_list_changed()
+            .enable_skills_with_directory_read()
             .build();
         let config =
             ServerConfig::new(capabilities).with_server_info(Implementation::new(NAME, env!("CARGO_PKG_VERSION")));
@@ -232,6 +236,33 @@ impl ServerHandler for Server {
         Ok(ReadResourceResult::new(self.read_resource_at(&request.uri).await?).into())
     }
 
+    async fn list_skills(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListSkillsResult, ErrorData> {
+        self.state.log.requested("skills");
+        no_cursor(request)?;
+        Ok(extension::list(&*self.state.library().await))
+    }
+
+    async fn get_skill(
+        &self,
+        request: GetSkillRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetSkillResult, ErrorData> {
+        extension::get(&*self.state.library().await, &request.uri).map_err(invalid)
+    }
+
+    async fn read_resource_directory(
+        &self,
+        request: ReadResourceDirectoryRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceDirectoryResult, ErrorData> {
+        one_page(request.cursor.as_ref())?;
+        extension::read_directory(&*self.state.library().await, &request.uri).map_err(invalid)
+    }
+
     async fn subscribe(&self, request: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
         // Fails if the resource does not exist.
         self.read_resource_at(&request.uri).await?;
@@ -336,7 +367,11 @@ fn invalid(why: String) -> ErrorData {
 
 /// Rejects a cursor: each list is one page, so the server never returns one.
 fn no_cursor(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
-    match request.and_then(|request| request.cursor) {
+    one_page(request.and_then(|request| request.cursor).as_ref())
+}
+
+fn one_page(cursor: Option<&String>) -> Result<(), ErrorData> {
+    match cursor {
         Some(_) => Err(invalid("this cursor is not from here: there is one page only".to_owned())),
         None => Ok(()),
     }

@@ -26,17 +26,20 @@ const MAX_LINE: u64 = 4 * 1024 * 1024;
 const MAX_WAITING: usize = 64;
 
 /// The methods that this server answers.
-const METHODS: [&str; 12] = [
+const METHODS: [&str; 15] = [
     "initialize",
     "ping",
     "completion/complete",
     "prompts/get",
     "prompts/list",
+    "resources/directory/read",
     "resources/list",
     "resources/read",
     "resources/subscribe",
     "resources/templates/list",
     "resources/unsubscribe",
+    "skills/get",
+    "skills/list",
     "tools/call",
     "tools/list",
 ];

@@ -284,6 +284,8 @@ pub struct RefusalPhrases {
     pub status: &'static [&'static str],
     /// Text, in lower case, of a temporary refusal.
     pub for_now: &'static [&'static str],
+    /// Text, in lower case, of a limit that lasts for hours or days.
+    pub used_up: &'static [&'static str],
     /// Text, in lower case, about missing or invalid credentials.
     pub login: &'static [&'static str],
 }
@@ -311,7 +313,7 @@ impl AgentTools {
 
 impl RefusalPhrases {
     /// No phrase.
-    pub const NONE: Self = Self { status: &[], for_now: &[], login: &[] };
+    pub const NONE: Self = Self { status: &[], for_now: &[], used_up: &[], login: &[] };
 }
 
 impl Profile {

@@ -20,7 +20,7 @@ use crate::trial::run_record::{RunEndKind, RunRecord, TrialRecord};
 pub struct RunStatus {
     pub id: String,
     pub state: RunState,
-    /// Why the run stopped early, if a result could not be stored.
+    /// Why the run did not measure everything, if a result could not be stored, or its login has a limit of hours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The process that runs it, or ran it last.
@@ -178,7 +178,7 @@ pub fn standing(run: &RunFolder) -> Result<RunStatus, StoreError> {
     });
     Ok(RunStatus {
         id: run.id().to_owned(),
-        why: why.flatten().filter(|_| state == RunState::NotStored),
+        why: why.flatten().filter(|_| state != RunState::Running),
         state,
         pid: run.runner().map(|runner| runner.pid),
         planned,

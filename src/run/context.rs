@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use jiff::tz::TimeZone;
+
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::Catalog;
 use crate::grade::rubric::Rubric;
@@ -12,7 +14,7 @@ use crate::run::budget::{Budget, BudgetPermit};
 use crate::run::digests::{DigestInputs, InputReader, SkillFolders};
 use crate::run::live::LiveRun;
 use crate::run::own_check::OwnChecks;
-use crate::run::pace::Pace;
+use crate::run::pace::{Pace, UsageLimit};
 use crate::run::plan::RunPlan;
 use crate::run::program_runner::ProgramRunner;
 use crate::run::progress_files::ProgressFiles;
@@ -115,6 +117,12 @@ impl RunContext {
         self.figures().summary.planned = Some(plan.len());
         self.plan = plan;
         self
+    }
+
+    /// The same for a scripted model: a trial that it refuses keeps no other from starting.
+    #[must_use]
+    pub fn ignoring_refusals(self) -> Self {
+        Self { pace: Pace::ignoring_refusals(), ..self }
     }
 
     /// The same with the shard's part of its plan, and of its limits: as much of them as the part has of all trials. Refuses a
@@ -240,10 +248,27 @@ impl RunContext {
         self.not_stored.get().map(String::as_str)
     }
 
-    /// The message for the user if a result could not be stored.
-    pub fn told_not_stored(&self) -> Option<String> {
-        let (why, live) = (self.why_not_stored()?, self.opened()?);
-        Some(format!("the run stopped: {why}; nothing more was started. Fix that; {}", self.remedy(&live.folder)))
+    /// The message for the user if the run lacks trials because a result could not be stored, or because of limits that last
+    /// longer than it waits.
+    pub fn told_early_end(&self) -> Option<String> {
+        let remedy = self.remedy(&self.opened()?.folder);
+        if let Some(why) = self.why_not_stored() {
+            return Some(format!("the run stopped: {why}; nothing more was started. Fix that; {remedy}"));
+        }
+        let when = if self.pace.limits().iter().all(|limit| limit.ends.is_some()) { "After that" } else { "Later" };
+        Some(format!("not every trial was measured: {}. {when}, {remedy}", self.told_limits()?))
+    }
+
+    /// The limits that last longer than the run waits, and when they end.
+    fn told_limits(&self) -> Option<String> {
+        let limits = self.pace.limits();
+        let each = limits.iter().map(|UsageLimit { agent, ends }| {
+            let ends =
+                ends.map(|ends| ends.to_zoned(TimeZone::system()).strftime("until %Y-%m-%d %H:%M %Z").to_string());
+            let until = ends.unwrap_or_else(|| "and does not say until when".to_owned());
+            format!("the provider refuses the login of {} {until}; nothing more was started with it", agent.as_str())
+        });
+        (!limits.is_empty()).then(|| each.collect::<Vec<_>>().join("; "))
     }
 
     /// How to measure what this run did not, in its `folder`.
@@ -271,7 +296,8 @@ impl RunContext {
             };
             live.lock.give_room();
             // First, because `status` needs it.
-            let noted = live.folder.write_ended(kind, self.why_not_stored());
+            let limits = self.told_limits();
+            let noted = live.folder.write_ended(kind, self.why_not_stored().or(limits.as_deref()));
             problems.extend(self.figures().finish().and(noted).err().map(|error| error.to_string()));
         }
         problems.extend(live.ledger_trouble.lock().unwrap_or_else(PoisonError::into_inner).clone());

@@ -4,7 +4,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::json;
 
@@ -27,7 +26,7 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Trace, excerpt};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::{AgentMeta, Inputs, digest};
-use crate::trial::outcome::{Grade, Verdict};
+use crate::trial::outcome::{Grade, NotRun, Verdict};
 
 /// How often a judge may answer for one vote: after an unusable answer it is asked again.
 const ANSWERS: usize = 2;
@@ -219,10 +218,17 @@ impl Judge<'_> {
         let mut vote = Vote::default();
         let (mut answers, mut refusals) = (0, 0);
         while answers < ANSWERS && vote.answer.is_none() {
-            let Some(permit) = self.run.pace.enter(account.clone()) else {
-                let trouble = Trouble::new(TroubleKind::Interrupted, "before the judge was asked");
-                vote.attempts.push(JudgeAttempt::failed(trouble).attempt);
-                break;
+            let permit = match self.run.pace.enter(account.clone()) {
+                Ok(permit) => permit,
+                // The attempt before says why.
+                Err(NotRun::UsageLimit) if refusals > 0 => break,
+                Err(why) => {
+                    let is_limited = why == NotRun::UsageLimit;
+                    let kind = if is_limited { TroubleKind::UsageLimit } else { TroubleKind::Interrupted };
+                    let trouble = Trouble::new(kind, "before the judge was asked");
+                    vote.attempts.push(JudgeAttempt::failed(trouble).attempt);
+                    break;
+                }
             };
             if refusals > 0 && self.run.no_more().is_some() {
                 break;
@@ -240,10 +246,9 @@ impl Judge<'_> {
                     permit.through();
                     answers += 1;
                 }
-                Some(trouble) if trouble.kind == TroubleKind::RateLimit => {
+                Some(trouble) if trouble.is_refused_for_now() => {
                     refusals += 1;
-                    let retry_after = trouble.retry_after_s.map(Duration::from_secs);
-                    let wait = permit.refused_again(refusals, &self.run.settings, retry_after);
+                    let wait = permit.refused_again(refusals, &self.run.settings, agent.kind, &trouble);
                     let Some(PaceWait { pause, at_most }) = wait else { break };
                     let why = format!("the judge: {}", trouble.detail);
                     let (id, of) = (self.exhibit.evidence.meta.id(), self.run.settings.retries.saturating_add(1));

@@ -3,16 +3,23 @@
 //! Each account has a pace of its own, shared by all modes with the same credentials. A refusal stops new starts for a
 //! pause, and halves how many trials run at once; each accepted trial allows one more. The pause doubles with each refusal
 //! in a row. It is spread at random, so that several runs with one account do not start again at the same moment. After a
-//! trial has used up its retries, others are tried only once until one is accepted: a limit of hours must not keep a run
-//! waiting for days.
+//! trial has used up its retries, others are tried only once until one is accepted.
+//!
+//! A limit that lasts longer than the run waits closes the account: nothing more starts with it. Other accounts continue.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::{Timestamp, Zoned};
+
 use crate::agent::login::Account;
+use crate::agent::reset;
 use crate::process::interrupt;
+use crate::settings::mode::AgentKind;
 use crate::settings::{LONGEST_RETRY_WAIT, Settings};
+use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trial::outcome::NotRun;
 
 /// How often a waiting trial checks whether the user interrupts the run.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -21,6 +28,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 pub struct Pace {
     accounts: Mutex<HashMap<Account, AccountPace>>,
     changed: Condvar,
+    /// Whether refusals keep no other trial from starting.
+    ignores_refusals: bool,
 }
 
 #[derive(Debug, Default)]
@@ -35,6 +44,17 @@ struct AccountPace {
     refused: Option<Instant>,
     /// Whether a trial used up its retries, and none was accepted since: the next ones are tried once and do not wait.
     given_up: bool,
+    /// The limit by which nothing more starts.
+    limit: Option<UsageLimit>,
+}
+
+/// A limit that lasts longer than the run waits.
+#[derive(Clone, Debug)]
+pub struct UsageLimit {
+    /// The agent that was refused first.
+    pub agent: AgentKind,
+    /// When it ends, if the provider says so.
+    pub ends: Option<Timestamp>,
 }
 
 /// What a refused trial waits for.
@@ -55,23 +75,39 @@ pub struct Permit<'a> {
 }
 
 impl Pace {
-    /// Waits until a trial with this account may start. `None` if the user interrupted the run.
-    pub fn enter(&self, account: Account) -> Option<Permit<'_>> {
+    /// The pace of trials that a scripted model refuses: none says anything about another.
+    pub fn ignoring_refusals() -> Self {
+        Self { ignores_refusals: true, ..Self::default() }
+    }
+
+    /// Waits until a trial with this account may start. Fails if the user interrupted the run, or the account has a limit that
+    /// lasts longer than the run waits.
+    pub fn enter(&self, account: Account) -> Result<Permit<'_>, NotRun> {
         let mut accounts = self.lock();
         loop {
             if interrupt::raised() {
-                return None;
+                return Err(NotRun::Interrupted);
             }
             let now = Instant::now();
             let pace = accounts.entry(account.clone()).or_default();
+            if pace.limit.is_some() {
+                return Err(NotRun::UsageLimit);
+            }
             let pause = pace.not_before.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
             if pause.is_zero() && pace.most.is_none_or(|most| pace.running < most) {
                 pace.running += 1;
-                return Some(Permit { pace: self, account, since: now });
+                return Ok(Permit { pace: self, account, since: now });
             }
             let timeout = if pause.is_zero() { POLL_INTERVAL } else { pause.min(POLL_INTERVAL) };
             accounts = self.changed.wait_timeout(accounts, timeout).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// The limits by which nothing more starts, by the names of their agents.
+    pub fn limits(&self) -> Vec<UsageLimit> {
+        let mut limits: Vec<UsageLimit> = self.lock().values().filter_map(|pace| pace.limit.clone()).collect();
+        limits.sort_by_key(|limit| limit.agent.as_str());
+        limits
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Account, AccountPace>> {
@@ -80,18 +116,35 @@ impl Pace {
 }
 
 impl Permit<'_> {
-    /// Reports that the provider refused the agent, for the `times`th time, and perhaps said when to retry. `None` if the
-    /// agent is not to be tried again: its retries are used up, those of another trial were, or the provider wants a
-    /// longer wait than [`LONGEST_RETRY_WAIT`].
-    pub fn refused_again(self, times: u32, settings: &Settings, retry_after: Option<Duration>) -> Option<PaceWait> {
-        let retry_after = retry_after.unwrap_or_default();
-        if times > settings.retries || retry_after > LONGEST_RETRY_WAIT {
+    /// Reports that the provider refused the agent with this trouble, for the `times`th time. `None` if the agent is not to be
+    /// tried again: its retries are used up, those of another trial were, or the refusal lasts longer than
+    /// [`LONGEST_RETRY_WAIT`]. Then nothing more starts with its account.
+    pub fn refused_again(
+        self,
+        times: u32,
+        settings: &Settings,
+        agent: AgentKind,
+        trouble: &Trouble,
+    ) -> Option<PaceWait> {
+        if self.pace.ignores_refusals {
+            return None;
+        }
+        let now = Zoned::now();
+        let lasts = trouble.retry_after_s.map(Duration::from_secs).or_else(|| reset::lasts(&trouble.detail, &now));
+        if lasts.map_or(trouble.kind == TroubleKind::UsageLimit, |lasts| lasts > LONGEST_RETRY_WAIT) {
+            if let Some(pace) = self.pace.lock().get_mut(&self.account) {
+                let ends = lasts.and_then(|lasts| now.timestamp().checked_add(lasts).ok());
+                pace.limit.get_or_insert(UsageLimit { agent, ends });
+            }
+            return None;
+        }
+        if times > settings.retries {
             if let Some(pace) = self.pace.lock().get_mut(&self.account) {
                 (pace.given_up, pace.not_before) = (true, None);
             }
             return None;
         }
-        self.refused(settings.retry_wait, retry_after, settings.retries - times)
+        self.refused(settings.retry_wait, lasts.unwrap_or_default(), settings.retries - times)
     }
 
     /// `left` is how often the trial may still be refused after this.
@@ -99,7 +152,7 @@ impl Permit<'_> {
         let now = Instant::now();
         let mut accounts = self.pace.lock();
         let pace = accounts.entry(self.account.clone()).or_default();
-        if pace.given_up {
+        if pace.given_up || pace.limit.is_some() {
             return None;
         }
         if pace.refused.is_none_or(|refused| self.since >= refused) {
@@ -195,7 +248,8 @@ mod tests {
         let settings = Settings { retries: 3, retry_wait: Duration::from_secs(2), ..Settings::default() };
         let refused = |times, asked: u64| {
             let permit = pace.enter(account("codex", &[])).expect("a permit");
-            let wait = permit.refused_again(times, &settings, Some(Duration::from_secs(asked)));
+            let trouble = Trouble::new(TroubleKind::RateLimit, "429").after(Some(Duration::from_secs(asked)));
+            let wait = permit.refused_again(times, &settings, AgentKind::Codex, &trouble);
             // The next attempt begins at once here.
             pace.lock().get_mut(&account("codex", &[])).expect("an account").not_before = None;
             wait.map(|wait| (wait.pause.as_secs(), wait.at_most.as_secs()))
@@ -204,14 +258,46 @@ mod tests {
         assert_eq!(refused(2, 7), Some((7, 7 + 8)));
         assert_eq!(refused(3, 100), Some((100, 100)));
         assert_eq!(refused(4, 1), None, "it was tried often enough");
-        let asked = pace.enter(account("native", &[])).expect("a permit");
-        assert_eq!(asked.refused_again(1, &settings, Some(LONGEST_RETRY_WAIT * 2)), None, "nobody waits for that");
+    }
+
+    #[test]
+    fn nothing_more_starts_with_an_account_whose_limit_lasts_longer_than_a_run_waits() {
+        let settings = Settings { retries: 3, ..Settings::default() };
+        let limit = |kind, detail: &str, retry_after_s| {
+            let pace = Pace::default();
+            let (first, other) = (account("native", &[]), account("codex", &[]));
+            let running = pace.enter(first.clone()).expect("a permit");
+            let permit = pace.enter(first.clone()).expect("a permit");
+            let trouble = Trouble { retry_after_s, ..Trouble::new(kind, detail) };
+            let waits = permit.refused_again(1, &settings, AgentKind::ClaudeCli, &trouble).is_some();
+            assert!(pace.enter(other).is_ok(), "other accounts continue");
+            let limits = pace.limits();
+            assert_ne!(waits, !limits.is_empty());
+            let known = limits.first().map(|limit| limit.ends.is_some());
+            if known.is_some() {
+                assert_eq!(pace.enter(first.clone()).err(), Some(NotRun::UsageLimit));
+                // What is running continues, and is not tried again.
+                let short = Trouble::new(TroubleKind::RateLimit, "429");
+                assert_eq!(running.refused_again(1, &settings, AgentKind::ClaudeCli, &short), None);
+            }
+            known
+        };
+        assert_eq!(limit(TroubleKind::RateLimit, "429", Some(7200)), Some(true));
+        assert_eq!(limit(TroubleKind::RateLimit, "try again in 2 days 3 hours", None), Some(true));
+        assert_eq!(
+            limit(TroubleKind::UsageLimit, "You've hit your weekly limit · resets Dec 24 (UTC)", None),
+            Some(true)
+        );
+        assert_eq!(limit(TroubleKind::UsageLimit, "You're out of usage credits", None), Some(false), "who knows");
+        assert_eq!(limit(TroubleKind::UsageLimit, "daily quota; retry in 7s", None), None, "it waits for that");
+        assert_eq!(limit(TroubleKind::RateLimit, "429", Some(300)), None);
     }
 
     #[test]
     fn a_refusal_halves_what_runs_at_once_and_an_accepted_trial_adds_one() {
         let pace = Pace::default();
-        let mut permits: Vec<Permit<'_>> = (0..8).filter_map(|_| pace.enter(account("codex", &[]))).collect();
+        let mut permits: Vec<Permit<'_>> =
+            (0..8).map(|_| pace.enter(account("codex", &[])).expect("a permit")).collect();
         let most = || pace.lock()[&account("codex", &[])].most;
         let first = permits.pop().expect("a permit");
         let ms = Duration::from_millis;

@@ -159,9 +159,9 @@ fn live(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> (Result<Outcome
     let mut refused: Option<Outcome> = None;
     loop {
         let permit = match (run.pace.enter(account.clone()), run.no_more()) {
-            (Some(permit), None) => permit,
-            (_, why) => {
-                let why = why.unwrap_or(NotRun::Interrupted);
+            (Ok(permit), None) => permit,
+            (entered, why) => {
+                let why = why.or(entered.err()).unwrap_or(NotRun::Interrupted);
                 // A trial that was refused before keeps that outcome, unless the user interrupted the run.
                 let outcome = refused.filter(|_| why != NotRun::Interrupted);
                 return (outcome.ok_or(NoOutcome::NotRun(why)), attempt);
@@ -181,10 +181,9 @@ fn live(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> (Result<Outcome
         if trouble.kind == TroubleKind::NotStored {
             run.not_stored(&format!("{id}: {}", trouble.detail));
         }
-        let retry_after = trouble.retry_after_s.map(Duration::from_secs);
         let wait = permit
-            .filter(|_| trouble.kind == TroubleKind::RateLimit)
-            .and_then(|permit| permit.refused_again(attempt, &run.settings, retry_after));
+            .filter(|_| trouble.is_refused_for_now())
+            .and_then(|permit| permit.refused_again(attempt, &run.settings, planned.mode.agent, &trouble));
         let (Some(PaceWait { pause, at_most }), Ok(outcome)) = (wait, &result) else { return (result, attempt) };
         // Earlier refusals were reported earlier.
         let why = trouble.detail.strip_suffix(&format!("; {refused_before}")).unwrap_or(&trouble.detail).to_owned();

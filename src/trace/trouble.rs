@@ -14,8 +14,10 @@ pub enum TroubleKind {
     CouldNotStart,
     /// The credentials are missing, invalid or expired.
     Login,
-    /// The provider is temporarily unavailable: rate limit, quota, overload.
+    /// The provider is temporarily unavailable: rate limit, overload.
     RateLimit,
+    /// A limit of the credentials that lasts for hours or days is reached: a quota, a plan's limit, credits.
+    UsageLimit,
     /// The provider returned another error, or the agent aborted the turn.
     Provider,
     /// A signal ended the agent, or its exit status was an error without a message.
@@ -45,6 +47,7 @@ impl TroubleKind {
             TroubleKind::CouldNotStart => "the agent could not be started",
             TroubleKind::Login => "the login was refused",
             TroubleKind::RateLimit => "the provider refused for now",
+            TroubleKind::UsageLimit => "the usage limit of the login is reached",
             TroubleKind::Provider => "the provider failed",
             TroubleKind::Crashed => "the agent crashed",
             TroubleKind::NoAnswer => "the model did not answer",
@@ -78,12 +81,15 @@ impl Trouble {
         Self { kind, detail: detail.into(), retry_after_s: None }
     }
 
+    /// Whether the provider refused the agent, and will not refuse it later.
+    pub(crate) fn is_refused_for_now(&self) -> bool {
+        matches!(self.kind, TroubleKind::RateLimit | TroubleKind::UsageLimit)
+    }
+
     /// Whether its attempt may have cost something that was not reported.
     pub(crate) fn may_have_spent(&self) -> bool {
-        !matches!(
-            self.kind,
-            TroubleKind::CouldNotStart | TroubleKind::Login | TroubleKind::RateLimit | TroubleKind::Setup
-        )
+        !self.is_refused_for_now()
+            && !matches!(self.kind, TroubleKind::CouldNotStart | TroubleKind::Login | TroubleKind::Setup)
     }
 
     /// Adds the time to wait that the provider requests.

@@ -385,6 +385,8 @@ pub enum NotRun {
     UsageUnknown(u32),
     /// The result of an earlier trial could not be stored.
     NotStored,
+    /// Its credentials have a limit that lasts longer than the run waits.
+    UsageLimit,
 }
 
 impl fmt::Display for NotRun {
@@ -393,6 +395,7 @@ impl fmt::Display for NotRun {
             NotRun::Interrupted => f.write_str("the run was interrupted"),
             NotRun::CostLimit(limit) => write!(f, "the run has cost its limit of ${limit}"),
             NotRun::NotStored => f.write_str("an earlier result of the run could not be stored"),
+            NotRun::UsageLimit => f.write_str("the usage limit of its login is reached"),
             NotRun::NoPrice(attempts) => write!(
                 f,
                 "the limit in dollars cannot be enforced: {} a model without a price; set it under [prices] in \

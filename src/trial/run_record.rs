@@ -225,7 +225,7 @@ pub struct RunEnd {
     pub at: String,
     /// The way in which it ended.
     pub how: RunEndKind,
-    /// Why, if a result could not be stored.
+    /// Why it did not measure everything, if a result could not be stored, or its login has a limit of hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }

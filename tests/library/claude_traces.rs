@@ -167,7 +167,7 @@ fn an_answer_in_the_models_place_is_an_error_whatever_the_result_says() {
         json!({ "type": "result", "subtype": "success", "is_error": false, "result": said }),
     ];
     let trace = trace_of(lines.map(|line| line.to_string()).join("\n"));
-    assert_eq!(trace.trouble.map(|trouble| trouble.kind), Some(TroubleKind::RateLimit));
+    assert_eq!(trace.trouble.map(|trouble| trouble.kind), Some(TroubleKind::UsageLimit));
     assert!(trace.progress < AgentProgress::Answering && trace.final_message.is_none());
 }
 

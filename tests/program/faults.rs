@@ -83,6 +83,53 @@ fn a_trial_waits_as_long_as_its_provider_asks_unless_that_is_too_long() {
     assert_eq!(stub.progress("r")[0]["trouble"]["retry_after_s"], 7200);
 }
 
+/// What codex prints when a plan's limit is reached.
+fn used_up(until: &str) -> String {
+    let words = format!("You\u{2019}ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro) {until}");
+    REFUSED.replace("exceeded retry limit, last status: 429 Too Many Requests", &words)
+}
+
+#[test]
+fn a_limit_that_lasts_for_hours_ends_the_trials_of_its_login_and_says_when_and_how_to_resume() {
+    let later = jiff::Zoned::now().checked_add(jiff::SignedDuration::from_hours(60)).expect("a time");
+    let at = later.strftime("or try again at %b %-dth, %Y %-I:%M %p.").to_string();
+    let told = later.strftime("refuses the login of codex until %Y-%m-%d %H:%M ").to_string();
+    for (until, told) in [
+        (at.as_str(), told.as_str()),
+        ("or try again in 2 days 3 hours.", "refuses the login of codex until 2"),
+        ("or try again later.", "refuses the login of codex and does not say until when"),
+    ] {
+        let stub = Stub::new(6, &format!("case \"$prompt\" in *0) ;; *) {} ;; esac", used_up(until)));
+        let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
+        assert_eq!((ran.code, stub.starts().len()), (3, 2), "{until}: {}{}", ran.stdout, ran.stderr);
+        let verdicts: Vec<_> = stub.progress("r").iter().map(|line| line["verdict"].clone()).collect();
+        assert_eq!(verdicts, ["pass", "error"]);
+        assert_eq!(stub.progress("r")[1]["trouble"]["kind"], "usage-limit");
+        let resume = ", to resume: skill-evals run --resume --run-id r";
+        let status = stub.run(&["status", "--run-id", "r"]).stdout;
+        assert!(ran.stderr.contains(told) && ran.stderr.contains(resume), "{until}: {}", ran.stderr);
+        assert!(status.contains(told) && status.contains("the 4 left"), "{until}: {status}");
+        assert!(ran.stdout.contains("the usage limit of its login is reached"), "{}", ran.stdout);
+        stub.body("");
+        let resumed = stub.run(&["run", "--resume", "--run-id", "r"]);
+        assert_eq!((resumed.code, stub.starts().len()), (0, 7), "{}{}", resumed.stdout, resumed.stderr);
+        assert!(!stub.run(&["status", "--run-id", "r"]).stdout.contains("refuses"));
+    }
+}
+
+#[test]
+fn a_comparison_that_meets_a_limit_of_hours_ends_with_what_it_measured() {
+    let stub = Stub::new(4, &used_up("or try again in 5 hours."));
+    let ran = stub.run(&["compare", "--run-id", "r", "--with", "codex", "--without", "--jobs", "2"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(stub.starts().len() <= 2, "{:?}", stub.starts());
+    let told = [
+        "not every trial was measured: the provider refuses the login of codex until ",
+        ", to resume: skill-evals compare --resume --run-id r",
+    ];
+    assert!(told.iter().all(|told| ran.stderr.contains(told)), "{}", ran.stderr);
+}
+
 #[test]
 fn trials_whose_agents_have_answered_are_measured_though_the_run_is_interrupted() {
     for how in [Signal::SIGINT, Signal::SIGTERM] {

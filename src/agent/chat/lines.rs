@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::agent::field::{seconds, text};
-use crate::agent::refusal::{Refusal, retry_after};
+use crate::agent::refusal::Refusal;
+use crate::agent::reset::wait_in;
 use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list;
 use crate::agent::stream::LineReader;
@@ -63,7 +64,7 @@ fn result(line: &Value) -> Option<Said> {
 fn refusal(line: &Value) -> Trouble {
     let (message, code) = (text(line, "message").unwrap_or_default(), text(line, "code"));
     let status = line["status"].as_u64();
-    let wait = seconds(&line["retry_after_s"]).or_else(|| retry_after(&message));
+    let wait = seconds(&line["retry_after_s"]).or_else(|| wait_in(&message));
     Refusal { status, code: code.as_deref(), message: &message, retried: None }.trouble().after(wait)
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use jiff::Timestamp;
+
 use super::ending::{SyntheticMessage, stop_reason};
 use super::forks::{Forks, slug_without_plugin};
 use super::listing::AttachmentFacts;
@@ -42,6 +44,8 @@ pub(super) struct StreamDecoder<'a, 's> {
     answer_id: Option<String>,
     /// The last retry, until the model answers.
     retry: Option<Retry>,
+    /// When the limit ends that the provider last refused by, if claude reports that.
+    limit_ends: Option<Timestamp>,
 }
 
 impl<'a, 's> StreamDecoder<'a, 's> {
@@ -57,6 +61,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             interrupted_tool: None,
             answer_id: None,
             retry: None,
+            limit_ends: None,
         }
     }
 
@@ -92,12 +97,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
                 let tool = request.tool_name.0.unwrap_or_default();
                 self.notice(format!("claude asked: {} {tool}", request.subtype.0.unwrap_or_default()));
             }),
-            ("rate_limit_event", _) => parse(line).map(|RateLimit { rate_limit_info }| {
-                let status = rate_limit_info.0.and_then(|info| info.status.0).unwrap_or_else(|| "unknown".to_owned());
-                if status != "allowed" {
-                    self.notice(format!("rate limit: {status}"));
-                }
-            }),
+            ("rate_limit_event", _) => parse(line).map(|limit| self.limited(limit)),
             // Progress, and our side of the dialogue.
             ("control_response" | "control_cancel_request" | "keep_alive" | "stream_event" | "tool_progress", _)
             | (
@@ -158,6 +158,17 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             if ["assistant", "user", "result"].contains(&kind) {
                 trace.lose(&what);
             }
+        }
+    }
+
+    fn limited(&mut self, RateLimit { rate_limit_info }: RateLimit) {
+        let limit = rate_limit_info.0.unwrap_or_default();
+        let status = limit.status.0.unwrap_or_else(|| "unknown".to_owned());
+        if status == "rejected" {
+            self.limit_ends = limit.resets_at.0.and_then(|at| Timestamp::from_second(at).ok());
+        }
+        if status != "allowed" {
+            self.notice(format!("rate limit: {status}"));
         }
     }
 
@@ -428,6 +439,12 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         // An agent that still retried waited for its provider, whatever ended it.
         if let Some(retry) = self.retry.take_if(|_| !trace.ended()) {
             trace.trouble.get_or_insert_with(|| retry.trouble());
+        }
+        if let (Some(trouble), Some(ends)) = (&mut trace.trouble, self.limit_ends)
+            && trouble.is_refused_for_now()
+            && !trouble.detail.contains("resets")
+        {
+            trouble.detail = format!("{}; the limit resets at {ends}", trouble.detail);
         }
         // claude answers some commands without a model; then nothing was measured. A model that said nothing still read its
         // prompt.

@@ -79,12 +79,20 @@ pub const PROFILE: Profile = Profile {
     },
     refusals: RefusalPhrases {
         status: &["API Error: "],
-        for_now: &[
-            "hit your session limit",
-            "hit your limit",
+        for_now: &[],
+        used_up: &[
+            "you've hit your",
+            "you've reached your",
+            "you're out of",
+            "is out of usage",
             "usage limit reached",
             "session limit reached",
             "weekly limit reached",
+            "hour limit reached",
+            "opus limit reached",
+            "usage limit is set to $0",
+            "seat type doesn't include",
+            "usage allocation has been disabled",
         ],
         login: &["please run /login", "not logged in"],
     },

@@ -312,6 +312,9 @@ pub(super) struct RateLimit {
 #[derive(Default, Deserialize)]
 pub(super) struct LimitInfo {
     pub status: Lenient<String>,
+    /// When the limit ends, in seconds since 1970.
+    #[serde(rename = "resetsAt")]
+    pub resets_at: Lenient<i64>,
 }
 
 fn shorten(text: &mut String, max_bytes: usize) {

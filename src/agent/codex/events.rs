@@ -9,7 +9,7 @@ use super::wire::{CodexTokens, RolloutError, mcp_tool};
 use crate::agent::interface::WorkOwner;
 use crate::agent::lenient::Lenient;
 use crate::agent::recorder::{EndedCall, ToolUse, TraceRecorder, texts};
-use crate::agent::refusal::retry_after;
+use crate::agent::reset::wait_in;
 use crate::trace::trouble::Trouble;
 use crate::trace::{AgentProgress, OpenCall, OpenCalls, Step, StopReason, Usage, WaitingFor, excerpt};
 
@@ -212,7 +212,7 @@ impl<'a, 's> EventDecoder<'a, 's> {
             }
             _ => {
                 let trouble = Trouble::new(error.kind(message), format!("turn.failed: {message}"));
-                trace.trouble = Some(trouble.after(retry_after(message)));
+                trace.trouble = Some(trouble.after(wait_in(message)));
             }
         }
     }

@@ -121,8 +121,9 @@ fn status(line: &Value) -> Option<Said> {
             let message = text(status, "message").unwrap_or_default();
             // OpenCode does not say the status. It asks again if it was not reached, and after refusals for now.
             let unreached = message.starts_with("Cannot connect");
-            let kind = if unreached { TroubleKind::Provider } else { TroubleKind::RateLimit };
-            Some(Said::AsksAgain(Trouble::new(kind, message), status["wait"].as_u64().map(Duration::from_millis)))
+            let why =
+                if unreached { Trouble::new(TroubleKind::Provider, message) } else { refused(Some(429), &message) };
+            Some(Said::AsksAgain(why, status["wait"].as_u64().map(Duration::from_millis)))
         }
         "idle" if line.get("agent").is_none() => Some(Said::Done),
         _ => None,

@@ -213,10 +213,12 @@ fn execute(
 fn ended_early(stopped: &PairsStopped, run: &RunContext, next: &str) -> Option<String> {
     match stopped {
         PairsStopped::Decided | PairsStopped::Trials => None,
-        PairsStopped::NothingMeasured => Some(format!(
-            "it ended early: again and again nothing was measured, see the errors above and skill-evals doctor; {next}"
-        )),
-        PairsStopped::NoMore => Some(run.told_not_stored().unwrap_or_else(|| {
+        PairsStopped::NothingMeasured => Some(run.told_early_end().unwrap_or_else(|| {
+            format!(
+                "it ended early: again and again nothing was measured, see the errors above and skill-evals doctor; {next}"
+            )
+        })),
+        PairsStopped::NoMore => Some(run.told_early_end().unwrap_or_else(|| {
             let why = run.no_more().map(|why| format!(": {why}")).unwrap_or_default();
             format!("it ended early{why}; {next}")
         })),

@@ -386,7 +386,7 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
         print(args, run, summary, &modes, &outcomes.0, start)
     });
     errors.extend(args.exports.add_to_page(&results));
-    if let Some(why) = run.told_not_stored() {
+    if let Some(why) = run.told_early_end() {
         exit = exit.worse(Exit::Infrastructure);
         writeln!(stderr(), "{}", safe::line(&why))?;
     }

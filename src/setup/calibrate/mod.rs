@@ -216,7 +216,9 @@ fn planned<'c>(
     };
     let entries: Option<Vec<PlannedCase>> = cases.map(planned).collect();
     let entries = entries.ok_or("the cases of the calibration cannot be read")?;
-    Ok(RunContext::new(root.to_path_buf(), settings, catalog).with_plan(RunPlan { entries }))
+    let run = RunContext::new(root.to_path_buf(), settings, catalog).with_plan(RunPlan { entries });
+    // One trial is refused for hours; the others still run.
+    Ok(run.ignoring_refusals())
 }
 
 /// What is true of each trial, by its id.

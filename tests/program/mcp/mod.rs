@@ -6,6 +6,7 @@ mod changes;
 mod choices;
 mod client;
 mod escapes;
+mod extension;
 mod http_bridge;
 mod official;
 mod robustness;

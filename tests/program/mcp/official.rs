@@ -117,3 +117,29 @@ fn the_official_conformance_suite_finds_what_is_expected() {
         .unwrap();
     assert!(output.status.success(), "{}", said(&output));
 }
+
+#[test]
+fn the_official_conformance_suite_accepts_the_skills_extension() {
+    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/agents/node_modules");
+    let package = fs::read_to_string(modules.join("@modelcontextprotocol/conformance/package.json"));
+    if official("conformance").is_none() || package.is_ok_and(|package| package.contains("\"version\": \"0.1.")) {
+        eprintln!("ignored: conformance 0.1 does not know the extension");
+        return;
+    }
+    let skills = tempfile::tempdir().unwrap();
+    let notes = skill(skills.path(), "notes", "Keeps notes. Use for <notes> & co.", "See references/deep/one.md.");
+    super::put(&notes, "references/deep/one.md", b"the first");
+    let url = format!("http://{}/mcp", http_bridge::serve(skills.path()));
+    let mut passed = 0;
+    for scenario in ["sep-2640-skills-enumeration", "sep-2640-skills-directory", "sep-2640-skills-manifest"] {
+        let mut conformance = official("conformance").unwrap();
+        let args = ["server", "--spec-version", "2026-07-28", "--force", "--url", &url, "--scenario", scenario];
+        let output = conformance.args(args).current_dir(skills.path()).output().unwrap();
+        let said = said(&output);
+        assert!(output.status.success() && said.contains("0 failed, 0 warnings"), "{scenario}: {said}");
+        assert!(!said.contains("SKIPPED"), "{scenario}: {said}");
+        let checks = said.lines().filter(|line| line.contains("[sep-2640-") && line.contains("SUCCESS"));
+        passed += checks.count();
+    }
+    assert_eq!(passed, 42);
+}

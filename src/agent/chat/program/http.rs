@@ -10,7 +10,7 @@ use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
 use super::super::setup::{ChatApi, ChatSetup};
-use crate::agent::refusal::retry_after;
+use crate::agent::reset::wait_in;
 use crate::text::cut;
 
 /// Pauses before a request is sent again, unless the provider asks for others.
@@ -115,7 +115,7 @@ impl ModelClient {
             _ if status == 200 => format!("{} sent no JSON: {text}", self.url),
             _ => format!("HTTP {status} from {}: {text}", self.url),
         };
-        let retry_after = seconds(response.headers()).or_else(|| retry_after(&message));
+        let retry_after = seconds(response.headers()).or_else(|| wait_in(&message));
         let status = in_body.or(Some(status).filter(|status| *status != 200));
         RequestFailure { status, code, message: self.shown(&message), retry_after, is_lost: false }
     }
