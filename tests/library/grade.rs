@@ -865,3 +865,28 @@ fn a_change_that_nobody_expects_to_be_seen_is_no_check_of_its_own() {
     let without = quiet.with(|trial| trial.meta.delivery = Delivery::None).grade();
     assert!(without.checks.iter().all(|check| check.id != "changes-seen"), "no skill, no change");
 }
+
+#[test]
+fn what_a_calibration_doubts_is_unknown_and_no_verdict() {
+    let doubted = |reading: &str| {
+        let checks = vec![checks::triggers(true), checks::max_total_tokens(1000)];
+        trial(checks).with_fact("doubts", json!({ reading: "the calibration of this agent found it wrong" }))
+    };
+    let unknown = |trial: &Trial| -> Vec<String> {
+        let checks = trial.grade().checks.into_iter();
+        checks.filter(|check| check.status == Status::Unknown).map(|check| check.id).collect()
+    };
+    let [tokens, activation, delivered] = ["tokens", "activation", "delivered"].map(doubted);
+    assert_eq!((unknown(&tokens), tokens.grade().metrics.usage), (vec!["max-total-tokens".to_owned()], None));
+    assert_eq!(unknown(&activation), ["triggered"]);
+    assert_eq!(unknown(&delivered), ["delivered"]);
+    for trial in [tokens, activation, delivered] {
+        assert_eq!((trial.verdict(), trial.trouble()), (Verdict::Error, Some(TroubleKind::Unobservable)));
+    }
+    // Whoever ended otherwise than it seems shows nothing at all.
+    for reading in ["end", "login", "limit"] {
+        let trial = doubted(reading);
+        assert_eq!((unknown(&trial).len(), trial.verdict()), (trial.grade().checks.len(), Verdict::Error));
+    }
+    assert_eq!(doubted("model").verdict(), Verdict::Pass, "no check needs the model");
+}
