@@ -23,13 +23,13 @@ impl Place {
         Self(Some(sandbox))
     }
 
-    /// Outside every sandbox: there is none, and none is required.
+    /// Outside every sandbox: none works, and none is required.
     pub(super) fn outside() -> Self {
         Self(None)
     }
 
     /// How to start a program there.
-    #[expect(clippy::disallowed_methods, reason = "there is no sandbox, and none is required")]
+    #[expect(clippy::disallowed_methods, reason = "no sandbox works, and none is required")]
     pub fn start(&self, program: &Path, args: Vec<OsString>) -> Start {
         match &self.0 {
             Some(sandbox) => sandbox.start(program, args),

@@ -28,7 +28,7 @@ const TYPING: [u32; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 /// virtual machine (VSOCK) past every rule of a firewall.
 const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
-/// The kernel's number for this architecture (`AUDIT_ARCH_…`); `None` if there is no filter for it.
+/// The kernel's number for this architecture (`AUDIT_ARCH_…`); `None` without a filter for it.
 const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
     Some(0xC000_003E)
 } else if cfg!(target_arch = "aarch64") {
@@ -59,12 +59,12 @@ const fn give(answer: u32) -> Instruction {
     (0x06, 0, 0, answer)
 }
 
-/// Goes on if the loaded value is `value`, else skips `other`.
+/// Continues if the loaded value is `value`, else skips `other`.
 const fn is(value: u32, other: u8) -> Instruction {
     (0x15, 0, other, value)
 }
 
-/// Goes on if the loaded value is at least `value`, else skips `other`.
+/// Continues if the loaded value is at least `value`, else skips `other`.
 const fn is_from(value: u32, other: u8) -> Instruction {
     (0x35, 0, other, value)
 }
@@ -169,7 +169,7 @@ mod tests {
     fn calls_of_other_architectures_are_unknown() {
         let unknown = error(libc::ENOSYS);
         for call in 0..600 {
-            // i386 and ARM.
+            // Those of 32 bits: i386 and AArch32.
             assert_eq!(answer(0x4000_0003, call, [0, 0]), unknown);
             assert_eq!(answer(0x4000_0028, call, [0, 0]), unknown);
             if cfg!(target_arch = "x86_64") {

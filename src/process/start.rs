@@ -26,8 +26,8 @@ impl Start {
         Self { program: bwrap, args, is_sandbox: true }
     }
 
-    /// A program outside every sandbox. What a repository names, and an agent's program, only comes here if there is no
-    /// sandbox and none is required: `agent::isolation` decides that, so that clippy allows no other caller.
+    /// A program outside every sandbox. What a repository names, and an agent's program, only comes here if no sandbox
+    /// works and none is required. `agent::isolation` decides that: clippy allows no other caller.
     pub fn outside(program: PathBuf, args: Vec<OsString>) -> Self {
         Self { program, args, is_sandbox: false }
     }
