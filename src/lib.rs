@@ -26,9 +26,11 @@
 //! 1. `cases` reads the row. Its format (one of `cases::case::FORMATS`) turns it into a `Case`, or into a diagnostic that
 //!    points into the file. The `Catalog` holds all skills and cases of a repository.
 //! 2. `run::plan` combines the selected cases with the modes and repeats. Each combination is a trial with a `TrialId`.
-//! 3. `run::scheduler` gives each trial to `run::trial`. A live trial gets an environment from `agent::trial_env`: a
-//!    workspace and a home directory of its own. `agent::snapshot` puts the skills there. `process` runs the agent and
-//!    stores its output as `trace.jsonl`. A replayed trial starts with the `trace.jsonl` of its recording.
+//! 3. `run::scheduler` gives each trial to `run::trial`. A live trial gets an environment from `agent::trial_env`: `room/`,
+//!    with a workspace and a home directory for the agent, and `control/` for the runner. The agent cannot see `control/`.
+//!    The runner enters `room/` through `files::rooted` only, which follows nothing. `agent::snapshot` puts the skills there.
+//!    `process` runs the agent and stores its output as `trace.jsonl`. A replayed trial starts with the `trace.jsonl` of its
+//!    recording.
 //! 4. The agent's own module decodes the stored output into a `trace::Trace`, which has the same form for all agents.
 //! 5. `run::programs` runs the scripts that answer checks. `grade::checks` compares their answers, the trace and the files
 //!    with what the case expects and returns a verdict. A judge and custom checks may add to it. The result is an `Outcome`.
@@ -47,7 +49,7 @@
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | `files` | reads files and directories of users and agents: regular files only, bounded, never through a link that leads out |
+//! | `files` | reads, writes and removes files of users and agents: regular files only, bounded, never through a link that leads out |
 //! | `text` | diagnostics that point into a file, relative paths, lines of files of any size, masking of secrets |
 //! | `stats` | statistics of trials and of their cost: each function with its formula, source and reference test |
 //! | `decide` | compares two sides: broke, worse, better, no worse …; chooses the case of the next trial |

@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, settings_args_of};
-use crate::agent::files::write_private;
-use crate::agent::history;
+use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, NextMessage, settings_args_of};
 use crate::agent::mcp_probe::ServerCommand;
+use crate::agent::trial_env::TrialEnv;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::sandbox::Sandbox;
+
+/// The file with the MCP server.
+const MCP_FILE: &str = "mcp.json";
 
 /// The option that begins a session of this id.
 pub(super) const SESSION: &str = "--session-id=";
@@ -30,14 +32,14 @@ pub(super) fn prompt(text: &str) -> OsString {
 pub(super) fn session_and_prompt(assignment: &Assignment<'_>) -> Result<[OsString; 2], Trouble> {
     let text = &assignment.case.prompt;
     refuse_long_prompt(assignment)?;
-    Ok([with(SESSION, history::session_id(assignment.trial_env)), prompt(text)])
+    Ok([with(SESSION, assignment.trial_env.session_id()), prompt(text)])
 }
 
 /// These arguments with another message, for the same session, which the option `continues` names.
-pub(super) fn resumed(args: &[OsString], message: &str, continues: &str) -> Option<Vec<OsString>> {
+pub(super) fn resumed(args: &[OsString], message: &str, continues: &str) -> Option<NextMessage> {
     let [options @ .., session, _] = args else { return None };
     let own = [with(continues, session.to_str()?.strip_prefix(SESSION)?), prompt(message)];
-    (message.len() <= LONGEST_ARGUMENT).then(|| options.iter().cloned().chain(own).collect())
+    NextMessage::in_argument(message, options.iter().cloned().chain(own))
 }
 
 /// Refuses a case that asks for something that the agent does not have: each in words, and whether the case asks for it.
@@ -103,7 +105,10 @@ pub(super) fn mcp_file(assignment: &Assignment<'_>, server: &ServerCommand, more
         entry.extend(more);
     }
     let config = json!({ "mcpServers": { server.names.server.as_str(): entry } });
-    let path = assignment.trial_env.path().join("mcp.json");
-    write_private(&path, config.to_string().as_bytes())?;
-    Ok(path)
+    Ok(assignment.trial_env.show(MCP_FILE, config.to_string().as_bytes())?)
+}
+
+/// Where that file is, if it was written.
+pub(super) fn mcp_path(trial_env: &TrialEnv) -> PathBuf {
+    trial_env.control().join(MCP_FILE)
 }

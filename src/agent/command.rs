@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::agent::assignment::Assignment;
-use crate::agent::files::write_private;
 use crate::agent::trial_env::TrialEnv;
 use crate::process::OutputListener;
 use crate::settings::mode::{AgentKind, Mode};
@@ -29,29 +28,39 @@ pub struct AgentCommand {
     pub by_file: Option<PathBuf>,
     /// Whether it works on when it is asked to end.
     pub works_on: bool,
-    /// The file for its standard input: a prompt that is too long for an argument.
-    pub input: Option<PathBuf>,
+    /// Its standard input: a prompt that is too long for an argument.
+    pub input: Option<Vec<u8>>,
     /// Our side of a dialogue with it; `None` for an agent that only has arguments.
     pub dialogue: Option<Box<dyn OutputListener>>,
+}
+
+/// How the program sends one more message to a session.
+#[derive(Debug)]
+pub struct NextMessage {
+    /// Its own arguments, without those of a sandbox.
+    pub args: Vec<OsString>,
+    pub input: Option<Vec<u8>>,
+}
+
+impl NextMessage {
+    /// With the message in these arguments. `None` if it is too long for one.
+    pub(super) fn in_argument(message: &str, args: impl Iterator<Item = OsString>) -> Option<Self> {
+        (message.len() <= LONGEST_ARGUMENT).then(|| Self { args: args.collect(), input: None })
+    }
+
+    /// With the message as standard input.
+    pub(super) fn as_input(message: &str, args: impl Iterator<Item = OsString>) -> Self {
+        Self { args: args.collect(), input: Some(message.as_bytes().to_vec()) }
+    }
 }
 
 /// The longest text that is passed as an argument, in bytes. The limit of Linux is 128 KiB less one byte.
 pub(super) const LONGEST_ARGUMENT: usize = 100_000;
 
-/// The file with a message, if that is not an argument.
-pub(super) fn prompt_file(trial_env: &TrialEnv) -> PathBuf {
-    trial_env.path().join("prompt")
-}
-
-/// The prompt as a file in the trial environment, if it is too long for an argument.
-pub(super) fn long_prompt(assignment: &Assignment<'_>) -> Result<Option<PathBuf>, Trouble> {
+/// The prompt, if it is too long for an argument.
+pub(super) fn long_prompt(assignment: &Assignment<'_>) -> Option<Vec<u8>> {
     let prompt = &assignment.case.prompt;
-    if prompt.len() <= LONGEST_ARGUMENT {
-        return Ok(None);
-    }
-    let path = prompt_file(assignment.trial_env);
-    write_private(&path, prompt.as_bytes())?;
-    Ok(Some(path))
+    (prompt.len() > LONGEST_ARGUMENT).then(|| prompt.as_bytes().to_vec())
 }
 
 /// The user's variables that every agent may see: the search path, language, certificates, proxies.
@@ -110,9 +119,9 @@ pub(super) fn environment(assignment: &Assignment<'_>, more: &[&str]) -> BTreeMa
     let names = more.iter().copied().chain(settings.pass_env.iter().map(String::as_str));
     let mut env = common_environment(trial_env);
     env.extend(names.filter_map(|name| Some((name.into(), std::env::var_os(name)?))));
-    let workspace = trial_env.workspace();
+    let workspace = trial_env.workspace().to_string();
     for (name, value) in &settings.env {
-        let value = value.replace("{workspace}", &workspace.to_string_lossy());
+        let value = value.replace("{workspace}", &workspace);
         let value = match &settings.root {
             Some(root) => value.replace(ROOT, &root.to_string_lossy()),
             None => value,

@@ -2,14 +2,14 @@
 //! own credentials do not go there.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
 use crate::agent::assignment::Assignment;
 use crate::agent::command::AgentCommand;
-use crate::agent::files::{file_trouble, merge, read_if_exists, write_private};
+use crate::agent::files::merge;
+use crate::files::bounded;
+use crate::files::rooted::{PRIVATE, RootedPath};
 use crate::profile::{EndpointSetup, Profile};
 use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Mode};
@@ -78,33 +78,33 @@ impl PointedAgent {
         let home = assignment.trial_env.home();
         let Profile { home: own, credentials, .. } = *assignment.mode.agent.profile();
         if !credentials.is_empty() {
-            let _ = fs::remove_file(home.join(own).join(credentials));
+            home.join(own).join(credentials).remove()?;
         }
         self.files.iter().try_for_each(|(path, text)| merge_file(&home.join(path), text))
     }
 }
 
 /// Merges the settings in `text` into the file, JSON or TOML.
-fn merge_file(path: &Path, text: &str) -> Result<(), Trouble> {
-    let is_toml = path.extension().is_some_and(|end| end == "toml");
+fn merge_file(path: &RootedPath, text: &str) -> Result<(), Trouble> {
+    let is_toml = path.relative().extension().is_some_and(|end| end == "toml");
     let read = |text: &str| -> Result<Value, Trouble> {
         let value = if is_toml {
             toml::from_str(text).map_err(|error| error.to_string())
         } else {
             serde_json::from_str(text).map_err(|error| error.to_string())
         };
-        value.map_err(|error| Trouble::new(TroubleKind::Files, format!("{}: {error}", path.display())))
+        value.map_err(|error| Trouble::new(TroubleKind::Files, format!("{path}: {error}")))
     };
-    let mut settings = read_if_exists(path)?.map_or(Ok(Value::Null), |text| read(&text))?;
+    let mut settings = match path.read(bounded::MAX_FILE) {
+        Ok(text) => read(&String::from_utf8_lossy(&text))?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Value::Null,
+        Err(error) => return Err(path.error(error).into()),
+    };
     merge(&mut settings, read(text)?);
     let written = if is_toml {
         toml::to_string(&settings).map_err(|error| Trouble::new(TroubleKind::Files, error.to_string()))?
     } else {
         settings.to_string()
     };
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(file_trouble(path, &error)),
-        _ => {}
-    }
-    write_private(path, written.as_bytes())
+    Ok(path.replace(written.as_bytes(), PRIVATE)?)
 }

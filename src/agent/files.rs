@@ -6,7 +6,9 @@ use std::path::Path;
 use jsonc_parser::ParseOptions;
 use serde_json::{Map, Value};
 
+use crate::files::at::PathError;
 use crate::files::bounded;
+use crate::files::rooted::{PRIVATE, RootedPath};
 use crate::text::diagnostic::SourceLocation;
 use crate::trace::trouble::{Trouble, TroubleKind};
 
@@ -52,13 +54,15 @@ pub(super) fn merge(value: &mut Value, more: Value) {
     }
 }
 
-/// Writes a file that only its owner can read, and its directory.
-pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), Trouble> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let open = |()| std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let file = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(open);
-    file.and_then(|mut file| file.write_all(content)).map_err(|error| file_trouble(path, &error))
+/// Writes a file of a room that only its owner can read, and its directory.
+pub(super) fn write_private(path: &RootedPath, content: &[u8]) -> Result<(), Trouble> {
+    Ok(path.write(content, PRIVATE)?)
+}
+
+impl From<PathError> for Trouble {
+    fn from(error: PathError) -> Self {
+        Self::new(TroubleKind::Files, error.to_string())
+    }
 }
 
 pub(super) fn file_trouble(path: &Path, error: &io::Error) -> Trouble {

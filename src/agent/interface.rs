@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, program};
+use crate::agent::command::{AgentCommand, NextMessage, program};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
@@ -91,9 +91,9 @@ pub trait Agent: Sync {
     /// What the agent does by a line of its output, in a few words; `None` for uninteresting lines.
     fn describe(&self, line: &[u8]) -> Option<String>;
 
-    /// The arguments with which its program sends one more message to the session that a process with `args` began; `None` if it
+    /// How its program sends one more message to the session that a process with the arguments `args` began; `None` if it
     /// cannot. An agent with a dialogue gets its messages there.
-    fn resumed(&self, _args: &[OsString], _trial_env: &TrialEnv, _message: &str) -> Option<Vec<OsString>> {
+    fn resumed(&self, _assignment: &Assignment<'_>, _args: &[OsString], _message: &str) -> Option<NextMessage> {
         None
     }
 

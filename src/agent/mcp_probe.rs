@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::agent::handshake::{Handshake, ServerOffer};
 use crate::agent::sandbox::Place;
 use crate::agent::trial_env::TrialEnv;
+use crate::files::rooted::RootedPath;
 use crate::mcp::ASKED_VARIABLE;
 use crate::process::{self, Job};
 use crate::settings::{FILE, ROOT, Settings, ToolNames};
@@ -38,18 +39,17 @@ pub struct ServerCommand {
 impl ServerCommand {
     /// The server that the settings choose for the skills in the directory `skills`: the repository's own, or this program
     /// with the arguments `mcp --skills DIR`.
-    pub fn new(settings: &Settings, root: &Path, skills: &Path) -> Result<Self, Trouble> {
+    pub fn new(settings: &Settings, root: &Path, skills: &str) -> Result<Self, Trouble> {
         let always_load = settings.mcp.always_load;
         let Some(own) = &settings.mcp.own else {
             let program = std::env::current_exe()
                 .map_err(|error| Trouble::new(TroubleKind::CouldNotStart, format!("the MCP server: {error}")))?;
-            let args = vec!["mcp".to_owned(), "--skills".to_owned(), skills.to_string_lossy().into_owned()];
+            let args = vec!["mcp".to_owned(), "--skills".to_owned(), skills.to_owned()];
             let chosen = settings.mcp.built_in.chosen();
             let env = chosen.into_iter().map(|(_, variable, value)| (variable.to_owned(), value)).collect();
             return Ok(Self { program, args, env, names: ToolNames::default(), always_load, is_own: false });
         };
-        let fill =
-            |text: &String| text.replace("{skills}", &skills.to_string_lossy()).replace(ROOT, &root.to_string_lossy());
+        let fill = |text: &String| text.replace("{skills}", skills).replace(ROOT, &root.to_string_lossy());
         let mut command = fill(&own.command);
         if command.contains('/') {
             command = root.join(&command).to_string_lossy().into_owned();
@@ -71,9 +71,9 @@ impl ServerCommand {
     }
 
     /// Has our server log its client's requests for lists in the file at `path`.
-    pub fn logging_to(mut self, path: &Path) -> Self {
+    pub fn logging_to(mut self, path: &RootedPath) -> Self {
         if !self.is_own {
-            self.env.insert(ASKED_VARIABLE.to_owned(), path.to_string_lossy().into_owned());
+            self.env.insert(ASKED_VARIABLE.to_owned(), path.to_string());
         }
         self
     }
@@ -98,13 +98,13 @@ impl ServerCommand {
         let job = Job {
             start: place.start(&self.program, self.args.iter().map(Into::into).collect()),
             env,
-            folder: trial_env.workspace(),
+            folder: trial_env.workspace().into(),
             timeout: TIMEOUT,
-            stdout: trial_env.path().join("server-stdout"),
+            stdout: trial_env.control().join("server-stdout"),
             appends: false,
             by_file: None,
             input: None,
-            stderr: trial_env.path().join("server-stderr"),
+            stderr: trial_env.control().join("server-stderr"),
             redactor,
             works_on: false,
             settled: None,

@@ -1,6 +1,7 @@
 //! Brings the skills to the agent.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::skill_material::skill_material;
 use crate::files::at::At;
 use crate::files::bounded;
+use crate::files::rooted::RootedPath;
 use crate::settings::mode::{Delivery, Mode};
 use crate::skill::SKILL_FILE;
 
@@ -29,15 +31,16 @@ impl SkillSnapshot {
     pub fn take(scratch: &ScratchDir, name: &str, root: &Path, catalog: &Catalog) -> Result<Self, WorkspaceError> {
         let directory = scratch.path().join(name);
         fs::create_dir(&directory).at(&directory)?;
+        let place = RootedPath::open(&directory).at(&directory)?;
         let mut digests = BTreeMap::new();
         let mut contents = SkillContents::default();
         for found in &catalog.skills {
-            let to = directory.join(&found.skill().slug);
-            fs::create_dir(&to).at(&to)?;
+            let to = place.join(&found.skill().slug);
+            to.create_dir_all()?;
             let digest = copy_skill(&root.join(&found.skill().folder), found, &to, &mut contents);
             if digest.is_err() {
                 // Otherwise trials of other skills would get a part of it.
-                fs::remove_dir_all(&to).at(&to)?;
+                to.remove()?;
             }
             digests.insert(found.skill().slug.clone(), digest);
         }
@@ -75,9 +78,8 @@ impl SkillSnapshot {
         // Several processes may share a run: one of them renames its whole copy to the final path.
         let parent = path.parent().unwrap_or(Path::new("."));
         let temporary = tempfile::Builder::new().prefix(".new-").tempdir_in(parent).at(path)?;
-        let copy = temporary.path().join("skills");
-        self.originals.copy(&copy)?;
-        match fs::rename(&copy, path) {
+        self.originals.copy(&RootedPath::open(temporary.path()).at(path)?.join("skills"))?;
+        match fs::rename(temporary.path().join("skills"), path) {
             Err(_) if path.exists() => Ok(()),
             result => Ok(result.at(path)?),
         }
@@ -85,7 +87,12 @@ impl SkillSnapshot {
 }
 
 /// Copies the skill in the directory `from` to the directory `to`, and adds its files to `contents`. Returns its digest.
-fn copy_skill(from: &Path, found: &FoundSkill, to: &Path, contents: &mut SkillContents) -> Result<String, String> {
+fn copy_skill(
+    from: &Path,
+    found: &FoundSkill,
+    to: &RootedPath,
+    contents: &mut SkillContents,
+) -> Result<String, String> {
     let slug = &found.skill().slug;
     let mut copied = SkillContents::default();
     let digest = skill_material(from)
@@ -93,7 +100,7 @@ fn copy_skill(from: &Path, found: &FoundSkill, to: &Path, contents: &mut SkillCo
         .and_then(|material| copied.copy_skill(slug, &material, to))
         .map_err(|problem| format!("the skill `{slug}` cannot be given to an agent: {problem}"))?;
     // Cases and checks use the SKILL.md that was read before.
-    if !bounded::read(&to.join(SKILL_FILE)).is_ok_and(|copied| copied == found.bytes) {
+    if !to.join(SKILL_FILE).read(bounded::MAX_FILE).is_ok_and(|copied| copied == found.bytes) {
         return Err(format!("the SKILL.md of `{slug}` changed while the run began"));
     }
     contents.add(copied);
@@ -115,7 +122,7 @@ pub fn prepare_changes(
             let listed = skill_material(&source).whole().map_err(failed)?;
             let to = directory.join(number.to_string());
             fs::create_dir_all(&to).at(&to)?;
-            listed.copy(&to, file_mode).map_err(failed)?;
+            listed.copy(&RootedPath::open(&to).at(&to)?, file_mode).map_err(failed)?;
             material = Some(listed);
         }
         trial_env.prepare_change(change, material.as_ref())?;
@@ -142,14 +149,7 @@ pub fn deliver(
     // An agent with an MCP server must not find the skills by itself.
     let links = if mode.delivery.native() { mode.agent.profile().skill_folders } else { &[] };
     for link in links {
-        let link = trial_env.workspace().join(link);
-        if let Some(parent) = link.parent() {
-            fs::create_dir_all(parent).at(&link)?;
-        }
-        // A trial environment that is used again has it.
-        if !fs::read_link(&link).is_ok_and(|target| target == trial_env.skills()) {
-            std::os::unix::fs::symlink(trial_env.skills(), &link).at(&link)?;
-        }
+        trial_env.workspace().join(link).link_to(OsString::from(trial_env.skills()))?;
     }
     Ok(())
 }

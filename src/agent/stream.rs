@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::agent::arguments::begin;
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, program};
+use crate::agent::command::{AgentCommand, NextMessage, program};
 use crate::agent::derived_file::{DerivedFile, TRACE, slimmed};
 use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
@@ -21,7 +21,7 @@ use crate::agent::recorder::{EndedCall, TraceRecorder, texts};
 use crate::agent::said::{CallEnding, Said, tool_use};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
-use crate::files::below::{self, WalkControl};
+use crate::files::rooted::{RootedPath, WalkControl};
 use crate::settings::mode::AgentKind;
 use crate::settings::{Home, Settings};
 use crate::text::lines::for_each_line;
@@ -72,7 +72,7 @@ pub(super) type ReadSetup = fn(Home) -> Result<(Vec<String>, String), Trouble>;
 pub(super) type ReadSigns = fn(&Value) -> Vec<TurnSign>;
 
 /// The same as [`Agent::resumed`].
-pub(super) type ResumeSession = fn(&[OsString], &TrialEnv, &str) -> Option<Vec<OsString>>;
+pub(super) type ResumeSession = fn(&Assignment<'_>, &[OsString], &str) -> Option<NextMessage>;
 
 /// A line of the session file as a recording stores it: lists of skills only with the descriptions of skills with these slugs.
 pub(super) type SlimSession = fn(Value, &[&str]) -> Option<Value>;
@@ -137,9 +137,9 @@ fn said<S: EventStream>(line: &[u8]) -> Vec<Said> {
 }
 
 /// The directory of sessions in a trial's home.
-fn sessions<S: EventStream>() -> PathBuf {
+fn sessions<S: EventStream>(trial_env: &TrialEnv) -> RootedPath {
     let profile = S::KIND.profile();
-    Path::new(profile.home).join(profile.sessions)
+    trial_env.home().join(profile.home).join(profile.sessions)
 }
 
 impl<S: EventStream> Agent for S {
@@ -175,7 +175,7 @@ impl<S: EventStream> Agent for S {
         let more = S::more_session(trial_env);
         let mut stored = more.map_or(Ok(()), |line| session.add_line(line.to_string().as_bytes()));
         // Without a session the directory does not exist.
-        let _ = below::walk(&trial_env.home(), &sessions::<S>(), |_| false, &mut |entry| {
+        let _ = sessions::<S>(trial_env).walk(|_| false, &mut |entry| {
             if S::is_evidence(entry.path) {
                 stored = entry.open().and_then(|from| session.add_kept(from, &mut S::kept()));
             }
@@ -209,15 +209,15 @@ impl<S: EventStream> Agent for S {
     }
 
     fn session(&self, trial_env: &TrialEnv) -> Option<File> {
-        below::first(&trial_env.home(), &sessions::<S>(), S::is_session)
+        sessions::<S>(trial_env).first(S::is_session)
     }
 
     fn signs(&self, line: &[u8]) -> Vec<TurnSign> {
         serde_json::from_slice(line).map_or_else(|_| Vec::new(), |line| (S::SIGNS)(&line))
     }
 
-    fn resumed(&self, args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
-        (S::RESUME)(args, trial_env, message)
+    fn resumed(&self, assignment: &Assignment<'_>, args: &[OsString], message: &str) -> Option<NextMessage> {
+        (S::RESUME)(assignment, args, message)
     }
 
     fn describe(&self, line: &[u8]) -> Option<String> {

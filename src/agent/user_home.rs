@@ -3,8 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
@@ -13,6 +11,7 @@ use crate::agent::assignment::Assignment;
 use crate::agent::files::{file_trouble, read_if_exists, write_private};
 use crate::agent::secrets::secrets_in_file;
 use crate::agent::trial_env::TrialEnv;
+use crate::files::rooted::PRIVATE;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::skill::{SkillFile, slug};
@@ -118,13 +117,7 @@ pub(super) fn link(assignment: &Assignment<'_>) -> Result<(Vec<PathBuf>, Vec<Str
     }
     for SetupPath { in_home, source } in setup(assignment.mode.agent)? {
         check_own_skill(&in_home, &source, &assignment.case.skill)?;
-        let link = assignment.trial_env.home().join(in_home);
-        let made = fs::create_dir_all(link.parent().unwrap_or(&link)).and_then(|()| symlink(&source, &link));
-        match made {
-            // The trial before left its links.
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(file_trouble(&link, &error)),
-            _ => {}
-        }
+        assignment.trial_env.home().join(in_home).link_to(&source)?;
         for entry in files(&source)? {
             let name = entry.file_name().to_string_lossy();
             // Other files are mostly prose, where the word after `password` is not one.
@@ -157,12 +150,12 @@ fn check_own_skill(in_home: &Path, source: &Path, tested: &str) -> Result<(), Tr
     Ok(())
 }
 
-/// Writes instructions of a trial, after those of the user in the same file.
-pub(super) fn add_instructions(path: &Path, text: &str) -> Result<(), Trouble> {
-    let users = read_if_exists(path)?;
-    if users.is_some() {
-        fs::remove_file(path).map_err(|error| file_trouble(path, &error))?;
-    }
+/// Writes instructions of a trial to the file with this path in the home, after those of the user if the trial has them.
+pub(super) fn add_instructions(assignment: &Assignment<'_>, path: &str, text: &str) -> Result<(), Trouble> {
+    let users = match assignment.settings.isolation.home {
+        Home::User => read_if_exists(&users_path(assignment.mode.agent, path))?,
+        Home::Isolated => None,
+    };
     let before = users.map_or_else(String::new, |users| users + "\n\n");
-    write_private(path, (before + text).as_bytes())
+    Ok(assignment.trial_env.home().join(path).replace((before + text).as_bytes(), PRIVATE)?)
 }

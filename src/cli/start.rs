@@ -103,6 +103,9 @@ impl StartArgs {
                 let outdated = format!("{id}: kept an outdated result; changed: {}", changed.join(", "));
                 writeln!(stderr(), "{}", safe::line(&outdated))?;
             }
+            for left in live.scratch.left() {
+                writeln!(stderr(), "{}", safe::line(left))?;
+            }
         }
         Ok(None)
     }

@@ -15,6 +15,12 @@ pub struct PathError {
     pub source: io::Error,
 }
 
+impl From<PathError> for io::Error {
+    fn from(error: PathError) -> Self {
+        Self::new(error.source.kind(), error)
+    }
+}
+
 /// Adds a path to an I/O error.
 pub trait At<T> {
     /// The result, its error with this path.

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -15,6 +15,7 @@ use std::path::{Component, Path, PathBuf};
 use thiserror::Error;
 
 use crate::files::bounded;
+use crate::files::rooted::RootedPath;
 
 /// The most files and directories in one.
 pub const MAX_ENTRIES: usize = 20_000;
@@ -209,13 +210,13 @@ impl Material {
         programs.map(|file| format!("{}\n", file.path.display())).collect::<Vec<_>>().concat()
     }
 
-    /// Copies everything into the existing directory `to`, and digests it. `mode` returns the permissions of a file that is
-    /// executable or not.
-    pub fn copy(&self, to: &Path, mode: fn(bool) -> u32) -> Result<CopiedMaterial, MaterialProblem> {
+    /// Copies everything into the directory `to`, and digests it. `mode` returns the permissions of a file that is executable
+    /// or not.
+    pub fn copy(&self, to: &RootedPath, mode: fn(bool) -> u32) -> Result<CopiedMaterial, MaterialProblem> {
         let failed =
             |path: &Path, error| MaterialProblem { path: path.to_path_buf(), why: UnusableFile::Unreadable(error) };
         for directory in &self.directories {
-            fs::create_dir(to.join(directory)).map_err(|error| failed(directory, error))?;
+            to.join(directory).create_dir_all().map_err(|error| failed(directory, error.source))?;
         }
         let mut digester = MaterialDigester::default();
         let mut files = Vec::with_capacity(self.files.len());
@@ -237,10 +238,16 @@ impl MaterialFile {
         MaterialProblem { path: self.path.clone(), why: UnusableFile::Unreadable(error) }
     }
 
-    fn copy(&self, to: &Path, mode: fn(bool) -> u32, digester: &mut MaterialDigester) -> io::Result<blake3::Hash> {
-        let mut copy = File::create_new(to)?;
+    fn copy(
+        &self,
+        to: &RootedPath,
+        mode: fn(bool) -> u32,
+        digester: &mut MaterialDigester,
+    ) -> io::Result<blake3::Hash> {
+        let mode = mode(self.executable);
+        let mut copy = to.create(mode).map_err(|error| error.source)?;
         let content = self.pass(digester, &mut copy)?;
-        copy.set_permissions(Permissions::from_mode(mode(self.executable)))?;
+        copy.set_permissions(Permissions::from_mode(mode))?;
         Ok(content)
     }
 

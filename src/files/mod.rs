@@ -5,4 +5,5 @@ pub mod at;
 pub mod below;
 pub mod bounded;
 pub mod material;
+pub mod rooted;
 pub mod stamp;

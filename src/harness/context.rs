@@ -131,6 +131,9 @@ impl TestContext {
         for (id, changed) in live.iter().flat_map(|live| &live.kept_although_changed) {
             say(&format!("skill-evals: {id}: kept an outdated result; changed: {}", changed.join(", ")));
         }
+        for left in live.iter().flat_map(|live| live.scratch.left()) {
+            say(&format!("skill-evals: {left}"));
+        }
         let problems = self.run.close();
         // In a process of its own, the trial's error says it.
         if let Some(why) = self.run.told_early_end().filter(|_| !self.nextest) {

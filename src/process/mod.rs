@@ -26,7 +26,7 @@ pub mod watchdog;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -65,8 +65,8 @@ pub struct Job<'a> {
     pub start: Start,
     /// Its whole environment.
     pub env: BTreeMap<OsString, OsString>,
-    /// Its working directory.
-    pub folder: PathBuf,
+    /// Its working directory, which may be in a room: only the system resolves it.
+    pub folder: OsString,
     /// Maximum duration.
     pub timeout: Duration,
     /// The file for its standard output.
@@ -76,8 +76,8 @@ pub struct Job<'a> {
     /// A file to use as its standard output in place of a pipe, for a program that loses output if a pipe is full. The
     /// masked content is copied to `stdout`.
     pub by_file: Option<PathBuf>,
-    /// The file to use as its standard input, if no listener writes to it.
-    pub input: Option<PathBuf>,
+    /// Its standard input, if no listener writes to it.
+    pub input: Option<Vec<u8>>,
     /// The file for its standard error.
     pub stderr: PathBuf,
     /// Masks secrets in both.
@@ -256,7 +256,7 @@ fn pipes(job: &Job<'_>, writes: bool) -> io::Result<([OwnedFd; 3], Pipes)> {
         let (read, write) = io::pipe()?;
         (OwnedFd::from(read), Some(ChildStdin::from_std(OwnedFd::from(write).into())?))
     } else {
-        (File::open(job.input.as_deref().unwrap_or(Path::new("/dev/null")))?.into(), None)
+        (input(job)?.into(), None)
     };
     let (stdout, output) = if let Some(path) = &job.by_file {
         (OwnedFd::from(File::create(path)?), StdoutSource::GrowingFile(File::open(path)?))
@@ -267,6 +267,15 @@ fn pipes(job: &Job<'_>, writes: bool) -> io::Result<([OwnedFd; 3], Pipes)> {
     let (read, write) = io::pipe()?;
     let errors = ChildStderr::from_std(OwnedFd::from(read).into())?;
     Ok(([stdin, stdout, write.into()], Pipes { input, output, errors }))
+}
+
+/// Its standard input as a file that has no name.
+fn input(job: &Job<'_>) -> io::Result<File> {
+    let Some(content) = &job.input else { return File::open("/dev/null") };
+    let mut file = tempfile::tempfile_in(job.stderr.parent().unwrap_or(Path::new("/")))?;
+    file.write_all(content)?;
+    file.rewind()?;
+    Ok(file)
 }
 
 fn tree_holder(job: &Job<'_>) -> TreeHolder {

@@ -89,7 +89,7 @@ impl SupervisedProgram {
         let pair = |(name, value): (&OsString, &OsString)| [name, OsStr::new("="), value].into_iter().collect();
         let order = StartOrder {
             files: files.each_ref().map(AsRawFd::as_raw_fd),
-            directory: job.folder.clone().into(),
+            directory: job.folder.clone(),
             call: job.start.call(),
             env: env.iter().map(pair).collect(),
         };

@@ -13,13 +13,15 @@ use std::io::{BufRead, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use signal_hook::consts::SIGXFSZ;
 
 use super::supervisor;
 use super::tree::{ProcessTree, kill_orphans, wait_for_supervisors};
+use crate::files::rooted;
 use crate::settings::{SUPERVISOR_VARIABLE, WATCHDOG_VARIABLE};
 
 /// Maximum number of searches for trees that are left: a tree may grow while it is being killed.
@@ -64,6 +66,8 @@ pub fn take_over() -> bool {
         run(std::io::stdin().lock());
         return true;
     }
+    // A write beyond `ulimit -f` is an error with a message. Programs that are started have the default again.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let mut watchdog = watchdog();
     if matches!(*watchdog, Watchdog::NotOffered) {
         *watchdog = Watchdog::NotStarted { scratch: None };
@@ -150,6 +154,6 @@ fn run(mut pipe: impl BufRead) {
     }
     for directory in directories {
         // Fails if the runner removed the directory.
-        let _ = std::fs::remove_dir_all(directory);
+        let _ = rooted::remove(Path::new(&directory));
     }
 }

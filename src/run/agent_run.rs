@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -116,11 +115,10 @@ impl AgentRun {
     fn execute(&mut self, job: &AgentJob<'_>, reference: &Reference) -> Result<Ending, Trouble> {
         let AgentJob { assignment, timeout, folder, redactors, is_settled, on_progress, .. } = *job;
         let trial_env = assignment.trial_env;
-        let (command, place) = match agent::command(assignment) {
+        let (mut command, place) = match agent::command(assignment) {
             Ok(placed) => placed,
             Err(trouble) => return Ok(not_started(trouble)),
         };
-        trial_env.begin();
         self.redactor = redactors.masking(command.secrets.clone());
         self.not_enforced.clone_from(&command.not_enforced);
         self.isolation = Some(place.isolation());
@@ -135,13 +133,13 @@ impl AgentRun {
         let (so_far, output) = so_far.at(folder.path()).map_err(|error| disk(&error))?.unzip();
         let mut job = Job {
             start: place.start(&command.program, command.args.clone()),
-            env: command.env,
-            folder: trial_env.workspace(),
+            env: command.env.clone(),
+            folder: trial_env.workspace().into(),
             timeout,
             stdout: folder.trace(),
             appends: false,
-            by_file: command.by_file,
-            input: command.input,
+            by_file: command.by_file.clone(),
+            input: command.input.take(),
             stderr: folder.stderr(),
             redactor: &self.redactor,
             works_on: command.works_on,
@@ -151,7 +149,7 @@ impl AgentRun {
             agent: assignment.mode.agent,
             on_progress,
             redactor: &self.redactor,
-            dialogue: command.dialogue,
+            dialogue: command.dialogue.take(),
             silence: SilenceTimer::new(timeout),
             output,
         };
@@ -182,7 +180,7 @@ fn run_all(
     assignment: &Assignment<'_>,
     (program, first, place): (&Path, &[OsString], &Place),
 ) -> io::Result<Ending> {
-    let Assignment { case, mode, trial_env, .. } = *assignment;
+    let Assignment { case, mode, .. } = *assignment;
     let timeout = job.timeout;
     let mut ending = process::run(job, listener)?;
     if listener.dialogue.is_some() {
@@ -192,16 +190,14 @@ fn run_all(
         if ending.exit_code != Some(0) || ending.timed_out || ending.settled || ending.trouble.is_some() {
             break;
         }
-        // An agent that reads messages from its input writes this one there.
-        let input = job.input.take().filter(|path| fs::remove_file(path).is_ok());
-        let Some(args) = agent::of(mode.agent).resumed(first, trial_env, message) else {
+        let Some(next) = agent::of(mode.agent).resumed(assignment, first, message) else {
             let why = "the session cannot be resumed for the next message";
             ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, why));
             break;
         };
         let before = ending.duration_ms;
         job.timeout = timeout.saturating_sub(Duration::from_millis(before));
-        (job.start, job.appends, job.input) = (place.start(program, args), true, input.filter(|path| path.exists()));
+        (job.start, job.appends, job.input) = (place.start(program, next.args), true, next.input);
         ending = process::run(job, listener)?;
         ending.duration_ms += before;
     }

@@ -16,6 +16,7 @@ use crate::cases::start_files::start_files;
 use crate::files::below::{WalkControl, WalkedFile};
 use crate::files::bounded;
 use crate::files::material::Material;
+use crate::files::rooted::RootedPath;
 use crate::profile::{self, Profile};
 use crate::report::session;
 use crate::results::table;
@@ -158,7 +159,8 @@ impl Importer<'_> {
         text(fs::create_dir(&to))?;
         let material = Material::list(&skills);
         notes.extend(material.problems.iter().map(|problem| format!("{}: {problem}; left out", skills.display())));
-        text(material.copy(&to, |executable| if executable { 0o555 } else { 0o444 })).map(drop)
+        text(material.copy(&text(RootedPath::open(&to))?, |executable| if executable { 0o555 } else { 0o444 }))
+            .map(drop)
     }
 
     /// Stores a trial and grades it. The inner error says why it can no longer be graded.
@@ -268,7 +270,7 @@ impl Importer<'_> {
             PkbllmRun::is_workspace(path)
                 .then(|| before.is_none() || file.and_then(|file| bounded::read_file(file, MAX_FILE)).ok() != before)
         };
-        let workspace = self.old.folder.join(&trial.folder);
+        let workspace = text(RootedPath::open(&self.old.folder))?.join(&trial.folder);
         for path in case.required_files() {
             if !files.iter().any(|file| file.path.starts_with(path)) {
                 files.extend(wanted(&workspace, path, &changed));

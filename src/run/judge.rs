@@ -1,7 +1,6 @@
 //! Asks the rubric judge: an agent in a trial environment of its own that reads a copy of a trial's evidence.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,8 +9,8 @@ use serde_json::json;
 use crate::agent;
 use crate::agent::trial_env::{TrialEnv, without_trial_paths};
 use crate::files::at::At;
-use crate::files::below::WalkedFile;
 use crate::files::bounded;
+use crate::files::rooted::{COMMON, RootedPath, WalkedFile};
 use crate::grade::rubric::{self, Attempt, JudgeAnswer, JudgeQuestion, JudgeSubject, Judgment, Rubric, Vote};
 use crate::profile;
 use crate::run::agent_run::unstored;
@@ -298,21 +297,19 @@ fn copy_evidence(exhibit: &TrialExhibit<'_>, trial_env: &TrialEnv) -> io::Result
     let TrialExhibit { evidence, folder, .. } = exhibit;
     let to = trial_env.workspace();
     for (name, content) in streams(exhibit)? {
-        fs::write(to.join(name), content)?;
+        to.join(name).write(&content, COMMON)?;
     }
     if let Some(text) = evidence.final_text {
-        fs::write(to.join("final.txt"), text)?;
+        to.join("final.txt").write(text.as_bytes(), COMMON)?;
     }
-    fs::write(to.join(store::META), serde_json::to_vec_pretty(&evidence.meta.for_a_judge())?)?;
-    fs::write(to.join("skill.md"), &exhibit.skill.bytes)?;
+    to.join(store::META).write(&serde_json::to_vec_pretty(&evidence.meta.for_a_judge())?, COMMON)?;
+    to.join("skill.md").write(&exhibit.skill.bytes, COMMON)?;
     let name = folder.workspace().file_name().unwrap_or_default().to_owned();
     folder.each_workspace_file(|file| copy(file, &to.join(&name).join(harmless(file.path))))
 }
 
-fn copy(file: &WalkedFile<'_>, to: &Path) -> io::Result<()> {
-    let content = bounded::read_file(file.open()?, bounded::MAX_FILE)?;
-    to.parent().map_or(Ok(()), fs::create_dir_all)?;
-    fs::write(to, content)
+fn copy(file: &WalkedFile<'_>, to: &RootedPath) -> io::Result<()> {
+    Ok(to.write(&bounded::read_file(file.open()?, bounded::MAX_FILE)?, COMMON)?)
 }
 
 /// The path with other names for the files and directories that agents take for instructions.

@@ -1,6 +1,5 @@
 //! One attempt at a trial with its agent: prepare, run, decode, grade, judge, store.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -98,7 +97,7 @@ impl LiveTrial<'_> {
     /// An environment with the case's files and the skills; the files' digest goes into `inputs`.
     fn prepare(&self, inputs: &mut Inputs) -> Result<TrialEnv, Trouble> {
         let Self { run, live, mode, case, skills, folder, .. } = *self;
-        let mut trial_env = live.scratch.trial_env(&mode.name).map_err(|error| disk(&error))?;
+        let mut trial_env = live.scratch.trial_env().map_err(|error| disk(&error))?;
         if let Some(files) = start_files(&run.root, case) {
             let digest = trial_env.copy_files(files).map_err(|error| disk(&error))?;
             inputs.0.insert(files_part(case).to_owned(), digest);
@@ -112,9 +111,6 @@ impl LiveTrial<'_> {
             snapshot::prepare_changes(case, &run.root, &mut trial_env, &folder.changes())
                 .map_err(|error| disk(&error))?;
         }
-        if case.setup.is_empty() && case.history.is_empty() {
-            trial_env.allow_reuse();
-        }
         Ok(trial_env)
     }
 
@@ -123,7 +119,7 @@ impl LiveTrial<'_> {
         if !self.mode.delivery.mcp() {
             return Ok(None);
         }
-        let server = ServerCommand::new(&self.run.settings, &self.run.root, &trial_env.skills())?;
+        let server = ServerCommand::new(&self.run.settings, &self.run.root, &trial_env.skills().to_string())?;
         // An agent that the user describes does not show whether it uses the server.
         let logs = !self.case.during.is_empty() || matches!(self.mode.agent, AgentKind::Custom(_));
         Ok(Some(if logs { server.logging_to(&trial_env.request_log_path()) } else { server }))
@@ -132,11 +128,9 @@ impl LiveTrial<'_> {
     /// A copy of the output schema in the environment, if the case has one; its digest goes into `inputs`.
     fn schema(&self, trial_env: &TrialEnv, inputs: &mut Inputs) -> Result<Option<PathBuf>, Trouble> {
         let Some(path) = &self.case.output_schema else { return Ok(None) };
-        let copy = trial_env.path().join("schema.json");
         let schema = bounded::read(&self.run.root.join(path.as_path())).map_err(|error| disk(&error))?;
-        fs::write(&copy, &schema).map_err(|error| disk(&error))?;
         inputs.add(SCHEMA_PART, &schema);
-        Ok(Some(copy))
+        trial_env.show("schema.json", &schema).map(Some).map_err(|error| disk(&error))
     }
 
     /// The texts of the skills that the agent gets, before and after the changes of the case.
@@ -202,7 +196,7 @@ impl LiveTrial<'_> {
         let AgentRun { ending, not_enforced, isolation, redactor, server, changes, trace, final_text } =
             agent_run::run(&job)?;
         // On a full disk the agent may have failed to write: its evidence proves nothing.
-        store::take_room(trial_env.path()).map_err(|error| unstored(&error))?;
+        store::take_room(&trial_env.control()).map_err(|error| unstored(&error))?;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
         let skills_changed = trial_env.changed_skills(&changes).iter().map(|path| masked(path, &mask)).collect();
         let required: Vec<&Path> = case.required_files().collect();

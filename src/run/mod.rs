@@ -12,7 +12,6 @@
 //! Everything that happens is an event. The progress file, `progress_files` (the summary) and the terminal read the same
 //! events. [`promote`] makes recordings of results, [`import`] makes runs of what other runners left,
 //! and [`merge`] makes one run of shards. [`verify`] runs checks against trials that no agent ran.
-
 #![allow(clippy::must_use_candidate, reason = "hidden from users")]
 
 mod agent_run;

@@ -22,6 +22,6 @@ impl ProgramRunner {
 
     /// An empty trial environment, outside the repository.
     pub fn trial_env(&self, settings: &Settings) -> Result<TrialEnv, String> {
-        self.open(settings)?.0.trial_env("check").map_err(|error| error.to_string())
+        self.open(settings)?.0.trial_env().map_err(|error| error.to_string())
     }
 }

@@ -1,6 +1,5 @@
 //! Asks an agent one question in a trial environment without skills: for the rubric judge, and for what an agent writes.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -58,10 +57,9 @@ impl Question<'_> {
         prepare: impl FnOnce(&TrialEnv) -> io::Result<()>,
     ) -> Result<Answer, Trouble> {
         folder.clear().map_err(|error| unstored(&error))?;
-        let trial_env = scratch.trial_env(self.purpose).map_err(|error| disk(&error))?;
+        let trial_env = scratch.trial_env().map_err(|error| disk(&error))?;
         prepare(&trial_env).map_err(|error| disk(&error))?;
-        let schema = trial_env.path().join("schema.json");
-        fs::write(&schema, self.schema).map_err(|error| disk(&error))?;
+        let schema = trial_env.show("schema.json", self.schema.as_bytes()).map_err(|error| disk(&error))?;
         let (id, skill) = self.about;
         let case = Case {
             id: id.to_owned(),

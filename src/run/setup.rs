@@ -1,13 +1,11 @@
 //! Setup commands: they prepare the workspace of a trial, in the agent's sandbox and before the agent.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::agent::trial_env::TrialEnv;
 use crate::checks::program::ProgramEnding;
-use crate::run::agent_run::disk;
 use crate::run::context::RunContext;
 use crate::run::programs::{EndedProgram, SandboxedRun};
 use crate::text::redact::Redactor;
@@ -28,7 +26,6 @@ pub(super) fn run(
         return Ok(ended);
     }
     let began = Instant::now();
-    let output = tempfile::tempdir_in(trial_env.path()).map_err(|error| disk(&error))?;
     for command in commands {
         let started = Instant::now();
         let program = SandboxedRun {
@@ -40,7 +37,6 @@ pub(super) fn run(
             env: BTreeMap::new(),
             reads: &[],
             input: None,
-            output: output.path().to_path_buf(),
             timeout: timeout.saturating_sub(began.elapsed()),
             more_time: "`timeout_s` of the case gives its setup more",
             redactor,
@@ -50,7 +46,7 @@ pub(super) fn run(
         let failure = match ending {
             // No program can start there.
             Ok(ProgramEnding { exit_code: 0, .. }) => {
-                (!is_directory(&trial_env.workspace())).then(|| "it removed the workspace".to_owned())
+                (!trial_env.workspace().is_dir()).then(|| "it removed the workspace".to_owned())
             }
             Ok(ProgramEnding { not_started: Some(why), .. }) | Err(why) => Some(why),
             Ok(ProgramEnding { exit_code, .. }) => Some(format!("exit status {exit_code}")),
@@ -63,8 +59,4 @@ pub(super) fn run(
     }
     trial_env.note_setup();
     Ok(ended)
-}
-
-fn is_directory(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }

@@ -2,7 +2,6 @@
 //! A check that fails for the reference solution is wrong.
 
 use std::fmt::Display;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use crate::checks::program::ProgramRuns;
 use crate::checks::{Check, Presence, Subject};
 use crate::files::bounded;
 use crate::files::material::Material;
+use crate::files::rooted::RootedPath;
 use crate::lint;
 use crate::results::verification::{CheckFault, FaultKind, Verification};
 use crate::run::context::RunContext;
@@ -242,11 +242,6 @@ impl CaseVerifier<'_> {
             };
             meta.inputs.0.insert(files_part(case).to_owned(), digest);
         }
-        // File systems are slow at creating what was just removed. No program has seen these directories yet.
-        if case.setup.is_empty() {
-            trial_env.allow_reuse();
-            trial_env.begin();
-        }
         if matches!(made_up, MadeUp::UntouchedFixture | MadeUp::Solution) {
             trial_env.create_directories(&run.settings.create).map_err(|error| failed(&error))?;
             let timeout = case.timeout.unwrap_or(run.settings.timeout);
@@ -272,7 +267,7 @@ impl CaseVerifier<'_> {
             MadeUp::EmptyWorkspace | MadeUp::UntouchedFixture => {}
         }
         trace.final_message.clone_from(&answer);
-        let stored = store::trial_at(&trial_env.path().join("stored"));
+        let stored = store::trial_at(&trial_env.control().join("stored"));
         let required: Vec<&Path> = case.required_files().collect();
         let captured = trial_env.capture(&required, &stored.workspace(), &<[u8]>::to_vec);
         let captured = captured.map_err(|error| failed(&error))?;
@@ -325,19 +320,19 @@ impl CaseVerifier<'_> {
     }
 }
 
-/// Copies a file, or the files of a directory, into a workspace.
-fn copy_over(from: &Path, workspace: &Path) -> Result<(), String> {
-    if from.is_file() {
-        let name = from.file_name().unwrap_or_default();
-        return fs::copy(from, workspace.join(name)).map(drop).map_err(|error| format!("{}: {error}", from.display()));
-    }
-    let material = Material::list(from).whole().map_err(|problem| format!("{}: {problem}", from.display()))?;
-    let copied = material.files.iter().try_for_each(|file| {
+/// Copies a file, or the files of a directory, into a workspace, in place of what is there.
+fn copy_over(from: &Path, workspace: &RootedPath) -> Result<(), String> {
+    let mut material = Material::default();
+    material.add(Path::new(if from.is_file() { from.file_name().unwrap_or_default() } else { "".as_ref() }), from);
+    let material = material.whole().map_err(|problem| format!("{}: {problem}", from.display()))?;
+    for file in &material.files {
         let to = workspace.join(&file.path);
-        to.parent().map_or(Ok(()), fs::create_dir_all)?;
-        fs::copy(from.join(&file.path), to).map(drop)
-    });
-    copied.map_err(|error| format!("{}: {error}", from.display()))
+        if to.exists() && !to.is_dir() {
+            to.remove().map_err(|error| error.to_string())?;
+        }
+    }
+    let copied = material.copy(workspace, |executable| if executable { 0o755 } else { 0o644 });
+    copied.map(drop).map_err(|problem| format!("{}: {problem}", from.display()))
 }
 
 fn passes(results: &[CheckResult]) -> bool {

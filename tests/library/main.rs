@@ -21,6 +21,7 @@ mod process;
 mod programs;
 mod project;
 mod redact;
+mod rooted;
 mod score;
 mod sentences;
 mod settled;

@@ -45,7 +45,7 @@ fn run_with(script: &str, timeout: Duration, mut ears: Ears, redactor: &Redactor
     let job = Job {
         start: Start::outside(PathBuf::from("/bin/sh"), vec!["-c".into(), script.into()]),
         env: env.into_iter().map(|(name, value)| (OsString::from(name), value)).collect(),
-        folder: folder.path().to_path_buf(),
+        folder: folder.path().into(),
         timeout,
         stdout: folder.path().join("stdout"),
         appends: false,
@@ -103,7 +103,7 @@ fn a_program_that_is_no_program_could_not_start() {
     let job = Job {
         start: Start::outside(program, Vec::new()),
         env: std::collections::BTreeMap::new(),
-        folder: folder.path().to_path_buf(),
+        folder: folder.path().into(),
         timeout: Duration::from_secs(5),
         stdout: folder.path().join("stdout"),
         appends: false,
@@ -220,7 +220,7 @@ fn output_by_file_is_heard_masked_and_whole() {
     let job = Job {
         start: Start::outside(PathBuf::from("/bin/sh"), vec!["-c".into(), script.into()]),
         env: [("PATH".into(), std::env::var_os("PATH").expect("a PATH"))].into(),
-        folder: folder.path().to_path_buf(),
+        folder: folder.path().into(),
         timeout: Duration::from_secs(30),
         stdout: folder.path().join("stdout"),
         appends: false,

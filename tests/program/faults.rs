@@ -424,7 +424,7 @@ fn trials_that_may_not_open_enough_files_are_not_started() {
 fn a_progress_file_that_cannot_be_written_loses_no_trial() {
     let stub = Stub::new(1, "");
     // Files can be of a few KiB only, and the line that does not fit is cut short.
-    let ran = within("trap '' XFSZ; ulimit -f 8", &stub, "run --run-id r --trials 50 --quiet");
+    let ran = within("ulimit -f 8", &stub, "run --run-id r --trials 50 --quiet");
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("progress.jsonl: File too large"), "{}", ran.stderr);
     assert_eq!(stub.graded("r"), 50);
@@ -543,7 +543,7 @@ fn agents_see_only_what_is_allowed_and_what_the_settings_add() {
 }
 
 #[test]
-fn a_room_that_is_used_again_shows_nothing_of_the_trial_before() {
+fn no_trial_sees_or_gets_anything_of_the_trial_before() {
     let body = r#"find "$PWD/.." "$HOME" "$TMPDIR" ! -name 'rollout-*' ! -name last-message.txt ! -name sessions | sort > "$folder/seen-${prompt##* }"
         echo "$PWD" >> "$folder/rooms"
         mkdir -p out/deep "$HOME/.cache" .agents/more; echo x > out/deep/file; echo x > "$HOME/.cache/file"; echo x > "$TMPDIR/file"
@@ -553,10 +553,7 @@ fn a_room_that_is_used_again_shows_nothing_of_the_trial_before() {
     assert_eq!(ran.code, 0, "{}", ran.stdout);
     let text = |name: &str| fs::read_to_string(stub.root().join(name)).expect("a file");
     let rooms: Vec<String> = text("rooms").lines().map(str::to_owned).collect();
-    assert_eq!(rooms[0], rooms[1], "a room in order is used again");
-    for case in [2, 3, 4] {
-        assert_ne!(rooms[case], rooms[case + 1], "one in disorder is not");
-    }
+    assert_eq!(std::collections::BTreeSet::from_iter(&rooms).len(), 6, "no room is used again");
     let seen = |case: usize| text(&format!("seen-{case}")).replace(rooms[case].trim_end_matches("/workspace"), "");
     for case in 1..6 {
         assert_eq!(seen(case), seen(0));

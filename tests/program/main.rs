@@ -13,6 +13,7 @@ mod diagnose;
 mod display;
 mod doctor;
 mod english;
+mod escapes;
 mod export;
 mod faults;
 mod first_hour;

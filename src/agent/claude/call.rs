@@ -37,7 +37,8 @@ pub(super) fn command(
 
     let has_skills = mode.delivery.native() || settings.isolation.home == Home::User;
     let permissions = permissions(case, has_skills, server.map(|server| &server.names));
-    let mut args: Vec<OsString> = users.settings.iter().flat_map(|path| ["--settings".into(), path.into()]).collect();
+    let mut args: Vec<OsString> =
+        users.settings.iter().flat_map(|path| ["--settings".into(), path.clone().into()]).collect();
     args.extend(fixed.iter().map(OsString::from));
     args.extend(settings.model_for(mode).map(|model| format!("--model={model}").into()));
     args.extend(settings.max_turns_of(case.max_turns).map(|most| format!("--max-turns={most}").into()));
@@ -60,7 +61,7 @@ pub(super) fn command(
     args.push(format!("--permission-mode={}", permissions.mode).into());
     if !case.history.is_empty() {
         let mut resume = OsString::from("--resume=");
-        resume.push(history::write(trial_env, &case.history)?);
+        resume.push(OsString::from(history::write(trial_env, &case.history)?));
         args.push(resume);
     }
     let files = home::provider_files(&env);

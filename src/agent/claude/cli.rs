@@ -30,13 +30,13 @@ pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<A
     if has_follow_ups {
         command.dialogue = Some(Box::new(Dialogue::new(String::new(), assignment.case)));
     } else {
-        command.input = long_prompt(assignment)?;
+        command.input = long_prompt(assignment);
     }
     if !has_follow_ups && command.input.is_none() {
         // A prompt may start with a dash.
         command.args.extend(["--".into(), assignment.case.prompt.as_str().into()]);
     }
     // It exits before a pipe has taken all its output.
-    command.by_file = Some(assignment.trial_env.path().join("stdout"));
+    command.by_file = Some(assignment.trial_env.control().join("stdout"));
     Ok(command)
 }

@@ -11,7 +11,7 @@ use super::{SESSION, slim};
 use crate::agent::derived_file::{DerivedFile, SUB_AGENTS, TRACE, slimmed};
 use crate::agent::recorder::TraceRecorder;
 use crate::agent::trial_env::TrialEnv;
-use crate::files::below::{self, WalkControl};
+use crate::files::rooted::WalkControl;
 use crate::text::lines::for_each_line;
 use crate::trace::exposure::Reference;
 use crate::trace::{Mechanism, Trace};
@@ -24,7 +24,7 @@ pub(super) fn store(trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8])
     let mut sub_agents = DerivedFile::new(directory.join(SUB_AGENTS), mask);
     let mut stored = Ok(());
     // Without a session the directory does not exist.
-    let _ = below::walk(&trial_env.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
+    let _ = trial_env.home().join(SESSIONS).walk(|_| false, &mut |entry| {
         // A run has one session: `projects/<working directory>/<id>.jsonl`. Its sub-agents, nested or not, have one file each:
         // `<id>/subagents/agent-<id>.jsonl`.
         let file = match entry.path {
@@ -40,7 +40,7 @@ pub(super) fn store(trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8])
 
 /// The file of the running session.
 pub(super) fn session(trial_env: &TrialEnv) -> Option<File> {
-    below::first(&trial_env.home(), Path::new(SESSIONS), is_session)
+    trial_env.home().join(SESSIONS).first(is_session)
 }
 
 fn is_session(path: &Path) -> bool {

@@ -1,19 +1,18 @@
 //! The history of a case as a session file, which `--resume` continues.
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
 
 use super::evidence::SESSIONS;
 use super::wire::SYNTHETIC;
 use crate::agent::history;
 use crate::agent::trial_env::TrialEnv;
+use crate::files::rooted::RootedPath;
 use crate::trace::trouble::Trouble;
 use crate::trial::history::{HistoryMessage, Speaker};
 
 /// Writes the session file into the home. Returns its path, by which claude finds it whatever its directory is called.
-pub(super) fn write(trial_env: &TrialEnv, messages: &[HistoryMessage]) -> Result<PathBuf, Trouble> {
-    let session = history::session_id(trial_env);
+pub(super) fn write(trial_env: &TrialEnv, messages: &[HistoryMessage]) -> Result<RootedPath, Trouble> {
+    let session = trial_env.session_id();
     let path = trial_env.home().join(SESSIONS).join("history").join(format!("{session}.jsonl"));
     let mut parent = Value::Null;
     let lines = messages.iter().enumerate().map(|(index, said)| {

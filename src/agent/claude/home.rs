@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::agent::files::{file_trouble, read_if_exists, read_jsonc, write_private};
+use crate::agent::files::{read_if_exists, read_jsonc, write_private};
 use crate::agent::secrets::{secrets_in, secrets_in_file, without_secrets};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::{copy_login, users_path, variable};
+use crate::files::rooted::RootedPath;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::text::redact::{is_secret_header, looks_secret};
@@ -79,7 +79,7 @@ pub(super) struct ClaudeUserConfig {
     /// Values that must not be stored.
     pub secrets: Vec<String>,
     /// The settings file with the command that prints a key, if the user has one.
-    pub settings: Option<PathBuf>,
+    pub settings: Option<RootedPath>,
     /// The program of that command.
     pub key_helper: Option<PathBuf>,
 }
@@ -91,7 +91,7 @@ pub(super) fn users_file(name: &str) -> PathBuf {
 
 pub(super) fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<ClaudeUserConfig, Trouble> {
     let directory = trial_env.home().join(".claude");
-    fs::create_dir_all(&directory).map_err(|error| file_trouble(&directory, &error))?;
+    directory.create_dir_all()?;
     let variables = variables();
     // Every trial masks the values of variables whose names look secret; this one's does not.
     let mut secrets = std::env::var(HEADERS).map_or_else(|_| Vec::new(), |headers| header_values(&headers));
@@ -147,7 +147,7 @@ pub(super) fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble>
 
 impl ClaudeUserConfig {
     /// Adds the credentials of the user's settings, which claude does not read in a trial.
-    fn add_settings(&mut self, directory: &Path) -> Result<(), Trouble> {
+    fn add_settings(&mut self, directory: &RootedPath) -> Result<(), Trouble> {
         let Some(settings) = users_settings()? else { return Ok(()) };
         for (name, value) in settings.get("env").and_then(Value::as_object).into_iter().flatten() {
             if let Some(value) = value.as_str().filter(|_| is_passed_on(name) && variable(name).is_none()) {

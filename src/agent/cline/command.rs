@@ -1,7 +1,5 @@
 //! How to start `cline --json` for a trial.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use super::Cline;
@@ -12,6 +10,7 @@ use crate::agent::command::{AgentCommand, environment};
 use crate::agent::files::write_private;
 use crate::agent::stream::EventStream;
 use crate::agent::user_home::add_instructions;
+use crate::files::rooted::RootedPath;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
@@ -25,10 +24,9 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
     let home = trial_env.home();
     let secrets = write_settings(&home.join(".cline/data/settings"), case.sandbox == Sandbox::ReadOnly)?;
     if let Some(text) = &case.system_prompt {
-        add_instructions(&home.join(".agents/AGENTS.md"), text)?;
+        add_instructions(assignment, ".agents/AGENTS.md", text)?;
     }
-    let evidence = trial_env.path().join("evidence.js");
-    write_private(&evidence, EVIDENCE.as_bytes())?;
+    let evidence = trial_env.show("evidence.js", EVIDENCE.as_bytes())?;
 
     let mut env = environment(assignment, &KEYS);
     env.insert("BUN_OPTIONS".into(), with("--preload=", evidence));
@@ -48,7 +46,7 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
 }
 
 /// Writes the user's providers, and settings with which nothing is reported or updated. Returns the secrets.
-fn write_settings(directory: &Path, is_read_only: bool) -> Result<Vec<String>, Trouble> {
+fn write_settings(directory: &RootedPath, is_read_only: bool) -> Result<Vec<String>, Trouble> {
     let mut settings = json!({ "telemetryOptOut": true, "autoUpdateEnabled": false });
     if is_read_only {
         settings["disabledTools"] = json!(Cline::KIND.profile().tools.edits);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, SlimSession};
 use crate::agent::trial_env::TrialEnv;
-use crate::files::{below, bounded};
+use crate::files::bounded;
 use crate::profile::AgentKind;
 
 #[derive(Debug)]
@@ -37,10 +37,10 @@ impl EventStream for Cline {
     /// From `data/sessions/<id>/<id>.json`.
     fn more_session(trial_env: &TrialEnv) -> Option<Value> {
         let profile = Self::KIND.profile();
-        let directory = Path::new(profile.home).join(profile.sessions);
+        let directory = trial_env.home().join(profile.home).join(profile.sessions);
         let is_session =
             |path: &Path| path.parent().and_then(Path::file_name) == path.file_stem() && path.extension().is_some();
-        let file = below::first(&trial_env.home(), &directory, is_session)?;
+        let file = directory.first(is_session)?;
         let session: Value = serde_json::from_slice(&bounded::read_file(file, bounded::MAX_FILE).ok()?).ok()?;
         let version = session.pointer("/metadata/sessionHistoryOrigin/version")?;
         Some(json!({ "type": "session", "version": version, "model": session["model"] }))

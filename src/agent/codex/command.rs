@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use super::{Codex, LAST_MESSAGE, LOGIN_VARIABLES, PROVIDER_VARIABLES, history, home};
 use crate::agent::arguments::unlimited_turns;
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, long_prompt, settings_args_of};
+use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, NextMessage, environment, long_prompt, settings_args_of};
 use crate::agent::interface::Agent;
 use crate::agent::mcp_probe::ServerCommand;
 use crate::trace::trouble::Trouble;
@@ -14,7 +14,8 @@ use crate::trial::sandbox::Sandbox;
 pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     let Assignment { case, settings, trial_env, .. } = *assignment;
     let program = Codex.find(settings)?;
-    let users = home::prepare(trial_env, settings.isolation.home)?;
+    let long_instructions = case.system_prompt.as_deref().filter(|text| text.len() > LONGEST_ARGUMENT);
+    let users = home::prepare(trial_env, settings.isolation.home, long_instructions)?;
     let mut secret_names: Vec<String> = LOGIN_VARIABLES.map(str::to_owned).to_vec();
     secret_names.extend(users.key_variables);
     let visible: Vec<&str> = secret_names.iter().map(String::as_str).chain(PROVIDER_VARIABLES).collect();
@@ -30,26 +31,24 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         // The model's commands must not see the key; codex itself does.
         format!("shell_environment_policy.exclude={}", toml::Value::from(secret_names)),
     ];
-    match &case.system_prompt {
-        Some(text) if text.len() > LONGEST_ARGUMENT => home::add_instructions(trial_env, text)?,
-        Some(text) => configuration.push(format!("developer_instructions={}", toml::Value::from(text.as_str()))),
-        None => {}
+    if let (Some(text), None) = (&case.system_prompt, long_instructions) {
+        configuration.push(format!("developer_instructions={}", toml::Value::from(text.as_str())));
     }
     if let Some(server) = assignment.server {
         configuration.extend(server_configuration(server));
     }
     args.extend(configuration.into_iter().flat_map(|setting| ["-c".into(), setting.into()]));
-    args.extend(["-C".into(), trial_env.workspace().into_os_string()]);
+    args.extend(["-C".into(), trial_env.workspace().into()]);
     if let Some(schema) = &assignment.schema {
         args.extend(["--output-schema".into(), schema.into()]);
     }
-    args.extend(["--output-last-message".into(), trial_env.path().join(LAST_MESSAGE).into_os_string()]);
+    args.extend(["--output-last-message".into(), trial_env.room().join(LAST_MESSAGE).into()]);
     if let Some(model) = settings.model_for(assignment.mode) {
         args.extend(["-m".into(), model.into()]);
     }
     args.extend(settings_args_of(assignment).map(Into::into));
     // A prompt may start with a dash.
-    let input = long_prompt(assignment)?;
+    let input = long_prompt(assignment);
     let prompt = if input.is_some() { "-" } else { case.prompt.as_str() };
     if !case.history.is_empty() {
         let version = history::version(&program, assignment)?;
@@ -73,12 +72,12 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
 }
 
 /// These arguments with another message, for the session with this id.
-pub(super) fn resumed(args: &[OsString], session: &str, message: &str) -> Option<Vec<OsString>> {
+pub(super) fn resumed(args: &[OsString], session: &str, message: &str) -> Option<NextMessage> {
     let [options @ .., _, _] = args else { return None };
     // A session with a history is resumed from the start.
     let options = options.strip_suffix(&["resume", session].map(OsString::from)).unwrap_or(options);
     let resume = ["resume", session, "--", message].map(OsString::from);
-    (message.len() <= LONGEST_ARGUMENT).then(|| options.iter().cloned().chain(resume).collect())
+    NextMessage::in_argument(message, options.iter().cloned().chain(resume))
 }
 
 /// The MCP server in codex's configuration. Without `required`, codex does not report a server that does not start.

@@ -11,8 +11,8 @@ use crate::agent::derived_file::{DerivedFile, SUB_AGENTS, TRACE, slimmed};
 use crate::agent::history::is_history;
 use crate::agent::recorder::TraceRecorder;
 use crate::agent::trial_env::TrialEnv;
-use crate::files::below::{self, WalkControl};
 use crate::files::bounded;
+use crate::files::rooted::WalkControl;
 use crate::text::lines::for_each_line;
 use crate::trace::exposure::Reference;
 use crate::trace::{Mechanism, Trace};
@@ -35,7 +35,7 @@ pub(super) fn store(trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8])
     let mut sub_agents = DerivedFile::new(directory.join(SUB_AGENTS), mask);
     let mut stored = Ok(());
     // Without a session the directory does not exist.
-    let _ = below::walk(&trial_env.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
+    let _ = trial_env.home().join(SESSIONS).walk(|_| false, &mut |entry| {
         if is_rollout(entry.path) {
             if rollout.is_none() {
                 rollout = Some(entry.open());
@@ -52,7 +52,7 @@ pub(super) fn store(trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8])
         let lines = content.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_history(line));
         fs::write(directory.join(ROLLOUT), mask(&lines.collect::<Vec<_>>().concat()))?;
     }
-    match below::read(trial_env.path(), Path::new(LAST_MESSAGE), bounded::MAX_FILE) {
+    match trial_env.room().join(LAST_MESSAGE).read(bounded::MAX_FILE) {
         // codex creates the file when it starts and leaves it empty when it fails.
         Ok(content) if !content.is_empty() => fs::write(directory.join("final.txt"), mask(&content)),
         Ok(_) => Ok(()),
@@ -63,18 +63,21 @@ pub(super) fn store(trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8])
 
 /// The rollout of the running session.
 pub(super) fn session(trial_env: &TrialEnv) -> Option<File> {
-    below::first(&trial_env.home(), Path::new(SESSIONS), is_rollout)
+    trial_env.home().join(SESSIONS).first(is_rollout)
 }
 
 /// The id of the running session: the last part of its rollout's name, `rollout-<time>-<id>.jsonl`.
 pub(super) fn session_id(trial_env: &TrialEnv) -> Option<String> {
     let mut id = None;
-    below::walk(&trial_env.home(), Path::new(SESSIONS), |_| false, &mut |entry| {
-        let name = entry.path.file_stem().filter(|_| is_rollout(entry.path)).map(|name| name.to_string_lossy());
-        id = name.and_then(|name| Some(name.get(name.len().checked_sub(ID_LENGTH)?..)?.to_owned()));
-        if id.is_some() { WalkControl::Stop } else { WalkControl::On }
-    })
-    .ok()?;
+    trial_env
+        .home()
+        .join(SESSIONS)
+        .walk(|_| false, &mut |entry| {
+            let name = entry.path.file_stem().filter(|_| is_rollout(entry.path)).map(|name| name.to_string_lossy());
+            id = name.and_then(|name| Some(name.get(name.len().checked_sub(ID_LENGTH)?..)?.to_owned()));
+            if id.is_some() { WalkControl::Stop } else { WalkControl::On }
+        })
+        .ok()?;
     id
 }
 

@@ -23,14 +23,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Writes the rollout into the home. `version` is codex's, which does not write it into a session that it resumes. Returns the
 /// session's id.
 pub(super) fn write(trial_env: &TrialEnv, messages: &[HistoryMessage], version: &str) -> Result<String, Trouble> {
-    let id = history::session_id(trial_env);
+    let id = trial_env.session_id().to_owned();
     let name = format!("1970/01/01/rollout-1970-01-01T00-00-00-{id}.jsonl");
     let now = jiff::Timestamp::now().to_string();
     let first = json!({
         "timestamp": now,
         "type": "session_meta",
         "payload": {
-            "id": id, "timestamp": now, "cwd": trial_env.workspace(), "originator": "skill-evals",
+            "id": id, "timestamp": now, "cwd": trial_env.workspace().to_string(), "originator": "skill-evals",
             "cli_version": version,
         },
     });
@@ -53,11 +53,11 @@ pub(super) fn version(program: &Path, assignment: &Assignment<'_>) -> Result<Str
     let env = common_environment(trial_env);
     let sandboxed = SandboxedProgram { program, env: &env, reads: &[], server: None, root, trial_env, settings };
     let (place, _) = sandboxed.place().map_err(|why| Trouble::new(TroubleKind::CouldNotStart, why))?;
-    let [stdout, stderr] = ["version", "version-stderr"].map(|name| trial_env.path().join(name));
+    let [stdout, stderr] = ["version", "version-stderr"].map(|name| trial_env.control().join(name));
     let job = Job {
         start: place.start(program, vec!["--version".into()]),
         env,
-        folder: trial_env.workspace(),
+        folder: trial_env.workspace().into(),
         timeout: PATIENCE,
         stdout: stdout.clone(),
         appends: false,

@@ -1,9 +1,7 @@
 //! codex's home in a trial: the user's credentials, model and provider, and nothing else.
 
-use std::fs;
-
 use super::PROVIDER_VARIABLES;
-use crate::agent::files::{file_trouble, read_if_exists, read_toml, write_private};
+use crate::agent::files::{read_if_exists, read_toml, write_private};
 use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::{copy_login, users_path};
@@ -28,12 +26,19 @@ pub(super) struct CodexUserConfig {
     pub secrets: Vec<String>,
 }
 
-pub(super) fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<CodexUserConfig, Trouble> {
-    let home = trial_env.home().join(".codex");
+/// Writes the home. `instructions` are a system prompt that is too long for an argument.
+pub(super) fn prepare(
+    trial_env: &TrialEnv,
+    setup: Home,
+    instructions: Option<&str>,
+) -> Result<CodexUserConfig, Trouble> {
     let mut secrets = copy_login(AgentKind::Codex, ".codex/auth.json", trial_env)?;
     let table = users_config(setup)?;
     secrets.extend(serde_json::to_value(&table).iter().flat_map(secrets_in));
-    write_private(&home.join("config.toml"), table.to_string().as_bytes())?;
+    // Before the tables: after one, the setting would belong to that table.
+    let instructions = instructions.map(|text| format!("developer_instructions = {}\n", toml::Value::from(text)));
+    let config = instructions.unwrap_or_default() + &table.to_string();
+    write_private(&trial_env.home().join(".codex/config.toml"), config.as_bytes())?;
     Ok(CodexUserConfig { key_variables: key_variables(&table), secrets })
 }
 
@@ -51,15 +56,6 @@ pub(super) fn users_setup(setup: Home) -> Result<(Vec<String>, String), Trouble>
     let table = without_secrets(serde_json::to_value(table).unwrap_or_default());
     let has_login = users_file("auth.json")?.is_some();
     Ok((names, format!("auth.json {has_login}\n{table}")))
-}
-
-/// Adds a system prompt that is too long for an argument to the prepared home's configuration.
-pub(super) fn add_instructions(trial_env: &TrialEnv, text: &str) -> Result<(), Trouble> {
-    let path = trial_env.home().join(".codex/config.toml");
-    let config = read_if_exists(&path)?.unwrap_or_default();
-    let setting = format!("developer_instructions = {}\n", toml::Value::from(text));
-    // Before the tables: after one, the setting would belong to that table.
-    fs::write(&path, setting + &config).map_err(|error| file_trouble(&path, &error))
 }
 
 /// A file in the directory of the user's configuration, if it exists.

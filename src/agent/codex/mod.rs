@@ -26,7 +26,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::agent::assignment::Assignment;
-use crate::agent::command::AgentCommand;
+use crate::agent::command::{AgentCommand, NextMessage};
 use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::trial_env::TrialEnv;
@@ -45,7 +45,7 @@ use crate::trace::trouble::Trouble;
 /// The name of the rollout file in a trial's directory.
 const ROLLOUT: &str = AgentKind::Codex.profile().session;
 
-/// The file for `--output-last-message` in the trial environment.
+/// The file for `--output-last-message` in the room.
 const LAST_MESSAGE: &str = "last-message.txt";
 
 /// codex's own file in a skill's directory.
@@ -123,10 +123,10 @@ impl Agent for Codex {
         events::describe(line)
     }
 
-    fn resumed(&self, args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
+    fn resumed(&self, assignment: &Assignment<'_>, args: &[OsString], message: &str) -> Option<NextMessage> {
         // The answer to an earlier message is not the answer to this one.
-        let _ = std::fs::remove_file(trial_env.path().join(LAST_MESSAGE));
-        command::resumed(args, &evidence::session_id(trial_env)?, message)
+        let _ = assignment.trial_env.room().join(LAST_MESSAGE).remove();
+        command::resumed(args, &evidence::session_id(assignment.trial_env)?, message)
     }
 
     /// Runs the script in the sandbox that codex uses for read-only cases.

@@ -1,6 +1,5 @@
 //! How to start `copilot -p` for a trial.
 
-use std::fs;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -9,7 +8,6 @@ use super::login::{KEYS, PROVIDER, TOKENS};
 use crate::agent::arguments::{mcp_file, model_and_settings, session_and_prompt, with};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment};
-use crate::agent::files::file_trouble;
 use crate::agent::user_home::{add_instructions, variable};
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
@@ -20,9 +18,9 @@ const PACKAGES: &str = "COPILOT_PKG_CACHE_HOME";
 pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
     let Assignment { case, mode, trial_env, server, .. } = *assignment;
     let home = trial_env.home().join(".copilot");
-    fs::create_dir_all(&home).map_err(|error| file_trouble(&home, &error))?;
+    home.create_dir_all()?;
     if let Some(text) = &case.system_prompt {
-        add_instructions(&home.join("copilot-instructions.md"), text)?;
+        add_instructions(assignment, ".copilot/copilot-instructions.md", text)?;
     }
     let visible: Vec<&str> = TOKENS.into_iter().chain(KEYS).chain(PROVIDER).collect();
     let mut env = environment(assignment, &visible);

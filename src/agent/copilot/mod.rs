@@ -35,7 +35,7 @@ impl EventStream for Copilot {
     const COMMAND: FillCommand = command::fill;
     const SETUP: ReadSetup = |_| Ok((login::PROVIDER.map(str::to_owned).to_vec(), String::new()));
     const SIGNS: ReadSigns = |line| lines::turn_sign(line).into_iter().collect();
-    const RESUME: ResumeSession = |args, _, message| arguments::resumed(args, message, arguments::SESSION);
+    const RESUME: ResumeSession = |_, args, message| arguments::resumed(args, message, arguments::SESSION);
     const SLIM_SESSION: SlimSession = |line, skills| lines::slim_session(&line, skills);
 
     /// `session-state/<id>/events.jsonl`.

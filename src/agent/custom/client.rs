@@ -60,7 +60,7 @@ impl AcpClient {
             json!({ "name": server.names.server, "command": server.program, "args": server.args, "env": env })
         });
         Self {
-            folder: trial_env.workspace().to_string_lossy().into_owned(),
+            folder: trial_env.workspace().to_string(),
             servers: server.into_iter().collect(),
             messages: std::iter::once(&case.prompt).chain(&case.follow_ups).cloned().collect(),
             authenticate,

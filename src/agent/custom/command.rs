@@ -2,50 +2,43 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::client::AcpClient;
 use super::offer;
-use crate::agent::arguments::{begin, mcp_file, refuse};
+use crate::agent::arguments::{begin, mcp_file, mcp_path, refuse};
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, program, prompt_file, settings_args_of};
+use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, NextMessage, environment, program, settings_args_of};
 use crate::agent::files::{read_if_exists, write_private};
-use crate::agent::history;
 use crate::agent::secrets::secrets_in_file;
 use crate::agent::trial_env::TrialEnv;
-use crate::files::bounded;
 use crate::profile::custom::{CustomAgent, Protocol};
-use crate::settings::{CustomStart, FILE, fill};
+use crate::settings::{CustomStart, FILE, Settings, fill};
 use crate::text::redact::looks_secret;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::sandbox::Sandbox;
 
-/// Stands for the next message in the arguments that are kept for it.
+/// The placeholder of a message.
 const MESSAGE: &str = "{prompt}";
 
-/// The arguments for further messages.
-#[derive(Serialize, Deserialize)]
-struct KeptArguments {
-    /// How many arguments of its own the first process had.
-    first: usize,
-    further: Vec<String>,
+/// How the settings start the agent.
+fn start<'a>(agent: &CustomAgent, settings: &'a Settings) -> Result<&'a CustomStart, Trouble> {
+    let own = settings.agents.get(&agent.description.name);
+    own.and_then(|own| own.custom.as_ref()).ok_or_else(|| {
+        let why = format!("[agents.{}] is missing in evals/evals.toml", agent.description.name);
+        Trouble::new(TroubleKind::CouldNotStart, why)
+    })
 }
 
 pub(super) fn command(agent: &CustomAgent, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     let Assignment { case, settings, mode, trial_env, .. } = *assignment;
-    let own = settings.agents.get(&agent.description.name);
-    let start = own.and_then(|own| own.custom.as_ref()).ok_or_else(|| {
-        let why = format!("[agents.{}] is missing in evals/evals.toml", agent.description.name);
-        Trouble::new(TroubleKind::CouldNotStart, why)
-    })?;
+    let start = start(agent, settings)?;
     let is_acp = agent.description.protocol == Protocol::Acp;
     let mut command = begin(assignment, program(settings, mode.agent)?, &[], false)?;
     let further = !case.follow_ups.is_empty() && !is_acp && !start.has("resumed");
-    let in_argument = start.args.iter().flatten().any(|text| text.contains(MESSAGE));
+    let in_argument = has_message(start);
     let messages = std::iter::once(&case.prompt).chain(&case.follow_ups);
     let longest = messages.map(String::len).max().unwrap_or_default();
     let lacks = [
@@ -57,7 +50,10 @@ pub(super) fn command(agent: &CustomAgent, assignment: &Assignment<'_>) -> Resul
     refuse(assignment, &lacks)?;
     offer::note(assignment)?;
 
-    let values = PlaceholderValues::new(assignment, start)?;
+    if let Some(server) = assignment.server.filter(|_| start.has("mcp")) {
+        mcp_file(assignment, server, json!({}))?;
+    }
+    let values = PlaceholderValues::new(assignment);
     let mut env = environment(assignment, &[]);
     let mut secrets = home_files(start, trial_env)?;
     for (name, template) in &start.env {
@@ -67,9 +63,9 @@ pub(super) fn command(agent: &CustomAgent, assignment: &Assignment<'_>) -> Resul
         }
         env.insert(name.into(), value.into());
     }
-    let more: Vec<String> = settings_args_of(assignment).cloned().collect();
-    let args = [filled(start, |word| values.first(word)), more.clone()].concat();
-    (command.env, command.secrets) = (env, secrets);
+    let args = filled(start, |word| values.first(word)).into_iter().chain(settings_args_of(assignment).cloned());
+    let args = args.map(Into::into).collect();
+    (command.args, command.env, command.secrets) = (args, env, secrets);
     if case.sandbox == Sandbox::ReadOnly {
         let tools = "tools can write in the workspace unless the agent asks for permission";
         command.not_enforced.push(tools.to_owned());
@@ -77,15 +73,8 @@ pub(super) fn command(agent: &CustomAgent, assignment: &Assignment<'_>) -> Resul
     if is_acp {
         command.dialogue = Some(Box::new(AcpClient::new(assignment, start.authenticate.clone())));
     } else {
-        if !in_argument {
-            write_private(&prompt_file(trial_env), case.prompt.as_bytes())?;
-            command.input = Some(prompt_file(trial_env));
-        }
-        let further = [filled(start, |word| values.further(word)), more].concat();
-        let kept = json!(KeptArguments { first: args.len(), further });
-        write_private(&kept_file(trial_env), kept.to_string().as_bytes())?;
+        command.input = (!in_argument).then(|| case.prompt.as_bytes().to_vec());
     }
-    command.args = args.into_iter().map(Into::into).collect();
     Ok(command)
 }
 
@@ -119,22 +108,20 @@ struct PlaceholderValues {
 }
 
 impl PlaceholderValues {
-    fn new(assignment: &Assignment<'_>, start: &CustomStart) -> Result<Self, Trouble> {
-        let Assignment { case, mode, settings, trial_env, server, root, .. } = *assignment;
+    fn new(assignment: &Assignment<'_>) -> Self {
+        let Assignment { case, mode, settings, trial_env, root, .. } = *assignment;
         let path = |path: &Path| path.to_string_lossy().into_owned();
         let mut all = BTreeMap::from([
-            ("workspace", path(&trial_env.workspace())),
-            ("home", path(&trial_env.home())),
+            ("workspace", trial_env.workspace().to_string()),
+            ("home", trial_env.home().to_string()),
             ("root", path(root)),
             ("prompt", case.prompt.clone()),
         ]);
         all.extend(settings.model_for(mode).map(|model| ("model", model.to_owned())));
         all.extend(settings.endpoint_of(mode.agent).map(|url| ("endpoint", url.to_owned())));
         all.extend(case.system_prompt.clone().map(|text| ("system_prompt", text)));
-        if let Some(server) = server.filter(|_| start.has("mcp")) {
-            all.insert("mcp", path(&mcp_file(assignment, server, json!({}))?));
-        }
-        Ok(Self { all, session: history::session_id(trial_env) })
+        all.extend(assignment.server.map(|_| ("mcp", path(&mcp_path(trial_env)))));
+        Self { all, session: trial_env.session_id().to_owned() }
     }
 
     /// The value for the first message.
@@ -145,28 +132,30 @@ impl PlaceholderValues {
         }
     }
 
-    /// The value for a further message, which is not known yet.
-    fn further(&self, word: &str) -> Option<String> {
+    /// The value for this further message.
+    fn further(&self, word: &str, message: &str) -> Option<String> {
         match word {
             "resumed" => Some(self.session.clone()),
-            "prompt" => Some(MESSAGE.to_owned()),
+            "prompt" => Some(message.to_owned()),
             _ => self.all.get(word).cloned(),
         }
     }
 }
 
-fn kept_file(trial_env: &TrialEnv) -> PathBuf {
-    trial_env.path().join("further.json")
+/// Whether the arguments have the message, which is standard input otherwise.
+fn has_message(start: &CustomStart) -> bool {
+    start.args.iter().flatten().any(|text| text.contains(MESSAGE))
 }
 
-/// The arguments for this further message, after a process with `args`. They may begin with those of a sandbox.
-pub(super) fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
-    let kept: Value = serde_json::from_str(&bounded::read_text(&kept_file(trial_env)).ok()?).ok()?;
-    let KeptArguments { first, further } = serde_json::from_value(kept).ok()?;
-    let is_argument = further.iter().any(|text| text.contains(MESSAGE));
-    if !is_argument {
-        fs::write(prompt_file(trial_env), message).ok()?;
+/// How the agent gets this further message. Nothing that it may have written since is read.
+pub(super) fn resumed(agent: &CustomAgent, assignment: &Assignment<'_>, message: &str) -> Option<NextMessage> {
+    let start = start(agent, assignment.settings).ok()?;
+    let values = PlaceholderValues::new(assignment);
+    let args = filled(start, |word| values.further(word, message)).into_iter();
+    let args = args.chain(settings_args_of(assignment).cloned()).map(OsString::from);
+    if has_message(start) {
+        NextMessage::in_argument(message, args)
+    } else {
+        Some(NextMessage::as_input(message, args))
     }
-    let further = further.into_iter().map(|text| text.replace(MESSAGE, message).into());
-    Some(args.get(..args.len().checked_sub(first)?)?.iter().cloned().chain(further).collect())
 }

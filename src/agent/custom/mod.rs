@@ -18,7 +18,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::agent::assignment::Assignment;
-use crate::agent::command::AgentCommand;
+use crate::agent::command::{AgentCommand, NextMessage};
 use crate::agent::derived_file::{DerivedFile, TRACE, slimmed};
 use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
@@ -116,8 +116,8 @@ impl Agent for CustomAgent {
         work_owner(said(self, line))
     }
 
-    fn resumed(&self, args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
-        command::resumed(args, trial_env, message)
+    fn resumed(&self, assignment: &Assignment<'_>, _: &[OsString], message: &str) -> Option<NextMessage> {
+        command::resumed(self, assignment, message)
     }
 
     fn describe(&self, line: &[u8]) -> Option<String> {

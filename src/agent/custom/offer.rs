@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::agent::assignment::Assignment;
-use crate::agent::files::write_private;
 use crate::agent::said::Said;
 use crate::agent::trial_env::TrialEnv;
+use crate::files::at::At;
 use crate::files::bounded;
 use crate::trace::trouble::Trouble;
 
@@ -18,22 +18,18 @@ const ASKED: &str = "connected";
 const NOT_ASKED: &str = "the agent did not ask for its tools";
 
 fn path(trial_env: &TrialEnv) -> PathBuf {
-    trial_env.path().join("offer.json")
+    trial_env.control().join("offer.json")
 }
 
 /// Notes what this trial offers.
 pub(super) fn note(assignment: &Assignment<'_>) -> Result<(), Trouble> {
     let Assignment { mode, trial_env, server, .. } = *assignment;
-    let placed = || fs::read_dir(trial_env.skills_to_mount()).into_iter().flatten().flatten();
-    let mut skills: Vec<String> = Vec::new();
-    if mode.delivery.native() {
-        skills.extend(placed().map(|entry| entry.file_name().to_string_lossy().into_owned()));
-    }
-    skills.sort();
+    let skills = if mode.delivery.native() { trial_env.skill_names() } else { Vec::new() };
     // Another server than ours logs nothing for us.
     let server = server.map(|server| json!({ "name": server.names.server, "logs": !server.is_own() }));
     let note = json!({ "type": "offer", "skills": skills, "server": server });
-    write_private(&path(trial_env), note.to_string().as_bytes())
+    let path = path(trial_env);
+    Ok(fs::write(&path, note.to_string()).at(&path)?)
 }
 
 /// What was noted, and whether the agent asked the server by now.

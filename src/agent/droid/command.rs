@@ -1,9 +1,8 @@
 //! How to start `droid exec` for a trial.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -11,15 +10,15 @@ use super::login::{self, KEY, LOGIN_FILES, PROVIDER, SERVER};
 use super::{CALLER, Droid, LOG};
 use crate::agent::arguments::{model_and_settings, refuse, with};
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, environment, prompt_file};
+use crate::agent::command::{AgentCommand, NextMessage, environment};
 use crate::agent::field::text;
-use crate::agent::files::{file_trouble, merge, write_private};
+use crate::agent::files::{merge, write_private};
 use crate::agent::interface::Agent;
 use crate::agent::secrets::secrets_in;
 use crate::agent::stream::EventStream;
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::copy_login;
-use crate::files::below::{self, WalkControl};
+use crate::files::rooted::WalkControl;
 use crate::settings::Home;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
@@ -62,8 +61,7 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
     }
     args.extend(model_and_settings(assignment));
     // As an argument, it could be an option.
-    write_private(&prompt_file(trial_env), case.prompt.as_bytes())?;
-    (command.env, command.secrets, command.input) = (env, secrets, Some(prompt_file(trial_env)));
+    (command.env, command.secrets, command.input) = (env, secrets, Some(case.prompt.as_bytes().to_vec()));
     Ok(())
 }
 
@@ -72,7 +70,7 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
 fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<(Vec<String>, Vec<String>), Trouble> {
     let home = trial_env.home().join(".factory");
     let sessions = home.join("sessions");
-    fs::create_dir_all(&sessions).map_err(|error| file_trouble(&sessions, &error))?;
+    sessions.create_dir_all()?;
     let mut settings = login::users_settings(setup)?;
     let mut secrets = secrets_in(&settings);
     let variables = login::variables(&secrets);
@@ -87,17 +85,16 @@ fn prepare(trial_env: &TrialEnv, setup: Home) -> Result<(Vec<String>, Vec<String
 }
 
 /// These arguments with another message, for the same session.
-pub(super) fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
+pub(super) fn resumed(assignment: &Assignment<'_>, args: &[OsString], message: &str) -> Option<NextMessage> {
     let mut id = None;
-    let _ = below::walk(&trial_env.home(), Path::new(".factory/sessions"), |_| false, &mut |entry| {
+    let _ = assignment.trial_env.home().join(".factory/sessions").walk(|_| false, &mut |entry| {
         if Droid::is_session(entry.path) && id.is_none() {
             id = entry.open().ok().and_then(id_of_session);
         }
         if id.is_none() { WalkControl::On } else { WalkControl::Stop }
     });
     let options = args.iter().filter(|argument| !argument.to_string_lossy().starts_with(CONTINUE)).cloned();
-    fs::write(prompt_file(trial_env), message).ok()?;
-    Some(options.chain([format!("{CONTINUE}{}", id?).into()]).collect())
+    Some(NextMessage::as_input(message, options.chain([format!("{CONTINUE}{}", id?).into()])))
 }
 
 /// The id of the session in this file, unless it is a sub-agent's.

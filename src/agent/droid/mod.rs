@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 
 use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
 use crate::agent::trial_env::TrialEnv;
-use crate::files::below;
 use crate::profile::AgentKind;
 
 /// The name of the log, in the directory of sessions.
@@ -56,7 +55,7 @@ impl EventStream for Droid {
 
     /// The version, of which Droid says nothing elsewhere.
     fn more_session(trial_env: &TrialEnv) -> Option<Value> {
-        let version = below::read(&trial_env.home(), Path::new(".factory/last-startup-version"), 100).ok()?;
+        let version = trial_env.home().join(".factory/last-startup-version").read(100).ok()?;
         Some(json!({ "type": "program", "version": String::from_utf8_lossy(&version).trim() }))
     }
 }

@@ -9,7 +9,7 @@ use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment};
 use crate::agent::files::read_jsonc;
 use crate::agent::secrets::secrets_in;
-use crate::agent::user_home::variable;
+use crate::agent::user_home::{add_instructions, variable};
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
@@ -26,8 +26,10 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
         let entry = json!({ "command": server.program, "args": server.args, "env": server.env });
         more.insert("mcpServers".into(), Value::from_iter([(server.names.server.as_str(), entry)]));
     }
-    let mut secrets =
-        home::prepare(trial_env, settings.isolation.home, &command.program, case.system_prompt.as_deref(), more)?;
+    let mut secrets = home::prepare(trial_env, settings.isolation.home, &command.program, more)?;
+    if let Some(text) = &case.system_prompt {
+        add_instructions(assignment, ".gemini/GEMINI.md", text)?;
+    }
     let credentials = variable(CREDENTIALS_FILE);
     if let Some(file) = &credentials {
         secrets.extend(secrets_in(&read_jsonc(file)?.into()));

@@ -1,14 +1,14 @@
 //! Gemini's home in a trial: the user's credentials and the choice of them, and nothing else.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::agent::files::{file_trouble, merge, read_if_exists, read_jsonc, write_private};
+use crate::agent::files::{merge, read_if_exists, read_jsonc, write_private};
 use crate::agent::secrets::{secrets_in, without_secrets};
 use crate::agent::trial_env::TrialEnv;
-use crate::agent::user_home::{add_instructions, copy_login, users_path, variable};
+use crate::agent::user_home::{copy_login, users_path, variable};
+use crate::files::at::At;
 use crate::settings::Home;
 use crate::settings::mode::AgentKind;
 use crate::trace::trouble::Trouble;
@@ -20,20 +20,24 @@ pub(super) const CREDENTIALS: [&str; 3] =
 /// The file of the telemetry, in the directory of sessions.
 pub(super) const TELEMETRY: &str = "telemetry.log";
 
-/// The file with what we know about the program, next to it.
-pub(super) const PROGRAM: &str = "program.jsonl";
+/// The runner's file with what it knows about the program.
+const PROGRAM: &str = "program.json";
+
+/// A line with what the runner knows about the program.
+pub(super) fn program(trial_env: &TrialEnv) -> Option<Value> {
+    serde_json::from_str(&read_if_exists(&trial_env.control().join(PROGRAM)).ok()??).ok()
+}
 
 /// Writes the home, with `more` settings. Returns the values that must not be stored.
 pub(super) fn prepare(
     trial_env: &TrialEnv,
     setup: Home,
     program: &Path,
-    instructions: Option<&str>,
     more: Map<String, Value>,
 ) -> Result<Vec<String>, Trouble> {
     let home = trial_env.home().join(".gemini");
     let sessions = home.join("tmp");
-    fs::create_dir_all(&sessions).map_err(|error| file_trouble(&sessions, &error))?;
+    sessions.create_dir_all()?;
     let mut secrets = Vec::new();
     for name in CREDENTIALS {
         secrets.extend(copy_login(AgentKind::Gemini, name, trial_env)?);
@@ -50,7 +54,7 @@ pub(super) fn prepare(
         "privacy": { "usageStatisticsEnabled": false },
         // It goes to this file and nowhere else. The texts of the conversation are in the chat.
         "telemetry": {
-            "enabled": true, "target": "local", "outfile": sessions.join(TELEMETRY), "logPrompts": false,
+            "enabled": true, "target": "local", "outfile": sessions.join(TELEMETRY).to_string(), "logPrompts": false,
         },
         "model": users["model"]["name"].as_str().map_or(json!({}), |name| json!({ "name": name })),
     });
@@ -58,13 +62,11 @@ pub(super) fn prepare(
     merge(&mut settings, own);
     merge(&mut settings, Value::Object(more));
     write_private(&home.join("settings.json"), settings.to_string().as_bytes())?;
-    if let Some(text) = instructions {
-        add_instructions(&home.join("GEMINI.md"), text)?;
-    }
     // Gemini does not say its version in a trial.
     if let Some(version) = version(program) {
         let known = json!({ "version": version });
-        write_private(&sessions.join(PROGRAM), format!("{known}\n").as_bytes())?;
+        let path = trial_env.control().join(PROGRAM);
+        std::fs::write(&path, known.to_string()).at(&path)?;
     }
     Ok(secrets)
 }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::agent::arguments;
 use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
+use crate::agent::trial_env::TrialEnv;
 use crate::profile::AgentKind;
 
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl EventStream for Gemini {
     const COMMAND: FillCommand = command::fill;
     const SETUP: ReadSetup = |setup| Ok((login::PROVIDER.map(str::to_owned).to_vec(), home::users_setup(setup)?));
     const SIGNS: ReadSigns = lines::turn_signs;
-    const RESUME: ResumeSession = |args, _, message| arguments::resumed(args, message, "--resume=");
+    const RESUME: ResumeSession = |_, args, message| arguments::resumed(args, message, "--resume=");
 
     /// `tmp/<project>/chats/session-….jsonl`.
     fn is_session(path: &Path) -> bool {
@@ -41,7 +42,11 @@ impl EventStream for Gemini {
     }
 
     fn is_evidence(path: &Path) -> bool {
-        Self::is_session(path) || path == Path::new(home::TELEMETRY) || path == Path::new(home::PROGRAM)
+        Self::is_session(path) || path == Path::new(home::TELEMETRY)
+    }
+
+    fn more_session(trial_env: &TrialEnv) -> Option<Value> {
+        home::program(trial_env)
     }
 
     fn kept() -> impl FnMut(&[u8]) -> Option<Vec<u8>> {

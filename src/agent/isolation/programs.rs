@@ -25,7 +25,7 @@ pub(super) struct PrivatePaths {
 
 impl PrivatePaths {
     pub(super) fn new(repository: &Path, trial_env: &TrialEnv) -> Self {
-        let scratch = trial_env.path().parent().and_then(Path::parent).map(canonical);
+        let scratch = trial_env.scratch_base().map(canonical);
         let home = std::env::home_dir().map(|home| canonical(&home));
         Self { root: canonical(repository), others: scratch.into_iter().chain(home).collect() }
     }

@@ -19,6 +19,8 @@ const HIDDEN: [&str; 3] = ["evals", "artifacts", ".git"];
 /// The paths that a sandbox shows and hides, canonical except for links.
 struct SandboxView {
     private: PrivatePaths,
+    /// The agent's room, where every path may be a link by now.
+    room: PathBuf,
     readable: BTreeSet<PathBuf>,
     hidden: BTreeSet<PathBuf>,
     /// Links by which programs are called, and their targets.
@@ -29,7 +31,9 @@ struct SandboxView {
 pub(super) fn arguments(program: &SandboxedProgram<'_>) -> Vec<OsString> {
     let SandboxedProgram { program, env, reads, server, root, trial_env, settings } = *program;
     let private = PrivatePaths::new(root, trial_env);
-    let mut view = SandboxView { private, readable: BTreeSet::new(), hidden: BTreeSet::new(), links: Vec::new() };
+    let room = OsString::from(trial_env.room().clone());
+    let (readable, hidden, links) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+    let mut view = SandboxView { private, room: room.clone().into(), readable, hidden, links };
     view.add_program(program);
     view.add_search_path(env.get(OsStr::new("PATH")));
     if let Some(server) = server {
@@ -43,25 +47,33 @@ pub(super) fn arguments(program: &SandboxedProgram<'_>) -> Vec<OsString> {
     }
     let certificates = CERTIFICATES.iter().filter_map(|name| env.get(OsStr::new(name))).map(Path::new);
     // The target of this link often resolves host names.
-    let more = reads.iter().chain(&settings.isolation.readable).map(PathBuf::as_path);
+    let shown = trial_env.shown();
+    let more = reads.iter().chain(&shown).chain(&settings.isolation.readable).map(PathBuf::as_path);
     for path in certificates.chain(more).chain([Path::new("/etc/resolv.conf")]) {
         view.add(path);
     }
     view.hide();
     let mut args = base();
     view.write(&mut args);
-    args.extend(["--bind".into(), trial_env.path().into(), trial_env.path().into()]);
-    args.extend(["--ro-bind-try".into(), trial_env.skills_to_mount().into(), trial_env.skills().into()]);
+    args.extend(["--bind".into(), room.clone(), room]);
+    if let Some(skills) = trial_env.skills_to_mount() {
+        args.extend(["--ro-bind".into(), skills, trial_env.skills().into()]);
+    }
     // A write elsewhere fails instead of getting lost.
     args.extend(["--remount-ro".into(), "/".into()]);
-    args.extend(["--chdir".into(), trial_env.workspace().into_os_string(), "--".into()]);
+    args.extend(["--chdir".into(), trial_env.workspace().into(), "--".into()]);
     args
 }
 
 impl SandboxView {
+    /// The path without links; `None` if nothing is there, or if it is in the room.
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        if path.starts_with(&self.room) { None } else { path.canonicalize().ok() }
+    }
+
     /// Shows a file or directory, under its own name and that of its target.
     fn add(&mut self, path: &Path) {
-        let Ok(real) = path.canonicalize() else { return };
+        let Some(real) = self.real(path) else { return };
         if real != path && path.is_absolute() {
             self.links.push((path.to_path_buf(), real.clone()));
         }
@@ -80,7 +92,7 @@ impl SandboxView {
     /// Shows the directories of the PATH. A directory of shims is useless without the shims' targets.
     fn add_search_path(&mut self, path: Option<&OsString>) {
         for directory in path.iter().flat_map(std::env::split_paths) {
-            let Ok(real) = directory.canonicalize() else { continue };
+            let Some(real) = self.real(&directory) else { continue };
             let is_system = SYSTEM.iter().any(|system| real.starts_with(system));
             if self.private.allows(&real) && !real.ends_with("shims") && !is_system {
                 self.readable.extend(next_to_bin(&real));
@@ -105,7 +117,7 @@ impl SandboxView {
     fn add_named(&mut self, text: &str) {
         let value = text.split_once('=').map_or(text, |(_, value)| value);
         for path in [text, value].map(Path::new).into_iter().filter(|path| path.is_absolute()) {
-            let Ok(real) = path.canonicalize() else { continue };
+            let Some(real) = self.real(path) else { continue };
             if real.is_file() {
                 self.readable.insert(self.private.around(&real));
             } else if real == self.private.root || !self.private.root.starts_with(&real) {

@@ -1,7 +1,6 @@
 //! How to start `kimi` for a trial.
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use serde_json::json;
 
@@ -9,13 +8,13 @@ use super::login::{self, KEYS, PROVIDER};
 use super::{Kimi, SERVERS};
 use crate::agent::arguments::{model_and_settings, prompt, refuse_long_prompt, with};
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment};
+use crate::agent::command::{AgentCommand, NextMessage, environment};
 use crate::agent::files::{merge, write_private};
 use crate::agent::secrets::{secrets_in, values_of};
 use crate::agent::stream::EventStream;
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::{add_instructions, copy_login};
-use crate::files::below::{self, WalkControl};
+use crate::files::rooted::WalkControl;
 use crate::settings::Home;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
@@ -32,7 +31,7 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
     let (key_variables, mut secrets) = prepare(trial_env, settings.isolation.home, case.sandbox == Sandbox::ReadOnly)?;
     secrets.extend(write_servers(assignment)?);
     if let Some(text) = &case.system_prompt {
-        add_instructions(&trial_env.home().join(".kimi-code/AGENTS.md"), text)?;
+        add_instructions(assignment, ".kimi-code/AGENTS.md", text)?;
     }
     let visible: Vec<&str> = KEYS.into_iter().chain(PROVIDER).chain(key_variables.iter().map(String::as_str)).collect();
     let mut env = environment(assignment, &visible);
@@ -77,11 +76,11 @@ fn write_servers(assignment: &Assignment<'_>) -> Result<Vec<String>, Trouble> {
 }
 
 /// These arguments with another message, for the same session.
-pub(super) fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
+pub(super) fn resumed(assignment: &Assignment<'_>, args: &[OsString], message: &str) -> Option<NextMessage> {
     let profile = Kimi::KIND.profile();
     let mut id = None;
-    let sessions = Path::new(profile.home).join(profile.sessions);
-    let _ = below::walk(&trial_env.home(), &sessions, |_| false, &mut |entry| {
+    let sessions = assignment.trial_env.home().join(profile.home).join(profile.sessions);
+    let _ = sessions.walk(|_| false, &mut |entry| {
         if Kimi::is_session(entry.path) && id.is_none() {
             id = entry.path.iter().nth(1).map(OsString::from);
         }
@@ -90,5 +89,5 @@ pub(super) fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) ->
     let [options @ .., _] = args else { return None };
     let options = options.iter().filter(|argument| !argument.to_string_lossy().starts_with(CONTINUE)).cloned();
     let own = [with(CONTINUE, id?), prompt(message)];
-    (message.len() <= LONGEST_ARGUMENT).then(|| options.chain(own).collect())
+    NextMessage::in_argument(message, options.chain(own))
 }

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 
 use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
 use crate::agent::trial_env::TrialEnv;
-use crate::files::below;
 use crate::profile::AgentKind;
 
 /// The file with the MCP servers, in the trial's home.
@@ -50,7 +49,7 @@ impl EventStream for Kimi {
 
     /// The names of the MCP servers: Kimi Code notes only those that it reached.
     fn more_session(trial_env: &TrialEnv) -> Option<Value> {
-        let text = below::read(&trial_env.home(), Path::new(SERVERS), 1_000_000).ok()?;
+        let text = trial_env.home().join(SERVERS).read(1_000_000).ok()?;
         let file: Value = serde_json::from_slice(&text).ok()?;
         let names: Vec<&String> = file["mcpServers"].as_object()?.keys().collect();
         Some(json!({ "type": "servers", "names": names }))

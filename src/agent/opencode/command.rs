@@ -1,9 +1,6 @@
 //! How to start `opencode run` for a trial.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -13,12 +10,12 @@ use super::home;
 use super::login::KEYS;
 use crate::agent::arguments::model_and_settings;
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, environment, prompt_file};
-use crate::agent::files::{file_trouble, merge, write_private};
+use crate::agent::command::{AgentCommand, NextMessage, environment};
+use crate::agent::files::{merge, write_private};
 use crate::agent::secrets::{secrets_in, values_of};
 use crate::agent::stream::EventStream;
-use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::{add_instructions, copy_login};
+use crate::files::rooted::RootedPath;
 use crate::skill::slug;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::sandbox::Sandbox;
@@ -40,7 +37,7 @@ const NO_RIPGREP: &str =
     "OpenCode loads skills and searches files with ripgrep, which is not on the PATH as `rg`; install it";
 
 pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
-    let Assignment { case, trial_env, .. } = *assignment;
+    let case = assignment.case;
     let ripgrep = home::ripgrep().ok_or_else(no_ripgrep)?;
     let Prepared { variables, key_variables, mut secrets } = prepare(assignment, &ripgrep)?;
     let visible: Vec<&str> = KEYS.into_iter().chain(variables.iter().map(String::as_str)).collect();
@@ -50,11 +47,10 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
     for name in ["OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_LSP_DOWNLOAD"] {
         env.insert(name.into(), "1".into());
     }
-    let (skill, rest) = called_skill(&case.prompt, trial_env);
+    let (skill, rest) = called_skill(&case.prompt, assignment);
     command.args.extend(model_and_settings(assignment).chain(skill));
     // As arguments, OpenCode puts quotes around what has spaces, and fails at numbers.
-    write_private(&prompt_file(trial_env), rest.as_bytes())?;
-    (command.env, command.secrets, command.input) = (env, secrets, Some(prompt_file(trial_env)));
+    (command.env, command.secrets, command.input) = (env, secrets, Some(rest.as_bytes().to_vec()));
     command.reads.push(ripgrep);
     command.open = vec!["shell commands can read and write outside the workspace"];
     Ok(())
@@ -81,21 +77,16 @@ fn prepare(assignment: &Assignment<'_>, ripgrep: &Path) -> Result<Prepared, Trou
     let home = trial_env.home();
     let directory = home.join(".config/opencode");
     for directory in [directory.join("node_modules"), home.join(".cache/opencode/bin")] {
-        fs::create_dir_all(&directory).map_err(|error| file_trouble(&directory, &error))?;
+        directory.create_dir_all()?;
     }
     merge(&mut config, settings_of_trial(assignment));
     write_private(&directory.join("opencode.json"), config.to_string().as_bytes())?;
     write_private(&directory.join("plugin/evidence.js"), PLUGIN.as_bytes())?;
     write_private(&directory.join("package-lock.json"), INSTALLED.as_bytes())?;
     if let Some(text) = &case.system_prompt {
-        add_instructions(&directory.join("AGENTS.md"), text)?;
+        add_instructions(assignment, ".config/opencode/AGENTS.md", text)?;
     }
-    let link = home.join(".cache/opencode/bin/rg");
-    match symlink(ripgrep, &link) {
-        // The trial before left its links.
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(file_trouble(&link, &error)),
-        _ => {}
-    }
+    home.join(".cache/opencode/bin/rg").link_to(ripgrep)?;
     Ok(Prepared { variables, key_variables, secrets })
 }
 
@@ -104,28 +95,29 @@ pub(super) fn no_ripgrep() -> Trouble {
 }
 
 /// These arguments with another message, for the same session.
-pub(super) fn resumed(args: &[OsString], trial_env: &TrialEnv, message: &str) -> Option<Vec<OsString>> {
+pub(super) fn resumed(assignment: &Assignment<'_>, args: &[OsString], message: &str) -> NextMessage {
     let is_option = |argument: &&OsString| !argument.to_string_lossy().starts_with(SKILL) && *argument != CONTINUE;
     let options = args.iter().filter(is_option).cloned().chain([CONTINUE.into()]);
-    let (skill, rest) = called_skill(message, trial_env);
-    fs::write(prompt_file(trial_env), rest).ok()?;
-    Some(options.chain(skill).collect())
+    let (skill, rest) = called_skill(message, assignment);
+    NextMessage::as_input(rest, options.chain(skill))
 }
 
 /// The option for a prompt that calls a skill, `/name …`, and what is left of the prompt.
-fn called_skill<'a>(prompt: &'a str, trial_env: &TrialEnv) -> (Option<OsString>, &'a str) {
+fn called_skill<'a>(prompt: &'a str, assignment: &Assignment<'_>) -> (Option<OsString>, &'a str) {
     let Some(call) = prompt.strip_prefix('/') else { return (None, prompt) };
     let (name, rest) = call.split_once([' ', '\n']).unwrap_or((call, ""));
-    // Outside the sandbox, the link in the workspace leads nowhere.
-    let is_native = fs::symlink_metadata(trial_env.workspace().join(OpenCode::KIND.profile().skill_folders[0])).is_ok();
-    let is_skill =
-        is_native && slug(name) == name && !name.is_empty() && trial_env.skills_to_mount().join(name).is_dir();
-    if is_skill { (Some(format!("{SKILL}{name}").into()), rest) } else { (None, prompt) }
+    let is_native = assignment.mode.delivery.native();
+    let is_skill = || assignment.trial_env.skill_names().iter().any(|skill| skill == name);
+    if is_native && slug(name) == name && !name.is_empty() && is_skill() {
+        (Some(format!("{SKILL}{name}").into()), rest)
+    } else {
+        (None, prompt)
+    }
 }
 
 /// The configuration of a trial, next to that of the user. An eval has no user to ask.
 fn settings_of_trial(assignment: &Assignment<'_>) -> Value {
-    let inside = |path: &Path| format!("{}/*", path.display());
+    let inside = |path: &RootedPath| format!("{path}/*");
     let trial_env = assignment.trial_env;
     // The skills in the workspace are links.
     let outside = json!({ "*": "deny", inside(&trial_env.skills()): "allow", inside(&trial_env.tmp()): "allow" });

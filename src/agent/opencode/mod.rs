@@ -39,7 +39,7 @@ impl EventStream for OpenCode {
         Ok((names, format!("auth.json {}\n{config}", home::users_auth()?.is_some())))
     };
 
-    const RESUME: ResumeSession = command::resumed;
+    const RESUME: ResumeSession = |assignment, args, message| Some(command::resumed(assignment, args, message));
 
     fn slim(mut line: Value, skills: &[&str]) -> Value {
         skill_list::record_pairs(line.get_mut("skills"), skills);

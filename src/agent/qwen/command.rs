@@ -1,7 +1,5 @@
 //! How to start `qwen` for a trial.
 
-use std::path::Path;
-
 use serde_json::{Map, Value, json};
 
 use super::login::{KEYS, PROVIDER, QwenUserSettings};
@@ -12,6 +10,7 @@ use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment};
 use crate::agent::files::{merge, write_private};
 use crate::agent::interface::Agent;
 use crate::agent::secrets::values_of;
+use crate::files::rooted::RootedPath;
 use crate::trace::trouble::Trouble;
 use crate::trial::sandbox::Sandbox;
 
@@ -44,7 +43,7 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
 }
 
 /// The settings: the user's provider, and nothing that reports, updates, or asks the model on its own account.
-fn write_settings(home: &Path, settings: Map<String, Value>, is_read_only: bool) -> Result<(), Trouble> {
+fn write_settings(home: &RootedPath, settings: Map<String, Value>, is_read_only: bool) -> Result<(), Trouble> {
     let own = json!({
         "general": { "enableAutoUpdate": false },
         "memory": { "enableManagedAutoMemory": false, "enableManagedAutoDream": false },

@@ -32,7 +32,7 @@ impl EventStream for Qwen {
     const COMMAND: FillCommand = command::fill;
     const SETUP: ReadSetup = login::users_setup;
     const SIGNS: ReadSigns = lines::turn_signs;
-    const RESUME: ResumeSession = |args, _, message| arguments::resumed(args, message, "--resume=");
+    const RESUME: ResumeSession = |_, args, message| arguments::resumed(args, message, "--resume=");
     const SLIM_SESSION: SlimSession = |line, skills| lines::slim_session(&line, skills);
 
     /// `projects/<working directory>/chats/<id>.jsonl`.

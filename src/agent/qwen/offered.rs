@@ -1,18 +1,16 @@
 //! The list of skills that the model was offered: a part of the first message of each request, and so of the first request
 //! that Qwen Code logged.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use super::REQUESTS;
 use crate::agent::skill_list::{self, SkillEntry, unescaped};
 use crate::agent::trial_env::TrialEnv;
-use crate::files::{below, bounded};
+use crate::files::bounded;
 
 /// A line of the session file with the list in the first request, if a request was logged. Names begin with the time.
 pub(super) fn in_first_request(trial_env: &TrialEnv) -> Option<Value> {
-    let file = below::first(&trial_env.home(), Path::new(REQUESTS), |_| true)?;
+    let file = trial_env.home().join(REQUESTS).first(|_| true)?;
     let log: Value = serde_json::from_slice(&bounded::read_file(file, bounded::MAX_FILE).ok()?).ok()?;
     let skills = log["request"]["messages"].as_array()?.iter().find_map(|message| match &message["content"] {
         Value::String(text) => list(text),

@@ -1,14 +1,14 @@
 //! What an agent left in its workspace.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::{At, TrialEnv, WorkspaceError, masked};
-use crate::files::below::{self, WalkControl, Walked, WalkedFile};
 use crate::files::bounded;
+use crate::files::rooted::{RootedPath, WalkControl, Walked, WalkedFile};
 use crate::files::stamp::Stamp;
 use crate::trial::evidence::MAX_FILES;
 use crate::trial::workspace_file::WorkspaceFile;
@@ -43,7 +43,8 @@ impl TrialEnv {
         let mut result = Ok(());
         // Version control has too many files.
         let skip = |name: &OsStr| name == ".git";
-        let walked = below::walk_all(self.path(), Path::new(Self::WORKSPACE), skip, &mut |entry| {
+        let workspace = self.workspace();
+        let walked = workspace.walk(skip, &mut |entry| {
             if captured.files.len() == MAX_FILES {
                 return WalkControl::Stop;
             }
@@ -72,13 +73,13 @@ impl TrialEnv {
         if let Ok(Walked { is_whole, others }) = walked {
             captured.truncated = !is_whole || others.len() > MAX_FILES;
             // The agent got its skills through links.
-            let is_ours =
-                |link: &PathBuf| fs::read_link(self.workspace().join(link)).is_ok_and(|target| target == self.skills());
+            let skills = OsString::from(self.skills());
+            let is_ours = |link: &PathBuf| workspace.join(link).link_target().is_ok_and(|target| target == *skills);
             captured.links = others.into_iter().take(MAX_FILES).filter(|link| !is_ours(link)).collect();
         }
         for path in required {
             if !captured.files.iter().any(|file| file.path.starts_with(path)) {
-                captured.files.extend(wanted(&self.workspace(), path, &|path, file| Some(self.is_changed(path, file))));
+                captured.files.extend(wanted(&workspace, path, &|path, file| Some(self.is_changed(path, file))));
             }
         }
         for file in &mut captured.files {
@@ -101,7 +102,7 @@ impl TrialEnv {
     pub fn note_setup(&mut self) {
         let mut found = Vec::new();
         let skip = |name: &OsStr| name == ".git";
-        let _ = below::walk(self.path(), Path::new(Self::WORKSPACE), skip, &mut |entry| {
+        let _ = self.workspace().walk(skip, &mut |entry| {
             let known = self.start_files.get(entry.path);
             if known.is_none_or(|(stamp, _)| *stamp != entry.stamp)
                 && let Ok(digest) = entry.open().and_then(bounded::digest_file)
@@ -132,17 +133,14 @@ impl TrialEnv {
 /// workspace. An empty directory is listed with a `/` at its end. `changed` says whether the agent changed a file, by its real
 /// path in the workspace; `None` if the file is not part of the workspace.
 pub fn wanted(
-    workspace: &Path,
+    workspace: &RootedPath,
     path: &Path,
     changed: &dyn Fn(&Path, io::Result<File>) -> Option<bool>,
 ) -> Option<WorkspaceFile> {
-    if !fs::symlink_metadata(workspace).is_ok_and(|metadata| metadata.is_dir()) {
-        return None;
-    }
-    let real = workspace.join(path).canonicalize().ok()?;
-    let real_path = real.strip_prefix(workspace.canonicalize().ok()?).ok()?;
+    let real = workspace.join(path).resolved().ok()?;
+    let real_path = real.relative().strip_prefix(workspace.relative()).ok()?;
     if !real.is_dir() {
-        let file = below::open(workspace, real_path).ok()?;
+        let file = real.file().ok()?;
         let size = file.metadata().ok()?.len();
         return Some(WorkspaceFile::new(path.to_path_buf(), size, changed(real_path, Ok(file))?));
     }
@@ -154,7 +152,7 @@ pub fn wanted(
         first = changed.map(|changed| WorkspaceFile::new(path.join(entry.path), entry.size, changed));
         if first.is_some() { WalkControl::Stop } else { WalkControl::On }
     };
-    below::walk(workspace, real_path, |_| false, take).ok()?;
+    real.walk(|_| false, take).ok()?;
     first.or_else(|| is_empty.then(|| WorkspaceFile::new(path.join(""), 0, false)))
 }
 

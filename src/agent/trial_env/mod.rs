@@ -1,29 +1,31 @@
-//! The trial environment: the directories of a trial's agent, which are its workspace, its home and its temporary files. They
-//! are outside every repository, and are removed after the trial.
+//! The trial environment: two directories, outside every repository, which are removed after the trial.
+//!
+//! - `room/` is the agent's: its workspace, its home, its temporary files, its skills. The runner enters it by [`RootedPath`]s
+//!   only, since an agent or a setup command may have put anything there. Nothing that the runner needs later is in it.
+//! - `control/` is the runner's: schemas, standard streams, what is stored of a trial. No sandbox shows it, except single files
+//!   that the agent must read, read-only.
+//!
+//! No trial gets the directories of another one.
 
 pub mod capture;
 mod paths;
-mod prepared;
 mod scratch;
 mod skills;
 mod versions;
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tempfile::TempDir;
 use thiserror::Error;
 
 use crate::files::at::{At, PathError};
-use crate::files::below;
 use crate::files::material::{Material, MaterialProblem};
+use crate::files::rooted::{self, RootedPath};
 use crate::files::stamp::Stamp;
 use crate::text::relative_path::RelativePath;
 use crate::trace::change::ChangeMeta;
-use prepared::PreparedPath;
-use scratch::FreeEnvs;
 use skills::EnvSkills;
 use versions::PreparedChanges;
 
@@ -67,70 +69,82 @@ pub enum WorkspaceError {
 /// The most bytes of an MCP server's request log that are read.
 const MAX_REQUEST_LOG: u64 = 1 << 20;
 
-/// The directories of one trial. Dropping it removes them, or leaves them empty to the next trial of its kind.
+/// The directories of one trial. Dropping it removes them.
 #[derive(Debug)]
 pub struct TrialEnv {
-    /// `None` only during the drop.
-    directory: Option<TempDir>,
+    /// The directory of both others.
+    directory: PathBuf,
+    room: RootedPath,
+    /// The files of the runner that the agent's sandbox shows.
+    shown: Mutex<Vec<PathBuf>>,
     /// The case's files as they were copied, by path in the workspace.
     start_files: HashMap<PathBuf, (Stamp, blake3::Hash)>,
     /// Those that setup commands made or changed.
     setup_files: HashSet<PathBuf>,
-    /// Whether another trial may use it after this one.
-    is_reusable: bool,
-    /// What it had when its agent started, if it is reusable.
-    prepared: OnceLock<Vec<PreparedPath>>,
     skills: Option<EnvSkills>,
     changes: Option<PreparedChanges>,
     /// Whether the skills were untouched at the trial's end, once that was checked.
     untouched: OnceLock<bool>,
-    kind: String,
-    free: Arc<Mutex<FreeEnvs>>,
+    /// The id of the agent's session.
+    session: OnceLock<String>,
 }
 
 impl Drop for TrialEnv {
     fn drop(&mut self) {
-        let untouched = self.is_untouched();
-        let Some(directory) = self.directory.take() else { return };
-        if !untouched {
-            return;
-        }
-        if let Some(EnvSkills::Own(copy, originals)) = self.skills.take() {
+        if self.is_untouched()
+            && let Some(EnvSkills::Own(copy, originals)) = self.skills.take()
+        {
             originals.take_back(copy);
         }
-        if let Some(prepared) = self.prepared.take()
-            && prepared::clear_except(directory.path(), &prepared)
-        {
-            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-            free.entry(std::mem::take(&mut self.kind)).or_default().push(directory);
-        }
+        // What cannot be removed is tried again with the scratch directory, and named by the next process.
+        let _ = rooted::remove(&self.directory);
     }
 }
 
 impl TrialEnv {
+    const ROOM: &str = "room";
+    const CONTROL: &str = "control";
     const WORKSPACE: &str = "workspace";
     const HOME: &str = "home";
     const TMP: &str = "tmp";
     const SKILLS: &str = "skills";
     const REQUEST_LOG: &str = "mcp-asked";
 
-    /// The directory with the others in it; the agent does not know it.
-    pub fn path(&self) -> &Path {
-        self.directory.as_ref().map_or(Path::new(""), TempDir::path)
+    /// The agent's directory.
+    pub fn room(&self) -> &RootedPath {
+        &self.room
     }
 
-    /// Allows later trials of its kind to use it: it has nothing of its own trial except what the agent needs in its home. One
-    /// with files, or with skills that change, is never used again.
-    pub fn allow_reuse(&mut self) {
-        self.is_reusable = self.start_files.is_empty() && self.changes.is_none();
+    /// The runner's directory, which no sandbox shows.
+    pub fn control(&self) -> PathBuf {
+        self.directory.join(Self::CONTROL)
     }
 
-    /// Notes its directories and links before its agent starts: later trials find these and nothing else.
-    pub fn begin(&self) {
-        if self.is_reusable {
-            let has_own_skills = matches!(self.skills, Some(EnvSkills::Own(..)));
-            self.prepared.get_or_init(|| prepared::all_in(self.path(), has_own_skills.then_some(Self::SKILLS)));
-        }
+    /// The directory of all processes' trials.
+    pub fn scratch_base(&self) -> Option<&Path> {
+        self.directory.parent().and_then(Path::parent)
+    }
+
+    /// Writes a file of the runner that the agent must read, and cannot write. Returns its path.
+    pub fn show(&self, name: &str, content: &[u8]) -> Result<PathBuf, PathError> {
+        let path = self.control().join(name);
+        RootedPath::open(&self.control()).at(&path)?.join(name).replace(content, rooted::PRIVATE)?;
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
+        Ok(path)
+    }
+
+    /// The files that the agent must read.
+    pub fn shown(&self) -> Vec<PathBuf> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// An id for its session, a UUID: providers may cache by it, so each trial has another one.
+    pub fn session_id(&self) -> &str {
+        self.session.get_or_init(|| {
+            let seed = format!("{} {}", self.directory.display(), jiff::Timestamp::now());
+            let hash = blake3::hash(seed.as_bytes()).to_hex();
+            format!("{}-{}-4{}-8{}-{}", &hash[..8], &hash[8..12], &hash[13..16], &hash[17..20], &hash[20..32])
+        })
     }
 
     /// Gives it its own copy of the skills.
@@ -146,10 +160,16 @@ impl TrialEnv {
         if originals.is_spoiled() {
             return Err(WorkspaceError::SkillsChanged(originals.directory().to_path_buf()));
         }
-        let path = self.skills();
-        fs::create_dir_all(&path).at(&path)?;
+        self.skills().create_dir_all()?;
         self.skills = Some(EnvSkills::Shown(Arc::clone(originals)));
         Ok(())
+    }
+
+    /// The names of the skills that the agent gets.
+    pub fn skill_names(&self) -> Vec<String> {
+        let names = self.skills.as_ref().and_then(EnvSkills::files).map(|files| files.place.names());
+        let names = names.and_then(Result::ok).unwrap_or_default().into_iter();
+        names.map(|name| name.to_string_lossy().into_owned()).collect()
     }
 
     /// The files of its skills that differ from the originals with the changes that were made, by path in [`Self::skills`], at
@@ -166,45 +186,47 @@ impl TrialEnv {
         *self.untouched.get_or_init(|| self.skills.as_ref().is_none_or(EnvSkills::are_untouched))
     }
 
-    pub fn workspace(&self) -> PathBuf {
-        self.path().join(Self::WORKSPACE)
+    pub fn workspace(&self) -> RootedPath {
+        self.room.join(Self::WORKSPACE)
     }
 
-    pub fn home(&self) -> PathBuf {
-        self.path().join(Self::HOME)
+    pub fn home(&self) -> RootedPath {
+        self.room.join(Self::HOME)
     }
 
-    pub fn tmp(&self) -> PathBuf {
-        self.path().join(Self::TMP)
+    pub fn tmp(&self) -> RootedPath {
+        self.room.join(Self::TMP)
     }
 
     /// Where our MCP server logs the agent's requests for lists.
-    pub fn request_log_path(&self) -> PathBuf {
+    pub fn request_log_path(&self) -> RootedPath {
         self.tmp().join(Self::REQUEST_LOG)
     }
 
     /// What our MCP server logged; `None` if it logged nothing.
     pub fn request_log(&self) -> Option<String> {
-        let log = below::read(&self.tmp(), Path::new(Self::REQUEST_LOG), MAX_REQUEST_LOG).ok()?;
+        let log = self.request_log_path().read(MAX_REQUEST_LOG).ok()?;
         Some(String::from_utf8_lossy(&log).into_owned())
     }
 
     /// Where its agent finds the skills, a directory for each slug; it exists if the mode delivers skills. A sandbox mounts
     /// it read-only, since the agent must not write to it.
-    pub fn skills(&self) -> PathBuf {
-        self.path().join(Self::SKILLS)
+    pub fn skills(&self) -> RootedPath {
+        self.room.join(Self::SKILLS)
     }
 
-    /// What a sandbox mounts there: its own copy, or the originals.
-    pub fn skills_to_mount(&self) -> PathBuf {
-        self.skills.as_ref().and_then(EnvSkills::files).map_or_else(|| self.skills(), |files| files.directory.clone())
+    /// What a sandbox mounts there: its own copy, or the originals. `None` without skills: there may be a link of the agent.
+    pub fn skills_to_mount(&self) -> Option<OsString> {
+        Some(match self.skills.as_ref()? {
+            EnvSkills::Shown(originals) => originals.directory().into(),
+            EnvSkills::Own(..) => self.skills().into(),
+        })
     }
 
     /// Creates these directories in the workspace, unless they exist.
     pub fn create_directories(&self, paths: &[RelativePath]) -> Result<(), WorkspaceError> {
         for path in paths {
-            let path = self.workspace().join(path.as_path());
-            fs::create_dir_all(&path).at(&path)?;
+            self.workspace().join(path.as_path()).create_dir_all()?;
         }
         Ok(())
     }
@@ -215,10 +237,11 @@ impl TrialEnv {
         let material = material.whole().map_err(WorkspaceError::Files)?;
         let mode = |executable| if executable { 0o755 } else { 0o644 };
         let copied = material.copy(&workspace, mode).map_err(WorkspaceError::Files)?;
-        for (file, digest) in material.files.iter().zip(copied.files) {
-            let path = workspace.join(&file.path);
-            let stamp = Stamp::of(&fs::symlink_metadata(&path).at(&path)?);
-            self.start_files.insert(file.path.clone(), (stamp, digest));
+        let stamps = workspace.stamps(material.files.iter().map(|file| file.path.as_path()));
+        let stamps = stamps.map_err(|error| workspace.error(error))?;
+        for ((file, digest), stamp) in material.files.iter().zip(copied.files).zip(stamps) {
+            let missing = || workspace.join(&file.path).error(std::io::ErrorKind::NotFound);
+            self.start_files.insert(file.path.clone(), (stamp.ok_or_else(missing)?, digest));
         }
         Ok(copied.digest)
     }

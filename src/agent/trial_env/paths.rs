@@ -10,8 +10,7 @@ use regex::bytes::{Captures, Regex};
 
 #[expect(clippy::expect_used, reason = "a fixed pattern")]
 static TRIAL_PATH: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern =
-        r"(?:/[A-Za-z0-9._@+-]+)+/run-[A-Za-z0-9]{6}/(?:trial-[A-Za-z0-9]{6}/(skills)|trial-[A-Za-z0-9]{6}|(skills))";
+    let pattern = r"(?:/[A-Za-z0-9._@+-]+)+/run-[A-Za-z0-9]{6}/(?:trial-[A-Za-z0-9]{6}(?:/(?:room/)?(skills)|(?:/(?:room|control)\b)?)|(skills))";
     Regex::new(pattern).expect("a fixed pattern compiles")
 });
 

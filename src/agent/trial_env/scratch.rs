@@ -1,30 +1,40 @@
-//! A process's directory for its trials, and the trial environments in it that can be used again.
+//! A process's directory for its trials.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-use tempfile::TempDir;
+use std::sync::{Mutex, OnceLock};
 
 use super::{At, TrialEnv, WorkspaceError};
+use crate::files::at::PathError;
+use crate::files::rooted::{self, RootedPath};
 use crate::profile;
 
 /// The file that a process keeps locked in its scratch directory.
 const LOCK: &str = "lock";
 
+/// How the names of directories of processes begin, then those that are being removed, then those that cannot be removed.
+const RUN: &str = "run-";
+const REMOVED: &str = "removed-";
+const LEFT: &str = "left-";
+
 /// This process's directory for its trials.
 #[derive(Debug)]
 pub struct ScratchDir {
-    directory: TempDir,
-    free: Arc<Mutex<FreeEnvs>>,
+    directory: PathBuf,
+    /// What dead processes left and cannot be removed.
+    left: Vec<String>,
     /// Locked while this process runs, so that other processes do not remove the directory.
     _lock: File,
 }
 
-/// The trial environments that no trial uses, by what they are prepared for.
-pub(super) type FreeEnvs = HashMap<String, Vec<TempDir>>;
+impl Drop for ScratchDir {
+    fn drop(&mut self) {
+        // The next process tries again, and names what cannot be removed.
+        let _ = remove(&self.directory);
+    }
+}
 
 /// Whether agents would follow instructions that are next to `path`. codex creates an empty `.git` in its directory for
 /// temporary files while it runs a command, and leaves it there when it is killed; that is not a repository.
@@ -50,59 +60,80 @@ impl ScratchDir {
                 return Err(WorkspaceError::InsideRepository { directory: base.clone(), repository, sign });
             }
         }
-        sweep(&base);
-        let directory = tempfile::Builder::new().prefix("run-").tempdir_in(&base).at(&base)?;
+        let left = sweep(&base);
+        let directory = tempfile::Builder::new().prefix(RUN).tempdir_in(&base).at(&base)?.keep();
         // Lock before the rename: another process's sweep removes a directory with an unlocked lock.
-        let unnamed = directory.path().join("lock-to-be");
+        let unnamed = directory.join("lock-to-be");
         let lock = File::create(&unnamed).at(&unnamed)?;
         lock.lock().at(&unnamed)?;
-        let path = directory.path().join(LOCK);
+        let path = directory.join(LOCK);
         fs::rename(&unnamed, &path).at(&path)?;
-        Ok(Self { directory, free: Arc::default(), _lock: lock })
+        Ok(Self { directory, left, _lock: lock })
     }
 
     /// The directory.
     pub fn path(&self) -> &Path {
-        self.directory.path()
+        &self.directory
     }
 
-    /// A trial environment. Those of one `kind` are prepared alike; one that an earlier trial left in order is used again,
-    /// since file systems are slow at creating what was just removed.
-    pub fn trial_env(&self, kind: &str) -> Result<TrialEnv, WorkspaceError> {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).get_mut(kind).and_then(Vec::pop);
-        let directory = if let Some(free) = free {
-            free
-        } else {
-            let directory = tempfile::Builder::new().prefix("trial-").tempdir_in(self.path()).at(self.path())?;
-            for part in [TrialEnv::WORKSPACE, TrialEnv::HOME, TrialEnv::TMP] {
-                let path = directory.path().join(part);
-                DirBuilder::new().mode(0o700).create(&path).at(&path)?;
-            }
-            directory
+    /// What dead processes left and cannot be removed, in words. It is named once.
+    pub fn left(&self) -> &[String] {
+        &self.left
+    }
+
+    /// A trial environment.
+    pub fn trial_env(&self) -> Result<TrialEnv, WorkspaceError> {
+        let directory = tempfile::Builder::new().prefix("trial-").tempdir_in(self.path()).at(self.path())?.keep();
+        let make = |name: &str| {
+            let path = directory.join(name);
+            DirBuilder::new().mode(0o700).create(&path).at(&path).map(|()| path)
         };
+        make(TrialEnv::CONTROL)?;
+        let room = make(TrialEnv::ROOM)?;
+        for part in [TrialEnv::WORKSPACE, TrialEnv::HOME, TrialEnv::TMP] {
+            make(&format!("{}/{part}", TrialEnv::ROOM))?;
+        }
         Ok(TrialEnv {
-            directory: Some(directory),
+            room: RootedPath::open_closed(&room).at(&room)?,
+            directory,
+            shown: Mutex::default(),
             start_files: HashMap::new(),
             setup_files: HashSet::new(),
-            is_reusable: false,
-            prepared: OnceLock::new(),
             skills: None,
             changes: None,
             untouched: OnceLock::new(),
-            kind: kind.to_owned(),
-            free: Arc::clone(&self.free),
+            session: OnceLock::new(),
         })
     }
 }
 
-/// Removes the directories of dead processes. The next process tries again if one cannot be removed now.
-fn sweep(base: &Path) {
-    let Ok(entries) = fs::read_dir(base) else { return };
-    for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("run-")) {
-        if let Ok(lock) = File::open(entry.path().join(LOCK))
-            && lock.try_lock().is_ok()
-        {
-            let _ = fs::remove_dir_all(entry.path());
+/// Removes the directories of dead processes. Returns what cannot be removed: it is tried and named once.
+fn sweep(base: &Path) -> Vec<String> {
+    let mut left = Vec::new();
+    let Ok(entries) = fs::read_dir(base) else { return left };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_dead = || File::open(path.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
+        let is_removable = name.starts_with(REMOVED) || name.starts_with(RUN) && is_dead();
+        if !is_removable {
+            continue;
+        }
+        let Err(error) = remove(&path) else { continue };
+        let aside = base.join(name.replacen(RUN, LEFT, 1).replacen(REMOVED, LEFT, 1));
+        // Another process may have been faster.
+        if fs::rename(&error.path, &aside).is_ok() {
+            let (path, why) = (aside.display(), error.source);
+            left.push(format!("{path}: an agent left it, and it cannot be removed: {why}; remove it yourself"));
         }
     }
+    left
+}
+
+/// Removes a process's directory. If this process is killed meanwhile, the name says that nobody needs the rest.
+fn remove(path: &Path) -> Result<(), PathError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().replacen(RUN, REMOVED, 1);
+    let removed = path.with_file_name(name);
+    // Where it cannot be renamed, it can still be emptied.
+    let at = if fs::rename(path, &removed).is_ok() { &removed } else { path };
+    rooted::remove(at)
 }

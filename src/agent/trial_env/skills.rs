@@ -6,21 +6,16 @@
 //! can write to a read-only mount: no copy is made, and the same check shows that nobody else wrote to the originals.
 
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
-
-use nix::fcntl::{AtFlags, OFlag, open};
-use nix::sys::stat::{Mode, fstatat};
-use walkdir::WalkDir;
 
 use super::{At, WorkspaceError};
 use crate::files::bounded;
 use crate::files::material::{Material, MaterialProblem, UnusableFile};
+use crate::files::rooted::{RootedPath, WalkControl};
 use crate::files::stamp::Stamp;
 use crate::trace::change::ChangeKind;
 
@@ -102,21 +97,21 @@ impl EnvSkills {
 /// A copy of the skills. At most one trial environment uses it.
 #[derive(Debug)]
 pub(crate) struct SkillsCopy {
-    pub(super) directory: PathBuf,
+    pub(super) place: RootedPath,
     contents: Arc<SkillContents>,
     /// The stamps of the directories, then of the files.
-    stamps: Vec<Stamp>,
-    /// The names in the directory, whose own stamp changes when the copy is moved.
-    names: BTreeSet<PathBuf>,
+    stamps: Vec<Option<Stamp>>,
+    /// The stamp of the directory itself, which changes when the copy is moved.
+    own_stamp: Stamp,
 }
 
 impl OriginalSkills {
     /// The skills in this directory.
     pub(crate) fn new(directory: PathBuf, contents: SkillContents) -> Result<Self, WorkspaceError> {
         let contents = Arc::new(contents);
-        let shown = Some(SkillsCopy::new(directory.clone(), Arc::clone(&contents))?);
-        let (spoiled, spare, modified) = (AtomicBool::new(false), Mutex::default(), SystemTime::now());
-        Ok(Self { directory, contents, shown, spoiled, spare, modified })
+        let place = rooted_in_parent(&directory)?;
+        let shown = Some(SkillsCopy::new(place, Arc::clone(&contents))?);
+        Ok(Self::with(directory, contents, shown, SystemTime::now()))
     }
 
     /// The skills whose path matches.
@@ -124,8 +119,11 @@ impl OriginalSkills {
         let mut contents = SkillContents::clone(&self.contents);
         contents.directories.retain(|path| matches(path));
         contents.files.retain(|file| matches(&file.path));
-        let (directory, contents, modified) = (self.directory.clone(), Arc::new(contents), self.modified);
-        Self { directory, contents, shown: None, spoiled: AtomicBool::new(false), spare: Mutex::default(), modified }
+        Self::with(self.directory.clone(), Arc::new(contents), None, self.modified)
+    }
+
+    fn with(directory: PathBuf, contents: Arc<SkillContents>, shown: Option<SkillsCopy>, modified: SystemTime) -> Self {
+        Self { directory, contents, shown, spoiled: AtomicBool::new(false), spare: Mutex::default(), modified }
     }
 
     pub(super) fn directory(&self) -> &Path {
@@ -142,11 +140,10 @@ impl OriginalSkills {
     }
 
     /// Copies everything to the directory `to`, which does not exist. Fails if a file is not what it was at the run's start.
-    pub(crate) fn copy(&self, to: &Path) -> Result<(), WorkspaceError> {
-        fs::create_dir(to).at(to)?;
+    pub(crate) fn copy(&self, to: &RootedPath) -> Result<(), WorkspaceError> {
+        to.create_dir_all()?;
         for path in &self.contents.directories {
-            let directory = to.join(path);
-            fs::create_dir(&directory).at(&directory)?;
+            to.join(path).create_dir_all()?;
         }
         for OriginalFile { path, stamp, mode, .. } in &self.contents.files {
             let (from, to) = (self.directory.join(path), to.join(path));
@@ -154,25 +151,25 @@ impl OriginalSkills {
             if Stamp::of(&original.metadata().at(&from)?) != *stamp {
                 return Err(WorkspaceError::SkillsChanged(from));
             }
-            let mut copy = OpenOptions::new().write(true).create_new(true).mode(*mode).open(&to).at(&to)?;
-            io::copy(&mut original, &mut copy).and_then(|_| copy.set_modified(self.modified)).at(&to)?;
+            let mut copy = to.create(*mode)?;
+            let copied = io::copy(&mut original, &mut copy).and_then(|_| copy.set_modified(self.modified));
+            copied.map_err(|error| to.error(error))?;
         }
         Ok(())
     }
 
     /// A copy at `to`, which does not exist: a spare one that nobody touched, or a new one.
-    pub(super) fn copy_for(&self, to: &Path) -> Result<SkillsCopy, WorkspaceError> {
+    pub(super) fn copy_for(&self, to: &RootedPath) -> Result<SkillsCopy, WorkspaceError> {
         while let Some(mut copy) = self.pop_spare() {
             // The check was at the end of its last trial.
-            if fs::rename(&copy.directory, to).is_ok() {
-                to.clone_into(&mut copy.directory);
+            if copy.move_to(to).is_ok() {
                 return Ok(copy);
             }
             // If it cannot be removed now, it goes with the scratch directory.
-            let _ = fs::remove_dir_all(&copy.directory);
+            let _ = copy.place.remove();
         }
         self.copy(to)?;
-        SkillsCopy::new(to.to_path_buf(), Arc::clone(&self.contents))
+        SkillsCopy::new(to.clone(), Arc::clone(&self.contents))
     }
 
     fn pop_spare(&self) -> Option<SkillsCopy> {
@@ -181,29 +178,43 @@ impl OriginalSkills {
 
     /// Takes a copy back that its trial no longer needs.
     pub(super) fn take_back(&self, mut copy: SkillsCopy) {
-        // The name of its trial environment makes its new name unique.
-        let mut name = std::ffi::OsString::from("spare-");
-        name.push(copy.directory.parent().and_then(Path::file_name).unwrap_or_default());
-        let to = self.directory.with_file_name(name);
-        if fs::rename(&copy.directory, &to).is_ok() {
-            copy.directory = to;
+        static TAKEN_BACK: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("spare-{}", TAKEN_BACK.fetch_add(1, Ordering::Relaxed));
+        let to = rooted_in_parent(&self.directory.with_file_name(name));
+        if to.is_ok_and(|to| copy.move_to(&to).is_ok()) {
             self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(copy);
         }
     }
 }
 
+/// A directory of the scratch directory.
+fn rooted_in_parent(directory: &Path) -> Result<RootedPath, WorkspaceError> {
+    let parent = directory.parent().unwrap_or(directory);
+    Ok(RootedPath::open(parent).at(parent)?.join(directory.file_name().unwrap_or_default()))
+}
+
 impl SkillContents {
     /// Copies the skill `slug` to the directory `to` and adds its directories and files. Returns its digest.
-    pub(crate) fn copy_skill(&mut self, slug: &str, material: &Material, to: &Path) -> Result<String, MaterialProblem> {
+    pub(crate) fn copy_skill(
+        &mut self,
+        slug: &str,
+        material: &Material,
+        to: &RootedPath,
+    ) -> Result<String, MaterialProblem> {
         let copied = material.copy(to, file_mode)?;
         let slug = Path::new(slug);
         self.directories.push(slug.to_path_buf());
         self.directories.extend(material.directories.iter().map(|path| slug.join(path)));
         for (file, digest) in material.files.iter().zip(copied.files) {
-            let metadata = fs::symlink_metadata(to.join(&file.path))
+            let stamp = to.join(&file.path).stamp();
+            let stamp = stamp
                 .map_err(|error| MaterialProblem { path: file.path.clone(), why: UnusableFile::Unreadable(error) })?;
-            let (path, stamp) = (slug.join(&file.path), Stamp::of(&metadata));
-            self.files.push(OriginalFile { path, stamp, digest, mode: file_mode(file.executable) });
+            self.files.push(OriginalFile {
+                path: slug.join(&file.path),
+                stamp,
+                digest,
+                mode: file_mode(file.executable),
+            });
         }
         Ok(copied.digest)
     }
@@ -230,26 +241,23 @@ impl SkillContents {
 }
 
 impl SkillsCopy {
-    fn new(directory: PathBuf, contents: Arc<SkillContents>) -> Result<Self, WorkspaceError> {
-        let mut stamps = Vec::new();
-        for path in contents.paths() {
-            let at = directory.join(path);
-            stamps.push(Stamp::of(&fs::symlink_metadata(&at).at(&at)?));
-        }
-        let names = names_in(&directory);
-        Ok(Self { directory, contents, stamps, names })
+    fn new(place: RootedPath, contents: Arc<SkillContents>) -> Result<Self, WorkspaceError> {
+        let stamps = place.stamps(contents.paths().map(PathBuf::as_path)).map_err(|error| place.error(error))?;
+        let own_stamp = place.stamp().map_err(|error| place.error(error))?;
+        Ok(Self { place, contents, stamps, own_stamp })
     }
 
-    /// Whether nobody touched anything in it.
+    fn move_to(&mut self, to: &RootedPath) -> io::Result<()> {
+        self.place.rename(to)?;
+        self.place = to.clone();
+        self.own_stamp = to.stamp()?;
+        Ok(())
+    }
+
+    /// Whether nobody touched anything in it. Its stamps show new names, times, permissions and attributes too.
     fn is_untouched(&self) -> bool {
-        // From an open directory: for thousands of long paths, resolving that directory takes most of the time.
-        let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
-        let Ok(directory) = open(&self.directory, flags, Mode::empty()) else { return false };
-        names_in(&self.directory) == self.names
-            && self.contents.paths().zip(&self.stamps).all(|(path, stamp)| {
-                fstatat(&directory, path.as_path(), AtFlags::AT_SYMLINK_NOFOLLOW)
-                    .is_ok_and(|now| Stamp::of_stat(&now) == *stamp)
-            })
+        self.place.stamp().is_ok_and(|now| now == self.own_stamp)
+            && self.place.stamps(self.contents.paths().map(PathBuf::as_path)).is_ok_and(|now| now == self.stamps)
     }
 
     /// The paths of files that differ from the originals with these changes made: changed, removed and new files, at most 100.
@@ -258,23 +266,21 @@ impl SkillsCopy {
         let contents = self.contents.after(made);
         let mut changed = BTreeSet::new();
         for file in &contents.files {
-            let path = self.directory.join(&file.path);
-            let is_same = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file())
-                && bounded::digest(&path).is_ok_and(|digest| digest == file.digest);
-            if !is_same {
+            let digest = self.place.join(&file.path).file().and_then(bounded::digest_file);
+            if !digest.is_ok_and(|digest| digest == file.digest) {
                 changed.insert(file.path.clone());
             }
         }
-        let known: BTreeSet<&PathBuf> = contents.paths().collect();
-        let entries = WalkDir::new(&self.directory).min_depth(1).sort_by_file_name().into_iter().flatten();
-        let paths = entries.filter_map(|entry| Some(entry.path().strip_prefix(&self.directory).ok()?.to_path_buf()));
-        // An agent may have put a million files there.
-        changed.extend(paths.filter(|path| !known.contains(path)).take(MAX_CHANGED));
+        let known: BTreeSet<&Path> = contents.paths().map(PathBuf::as_path).collect();
+        let mut note = |path: &Path| {
+            // A new directory is named too.
+            let new = path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !known.contains(path));
+            changed.extend(new.map(Path::to_path_buf));
+            // An agent may have put a million files there.
+            if changed.len() < MAX_CHANGED { WalkControl::On } else { WalkControl::Stop }
+        };
+        let walked = self.place.walk(|_| false, &mut |file| note(file.path));
+        walked.iter().flat_map(|walked| &walked.others).for_each(|other| _ = note(other));
         changed.into_iter().take(MAX_CHANGED).collect()
     }
-}
-
-fn names_in(directory: &Path) -> BTreeSet<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.map(|entry| PathBuf::from(entry.file_name())).collect()
 }

@@ -1,19 +1,12 @@
-//! The skills as they will be after a change: prepared next to the trial environment, where its agent cannot see them, and put
-//! in place while it works.
+//! The skills as they will be after a change: prepared in the runner's directory, and put in place while the agent works.
 //!
 //! A change moves directories between two directories that were opened before the agent started. So no link that the agent
 //! puts there leads anywhere else.
 
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
-
-use nix::fcntl::{AtFlags, OFlag, open, renameat};
-use nix::sys::stat::{Mode, fstatat};
-use tempfile::TempDir;
-
 use super::skills::{ChangedSkillVersion, SkillContents};
 use super::{At, TrialEnv, WorkspaceError};
 use crate::files::material::Material;
+use crate::files::rooted::RootedPath;
 use crate::trace::change::{ChangeKind, SkillChange};
 
 /// The error of a change that nobody prepared.
@@ -23,48 +16,45 @@ const NOT_PREPARED: &str = "it was not got ready";
 #[derive(Debug)]
 pub(super) struct PreparedChanges {
     /// Has a directory for each new version, by the change's number, and later for each old version.
-    waiting: TempDir,
-    /// `waiting` and the trial environment's skills.
-    directories: [OwnedFd; 2],
+    waiting: RootedPath,
+    /// The trial environment's skills.
+    skills: RootedPath,
     pub(super) versions: Vec<ChangedSkillVersion>,
 }
 
 impl PreparedChanges {
     fn new(trial_env: &TrialEnv) -> Result<Self, WorkspaceError> {
-        let scratch = trial_env.path().parent().unwrap_or(trial_env.path());
-        let waiting = tempfile::Builder::new().prefix("waiting-").tempdir_in(scratch).at(scratch)?;
-        let directories = [open_directory(waiting.path())?, open_directory(&trial_env.skills())?];
-        Ok(Self { waiting, directories, versions: Vec::new() })
+        let control = trial_env.control();
+        let waiting = RootedPath::open(&control).at(&control)?.join("waiting");
+        waiting.create_dir_all()?;
+        let skills = trial_env.skills();
+        let pinned = |path: &RootedPath| path.pinned().map_err(|error| path.error(error));
+        Ok(Self { waiting: pinned(&waiting)?, skills: pinned(&skills)?, versions: Vec::new() })
     }
 
     fn make(&self, number: usize) -> Result<(), String> {
         let ChangedSkillVersion { kind, skill, .. } = self.versions.get(number).ok_or(NOT_PREPARED)?;
-        let (skill, [waiting, skills]) = (Path::new(skill), &self.directories);
-        let exists = fstatat(skills, skill, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
+        let skill = self.skills.join(skill);
+        let exists = skill.exists();
         match kind {
             ChangeKind::Add if exists => return Err("the agent has such a skill already".to_owned()),
             ChangeKind::Edit | ChangeKind::Remove if !exists => return Err("the agent has no such skill".to_owned()),
             _ => {}
         }
-        let (new, old) = (PathBuf::from(number.to_string()), PathBuf::from(format!("{number}.before")));
+        let [new, old] = [number.to_string(), format!("{number}.before")].map(|name| self.waiting.join(name));
         if exists {
-            renameat(skills, skill, waiting, &old).map_err(|error| error.to_string())?;
+            skill.rename(&old).map_err(|error| error.to_string())?;
         }
         if *kind == ChangeKind::Remove {
             return Ok(());
         }
-        renameat(waiting, &new, skills, skill).map_err(|error| {
-            if exists && let Err(lost) = renameat(waiting, &old, skills, skill) {
+        new.rename(&skill).map_err(|error| {
+            if exists && let Err(lost) = old.rename(&skill) {
                 return format!("{error}; the skill is gone: {lost}");
             }
             error.to_string()
         })
     }
-}
-
-fn open_directory(path: &Path) -> Result<OwnedFd, WorkspaceError> {
-    let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
-    Ok(open(path, flags, Mode::empty()).map_err(std::io::Error::from).at(path)?)
 }
 
 impl TrialEnv {
@@ -77,10 +67,10 @@ impl TrialEnv {
         let mut changes = self.changes.take().map_or_else(|| PreparedChanges::new(self), Ok)?;
         let mut contents = SkillContents::default();
         if let Some(material) = material {
-            let to = changes.waiting.path().join(changes.versions.len().to_string());
-            std::fs::create_dir(&to).at(&to)?;
+            let to = changes.waiting.join(changes.versions.len().to_string());
+            to.create_dir_all()?;
             let copied = contents.copy_skill(&change.skill, material, &to);
-            copied.map_err(|problem| WorkspaceError::Skill { directory: to, problem })?;
+            copied.map_err(|problem| WorkspaceError::Skill { directory: to.relative().to_path_buf(), problem })?;
         }
         changes.versions.push(ChangedSkillVersion { kind: change.kind, skill: change.skill.clone(), contents });
         self.changes = Some(changes);
@@ -97,6 +87,7 @@ impl TrialEnv {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
     use std::sync::Arc;
 
     use super::*;
@@ -115,10 +106,11 @@ mod tests {
         let originals = parent.join("originals");
         fs::create_dir_all(originals.join("greeting")).expect("a directory");
         let mut contents = SkillContents::default();
-        contents.copy_skill("greeting", &old, &originals.join("greeting")).expect("a copy");
+        let place = RootedPath::open(&originals).expect("a directory").join("greeting");
+        contents.copy_skill("greeting", &old, &place).expect("a copy");
         let originals = OriginalSkills::new(originals, contents).expect("the skills");
         let scratch = ScratchDir::open(Some(&parent.join("scratch"))).expect("a scratch directory");
-        let mut trial_env = scratch.trial_env("codex").expect("a trial environment");
+        let mut trial_env = scratch.trial_env().expect("a trial environment");
         trial_env.copy_skills(&Arc::new(originals)).expect("a copy");
         let origin = SourceLocation::file("evals/tasks/it.json");
         for (kind, material) in [(ChangeKind::Edit, Some(&new)), (ChangeKind::Remove, None)] {
@@ -134,7 +126,8 @@ mod tests {
     fn a_change_is_made_in_the_original_directory_even_if_the_agent_replaced_it_with_a_link() {
         let parent = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let (_scratch, trial_env) = trial_env(parent.path());
-        let (skills, moved) = (trial_env.skills(), trial_env.path().join("moved"));
+        let room = trial_env.directory.join("room");
+        let (skills, moved) = (room.join("skills"), room.join("moved"));
         let outside = parent.path().join("outside");
         fs::create_dir_all(outside.join("greeting")).expect("a directory");
         fs::write(outside.join("greeting/mine"), "precious").expect("a file");
@@ -152,10 +145,10 @@ mod tests {
     fn a_skill_is_as_it_was_when_its_edit_fails() {
         let parent = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let (_scratch, trial_env) = trial_env(parent.path());
-        let waiting = trial_env.changes.as_ref().expect("changes").waiting.path().join("0");
-        fs::remove_dir_all(waiting).expect("it is removed");
+        let waiting = trial_env.changes.as_ref().expect("changes").waiting.join("0");
+        waiting.remove().expect("it is removed");
         assert!(trial_env.make_change(0).is_err());
-        assert_eq!(fs::read_to_string(trial_env.skills().join("greeting/SKILL.md")).expect("the skill"), "Ahoy.");
+        assert_eq!(trial_env.skills().join("greeting/SKILL.md").read(100).expect("the skill"), b"Ahoy.");
         assert_eq!(trial_env.make_change(2), Err(NOT_PREPARED.to_owned()));
     }
 }

@@ -6,7 +6,7 @@ use super::Vibe;
 use super::login::{key_variables, keys_in_file, users_config};
 use crate::agent::arguments::{prompt, with};
 use crate::agent::assignment::Assignment;
-use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, environment, long_prompt, settings_args_of};
+use crate::agent::command::{AgentCommand, NextMessage, environment, long_prompt, settings_args_of};
 use crate::agent::files::write_private;
 use crate::agent::interface::Agent;
 use crate::agent::secrets::{secrets_in, values_of};
@@ -24,8 +24,7 @@ const OFF: [&str; 4] = ["enable_telemetry", "enable_update_checks", "enable_auto
 pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
     let Assignment { case, mode, settings, trial_env, .. } = *assignment;
     let home = trial_env.home().join(".vibe");
-    let scripts = trial_env.path().join("evidence");
-    write_private(&scripts.join(EVIDENCE.0), EVIDENCE.1.as_bytes())?;
+    let script = trial_env.show(EVIDENCE.0, EVIDENCE.1.as_bytes())?;
     let mut config = users_config(settings.isolation.home)?;
     let names = key_variables(&config);
     let mut secrets = serde_json::to_value(&config).iter().flat_map(secrets_in).collect::<Vec<_>>();
@@ -38,7 +37,7 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
     }
     write_private(&home.join("config.toml"), config.to_string().as_bytes())?;
     if let Some(text) = &case.system_prompt {
-        add_instructions(&home.join("AGENTS.md"), text)?;
+        add_instructions(assignment, ".vibe/AGENTS.md", text)?;
     }
 
     let mut env = environment(assignment, &names.iter().map(String::as_str).collect::<Vec<_>>());
@@ -46,7 +45,7 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
         env.entry(name.into()).or_insert_with(|| value.into());
     }
     secrets.extend(values_of(&env, &names));
-    env.insert("PYTHONPATH".into(), scripts.into());
+    env.extend(script.parent().map(|directory| ("PYTHONPATH".into(), directory.into())));
     let args = &mut command.args;
     let most = settings.max_turns_of(case.max_turns);
     args.extend(most.map(|most| with("--max-turns=", most.to_string())));
@@ -54,8 +53,8 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
         args.extend(Vibe.kind().profile().tools.edits.iter().map(|tool| with("--disabled-tools=", *tool)));
     }
     args.extend(settings_args_of(assignment).map(Into::into));
-    args.push(match long_prompt(assignment)? {
-        Some(path) => with("--prompt-file=", path),
+    args.push(match long_prompt(assignment) {
+        Some(text) => with("--prompt-file=", trial_env.show("prompt", &text)?),
         None => prompt(&case.prompt),
     });
     (command.env, command.secrets) = (env, secrets);
@@ -63,8 +62,8 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
 }
 
 /// These arguments with another message. The trial's home has no other session.
-pub(super) fn resumed(args: &[OsString], message: &str) -> Option<Vec<OsString>> {
+pub(super) fn resumed(args: &[OsString], message: &str) -> Option<NextMessage> {
     let (_, options) = args.split_last()?;
     let own = ["--continue".into(), prompt(message)];
-    (message.len() <= LONGEST_ARGUMENT).then(|| options.iter().cloned().chain(own).collect())
+    NextMessage::in_argument(message, options.iter().cloned().chain(own))
 }

@@ -23,7 +23,7 @@ impl EventStream for Vibe {
     const LOGIN: FindLogin = login::find;
     const COMMAND: FillCommand = command::fill;
     const SETUP: ReadSetup = login::users_setup;
-    const RESUME: ResumeSession = |args, _, message| command::resumed(args, message);
+    const RESUME: ResumeSession = |_, args, message| command::resumed(args, message);
 
     fn slim(line: Value, skills: &[&str]) -> Value {
         lines::slim(line, skills)

@@ -60,14 +60,14 @@ pub fn run_in_copy(
     exhibit: &TrialExhibit<'_>,
     program: &WorkspaceProgram,
 ) -> Result<EndedProgram, String> {
-    let prepared = run.program_runner.open(&run.settings).and_then(|(scratch, redactors)| {
+    let prepared = run.program_runner.open(&run.settings).and_then(|(_, redactors)| {
         let trial_env = run.program_runner.trial_env(&run.settings)?;
         workspace::restore(run, exhibit, &trial_env)?;
         workspace::add_files(&run.root, program, &trial_env.workspace())?;
-        let evidence = EvidenceDir::write(exhibit, scratch, &trial_env.workspace())?;
+        let evidence = EvidenceDir::write(exhibit, &trial_env)?;
         Ok((trial_env, evidence, redactors))
     });
-    let (trial_env, evidence, redactors) = match prepared {
+    let (trial_env, (evidence, input), redactors) = match prepared {
         Ok(prepared) => prepared,
         Err(why) => return Ok(EndedProgram::failed(why)),
     };
@@ -85,10 +85,9 @@ pub fn run_in_copy(
         trial_env: &trial_env,
         program: &program,
         args,
-        env: evidence.variables(&trial_env.workspace()),
+        env: evidence.variables(&trial_env),
         reads: &reads,
-        input: Some(evidence.input()),
-        output: evidence.private(),
+        input: Some(input),
         timeout: own_timeout.unwrap_or(run.settings.checks.timeout),
         more_time: own_timeout.map_or(
             "`check_timeout_s` in evals/evals.toml gives it more",

@@ -39,10 +39,8 @@ pub struct SandboxedRun<'a> {
     pub env: BTreeMap<OsString, OsString>,
     /// Files and directories outside the trial environment that it may read.
     pub reads: &'a [PathBuf],
-    /// The file for its standard input.
-    pub input: Option<PathBuf>,
-    /// A directory for what it writes to its standard error.
-    pub output: PathBuf,
+    /// Its standard input.
+    pub input: Option<Vec<u8>>,
     pub timeout: Duration,
     /// What gives it more time.
     pub more_time: &'static str,
@@ -85,14 +83,14 @@ impl SandboxedRun<'_> {
         let job = Job {
             start: place.start(self.program, self.args),
             env,
-            folder: self.trial_env.workspace(),
+            folder: self.trial_env.workspace().into(),
             timeout: self.timeout,
             // The collector has it.
             stdout: PathBuf::from("/dev/null"),
             appends: false,
             by_file: None,
             input: self.input,
-            stderr: self.output.join("stderr"),
+            stderr: self.trial_env.control().join("stderr"),
             redactor: self.redactor,
             works_on: false,
             settled: None,

@@ -1,17 +1,16 @@
 //! A copy of the workspace that a trial left.
 
 use std::collections::HashSet;
-use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::agent::trial_env::{TrialEnv, without_trial_paths};
 use crate::cases::start_files::start_files;
 use crate::checks::program::WorkspaceProgram;
-use crate::files::below::WalkedFile;
 use crate::files::bounded;
 use crate::files::material::Material;
+use crate::files::rooted::{RootedPath, WalkedFile};
 use crate::run::context::RunContext;
 use crate::run::digests::files_part;
 use crate::run::program_content;
@@ -31,10 +30,10 @@ pub(super) fn restore(run: &RunContext, exhibit: &TrialExhibit<'_>, trial_env: &
     let to = trial_env.workspace();
     copy_start_files(run, exhibit, &to)?;
     trial_env.create_directories(&run.settings.create).map_err(|error| error.to_string())?;
+    let cannot = |error: io::Error| format!("the workspace cannot be copied: {error}");
     for directory in meta.files.iter().filter(|file| file.is_folder()) {
-        fs::create_dir_all(to.join(&directory.path)).map_err(|error| error.to_string())?;
+        to.join(&directory.path).create_dir_all().map_err(|error| cannot(error.into()))?;
     }
-    let cannot = |error| format!("the workspace cannot be copied: {error}");
     exhibit.folder.each_workspace_file(|file| copy(file, &to.join(file.path))).map_err(cannot)?;
     for link in &meta.links {
         copy_link(&to.join(link)).map_err(cannot)?;
@@ -55,9 +54,9 @@ pub(super) fn restore(run: &RunContext, exhibit: &TrialExhibit<'_>, trial_env: &
 }
 
 /// Adds the program's own files to a copy of the workspace, except those that are there.
-pub(super) fn add_files(root: &Path, program: &WorkspaceProgram, to: &Path) -> Result<(), String> {
+pub(super) fn add_files(root: &Path, program: &WorkspaceProgram, to: &RootedPath) -> Result<(), String> {
     let mut files = program_content::added(root, program);
-    let is_new = |path: &Path| to.join(path).symlink_metadata().is_err();
+    let is_new = |path: &Path| !to.join(path).exists();
     files.files.retain(|file| is_new(&file.path));
     files.directories.retain(|directory| is_new(directory));
     let files = files.whole().map_err(|problem| format!("a file of the check: {problem}"))?;
@@ -81,7 +80,7 @@ pub(in crate::run) fn unchanged_start_files(
 }
 
 /// Copies the case's files that neither its setup nor the agent changed.
-fn copy_start_files(run: &RunContext, exhibit: &TrialExhibit<'_>, to: &Path) -> Result<(), String> {
+fn copy_start_files(run: &RunContext, exhibit: &TrialExhibit<'_>, to: &RootedPath) -> Result<(), String> {
     let meta = exhibit.evidence.meta;
     let Some(mut files) = unchanged_start_files(run, exhibit)? else { return Ok(()) };
     let unchanged: HashSet<&Path> =
@@ -92,21 +91,15 @@ fn copy_start_files(run: &RunContext, exhibit: &TrialExhibit<'_>, to: &Path) -> 
 }
 
 /// Makes a link that leads nowhere: a program sees that it is there, and cannot read or write through it.
-fn copy_link(to: &Path) -> io::Result<()> {
-    to.parent().map_or(Ok(()), fs::create_dir_all)?;
-    match symlink(NOT_FOLLOWED, to) {
-        // A file that the case requires is stored as the link's target.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made,
-    }
+fn copy_link(to: &RootedPath) -> io::Result<()> {
+    // A file that the case requires is stored as the link's target.
+    if to.exists() { Ok(()) } else { Ok(to.link_to(NOT_FOLLOWED)?) }
 }
 
-fn copy(file: &WalkedFile<'_>, to: &Path) -> io::Result<()> {
+fn copy(file: &WalkedFile<'_>, to: &RootedPath) -> io::Result<()> {
     let from = file.open()?;
     let is_executable = from.metadata()?.permissions().mode() & 0o111 != 0;
     let content = bounded::read_file(from, bounded::MAX_FILE)?;
-    to.parent().map_or(Ok(()), fs::create_dir_all)?;
     // As a recording has it.
-    fs::write(to, without_trial_paths(&content))?;
-    fs::set_permissions(to, Permissions::from_mode(if is_executable { 0o755 } else { 0o644 }))
+    Ok(to.replace(&without_trial_paths(&content), if is_executable { 0o755 } else { 0o644 })?)
 }

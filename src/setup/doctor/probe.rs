@@ -97,7 +97,7 @@ impl Probes<'_> {
     }
 
     fn environment(&self) -> io::Result<TrialEnv> {
-        self.scratch.trial_env("probe").map_err(io::Error::other)
+        self.scratch.trial_env().map_err(io::Error::other)
     }
 }
 
@@ -112,11 +112,11 @@ fn variables(environment: &TrialEnv) -> BTreeMap<OsString, OsString> {
 }
 
 fn run(environment: &TrialEnv, start: Start, listener: &mut dyn OutputListener) -> io::Result<ProbeResult> {
-    let (stdout, stderr) = (environment.path().join("stdout"), environment.path().join("stderr"));
+    let (stdout, stderr) = (environment.control().join("stdout"), environment.control().join("stderr"));
     let job = Job {
         start,
         env: variables(environment),
-        folder: environment.workspace(),
+        folder: environment.workspace().into(),
         timeout: PATIENCE,
         stdout: stdout.clone(),
         appends: false,

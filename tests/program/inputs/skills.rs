@@ -5,6 +5,7 @@ use std::fs;
 
 use skill_evals::agent::bwrap;
 use skill_evals::files::material::Material;
+use skill_evals::files::rooted::RootedPath;
 
 use crate::support::fixture::Fixture;
 use crate::support::stub::{Stub, ran};
@@ -111,7 +112,7 @@ fn the_digest_of_a_copy_is_that_of_its_source() {
     let from = fixture.root().join("skills/tidy");
     let to = tempfile::tempdir().expect("a directory");
     let material = Material::list(&from).whole().expect("no problems");
-    let copied = material.copy(to.path(), |_| 0o644).expect("a copy");
+    let copied = material.copy(&RootedPath::open(to.path()).expect("a directory"), |_| 0o644).expect("a copy");
     assert_eq!(copied.digest, material.digest().expect("a digest"));
     assert_eq!(copied.digest, Material::list(to.path()).digest().expect("a digest"));
 }
@@ -215,7 +216,7 @@ chmod u+w "$dir/tidy/SKILL.md"; echo more >> "$dir/tidy/SKILL.md""#;
 #[test]
 fn an_agent_that_writes_over_the_originals_spoils_no_measurement_unseen() {
     // A first trial reaches over its room's wall; what comes after it is not measured.
-    let body = r#"for f in "$HOME"/../../skills/tidy/SKILL.md; do chmod u+w "$f"; echo more >> "$f"; done; rm -f .agents/skills/tidy/SKILL.md"#;
+    let body = r#"for f in "$HOME"/../../../skills/tidy/SKILL.md; do chmod u+w "$f"; echo more >> "$f"; done; rm -f .agents/skills/tidy/SKILL.md"#;
     let stub = Stub::new(2, body);
     let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);

@@ -1,0 +1,103 @@
+//! Opens what is beneath an open directory, and follows nothing.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path};
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstatat};
+
+use crate::files::bounded;
+
+/// How a directory is opened.
+pub(super) const DIRECTORY: OFlag =
+    OFlag::O_DIRECTORY.union(OFlag::O_RDONLY).union(OFlag::O_CLOEXEC).union(OFlag::O_NOFOLLOW);
+
+/// Checks that a path names something beneath a directory: no `..`, not absolute.
+pub(super) fn check(path: &Path) -> io::Result<()> {
+    if path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it leaves its directory"))
+}
+
+/// Opens the directory at `path` beneath `root`, or `root` itself if the path is empty.
+pub(super) fn directory(root: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
+    check(path)?;
+    let root = root.as_fd();
+    // A descriptor of its own: copies of one share their position.
+    let own = |at: BorrowedFd<'_>| openat(at, ".", DIRECTORY, Mode::empty()).map_err(io::Error::from);
+    if path.as_os_str().is_empty() {
+        return own(root);
+    }
+    match at_once(root, path) {
+        // An old kernel, a filter of system calls, a path that is too long: name by name.
+        Err(Errno::ENOSYS | Errno::EPERM | Errno::EINVAL | Errno::E2BIG | Errno::EAGAIN | Errno::ENAMETOOLONG) => {}
+        opened => return opened.map_err(described),
+    }
+    let mut at = own(root)?;
+    for name in path {
+        at = directory_in(&at, name)?;
+    }
+    Ok(at)
+}
+
+#[cfg(target_os = "linux")]
+fn at_once(root: impl AsFd, path: &Path) -> nix::Result<OwnedFd> {
+    use nix::fcntl::{OpenHow, ResolveFlag, openat2};
+    let resolve = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS;
+    openat2(root, path, OpenHow::new().flags(DIRECTORY).resolve(resolve))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn at_once(_: impl AsFd, _: &Path) -> nix::Result<OwnedFd> {
+    Err(Errno::ENOSYS)
+}
+
+/// Opens the directory `name` in the open directory `at`.
+pub(super) fn directory_in(at: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
+    check(Path::new(name))?;
+    openat(at, name, DIRECTORY, Mode::empty()).map_err(described)
+}
+
+/// What `name` in the open directory `at` is; a link is a link.
+pub(super) fn status(at: impl AsFd, name: &OsStr) -> io::Result<FileStat> {
+    check(Path::new(name))?;
+    Ok(fstatat(at, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
+}
+
+/// Opens the regular file `name` in the open directory `at` for reading.
+pub(super) fn file_in(at: impl AsFd, name: &OsStr) -> io::Result<File> {
+    // Opening a device can have effects, so its type is checked first.
+    let found = status(at.as_fd(), name)?;
+    match kind(&found) {
+        SFlag::S_IFREG | SFlag::S_IFIFO => {}
+        SFlag::S_IFLNK => return Err(link()),
+        SFlag::S_IFDIR => return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory, not a file")),
+        _ => return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+    // Opening a pipe must not wait forever.
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let file = File::from(openat(at, name, flags, Mode::empty()).map_err(described)?);
+    bounded::check_kind(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+pub(super) fn kind(found: &FileStat) -> SFlag {
+    SFlag::from_bits_truncate(found.st_mode & SFlag::S_IFMT.bits())
+}
+
+fn described(errno: Errno) -> io::Error {
+    match errno {
+        // The error of `O_NOFOLLOW` and of `RESOLVE_NO_SYMLINKS` for a link.
+        Errno::ELOOP => link(),
+        errno => errno.into(),
+    }
+}
+
+fn link() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link, or lies behind one; it is not followed")
+}

@@ -1,0 +1,186 @@
+//! Removes a directory that anybody may have filled: without recursion, with two directories open at a time however deep it
+//! is, and never outside it.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use nix::dir::Dir;
+use nix::fcntl::openat;
+use nix::sys::stat::{FileStat, Mode, SFlag, dev_t, fchmod, fstat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+
+use super::descend::{DIRECTORY, kind, status};
+
+/// How many names of a directory are read before they are removed.
+const CHUNK: usize = 1_000;
+
+/// The most names of a directory that are tried although they cannot be removed.
+const MAX_KEPT: usize = 10_000;
+
+/// The most files and directories that are removed. Somebody may create them as fast.
+const MAX_REMOVED: u64 = 100_000_000;
+
+/// A directory that is being removed.
+struct RemovedLevel {
+    name: OsString,
+    /// Its device and inode: the way back to it is by `..`.
+    identity: (dev_t, u64),
+    /// Directories in it that are not empty.
+    filled: Vec<OsString>,
+    /// What cannot be removed, and is not tried again.
+    kept: HashSet<OsString>,
+}
+
+impl RemovedLevel {
+    fn new(name: &OsStr, found: &FileStat) -> Self {
+        Self { name: name.to_owned(), identity: identity(found), filled: Vec::new(), kept: HashSet::new() }
+    }
+}
+
+fn identity(found: &FileStat) -> (dev_t, u64) {
+    (found.st_dev, found.st_ino)
+}
+
+/// Removes `name` in the open directory `parent`, with all that is in it. What cannot be removed stays; then the error is that of
+/// the first such file.
+pub(super) fn remove(parent: impl AsFd, name: &OsStr) -> io::Result<()> {
+    match remove_found(parent, name) {
+        // Another process may remove it too.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+fn remove_found(parent: impl AsFd, name: &OsStr) -> io::Result<()> {
+    let found = status(parent.as_fd(), name)?;
+    if kind(&found) != SFlag::S_IFDIR {
+        return Ok(unlinkat(parent, name, UnlinkatFlags::NoRemoveDir)?);
+    }
+    let mut removal = Removal { failed: None, left: MAX_REMOVED };
+    let mut at = entered(parent.as_fd(), name)?;
+    let mut levels = vec![RemovedLevel::new(name, &fstat(&at)?)];
+    while let Some(level) = levels.last_mut() {
+        if level.filled.is_empty() {
+            removal.empty(&at, level)?;
+        }
+        if let Some(name) = level.filled.pop() {
+            // An agent may have put something else there.
+            match entered(&at, &name).and_then(|next| Ok((fstat(&next)?, next))) {
+                Ok((found, next)) => {
+                    levels.push(RemovedLevel::new(&name, &found));
+                    at = next;
+                }
+                Err(error) => {
+                    level.kept.insert(name);
+                    removal.failed(error);
+                }
+            }
+            continue;
+        }
+        let Some(done) = levels.pop() else { break };
+        let Some(above) = levels.last_mut() else {
+            removal.directory(parent.as_fd(), &done.name);
+            break;
+        };
+        at = openat(&at, "..", DIRECTORY, Mode::empty())?;
+        if identity(&fstat(&at)?) != above.identity {
+            return Err(io::Error::other("it was moved while it was removed"));
+        }
+        if !removal.directory(&at, &done.name) {
+            above.kept.insert(done.name);
+        }
+    }
+    removal.failed.map_or(Ok(()), Err)
+}
+
+struct Removal {
+    /// The first error.
+    failed: Option<io::Error>,
+    left: u64,
+}
+
+impl Removal {
+    fn failed(&mut self, error: io::Error) {
+        if error.kind() != io::ErrorKind::NotFound {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn directory(&mut self, at: impl AsFd, name: &OsStr) -> bool {
+        let removed = unlinkat(at, name, UnlinkatFlags::RemoveDir);
+        removed.map_err(|error| self.failed(error.into())).is_ok()
+    }
+
+    /// Removes the files and the empty directories in `at`, until none is left or some directories are not empty.
+    fn empty(&mut self, at: &OwnedFd, level: &mut RemovedLevel) -> io::Result<()> {
+        loop {
+            let mut names = Dir::openat(at, ".", DIRECTORY, Mode::empty())?;
+            let names = names
+                .iter()
+                .map_while(Result::ok)
+                .map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
+            let names = names.filter(|name| name != "." && name != ".." && !level.kept.contains(name));
+            let names: Vec<OsString> = names.take(CHUNK).collect();
+            if names.is_empty() || level.kept.len() > MAX_KEPT {
+                return Ok(());
+            }
+            for name in names {
+                self.left = self.left.checked_sub(1).ok_or_else(|| io::Error::other("it has too many files"))?;
+                let Ok(found) = status(at, &name) else { continue };
+                let is_directory = kind(&found) == SFlag::S_IFDIR;
+                let how = if is_directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
+                if let Err(error) = unlinkat(at, name.as_os_str(), how) {
+                    if is_directory {
+                        level.filled.push(name);
+                    } else {
+                        level.kept.insert(name);
+                        self.failed(error.into());
+                    }
+                }
+            }
+            if !level.filled.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Opens a directory in which everything may be removed.
+fn entered(at: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
+    let opened = openat(at.as_fd(), name, DIRECTORY, Mode::empty());
+    let needed = Mode::S_IRWXU;
+    match opened {
+        Ok(opened) if Mode::from_bits_truncate(fstat(&opened)?.st_mode).contains(needed) => Ok(opened),
+        Ok(opened) => {
+            // Root does not need it, and the owner may do it.
+            let _ = fchmod(&opened, needed);
+            Ok(opened)
+        }
+        Err(_) => {
+            allow(at.as_fd(), name)?;
+            Ok(openat(at, name, DIRECTORY, Mode::empty())?)
+        }
+    }
+}
+
+/// Lets the owner enter a directory, by its descriptor: the name may be a link by now.
+#[cfg(target_os = "linux")]
+fn allow(at: impl AsFd, name: &OsStr) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::PermissionsExt;
+
+    use nix::fcntl::OFlag;
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let found = openat(at, name, flags, Mode::empty())?;
+    let path = format!("/proc/self/fd/{}", found.as_raw_fd());
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o700))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn allow(at: impl AsFd, name: &OsStr) -> io::Result<()> {
+    use nix::sys::stat::{FchmodatFlags, fchmodat};
+    Ok(fchmodat(at, name, Mode::S_IRWXU, FchmodatFlags::NoFollowSymlink)?)
+}

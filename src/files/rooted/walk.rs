@@ -1,0 +1,200 @@
+//! Walks through a directory without recursion, to a limited depth.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::vec::IntoIter;
+
+use nix::dir::Dir;
+use nix::sys::stat::{FileStat, SFlag};
+
+use super::Root;
+use super::descend::{directory, directory_in, file_in, kind, status};
+use crate::files::stamp::Stamp;
+
+/// The deepest level of a walk. Each level keeps one directory open.
+const MAX_DEPTH: usize = 100;
+
+/// The most names of one directory that are read.
+const MAX_NAMES: usize = 100_000;
+
+/// A regular file that a walk has found.
+#[derive(Debug)]
+pub struct WalkedFile<'a> {
+    /// Its path, relative to the directory of the walk.
+    pub path: &'a Path,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its stamp now.
+    pub stamp: Stamp,
+    directory: BorrowedFd<'a>,
+    name: &'a OsStr,
+    links: &'a Links<'a>,
+}
+
+impl WalkedFile<'_> {
+    /// Opens the file.
+    pub fn open(&self) -> io::Result<File> {
+        self.links.checked(file_in(self.directory, self.name)?)
+    }
+}
+
+/// Whether a walk continues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WalkControl {
+    /// Continue with the next file.
+    On,
+    /// End the walk.
+    Stop,
+}
+
+/// The end of a walk.
+#[derive(Debug)]
+pub struct Walked {
+    /// Whether it found all.
+    pub is_whole: bool,
+    /// The paths of links, pipes, sockets and devices, which are not followed or read.
+    pub others: Vec<PathBuf>,
+}
+
+/// Calls `take` for each regular file under the open directory `at` of `root`.
+pub(super) fn walk(
+    root: &Root,
+    at: OwnedFd,
+    skip: fn(&OsStr) -> bool,
+    take: &mut dyn FnMut(&WalkedFile<'_>) -> WalkControl,
+) -> io::Result<Walked> {
+    let links = Links::new(root);
+    let mut others = Vec::new();
+    let mut is_whole = true;
+    is_whole &= visit(at, skip, &mut |found| {
+        match kind(&found.status) {
+            SFlag::S_IFREG => {
+                let Found { path, status, directory, name } = *found;
+                let (size, stamp) = (u64::try_from(status.st_size).unwrap_or_default(), Stamp::of_stat(&status));
+                return take(&WalkedFile { path, size, stamp, directory, name, links: &links });
+            }
+            SFlag::S_IFDIR => {}
+            _ if others.len() == MAX_NAMES => is_whole = false,
+            _ => others.push(found.path.to_path_buf()),
+        }
+        WalkControl::On
+    })?;
+    Ok(Walked { is_whole, others })
+}
+
+/// Anything that a walk has found.
+struct Found<'a> {
+    path: &'a Path,
+    status: FileStat,
+    directory: BorrowedFd<'a>,
+    name: &'a OsStr,
+}
+
+/// A directory whose names are being visited.
+struct VisitedLevel {
+    at: Dir,
+    names: IntoIter<OsString>,
+}
+
+impl VisitedLevel {
+    fn open(at: OwnedFd, is_whole: &mut bool) -> io::Result<Self> {
+        let mut at = Dir::from_fd(at)?;
+        let names = names(&mut at, is_whole).into_iter();
+        Ok(Self { at, names })
+    }
+}
+
+/// Visits everything under an open directory, sorted by name, each directory before its content. Returns whether it found all.
+fn visit(at: OwnedFd, skip: fn(&OsStr) -> bool, take: &mut dyn FnMut(&Found<'_>) -> WalkControl) -> io::Result<bool> {
+    let mut is_whole = true;
+    let mut path = PathBuf::new();
+    let mut levels = vec![VisitedLevel::open(at, &mut is_whole)?];
+    while let Some(level) = levels.last_mut() {
+        let Some(name) = level.names.next() else {
+            levels.pop();
+            path.pop();
+            continue;
+        };
+        let Ok(status) = status(&level.at, &name) else { continue };
+        let is_directory = kind(&status) == SFlag::S_IFDIR;
+        if is_directory && skip(&name) {
+            continue;
+        }
+        path.push(&name);
+        if take(&Found { path: &path, status, directory: level.at.as_fd(), name: &name }) == WalkControl::Stop {
+            return Ok(false);
+        }
+        if is_directory {
+            let opened = directory_in(&level.at, &name).ok().filter(|_| levels.len() <= MAX_DEPTH);
+            if let Some(Ok(next)) = opened.map(|at| VisitedLevel::open(at, &mut is_whole)) {
+                levels.push(next);
+                continue;
+            }
+            is_whole = false;
+        }
+        path.pop();
+    }
+    Ok(is_whole)
+}
+
+/// The names in a directory, sorted.
+pub(super) fn names(directory: &mut Dir, is_whole: &mut bool) -> Vec<OsString> {
+    let names =
+        directory.iter().map_while(Result::ok).map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
+    let mut names: Vec<OsString> = names.filter(|name| name != "." && name != "..").take(MAX_NAMES + 1).collect();
+    if names.len() > MAX_NAMES {
+        *is_whole = false;
+        names.truncate(MAX_NAMES);
+    }
+    names.sort();
+    names
+}
+
+/// How many names the files with several names have in a closed directory, by inode. Counted when it is needed.
+#[derive(Debug)]
+pub(super) struct Links<'a> {
+    root: &'a Root,
+    counted: OnceCell<HashMap<u64, u64>>,
+}
+
+impl<'a> Links<'a> {
+    pub(super) fn new(root: &'a Root) -> Self {
+        Self { root, counted: OnceCell::new() }
+    }
+
+    /// The file, unless it is one of a closed directory and has another name elsewhere.
+    pub(super) fn checked(&self, file: File) -> io::Result<File> {
+        let found = file.metadata()?;
+        if !self.root.is_closed || found.nlink() < 2 {
+            return Ok(file);
+        }
+        let counted = self.counted.get_or_init(|| self.count());
+        if counted.get(&found.ino()).is_some_and(|names| *names >= found.nlink()) {
+            return Ok(file);
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a hard link to a file outside its directory"))
+    }
+
+    fn count(&self) -> HashMap<u64, u64> {
+        let mut counts = HashMap::new();
+        let visited = directory(&self.root.fd, Path::new("")).and_then(|at| {
+            visit(at, |_| false, &mut |found| {
+                if kind(&found.status) == SFlag::S_IFREG && found.status.st_nlink > 1 {
+                    *counts.entry(found.status.st_ino).or_default() += 1;
+                }
+                WalkControl::On
+            })
+        });
+        if visited.is_err() {
+            counts.clear();
+        }
+        counts
+    }
+}
