@@ -73,7 +73,7 @@ fn standard_error_of_setup_commands_is_no_link_that_a_command_before_planted() {
         let attack = format!("for d in {places}; do {plant}; done; true\necho overwritten >&2; exit 3");
         let stub = with_setup(&attack, ("", ""), "");
         let ran = run(&stub, &["run", "--run-id", "r"]);
-        assert_eq!((ran.code, stub.starts().len()), (3, 0), "{}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
         assert!(!stored(&stub, &ran).contains(SECRET), "{plant}");
         victim.assert_untouched(&plant);
     }
@@ -110,7 +110,6 @@ fn a_link_in_the_place_of_the_skills_shows_nothing_to_the_agent() {
     let attack = format!("ln -s {} ../skills", victim.path());
     let stub = with_setup(&attack, ("", ""), "cat ../skills/* > got; true");
     let ran = run(&stub, &["run", "--run-id", "r", "--mode", "none"]);
-    assert_eq!(stub.starts().len(), 1, "{}{}", ran.stdout, ran.stderr);
     let shown = stored(&stub, &ran).contains(SECRET);
     assert!(!shown || bwrap::working().is_err(), "{}{}", ran.stdout, ran.stderr);
     victim.assert_untouched(&attack);
@@ -135,7 +134,7 @@ fn a_solution_is_not_copied_through_links_that_the_setup_left() {
 /// Agents that print what codex prints, and are asked again with what the settings say.
 const AGAIN: &str = "protocol = \"jsonl\"\nargs = [[\"--session\", \"{session}\"], [\"--resume\", \"{resumed}\"]]\n\
                      [[agents.mine.events]]\nsays = \"message\"\nwhen = { \"/k\" = \"text\" }\ntext = \"/text\"\n\
-                     [[agents.mine.events]]\nsays = \"end\"\nwhen = { \"/k\" = \"end\" }\n";
+                     [[agents.mine.events]]\nsays = \"done\"\nwhen = { \"/k\" = \"end\" }\n";
 
 fn asked_three_times(body: &str) -> Stub {
     let stub = Stub::new(0, "");
@@ -196,6 +195,11 @@ fn fill(directory: &Path) {
     }
 }
 
+/// A run in memory. What it prints.
+fn in_memory(stub: &Stub, scratch: &Path) -> Ran {
+    ran(stub.command(&["run"]).env("SKILL_EVALS_SCRATCH", scratch))
+}
+
 #[test]
 fn runs_that_deep_directories_were_left_in_are_removed_and_stop_no_later_run() {
     let (stub, scratch) = (Stub::new(2, ""), memory());
@@ -204,19 +208,17 @@ fn runs_that_deep_directories_were_left_in_are_removed_and_stop_no_later_run() {
         fill(&left.join("trial-abcdef/room/workspace/deep"));
         fs::write(left.join("lock"), "").expect("a file");
     }
-    let mut command = stub.command(&["run"]);
-    let ran = ran(isolated(command.env("SKILL_EVALS_SCRATCH", scratch.path())));
+    let ran = in_memory(&stub, scratch.path());
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert_eq!(fs::read_dir(scratch.path()).expect("a directory").count(), 0);
 }
 
 #[test]
 fn an_agent_that_leaves_20000_directories_in_each_other_ends_no_run() {
-    let deep =
-        "import os\nfor _ in range(20000):\n    os.mkdir('d'); os.mkdir('e'); open('f', 'w').close(); os.chdir('d')\n";
-    let (stub, scratch) = (Stub::new(2, &format!("python3 -c \"{deep}\"")), memory());
-    let mut command = stub.command(&["run"]);
-    let ran = ran(isolated(command.env("SKILL_EVALS_SCRATCH", scratch.path())));
+    let deep = "perl -e 'for (1..20000) { mkdir \"d\"; mkdir \"e\"; open F, \">f\"; close F; chdir \"d\" or exit 1 }'";
+    let (stub, scratch) = (Stub::new(2, &format!("{deep} && touch \"$folder/deep\"")), memory());
+    let ran = in_memory(&stub, scratch.path());
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(stub.root().join("deep").exists());
     assert_eq!(fs::read_dir(scratch.path()).expect("a directory").count(), 0);
 }
