@@ -79,6 +79,11 @@ pub fn slug(name: &str) -> String {
     slug[..slug.len().min(LONGEST_ID)].trim_end_matches('-').to_owned()
 }
 
+/// The skill's own name in `plugin:skill`, as agents write the skills of plugins.
+pub fn of_plugin(name: &str) -> Option<&str> {
+    Some(name.rsplit_once(':')?.1.trim()).filter(|own| !own.is_empty())
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum CharacterRun {
     White,

@@ -212,12 +212,22 @@ pub(crate) fn withheld(
         return None;
     }
     let profile = mode.agent.profile();
-    if skill.user_only && profile.hides_user_only && profile.calls_skill.is_none() {
-        let why = format!(
-            "`{USER_ONLY}` keeps models from calling the skill, and a prompt calls no skill in {}",
-            profile.name
-        );
-        return Some((SKILL_FILE, why));
+    if skill.user_only && profile.hides_user_only {
+        let name = profile.name;
+        let why = match profile.call_of(&skill.name) {
+            Some(call) if begins_with(prompt.trim_start(), &call) => None,
+            Some(call) => Some(format!("the prompt does not call it: in {name} it begins with `{call}`")),
+            None => Some(format!("a prompt calls no skill in {name}")),
+        };
+        if let Some(why) = why {
+            return Some((SKILL_FILE, format!("`{USER_ONLY}` keeps models from calling the skill, and {why}")));
+        }
     }
     of(mode.agent).withholds(skill, directory, prompt).map(|(file, why)| (file, why.to_owned()))
+}
+
+/// Whether `text` begins with `call`, and not with a longer word.
+fn begins_with(text: &str, call: &str) -> bool {
+    let rest = text.strip_prefix(call);
+    rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || "-_:".contains(next)))
 }

@@ -4,7 +4,7 @@
 //! with skills. If a skill's texts are known, the answers show whether they entered the model's context, and the call only
 //! names the files. If its texts are not known (an agent's own skill, say), only the call counts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::agent::trial_env::relative;
 use crate::profile::{AgentTools, PROFILES};
-use crate::skill::{SKILL_FILE, USER_ONLY, slug};
+use crate::skill::{SKILL_FILE, USER_ONLY, of_plugin, slug};
 use crate::trace::change::{ChangeKind, ChangeMeta};
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::exposure::{Exposure, MAX_ANSWER, Paths, Reference, SeenFile};
@@ -60,13 +60,15 @@ pub(super) struct TraceRecorder<'a> {
     exposure: Exposure<'a>,
     /// The changes of skills that a list of skills showed.
     listed_changes: BTreeSet<usize>,
+    /// The numbers of activations by a plugin's name, `plugin:skill`, whose texts are to come.
+    called_by_plugin: VecDeque<usize>,
 }
 
 impl<'a> TraceRecorder<'a> {
     /// A recorder for an agent whose models load the skills in its own directory in this way.
     pub(super) fn new(reference: &'a Reference, loads_by: Mechanism) -> Self {
         let (trace, exposure) = (TraceBuilder::new(loads_by), Exposure::new(&reference.texts));
-        Self { trace, reference, exposure, listed_changes: BTreeSet::new() }
+        Self { trace, reference, exposure, listed_changes: BTreeSet::new(), called_by_plugin: VecDeque::new() }
     }
 
     /// Sets the time, RFC 3339, if the agent reports it: only changes of skills made by then can enter the model's context.
@@ -103,7 +105,11 @@ impl<'a> TraceRecorder<'a> {
             // Models may not call this skill, so the call says nothing about what would have happened to it.
             ToolUse::LoadSkill { .. } if failed && output.contains(USER_ONLY) => self.trace.inspect(&evidence),
             ToolUse::LoadSkill { skill: Some(skill), loaded: true } => {
+                let before = self.trace.activations.len();
                 self.trace.activate(&skill, Mechanism::SkillTool, &evidence);
+                if self.trace.activations.len() > before && of_plugin(&skill).is_some() {
+                    self.called_by_plugin.push_back(before);
+                }
             }
             ToolUse::LoadSkill { skill: Some(skill), loaded: false } => {
                 self.trace.failed_load(&skill, Mechanism::SkillTool, &evidence);
@@ -302,6 +308,24 @@ impl<'a> TraceRecorder<'a> {
         let named_files = self.exposure.asked(&slug, SKILL_FILE);
         self.exposure.shown(text, &named_files, true);
         self.entered_context(&slug, SKILL_FILE)
+    }
+
+    /// The agent put `text` into the conversation for the first call by a plugin's name whose text was to come. If the text is
+    /// that of a skill under test, it is that skill; if not, it is another one, whose name is the plugin's.
+    pub(super) fn text_of_called_skill(&mut self, text: &str) {
+        let Some(number) = self.called_by_plugin.pop_front() else { return };
+        let activation = &mut self.trace.activations[number];
+        let own = of_plugin(&activation.skill).map(str::to_owned);
+        if let Some(own) = own.filter(|own| self.reference.texts.is_text_of(&slug(own), SKILL_FILE, text)) {
+            activation.skill = own;
+        }
+    }
+
+    /// The slug of the skill under test that a plugin's skill of this name is by its description in a list.
+    pub(super) fn described_so(&self, name: &str, description: &str) -> Option<String> {
+        let slug = slug(of_plugin(name)?);
+        let visibility = self.reference.texts.in_list(&slug, description);
+        matches!(visibility, DescriptionVisibility::Whole | DescriptionVisibility::Cut { .. }).then_some(slug)
     }
 
     /// Records that the model saw `output` as the answer to `call`; `evidence` is the call in words. Returns the slugs of

@@ -206,8 +206,10 @@ fn in_time(evidence: &Evidence<'_>) -> CheckAnswer {
         return CheckAnswer::new(Status::Unknown, expected, "a session does not show how long it took");
     }
     let took = format!("{:.1} s", std::time::Duration::from_millis(ending.duration_ms).as_secs_f64());
-    // If the agent was done and only its program did not exit, everything was measured in time.
-    let holds = !ending.timed_out || (evidence.trace.progress == AgentProgress::Done && !ending.went_on());
+    // If the agent was done, and its program was ended before the timeout because it did not exit, it was in time.
+    let is_early = ending.duration_ms < evidence.meta.case.timeout_s.saturating_mul(1_000);
+    let is_done = evidence.trace.progress == AgentProgress::Done && !ending.went_on();
+    let holds = !ending.timed_out || (is_early && is_done);
     let found = match (ending.timed_out, holds) {
         (false, _) => took,
         (true, true) => format!("done, but the program did not exit and was ended after {took}"),

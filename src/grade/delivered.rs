@@ -15,20 +15,21 @@ pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, Stri
         return (Status::Unknown, "the evidence does not show which skills were offered".to_owned());
     };
     let delivery = evidence.meta.delivery;
-    let has = |list: &[String]| list.iter().any(|name| slug(name) == skill.slug);
-    // A skill that only users may call is offered if they can call it, or if the agent put it into the context because the
-    // prompt called it. By MCP, that is the server's prompt.
-    let mut activations = evidence.trace.activations.iter().filter(|activation| slug(&activation.skill) == skill.slug);
-    let injected = delivery != Delivery::Mcp && activations.any(|activation| activation.how == Mechanism::Injected);
-    let by_user = (skill.user_only && has(&offered.by_user)) || injected;
-    let natively = has(&offered.native) || by_user;
+    let is_it = |name: &String| slug(name) == skill.slug || offered.by_plugin.get(name) == Some(&skill.slug);
+    let is_listed = offered.native.iter().any(is_it);
+    // A skill that entered the context was offered: the model called it, or the prompt did, which may be the only way. By MCP,
+    // the server's prompt is injected, too.
+    let activations = evidence.trace.activations.iter().filter(|activation| slug(&activation.skill) == skill.slug);
+    let ways: Vec<Mechanism> = activations.map(|activation| activation.how).collect();
+    let injected = delivery != Delivery::Mcp && ways.contains(&Mechanism::Injected);
+    let natively = is_listed || injected || ways.contains(&Mechanism::SkillTool);
     let list = if offered.native.is_empty() { "no skills".to_owned() } else { offered.native.join(", ") };
     let mut found = if offered.unseen {
         format!("in its directory: {list}; the agent does not show what it offers its model")
     } else {
         format!("offered: {list}")
     };
-    if natively && !has(&offered.native) {
+    if !is_listed && (injected || offered.by_user.iter().any(is_it)) {
         found.push_str("; only users can call it");
     }
     let by_mcp = by_mcp(offered, evidence, &mut found);

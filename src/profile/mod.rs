@@ -104,6 +104,11 @@ impl AgentKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
+    /// The agent of the registry with this name, or else with a program of this name.
+    pub fn called(name: &str) -> Option<Self> {
+        Self::named(name).or_else(|| Self::ALL.into_iter().find(|kind| kind.profile().program == name))
+    }
+
     /// The names of the agents of the registry.
     pub fn names() -> Vec<&'static str> {
         Self::ALL.map(Self::as_str).to_vec()
@@ -116,11 +121,11 @@ impl Serialize for AgentKind {
     }
 }
 
-/// A name alone is that of an agent of the registry.
+/// A name alone is that of an agent of the registry, or of its program.
 impl<'de> Deserialize<'de> for AgentKind {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        Self::named(&name).ok_or_else(|| {
+        Self::called(&name).ok_or_else(|| {
             let known = Self::names().join(", ");
             de::Error::custom(format!("unknown agent `{name}`; known: {known}"))
         })

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::decide::MARGIN;
 use crate::results::side_results::SideResults;
+use crate::results::triggering::skill_name;
 use crate::results::variants::{MeasuredVariants, VariantRate, VariantSpending};
-use crate::skill::slug;
 use crate::stats::difference::{self, Difference};
 use crate::stats::proportion::Rate;
 use crate::stats::stratified::Stratum;
@@ -216,7 +216,7 @@ fn taken_by(run: &RunFolder, record: &VariantRun, skill: &str) -> Result<Vec<Tak
     let mut taken: BTreeMap<String, u64> = BTreeMap::new();
     let is_measured = |record: &&TrialRecord| matches!(record.verdict, Verdict::Pass | Verdict::Fail);
     for record in run.progress()?.records.values().filter(is_measured) {
-        let activated: BTreeSet<String> = record.activated.iter().map(|name| slug(name)).collect();
+        let activated: BTreeSet<String> = record.activated.iter().map(|name| skill_name(name)).collect();
         if routed.is_some_and(|variant| variant.mode == record.id.mode) && !activated.contains(skill) {
             for other in activated {
                 *taken.entry(other).or_default() += 1;

@@ -7,11 +7,16 @@ use serde::{Serialize, Serializer};
 
 use crate::checks::{NOT_TRIGGERED, TRIGGERED};
 use crate::results::share::Share;
-use crate::skill::slug;
+use crate::skill::{of_plugin, slug};
 use crate::stats::retrieval::Triggering;
 use crate::stats::{Interval, LEVEL};
 use crate::trial::outcome::{Status, Verdict};
 use crate::trial::run_record::TrialRecord;
+
+/// The slug of an activated skill; a plugin's skill is another one, and keeps its name.
+pub(super) fn skill_name(name: &str) -> String {
+    if of_plugin(name).is_some() { name.to_owned() } else { slug(name) }
+}
 
 /// What a case expects of the skill that it tests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +95,7 @@ impl Confusion {
         activated: &[String],
         trials: u64,
     ) -> (ActivatedSkill, bool) {
-        let activated: BTreeSet<String> = activated.iter().map(|name| slug(name)).collect();
+        let activated: BTreeSet<String> = activated.iter().map(|name| skill_name(name)).collect();
         let mut hit = false;
         match &expected {
             ExpectedSkill::For(skill) => {

@@ -308,7 +308,8 @@ impl Settings {
 
     /// The agent with this name, of the registry or described by the user.
     pub(super) fn agent_named(&self, name: &str) -> Option<AgentKind> {
-        AgentKind::named(name).or_else(|| self.custom_agents().find(|kind| kind.as_str() == name))
+        let custom = || self.custom_agents().find(|kind| kind.as_str() == name);
+        AgentKind::named(name).or_else(custom).or_else(|| AgentKind::called(name))
     }
 
     /// The agents that the user describes.

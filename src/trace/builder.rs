@@ -2,6 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
+use serde_json::Value;
+
 use super::{
     Activation, AgentProgress, Mark, Marked, Mechanism, Moment, Request, Resource, Step, Trace, Usage, cut, excerpt,
     shell,
@@ -211,12 +213,11 @@ impl TraceBuilder {
         }
     }
 
-    /// Counts an event with an unknown type. If `line`, the event, mentions a skill, a tool or a command, it may decide a
-    /// check, so it is reported as lost.
+    /// Counts an event with an unknown type. If `line`, the event, may hold a skill, a call of a tool or a command, it may
+    /// decide a check, so it is reported as lost.
     pub fn unknown_event(&mut self, kind: &str, line: &[u8]) {
         self.unknown(kind);
-        let mentions = |word: &[u8]| line.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
-        if [&b"skill"[..], b"tool", b"command", b"\"cmd"].into_iter().any(mentions) {
+        if serde_json::from_slice(line).is_ok_and(|line| may_hold_call(&line)) {
             self.lose(&format!("an event `{kind}`"));
         }
     }
@@ -227,5 +228,25 @@ impl TraceBuilder {
         if self.unknown_events.len() < 200 || self.unknown_events.contains_key(&kind) {
             *self.unknown_events.entry(kind).or_default() += 1;
         }
+    }
+}
+
+/// The keys whose values are types or names.
+const NAMING: [&str; 6] = ["type", "subtype", "kind", "event", "name", "method"];
+
+/// Whether an event may hold a skill, a call of a tool or a command: the name of a field says so, or a type. What is said in a
+/// text does not count.
+fn may_hold_call(event: &Value) -> bool {
+    let says_so = |word: &str| {
+        let word = word.to_lowercase();
+        word == "cmd" || ["skill", "tool", "command"].into_iter().any(|part| word.contains(part))
+    };
+    match event {
+        Value::Array(list) => list.iter().any(may_hold_call),
+        Value::Object(fields) => fields.iter().any(|(name, value)| {
+            let is_named_so = NAMING.contains(&name.as_str()) && value.as_str().is_some_and(says_so);
+            says_so(name) || is_named_so || may_hold_call(value)
+        }),
+        _ => false,
     }
 }

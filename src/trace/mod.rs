@@ -145,6 +145,10 @@ pub enum AgentProgress {
 pub struct OfferedSkills {
     /// Names in the agent's own skill list, with built-in skills.
     pub native: Vec<String>,
+    /// The names in `native` of a plugin's skills that are skills of the repository, with the slugs of these: they are
+    /// described alike.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_plugin: BTreeMap<String, String>,
     /// Whether `native` has the skills in the agent's directory instead: the agent does not show its list.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unseen: bool,

@@ -1,9 +1,11 @@
 //! What the decoders of all agents in the registry have in common: what an agent's files do not show stays unknown.
 
 use std::fs;
+use std::path::Path;
 
 use skill_evals::agent;
 use skill_evals::agent::WorkOwner;
+use skill_evals::profile::PROFILES;
 use skill_evals::settings::mode::AgentKind;
 use skill_evals::trace::exposure::Reference;
 use skill_evals::trace::{AgentProgress, Trace, WaitingFor};
@@ -73,4 +75,21 @@ fn tokens_that_an_answer_of_vibe_lacks_are_not_zero() {
     assert_eq!(answer(r#"{"input_tokens":5}"#), None);
     assert_eq!(answer(r#"{"output_tokens":5}"#), None);
     assert!(answer(r#"{"input_tokens":5,"output_tokens":5}"#).is_some());
+}
+
+#[test]
+fn the_measured_versions_are_those_that_the_tests_install_and_that_the_pages_name() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| fs::read_to_string(root.join(path)).expect(path);
+    let (npm, pip, page) =
+        (read("tests/agents/package.json"), read("tests/agents/requirements.txt"), read("docs/modes.md"));
+    for profile in PROFILES.into_iter().filter(|profile| !profile.measured.is_empty()) {
+        let version = profile.measured;
+        let is_pinned = profile.packages.iter().any(|package| {
+            npm.contains(&format!("\"{package}\": \"{version}\"")) || pip.contains(&format!("{package}=={version}\n"))
+        });
+        assert!(is_pinned, "{} {version} is not installed", profile.name);
+        let name = if profile.name == "codex" { "Codex" } else { profile.name };
+        assert!(page.contains(&format!("| {name} {version} |")), "docs/modes.md does not name {name} {version}");
+    }
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use skill_evals::agent;
 use skill_evals::agent::turns::TurnCounter;
 use skill_evals::settings::mode::AgentKind;
-use skill_evals::trace::exposure::Reference;
+use skill_evals::trace::exposure::{Reference, SkillTexts, TextIndexBuilder};
 use skill_evals::trace::trouble::TroubleKind;
 use skill_evals::trace::{AgentProgress, Marked, Mechanism, Step, StopReason, Trace, WaitingFor};
 
@@ -50,6 +50,35 @@ fn the_skill_tool_is_an_activation_with_totals_and_times() {
     let offered = trace.offered.expect("the init event says what was offered");
     assert!(offered.native.contains(&"greeting".to_owned()));
     assert_eq!(offered.mcp.expect("of servers too").tools, Vec::<String>::new());
+}
+
+#[test]
+fn a_session_with_sub_agents_in_the_background_has_the_turns_and_the_time_of_all_its_results() {
+    let trace = trace("async-agents");
+    assert_eq!((trace.turns, trace.agent_duration_ms), (Some(3), Some(2602)));
+    assert_eq!((trace.final_message.as_deref(), trace.progress), (Some("All done."), AgentProgress::Done));
+    assert!(trace.unknown_events.is_empty(), "{:?}", trace.unknown_events);
+}
+
+#[test]
+fn a_skill_of_a_plugin_is_the_skill_under_test_if_it_has_its_text_and_else_another_one() {
+    let skill = |body: &str| {
+        let mut texts = TextIndexBuilder::default();
+        let head = "name: greeting\ndescription: Greets people the pirate way. Use whenever somebody is to be greeted or welcomed.";
+        texts.add("greeting", "SKILL.md", format!("---\n{head}\n---\n{body}").as_bytes());
+        Reference { texts: SkillTexts::new(vec![texts.build()]), ..Reference::default() }
+    };
+    let decoded = |reference: &Reference| {
+        agent::of(AgentKind::ClaudeCli).decode(reference, &folder("plugin-skill")).expect("the files can be read")
+    };
+    let own =
+        decoded(&skill("# Greeting\nAlways begin with AHOY, and then the name of the person, loudly and clearly.\n"));
+    assert_eq!(mechanisms(&own), [("greeting", Mechanism::SkillTool)]);
+    let offered = own.offered.expect("a list");
+    assert_eq!(offered.native, ["house:greeting", "init"]);
+    assert_eq!(offered.by_plugin.get("house:greeting").map(String::as_str), Some("greeting"));
+    let other = decoded(&skill("# Greeting\nNever say more than good day to anybody, and do not shout at people.\n"));
+    assert_eq!(mechanisms(&other), [("house:greeting", Mechanism::SkillTool)]);
 }
 
 #[test]

@@ -478,7 +478,10 @@ fn a_timeout_is_judged_by_what_was_waited_for() {
     let ended = went_on.with(|trial| trial.trace.interrupted = true);
     assert_eq!(ended.trouble(), Some(TroubleKind::NoAnswer), "what it said then is no sub-agent's answer");
     let done = late(AgentProgress::Done, WaitingFor::Nothing, 1);
-    assert_eq!((done.verdict(), done.status("in-time")), (Verdict::Pass, Status::Pass));
+    let killed = done.with(|trial| trial.meta.ending.duration_ms = 60_100);
+    assert_eq!((killed.verdict(), killed.status("in-time")), (Verdict::Fail, Status::Fail), "at its timeout");
+    let done = late(AgentProgress::Done, WaitingFor::Nothing, 1);
+    assert_eq!((done.verdict(), done.status("in-time")), (Verdict::Pass, Status::Pass), "long before");
     let late = late(AgentProgress::Done, WaitingFor::Nothing, 1).with(|trial| trial.meta.ending.silent_ms = Some(0));
     assert_eq!((late.verdict(), late.status("in-time")), (Verdict::Fail, Status::Fail), "its end came too late");
     let evidence = done.grade().checks.into_iter().find(|check| check.id == "in-time").expect("the check").found;

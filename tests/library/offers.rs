@@ -46,11 +46,12 @@ fn the_expected_offer_is_said_for_each_way_of_delivery() {
 }
 
 #[test]
-fn a_skill_that_only_users_can_call_is_offered_if_they_can_or_if_the_prompt_called_it() {
+fn a_skill_that_only_users_can_call_is_offered_if_the_prompt_called_it() {
     let rows = [
         (&["greeting"][..], &[][..], false, None, PASS, "offered: greeting"),
-        (&["other"], &["greeting"], true, None, PASS, "offered: other; only users can call it"),
-        (&["other"], &["greeting"], false, None, FAIL, "offered: other"),
+        (&["other"], &["greeting"], true, None, FAIL, "offered: other; only users can call it"),
+        (&["other"], &["other"], false, None, FAIL, "offered: other"),
+        (&["other"], &[], false, Some(("greeting", Mechanism::SkillTool)), PASS, "offered: other"),
         (&[], &["other"], true, None, FAIL, "offered: no skills"),
         (&[], &[], false, Some(("greeting", Mechanism::Injected)), PASS, "offered: no skills; only users can call it"),
         (&[], &[], false, Some(("other", Mechanism::Injected)), FAIL, "offered: no skills"),
@@ -67,6 +68,14 @@ fn a_skill_that_only_users_can_call_is_offered_if_they_can_or_if_the_prompt_call
         let result = trial.result("delivered");
         assert_eq!((result.status, result.found.as_str()), (status, found), "{native:?} {by_user:?} {activated:?}");
     }
+}
+
+#[test]
+fn a_skill_of_a_plugin_that_is_described_alike_is_offered() {
+    let offer =
+        |own: Value| offered(Delivery::Native, json!({ "native": ["house:greeting"], "by_plugin": own, "mcp": null }));
+    assert_eq!(offer(json!({ "house:greeting": "greeting" })).status("delivered"), PASS);
+    assert_eq!(offer(json!({})).status("delivered"), FAIL);
 }
 
 /// The MCP server as it answered before the agent was started.

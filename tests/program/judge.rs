@@ -374,6 +374,18 @@ fn the_judge_has_a_model_and_an_agent_of_its_own() {
 }
 
 #[test]
+fn the_judge_is_named_by_its_program_too_as_in_other_places() {
+    let fake = fake(&[]);
+    let settings = |agent: &str| {
+        fs::write(fake.fixture.root().join("evals/evals.toml"), format!("[judge]\nagent = \"{agent}\"\n"))
+            .expect("settings");
+        fake.fixture.run(&["list"])
+    };
+    assert_eq!(settings("claude").code, 0, "{}", settings("claude").stderr);
+    assert!(settings("cloud").stderr.contains("unknown agent `cloud`"), "{}", settings("cloud").stderr);
+}
+
+#[test]
 fn wrong_judge_settings_name_their_line() {
     let fake = fake(&[]);
     let text = "[judge]\nvotes = 0\ntimeout_s = -1\ntemplate = \"../x\"\n";

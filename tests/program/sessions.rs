@@ -1,5 +1,5 @@
-//! Sessions of the user's own machine: graded, and made into cases. The shapes are those that Claude Code 2.1.197 and codex
-//! 0.169 write; `tests/real/sessions.rs` reads real ones.
+//! Sessions of the user's own machine: graded, and made into cases. The shapes are those that Claude Code and codex
+//! write; `tests/real/sessions.rs` reads real ones.
 
 use std::fs;
 
@@ -157,6 +157,27 @@ fn a_case_grades_a_session_and_what_it_does_not_show_is_unknown() {
         assert_eq!(grade(&fixture, agent, &["--case", "negative", "--turn", "2"]).code, 0);
         assert_eq!(grade(&fixture, agent, &["--case", "negative", "--turn", "1"]).code, 1);
     }
+}
+
+/// A session of Claude Code 2.1.332, which keeps its requests in the file, and loaded the skill from a plugin.
+const OF_A_PLUGIN: &str = include_str!("../fixtures/traces/claude/plugin-skill/session.jsonl");
+
+#[test]
+fn a_session_of_a_plugin_is_graded_and_what_claude_keeps_for_itself_hides_nothing() {
+    let skill = "---\nname: greeting\ndescription: Greets people the pirate way. Use whenever somebody is to be greeted or welcomed.\n---\n# Greeting\nAlways begin with AHOY, and then the name of the person, loudly and clearly.\n";
+    let rows = "id,should_trigger,prompt,max_commands\nit,true,Greet Ada.,3\n";
+    let fixture = Fixture::new().skill_text("greeting", skill).prompts("greeting", rows).file("s.jsonl", OF_A_PLUGIN);
+    let ran = fixture.run(&["grade", "--session", "s.jsonl", "--skill", "greeting", "--case", "it"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    // An event that is not known is counted, and hides only what it may hold.
+    let more = |line: &str| {
+        fs::write(fixture.root().join("s.jsonl"), format!("{OF_A_PLUGIN}{line}\n")).expect("a file");
+        fixture.run(&["grade", "--session", "s.jsonl", "--skill", "greeting", "--case", "it"])
+    };
+    let harmless = more(r#"{"type":"weather-report","text":"Tools and skills: {\"command\": 1}"}"#);
+    assert_eq!(harmless.code, 0, "{}{}", harmless.stdout, harmless.stderr);
+    let call = more(r#"{"type":"parallel-block","block":{"type":"tool_use"}}"#);
+    assert!(call.code == 3 && call.stdout.contains("an event `parallel-block`"), "{}{}", call.stdout, call.stderr);
 }
 
 #[test]

@@ -204,9 +204,10 @@ fn what_only_users_or_only_models_may_call_is_offered_to_those() {
     let called = with_key(users, "true,/greeting Ada", false).trial(CLI);
     assert_eq!(mechanisms(called.expect(Verdict::Pass)), [("greeting", Mechanism::Injected)]);
     assert!(called.check("delivered").found.contains("only users can call it"), "{:?}", called.grade.checks);
-    // claude does not let its model call it, so that no call can have been lost.
-    let tried = with_key(users, "true,Greet Ada.", true).trial(CLI);
-    assert_eq!(tried.expect(Verdict::Fail).status("triggered"), Status::Fail);
+    // claude does not show it to its model: neither a positive case nor a negative one measures anything.
+    for row in ["true,Greet Ada.", "false,What is 2+2?"] {
+        refused(&with_key(users, row, false), CLI, "SKILL.md: [withheld] `disable-model-invocation`");
+    }
     with_key("disable-model-invocation: 'true'", "false,What is 2+2?", true).trial("native").expect(Verdict::Pass);
     for mode in ["mcp", "mcp+native"] {
         let served = with_key(users, "false,What is 2+2?", false);
@@ -414,7 +415,7 @@ fn a_description_comes_whole_from_a_small_catalogue_and_is_missing_in_a_large_on
 }
 
 fn the_lint_warns_of_a_catalogue_from_the_size_on_at_which_descriptions_are_left_out() {
-    for (model, window, count, length) in [(Some("claude-sonnet-5"), "200,000", 10, 161), (None, "1,000,000", 50, 501)]
+    for (model, window, count, length) in [(Some("claude-haiku-4-5"), "200,000", 10, 178), (None, "1,000,000", 50, 464)]
     {
         for (length, warns) in [(length, false), (length + 1, true)] {
             let live = Live::over(catalogue::catalogue(count, length), says("4"));

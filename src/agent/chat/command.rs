@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::login::{self, KEYS};
 use super::setup::{ChatApi, ChatOptions, ChatSetup};
@@ -74,7 +74,7 @@ impl OutputListener for ChatDialogue {
     }
 
     fn line(&mut self, line: &[u8]) -> Reply {
-        if !line.starts_with(br#"{"type":"done""#) {
+        if !serde_json::from_slice::<Value>(line).is_ok_and(|line| line["type"] == "done") {
             return Reply::default();
         }
         let next = self.messages.pop_front();

@@ -46,6 +46,8 @@ pub(super) struct StreamDecoder<'a, 's> {
     retry: Option<Retry>,
     /// When the limit ends that the provider last refused by, if claude reports that.
     limit_ends: Option<Timestamp>,
+    /// Whether there was a result.
+    has_result: bool,
 }
 
 impl<'a, 's> StreamDecoder<'a, 's> {
@@ -62,6 +64,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             answer_id: None,
             retry: None,
             limit_ends: None,
+            has_result: false,
         }
     }
 
@@ -110,6 +113,8 @@ impl<'a, 's> StreamDecoder<'a, 's> {
                 | "task_updated"
                 | "task_progress"
                 | "session_state_changed"
+                | "background_tasks_changed"
+                | "permission_denied"
                 | "model_refusal_no_fallback",
             ) => Some(()),
             ("system", other) => {
@@ -206,10 +211,12 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         trace.model = init.model.0;
         let tools = init.tools.0.into_iter().filter(|tool| tool.starts_with("mcp__")).collect();
         let servers = init.mcp_servers.0.into_iter().map(|server| (server.name, server.status)).collect();
-        // The line lists the skills that a user can call; the session file lists those that the model is offered.
-        let native = self.attachments.names.clone().unwrap_or_else(|| init.skills.0.clone());
-        let (mcp, described) = (Some(OfferedMcp { servers, tools }), self.attachments.described.clone());
-        trace.offered = Some(OfferedSkills { native, by_user: init.skills.0, mcp, described, unseen: false });
+        // The line lists the skills that a user can call; the session file lists those that the model was shown.
+        let AttachmentFacts { names, by_plugin, described } = self.attachments.clone();
+        let mcp = Some(OfferedMcp { servers, tools });
+        let native = names.unwrap_or_else(|| init.skills.0.clone());
+        trace.offered =
+            Some(OfferedSkills { native, by_plugin, by_user: init.skills.0, mcp, described, unseen: false });
     }
 
     fn assistant(&mut self, line: Assistant, by: &str) {
@@ -308,6 +315,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             if let Some(body) = block.text.as_deref().filter(|text| text.starts_with(BODY)) {
                 let directory = body.lines().next().unwrap_or_default();
                 let _ = self.recorder.injected(directory.rsplit('/').next().unwrap_or_default(), body);
+                self.recorder.text_of_called_skill(body);
             }
             if block.kind == "tool_result" {
                 self.answer(block, by);
@@ -362,8 +370,9 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         let synthetic = self.synthetic.remove("").filter(|synthetic| !synthetic.text.is_empty());
         let retried = self.retried_status();
         let trace = &mut self.recorder.trace;
-        // Of the answer to this message. Everything else is of the whole session.
-        let is_first = trace.follow_ups_at.is_empty();
+        // Of what came since the last result: a message, or the end of a task in the background. Everything else is of the
+        // whole session.
+        let is_first = !std::mem::replace(&mut self.has_result, true);
         let sum = |before: Option<u64>, now: Option<u64>| if is_first { now } else { Some(before? + now?) };
         trace.turns = sum(trace.turns, result.num_turns.0);
         trace.agent_duration_ms = sum(trace.agent_duration_ms, result.duration_ms.0);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::session::BODY;
 use super::wire::{Assistant, parse};
 use crate::agent::lenient::Lenient;
-use crate::skill::slug;
+use crate::skill::{of_plugin, slug};
 
 /// The maximum number of sub-agents that are distinguished.
 const MAX_AGENTS: usize = 10_000;
@@ -69,7 +69,7 @@ impl Forks {
 
 /// The slug of the skill's own name in `plugin:name`.
 pub(super) fn slug_without_plugin(name: &str) -> String {
-    slug(name.rsplit(':').next().unwrap_or(name))
+    slug(of_plugin(name).unwrap_or(name))
 }
 
 /// The skill whose body a line is, by the name of its directory.

@@ -8,26 +8,26 @@ use serde_json::{Value, json};
 use crate::agent::lenient::Lenient;
 use crate::agent::recorder::TraceRecorder;
 use crate::lint::SkillList;
-use crate::skill::{Skill, slug};
+use crate::skill::{Skill, of_plugin, slug};
 use crate::trace::description::DescriptionVisibility;
 
-/// claude gives the list 1 % of the model's window, at three characters per token for newer models; its own skills take
-/// 4,250 characters. Measured with 2.1.197. The first window is the smallest, the second the one without a chosen model.
+/// claude gives the list 1 % of the model's window, at four characters per token, and at three for newer models, which have the
+/// larger window. The first window is the smallest, the second the one without a chosen model.
 pub(super) static LISTINGS: [SkillList; 2] =
     [SMALL, SkillList { window: "1,000,000", room: 30_000 - OWN_SKILLS, ..SMALL }];
 
 const SMALL: SkillList = SkillList {
-    agent: "Claude Code 2.1",
+    agent: "Claude Code",
     window: "200,000",
-    room: 6_000 - OWN_SKILLS,
+    room: 8_000 - OWN_SKILLS,
     unit: "characters",
     takes,
     bare,
     beyond: "from this one on those that do not fit are names without a description",
 };
 
-/// The characters that claude's own skills take.
-const OWN_SKILLS: usize = 4_250;
+/// The characters that claude's own skills take, two of them without their descriptions.
+const OWN_SKILLS: usize = 6_076;
 
 /// How many characters of a description claude shows at most.
 const MAX_DESCRIPTION: usize = 1_536;
@@ -69,10 +69,12 @@ pub(super) struct Attachment {
 }
 
 /// What the attachments showed.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct AttachmentFacts {
     /// The skills that the model was offered, if the session file has a list.
     pub names: Option<Vec<String>>,
+    /// Those of a plugin that are skills under test, with the slugs of these.
+    pub by_plugin: BTreeMap<String, String>,
     /// How much of their descriptions the model saw, by slug.
     pub described: BTreeMap<String, DescriptionVisibility>,
 }
@@ -82,6 +84,8 @@ impl AttachmentFacts {
         if attachment.kind == SKILL_LIST {
             let entries = attachment.entries();
             self.add_visibilities(recorder.listed(entries.iter().map(|(name, text)| (*name, text.as_str()))));
+            let own = |(name, text): &(&str, String)| Some(((*name).to_owned(), recorder.described_so(name, text)?));
+            self.by_plugin.extend(entries.iter().filter_map(own));
             self.names.get_or_insert_default().extend(attachment.names);
         } else if attachment.kind == SERVER_INSTRUCTIONS {
             for (server, instructions) in
@@ -134,7 +138,9 @@ impl Attachment {
         }
         let mut slim = (self.kind == SKILL_LIST).then(|| json!({ "type": SKILL_LIST, "names": self.names }))?;
         if self.content.0.is_some() {
-            let entry = |(name, text): (&str, String)| match skills.contains(&slug(name).as_str()) {
+            let is_asked = |name: &str| skills.contains(&slug(name).as_str());
+            let is_known = |name: &str| is_asked(name) || of_plugin(name).is_some_and(is_asked);
+            let entry = |(name, text): (&str, String)| match is_known(name) {
                 true if text.is_empty() => format!("- {name}"),
                 true => format!("- {name}:{text}"),
                 false => format!("- {name}: …"),

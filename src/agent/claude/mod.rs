@@ -1,4 +1,4 @@
-//! Claude Code, measured with version 2.1.197: by itself (`claude -p`) and under the Agent SDK, which starts the same program
+//! Claude Code: by itself (`claude -p`) and under the Agent SDK, which starts the same program
 //! and exchanges JSON lines with it.
 //!
 //! Standard output (`trace.jsonl`) starts with what claude offered: the skills, the MCP servers and their tools. It hides a

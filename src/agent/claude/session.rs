@@ -20,6 +20,8 @@ pub(super) const BODY: &str = "Base directory for this skill:";
 
 #[derive(Deserialize)]
 struct SessionLine {
+    #[serde(rename = "type")]
+    kind: Lenient<String>,
     uuid: Option<String>,
     #[serde(rename = "parentUuid")]
     parent: Option<String>,
@@ -38,6 +40,13 @@ struct SessionMessage {
     id: Lenient<String>,
     #[serde(default)]
     content: Value,
+}
+
+impl SessionLine {
+    /// The message that the line is. Other lines may have copies of messages.
+    fn message(&mut self) -> Option<SessionMessage> {
+        self.message.take().filter(|_| matches!(self.kind.0.as_deref(), Some("user" | "assistant")))
+    }
 }
 
 /// What the session file reports.
@@ -63,7 +72,8 @@ impl<'a, 's> SessionDecoder<'a, 's> {
 
     pub(super) fn line(&mut self, line: &[u8]) {
         // Standard output shows what an unreadable line would show.
-        let Some(line) = parse::<SessionLine>(line) else { return };
+        let Some(mut line) = parse::<SessionLine>(line) else { return };
+        let message = line.message();
         self.recorder.set_time(line.timestamp.as_deref());
         if let (Some(id), Some(time)) = (&line.uuid, line.timestamp)
             && self.facts.times.len() < MAX_TIMES
@@ -73,7 +83,7 @@ impl<'a, 's> SessionDecoder<'a, 's> {
         if let Some(attachment) = line.attachment.0 {
             self.facts.attachments.add(attachment, self.recorder);
         }
-        let Some(message) = line.message.filter(|message| message.role == "user") else { return };
+        let Some(message) = message.filter(|message| message.role == "user") else { return };
         let text = first_text(&message.content);
         if let (Some(id), Some(name)) = (line.uuid, command(text)) {
             self.commands.insert(id, name.to_owned());
@@ -102,7 +112,8 @@ fn command(text: &str) -> Option<&str> {
 
 /// What a line says about the model's calls. The calls of sub-agents are in other files.
 pub(super) fn turn_signs(line: &[u8]) -> Vec<TurnSign> {
-    let Some(SessionMessage { role, id, content }) = parse(line).and_then(|line: SessionLine| line.message) else {
+    let Some(SessionMessage { role, id, content }) = parse(line).and_then(|mut line: SessionLine| line.message())
+    else {
         return Vec::new();
     };
     let blocks = content.as_array().into_iter().flatten();
@@ -119,12 +130,13 @@ pub(super) fn turn_signs(line: &[u8]) -> Vec<TurnSign> {
 /// A line as a recording stores it: lists of skills (only with the descriptions of skills with the slugs `skills`), and skills
 /// that the prompt called. `None` for the rest.
 pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
-    let line: SessionLine = parse(line)?;
+    let mut line: SessionLine = parse(line)?;
+    let message = line.message();
     if let Some(attachment) = line.attachment.0.and_then(|attachment| attachment.slimmed(skills)) {
         let line = json!({ "type": "attachment", "attachment": attachment });
         return Some(format!("{line}\n").into_bytes());
     }
-    let message = line.message.filter(|message| message.role == "user")?;
+    let message = message.filter(|message| message.role == "user")?;
     let text = first_text(&message.content);
     if !(line.is_meta && text.starts_with(BODY)) {
         command(text)?;

@@ -17,6 +17,46 @@ const NOTES: [&str; 6] = [
     "Caveat: The messages below",
 ];
 
+/// The kinds of lines that are claude's own notes: copies of requests, and what its screen shows.
+const OWN: [&str; 27] = [
+    "agent-name",
+    "ai-title",
+    "api-request",
+    "api-request-blob",
+    "api-request-shape",
+    "atis-latch",
+    "attachment",
+    "attribution-snapshot",
+    "content-replacement",
+    "cost-state",
+    "custom-title",
+    "file-history-delta",
+    "file-history-snapshot",
+    "last-prompt",
+    "mode",
+    "permission-mode",
+    "pr-link",
+    "progress",
+    "queue-operation",
+    "relocated",
+    "speculation-accept",
+    "summary",
+    "system",
+    "tag",
+    "task-summary",
+    "tools-used",
+    "worktree-state",
+];
+
+/// Whether a line is an event: a message, what cannot be read, or a kind that is not known.
+fn is_event(line: &Value) -> bool {
+    match line["type"].as_str() {
+        Some("user" | "assistant") => line["message"].is_object(),
+        Some(kind) => !OWN.contains(&kind),
+        None => line.is_string(),
+    }
+}
+
 /// The session in these lines, and in those of its sub-agents' files. `None` if Claude Code did not write them.
 pub(super) fn read(lines: &[Value], sub_agents: &[Value], turn: Option<usize>) -> Option<UserSession> {
     let first = lines.iter().find(|line| line["sessionId"].is_string() && line["version"].is_string())?;
@@ -84,7 +124,7 @@ fn events(session: &[Value], version: Option<&str>, model: Option<&str>) -> Vec<
         events.push(json!({ "type": "system", "subtype": "init", "model": model, "claude_code_version": version }));
     }
     let mut last = &Value::Null;
-    for line in session.iter().filter(|line| line["message"].is_object() || line.is_string()) {
+    for line in session.iter().filter(|line| is_event(line)) {
         let blocks = line["message"]["content"].as_array().into_iter().flatten();
         let task = |subtype: &str, call: &Value, agent: &Value| {
             json!({

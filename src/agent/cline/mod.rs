@@ -1,4 +1,4 @@
-//! Cline (`cline --json`), measured with version 3.0.65.
+//! Cline (`cline --json`).
 //!
 //! Standard output (`trace.jsonl`) has the conversation. It lacks the list of skills, the states of the MCP servers, the
 //! refusals, and how answers end: a script in the trial's environment, `evidence.js`, prints these as lines of the same output.

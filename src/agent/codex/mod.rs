@@ -1,4 +1,4 @@
-//! `codex exec`, measured with version 0.169: how to start it, and how to read its event stream and rollout file.
+//! `codex exec`: how to start it, and how to read its event stream and rollout file.
 //!
 //! Two streams describe a run. Standard output (`trace.jsonl`) has the messages, the tokens and the failures. The rollout file
 //! (`rollout.jsonl`) has what standard output hides: the skills that codex offered, the skills that it injected for a `$name`

@@ -1,4 +1,4 @@
-//! GitHub Copilot CLI (`copilot -p`), measured with version 1.0.102.
+//! GitHub Copilot CLI (`copilot -p`).
 //!
 //! Standard output (`trace.jsonl`) has the conversation, the skills that it loaded and the states of the MCP servers. Its
 //! session file (`session.jsonl`) also has its version, the system message with the list of skills, and the tokens of each

@@ -1,4 +1,4 @@
-//! Droid (`droid exec`), measured with version 0.215.0.
+//! Droid (`droid exec`).
 //!
 //! Standard output (`trace.jsonl`) has the conversation. Its session file has the times, the list of skills in the reminders
 //! before the first message, and what sub-agents did. Its log has the tokens of each request, and the requests that failed.

@@ -1,4 +1,4 @@
-//! Gemini CLI (`gemini --prompt`), measured with version 0.61.0.
+//! Gemini CLI (`gemini --prompt`).
 //!
 //! Standard output (`trace.jsonl`) has the conversation, with what a terminal shows of each call. Two files in its home, kept
 //! together (`session.jsonl`), have the rest: its chat what the model saw of each call, and its telemetry, which stays on this

@@ -1,4 +1,4 @@
-//! Kimi Code (`kimi --output-format=stream-json`), measured with version 2.1.0.
+//! Kimi Code (`kimi --output-format=stream-json`).
 //!
 //! Standard output (`trace.jsonl`) has the conversation. Its session files (`session.jsonl`), one for each agent, have what the
 //! output lacks: the list of skills in the system prompt, the times, the thoughts, the tokens, which calls failed, the texts of

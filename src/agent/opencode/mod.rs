@@ -1,4 +1,4 @@
-//! OpenCode (`opencode run`), measured with version 1.18.33.
+//! OpenCode (`opencode run`).
 //!
 //! Its own output has no list of skills, no request and no retry, and comes late. A plugin in the trial's home, `evidence.js`,
 //! prints what OpenCode's plugins see, as lines of the same output (`trace.jsonl`). OpenCode keeps its sessions in a database,

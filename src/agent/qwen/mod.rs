@@ -1,4 +1,4 @@
-//! Qwen Code (`qwen --output-format=stream-json`), measured with version 0.24.4.
+//! Qwen Code (`qwen --output-format=stream-json`).
 //!
 //! Standard output (`trace.jsonl`) has the conversation and the states of the MCP servers. Its session file (`session.jsonl`)
 //! has the times, what the model saw of each call, the exit codes, and each request that failed. Neither has the list of

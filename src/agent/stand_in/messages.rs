@@ -1,4 +1,4 @@
-//! Anthropic's messages protocol as Claude Code 2.1 speaks it: `POST /v1/messages?beta=true`, answered with
+//! Anthropic's messages protocol as Claude Code speaks it: `POST /v1/messages?beta=true`, answered with
 //! server-sent events, or with one JSON object where the request does not ask for a stream.
 
 use serde_json::{Value, json};

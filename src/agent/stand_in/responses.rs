@@ -1,4 +1,4 @@
-//! `OpenAI`'s responses protocol as codex 0.169 speaks it: `POST /v1/responses`, answered with server-sent events, or with one
+//! `OpenAI`'s responses protocol as codex speaks it: `POST /v1/responses`, answered with server-sent events, or with one
 //! JSON object for a request that does not ask for a stream.
 
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Mistral Vibe (`vibe --output=streaming`), measured with version 3.0.3.
+//! Mistral Vibe (`vibe --output=streaming`).
 //!
 //! Its own lines on standard output (`trace.jsonl`) lack the list of skills, the tokens of requests, the refusals, and what code
 //! of the model got to see. Its journals have all that, and it cuts them while it works: a script in the trial's environment,

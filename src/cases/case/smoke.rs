@@ -2,13 +2,10 @@
 //!
 //! Texts and limits are those of earlier runners of prompts.csv, so that results can be compared.
 
-use std::time::Duration;
-
 use crate::cases::case::fields::CaseDraft;
 use crate::cases::case::{Case, CaseFormat};
 use crate::checks;
 use crate::profile::DEFAULT_MODE;
-use crate::settings::limits::DEFAULT_TIMEOUT;
 use crate::skill::{SKILL_FILE, Skill};
 use crate::text::diagnostic::SourceLocation;
 use crate::text::relative_path::RelativePath;
@@ -42,9 +39,9 @@ pub fn cases(skill: &Skill, schema: Option<&RelativePath>) -> Vec<Case> {
     let negative = "Do a tiny unrelated edit: create a file named `UNRELATED.txt` containing the single line `ok`.\n\
                     Do not scaffold projects or run setup workflows.";
     let mut cases = vec![
-        case(skill, schema, "smoke-explicit", true, explicit, DEFAULT_TIMEOUT, EXPLICIT_COMMANDS),
-        case(skill, schema, "smoke-implicit", true, implicit, DEFAULT_TIMEOUT, 0),
-        case(skill, schema, "smoke-negative", false, negative.to_owned(), Duration::from_secs(120), 0),
+        case(skill, schema, "smoke-explicit", true, explicit, EXPLICIT_COMMANDS),
+        case(skill, schema, "smoke-implicit", true, implicit, 0),
+        case(skill, schema, "smoke-negative", false, negative.to_owned(), 0),
     ];
     // Models cannot activate such a skill by themselves.
     cases.retain(|case| !skill.user_only || case.id != "smoke-implicit");
@@ -67,7 +64,6 @@ fn case(
     id: &str,
     should_trigger: bool,
     prompt: String,
-    timeout: Duration,
     max_commands: u64,
 ) -> Case {
     let mut draft = CaseDraft::new(&skill.slug, id.to_owned(), SourceLocation::file(skill.folder.join(SKILL_FILE)));
@@ -75,10 +71,27 @@ fn case(
         should_trigger,
         prompt,
         sandbox: Sandbox::ReadOnly,
-        timeout: Some(timeout),
         output_schema: schema.cloned(),
         checks: vec![checks::max_commands(max_commands)],
         ..draft.case
     };
     draft.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_timeout_of_built_in_cases_is_that_of_the_run() {
+        let skill = Skill {
+            name: "tidy".to_owned(),
+            slug: "tidy".to_owned(),
+            description: String::new(),
+            folder: "skills/tidy".into(),
+            user_only: false,
+            model_only: false,
+        };
+        assert!(cases(&skill, None).iter().all(|case| case.timeout.is_none()));
+    }
 }

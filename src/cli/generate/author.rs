@@ -40,10 +40,7 @@ pub struct AuthorArgs {
 
 /// An agent by its name in settings, or by that of its program.
 pub fn agent(name: &str) -> Result<AgentKind, String> {
-    let all = || AgentKind::ALL.into_iter();
-    let found = all().find(|kind| kind.as_str() == name).or_else(|| all().find(|kind| kind.profile().program == name));
-    let known: Vec<&str> = all().map(AgentKind::as_str).collect();
-    found.ok_or_else(|| format!("unknown agent; {}", suggest(name, &known)))
+    AgentKind::called(name).ok_or_else(|| format!("unknown agent; {}", suggest(name, &AgentKind::names())))
 }
 
 /// An agent that drafts, ready to be asked.

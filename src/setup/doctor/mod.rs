@@ -259,7 +259,11 @@ impl Doctor {
         let place = if is_isolated { ", inside bubblewrap" } else { "" };
         let not_found = matches!(result.ending.exit_code, Some(126 | 127));
         match first_words {
-            None => self.ok(name, format!("{} ({path})", result.first_line())),
+            None => {
+                let measured = Some(kind.profile().measured).filter(|version| !version.is_empty());
+                let measured = measured.map_or_else(String::new, |version| format!(", measured with {version}"));
+                self.ok(name, format!("{} ({path}){measured}", result.first_line()))
+            }
             Some(words) => {
                 let found = format!("{path} --version{place}: {words}");
                 if result.succeeded() {

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use super::FileId;
 use super::index::{IndexedFile, TextIndex};
+use super::{Exposure, FileId};
 use crate::trace::description::DescriptionVisibility;
+
+/// The share of a file that a text has at least if it is the same text.
+const SAME: f64 = 0.9;
 
 /// The texts of skills.
 #[derive(Clone, Debug, Default)]
@@ -68,6 +71,14 @@ impl SkillTexts {
     /// Whether the files of this skill are known.
     pub fn knows(&self, slug: &str) -> bool {
         self.description(slug).is_some()
+    }
+
+    /// Whether `text` has nearly all of a skill's file.
+    pub fn is_text_of(&self, slug: &str, path: &str, text: &str) -> bool {
+        let mut exposure = Exposure::new(self);
+        let named = exposure.asked(slug, path);
+        exposure.shown(text, &named, true);
+        exposure.share(slug, path).is_some_and(|share| share >= SAME)
     }
 
     /// How much of a skill's description is in `shown`, the text next to its name in an agent's skill list.
