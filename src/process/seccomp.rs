@@ -5,9 +5,9 @@ use nix::libc;
 
 /// A refused call, the error that its caller sees, and why it is refused. An error that says that the kernel lacks the call
 /// makes programs do without it.
-type Refusal = (libc::c_long, i32, &'static str);
+type RefusedCall = (libc::c_long, i32, &'static str);
 
-const REFUSED: [Refusal; 11] = [
+const REFUSED: [RefusedCall; 11] = [
     (libc::SYS_add_key, libc::EPERM, "keyrings are the user's, in no namespace: they hold tickets and passwords"),
     (libc::SYS_keyctl, libc::EPERM, "the same"),
     (libc::SYS_request_key, libc::EPERM, "the same, and it may start a program of root outside"),

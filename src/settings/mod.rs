@@ -2,6 +2,7 @@
 
 mod activation;
 mod agents;
+mod calibrate;
 mod check;
 mod gate;
 mod isolation;
@@ -33,13 +34,12 @@ use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
 use crate::settings::problems::{Problems, filled};
 use crate::settings::repetition::WrittenNumber;
 use crate::skill::slug;
-use crate::stats::special::real;
 use crate::text::diagnostic::{Diagnostic, nearest, suggest};
 use crate::text::relative_path::RelativePath;
-use crate::text::words::words;
 
 pub use activation::ActivationRule;
 pub use agents::{AgentSettings, CustomStart, fill};
+pub use calibrate::Calibrate;
 pub use check::{CheckSettings, NamedScript};
 pub use gate::GateSettings;
 pub use isolation::{Home, Isolation, IsolationSettings};
@@ -150,20 +150,6 @@ pub struct Settings {
     pub endpoint: Option<String>,
     /// Whether a live run calibrates agents first.
     pub calibrate: Calibrate,
-}
-
-words! {
-    /// Whether a live run calibrates its agents first.
-    #[derive(Default)]
-    pub enum Calibrate {
-        /// Those of whose version nobody knows whether it is read rightly.
-        #[default]
-        Auto = "auto",
-        /// None, and what earlier calibrations found is not used.
-        Off = "off",
-        /// All.
-        Always = "always",
-    }
 }
 
 impl Default for Settings {
@@ -471,26 +457,6 @@ impl Settings {
     /// Whether a case without a recording is an error. It never is if agents run.
     pub fn needs_recordings(&self) -> bool {
         !self.live && self.require_recordings == Some(true)
-    }
-
-    /// Reduces the limits of a run to those of a part that has this many of its `whole` trials.
-    pub fn limit_to_part(&mut self, part: u64, whole: u64) {
-        let whole = whole.max(1);
-        let tokens = |limit: u64| u128::from(limit) * u128::from(part) / u128::from(whole);
-        self.max_tokens = self.max_tokens.map(|limit| u64::try_from(tokens(limit)).unwrap_or(limit));
-        // Rounded down, so that all parts together keep to the limit.
-        let dollars = |limit: f64| (limit * real(part) / real(whole) * 1e6).floor() / 1e6;
-        self.max_cost_usd = self.max_cost_usd.map(dollars);
-    }
-
-    /// The limits of the run in money and tokens, in words.
-    pub fn limit(&self) -> Option<String> {
-        let limits = [
-            self.max_cost_usd.map(|limit| format!("${limit}")),
-            self.max_tokens.map(|limit| format!("{limit} tokens")),
-        ];
-        let limits: Vec<String> = limits.into_iter().flatten().collect();
-        (!limits.is_empty()).then(|| limits.join(" and "))
     }
 
     /// The model that the agent uses in `mode`.

@@ -20,9 +20,9 @@ pub enum Trust {
 }
 
 /// A key that is refused, the value that is, if others are not, and what it would do. `*` stands for any name.
-type Refusal = (&'static str, Option<&'static str>, &'static str);
+type RefusedKey = (&'static str, Option<&'static str>, &'static str);
 
-const REFUSED: [Refusal; 12] = [
+const REFUSED: [RefusedKey; 12] = [
     ("harness", None, "cargo would build and start a program of the repository outside the sandbox"),
     ("isolation", Some("agent"), "agents and scripts would run outside the sandbox"),
     ("isolation_read", None, "the sandbox would show these paths"),

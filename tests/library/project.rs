@@ -180,8 +180,9 @@ fn an_agent_imports_neither_another_agent_nor_the_registry() {
     let sources = sources();
     let below_agent = |source: &&Source| source.room() == "agent" && source.module.len() > 1;
     let modules: Vec<&String> = sources.iter().filter(below_agent).map(|source| &source.module[1]).collect();
-    // Each directory is an agent, except for the trial environment, which all agents share.
-    let is_vendor = |source: &&Source| source.module.len() > 2 && source.module[1] != "trial_env";
+    // Each directory is an agent, except for those that all agents share.
+    let is_shared = |name: &str| ["trial_env", "isolation", "stand_in"].contains(&name);
+    let is_vendor = |source: &&Source| source.module.len() > 2 && !is_shared(&source.module[1]);
     let vendors: Vec<&String> =
         sources.iter().filter(below_agent).filter(is_vendor).map(|source| &source.module[1]).collect();
     assert!(vendors.len() > 1, "agents are directories of src/agent");
