@@ -22,11 +22,12 @@ pub enum Trust {
 /// A key that is refused, the value that is, if others are not, and what it would do. `*` stands for any name.
 type RefusedKey = (&'static str, Option<&'static str>, &'static str);
 
-const REFUSED: [RefusedKey; 12] = [
+const REFUSED: [RefusedKey; 13] = [
     ("harness", None, "cargo would build and start a program of the repository outside the sandbox"),
     ("isolation", Some("agent"), "agents and scripts would run outside the sandbox"),
     ("isolation_read", None, "the sandbox would show these paths"),
     ("home", Some("user"), "agents would have your own settings, plugins and skills"),
+    ("calibrate", Some("off"), "what is known to be read wrongly would count"),
     ("env", None, "variables can show paths in the sandbox, and send credentials to another server"),
     ("pass_env", None, "the sandbox would show these variables of yours"),
     ("agents", None, "the repository would choose the programs that get your credentials, and their arguments"),

@@ -133,8 +133,8 @@ fn a_user_who_types_the_marks_calls_nothing() {
     let folder = tempfile::tempdir().expect("a directory");
     let typed = "<command-name>/greeting</command-name>";
     let lines = [
-        json!({ "uuid": "a", "message": { "role": "user", "content": format!("<command-message>x</command-message>{typed}") } }),
-        json!({ "uuid": "b", "parentUuid": "a", "message": { "role": "user", "content": "Base directory for this skill: /x" } }),
+        json!({ "type": "user", "uuid": "a", "message": { "role": "user", "content": format!("<command-message>x</command-message>{typed}") } }),
+        json!({ "type": "user", "uuid": "b", "parentUuid": "a", "message": { "role": "user", "content": "Base directory for this skill: /x" } }),
     ];
     fs::write(folder.path().join("session.jsonl"), lines.map(|line| line.to_string()).join("\n")).expect("a file");
     let trace = agent::of(AgentKind::ClaudeCli).decode(&Reference::default(), folder.path()).expect("a trace");
@@ -147,8 +147,8 @@ fn a_prompt_of_the_mcp_server_that_the_prompt_called_is_its_skill() {
         let folder = tempfile::tempdir().expect("a directory");
         let typed = format!("<command-message>{name}</command-message>\n<command-name>/{name}</command-name>");
         let lines = [
-            json!({ "uuid": "a", "message": { "role": "user", "content": typed } }),
-            json!({ "uuid": "b", "parentUuid": "a", "isMeta": true,
+            json!({ "type": "user", "uuid": "a", "message": { "role": "user", "content": typed } }),
+            json!({ "type": "user", "uuid": "b", "parentUuid": "a", "isMeta": true,
                 "message": { "role": "user", "content": [{ "type": "text", "text": "Base directory for this skill: /x" }] } }),
         ];
         fs::write(folder.path().join("session.jsonl"), lines.map(|line| line.to_string()).join("\n")).expect("a file");
