@@ -195,7 +195,7 @@ impl Dice {
     }
 }
 
-/// A hostile agent: what it does to its room, until it is told to stop. It reaches the victim by links only, as in a sandbox.
+/// A hostile agent: what it does to its room, until `stop` is set. It reaches the victim by links only, as in a sandbox.
 fn attack(room: &Path, victim: &Path, seed: u64, stop: &AtomicBool) {
     let mut dice = Dice(seed);
     let own = RootedPath::open(room).expect("a room");

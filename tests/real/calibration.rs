@@ -33,7 +33,7 @@ macro_rules! lines {
     };
 }
 
-/// A Python filter: `o` is the object in a line, which is printed behind it; a line that is no object stays.
+/// A Python filter: `o` is the object in a line, which is printed behind it; a line that is not an object stays.
 macro_rules! objects {
     ($python:literal) => {
         concat!(

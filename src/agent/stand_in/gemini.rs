@@ -89,7 +89,7 @@ pub fn error(status: u16) -> HttpReply {
         403 => ("PERMISSION_DENIED", "Permission denied."),
         404 => ("NOT_FOUND", "models/stand-in is not found for API version v1beta."),
         429 => ("RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."),
-        400..=499 => ("INVALID_ARGUMENT", "The stand-in was told to refuse this request."),
+        400..=499 => ("INVALID_ARGUMENT", "The script refuses this request."),
         503 | 529 => ("UNAVAILABLE", "The model is overloaded. Please try again later."),
         _ => ("INTERNAL", "An internal error has occurred. Please retry."),
     };

@@ -146,7 +146,7 @@ pub fn error(status: u16) -> HttpReply {
         404 => ("not_found_error", "model: stand-in"),
         429 => ("rate_limit_error", "This request would exceed your account's rate limit. Please try again later."),
         529 => ("overloaded_error", "Overloaded"),
-        400..=499 => ("invalid_request_error", "The stand-in was told to refuse this request."),
+        400..=499 => ("invalid_request_error", "The script refuses this request."),
         _ => ("api_error", "Internal server error"),
     };
     let error = json!({ "type": kind, "message": message });

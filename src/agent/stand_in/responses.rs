@@ -135,7 +135,7 @@ pub fn error(status: u16) -> HttpReply {
             json!("rate_limit_exceeded"),
             "Rate limit reached for stand-in on tokens per min (TPM): Limit 30000, Used 30000, Requested 1000. Please try again in 2s.",
         ),
-        400..=499 => ("invalid_request_error", Value::Null, "The stand-in was told to refuse this request."),
+        400..=499 => ("invalid_request_error", Value::Null, "The script refuses this request."),
         _ => ("server_error", Value::Null, "The server had an error while processing your request. Sorry about that!"),
     };
     HttpReply::json(status, &json!({ "error": { "message": message, "type": kind, "param": null, "code": code } }))

@@ -1,7 +1,7 @@
 //! A directory that somebody else may write, as an agent its room: entered by an open descriptor, beneath which every path is
 //! resolved without following anything.
 //!
-//! A [`RootedPath`] is a place in such a directory. It is no `Path`, and nothing turns it into one: what the runner reads, writes
+//! A [`RootedPath`] is a place in such a directory. It is not a `Path`, and nothing turns it into one: what the runner reads, writes
 //! and removes there goes through its methods. Its text is for arguments, variables and messages.
 //!
 //! ```compile_fail

@@ -58,7 +58,7 @@ pub(super) enum Does {
     Answers,
     /// It is refused: the credentials, or for a long time.
     Refused(u16),
-    /// The answer is cut, or it refuses to go on.
+    /// The answer is cut, or it refuses.
     Fails(Fault),
     /// Nothing.
     Hangs,
@@ -155,7 +155,7 @@ pub(super) fn write(root: &Path, cases: &[CalibrationCase]) -> io::Result<()> {
     Ok(())
 }
 
-/// How an agent is told to load a skill.
+/// How an agent loads a skill.
 pub(super) struct SkillTools {
     /// Its own tools for that.
     own: &'static [&'static str],

@@ -154,7 +154,7 @@ fn gram_at(bytes: &[u8], at: usize) -> u32 {
 /// A place where a secret may begin, and which.
 pub(super) type Candidate<'s, T> = (usize, &'s [T]);
 
-/// What a scan comes to next.
+/// What a scan finds next.
 pub(super) enum Step<'s, T> {
     Candidate(Candidate<'s, T>),
     /// Up to here nothing begins. What begins later is not decided, unless it is the end of the stream.
@@ -247,7 +247,7 @@ impl<'s, T: Ord + Copy> Scanner<'s, T> {
         (*start < end).then(|| self.found.remove(at))
     }
 
-    /// Looks for what begins before or in an escape, if it is no escape.
+    /// Looks for what begins before or in an escape, if it is not an escape.
     fn read_around(&mut self, view: View<'_>, around: Range<usize>) -> Result<(), NeedsMoreBytes> {
         let pairs = &self.search.pairs;
         let in_gram = |at: usize| matches!(view.bytes.get(at..), Some([a, b, ..]) if pairs.is_in_gram(*a, *b));
@@ -304,7 +304,7 @@ impl<'s, T: Ord + Copy> Scanner<'s, T> {
 
     /// Takes a byte of the view, which begins at `start`.
     fn take(&mut self, byte: u8, start: usize) {
-        // Nothing goes on here that began before.
+        // Nothing that began before continues here.
         if !self.search.pairs.is_in_gram(self.gram.to_le_bytes()[GRAM - 1], byte) {
             self.known = 0;
         }

@@ -101,7 +101,7 @@ impl View<'_> {
         Ok(())
     }
 
-    /// The first bytes from `start` on, if it is no insertion.
+    /// The first bytes from `start` on, if it is not an insertion.
     pub fn first_bytes<const COUNT: usize>(self, start: usize) -> Result<Option<[u8; COUNT]>, NeedsMoreBytes> {
         let (mut first, mut known, mut at) = ([0; COUNT], 0, start);
         while at - start < COUNT * LONGEST_INSERTION && self.get(at)?.is_some() {
