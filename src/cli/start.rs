@@ -99,6 +99,9 @@ impl StartArgs {
         }
         if is_stored {
             let live = opening::live(run).map_err(ToString::to_string)?;
+            if let Some(note) = live.scratch.note() {
+                warn(note)?;
+            }
             for (id, changed) in &live.kept_although_changed {
                 let outdated = format!("{id}: kept an outdated result; changed: {}", changed.join(", "));
                 writeln!(stderr(), "{}", safe::line(&outdated))?;

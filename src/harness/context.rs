@@ -128,6 +128,9 @@ impl TestContext {
             watch.end();
         }
         let live = self.run.opened();
+        if let Some(note) = live.and_then(|live| live.scratch.note()) {
+            say(&format!("skill-evals: warning: {note}"));
+        }
         for (id, changed) in live.iter().flat_map(|live| &live.kept_although_changed) {
             say(&format!("skill-evals: {id}: kept an outdated result; changed: {}", changed.join(", ")));
         }

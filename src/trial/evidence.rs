@@ -19,7 +19,7 @@ use crate::trial::id::TrialId;
 use crate::trial::reading::{Doubts, Reading};
 use crate::trial::sandbox::Sandbox;
 use crate::trial::setup::SetupMeta;
-use crate::trial::workspace_file::{WorkspaceFile, lossy_paths};
+use crate::trial::workspace_file::{WorkspaceFile, inner_paths, lossy_paths};
 
 /// The number of the `meta.json` format.
 pub const META_FORMAT: u32 = 1;
@@ -119,14 +119,29 @@ pub struct Meta {
     #[serde(default)]
     pub files_truncated: bool,
     /// The links of the workspace at the end, and what else is neither a file nor a directory, by path. They are not followed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "lossy_paths")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "lossy_paths",
+        deserialize_with = "inner_paths"
+    )]
     pub links: Vec<PathBuf>,
     /// Files that were searched by their paths, whatever `files` lacks.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "lossy_paths")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "lossy_paths",
+        deserialize_with = "inner_paths"
+    )]
     pub files_looked_for: Vec<PathBuf>,
     /// The files of skills that the trial changed, created or removed, by `<slug>/…`, at most 100. Each trial has its own copy:
     /// no other trial read them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "lossy_paths")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "lossy_paths",
+        deserialize_with = "inner_paths"
+    )]
     pub skills_changed: Vec<PathBuf>,
     /// The changes to the skills during the session, in the case's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

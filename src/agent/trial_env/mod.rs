@@ -10,6 +10,7 @@
 pub mod capture;
 mod paths;
 mod scratch;
+mod scratch_base;
 mod skills;
 mod versions;
 

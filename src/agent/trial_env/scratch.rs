@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
+use super::scratch_base::ScratchBase;
 use super::{At, TrialEnv, WorkspaceError};
 use crate::files::at::PathError;
 use crate::files::rooted::{self, RootedPath};
@@ -23,6 +24,7 @@ const LEFT: &str = "left-";
 #[derive(Debug)]
 pub struct ScratchDir {
     directory: PathBuf,
+    base: ScratchBase,
     /// What dead processes left and cannot be removed.
     left: Vec<String>,
     /// Locked while this process runs, so that other processes do not remove the directory.
@@ -46,13 +48,8 @@ fn is_sign(path: &Path) -> bool {
 impl ScratchDir {
     /// Creates this process's directory in `base`, or in the default place, and removes what dead processes left.
     pub fn open(base: Option<&Path>) -> Result<Self, WorkspaceError> {
-        let base = match base {
-            Some(base) => std::path::absolute(base).at(base)?,
-            // Not /tmp: the agents' sandboxes let every agent write there.
-            None => PathBuf::from(format!("/var/tmp/skill-evals-{}", nix::unistd::getuid())),
-        };
-        DirBuilder::new().recursive(true).mode(0o700).create(&base).at(&base)?;
-        let base = base.canonicalize().at(&base)?;
+        let opened = ScratchBase::open(base)?;
+        let base = opened.path.clone();
         for ancestor in base.ancestors() {
             let mut signs = std::iter::once(".git").chain(profile::of_all(|profile| profile.follows.iter().copied()));
             if let Some(sign) = signs.find(|sign| is_sign(&ancestor.join(sign))) {
@@ -68,7 +65,12 @@ impl ScratchDir {
         lock.lock().at(&unnamed)?;
         let path = directory.join(LOCK);
         fs::rename(&unnamed, &path).at(&path)?;
-        Ok(Self { directory, left, _lock: lock })
+        Ok(Self { directory, base: opened, left, _lock: lock })
+    }
+
+    /// Why it is not in the usual place, if so.
+    pub fn note(&self) -> Option<&str> {
+        self.base.note.as_deref()
     }
 
     /// The directory.

@@ -203,7 +203,9 @@ impl Doctor {
             Ok(scratch) => {
                 let base = scratch.path().parent().unwrap_or(scratch.path()).display().to_string();
                 // In their sandboxes, all agents may write to /tmp. Codex does not put the helpers of its sandbox there.
-                if scratch.path().starts_with("/tmp") {
+                if let Some(note) = scratch.note() {
+                    self.missing("scratch", note.to_owned(), "remove it, or set SKILL_EVALS_SCRATCH");
+                } else if scratch.path().starts_with("/tmp") {
                     let advice = "set SKILL_EVALS_SCRATCH to a directory outside /tmp, such as one in /var/tmp";
                     self.missing("scratch", format!("{base} is in /tmp, where every agent may write"), advice);
                 } else {
