@@ -59,6 +59,8 @@ const WAYS: &[(&str, Way)] = &[
     ("skill-evals grade RUN-ID", Ends(1, "a case of it did not pass")),
     ("skill-evals record RUN-ID", Ends(1, "a case of it did not pass, and is not recorded")),
     ("skill-evals run --mode chat", Dry(OTHERS)),
+    ("skill-evals run --mode cli-native --endpoint", Dry(OTHERS)),
+    ("skill-evals doctor --calibrate", Skipped("it starts an agent that is not here; tests/real/calibration.rs")),
     ("skill-evals run --skill greeting --mode", Dry(OTHERS)),
     ("skill-evals run --skill greeting --agent", Dry(OTHERS)),
     ("skill-evals run --case greeting/implicit --agent", Dry(OTHERS)),

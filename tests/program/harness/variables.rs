@@ -29,7 +29,9 @@ fn every_variable_of_the_table_is_read() {
             "MODE" => "codex",
             "ISOLATION" => "agent",
             "HOME" => "user",
-            "REQUIRE_ISOLATION" | "REQUIRE_RECORDINGS" => "1",
+            "REQUIRE_ISOLATION" | "REQUIRE_RECORDINGS" | "UNTRUSTED" => "1",
+            "CALIBRATE" => "off",
+            "ENDPOINT" => "http://127.0.0.1:1",
             _ => "word",
         };
         assert!(apply(&[(name, value)]).is_ok(), "{name}: {:?}", apply(&[(name, value)]));

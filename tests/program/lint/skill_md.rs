@@ -223,21 +223,21 @@ fn a_catalogue_that_outgrows_what_agents_show_is_a_warning_for_each_list() {
         let large = problems.into_iter().filter(|problem| problem.code.as_str() == "large-catalogue");
         large.map(|problem| problem.to_string()).collect::<Vec<_>>()
     };
-    assert_eq!(warnings(skills(10, 166)), [""; 0]);
-    insta::assert_snapshot!(warnings(skills(10, 167)).join("\n"));
+    assert_eq!(warnings(skills(10, 183)), [""; 0]);
+    insta::assert_snapshot!(warnings(skills(10, 184)).join("\n"));
     insta::assert_snapshot!(warnings(skills(50, 1024)).join("\n"));
-    // Names have their room before any description has: as measured, 8 of 100 and 2 of 100 are whole.
-    for (length, first) in [(60, "s-0000008"), (200, "s-0000002"), (500, "s-0000001")] {
+    // Names have their room before any description has.
+    for (length, first) in [(60, "s-0000011"), (200, "s-0000003"), (500, "s-0000001")] {
         let text = |name: &str| format!("---\nname: {name}\ndescription: {}\n---\n", "x".repeat(length));
         let many = (0..100).map(|number| format!("s-{number:07}"));
         let many = many.fold(Fixture::new(), |fixture, name| fixture.skill_text(&name, text(&name)));
         let found = warnings(many);
-        let small = found.iter().find(|warning| warning.contains("at most 1750 characters")).expect("a warning");
+        let small = found.iter().find(|warning| warning.contains("at most 1924 characters")).expect("a warning");
         assert!(small.starts_with(&format!("skills/{first}/SKILL.md")), "{small}");
     }
     // One that its model never sees takes no room.
     let hidden = "---\nname: t\ndescription: Does it.\ndisable-model-invocation: true\n---\n";
-    assert_eq!(warnings(skills(10, 166).skill_text("t", hidden)), [""; 0]);
+    assert_eq!(warnings(skills(10, 183).skill_text("t", hidden)), [""; 0]);
 }
 
 #[test]
