@@ -53,10 +53,9 @@ pub(super) fn run(
         };
         if let Some(why) = failure {
             let said = if why.contains(&last_output) { String::new() } else { format!(": {last_output}") };
-            let told = redactor.mask_text(&format!("`{command}`: {why}{said}"));
-            return Err(Trouble::new(TroubleKind::Setup, told));
+            return Err(Trouble::new(TroubleKind::Setup, format!("`{command}`: {why}{said}")));
         }
-        ended.push(SetupMeta::new(redactor.mask_text(command), started.elapsed()));
+        ended.push(SetupMeta::new(command.clone(), started.elapsed()));
     }
     trial_env.note_setup();
     Ok(ended)
