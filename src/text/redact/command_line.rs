@@ -7,6 +7,9 @@ use super::address::{self, password};
 use super::cursor::ByteCursor;
 use super::names::{is_secret_header, looks_secret};
 
+/// Options for a header.
+const HEADER: [&str; 2] = ["-H", "--header"];
+
 /// The secrets in a command line or an address. Of a value with escapes of addresses also what they stand for.
 pub fn secrets_within(text: &str) -> Vec<String> {
     let is_between = |c: char| c.is_whitespace() || "\"'`".contains(c);
@@ -14,35 +17,19 @@ pub fn secrets_within(text: &str) -> Vec<String> {
     let mut found: Vec<&str> = passwords(text);
     for (at, word) in words.iter().enumerate() {
         let parts = word.split(['?', '&', ';', ',']).chain([*word]);
-        found.extend(parts.flat_map(assignments).filter_map(value_of));
+        found.extend(parts.filter_map(|part| part.split_once('=')).filter_map(value_of));
         let rest = &words[at + 1..];
-        if let Some(first) = ["--header=", "--header", "-H"].iter().find_map(|option| word.strip_prefix(option)) {
-            let own = Some((&first, rest)).filter(|_| !first.is_empty());
-            found.extend(own.or_else(|| rest.split_first()).and_then(header));
+        if HEADER.contains(word) {
+            found.extend(rest.split_first().and_then(header));
         } else if let Some(value) = rest.first()
             && (is_option_with(word, value) || word.ends_with('='))
         {
             found.extend(value_of((word.trim_end_matches('='), value)));
-        } else if word.split_once(':').is_some_and(|(name, _)| looks_secret(name, "/")) {
-            found.extend(header((word, rest)));
         }
     }
     let decoded = |value: &&str| percent_decode_str(value).decode_utf8().ok().map(String::from);
     let decoded: Vec<String> = found.iter().filter(|value| value.contains('%')).filter_map(decoded).collect();
     found.into_iter().map(str::to_owned).chain(decoded).collect()
-}
-
-/// The secrets in these command lines.
-pub fn secrets_within_all(commands: &[String]) -> Vec<String> {
-    commands.iter().flat_map(|command| secrets_within(command)).collect()
-}
-
-/// Each name before a `=` with all that follows: `--env=TOKEN=x` has two.
-fn assignments(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    text.match_indices('=').map(|(at, _)| {
-        let before = &text[..at];
-        (before.rsplit('=').next().unwrap_or(before), &text[at + 1..])
-    })
 }
 
 /// Whether a word is an option and the next word may be its value.
@@ -65,8 +52,7 @@ fn value_of<'a>((name, value): (&str, &'a str)) -> Option<&'a str> {
 fn header<'a>((word, rest): (&&'a str, &[&'a str])) -> Option<&'a str> {
     let (name, value) = word.split_once(':')?;
     let mut values = [value].into_iter().chain(rest.iter().copied()).filter(|value| !value.is_empty());
-    let value = values.find(|value| !is_scheme(value)).filter(|_| is_secret_header(name))?;
-    Some(value.trim_end_matches([';', ',']))
+    values.find(|value| !is_scheme(value)).filter(|_| is_secret_header(name))
 }
 
 /// The passwords of the addresses in a text.

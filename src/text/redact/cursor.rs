@@ -38,4 +38,37 @@ impl ByteCursor<'_> {
         }
         Ok(count)
     }
+
+    /// Skips the escape `u00e9` of this UTF-16 unit, if it is here.
+    pub fn unicode(&mut self, unit: u16) -> Result<bool, NeedsMoreBytes> {
+        let [high, low] = unit.to_be_bytes().map(digits);
+        Ok(self.literal(b"u")? && self.literal(&high)? && self.literal(&low)?)
+    }
+
+    /// Skips the escape `%e9` of this byte, or the doubly escaped `%25e9`, if it is here.
+    pub fn percent(&mut self, byte: u8) -> Result<bool, NeedsMoreBytes> {
+        let digits = digits(byte);
+        let start = self.at;
+        if self.literal(b"%25")? && self.literal(&digits)? {
+            return Ok(true);
+        }
+        self.at = start;
+        Ok(self.literal(b"%")? && self.literal(&digits)?)
+    }
+
+    /// Skips these bytes in either case, if they are here.
+    pub fn literal(&mut self, expected: &[u8]) -> Result<bool, NeedsMoreBytes> {
+        for byte in expected {
+            if self.peek()?.is_none_or(|found| !found.eq_ignore_ascii_case(byte)) {
+                return Ok(false);
+            }
+            self.skip(1);
+        }
+        Ok(true)
+    }
+}
+
+/// The two hexadecimal digits of a byte.
+fn digits(byte: u8) -> [u8; 2] {
+    [byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)])
 }

@@ -1,23 +1,19 @@
 //! Masks secrets in stored text: the values of known secret variables in every form that text may have, well-known kinds of
 //! keys, and passwords in addresses.
 //!
-//! Known values are compared with the [view] of a text, which has no escapes and nothing that tools insert. One search finds
-//! where a secret may begin, by its first bytes. A second check at each such place decides. If the check needs bytes that have
-//! not arrived yet, it waits for them. So a stream in pieces is masked like the whole.
+//! One search finds where a secret may begin, by its first bytes. A second check at each such place decides. If the check
+//! needs bytes that have not arrived yet, it waits for them. So a stream in pieces is masked like the whole.
 
 mod address;
 mod command_line;
 mod cursor;
 mod escapes;
-mod known;
 mod names;
 mod search;
 mod shapes;
 mod value;
-mod view;
 
-pub use command_line::{is_option_with, is_scheme, secrets_within, secrets_within_all};
-pub use known::{know, known};
+pub use command_line::{is_option_with, is_scheme, secrets_within};
 pub use names::{is_secret_header, looks_secret};
 pub use value::strings;
 
@@ -26,10 +22,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use cursor::{ByteCursor, NeedsMoreBytes};
-use search::{Candidate, GramSearch, Scanner, Step};
+use search::TextSearch;
 use shapes::{KeyReader, KeyTail, LOOK_BEHIND};
 use value::{FormEnd, SecretForm};
-use view::View;
 
 /// Replaces a secret.
 pub const MASK: &str = "[masked]";
@@ -44,7 +39,7 @@ pub fn is_masked(text: &str) -> bool {
 #[derive(Clone, Debug)]
 pub struct Redactor {
     /// Finds where secrets may begin.
-    search: GramSearch<SecretKind>,
+    search: TextSearch<SecretKind>,
     /// The forms of known values, sorted, so that those that begin alike are next to each other.
     forms: Vec<SecretForm>,
 }
@@ -69,22 +64,24 @@ struct Secret {
 }
 
 impl Redactor {
-    /// Masks these values, plain, escaped, in base64 and in hexadecimal digits, well-known kinds of keys, and passwords in
-    /// addresses. Values of fewer than eight bytes are not masked, nor words such as `production`: a model says them, too.
+    /// Masks these values, plain, escaped and in base64, well-known kinds of keys, and passwords in addresses. Values of
+    /// fewer than eight bytes are not masked: they may be ordinary words.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let forms: BTreeSet<SecretForm> = values.into_iter().flat_map(value::forms).collect();
         let forms: Vec<SecretForm> = forms.into_iter().collect();
-        let of_forms = forms.iter().enumerate();
-        let of_forms =
-            of_forms.flat_map(|(at, form)| form.beginnings().into_iter().map(move |text| (text, SecretKind::Form(at))));
+        let of_forms = forms.iter().enumerate().flat_map(|(at, form)| {
+            let mut found = Vec::new();
+            form.beginnings(&mut found);
+            found.into_iter().map(move |text| (text, SecretKind::Form(at)))
+        });
         let of_shapes = shapes::beginnings().map(|text| (text.as_bytes().to_vec(), SecretKind::Shape));
         let of_passwords = address::BEGINNINGS.map(|text| (text.as_bytes().to_vec(), SecretKind::Password));
-        Self { search: GramSearch::new(of_forms.chain(of_shapes).chain(of_passwords)), forms }
+        Self { search: TextSearch::new(of_forms.chain(of_shapes).chain(of_passwords)), forms }
     }
 
     /// `bytes` with every secret masked.
     pub fn mask<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        if let Step::End(_) = Scanner::new(&self.search, 0).next(View { bytes, last: true }) {
+        if self.search.find(bytes, 0).is_none() {
             return Cow::Borrowed(bytes);
         }
         let mut stream = self.stream();
@@ -103,32 +100,28 @@ impl Redactor {
         Masker { redactor: self, held: Vec::new(), returned: 0, key: None, masked: false, backslashes: 0 }
     }
 
-    /// The secret at a candidate. If a value begins with another, it is the longer one.
-    fn secret(
-        &self,
-        bytes: &[u8],
-        last: bool,
-        (start, mut kinds): Candidate<'_, SecretKind>,
-    ) -> Result<Option<Secret>, NeedsMoreBytes> {
-        let cursor = ByteCursor { bytes, at: start, last };
-        let (mut longest, mut other) = (None, None);
-        while let Some((kind, others)) = kinds.split_first() {
-            kinds = others;
-            let SecretKind::Form(form) = kind else {
-                other = Some(*kind);
-                continue;
-            };
-            let form = &self.forms[*form];
-            match form.end(View { bytes, last }, start)? {
-                FormEnd::At(end) if longest.is_none_or(|(longest, _)| longest < end) => {
-                    longest = Some((end, if form.is_number() { NUMBER_MASK } else { MASK }));
-                }
-                FormEnd::At(_) => {}
-                // There may be thousands.
-                FormEnd::Differs(at) => {
-                    let begins_alike =
-                        |kind| matches!(kind, SecretKind::Form(other) if self.forms[other].begins_like(form, at));
-                    kinds = &kinds[kinds.partition_point(|kind| begins_alike(*kind))..];
+    /// The secret at the cursor. If a value begins with another, it is the longer one.
+    fn secret(&self, cursor: ByteCursor<'_>) -> Result<Option<Secret>, NeedsMoreBytes> {
+        let (start, mut longest, mut other) = (cursor.at, None, None);
+        for mut kinds in self.search.at(&cursor.bytes[start..]) {
+            while let Some((kind, others)) = kinds.split_first() {
+                kinds = others;
+                let SecretKind::Form(form) = kind else {
+                    other = Some(*kind);
+                    continue;
+                };
+                let form = &self.forms[*form];
+                match form.end(cursor)? {
+                    FormEnd::At(end) if longest.is_none_or(|(longest, _)| longest < end) => {
+                        longest = Some((end, if form.is_number() { NUMBER_MASK } else { MASK }));
+                    }
+                    FormEnd::At(_) => {}
+                    // There may be thousands.
+                    FormEnd::Differs(at) => {
+                        let begins_alike =
+                            |kind| matches!(kind, SecretKind::Form(other) if self.forms[other].begins_like(form, at));
+                        kinds = &kinds[kinds.partition_point(|kind| begins_alike(*kind))..];
+                    }
                 }
             }
         }
@@ -177,36 +170,37 @@ impl Masker<'_> {
     fn masked_so_far(&mut self, last: bool) -> Vec<u8> {
         let held = std::mem::take(&mut self.held);
         let mut out = Vec::with_capacity(held.len());
-        // What is returned next.
-        let mut from = self.returned;
-        let mut scanner = Scanner::new(&self.redactor.search, from);
-        let view = View { bytes: &held, last };
+        // What is returned next, and where the search continues.
+        let (mut from, mut at) = (self.returned, self.returned);
+        // A secret whose first bytes are not all here yet begins after this.
+        let decided = if last { held.len() } else { held.len().saturating_sub(search::LONGEST) };
         loop {
             if let Some(key) = &mut self.key {
-                let (read, is_over) = key.read(&held[from..], last);
-                from += read;
+                let (read, is_over) = key.read(&held[at..], last);
+                at += read;
+                from = at;
                 if !is_over {
                     break;
                 }
                 self.key = None;
-                scanner = Scanner::new(&self.redactor.search, from);
             }
-            let (found, candidate) = match scanner.next(view) {
-                Step::Candidate(candidate) => (candidate.0, Some(candidate)),
-                Step::End(decided) => (decided.max(from), None),
-            };
+            let found = self.redactor.search.find(&held, at).filter(|start| *start < decided);
             // A mask covers whole escapes, so it may begin before the secret.
-            let start =
-                if last && candidate.is_none() { found } else { escapes::start(&held, from, found, self.backslashes) };
-            let Some(candidate) = candidate else {
+            let undecided = found.unwrap_or(decided.max(from));
+            let start = if last && found.is_none() {
+                undecided
+            } else {
+                escapes::start(&held, from, undecided, self.backslashes)
+            };
+            let Some(found) = found else {
                 self.give(&held[from..start], &mut out);
                 from = start;
                 break;
             };
             let cursor = |at| ByteCursor { bytes: &held, at, last };
             let whole = |secret: Secret| Ok(Secret { end: escapes::end(cursor(start), secret.end)?, ..secret });
-            match self.redactor.secret(&held, last, candidate).and_then(|secret| secret.map(whole).transpose()) {
-                Ok(None) => {}
+            match self.redactor.secret(cursor(found)).and_then(|secret| secret.map(whole).transpose()) {
+                Ok(None) => at = found + 1,
                 Ok(Some(Secret { start: password, end, tail, mask })) => {
                     self.give(&held[from..start], &mut out);
                     if password > found {
@@ -218,8 +212,7 @@ impl Masker<'_> {
                     }
                     (self.masked, self.backslashes) = (true, 0);
                     self.key = tail.map(KeyReader::new);
-                    from = end;
-                    scanner = Scanner::new(&self.redactor.search, from);
+                    (from, at) = (end, end);
                 }
                 Err(NeedsMoreBytes) => {
                     self.give(&held[from..start], &mut out);

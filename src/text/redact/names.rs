@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use super::value::SHORTEST;
-
 /// Words in a variable's name that make its value a secret, also at the end of another word.
 const ANYWHERE: [&str; 9] =
     ["PASSPHRASE", "PASSWORD", "PASSWD", "SECRET", "SECRETS", "TOKEN", "CREDENTIAL", "CREDENTIALS", "APIKEY"];
@@ -11,13 +9,8 @@ const ANYWHERE: [&str; 9] =
 /// Words that do so only as whole words.
 const ALONE: [&str; 6] = ["KEY", "PAT", "PASS", "CREDS", "PASSCODE", "AUTH"];
 
-/// Whether a value may be a word of a setting: `AUTH_METHOD=application`, `--sort-key created`.
-fn is_word(value: &str) -> bool {
-    value.len() >= SHORTEST && value.bytes().all(|byte| byte.is_ascii_lowercase())
-}
-
 /// Last words of names whose values are not secrets themselves.
-const ABOUT: [&str; 21] = [
+const ABOUT: [&str; 20] = [
     "PATH",
     "FILE",
     "DIR",
@@ -38,7 +31,6 @@ const ABOUT: [&str; 21] = [
     "HELPER",
     "ALGORITHM",
     "LAYOUT",
-    "STDIN",
 ];
 
 /// Headers of HTTP that hold no credential. Their values are ordinary words, which have to stay in what a model says.
@@ -60,10 +52,6 @@ pub fn looks_secret(name: &str, value: &str) -> bool {
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let Some(last) = words.last() else { return false };
     if ABOUT.contains(last) {
-        return false;
-    }
-    let end = words[words.len().saturating_sub(2)..].concat();
-    if is_word(value) && !ANYWHERE.iter().any(|secret| end.ends_with(secret)) {
         return false;
     }
     let has_secret = words.iter().any(|word| is_secret(word)) || (words.len() > 1 && words.contains(&"PWD"));
