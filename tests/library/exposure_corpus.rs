@@ -457,6 +457,7 @@ fn real() -> Vec<(&'static str, String, Files, Trace)> {
             let scenario = entry.file_name().expect("a name").to_string_lossy().into_owned();
             let truth: &[&str] = match (agent, scenario.as_str()) {
                 ("codex", "several-calls") => &[],
+                ("claude", "plugin-skill") => &["house:greeting/SKILL.md"],
                 (_, "reads-resource") => &["greeting/SKILL.md", "greeting/references/formal.md"],
                 (_, "triggers" | "explicit" | "explicit-slash" | "mcp" | "several-calls" | "noodling") => {
                     &["greeting/SKILL.md"]
