@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::support::fixture::Fixture;
-use crate::support::live::{GREETING, Live, request_text};
+use crate::support::live::{GREETING, Live};
 use crate::support::real::{path_with_programs, programs};
 use crate::support::stand_in::Turn;
 use crate::tests;
@@ -185,8 +185,8 @@ fn without_always_load_the_sdk_shows_its_model_no_more_than_we() {
     assert_eq!(ours, by_sdk_with(&live, options, "Greet Ada.", search));
     let requests = live.model.requests();
     for first in [&requests[0], &requests[requests_of_ours]] {
+        // The list of skills is there all the same since Claude Code 2.1.332, and was not in 2.1.197.
         assert!(first.tools.iter().all(|tool| !tool.starts_with("mcp__")), "{:?}", first.tools);
-        assert!(!request_text(first).contains("Greets people in the house style"));
     }
 }
 
