@@ -127,7 +127,11 @@ pub fn in_turn(trials: Vec<Trial>) -> Vec<Trial> {
     let Some(change) = change() else { return trials };
     eprintln!("this change runs one of {PARTS} parts of the tests; the others are ignored, and `.ci/nightly` runs all");
     let is_later = |at: usize| !(at + change).is_multiple_of(PARTS);
-    trials.into_iter().enumerate().map(|(at, trial)| trial.with_ignored_flag(is_later(at))).collect()
+    let with_turn = |(at, trial): (usize, Trial)| {
+        let is_ignored = trial.has_ignored_flag() || is_later(at);
+        trial.with_ignored_flag(is_ignored)
+    };
+    trials.into_iter().enumerate().map(with_turn).collect()
 }
 
 /// Whether a test that needs bubblewrap can run; fails where it has to.
