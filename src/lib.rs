@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-#![cfg_attr(not(feature = "program"), allow(dead_code, unused_imports))]
+#![warn(missing_docs, clippy::missing_errors_doc, clippy::missing_panics_doc)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 //! Evals of agent skills as ordinary Rust tests.
@@ -12,10 +12,11 @@
 //! # Public interface
 //!
 //! [`harness`] turns trials into tests. A custom check sees a [`Trace`]. [`artifacts`] has the types of the files that a
-//! run writes. The rest belongs to the program `skill-evals`: it is hidden here and may change with any version. A crate
-//! that only has the harness does not need the program's dependencies: set `default-features = false`. Then the features
-//! `schemas` (cases with an `output_schema`, rubrics) and `mcp` (live trials over MCP) are off too, and a case that needs
-//! one is an error.
+//! run writes. The rest belongs to the program `skill-evals`: it may change with any version.
+//!
+//! A crate builds faster without the default features. The features `schemas` (cases with an `output_schema`, rubrics), `mcp`
+//! (live trials over MCP) and `chat` (models behind an API) add what a case may need. A case that needs one that is off is an
+//! error.
 //!
 //! # From a CSV row to a line of the summary
 //!
@@ -44,36 +45,39 @@
 //!
 //! # Code map
 //!
-//! Each directory of `src/` is a module with one subject. A module imports only itself and the modules above it in this
-//! table. A test holds that, and that no two neighbors in a directory import each other.
+//! Each row is a crate. It imports only those above it. Its modules have one subject each and import only themselves and those
+//! before them in the row. A test holds that, and that no two neighbors in a directory import each other.
 //!
-//! | module | contents |
-//! | --- | --- |
-//! | `files` | reads, writes and removes files of users and agents: regular files only, bounded, never through a link that leads out |
-//! | `text` | diagnostics that point into a file, relative paths, lines of files of any size, masking of secrets |
-//! | `stats` | statistics of trials and of their cost: each function with its formula, source and reference test |
-//! | `decide` | compares two sides: broke, worse, better, no worse …; chooses the case of the next trial |
-//! | `skill` | a skill: its SKILL.md, its name, its slug |
-//! | `profile` | the registry of agents, and the names and paths of each |
-//! | `settings` | settings from `evals/evals.toml`, the environment and the command line; modes |
-//! | `trace` | an agent's event stream in one form: events, effective commands, what entered the model's context |
-//! | `trial` | a trial and what it leaves: its id, evidence, outcome, and the records of its run |
-//! | `checks` | the kinds of checks |
-//! | `cases` | what users write: cases in every format, and the repository that holds them and the skills |
-//! | `lint` | finds problems in skills and cases |
-//! | `mcp` | the server that offers skills over the Model Context Protocol |
-//! | `grade` | the verdict of a trial, from its checks and from the judge's rubric |
-//! | `process` | starts programs, and ends them with all processes that they started; no other module does |
-//! | `store` | reads and writes artifacts and recordings; no other module knows their layout |
-//! | `results` | results of runs as data: trials, summaries, the status of a run, its expected cost |
-//! | `report` | results as text: for a terminal, as Markdown, as a test's failure message |
-//! | `agent` | the agents, their trial environments, and how they get skills; no other module names a vendor |
-//! | `run` | runs trials: plan, execution, grading, judging, storing |
-//! | [`harness`] | trials as tests, for cargo test, nextest and IDEs |
-//! | `setup` | adds evals to a repository, says what is missing, and whether agents are read rightly |
+//! | crate | module | contents |
+//! | --- | --- | --- |
+//! | `crates/stats` | `stats` | statistics of trials and of their cost: each function with its formula, source and reference test |
+//! | | `decide` | compares two sides: broke, worse, better, no worse …; chooses the case of the next trial |
+//! | `crates/evidence` | `files` | reads, writes and removes files of users and agents: regular files only, bounded, never through a link that leads out |
+//! | | `text` | diagnostics that point into a file, relative paths, lines of files of any size, masking of secrets |
+//! | | `skill` | a skill: its SKILL.md, its name, its slug |
+//! | | `profile` | the registry of agents, and the names and paths of each |
+//! | | `settings` | settings from `evals/evals.toml`, the environment and the command line; modes |
+//! | | [`trace`](crate::Trace) | an agent's event stream in one form: events, effective commands, what entered the model's context |
+//! | | `trial` | a trial and what it leaves: its id, evidence, outcome, and the records of its run |
+//! | `crates/cases` | `checks` | the kinds of checks |
+//! | | `cases` | what users write: cases in every format, and the repository that holds them and the skills |
+//! | | `lint` | finds problems in skills and cases |
+//! | | `grade` | the verdict of a trial, from its checks and from the judge's rubric |
+//! | `crates/agents` | `process` | starts programs, and ends them with all processes that they started; no other module does |
+//! | | `mcp` | the server that offers skills over the Model Context Protocol |
+//! | | `agent` | the agents, their trial environments, and how they get skills; no other module names a vendor |
+//! | `crates/results` | `store` | reads and writes artifacts and recordings; no other module knows their layout |
+//! | | `results` | results of runs as data: trials, summaries, the status of a run, its expected cost |
+//! | `crates/report` | | results as text: for a terminal, as Markdown, as a test's failure message |
+//! | `crates/exports` | | results as files: HTML, JUnit, JSON, CSV, and those of other tools |
+//! | `src` | `run` | runs trials: plan, execution, grading, judging, storing |
+//! | | [`harness`] | trials as tests, for cargo test, nextest and IDEs |
+//! | `crates/cli` | `stand_in` | the scripted model that agents are calibrated with |
+//! | | `setup` | adds evals to a repository, says what is missing, and whether agents are read rightly |
+//! | | `cli` | the program `skill-evals`: parses arguments, calls the others, prints |
 //!
-//! `stats`, `decide`, `trial`, `lint`, `grade` and `report` are pure: no disk, no clock, no environment. The program
-//! `skill-evals` (`src/main.rs`, `src/cli/`) parses arguments, calls these modules and prints.
+//! `stats`, `decide`, `trial`, `lint`, `grade`, `report` and `exports` are pure: no disk, no clock, no environment. `src` does not
+//! import `crates/exports`.
 //!
 //! # Effective commands
 //!
@@ -88,109 +92,15 @@
 
 pub mod artifacts;
 pub mod harness;
-pub mod trace;
-
-// The program calls all of it. A crate that has the harness alone calls half: there the modules are private, and the compiler
-// leaves out what nobody calls.
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod agent;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod cases;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod checks;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod decide;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod files;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod grade;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod lint;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod mcp;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod process;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod profile;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod report;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod results;
-#[cfg(feature = "program")]
 #[doc(hidden)]
 pub mod run;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod settings;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod setup;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod skill;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod stats;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod store;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod text;
-#[cfg(feature = "program")]
-#[doc(hidden)]
-pub mod trial;
 
-#[cfg(not(feature = "program"))]
-mod agent;
-#[cfg(not(feature = "program"))]
-mod cases;
-#[cfg(not(feature = "program"))]
-mod checks;
-#[cfg(not(feature = "program"))]
-mod decide;
-#[cfg(not(feature = "program"))]
-mod files;
-#[cfg(not(feature = "program"))]
-mod grade;
-#[cfg(not(feature = "program"))]
-mod lint;
-#[cfg(not(feature = "program"))]
-#[cfg_attr(not(feature = "mcp"), path = "mcp/off.rs")]
-mod mcp;
-#[cfg(not(feature = "program"))]
-mod process;
-#[cfg(not(feature = "program"))]
-mod profile;
-#[cfg(not(feature = "program"))]
-mod report;
-#[cfg(not(feature = "program"))]
-mod results;
-#[cfg(not(feature = "program"))]
-mod run;
-#[cfg(not(feature = "program"))]
-mod settings;
-#[cfg(not(feature = "program"))]
-mod skill;
-#[cfg(not(feature = "program"))]
-mod stats;
-#[cfg(not(feature = "program"))]
-mod store;
-#[cfg(not(feature = "program"))]
-mod text;
-#[cfg(not(feature = "program"))]
-mod trial;
+use skill_evals_agents::{agent, mcp, process};
+use skill_evals_cases::{cases, checks, grade, lint};
+use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial};
+use skill_evals_report as report;
+use skill_evals_results::{results, store};
+use skill_evals_stats::{decide, stats};
 
+#[doc(inline)]
 pub use trace::Trace;

@@ -1,7 +1,7 @@
 //! A rollout, an event stream and the sub-agents of codex, of any bytes, separated by NUL bytes: see `decode`.
 
 use super::trace;
-use skill_evals::settings::mode::AgentKind;
+use skill_evals_evidence::settings::mode::AgentKind;
 
 /// Tries one input.
 pub fn run(bytes: &[u8]) {

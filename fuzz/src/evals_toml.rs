@@ -1,7 +1,7 @@
 //! Any text is an evals.toml, or says at which place why not.
 
 use super::assert_inside;
-use skill_evals::settings::Settings;
+use skill_evals_evidence::settings::Settings;
 
 /// Tries one input.
 pub fn run(text: &str) {

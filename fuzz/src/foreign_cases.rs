@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::{Nothing, assert_inside};
-use skill_evals::cases::case::ForeignFile;
-use skill_evals::cases::catalog::Catalog;
-use skill_evals::lint;
+use skill_evals_cases::cases::case::ForeignFile;
+use skill_evals_cases::cases::catalog::Catalog;
+use skill_evals_cases::lint;
 
 /// Names of files that together all formats of other programs have.
 const NAMES: [&str; 7] = [

@@ -19,9 +19,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use skill_evals::cases::repo_files::{FileKind, RepoFiles};
-use skill_evals::files::material::MaterialProblem;
-use skill_evals::text::diagnostic::{Diagnostic, ends_line};
+use skill_evals_cases::cases::repo_files::{FileKind, RepoFiles};
+use skill_evals_evidence::files::material::MaterialProblem;
+use skill_evals_evidence::text::diagnostic::{Diagnostic, ends_line};
 
 /// Checks that every problem points into `bytes`, and that it can be drawn.
 pub fn assert_inside(bytes: &[u8], problems: &[Diagnostic]) {
@@ -37,7 +37,7 @@ pub fn assert_inside(bytes: &[u8], problems: &[Diagnostic]) {
         let excerpt = place.excerpt.as_ref().expect("a place in a line has its text");
         assert!(excerpt.text.get(excerpt.mark.clone()).is_some(), "{problem}: {excerpt:?}");
     }
-    let _ = skill_evals::report::diagnostics::render(problems, skill_evals::report::paint::Paint::Color);
+    let _ = skill_evals_report::diagnostics::render(problems, skill_evals_report::paint::Paint::Color);
 }
 
 /// Parts of an input, separated by NUL bytes; as many as are asked for, the last with all that is left.

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use skill_evals::text::redact::{MASK, Redactor};
+use skill_evals_evidence::text::redact::{MASK, Redactor};
 
 const SECRETS: [&str; 4] =
     ["hunter2-hunter2", "/wJalrXUtnFEMI+K7MDENG/bPxRfiCY=", "p@ss w\"rd'\\ & é🦀x", "correct horse battery"];

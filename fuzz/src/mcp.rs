@@ -62,9 +62,9 @@ pub fn run(bytes: &[u8]) {
     .into_bytes();
     input.extend_from_slice(lines);
     let output = Output::default();
-    let _ = skill_evals::mcp::serve_on(
+    let _ = skill_evals_agents::mcp::serve_on(
         &[SKILLS.path().join("skills")],
-        skill_evals::settings::BuiltIn::default(),
+        skill_evals_evidence::settings::BuiltIn::default(),
         Cursor::new(input),
         output.clone(),
     );

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::{Nothing, assert_inside};
-use skill_evals::cases::case::prompts_csv;
-use skill_evals::cases::catalog::Catalog;
-use skill_evals::lint;
+use skill_evals_cases::cases::case::prompts_csv;
+use skill_evals_cases::cases::catalog::Catalog;
+use skill_evals_cases::lint;
 
 /// Tries one input.
 pub fn run(bytes: &[u8]) {

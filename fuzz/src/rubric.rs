@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{assert_inside, parts};
-use skill_evals::grade::rubric::{BUILT_IN_SCHEMA, BUILT_IN_TEMPLATE, JudgeSubject, Rubric};
+use skill_evals_cases::grade::rubric::{BUILT_IN_SCHEMA, BUILT_IN_TEMPLATE, JudgeSubject, Rubric};
 
 /// Tries one input.
 pub fn run(bytes: &[u8]) {

@@ -5,12 +5,12 @@ use std::fs;
 use std::sync::LazyLock;
 
 use super::{folder, write};
-use skill_evals::report::paint::Paint;
-use skill_evals::report::{markdown, run_status as words};
-use skill_evals::results::summary::Summary;
-use skill_evals::results::{run_status, table};
-use skill_evals::settings::Prices;
-use skill_evals::store::RunFolder;
+use skill_evals_evidence::settings::Prices;
+use skill_evals_report::paint::Paint;
+use skill_evals_report::{markdown, run_status as words};
+use skill_evals_results::results::summary::Summary;
+use skill_evals_results::results::{run_status, table};
+use skill_evals_results::store::RunFolder;
 
 /// The files that are read, by their paths below the run.
 const FILES: [&str; 9] = [

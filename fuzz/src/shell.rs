@@ -1,7 +1,7 @@
 //! What a shell command does, whatever stands in it. What begins by removing a file is effective, whatever follows.
 
-use skill_evals::trace::exposure::Paths;
-use skill_evals::trace::shell::{is_effective, prints_skills, scripts};
+use skill_evals_evidence::trace::exposure::Paths;
+use skill_evals_evidence::trace::shell::{is_effective, prints_skills, scripts};
 
 /// Tries one input.
 pub fn run(command: &str) {

@@ -1,9 +1,9 @@
 //! Any bytes are a SKILL.md, with problems that point into it.
 
 use super::{Nothing, assert_inside};
-use skill_evals::cases::catalog::{Catalog, FoundSkill};
-use skill_evals::lint;
-use skill_evals::skill::SkillFile;
+use skill_evals_cases::cases::catalog::{Catalog, FoundSkill};
+use skill_evals_cases::lint;
+use skill_evals_evidence::skill::SkillFile;
 
 /// Tries one input.
 pub fn run(bytes: &[u8]) {

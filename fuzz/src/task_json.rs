@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::assert_inside;
-use skill_evals::cases::case::task_json;
+use skill_evals_cases::cases::case::task_json;
 
 /// Tries one input.
 pub fn run(bytes: &[u8]) {

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use skill_evals::agent;
-use skill_evals::settings::mode::AgentKind;
-use skill_evals::trace::Trace;
-use skill_evals::trace::exposure::{Reference, SkillTexts, TextIndexBuilder};
+use skill_evals_agents::agent;
+use skill_evals_evidence::settings::mode::AgentKind;
+use skill_evals_evidence::trace::Trace;
+use skill_evals_evidence::trace::exposure::{Reference, SkillTexts, TextIndexBuilder};
 
 use super::{folder, parts, write};
 

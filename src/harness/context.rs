@@ -11,7 +11,7 @@ use super::args::ParsedArgs;
 use super::watch::{Watch, say};
 use crate::cases::case::FoundCase;
 use crate::report::paint::Paint;
-use crate::report::{diagnostics, progress, trial as report};
+use crate::report::{diagnostics, progress, trial_text as report};
 use crate::run::context::RunContext;
 use crate::run::promote;
 use crate::trial::outcome::{Outcome, Verdict};

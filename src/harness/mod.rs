@@ -33,7 +33,7 @@ use crate::mcp;
 use crate::process::{interrupt, watchdog};
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
-use crate::report::trial::RerunCommand;
+use crate::report::trial_text::RerunCommand;
 use crate::run::check_program;
 use crate::run::context::RunContext;
 use crate::run::crate_harness;

@@ -11,7 +11,7 @@ use crate::cases::test_case::TestCase;
 use crate::harness::stubs;
 use crate::lint;
 use crate::report::paint::Paint;
-use crate::report::{diagnostics, rate, table, trial as report};
+use crate::report::{diagnostics, rate, table, trial_text as report};
 use crate::results::share::needed;
 use crate::results::summary::{CaseCounts, TrialCounts};
 use crate::run::context::RunContext;

@@ -46,6 +46,10 @@ pub(super) struct WatchState {
     start: Instant,
 }
 
+/// Hands a run's events to its watch.
+#[derive(Debug)]
+pub(super) struct WatchListener(Arc<WatchState>);
+
 #[derive(Debug)]
 struct Screen {
     board: ProgressBoard,
@@ -68,8 +72,8 @@ impl Watch {
         Self { shared, ticker: ticker.flatten() }
     }
 
-    pub(super) fn listener(&self) -> Arc<WatchState> {
-        Arc::clone(&self.shared)
+    pub(super) fn listener(&self) -> WatchListener {
+        WatchListener(Arc::clone(&self.shared))
     }
 
     /// Erases what is drawn, so that something else can be printed.
@@ -87,16 +91,17 @@ impl Watch {
     }
 }
 
-impl EventListener for Arc<WatchState> {
+impl EventListener for WatchListener {
     fn on_event(&mut self, event: &RunEvent) {
-        let now = self.start.elapsed();
-        let mut screen = self.screen();
+        let Self(watch) = self;
+        let now = watch.start.elapsed();
+        let mut screen = watch.screen();
         let news = screen.board.on_event(event, now);
         if matches!(event, RunEvent::Finished { .. } | RunEvent::Kept { .. } | RunEvent::Skipped(..)) {
             // libtest-mimic prints the result next, which must not be among the drawn lines.
             screen.make_room(now);
         }
-        if let (Audience::Reader, Some(line)) = (self.audience, news) {
+        if let (Audience::Reader, Some(line)) = (watch.audience, news) {
             say(&line);
         }
     }

@@ -9,7 +9,7 @@ use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::Catalog;
 use crate::grade::rubric::Rubric;
 use crate::process::interrupt;
-use crate::report::trial::RerunCommand;
+use crate::report::trial_text::RerunCommand;
 use crate::run::budget::{Budget, BudgetPermit};
 use crate::run::digests::{DigestInputs, InputReader, SkillFolders};
 use crate::run::live::LiveRun;

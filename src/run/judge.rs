@@ -97,7 +97,6 @@ pub fn rejoin(run: &RunContext, exhibit: &TrialExhibit<'_>, grade: Grade) -> Res
 
 /// Stores the answer of a judge that another runner asked, or why it is unknown. Only the digest of the evidence is
 /// stored with it, because its prompt is unknown.
-#[cfg(feature = "program")]
 pub(super) fn store_imported(
     run: &RunContext,
     exhibit: &TrialExhibit<'_>,
@@ -120,7 +119,6 @@ pub(super) fn store_imported(
 }
 
 /// The prompt of the judge that gave this answer; `None` if today's prompt is a different one.
-#[cfg(feature = "program")]
 pub(super) fn question(run: &RunContext, exhibit: &TrialExhibit<'_>, judgment: &Judgment) -> Option<String> {
     let prompt = prompt(question_of(run, run.rubric().ok()?, exhibit), exhibit);
     (judgment.inputs.0.get(rubric::JUDGES_PROMPT) == Some(&digest(prompt.as_bytes()))).then_some(prompt)

@@ -18,9 +18,7 @@ mod agent_run;
 mod budget;
 pub mod calibration;
 pub mod case_digests;
-#[cfg(feature = "program")]
 pub mod change_locations;
-#[cfg(feature = "program")]
 pub mod changed_skills;
 mod changes;
 pub mod check_program;
@@ -28,24 +26,18 @@ mod contents;
 pub mod context;
 pub mod crate_harness;
 pub mod digests;
-#[cfg(feature = "program")]
 pub mod history;
-#[cfg(feature = "program")]
 pub mod import;
 mod judge;
 pub mod kept;
 pub mod live;
 mod measure;
-#[cfg(feature = "program")]
 pub mod merge;
 pub mod opening;
-#[cfg(feature = "program")]
 pub mod other_changes;
 pub mod own_check;
 mod pace;
-#[cfg(feature = "program")]
 pub mod pairing;
-#[cfg(feature = "program")]
 pub mod pairs;
 pub mod plan;
 pub mod program_content;
@@ -56,7 +48,6 @@ pub mod promote;
 pub mod question;
 pub mod ready;
 pub mod regrade;
-#[cfg(feature = "program")]
 pub mod review;
 pub mod rubric;
 pub mod scheduler;
@@ -70,7 +61,5 @@ mod stored_trial;
 pub mod trial;
 mod trial_queue;
 pub mod user_session;
-#[cfg(feature = "program")]
 pub mod variants;
-#[cfg(feature = "program")]
 pub mod verify;

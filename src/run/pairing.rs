@@ -35,39 +35,37 @@ pub struct Pairing {
     places: HashMap<CaseInMode, usize>,
 }
 
-impl ComparedSide {
-    /// The mode that this side makes of `base`. Its name is that of the mode it starts from, and what is different.
-    pub fn mode(&self, base: &Arc<Mode>, settings: &Settings) -> Result<Arc<Mode>, String> {
-        let base = match &self.mode {
-            None => base,
-            Some(name) => settings.mode(name).ok_or_else(|| settings.unknown_mode(name))?,
-        };
-        let mut mode = Mode::clone(base);
-        let mut differs = Vec::new();
-        if self.without && mode.delivery != Delivery::None {
-            mode.delivery = Delivery::None;
-            differs.push("without".to_owned());
-        }
-        if let Some(model) = &self.model {
-            mode.model = Some(model.clone());
-            differs.push(model.clone());
-        }
-        if let Some(offer) = &self.offer {
-            mode.offer = offer.clone();
-            differs.push(format!("offer-{offer}"));
-        }
-        if let Some(commit) = &self.commit {
-            mode.commit = Some(commit.clone());
-            differs.push(commit.get(..12).unwrap_or(commit).to_owned());
-        }
-        if self.again {
-            differs.push("again".to_owned());
-        }
-        if !differs.is_empty() {
-            mode.name = free_name(&format!("{}.{}", base.name, differs.join(".")), settings);
-        }
-        Ok(Arc::new(mode))
+/// The mode that a side makes of `base`. Its name is that of the mode it starts from, and what is different.
+pub fn mode_of(side: &ComparedSide, base: &Arc<Mode>, settings: &Settings) -> Result<Arc<Mode>, String> {
+    let base = match &side.mode {
+        None => base,
+        Some(name) => settings.mode(name).ok_or_else(|| settings.unknown_mode(name))?,
+    };
+    let mut mode = Mode::clone(base);
+    let mut differs = Vec::new();
+    if side.without && mode.delivery != Delivery::None {
+        mode.delivery = Delivery::None;
+        differs.push("without".to_owned());
     }
+    if let Some(model) = &side.model {
+        mode.model = Some(model.clone());
+        differs.push(model.clone());
+    }
+    if let Some(offer) = &side.offer {
+        mode.offer = offer.clone();
+        differs.push(format!("offer-{offer}"));
+    }
+    if let Some(commit) = &side.commit {
+        mode.commit = Some(commit.clone());
+        differs.push(commit.get(..12).unwrap_or(commit).to_owned());
+    }
+    if side.again {
+        differs.push("again".to_owned());
+    }
+    if !differs.is_empty() {
+        mode.name = free_name(&format!("{}.{}", base.name, differs.join(".")), settings);
+    }
+    Ok(Arc::new(mode))
 }
 
 /// The name without characters that directories and tests may not contain, and different from the name of every other
@@ -112,8 +110,8 @@ pub fn pair(run: &RunContext, sides: &ComparedSides) -> Result<Pairing, String> 
     let mut both = Vec::new();
     for PlannedCase { planned, .. } in &run.plan.entries {
         let in_mode = |mode| TestCase { found: Arc::clone(&planned.found), mode };
-        let a = in_mode(sides.baseline.mode(&planned.mode, &run.settings)?);
-        both.push((a, in_mode(sides.candidate.mode(&planned.mode, &run.settings)?)));
+        let a = in_mode(mode_of(&sides.baseline, &planned.mode, &run.settings)?);
+        both.push((a, in_mode(mode_of(&sides.candidate, &planned.mode, &run.settings)?)));
     }
     let modes: BTreeSet<String> = both.iter().map(|(_, b)| b.mode.name.clone()).collect();
     let mut seen = BTreeSet::new();

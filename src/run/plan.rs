@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::Catalog;
-use crate::cases::selection::modes;
+use crate::cases::selection::{modes, selected_cases};
 use crate::cases::test_case::TestCase;
 use crate::decide::threshold;
 use crate::settings::trials::Trials;
@@ -140,7 +140,7 @@ impl RunPlan {
 /// The plan for the cases that the settings select and the filters match. Fails with a message for every selected name
 /// that is not in the catalog.
 pub fn plan(root: &Path, settings: &Settings, catalog: &Catalog, filters: &Filters) -> Result<RunPlan, Vec<String>> {
-    let cases = settings.selection.cases(catalog)?;
+    let cases = selected_cases(&settings.selection, catalog)?;
     let mut recordings = Recordings::new(root);
     let mut entries = Vec::new();
     for found in cases {

@@ -6,7 +6,6 @@ use crate::cases::case::Case;
 use crate::cases::start_files::start_files;
 use crate::files::{below, bounded};
 use crate::grade::rubric::Judgment;
-use crate::report::html::document::WrittenFile;
 use crate::results::timeline::Timeline;
 use crate::run::context::RunContext;
 use crate::run::judge;
@@ -16,6 +15,7 @@ use crate::store::TrialFolder;
 use crate::trace::Trace;
 use crate::trial::evidence::{Evidence, Meta};
 use crate::trial::outcome::Grade;
+use crate::trial::workspace_file::WrittenFile;
 
 const MAX_LISTED: usize = 200;
 

@@ -10,7 +10,7 @@ use crate::lint::calls_skill;
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::run::context::RunContext;
-use crate::run::pairing::free_name;
+use crate::run::pairing::{free_name, mode_of};
 use crate::run::plan::{self, PlannedCase, RunPlan};
 use crate::run::ready;
 use crate::settings::Settings;
@@ -67,7 +67,7 @@ pub fn diagnosis(run: &RunContext, slug: &str, limit: TrialLimit) -> Result<Vari
     let base = only_mode(&positive)?;
     check_mode(skill, &base)?;
     let has_neighbors = run.catalog.skills.len() > 1;
-    let side = |side: ComparedSide| side.mode(&base, &run.settings);
+    let side = |side: ComparedSide| mode_of(&side, &base, &run.settings);
     let none = side(ComparedSide { without: true, ..ComparedSide::default() })?;
     let alone = side(ComparedSide { offer: Some(SkillSelection::Alone), ..ComparedSide::default() })?;
     let forced = forced_mode(&base, &run.settings);
@@ -127,8 +127,8 @@ pub fn models(
     let base = only_mode(&cases)?;
     let mut in_modes = Vec::new();
     for model in models {
-        in_modes
-            .push(ComparedSide { model: Some(model.clone()), ..ComparedSide::default() }.mode(&base, &run.settings)?);
+        let side = ComparedSide { model: Some(model.clone()), ..ComparedSide::default() };
+        in_modes.push(mode_of(&side, &base, &run.settings)?);
     }
     let mut entries = Vec::new();
     for planned in &cases {

@@ -1,0 +1,231 @@
+//! The programs under test. Only code in this directory names a vendor.
+//!
+//! An agent is a directory with an implementation of [`Agent`] and a [`profile`](crate::profile), and a line in the registry
+//! there. The files next to these directories are what agents share. An agent imports those, but neither another agent nor
+//! this file.
+
+mod arguments;
+mod assignment;
+pub mod command;
+mod custom;
+mod derived_file;
+pub mod endpoint;
+mod field;
+mod files;
+pub mod handshake;
+mod history;
+mod interface;
+pub mod isolation;
+mod lenient;
+pub mod login;
+pub mod mcp_probe;
+mod recorder;
+mod refusal;
+pub mod reset;
+mod said;
+mod sandbox;
+mod secrets;
+mod skill_list;
+pub mod snapshot;
+mod stream;
+pub mod trial_env;
+pub mod turns;
+pub mod user_home;
+mod user_session;
+mod version;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::LazyLock;
+
+use crate::agent::endpoint::PointedAgent;
+use crate::agent::login::{Account, Login, LoginSources};
+use crate::lint::SkillList;
+use crate::profile::{PROFILES, agents};
+use crate::settings::mode::{AgentKind, Mode};
+use crate::settings::{Home, Settings};
+use crate::skill::{SKILL_FILE, Skill, USER_ONLY};
+use crate::text::redact::looks_secret;
+use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trial::evidence::{Ending, digest};
+
+pub use assignment::Assignment;
+pub use command::AgentCommand;
+pub use interface::{Agent, WorkOwner};
+pub use isolation::bwrap;
+pub use sandbox::Place;
+use sandbox::SandboxProgram;
+pub use trial_env::{ScratchDir, without_trial_paths};
+pub use user_session::UserSession;
+
+macro_rules! programs {
+    ($($family:ident: $($kind:ident = $word:literal),+;)+) => {
+        $(mod $family;)+
+
+        /// The agent of this kind.
+        pub fn of(kind: AgentKind) -> &'static dyn Agent {
+            match kind {
+                $($(AgentKind::$kind => &$family::$kind,)+)+
+                AgentKind::Custom(agent) => agent,
+            }
+        }
+    };
+}
+agents!(programs);
+
+/// How much of the skills each agent shows its models; docs/reference/skill-lists.md has the measurements.
+pub static LISTINGS: LazyLock<Vec<&[SkillList]>> =
+    LazyLock::new(|| PROFILES.into_iter().map(|profile| of(profile.modes[0].1).listings()).collect());
+
+/// Runs as an agent if this process was started as one: the program is the agent of some modes.
+pub fn take_over() -> Option<ExitCode> {
+    AgentKind::ALL.into_iter().find_map(|kind| of(kind).take_over())
+}
+
+/// How to start the mode's agent for a trial, and where by the settings. Writes what the agent needs into its home.
+pub fn command(assignment: &Assignment<'_>) -> Result<(AgentCommand, Place), Trouble> {
+    let (reads, secrets) = user_home::link(assignment)?;
+    let agent = of(assignment.mode.agent);
+    let endpoint = PointedAgent::of(assignment.settings, assignment.mode)?;
+    let settings = endpoint.as_ref().map_or(assignment.settings, |endpoint| &endpoint.settings);
+    let assignment = &Assignment { settings, schema: assignment.schema.clone(), ..*assignment };
+    let mut command = agent.command(assignment)?;
+    if let Some(endpoint) = &endpoint {
+        let (provider, _) = agent.users_setup(settings.isolation.home)?;
+        endpoint.apply(assignment, &provider, &mut command)?;
+    }
+    command.reads.extend(reads);
+    command.secrets.extend(secrets);
+    isolation::isolated(command, assignment)
+}
+
+/// What reaches the agent besides a trial's inputs: its program, and the user's variables and configuration. It holds no
+/// value of a variable that is secret.
+pub fn users_setup(kind: AgentKind, settings: &Settings) -> Result<String, Trouble> {
+    let program = of(kind).find(settings)?;
+    let unreadable = |error| files::file_trouble(&program, &error);
+    let resolved = program.canonicalize().map_err(unreadable)?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(&resolved).map_err(unreadable)?).map_err(unreadable)?;
+    let common = visible(settings, command::COMMON_VARIABLES.iter().map(|name| (*name).to_owned()));
+    let setup = configuration(kind, settings)?;
+    Ok(format!("{setup}{common}\n{} {}", resolved.display(), hasher.finalize().to_hex()))
+}
+
+/// The program of an agent, without links, and its version if its package says it. The program is not started.
+pub fn installed(kind: AgentKind, settings: &Settings) -> Result<(PathBuf, Option<String>), Trouble> {
+    let program = of(kind).find(settings)?;
+    let program = program.canonicalize().unwrap_or(program);
+    let version = version::of(kind.profile(), &program);
+    Ok((program, version))
+}
+
+/// What reaches the agent of the user's variables and configuration.
+pub fn configuration(kind: AgentKind, settings: &Settings) -> Result<String, Trouble> {
+    let (names, text) = of(kind).users_setup(settings.isolation.home)?;
+    Ok(text + &visible(settings, names.into_iter().chain(settings.pass_env.iter().cloned())))
+}
+
+/// These variables of the user, without values that are secret.
+fn visible(settings: &Settings, names: impl Iterator<Item = String>) -> String {
+    let mut text = String::new();
+    for name in names {
+        let Some(value) = std::env::var_os(&name) else { continue };
+        let value = value.to_string_lossy();
+        let secret = settings.secret_env.contains(&name) || looks_secret(&name, &value);
+        let _ = write!(text, "\n{name}={}", if secret { "" } else { &value });
+    }
+    text
+}
+
+/// Whether our CI measured this version of the agent. Our own program is its own version.
+pub fn is_measured(kind: AgentKind, version: Option<&str>) -> bool {
+    let profile = kind.profile();
+    profile.program == env!("CARGO_PKG_NAME") || version.is_some_and(|version| version == profile.measured)
+}
+
+/// The user's own setup of an agent, which its trials have with `home = "user"`: the digest of each part. The configuration is
+/// without its secrets.
+pub fn own_setup(kind: AgentKind) -> Result<BTreeMap<String, String>, Trouble> {
+    let mut digests = user_home::digests(kind)?;
+    let (_, configuration) = of(kind).users_setup(Home::User)?;
+    digests.insert("configuration".to_owned(), digest(configuration.as_bytes()));
+    Ok(digests)
+}
+
+/// The account of an agent's requests, in a mode or in any.
+pub fn account(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Account {
+    LoginSources::new(settings, kind, mode).account(login(settings, kind, mode))
+}
+
+/// The credentials that an agent would use, in a mode or in any.
+pub fn login(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Login {
+    match (settings.endpoint_of(kind), endpoint::refusal(settings, kind, mode)) {
+        (_, Some(why)) => Login::Missing(why),
+        (Some(url), None) => Login::Found(format!("the endpoint {url}, which gets no credentials of yours")),
+        (None, None) => of(kind).login(&LoginSources::new(settings, kind, mode)),
+    }
+}
+
+/// Why an agent did not start to work, if its ending shows it.
+pub fn trouble_at_start(
+    ending: &Ending,
+    sandbox: Option<&SandboxProgram>,
+    assignment: &Assignment<'_>,
+) -> Option<Trouble> {
+    let trouble = ending.trouble.clone().or_else(|| unknown_argument(ending.last_words.as_deref()?));
+    let Assignment { mode, root, trial_env, .. } = *assignment;
+    trouble.or_else(|| isolation::not_found(mode.agent, ending, sandbox?, root, trial_env))
+}
+
+/// The trouble of an agent that is too old or too new for one of its arguments.
+fn unknown_argument(last_words: &str) -> Option<Trouble> {
+    let words = last_words.to_lowercase();
+    let signs = ["unknown option", "unexpected argument", "unrecognized argument", "unknown argument"];
+    signs.iter().any(|sign| words.contains(sign)).then(|| {
+        let what = format!(
+            "it does not know an argument: {last_words}; another version of it does, or see `args` in evals/evals.toml"
+        );
+        Trouble::new(TroubleKind::CouldNotStart, what)
+    })
+}
+
+/// The file of the skill in `directory` that keeps the mode from offering the skill to this prompt, and why. A trial of it could
+/// only be an error.
+pub fn withheld(
+    mode: &Mode,
+    settings: &Settings,
+    skill: &Skill,
+    directory: &Path,
+    prompt: &str,
+) -> Option<(&'static str, String)> {
+    if mode.delivery.mcp() && settings.mcp.own.is_none() && skill.user_only {
+        let why = format!("`{USER_ONLY}` keeps models from calling the skill: the MCP server does not serve it");
+        return Some((SKILL_FILE, why));
+    }
+    if !mode.delivery.native() {
+        return None;
+    }
+    let profile = mode.agent.profile();
+    if skill.user_only && profile.hides_user_only {
+        let name = profile.name;
+        let why = match profile.call_of(&skill.name) {
+            Some(call) if begins_with(prompt.trim_start(), &call) => None,
+            Some(call) => Some(format!("the prompt does not call it: in {name} it begins with `{call}`")),
+            None => Some(format!("a prompt calls no skill in {name}")),
+        };
+        if let Some(why) = why {
+            return Some((SKILL_FILE, format!("`{USER_ONLY}` keeps models from calling the skill, and {why}")));
+        }
+    }
+    of(mode.agent).withholds(skill, directory, prompt).map(|(file, why)| (file, why.to_owned()))
+}
+
+/// Whether `text` begins with `call`, and not with a longer word.
+fn begins_with(text: &str, call: &str) -> bool {
+    let rest = text.strip_prefix(call);
+    rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || "-_:".contains(next)))
+}

@@ -1,0 +1,156 @@
+//! Brings the skills to the agent.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::agent::trial_env::{OriginalSkills, ScratchDir, SkillContents, TrialEnv, WorkspaceError, file_mode};
+use crate::cases::case::Case;
+use crate::cases::catalog::{Catalog, FoundSkill};
+use crate::cases::skill_material::skill_material;
+use crate::files::at::At;
+use crate::files::bounded;
+use crate::files::rooted::RootedPath;
+use crate::settings::mode::{Delivery, Mode};
+use crate::skill::SKILL_FILE;
+
+/// The skills at the start of the run: `<slug>/…`, outside the repository, so that no agent finds its way from a skill to the
+/// grading files. Each trial gets its own copy, or a sandbox shows it the originals.
+#[derive(Debug)]
+pub struct SkillSnapshot {
+    originals: Arc<OriginalSkills>,
+    /// The digest of each skill as it was copied, or why it was not, by slug.
+    digests: BTreeMap<String, Result<String, String>>,
+}
+
+impl SkillSnapshot {
+    /// Copies the skills of `catalog`, found in `root`, into the directory `name` of the scratch directory. A skill that cannot
+    /// be copied is left out; [`Self::digest`] says why.
+    pub fn take(scratch: &ScratchDir, name: &str, root: &Path, catalog: &Catalog) -> Result<Self, WorkspaceError> {
+        let directory = scratch.path().join(name);
+        fs::create_dir(&directory).at(&directory)?;
+        let place = RootedPath::open(&directory).at(&directory)?;
+        let mut digests = BTreeMap::new();
+        let mut contents = SkillContents::default();
+        for found in &catalog.skills {
+            let to = place.join(&found.skill().slug);
+            to.create_dir_all()?;
+            let digest = copy_skill(&root.join(&found.skill().folder), found, &to, &mut contents);
+            if digest.is_err() {
+                // Otherwise trials of other skills would get a part of it.
+                to.remove()?;
+            }
+            digests.insert(found.skill().slug.clone(), digest);
+        }
+        Ok(Self { originals: Arc::new(OriginalSkills::new(directory, contents)?), digests })
+    }
+
+    /// The digest of the skill with this slug, as `InputReader` of the crate `skill-evals` computes it. It is
+    /// computed during the copy, so it is the digest of what agents get.
+    pub fn digest(&self, slug: &str) -> Result<&str, String> {
+        match self.digests.get(slug) {
+            Some(Ok(digest)) => Ok(digest),
+            Some(Err(why)) => Err(why.clone()),
+            None => Err(format!("the skill `{slug}` was not there when the run began")),
+        }
+    }
+
+    pub fn slugs(&self) -> impl Iterator<Item = &str> {
+        self.digests.keys().map(String::as_str)
+    }
+
+    #[must_use]
+    pub fn part(&self, slugs: &[String]) -> Self {
+        let originals = self
+            .originals
+            .part(|path| path.iter().next().is_some_and(|name| slugs.iter().any(|slug| name == slug.as_str())));
+        let mut digests = self.digests.clone();
+        digests.retain(|slug, _| slugs.contains(slug));
+        Self { originals: Arc::new(originals), digests }
+    }
+
+    /// Stores a copy at `path`, unless there is one.
+    pub fn keep(&self, path: &Path) -> Result<(), WorkspaceError> {
+        if path.exists() {
+            return Ok(());
+        }
+        // Several processes may share a run: one of them renames its whole copy to the final path.
+        let parent = path.parent().unwrap_or(Path::new("."));
+        let temporary = tempfile::Builder::new().prefix(".new-").tempdir_in(parent).at(path)?;
+        self.originals.copy(&RootedPath::open(temporary.path()).at(path)?.join("skills"))?;
+        match fs::rename(temporary.path().join("skills"), path) {
+            Err(_) if path.exists() => Ok(()),
+            result => Ok(result.at(path)?),
+        }
+    }
+}
+
+/// Copies the skill in the directory `from` to the directory `to`, and adds its files to `contents`. Returns its digest.
+fn copy_skill(
+    from: &Path,
+    found: &FoundSkill,
+    to: &RootedPath,
+    contents: &mut SkillContents,
+) -> Result<String, String> {
+    let slug = &found.skill().slug;
+    let mut copied = SkillContents::default();
+    let digest = skill_material(from)
+        .whole()
+        .and_then(|material| copied.copy_skill(slug, &material, to))
+        .map_err(|problem| format!("the skill `{slug}` cannot be given to an agent: {problem}"))?;
+    // Cases and checks use the SKILL.md that was read before.
+    if !to.join(SKILL_FILE).read(bounded::MAX_FILE).is_ok_and(|copied| copied == found.bytes) {
+        return Err(format!("the SKILL.md of `{slug}` changed while the run began"));
+    }
+    contents.add(copied);
+    Ok(digest)
+}
+
+/// Prepares the changes of skills during the session that a case wants. Stores the new versions in `directory`, by number.
+pub fn prepare_changes(
+    case: &Case,
+    repository: &Path,
+    trial_env: &mut TrialEnv,
+    directory: &Path,
+) -> Result<(), WorkspaceError> {
+    for (number, change) in case.during.iter().enumerate() {
+        let mut material = None;
+        if let Some(path) = &change.folder {
+            let source: PathBuf = repository.join(path.as_path());
+            let failed = |problem| WorkspaceError::Skill { directory: source.clone(), problem };
+            let listed = skill_material(&source).whole().map_err(failed)?;
+            let to = directory.join(number.to_string());
+            fs::create_dir_all(&to).at(&to)?;
+            listed.copy(&RootedPath::open(&to).at(&to)?, file_mode).map_err(failed)?;
+            material = Some(listed);
+        }
+        trial_env.prepare_change(change, material.as_ref())?;
+    }
+    Ok(())
+}
+
+/// Gives the skills to the trial environment, and links them where the mode's agent looks for skills. The trial environment
+/// gets its own copy, unless a sandbox shows the originals read-only (`shown`).
+pub fn deliver(
+    mode: &Mode,
+    snapshot: &SkillSnapshot,
+    trial_env: &mut TrialEnv,
+    shown: bool,
+) -> Result<(), WorkspaceError> {
+    if mode.delivery == Delivery::None {
+        return Ok(());
+    }
+    if shown && snapshot.originals.can_be_shown() {
+        trial_env.show_skills(&snapshot.originals)?;
+    } else {
+        trial_env.copy_skills(&snapshot.originals)?;
+    }
+    // An agent with an MCP server must not find the skills by itself.
+    let links = if mode.delivery.native() { mode.agent.profile().skill_folders } else { &[] };
+    for link in links {
+        trial_env.workspace().join(link).link_to(OsString::from(trial_env.skills()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,249 @@
+//! The trial environment: two directories, outside every repository, which are removed after the trial.
+//!
+//! - `room/` is the agent's: its workspace, its home, its temporary files, its skills. The runner enters it by [`RootedPath`]s
+//!   only, since an agent or a setup command may have put anything there. Nothing that the runner needs later is in it.
+//! - `control/` is the runner's: schemas, standard streams, what is stored of a trial. No sandbox shows it, except single files
+//!   that the agent must read, read-only.
+//!
+//! No trial gets the directories of another one.
+
+pub mod capture;
+mod paths;
+mod scratch;
+mod scratch_base;
+mod skills;
+mod versions;
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use thiserror::Error;
+
+use crate::files::at::{At, PathError};
+use crate::files::material::{Material, MaterialProblem};
+use crate::files::rooted::{self, RootedPath};
+use crate::files::stamp::Stamp;
+use crate::text::relative_path::RelativePath;
+use crate::trace::change::ChangeMeta;
+use skills::EnvSkills;
+use versions::PreparedChanges;
+
+pub use paths::{masked, relative, without_trial_paths};
+pub use scratch::ScratchDir;
+pub use skills::{OriginalSkills, SkillContents, file_mode};
+
+/// Why the trial environment could not be prepared.
+#[derive(Debug, Error)]
+pub enum WorkspaceError {
+    /// A directory or file cannot be created.
+    #[error(transparent)]
+    Io(#[from] PathError),
+    /// The scratch directory is where agents would follow somebody's instructions.
+    #[error(
+        "{directory} is in {repository}, which holds {sign}: agents would read it; set SKILL_EVALS_SCRATCH to a \
+         directory outside"
+    )]
+    InsideRepository {
+        directory: PathBuf,
+        /// The directory above it.
+        repository: PathBuf,
+        /// What makes agents read it.
+        sign: &'static str,
+    },
+    /// A file of the case cannot be given to an agent.
+    #[error("the case's files: {0}")]
+    Files(MaterialProblem),
+    /// The new version of a skill cannot be given to an agent.
+    #[error("the skill in {directory}: {problem}", directory = directory.display())]
+    Skill {
+        directory: PathBuf,
+        /// Why it cannot be copied.
+        problem: MaterialProblem,
+    },
+    /// The original skills changed.
+    #[error("{0} was changed during the run: an agent wrote outside its directories")]
+    SkillsChanged(PathBuf),
+}
+
+/// The most bytes of an MCP server's request log that are read.
+const MAX_REQUEST_LOG: u64 = 1 << 20;
+
+/// The directories of one trial. Dropping it removes them.
+#[derive(Debug)]
+pub struct TrialEnv {
+    /// The directory of both others.
+    directory: PathBuf,
+    room: RootedPath,
+    /// The files of the runner that the agent's sandbox shows.
+    shown: Mutex<Vec<PathBuf>>,
+    /// The case's files as they were copied, by path in the workspace.
+    start_files: HashMap<PathBuf, (Stamp, blake3::Hash)>,
+    /// Those that setup commands made or changed.
+    setup_files: HashSet<PathBuf>,
+    skills: Option<EnvSkills>,
+    changes: Option<PreparedChanges>,
+    /// Whether the skills were untouched at the trial's end, once that was checked.
+    untouched: OnceLock<bool>,
+    /// The id of the agent's session.
+    session: OnceLock<String>,
+}
+
+impl Drop for TrialEnv {
+    fn drop(&mut self) {
+        if self.is_untouched()
+            && let Some(EnvSkills::Own(copy, originals)) = self.skills.take()
+        {
+            originals.take_back(copy);
+        }
+        // What cannot be removed is tried again with the scratch directory, and named by the next process.
+        let _ = rooted::remove(&self.directory);
+    }
+}
+
+impl TrialEnv {
+    const ROOM: &str = "room";
+    const CONTROL: &str = "control";
+    const WORKSPACE: &str = "workspace";
+    const HOME: &str = "home";
+    const TMP: &str = "tmp";
+    const SKILLS: &str = "skills";
+    const REQUEST_LOG: &str = "mcp-asked";
+
+    /// The agent's directory.
+    pub fn room(&self) -> &RootedPath {
+        &self.room
+    }
+
+    /// The runner's directory, which no sandbox shows.
+    pub fn control(&self) -> PathBuf {
+        self.directory.join(Self::CONTROL)
+    }
+
+    /// The directory of all processes' trials.
+    pub fn scratch_base(&self) -> Option<&Path> {
+        self.directory.parent().and_then(Path::parent)
+    }
+
+    /// Writes a file of the runner that the agent must read, and cannot write. Returns its path.
+    pub fn show(&self, name: &str, content: &[u8]) -> Result<PathBuf, PathError> {
+        let path = self.control().join(name);
+        RootedPath::open(&self.control()).at(&path)?.join(name).replace(content, rooted::PRIVATE)?;
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
+        Ok(path)
+    }
+
+    /// The files that the agent must read.
+    pub fn shown(&self) -> Vec<PathBuf> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// An id for its session, a UUID: providers may cache by it, so each trial has another one.
+    pub fn session_id(&self) -> &str {
+        self.session.get_or_init(|| {
+            let seed = format!("{} {}", self.directory.display(), jiff::Timestamp::now());
+            let hash = blake3::hash(seed.as_bytes()).to_hex();
+            format!("{}-{}-4{}-8{}-{}", &hash[..8], &hash[8..12], &hash[13..16], &hash[17..20], &hash[20..32])
+        })
+    }
+
+    /// Gives it its own copy of the skills.
+    pub fn copy_skills(&mut self, originals: &Arc<OriginalSkills>) -> Result<(), WorkspaceError> {
+        if self.skills.is_none() {
+            self.skills = Some(EnvSkills::Own(originals.copy_for(&self.skills())?, Arc::clone(originals)));
+        }
+        Ok(())
+    }
+
+    /// Lets the agent's sandbox show the skills at the place of a copy, so that nobody can write to them.
+    pub fn show_skills(&mut self, originals: &Arc<OriginalSkills>) -> Result<(), WorkspaceError> {
+        if originals.is_spoiled() {
+            return Err(WorkspaceError::SkillsChanged(originals.directory().to_path_buf()));
+        }
+        self.skills().create_dir_all()?;
+        self.skills = Some(EnvSkills::Shown(Arc::clone(originals)));
+        Ok(())
+    }
+
+    /// The names of the skills that the agent gets.
+    pub fn skill_names(&self) -> Vec<String> {
+        let names = self.skills.as_ref().and_then(EnvSkills::files).map(|files| files.place.names());
+        let names = names.and_then(Result::ok).unwrap_or_default().into_iter();
+        names.map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+
+    /// The files of its skills that differ from the originals with the changes that were made, by path in [`Self::skills`], at
+    /// most 100. The check is once, after the trial.
+    pub fn changed_skills(&self, changes: &[ChangeMeta]) -> Vec<PathBuf> {
+        let Some(skills) = self.skills.as_ref().filter(|_| !self.is_untouched()).and_then(EnvSkills::files) else {
+            return Vec::new();
+        };
+        let versions = self.changes.iter().flat_map(|changes| &changes.versions).zip(changes);
+        skills.changed(versions.filter(|(_, change)| change.made_ms.is_some()).map(|(version, _)| version))
+    }
+
+    fn is_untouched(&self) -> bool {
+        *self.untouched.get_or_init(|| self.skills.as_ref().is_none_or(EnvSkills::are_untouched))
+    }
+
+    pub fn workspace(&self) -> RootedPath {
+        self.room.join(Self::WORKSPACE)
+    }
+
+    pub fn home(&self) -> RootedPath {
+        self.room.join(Self::HOME)
+    }
+
+    pub fn tmp(&self) -> RootedPath {
+        self.room.join(Self::TMP)
+    }
+
+    /// Where our MCP server logs the agent's requests for lists.
+    pub fn request_log_path(&self) -> RootedPath {
+        self.tmp().join(Self::REQUEST_LOG)
+    }
+
+    /// What our MCP server logged; `None` if it logged nothing.
+    pub fn request_log(&self) -> Option<String> {
+        let log = self.request_log_path().read(MAX_REQUEST_LOG).ok()?;
+        Some(String::from_utf8_lossy(&log).into_owned())
+    }
+
+    /// Where its agent finds the skills, a directory for each slug; it exists if the mode delivers skills. A sandbox mounts
+    /// it read-only, since the agent must not write to it.
+    pub fn skills(&self) -> RootedPath {
+        self.room.join(Self::SKILLS)
+    }
+
+    /// What a sandbox mounts there: its own copy, or the originals. `None` without skills: there may be a link of the agent.
+    pub fn skills_to_mount(&self) -> Option<OsString> {
+        Some(match self.skills.as_ref()? {
+            EnvSkills::Shown(originals) => originals.directory().into(),
+            EnvSkills::Own(..) => self.skills().into(),
+        })
+    }
+
+    /// Creates these directories in the workspace, unless they exist.
+    pub fn create_directories(&self, paths: &[RelativePath]) -> Result<(), WorkspaceError> {
+        for path in paths {
+            self.workspace().join(path.as_path()).create_dir_all()?;
+        }
+        Ok(())
+    }
+
+    /// Copies the case's files into the workspace. Returns the digest of what the agent gets.
+    pub fn copy_files(&mut self, material: Material) -> Result<String, WorkspaceError> {
+        let workspace = self.workspace();
+        let material = material.whole().map_err(WorkspaceError::Files)?;
+        let mode = |executable| if executable { 0o755 } else { 0o644 };
+        let copied = material.copy(&workspace, mode).map_err(WorkspaceError::Files)?;
+        let stamps = workspace.stamps(material.files.iter().map(|file| file.path.as_path()));
+        let stamps = stamps.map_err(|error| workspace.error(error))?;
+        for ((file, digest), stamp) in material.files.iter().zip(copied.files).zip(stamps) {
+            let missing = || workspace.join(&file.path).error(std::io::ErrorKind::NotFound);
+            self.start_files.insert(file.path.clone(), (stamp.ok_or_else(missing)?, digest));
+        }
+        Ok(copied.digest)
+    }
+}

@@ -1,0 +1,161 @@
+//! The user's own setup of an agent, which a trial with `home = "user"` has: links in the trial's home to the user's files. Without
+//! it, a trial gets the user's credentials and provider and nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use walkdir::{DirEntry, WalkDir};
+
+use crate::agent::assignment::Assignment;
+use crate::agent::files::{file_trouble, read_if_exists, write_private};
+use crate::agent::secrets::secrets_in_file;
+use crate::agent::trial_env::TrialEnv;
+use crate::files::rooted::PRIVATE;
+use crate::settings::Home;
+use crate::settings::mode::AgentKind;
+use crate::skill::{SkillFile, slug};
+use crate::text::redact::strings;
+use crate::trace::trouble::{Trouble, TroubleKind};
+
+/// How the names of files with settings end.
+const SETTINGS: [&str; 7] = [".json", ".jsonc", ".toml", ".yaml", ".yml", ".ini", ".env"];
+
+/// The most files of a user's setup. More are somebody's whole disk.
+const MAX_FILES: usize = 100_000;
+
+/// A file or directory of the user's setup.
+struct SetupPath {
+    in_home: PathBuf,
+    source: PathBuf,
+}
+
+/// The path in a variable of the user, unless it is empty.
+pub(super) fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Where the user has the file or directory with this path in the home, for this agent; empty without a home.
+pub(super) fn users_path(kind: AgentKind, path: &str) -> PathBuf {
+    let moved = kind.profile().moved_by.iter().find_map(|(directory, name)| {
+        let rest = Path::new(path).strip_prefix(directory).ok()?;
+        Some(variable(name)?.join(rest))
+    });
+    let path = moved.or_else(|| Some(variable("HOME")?.join(path))).unwrap_or_default();
+    // A link to a relative one would lead elsewhere. An empty one stays empty.
+    if path.is_relative() { path.canonicalize().unwrap_or(path) } else { path }
+}
+
+/// Copies the user's file with this path in the home to the trial's, if it exists. Returns the credentials in it.
+pub(super) fn copy_login(kind: AgentKind, path: &str, trial_env: &TrialEnv) -> Result<Vec<String>, Trouble> {
+    let Some(text) = read_if_exists(&users_path(kind, path))? else { return Ok(Vec::new()) };
+    write_private(&trial_env.home().join(path), text.as_bytes())?;
+    // A short one is known by its key alone.
+    let mut secrets = secrets_in_file(path, &text);
+    secrets.extend(serde_json::from_str(&text).map_or_else(|_| vec![text.trim().to_owned()], |login| strings(&login)));
+    Ok(secrets)
+}
+
+/// The files of the user's setup, and the entries of its directories. Hidden ones are the agent's own.
+fn setup(kind: AgentKind) -> Result<Vec<SetupPath>, Trouble> {
+    let mut all = Vec::new();
+    for path in kind.profile().setup {
+        let source = users_path(kind, path);
+        if !source.exists() {
+            continue;
+        }
+        if !source.is_dir() {
+            all.push(SetupPath { in_home: PathBuf::from(path), source });
+            continue;
+        }
+        for entry in fs::read_dir(&source).map_err(|error| file_trouble(&source, &error))? {
+            let entry = entry.map_err(|error| file_trouble(&source, &error))?;
+            if !entry.file_name().to_string_lossy().starts_with('.') {
+                all.push(SetupPath { in_home: Path::new(path).join(entry.file_name()), source: entry.path() });
+            }
+        }
+    }
+    all.sort_by(|a, b| a.in_home.cmp(&b.in_home));
+    Ok(all)
+}
+
+/// Every file and link at this path and in it.
+fn files(path: &Path) -> Result<Vec<DirEntry>, Trouble> {
+    let mut files = Vec::new();
+    for entry in WalkDir::new(path).follow_links(true).sort_by_file_name() {
+        let entry = entry.map_err(|error| Trouble::new(TroubleKind::Files, format!("the user's setup: {error}")))?;
+        if files.len() == MAX_FILES {
+            let why = format!("the user's setup: {} has more than {MAX_FILES} files", path.display());
+            return Err(Trouble::new(TroubleKind::Files, why));
+        }
+        files.push(entry);
+    }
+    Ok(files)
+}
+
+/// The digest of each part of the user's setup, by its path in the home.
+pub fn digests(kind: AgentKind) -> Result<BTreeMap<String, String>, Trouble> {
+    let mut digests = BTreeMap::new();
+    for SetupPath { in_home, source } in setup(kind)? {
+        let mut hasher = blake3::Hasher::new();
+        for entry in files(&source)?.iter().filter(|entry| entry.file_type().is_file()) {
+            hasher.update(entry.path().strip_prefix(&source).unwrap_or(entry.path()).as_os_str().as_encoded_bytes());
+            let content = fs::File::open(entry.path()).and_then(|file| hasher.update_reader(file).map(|_| ()));
+            content.map_err(|error| file_trouble(entry.path(), &error))?;
+        }
+        digests.insert(in_home.display().to_string(), hasher.finalize().to_hex()[..32].to_owned());
+    }
+    Ok(digests)
+}
+
+/// Links the user's setup into the trial's home, if the settings ask for it. Returns what the agent has to read for that, and
+/// the credentials in it.
+pub(super) fn link(assignment: &Assignment<'_>) -> Result<(Vec<PathBuf>, Vec<String>), Trouble> {
+    let (mut reads, mut secrets) = (Vec::new(), Vec::new());
+    if assignment.settings.isolation.home == Home::Isolated {
+        return Ok((reads, secrets));
+    }
+    for SetupPath { in_home, source } in setup(assignment.mode.agent)? {
+        check_own_skill(&in_home, &source, &assignment.case.skill)?;
+        assignment.trial_env.home().join(in_home).link_to(&source)?;
+        for entry in files(&source)? {
+            let name = entry.file_name().to_string_lossy();
+            // Other files are mostly prose, where the word after `password` is not one.
+            if entry.file_type().is_file() && SETTINGS.iter().any(|end| name.ends_with(end)) {
+                let text = read_if_exists(entry.path()).ok().flatten().unwrap_or_default();
+                secrets.extend(secrets_in_file(&name, &text));
+            }
+            reads.extend(entry.path_is_symlink().then(|| entry.path().canonicalize().ok()).flatten());
+        }
+        reads.push(source);
+    }
+    Ok((reads, secrets))
+}
+
+/// Refuses a skill of the user with the name of the one under test: some agents take the one, some the other.
+fn check_own_skill(in_home: &Path, source: &Path, tested: &str) -> Result<(), Trouble> {
+    if !in_home.parent().is_some_and(|folder| folder.ends_with("skills")) {
+        return Ok(());
+    }
+    let text = read_if_exists(&source.join("SKILL.md")).ok().flatten().unwrap_or_default();
+    let own = SkillFile::parse(source, text.as_bytes()).skill.slug;
+    let folder = slug(&source.file_name().unwrap_or_default().to_string_lossy());
+    if own == tested || folder == tested {
+        let why = format!(
+            "your own skill {} has the name of the skill under test: move it away, or leave out `home`",
+            source.display()
+        );
+        return Err(Trouble::new(TroubleKind::NotDelivered, why));
+    }
+    Ok(())
+}
+
+/// Writes instructions of a trial to the file with this path in the home, after those of the user if the trial has them.
+pub(super) fn add_instructions(assignment: &Assignment<'_>, path: &str, text: &str) -> Result<(), Trouble> {
+    let users = match assignment.settings.isolation.home {
+        Home::User => read_if_exists(&users_path(assignment.mode.agent, path))?,
+        Home::Isolated => None,
+    };
+    let before = users.map_or_else(String::new, |users| users + "\n\n");
+    Ok(assignment.trial_env.home().join(path).replace((before + text).as_bytes(), PRIVATE)?)
+}

@@ -1,0 +1,223 @@
+//! A case: one prompt and what is expected of it.
+//!
+//! Each format of cases is a module and a line in [`FORMATS`]. The module says which files hold its cases and reads them. A
+//! skill without cases has three built-in ones ([`smoke`]). All become the one type [`Case`].
+
+pub mod agentv;
+mod change_list;
+mod check_list;
+pub mod document;
+pub mod evals_json;
+pub mod fields;
+mod foreign_case;
+mod foreign_tasks;
+mod format;
+mod found;
+mod history_list;
+mod known_tool;
+mod named_files;
+pub mod promptfoo;
+pub mod prompts_csv;
+pub mod routing;
+pub mod skillgrade;
+pub mod skilljack;
+pub mod smoke;
+pub mod task_json;
+pub mod task_schema;
+pub mod task_text;
+pub mod vally;
+pub mod waza;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::checks::{self, Check};
+use crate::settings::ActivationRule;
+use crate::settings::trials::Repetition;
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
+use crate::text::relative_path::RelativePath;
+use crate::trace::change::SkillChange;
+use crate::trial::history::{HistoryMessage, Speaker};
+use crate::trial::input_file::InputFile;
+use crate::trial::outcome::Weight;
+use crate::trial::sandbox::Sandbox;
+
+pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFiles};
+pub use found::{CaseSource, FoundCase, ReadCase};
+
+/// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
+pub static FORMATS: &[&CaseFormat] = &[
+    &prompts_csv::FORMAT,
+    &task_json::FORMAT,
+    &evals_json::FORMAT,
+    &evals_json::TRIGGERS,
+    &prompts_csv::FOREIGN,
+    &skillgrade::FORMAT,
+    &skilljack::FORMAT,
+    &waza::FORMAT,
+    &vally::FORMAT,
+    &vally::SCENARIOS,
+    &promptfoo::FORMAT,
+    &agentv::FORMAT,
+    &routing::FORMAT,
+];
+
+/// The formats of other programs with the files of each.
+pub fn foreign_formats() -> impl Iterator<Item = (&'static CaseFormat, &'static ForeignFiles)> {
+    FORMATS.iter().copied().filter_map(|format| Some((format, format.foreign.as_ref()?)))
+}
+
+/// The formats of our own with the files of each.
+pub fn file_formats() -> impl Iterator<Item = (&'static CaseFormat, &'static Files)> {
+    FORMATS.iter().copied().filter_map(|format| Some((format, format.files.as_ref()?)))
+}
+
+/// The files, from the repository's root, that may hold the cases of the skill with this slug and of no other.
+pub fn files_of_skill(slug: &str) -> impl Iterator<Item = PathBuf> {
+    file_formats().filter(|(_, files)| files.are_of_skills()).map(move |(_, files)| files.path_of(slug))
+}
+
+/// One prompt and what is expected of the agent that gets it.
+#[derive(Clone, Debug, Default)]
+pub struct Case {
+    /// The name of the case within its skill.
+    pub id: String,
+    /// The slug of the skill under test.
+    pub skill: String,
+    /// Where it is written.
+    pub origin: SourceLocation,
+    /// Whether the skill under test should be activated.
+    pub should_trigger: bool,
+    /// What the agent is asked.
+    pub prompt: String,
+    /// Whether a call of the skill was put before the prompt, so that the skill must load.
+    pub forced: bool,
+    /// What is added to the agent's system prompt.
+    pub system_prompt: Option<String>,
+    /// What the agent may touch.
+    pub sandbox: Sandbox,
+    /// The timeout of the agent, if the case sets one.
+    pub timeout: Option<Duration>,
+    /// Maximum number of turns, if the case sets one; some agents have no such limit.
+    pub max_turns: Option<u64>,
+    /// A directory in the skill's eval directory that is copied into the workspace.
+    pub fixture: Option<RelativePath>,
+    /// A JSON Schema, from the repository's root, that the final message must follow.
+    pub output_schema: Option<RelativePath>,
+    /// What counts as an activation of the skill, if the case says so.
+    pub activation: Option<ActivationRule>,
+    /// The same by the case's format, if nothing else says so.
+    pub default_activation: ActivationRule,
+    /// Whether a judge grades it by the rubric.
+    pub judge: bool,
+    /// How often it runs and which share must pass, if the case says so.
+    pub repetition: Repetition,
+    /// The changes to the skills during the session, if the agent is offered any.
+    pub during: Vec<SkillChange>,
+    /// What must hold of its trials, besides what must hold of every trial.
+    pub checks: Vec<Check>,
+    /// What a judge checks, one check each.
+    pub assertions: Vec<Assertion>,
+    /// The score from which on a trial passes. Without it every check must pass, and the score is information.
+    pub least_score: Option<f64>,
+    /// What it asks for and this program does not do.
+    pub unsupported: Vec<Unsupported>,
+    /// What its workspace holds at the start besides the fixture.
+    pub files: Vec<InputFile>,
+    /// Words by which cases are selected.
+    pub tags: Vec<String>,
+    /// The files of the reference solution, a file or a directory in the skill's eval directory. No agent gets them.
+    pub solution: Option<RelativePath>,
+    /// The final message of the reference solution, a file in the skill's eval directory.
+    pub answer: Option<RelativePath>,
+    /// Shell commands that prepare the workspace before the agent starts.
+    pub setup: Vec<String>,
+    /// What the agent is asked next in the same session, each after it has answered.
+    pub follow_ups: Vec<String>,
+    /// The conversation that its session starts from, before the prompt.
+    pub history: Vec<HistoryMessage>,
+}
+
+impl Case {
+    /// Whether a check looks at the activation of the skill.
+    pub fn asks_for_trigger(&self) -> bool {
+        self.checks.iter().any(|check| [checks::TRIGGERED, checks::NOT_TRIGGERED].contains(&check.kind.id))
+    }
+
+    /// Whether it can only be graded with the feature `schemas`.
+    pub fn needs_schemas(&self) -> bool {
+        self.output_schema.is_some() || self.judge || !self.assertions.is_empty()
+    }
+
+    /// Gives the checks and the assertions from these positions on a weight in the score.
+    pub fn weigh(&mut self, checks: usize, assertions: usize, weight: Weight) {
+        self.checks.iter_mut().skip(checks).for_each(|check| check.weight = Some(weight));
+        self.assertions.iter_mut().skip(assertions).for_each(|assertion| assertion.weight = Some(weight));
+    }
+
+    /// Whether checks or assertions have weights.
+    pub fn is_scored(&self) -> bool {
+        let of_assertions = self.assertions.iter().map(|assertion| assertion.weight);
+        self.checks.iter().map(|check| check.weight).chain(of_assertions).any(|weight| weight.is_some())
+    }
+
+    /// Whether a trial can fail by a check or an assertion.
+    pub fn expects_something(&self) -> bool {
+        let of_assertions = self.assertions.iter().map(|assertion| assertion.weight);
+        let mut weights = self.checks.iter().map(|check| check.weight).chain(of_assertions);
+        let is_score_required = self.least_score.is_none_or(|least| least > 0.0);
+        weights.any(|weight| weight.is_none_or(|weight| weight.amount > 0.0 && is_score_required))
+    }
+
+    /// The whole conversation as far as it is known: the history, the prompt, and the messages after it.
+    pub fn asked(&self) -> String {
+        let earlier = self.history.iter().map(|HistoryMessage { role, content }| match role {
+            Speaker::User => format!("(Before, the user:)\n\n{content}\n\n"),
+            Speaker::Assistant => format!("(Before, the agent:)\n\n{content}\n\n"),
+        });
+        let mark = if self.history.is_empty() { "" } else { "(The prompt:)\n\n" };
+        let messages =
+            self.follow_ups.iter().map(|message| format!("\n\n(The next message of the user:)\n\n{message}"));
+        earlier.chain([format!("{mark}{}", self.prompt)]).chain(messages).collect()
+    }
+
+    /// The files that its workspace must hold.
+    pub fn required_files(&self) -> impl Iterator<Item = &Path> {
+        self.checks.iter().filter_map(|check| check.ask.required_file()).map(RelativePath::as_path)
+    }
+}
+
+/// A statement that a judge grades a trial by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assertion {
+    /// The statement.
+    pub text: String,
+    /// Its place in the file.
+    pub place: SourceLocation,
+    /// What it counts in the score of a trial. Without a weight it must hold.
+    pub weight: Option<Weight>,
+}
+
+impl Assertion {
+    /// What a judge is asked about something that must not happen.
+    pub fn forbidding(what: &str) -> String {
+        format!("This does not happen: {what}")
+    }
+}
+
+/// What a case asks for and this program does not do. Without it, a trial could pass that should fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// What it asks for.
+    pub what: String,
+    /// The place in the file.
+    pub place: SourceLocation,
+}
+
+impl Unsupported {
+    /// It as `lint` reports it.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let problem = Diagnostic::new(Code::Unsupported, self.place.clone(), format!("unsupported: {}", self.what));
+        problem.help("the case does not run; `partial = true` in evals/evals.toml runs what is left of it, and says so")
+    }
+}

@@ -1,0 +1,191 @@
+//! Finds the skills of a repository.
+
+use std::ffi::OsString;
+use std::fs::{self, FileType};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::cases::catalog::{ARTIFACTS, Catalog, FoundSkill, SKILL_EVALS};
+use crate::cases::repository::Repository;
+use crate::files::bounded;
+use crate::profile;
+use crate::skill::{SKILL_FILE, Skill, SkillFile};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shown_path};
+use crate::text::relative_path::RelativePath;
+
+/// The skill roots if the settings name none. The first that holds a skill counts, with the skills of published plugins;
+/// then the whole repository; then [`SKILL_EVALS`], for skills that exist only for evals.
+pub fn default_skill_roots() -> impl Iterator<Item = &'static str> {
+    std::iter::once("skills").chain(profile::listed().filter_map(|profile| profile.skill_folders.first().copied()))
+}
+
+/// The directory of the plugins that a repository publishes, each with skills of its own.
+const PLUGINS: &str = "plugins";
+
+/// Directories of a repository that hold no skills of its own: fixtures of evals, build outputs, artifacts of runs.
+const NO_SKILLS: [&str; 3] = ["evals", "target", ARTIFACTS];
+
+/// How deep in a skill root skills are searched.
+const MAX_DEPTH: usize = 12;
+
+impl Repository {
+    /// Adds the skills in these roots, or in the default ones.
+    pub(super) fn read_skills(&self, skill_roots: Option<&[RelativePath]>, catalog: &mut Catalog) {
+        if let Some(roots) = skill_roots {
+            for root in roots {
+                self.read_named_root(root.as_path(), catalog);
+            }
+        } else {
+            let roots = default_skill_roots().chain(["", SKILL_EVALS]).map(Path::new);
+            for root in roots.filter(|root| self.root.join(root).is_dir()) {
+                self.read_skill_root(root, catalog);
+                if !catalog.skills.is_empty() {
+                    if !root.as_os_str().is_empty() {
+                        self.read_plugins(catalog);
+                    }
+                    break;
+                }
+            }
+        }
+        catalog
+            .skills
+            .sort_by(|a, b| a.skill().slug.cmp(&b.skill().slug).then(a.skill().folder.cmp(&b.skill().folder)));
+        let mut unique: Vec<FoundSkill> = Vec::with_capacity(catalog.skills.len());
+        for found in std::mem::take(&mut catalog.skills) {
+            match unique.last_mut().filter(|first| first.skill().slug == found.skill().slug) {
+                // Two roots may lead to the same directory.
+                Some(first) if first.skill().folder == found.skill().folder => {}
+                Some(first) => {
+                    let duplicate = duplicate_slug(found.skill(), first.skill());
+                    // Reported with the first skill: the second has no name of its own.
+                    first.file.problems.push(duplicate);
+                    first.file.problems.extend(found.file.problems);
+                }
+                None => unique.push(found),
+            }
+        }
+        catalog.skills = unique;
+    }
+
+    /// Adds the skills of the plugins that the repository publishes, except copies of those that it has already.
+    fn read_plugins(&self, catalog: &mut Catalog) {
+        let mut plugins = Catalog::default();
+        if self.root.join(PLUGINS).is_dir() {
+            self.read_skill_root(Path::new(PLUGINS), &mut plugins);
+        }
+        plugins.skills.retain(|found| catalog.skills.iter().all(|known| known.skill().slug != found.skill().slug));
+        catalog.skills.append(&mut plugins.skills);
+        catalog.problems.append(&mut plugins.problems);
+    }
+
+    fn read_named_root(&self, root: &Path, catalog: &mut Catalog) {
+        if self.root.join(root).is_dir() {
+            return self.read_skill_root(root, catalog);
+        }
+        let problem =
+            Diagnostic::new(Code::Unreadable, SourceLocation::file(root), "this skill root is not a directory");
+        catalog.problems.push(problem.help("fix `skill_roots` in evals/evals.toml"));
+    }
+
+    fn read_skill_root(&self, root: &Path, catalog: &mut Catalog) {
+        for folder in self.skill_folders(root, &[SKILL_FILE], &mut catalog.problems) {
+            let path = self.root.join(&folder).join(SKILL_FILE);
+            match bounded::read(&path) {
+                Ok(bytes) => {
+                    let file = SkillFile::parse(folder, &bytes);
+                    catalog.skills.push(FoundSkill { file, bytes, curated: false });
+                }
+                Err(error) => catalog.problems.push(self.unreadable(&path, &error.to_string())),
+            }
+        }
+    }
+
+    /// The directories in `root`, or `root` itself, that hold one of these `files`, in order. All paths are relative to the
+    /// repository's root. The directory of a skill is not searched further. Reads no file.
+    pub fn skill_folders(&self, root: &Path, files: &[&str], problems: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
+        let is_repository = root.as_os_str().is_empty();
+        let mut folders = Vec::new();
+        // What is still to be searched, the next directory last.
+        let mut waiting = vec![(self.root.join(root), 0)];
+        while let Some((folder, depth)) = waiting.pop() {
+            // A root that is a link may hold skills, but is not one.
+            if depth > 0 || !folder.is_symlink() {
+                let path = skill_file(&folder, files);
+                match fs::metadata(&path) {
+                    Ok(metadata) if metadata.is_file() => {
+                        folders.push(folder.strip_prefix(&self.root).unwrap_or(&folder).to_path_buf());
+                        continue;
+                    }
+                    // To read a pipe could take forever.
+                    Ok(_) => problems.push(self.unreadable(&path, "it is not a file")),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => problems.push(self.unreadable(&path, &error.to_string())),
+                }
+            }
+            if depth == MAX_DEPTH {
+                // A whole repository has deep directories of all kinds.
+                if !is_repository {
+                    let message = format!("skills are searched {MAX_DEPTH} directories deep, and not in this one");
+                    let place = SourceLocation::file(shown_path(&self.root, &folder));
+                    problems.push(Diagnostic::new(Code::SkillRoot, place, message));
+                }
+                continue;
+            }
+            let entries = entries(&folder).unwrap_or_else(|error| {
+                problems.push(self.unreadable(&folder, &error.to_string()));
+                Vec::new()
+            });
+            if !is_repository {
+                let links = entries.iter().filter(|(_, kind)| kind.is_symlink());
+                problems.extend(links.filter_map(|(name, _)| self.link_in_skill_root(&folder.join(name))));
+            }
+            let searched = entries.into_iter().rev().filter(|(name, kind)| {
+                let is_excluded = is_repository && depth == 0 && NO_SKILLS.iter().any(|excluded| name == excluded);
+                kind.is_dir() && !name.as_encoded_bytes().starts_with(b".") && name != "node_modules" && !is_excluded
+            });
+            waiting.extend(searched.map(|(name, _)| (folder.join(name), depth + 1)));
+        }
+        folders
+    }
+
+    /// Reports a link to a directory, which is not followed, and a link that leads to nothing.
+    fn link_in_skill_root(&self, path: &Path) -> Option<Diagnostic> {
+        let message = match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => "this link to a directory is not followed to find skills",
+            Ok(_) => return None,
+            Err(_) => "this link leads to nothing",
+        };
+        let place = SourceLocation::file(shown_path(&self.root, path));
+        let problem = Diagnostic::new(Code::LinkedFolder, place, message);
+        Some(problem.help("move the directory here, or name the one that holds it in evals/evals.toml: `skill_roots`"))
+    }
+}
+
+/// The names in a directory, sorted, and what each is.
+fn entries(folder: &Path) -> io::Result<Vec<(OsString, FileType)>> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        entries.push((entry.file_name(), entry.file_type()?));
+    }
+    entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(entries)
+}
+
+/// The first of `files` that the directory has, or else would have.
+fn skill_file(folder: &Path, files: &[&str]) -> PathBuf {
+    let mut paths = files.iter().map(|name| folder.join(name));
+    let existing = paths.find(|path| path.symlink_metadata().is_ok());
+    existing.unwrap_or_else(|| folder.join(files.first().unwrap_or(&SKILL_FILE)))
+}
+
+fn duplicate_slug(second: &Skill, first: &Skill) -> Diagnostic {
+    let message = format!(
+        "the slug `{}` of the skill `{}` is also that of {}",
+        second.slug,
+        second.name,
+        first.folder.join(SKILL_FILE).display()
+    );
+    Diagnostic::new(Code::SlugCollision, SourceLocation::file(second.folder.join(SKILL_FILE)), message)
+        .help("rename one of the two: agents, tests and artifacts could not tell them apart")
+}

@@ -1,0 +1,355 @@
+//! Runs both sides of a comparison until its plan is done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{CompareArgs, LiveRequest, gate, stored};
+use crate::cases::catalog::Catalog;
+use crate::cases::repository::Repository;
+use crate::cli::exit_code::Exit;
+use crate::cli::output::{stderr, stdout, text_stdout, warn};
+use crate::cli::shard::{name_shard, shard_is_empty};
+use crate::cli::start::StartArgs;
+use crate::cli::terminal::Terminal;
+use crate::cli::{CliResult, CliResultOf, print_json, select, start};
+use crate::decide::plan::{self as power, ComparePlan, PairDesign, PlanPromise};
+use crate::report::paint::Paint;
+use crate::report::{diagnostics, estimate as words};
+use crate::results::compared::{self, ComparisonResults};
+use crate::results::estimate::{self, Estimate};
+use crate::results::gate::ComparedRun;
+use crate::results::stored_comparison;
+use crate::run::context::RunContext;
+use crate::run::kept;
+use crate::run::pairing::{self, Pairing};
+use crate::run::pairs::{self, PairsStopped};
+use crate::run::{history, opening};
+use crate::settings::trials::Trials;
+use crate::settings::{Settings, Stop};
+use crate::store::KeptTrials;
+use crate::trial::id::TrialId;
+use crate::trial::run_record::{ComparedSides, PairRecord, RunChoices};
+
+pub struct LiveComparison {
+    pub compared: ComparisonResults,
+    /// The directory of the run; `None` if both sides have the same skills, so that nothing ran.
+    pub folder: Option<PathBuf>,
+    /// Why the run ended before its plan was done, and what to do.
+    pub ended_early: Option<String>,
+    /// How to measure trials that were lost.
+    pub remedy: String,
+    /// What it took, and why cases failed.
+    pub took: ComparedRun,
+    /// What it cost in dollars; `None` if that is unknown.
+    pub cost_usd: Option<f64>,
+}
+
+/// Compares by running trials: `sides`, or those of the run to resume.
+pub fn compare(args: &CompareArgs, sides: Option<ComparedSides>) -> CliResult {
+    match measure(args.request(sides))? {
+        Err(exit) => Ok(exit),
+        Ok(live) => live.tell(args),
+    }
+}
+
+impl LiveComparison {
+    fn tell(self, args: &CompareArgs) -> CliResult {
+        let folder = self.folder.filter(|_| args.says_more());
+        if folder.is_some() {
+            writeln!(stdout())?;
+        }
+        let exit = args.tell(&self.compared, self.ended_early, &self.remedy)?;
+        if let Some(folder) = folder {
+            writeln!(stdout(), "{}", folder.display())?;
+        }
+        Ok(exit)
+    }
+}
+
+/// Compares by running trials, and prints only their progress. Returns the exit code if nothing was compared: after a dry run,
+/// of a run in the background, and of a shard without cases.
+pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveComparison, Exit>> {
+    let start = request.start;
+    let (repository, mut settings, catalog) = start.read()?;
+    settings.max_cost_usd = request.max_cost_usd.or(settings.max_cost_usd);
+    let chosen = std::mem::take(&mut request.chosen);
+    if let Some(shard) = chosen.shard {
+        name_shard(&repository.root, &mut settings, shard, !start.dry_run)?;
+    }
+    let (chosen, mut sides, begun) = match request.sides.take() {
+        Some(sides) => (chosen, sides, Vec::new()),
+        None => earlier(&repository.root, &settings, chosen)?,
+    };
+    let asked_to_stop = chosen.stop;
+    let mut run = planned(start, (repository, settings, catalog), chosen, request.stop)?;
+    run.versions = pairing::versions(&run, &sides)?;
+    let mut pairing = pairing::pair(&run, &sides)?;
+    check(&pairing)?;
+    let all = pairing.cases.len();
+    if let Some(shard) = run.chosen.shard {
+        run = run.of_shard(shard)?;
+        pairing = pairing.part(shard);
+        if pairing.cases.is_empty() {
+            writeln!(stderr(), "{}: nothing to run", shard_is_empty(shard, all))?;
+            return Ok(Err(Exit::Clean));
+        }
+    }
+    if !start.resume && pairing::unchanged(&run, &sides) {
+        return unchanged(&request, &run, sides, &pairing);
+    }
+    sides.cases = pairing.cases.iter().map(|case| case.name.clone()).collect();
+    sides.left_out.clone_from(&pairing.left_out);
+    sides.outcome_only = pairing.outcome_only;
+    if sides.outcome_only {
+        if asked_to_stop == Some(Stop::Settled) {
+            return Err("a comparison with and without the skill is about the outcome, which only the end of a trial shows: leave out --stop settled".into());
+        }
+        run.settings.stop = Some(Stop::End);
+    }
+    tell_of_gone(&begun, &pairing, run.settings.force)?;
+    let share = |whole: u64| whole * pairing.cases.len() as u64 / all as u64;
+    let most = match (request.max_trials, sides.max_trials) {
+        // That of an earlier part, of which a shard has its part already.
+        (None, earlier @ 1..) => earlier,
+        (asked, _) => share(asked.unwrap_or_else(|| sides.plan.default_limit(all))),
+    };
+    // Pairs that started count, whatever the limit is now.
+    sides.max_trials = most.max(2 * begun.len() as u64);
+    let rule = stored_comparison::rule(&sides);
+    let numbers = PairDesign { cases: pairing.cases.len(), pairs: sides.max_trials / 2, before: power::USUAL_RATE };
+    gate::check(request.fails, &rule, ("pairs of trials", request.remedy), |result| {
+        power::reach(sides.plan, &numbers, &rule, result)
+    })?;
+    run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
+    run.sides = Some(sides.clone());
+    run.kept = request.max_age.map(|max_age| KeptTrials::new(&run.root, max_age));
+    let foresee = |run: &RunContext| dry_run(&request, run, &pairing, &sides, &numbers);
+    match start.begin(&mut run, true, foresee)? {
+        Some(exit) => Ok(Err(exit)),
+        None => execute(&request, &run, &sides, &pairing).map(Ok),
+    }
+}
+
+/// The run of the chosen cases, once each, without its sides.
+pub(super) fn planned(
+    start: &StartArgs,
+    (repository, mut settings, catalog): (Repository, Settings, Catalog),
+    chosen: RunChoices,
+    stop: Stop,
+) -> CliResultOf<RunContext> {
+    settings.resume = start.resume;
+    settings.record = false;
+    settings.repetition.asked.trials = Some(Trials::Times(1));
+    select::apply(&chosen, &mut settings)?;
+    settings.stop.get_or_insert(stop);
+    // A side's model rules over the model of both.
+    if let Some(model) = settings.model.take() {
+        settings.modes.iter_mut().for_each(|mode| Arc::make_mut(mode).model = Some(model.clone()));
+    }
+    start::planned(repository, settings, catalog, chosen)
+}
+
+/// The answer if both sides have the same skills, so that nothing runs.
+fn unchanged(
+    request: &LiveRequest<'_>,
+    run: &RunContext,
+    sides: ComparedSides,
+    pairing: &Pairing,
+) -> CliResultOf<Result<LiveComparison, Exit>> {
+    if request.start.dry_run && request.json {
+        let nothing = estimate::estimate(&[], &BTreeMap::new(), run.settings.max_cost_usd);
+        return print_plan(request, pairing, &sides, None, (&nothing, 0)).map(Err);
+    }
+    let rule = stored_comparison::rule(&sides);
+    let compared = compared::unchanged((sides.baseline.label, sides.candidate.label), rule);
+    let took = ComparedRun::default();
+    Ok(Ok(LiveComparison {
+        compared,
+        folder: None,
+        ended_early: None,
+        remedy: String::new(),
+        took,
+        cost_usd: Some(0.0),
+    }))
+}
+
+/// Runs pairs until the plan is done.
+fn execute(
+    request: &LiveRequest<'_>,
+    run: &RunContext,
+    sides: &ComparedSides,
+    pairing: &Pairing,
+) -> CliResultOf<LiveComparison> {
+    let began = Instant::now();
+    let live = opening::live(run).map_err(ToString::to_string)?;
+    let most = usize::try_from(sides.max_trials).unwrap_or(usize::MAX);
+    let terminal = Terminal::new(run, most, !request.start.quiet && !request.json).in_brief();
+    let state = stored_comparison::sequential_test(sides);
+    let (state, stopped) = terminal.over(run, || pairs::run(run, live, pairing, state, sides.max_trials))?;
+    let mut errors = run.close();
+    let compared = stored_comparison::compared(&live.folder, sides, &state)?;
+    errors.extend(live.folder.write_comparison(&compared).err().map(|error| error.to_string()));
+    start::warn_of(errors)?;
+    if let Err(error) = kept::keep(run) {
+        warn(&format!("{error}; these trials are not kept"))?;
+    }
+    for warning in kept::warnings(run) {
+        warn(&warning)?;
+    }
+    let folder = Some(live.folder.path().to_path_buf());
+    let summary = run.figures().summary.clone();
+    let mut took = stored_comparison::took(&live.folder, sides, &summary, began.elapsed())?;
+    took.max_cost_usd = run.settings.max_cost_usd;
+    let remedy = run.remedy(&live.folder);
+    let ended_early = ended_early(&stopped, run, &remedy);
+    Ok(LiveComparison { compared, folder, ended_early, remedy, took, cost_usd: run.cost_usd() })
+}
+
+/// Why a comparison ended before its plan was done, and what to do; `None` if its plan is done.
+fn ended_early(stopped: &PairsStopped, run: &RunContext, next: &str) -> Option<String> {
+    match stopped {
+        PairsStopped::Decided | PairsStopped::Trials => None,
+        PairsStopped::NothingMeasured => Some(run.told_early_end().unwrap_or_else(|| {
+            format!(
+                "it ended early: again and again nothing was measured, see the errors above and skill-evals doctor; {next}"
+            )
+        })),
+        PairsStopped::NoMore => Some(run.told_early_end().unwrap_or_else(|| {
+            let why = run.no_more().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("it ended early{why}; {next}")
+        })),
+        PairsStopped::Unreadable => Some(format!(
+            "it ended early: what an earlier part of it measured cannot be graded, see above; once that is mended, {next}"
+        )),
+    }
+}
+
+/// What the run to resume was to do, and the pairs that it has begun.
+fn earlier(
+    root: &Path,
+    settings: &Settings,
+    chosen: RunChoices,
+) -> CliResultOf<(RunChoices, ComparedSides, Vec<PairRecord>)> {
+    let folder = start::to_resume(root, settings)?;
+    let id = folder.id();
+    let record =
+        folder.run_record()?.ok_or_else(|| format!("{id} does not say what it was to do: it has no run.json"))?;
+    let sides = record.sides.ok_or_else(|| format!("{id} compares nothing; to resume: {}", folder.resume_command()))?;
+    if !sides.shards.is_empty() {
+        return Err(format!("{id} is merged: {}", folder.remedy()).into());
+    }
+    stored::warn_of_unmeasured_pairs(&folder)?;
+    Ok((chosen.or(record.chosen), sides, folder.pairs()?))
+}
+
+/// Refuses what cannot be compared before it costs anything.
+fn check(pairing: &Pairing) -> Result<(), String> {
+    for case in &pairing.cases {
+        if let Err(problems) = case.baseline.found.case() {
+            return Err(format!("a case to compare is wrong\n{}", diagnostics::render(problems, Paint::Plain)));
+        }
+    }
+    if !pairing.cases.is_empty() {
+        return Ok(());
+    }
+    match pairing.left_out.first() {
+        Some((case, why)) => Err(format!("no case can run on both sides; {case}: {why}")),
+        None => Err("no case is selected".to_owned()),
+    }
+}
+
+/// Pairs that have begun and whose cases are not there any more would be missing from the answer.
+fn tell_of_gone(begun: &[PairRecord], pairing: &Pairing, force: bool) -> Result<(), Box<dyn Error>> {
+    let gone: BTreeSet<String> = begun.iter().filter(|pair| pairing.case_of(pair).is_none()).map(of_case).collect();
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let list = gone.into_iter().collect::<Vec<_>>().join(", ");
+    if !force {
+        return Err(
+            format!("cannot resume: {list} no longer exists on either side; --force leaves those pairs out").into()
+        );
+    }
+    writeln!(stderr(), "left out, since they no longer exist on either side: {list}")?;
+    Ok(())
+}
+
+fn of_case(pair: &PairRecord) -> String {
+    format!("{}/{}", pair.candidate.skill, pair.candidate.case)
+}
+
+fn dry_run(
+    request: &LiveRequest<'_>,
+    run: &RunContext,
+    pairing: &Pairing,
+    sides: &ComparedSides,
+    design: &PairDesign,
+) -> CliResult {
+    let ids: Vec<TrialId> = run.plan.ids().collect();
+    let known = history::known_costs_of_variants(&run.root, &run.settings.prices, &ids);
+    let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);
+    let kept = kept::foreseen(run, pairing.cases.iter().map(|case| &case.baseline));
+    if request.json {
+        return print_plan(request, pairing, sides, Some(design), (&estimate, kept));
+    }
+    let plan = sides.plan;
+    let mut out = text_stdout();
+    writeln!(
+        out,
+        "{}, at most {} trials in pairs, {} of them for a first look at every case",
+        diagnostics::counted(pairing.cases.len(), "case"),
+        design.pairs * 2,
+        ids.len()
+    )?;
+    for promise in promises(sides, design).into_iter().filter(|of| request.takes_plan || of.plan == plan) {
+        let instead = if promise.plan == plan { "plan" } else { "instead, --plan" };
+        writeln!(out, "{instead} {}", words::promise(&promise))?;
+    }
+    for (case, why) in &pairing.left_out {
+        writeln!(out, "{case} is left out: {why}")?;
+    }
+    if kept > 0 {
+        let trials = diagnostics::counted(kept, "kept trial");
+        writeln!(out, "of these, up to {trials} of the base need not run, if the agent and its setup are the same")?;
+    }
+    writeln!(out, "the first look:")?;
+    out.write_all(words::render(&estimate).as_bytes())?;
+    out.write_all(words::of_trials(&estimate, design.pairs * 2).as_bytes())?;
+    Ok(Exit::Clean)
+}
+
+/// What each plan finds and costs, the chosen one first with its own limit.
+fn promises(sides: &ComparedSides, design: &PairDesign) -> Vec<PlanPromise> {
+    let rule = stored_comparison::rule(sides);
+    let others = ComparePlan::ALL.into_iter().filter(|plan| *plan != sides.plan);
+    let others = others.map(|plan| PlanPromise::of(plan, design.cases, plan.default_limit(design.cases), &rule));
+    std::iter::once(PlanPromise::of(sides.plan, design.cases, design.pairs * 2, &rule)).chain(others).collect()
+}
+
+/// Prints what would run as one document. `design` is `None` if both sides are the same, so that nothing runs.
+fn print_plan(
+    request: &LiveRequest<'_>,
+    pairing: &Pairing,
+    sides: &ComparedSides,
+    design: Option<&PairDesign>,
+    (first_pass, kept): (&Estimate, usize),
+) -> CliResult {
+    let most = design.map_or(0, |design| design.pairs * 2);
+    let plans = design.map(|design| promises(sides, design)).unwrap_or_default();
+    let plan = serde_json::json!({"unchanged": design.is_none(), "cases": pairing.cases.len(), "plan": sides.plan,
+        "max_trials": most, "rule": stored_comparison::rule(sides),
+        "detectable_drop": plans.first().and_then(|promise| promise.detectable_drop),
+        "power": power::USUAL_POWER, "plans": plans, "first_pass": first_pass,
+        "all_trials": first_pass.of_trials(most), "left_out": pairing.left_out,
+        "kept_trials": kept});
+    let document = request.within.clone().map(|mut within| {
+        within["comparison"] = plan.clone();
+        within
+    });
+    print_json(&mut stdout(), &document.unwrap_or(plan))?;
+    Ok(Exit::Clean)
+}

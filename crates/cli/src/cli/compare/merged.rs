@@ -1,0 +1,109 @@
+//! The comparison of a gate that ran in shards.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::live::{self, LiveComparison};
+use crate::cli::output::warn;
+use crate::cli::start::StartArgs;
+use crate::cli::{CliResultOf, named_runs};
+use crate::decide::plan::ComparePlan;
+use crate::decide::sequential::Pair;
+use crate::results::stored_comparison;
+use crate::run::merge::{self, MergedRun};
+use crate::settings::Stop;
+use crate::store::RunFolder;
+use crate::trial::run_record::{ComparedSides, RunChoices, RunRecord};
+use crate::trial::shard::Shard;
+
+/// Merges the shards with these names into one run, and compares its sides. They must have compared the chosen cases, as they are
+/// here, with this commit. `None` if no shard is here.
+pub fn merged(
+    start: &StartArgs,
+    names: &[String],
+    chosen: RunChoices,
+    commit: &str,
+    plan: ComparePlan,
+) -> CliResultOf<Option<LiveComparison>> {
+    let (repository, settings, catalog) = start.read()?;
+    let root = repository.root.clone();
+    let is_path = |name: &str| named_runs::is_directory(name) || named_runs::is_archive(name);
+    if names.iter().all(|name| !is_path(name) && RunFolder::shards(&root, name).is_empty()) {
+        return Ok(None);
+    }
+    let opened = named_runs::open_shards(&root, names)?;
+    let shards = &opened.runs;
+    let run = live::planned(start, (repository, settings, catalog), chosen, Stop::Settled)?;
+    for shard in shards {
+        check(shard, commit, plan)?;
+        merge::check_cases(&run, shard)?;
+    }
+    let id = shards.first().and_then(|shard| Shard::of_run(shard.id())).map_or("gate", |(id, _)| id);
+    let merged = merge::merge(&root, &run.settings, shards, id)?;
+    for agents in &merged.mixed_agents {
+        warn(&format!("the shards ran different versions of an agent: {agents}"))?;
+    }
+    let record = merged.run.run_record()?.ok_or("the merged run has no record")?;
+    let sides = record.sides.as_ref().ok_or("the merged run compares nothing")?;
+    let course = stored_comparison::course(&merged.run, sides)?;
+    let time = time(&record).unwrap_or_default();
+    let mut took = stored_comparison::took(&merged.run, sides, &merged.summary, time)?;
+    took.max_cost_usd = run.settings.max_cost_usd;
+    let (ended_early, remedy) = behind(&merged, &record.merged, sides)?;
+    Ok(Some(LiveComparison {
+        compared: stored_comparison::compared(&merged.run, sides, &course)?,
+        folder: Some(merged.run.path().to_path_buf()),
+        ended_early,
+        remedy,
+        cost_usd: took.spent.cost_usd,
+        took,
+    }))
+}
+
+/// The time from the start of the first shard to the end of the last.
+fn time(record: &RunRecord) -> Option<Duration> {
+    let read = |text: &str| text.parse::<Timestamp>().ok();
+    Some(read(&record.ended.as_ref()?.at)?.duration_since(read(&record.created)?).unsigned_abs())
+}
+
+/// Refuses a shard that compared something else.
+fn check(shard: &RunFolder, commit: &str, plan: ComparePlan) -> Result<(), String> {
+    let id = shard.id();
+    let sides = shard.run_record().map_err(|error| error.to_string())?.and_then(|record| record.sides);
+    let sides =
+        sides.ok_or_else(|| format!("{id} compares nothing: `skill-evals gate --shard` makes what is merged here"))?;
+    if sides.baseline.commit.as_deref() != Some(commit) {
+        return Err(format!("{id} compared with {}: give every shard and --merge the same base", sides.baseline.label));
+    }
+    if sides.plan != plan {
+        return Err(format!(
+            "{id} had the plan `{}`: give every shard and --merge the same --plan",
+            sides.plan.as_str()
+        ));
+    }
+    Ok(())
+}
+
+/// Why shards keep the comparison from its end, and how to measure trials that were lost.
+fn behind(merged: &MergedRun, ids: &[String], sides: &ComparedSides) -> CliResultOf<(Option<String>, String)> {
+    let absent = merged.absent.iter().map(|shard| format!("shard {shard} is not here: run it, then merge again"));
+    let (mut early, mut lost): (Vec<String>, Vec<&str>) = (absent.collect(), Vec::new());
+    for (id, shard) in ids.iter().zip(&sides.shards) {
+        let course = stored_comparison::course(&merged.run, shard)?;
+        if !course.is_done() {
+            early.push(format!("{id} ended early: {}", remedy(&[id])));
+        }
+        if !course.pairs().iter().all(Pair::is_measured) {
+            lost.push(id);
+        }
+    }
+    Ok(((!early.is_empty()).then(|| early.join("; ")), remedy(&lost)))
+}
+
+/// How to measure what shards did not.
+fn remedy(shards: &[&str]) -> String {
+    let commands: Vec<String> =
+        shards.iter().map(|id| format!("`skill-evals compare --resume --run-id {id}`")).collect();
+    format!("{} where it ran, then merge again", commands.join(", "))
+}

@@ -1,0 +1,100 @@
+//! What a change is, and what it touches.
+
+use std::path::Path;
+
+use crate::cases::case::Case;
+use crate::cases::catalog::Catalog;
+use crate::cases::repository::Repository;
+use crate::cli::CliResultOf;
+use crate::lint;
+use crate::process::git;
+use crate::results::gate::{GateResults, SkillDifference, SkillEdit};
+use crate::run::changed_skills::changed_skills;
+use crate::run::other_changes::other_changes;
+use crate::run::skill_version::SkillVersion;
+use crate::settings::{GateSettings, Settings};
+
+/// The commit to compare with, and its name for people.
+pub(super) fn base(repository: &Repository, reference: Option<&str>) -> CliResultOf<(String, String)> {
+    let root = &repository.root;
+    let (commit, name) = if let Some(reference) = reference {
+        (git::commit(root, reference)?, reference.to_owned())
+    } else {
+        let branch =
+            git::default_branch(root).ok_or("no default branch found: name the base, as in `skill-evals gate main`; a shallow checkout has to fetch it first")?;
+        (git::merge_base(root, &branch)?, branch)
+    };
+    let short = commit.get(..12).unwrap_or(&commit);
+    // CI names the base by its commit.
+    let label = if name == commit { short.to_owned() } else { format!("{name} ({short})") };
+    Ok((commit, label))
+}
+
+/// What differs from the base, before anything is measured.
+pub(super) fn found(
+    version: &SkillVersion,
+    base: String,
+    root: &Path,
+    (catalog, settings): (&Catalog, &Settings),
+    asked: &GateSettings,
+) -> GateResults {
+    let changed = changed_skills(version, root, catalog);
+    let others = other_changes(version, root, catalog);
+    let head = git::commit(root, "HEAD").ok();
+    let is_head = head.as_ref().is_some_and(|head| *head == version.commit);
+    let differs = !changed.is_empty() || !others.is_empty();
+    let commit = head.map(|head| {
+        let is_uncommitted = if is_head { differs } else { differs_from(&head, root, (catalog, settings)) };
+        let more = if is_uncommitted { " and uncommitted changes" } else { "" };
+        format!("{}{more}", head.get(..12).unwrap_or(&head))
+    });
+    GateResults {
+        base,
+        skills: catalog.skills.len(),
+        compares_nothing: is_head && !differs,
+        names_base: asked.base.is_some(),
+        neighbors: asked.neighbors,
+        changed,
+        others,
+        commit,
+        fails: asked.fail_on.clone(),
+        ..GateResults::default()
+    }
+}
+
+/// Whether the working tree differs from a commit in skills, cases or settings.
+fn differs_from(commit: &str, root: &Path, (catalog, settings): (&Catalog, &Settings)) -> bool {
+    SkillVersion::or_empty(root, commit, settings).is_ok_and(|version| {
+        !changed_skills(&version, root, catalog).is_empty() || !other_changes(&version, root, catalog).is_empty()
+    })
+}
+
+/// The cases that a change touches, as `skill/id`: all of each changed skill, and the positive ones of the skills most like
+/// one whose description changed, unless their prompt calls the skill: no description takes these away. A skill without a
+/// version on both sides has nothing to compare.
+pub(super) fn cases_to_compare(
+    changed: &[SkillDifference],
+    before: &Catalog,
+    now: &Catalog,
+    neighbors: usize,
+) -> Vec<String> {
+    let is_changed = |slug: &str| changed.iter().any(|skill| skill.slug == slug);
+    let mut cases = Vec::new();
+    for skill in changed.iter().filter(|skill| skill.edit.is_on_both_sides()) {
+        cases.extend(now.cases_of(&skill.slug).map(|found| format!("{}/{}", found.skill, found.id)));
+    }
+    for skill in changed.iter().filter(|skill| skill.edit.changes_descriptions()) {
+        let catalog = if skill.edit == SkillEdit::Removed { before } else { now };
+        for near in lint::nearest_skills(catalog, &skill.slug, neighbors) {
+            let Some(skill) = now.skill(near).filter(|_| !is_changed(near) && before.skill(near).is_some()) else {
+                continue;
+            };
+            let is_routed = |case: &Case| case.should_trigger && !lint::calls_skill(&case.prompt, skill.skill());
+            let routed = now.cases_of(near).filter(|found| found.case().is_ok_and(is_routed));
+            cases.extend(routed.map(|found| format!("{}/{}", found.skill, found.id)));
+        }
+    }
+    cases.sort();
+    cases.dedup();
+    cases
+}

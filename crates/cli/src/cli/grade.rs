@@ -1,0 +1,225 @@
+//! `skill-evals grade`.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::session::SessionArgs;
+use super::{CliResult, CliResultOf, RepositoryArgs, named_runs, own_checks, print_list, select};
+use crate::cases::case::FoundCase;
+use crate::cli::color::paint;
+use crate::cli::exit_code::Exit;
+use crate::cli::output::{stderr, text_stdout};
+use crate::report::paint::Paint;
+use crate::report::trial_text as report;
+use crate::results::summary::Summary;
+use crate::results::table;
+use crate::run::context::RunContext;
+use crate::run::skill_version::SkillVersion;
+use crate::run::{import, ready, regrade};
+use crate::settings::Settings;
+use crate::store::{self, RunFolder, TrialFolder};
+use crate::text::diagnostic::shown_path;
+use crate::text::safe;
+use crate::trial::evidence::CaseMeta;
+use crate::trial::id::TrialId;
+use crate::trial::outcome::{Grade, NoOutcome, Outcome, Verdict};
+use crate::trial::run_record::TrialRecord;
+
+#[derive(Args)]
+#[command(after_help = crate::cli::exit_code::HELP)]
+pub struct GradeArgs {
+    /// Run by id, or a directory of stored trials or recordings
+    #[arg(value_name = "RUN-ID|DIR", required_unless_present = "session",
+        conflicts_with_all = ["session", "skill", "turn", "case"])]
+    what: Option<String>,
+    /// Runner that wrote the directory; it is converted to a run first
+    #[arg(long = "as", value_name = "RUNNER", value_parser = [import::PKBLLM])]
+    runner: Option<String>,
+    /// Name of that run [default: the names of runner and directory]
+    #[arg(long, value_name = "ID", requires = "runner")]
+    run_id: Option<String>,
+    /// Print one JSON document.
+    #[arg(long, conflicts_with = "session")]
+    json: bool,
+    #[command(flatten)]
+    session: SessionArgs,
+    /// Case of the skill to grade the session by [default: whether the skill activated]
+    #[arg(long, value_name = "ID", requires = "session")]
+    case: Option<String>,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+/// Converts the directory of another runner to a stored run. Returns its id.
+fn import_run(args: &GradeArgs, what: &str) -> CliResultOf<String> {
+    let (repository, settings, catalog) = args.repository.read()?;
+    let mut run = RunContext::new(repository.root, settings, catalog);
+    run.own_checks = own_checks(&run.root, &run.settings)?;
+    let made = import::pkbllm(&run, Path::new(what), args.run_id.as_deref())?;
+    let mut err = stderr();
+    for note in &made.notes {
+        writeln!(err, "{}", safe::block(note))?;
+    }
+    writeln!(err, "{} is the run `{}`", safe::line(what), made.run.id())?;
+    super::summary::write(&made.run, &run.settings)?;
+    Ok(made.run.id().to_owned())
+}
+
+pub fn grade(args: &GradeArgs) -> CliResult {
+    let Some(what) = &args.what else { return args.session.grade(args.case.as_deref(), &args.repository) };
+    let name = if args.runner.is_some() { import_run(args, what)? } else { what.clone() };
+    let (repository, mut settings, catalog) = args.repository.read()?;
+    let stored = if named_runs::is_directory(&name) { None } else { Some(RunFolder::open(&repository.root, &name)?) };
+    if let Some(stored) = &stored {
+        select::apply_threshold_of(stored, &mut settings);
+    }
+    let mut trials = stored.as_ref().map_or_else(|| store::trials_below(Path::new(&name)), RunFolder::trials);
+    // A trial that was cut short has no evidence to grade.
+    trials.retain(|trial| trial.has_grade() || trial.meta().map_or(true, |meta| !meta.was_interrupted()));
+    if trials.is_empty() {
+        return Err(super::no_trials(&name, stored.as_slice()).into());
+    }
+    let mut run = RunContext::new(repository.root, settings, catalog);
+    run.own_checks = own_checks(&run.root, &run.settings)?;
+    run.versions = versions(&run, &trials)?;
+    let mut summary = Summary::new(Vec::new(), &run.settings);
+    let (mut printed, mut changed_records, mut any_not_graded) = (Vec::new(), Vec::new(), false);
+    let cases: CasesById<'_> =
+        run.catalog.cases.iter().map(|found| ((&*found.skill, found.id.as_str()), found.as_ref())).collect();
+    for folder in trials {
+        match grade_one(&run, &cases, &folder) {
+            Ok((found, outcome, changed)) => {
+                if !args.json {
+                    print(&run.root, found, &outcome)?;
+                }
+                let record = TrialRecord::new(&outcome, 1);
+                summary.add(&record);
+                if changed {
+                    changed_records.push(record);
+                }
+                if args.json {
+                    let folder = shown_path(&run.root, folder.path());
+                    printed.push(GradeOutput::Graded {
+                        id: outcome.id,
+                        folder,
+                        changed,
+                        grade: Box::new(outcome.grade),
+                    });
+                }
+            }
+            Err(problem) => {
+                any_not_graded = true;
+                if !args.json {
+                    let path = folder.path().display().to_string();
+                    writeln!(text_stdout(), "{}: {}", safe::line(&path), safe::block(&problem))?;
+                }
+                printed.push(GradeOutput::NotGraded { folder: shown_path(&run.root, folder.path()), problem });
+            }
+        }
+    }
+    if let Some(stored) = stored {
+        update_run(&stored, changed_records, &run.settings)?;
+    }
+    if args.json {
+        print_list("trials", &printed)?;
+    }
+    let exit = Exit::of_summary(&summary);
+    Ok(if any_not_graded { exit.worse(Exit::CouldNotRun) } else { exit })
+}
+
+fn print(root: &Path, found: &FoundCase, outcome: &Outcome) -> io::Result<()> {
+    let paint = paint(&io::stdout());
+    let text = match outcome.grade.verdict {
+        Verdict::Pass => report::passed(outcome, paint),
+        _ => report::graded(root, found, [outcome], paint).concat(),
+    };
+    text_stdout().write_all(text.as_bytes())
+}
+
+/// A trial, as `--json` prints it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum GradeOutput {
+    Graded {
+        #[serde(flatten)]
+        id: TrialId,
+        folder: PathBuf,
+        /// Whether the grade differs from the stored one.
+        changed: bool,
+        grade: Box<Grade>,
+    },
+    NotGraded {
+        folder: PathBuf,
+        problem: String,
+    },
+}
+
+/// The skills of the commits that the trials were run with.
+fn versions(run: &RunContext, trials: &[TrialFolder]) -> Result<Vec<SkillVersion>, String> {
+    let commits: BTreeSet<String> = trials.iter().filter_map(|trial| trial.meta().ok()?.commit).collect();
+    commits.iter().map(|commit| SkillVersion::of(&run.root, commit, &run.settings)).collect()
+}
+
+/// Puts changed grades into the progress file of a run, and into its summary if it has one.
+fn update_run(run: &RunFolder, changed: Vec<TrialRecord>, settings: &Settings) -> CliResultOf<()> {
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let mut progress = run.progress()?;
+    for record in changed {
+        progress.insert(record);
+    }
+    run.write_progress(&progress.into_lines())?;
+    if run.has_summary() {
+        super::summary::write(run, settings)?;
+    }
+    Ok(())
+}
+
+type CasesById<'a> = HashMap<(&'a str, &'a str), &'a FoundCase>;
+
+/// Grades a trial. Returns whether its stored grade changed.
+fn grade_one<'a>(
+    run: &RunContext,
+    cases: &CasesById<'a>,
+    folder: &TrialFolder,
+) -> Result<(&'a FoundCase, Outcome, bool), String> {
+    let meta = folder.meta().map_err(|error| error.to_string())?;
+    let id = meta.id();
+    let found = cases.get(&(id.skill.as_str(), id.case.as_str())).copied();
+    let found = found.ok_or_else(|| format!("the case `{}` of the skill `{}` no longer exists", id.case, id.skill))?;
+    let refused = |no_outcome| Err(report::not_graded(&id, &no_outcome, &run.door, Paint::Plain));
+    let case = match found.case() {
+        Err(problems) => return refused(NoOutcome::BadCase(problems.to_vec())),
+        Ok(case) => case,
+    };
+    let unsupported = ready::unsupported(run, found);
+    if !unsupported.is_empty() {
+        return refused(NoOutcome::Unsupported(unsupported));
+    }
+    let asked = &meta.case.prompt;
+    // A call of the skill may be before it.
+    let is_same_prompt = *asked == case.prompt || (meta.case.forced && asked.ends_with(&case.prompt));
+    let CaseMeta { system_prompt, history, follow_ups, .. } = &meta.case;
+    let is_same_session =
+        (system_prompt, history, follow_ups) == (&case.system_prompt, &case.history, &case.follow_ups);
+    if !is_same_prompt || !is_same_session {
+        let effect = if folder.has_grade() { "its grade is not changed" } else { "it is not graded" };
+        return Err(format!("the prompt of `{}/{}` has changed since this answer: {effect}", id.skill, id.case));
+    }
+    let skills = run.skills_of(meta.commit.as_deref());
+    let skill = skills
+        .and_then(|skills| skills.skill(&id.skill))
+        .ok_or_else(|| format!("the skill `{}` no longer exists", id.skill))?;
+    let (meta, grade) = regrade::regrade(run, case, skill, folder)?;
+    // A recording has no stored grade.
+    let changed = folder.has_grade() && folder.grade().map_or(true, |stored| stored != grade);
+    if changed {
+        folder.write_grade(&grade).map_err(|error| error.to_string())?;
+    }
+    Ok((found, table::outcome(id, grade, &meta, folder, &run.settings.prices), changed))
+}

@@ -1,0 +1,125 @@
+//! `skill-evals init`.
+
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::{CliResult, CliResultOf, one_of};
+use crate::cli::exit_code::Exit;
+use crate::cli::output::{stderr, text_stdout};
+use crate::setup::init::ci::{self, CiService};
+use crate::setup::init::{self, CrateSource, FileAction, InitMode, InitStep, InitSummary};
+use crate::text::safe;
+
+#[derive(Args)]
+pub struct InitArgs {
+    /// Directory of the crate or repository [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Only write the files of this CI service: a free job, the gate with its comment, a nightly run
+    #[arg(long, value_name = "SERVICE", value_parser = one_of::<CiService>(CiService::WORDS))]
+    ci: Option<CiService>,
+    /// Write without a question, outside a git repository too
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// Options that say where a crate or a CI job gets this program.
+#[derive(Args)]
+pub struct SourceArgs {
+    /// Take skill-evals from this checkout instead of crates.io
+    #[arg(long, value_name = "DIR", conflicts_with = "git")]
+    path: Option<PathBuf>,
+    /// Take skill-evals from this git repository
+    #[arg(long, value_name = "URL")]
+    git: Option<String>,
+    /// With --git: the commit or tag.
+    #[arg(long, value_name = "REV", requires = "git")]
+    rev: Option<String>,
+}
+
+pub const NOT_RELEASED: &str = "if crates.io does not have skill-evals yet:";
+
+pub fn init(args: &InitArgs) -> CliResult {
+    let root = std::path::absolute(args.root.as_deref().unwrap_or(Path::new(".")))?;
+    if !root.is_dir() {
+        return Err(super::not_found(format!("{} is not a directory", root.display())).into());
+    }
+    let source = args.source.source()?;
+    if let Some(service) = args.ci {
+        print_steps(ci::init_ci(&root, service, &source)?)?;
+        writeln!(text_stdout(), "\nnext: {}", service.next())?;
+        if source == CrateSource::Release {
+            writeln!(
+                text_stdout(),
+                "{NOT_RELEASED} delete what was written, then run this again with --git URL or --path DIR"
+            )?;
+        }
+        return Ok(Exit::Clean);
+    }
+    if !args.yes && !root.join("Cargo.toml").exists() && !root.ancestors().any(|parent| parent.join(".git").exists()) {
+        confirm(&init::init(&root, &source, InitMode::Plan)?)?;
+    }
+    let made = init::init(&root, &source, InitMode::Write)?;
+    print_steps(made.steps)?;
+    let mut out = text_stdout();
+    writeln!(out, "\nnext: cargo test {}; with SKILL_EVALS_LIVE=1 it runs the agents", made.cargo)?;
+    if source == CrateSource::Release {
+        writeln!(out, "{NOT_RELEASED} begin with --path DIR or --git URL")?;
+    }
+    Ok(Exit::Clean)
+}
+
+fn print_steps(steps: Vec<InitStep>) -> io::Result<()> {
+    let mut out = text_stdout();
+    for step in steps {
+        let action = match step.action {
+            FileAction::Written => "written".to_owned(),
+            FileAction::Added(what) => format!("added {what}"),
+            FileAction::IsThere => "is there already".to_owned(),
+            FileAction::LeftAlone(what) => format!("is there already and was left alone; {what}"),
+        };
+        writeln!(out, "{}", safe::line(&format!("{}: {action}", step.path.display())))?;
+    }
+    out.flush()
+}
+
+/// Lists the files that `init` would write and asks. Fails unless the answer is yes.
+fn confirm(plan: &InitSummary) -> CliResultOf<()> {
+    let mut err = stderr();
+    writeln!(err, "not a git repository and no Cargo.toml; init would write:")?;
+    for step in &plan.steps {
+        if matches!(step.action, FileAction::Written | FileAction::Added(_)) {
+            writeln!(err, "  {}", safe::line(&step.path.display().to_string()))?;
+        }
+    }
+    write!(err, "Continue? [y/N] ")?;
+    err.flush()?;
+    let mut answer = String::new();
+    if io::stdin().lock().read_line(&mut answer)? == 0 {
+        writeln!(err)?;
+    }
+    if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        return Ok(());
+    }
+    Err("nothing was written; go to a repository, or write here with --yes".into())
+}
+
+impl SourceArgs {
+    pub fn is_given(&self) -> bool {
+        self.path.is_some() || self.git.is_some()
+    }
+
+    pub fn source(&self) -> io::Result<CrateSource> {
+        Ok(match (&self.path, &self.git) {
+            (Some(path), _) => {
+                CrateSource::Path { folder: std::path::absolute(path)?, is_relative: path.is_relative() }
+            }
+            (None, Some(url)) => CrateSource::Git { url: url.clone(), rev: self.rev.clone() },
+            (None, None) => CrateSource::Release,
+        })
+    }
+}

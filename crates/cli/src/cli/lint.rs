@@ -1,0 +1,123 @@
+//! `skill-evals lint`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::{CliResult, CliResultOf, RepositoryArgs, print_list};
+use crate::agent;
+use crate::cases::catalog::Catalog;
+use crate::cases::repository::Repository;
+use crate::cli::color::paint;
+use crate::cli::exit_code::Exit;
+use crate::cli::next::next;
+use crate::cli::output::text_stdout;
+use crate::harness::stubs;
+use crate::lint;
+use crate::report::diagnostics;
+use crate::run::rubric;
+use crate::settings::Settings;
+use crate::skill::{SKILL_FILE, slug};
+use crate::store;
+use crate::text::diagnostic::{Diagnostic, Severity, suggest};
+
+#[derive(Args)]
+pub struct LintArgs {
+    /// Only these skills, by name or directory [default: all]
+    #[arg(value_name = "SKILL")]
+    skills: Vec<String>,
+    /// Check the cases in `evals` too
+    #[arg(long)]
+    check_evals: bool,
+    /// Fail for a skill without cases; implies --check-evals
+    #[arg(long)]
+    strict: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+pub fn lint(args: &LintArgs) -> CliResult {
+    let (repository, settings, catalog) = args.repository.read_quietly()?;
+    let check_evals = args.check_evals || args.strict;
+    let options = lint::LintOptions { check_evals, strict: args.strict, listings: &agent::LISTINGS };
+    let mut problems = problems(&repository, &settings, &catalog, options);
+    if !args.skills.is_empty() && !catalog.skills.is_empty() {
+        let paths = args.paths(&catalog)?;
+        problems.retain(|problem| paths.iter().any(|path| problem.place.path.starts_with(path)));
+    }
+    let problems = settings.lint.judged(problems);
+    if args.json {
+        print_list("problems", &problems)?;
+    } else {
+        let text = if problems.iter().all(|problem| problem.severity == Severity::Allowed) {
+            format!("{}: {}\n", args.counts(&catalog), diagnostics::counts(&problems))
+        } else {
+            diagnostics::render(&problems, paint(&io::stdout()))
+        };
+        write!(text_stdout(), "{text}{}", diagnostics::allowed(&problems))?;
+        if !check_evals && !problems.iter().any(|problem| problem.severity != Severity::Allowed) {
+            next("skill-evals list shows the cases there are; skill-evals doctor says whether they can run here");
+        }
+    }
+    Ok(if problems.iter().any(Diagnostic::is_error) { Exit::Problems } else { Exit::Clean })
+}
+
+/// All problems that `lint` looks for, before the settings judge them.
+pub fn problems(
+    repository: &Repository,
+    settings: &Settings,
+    catalog: &Catalog,
+    options: lint::LintOptions,
+) -> Vec<Diagnostic> {
+    let mut problems = lint::all(catalog, repository, options);
+    problems.extend(settings.repetition.unknown_skills(&catalog.slugs()));
+    if options.check_evals {
+        problems.extend(stubs::problems(&repository.root, catalog));
+        problems.extend(store::damaged_recordings(&repository.root).into_iter().map(|(_, problem)| problem));
+        problems.extend(lint::repetition(catalog, &settings.repetition, repository));
+        // A case or the command line may ask for a judge.
+        problems.extend(rubric::read(&repository.root, settings).err().map(|problem| *problem));
+    }
+    problems
+}
+
+impl LintArgs {
+    /// How many skills, and with --check-evals cases, were checked.
+    fn counts(&self, catalog: &Catalog) -> String {
+        let slugs: Vec<String> = self.skills.iter().map(|name| named(name)).collect();
+        let is_wanted = |slug: &str| slugs.is_empty() || slugs.iter().any(|name| name == slug);
+        let skills = catalog.skills.iter().filter(|found| is_wanted(&found.skill().slug)).count();
+        let cases = catalog.cases.iter().filter(|found| is_wanted(&found.skill)).count();
+        let skills = diagnostics::counted(skills, "skill");
+        if self.check_evals || self.strict {
+            format!("{skills}, {}", diagnostics::counted(cases, "case"))
+        } else {
+            skills
+        }
+    }
+
+    /// The directories and files of the named skills.
+    fn paths(&self, catalog: &Catalog) -> CliResultOf<Vec<PathBuf>> {
+        let mut paths = Vec::new();
+        for name in &self.skills {
+            let slug = named(name);
+            let Some(found) = catalog.skill(&slug) else {
+                return Err(format!("unknown skill `{name}`; {}", suggest(&slug, &catalog.slugs())).into());
+            };
+            paths.extend([found.skill().folder.clone(), found.evals()]);
+            paths.extend(catalog.cases_of(&slug).map(|case| case.file.to_path_buf()));
+        }
+        Ok(paths)
+    }
+}
+
+/// The slug of a skill from its name, its directory or its SKILL.md.
+fn named(name: &str) -> String {
+    let path = Path::new(name);
+    let path = if path.ends_with(SKILL_FILE) { path.parent().unwrap_or(path) } else { path };
+    slug(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
+}

@@ -1,0 +1,124 @@
+//! `skill-evals list`.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::select::{NameArgs, no_match};
+use super::shard::{ShardArgs, shard_is_empty};
+use super::{CliResult, RepositoryArgs, file_problems, print_list, problem_line};
+use crate::cases::case::FoundCase;
+use crate::cases::catalog::{Catalog, EVALS};
+use crate::cases::repository::Repository;
+use crate::cases::skill_material::has_cases;
+use crate::cases::test_case::TestCase;
+use crate::cli::exit_code::Exit;
+use crate::cli::next::after_built_in;
+use crate::cli::output::{stderr, text_stdout};
+use crate::report::{coverage, listing};
+use crate::run::plan;
+use crate::settings::Settings;
+use crate::store;
+use crate::text::cut;
+use crate::text::diagnostic::{Diagnostic, Severity};
+use crate::text::name::Filters;
+
+#[derive(Args)]
+pub struct ListArgs {
+    /// Only trials whose name contains one of these: `greeting`, `xlsx/verify`, `/codex`
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
+    #[command(flatten)]
+    names: NameArgs,
+    /// Mode to use (repeatable)
+    #[arg(long, value_name = "MODE")]
+    mode: Vec<String>,
+    #[command(flatten)]
+    shard: ShardArgs,
+    /// Count the checks of each file: those that are run, judged and unsupported
+    #[arg(long)]
+    coverage: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+fn print_coverage(
+    args: &ListArgs,
+    repository: &Repository,
+    settings: &Settings,
+    catalog: &Catalog,
+    planned: &[TestCase],
+) -> CliResult {
+    // A case that runs in several modes counts once.
+    let mut cases: Vec<&Arc<FoundCase>> = planned.iter().map(|planned| &planned.found).collect();
+    cases.sort_by_key(|found| Arc::as_ptr(found));
+    cases.dedup_by_key(|found| Arc::as_ptr(found));
+    let files = coverage::coverage(cases, catalog, repository, &settings.lint);
+    if args.json {
+        print_list("files", &files)?;
+        return Ok(Exit::Clean);
+    }
+    let mut out = text_stdout();
+    out.write_all(coverage::render(&files).as_bytes())?;
+    let folders = catalog.skills.iter().map(|found| &found.skill().folder);
+    let withheld: Vec<String> = folders
+        .filter(|folder| has_cases(&repository.root.join(folder)))
+        .map(|folder| folder.join(EVALS).display().to_string())
+        .collect();
+    if !withheld.is_empty() {
+        writeln!(out, "not given to agents, because they hold cases: {}", cut::names(&withheld, 1))?;
+    }
+    Ok(Exit::Clean)
+}
+
+pub fn list(args: &ListArgs) -> CliResult {
+    let (repository, settings, catalog) = args.repository.read_quietly()?;
+    let mut settings = Settings { selection: args.names.selection(), live: false, ..settings };
+    let modes = args.names.with_modes(&args.mode);
+    if !modes.is_empty() {
+        settings.select_modes(&modes)?;
+    }
+    let plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&args.filters, false));
+    let mut plan = plan.map_err(|problems| problems.join("\n"))?;
+    if plan.is_empty() && !args.filters.is_empty() {
+        return Err(no_match(&args.filters, &catalog, &settings).into());
+    }
+    if let Some(shard) = args.shard.shard()? {
+        let all = plan.entries.len();
+        plan = plan.part(shard);
+        if plan.is_empty() {
+            writeln!(stderr(), "{}", shard_is_empty(shard, all))?;
+        }
+    }
+    let planned: Vec<TestCase> = plan.entries.into_iter().map(|entry| entry.planned).collect();
+    if args.coverage {
+        return print_coverage(args, &repository, &settings, &catalog, &planned);
+    }
+    let mut listed = listing::listed(&planned, &catalog, &repository, &settings);
+    for (recording, problem) in store::damaged_recordings(&repository.root) {
+        let Some(id) = recording.id() else { continue };
+        for trial in &mut listed {
+            if (&trial.skill, &trial.case, &trial.mode) == (&id.skill, &id.case, &id.mode) {
+                trial.problems.push(problem.clone());
+            }
+        }
+    }
+    if args.json {
+        print_list("cases", &listed)?;
+    } else {
+        text_stdout().write_all(listing::render(&listed, io::stdout().is_terminal()).as_bytes())?;
+    }
+    let problems = file_problems(&settings, &catalog);
+    for problem in problems.iter().filter(|problem| problem.severity != Severity::Allowed) {
+        writeln!(stderr(), "{}", problem_line(problem))?;
+    }
+    if !args.json {
+        after_built_in(planned.iter().map(|planned| planned.found.as_ref()));
+    }
+    let is_broken = listed.iter().any(|trial| !trial.problems.is_empty()) || problems.iter().any(Diagnostic::is_error);
+    Ok(if is_broken { Exit::CouldNotRun } else { Exit::Clean })
+}

@@ -1,0 +1,54 @@
+//! `skill-evals mcp`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+
+use super::CliResult;
+use crate::cli::exit_code::Exit;
+use crate::mcp;
+use crate::settings::{BuiltIn, SkillResult, Wording};
+
+#[derive(Args)]
+pub struct McpArgs {
+    /// Directories of skills, or of one skill, added to those of `SKILLS_DIR`; `a,b` for several [default:
+    /// the skills in the client's roots, else of the repository around the working directory]
+    #[arg(value_name = "DIR")]
+    folders: Vec<String>,
+    /// Serve only the skills of this directory, whatever `SKILLS_DIR` says (repeatable)
+    #[arg(long, value_name = "DIR", conflicts_with = "folders")]
+    skills: Vec<PathBuf>,
+    /// What the tool returns: `body`, a skill's instructions, directory and list of files, or `raw`, its
+    /// SKILL.md alone [default: `SKILLS_RESULT`, or body]
+    #[arg(long, value_name = "FORM", value_parser = SkillResult::from_str)]
+    result: Option<SkillResult>,
+    /// How models are asked to load skills: `mild`, or `skilljack`, at once [default: `SKILLS_WORDING`, or
+    /// mild]
+    #[arg(long, value_name = "WORDING", value_parser = Wording::from_str)]
+    wording: Option<Wording>,
+    /// Largest file to serve, in MiB [default: `MAX_FILE_SIZE_MB`, or 0.25]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    max_file_mb: Option<u32>,
+}
+
+pub fn mcp(args: &McpArgs) -> CliResult {
+    let env = |name: &str| std::env::var(name).ok();
+    let how = BuiltIn::from_env(env)?;
+    let how = BuiltIn {
+        result: args.result.unwrap_or(how.result),
+        wording: args.wording.unwrap_or(how.wording),
+        max_file_mb: args.max_file_mb.or(how.max_file_mb),
+    };
+    let mut folders = args.skills.clone();
+    if folders.is_empty() {
+        let lists = args.folders.iter().cloned().chain(env("SKILLS_DIR"));
+        folders.extend(lists.flat_map(|list| mcp::directories_in(&list)));
+    }
+    if folders.is_empty() {
+        mcp::serve_roots(how)?;
+    } else {
+        mcp::serve(&folders, how)?;
+    }
+    Ok(Exit::Clean)
+}

@@ -1,0 +1,153 @@
+//! Standard output and standard error. A closed pipe is not an error: `skill-evals list | head`.
+
+use std::io::{self, StderrLock, StdoutLock, Write};
+use std::os::fd::AsFd;
+
+use terminal_size::{Width, terminal_size_of};
+
+use crate::text::safe;
+
+/// A stream that drops text once its reader is gone, so that a command still does its work and returns its exit code.
+pub struct PipeOutput<W>(W);
+
+/// Standard output for documents: no line is broken.
+pub fn stdout() -> PipeOutput<StdoutLock<'static>> {
+    PipeOutput(io::stdout().lock())
+}
+
+/// Standard output for people: lines break between words on a terminal.
+pub fn text_stdout() -> LineWrapper<PipeOutput<StdoutLock<'static>>> {
+    LineWrapper { stream: stdout(), width: width(io::stdout()), line: String::new() }
+}
+
+/// Standard error. Lines break between words on a terminal.
+pub fn stderr() -> LineWrapper<PipeOutput<StderrLock<'static>>> {
+    LineWrapper { stream: PipeOutput(io::stderr().lock()), width: width(io::stderr()), line: String::new() }
+}
+
+/// Warns on a line of standard error.
+pub fn warn(text: &str) -> io::Result<()> {
+    writeln!(stderr(), "warning: {}", safe::line(text))
+}
+
+/// The columns of a terminal; `None` for a file or a pipe.
+fn width(stream: impl AsFd) -> Option<usize> {
+    terminal_size_of(stream).map(|(Width(columns), _)| usize::from(columns))
+}
+
+/// `text` with its lines broken between words for the terminal on standard output.
+pub fn wrapped(text: &str) -> String {
+    width(io::stdout())
+        .map_or_else(|| text.to_owned(), |width| text.split_inclusive('\n').map(|line| wrap(line, width)).collect())
+}
+
+impl<W: Write> Write for PipeOutput<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        or_dropped(self.0.write(bytes), bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        or_dropped(self.0.flush(), ())
+    }
+}
+
+/// The result of a write. If the reader is gone, the text counts as written.
+fn or_dropped<T>(result: io::Result<T>, dropped: T) -> io::Result<T> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(dropped),
+        other => other,
+    }
+}
+
+/// Breaks lines that are longer than the terminal between words.
+pub struct LineWrapper<W: Write> {
+    stream: W,
+    width: Option<usize>,
+    /// The line that is not complete.
+    line: String,
+}
+
+impl<W: Write> Write for LineWrapper<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(width) = self.width else { return self.stream.write(bytes) };
+        for part in String::from_utf8_lossy(bytes).split_inclusive('\n') {
+            self.line.push_str(part);
+            if part.ends_with('\n') {
+                self.stream.write_all(wrap(&std::mem::take(&mut self.line), width).as_bytes())?;
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.write_all(std::mem::take(&mut self.line).as_bytes())?;
+        self.stream.flush()
+    }
+}
+
+impl<W: Write> Drop for LineWrapper<W> {
+    fn drop(&mut self) {
+        // A command that cares about errors flushes before.
+        let _ = self.stream.write_all(self.line.as_bytes());
+    }
+}
+
+/// `line` on several lines of at most `width` columns, if it is longer. A longer word stays whole. Later lines are
+/// indented as far as the value behind labels (`  found     the text`), else by two columns.
+fn wrap(line: &str, width: usize) -> String {
+    if columns(line) <= width {
+        return line.to_owned();
+    }
+    let margin = line.len() - line.trim_start_matches(' ').len();
+    let mut indent = (margin + 2).min(width / 3);
+    for (at, _) in line[margin..].match_indices("  ") {
+        let (label, rest) = line.split_at(margin + at);
+        let value = columns(label) + rest.len() - rest.trim_start_matches(' ').len();
+        if value <= width / 3 {
+            indent = value;
+        }
+    }
+    let mut text = line[..margin].to_owned();
+    let mut column = margin;
+    for word in line[margin..].split_inclusive(' ') {
+        let length = columns(word.trim_end());
+        // A word that does not fit under the value may fit under the label.
+        let fits_under_label = indent + length > width && margin + 2 + length <= width;
+        let indent = if fits_under_label { indent.min(margin + 2) } else { indent };
+        if column + length > width && column > indent {
+            text.truncate(text.trim_end_matches(' ').len());
+            text.push('\n');
+            text.push_str(&" ".repeat(indent));
+            column = indent;
+        }
+        text.push_str(word);
+        column += columns(word);
+    }
+    text
+}
+
+/// The columns that `text` takes, without the codes of its colors.
+fn columns(text: &str) -> usize {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default();
+    let rest = parts.map(|part| part.split_once('m').map_or(part, |(_, text)| text));
+    std::iter::once(first).chain(rest).flat_map(str::chars).filter(|c| *c != '\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrap;
+
+    #[test]
+    fn lines_break_between_words_under_their_value() {
+        assert_eq!(wrap("  found     one two three\n", 22), "  found     one two\n    three\n");
+        assert_eq!(
+            wrap("  found     one two three four five six\n", 36),
+            "  found     one two three four five\n            six\n"
+        );
+        assert_eq!(wrap("one two three four\n", 9), "one two\n  three\n  four\n");
+        assert_eq!(wrap("\u{1b}[31mone two\u{1b}[0m three\n", 13), "\u{1b}[31mone two\u{1b}[0m three\n");
+        assert_eq!(wrap("a/long/path/of/a/file x\n", 8), "a/long/path/of/a/file\n  x\n");
+        assert_eq!(wrap("  look into   artifacts/a/long/path x\n", 30), "  look into\n    artifacts/a/long/path x\n");
+    }
+}

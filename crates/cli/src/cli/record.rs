@@ -1,0 +1,135 @@
+//! `skill-evals record`.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, print_list, select};
+use crate::cases::test_case::TestCase;
+use crate::cli::exit_code::Exit;
+use crate::cli::output::{stderr, text_stdout, warn};
+use crate::run::context::RunContext;
+use crate::run::plan::{PlannedCase, RunPlan};
+use crate::run::promote::{self, FailedTrials, RecordedTrials, RecordingResult, ReplayResult};
+use crate::store::RunFolder;
+use crate::text::name::Filters;
+use crate::text::safe;
+use crate::trial::id::TrialId;
+
+#[derive(Args)]
+pub struct RecordArgs {
+    /// Run, as named in artifacts/skill-evals
+    run_id: String,
+    /// Only trials whose name contains one of these: `greeting`, `xlsx/verify`, `/codex`
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
+    /// Record failing trials too; their tests then fail
+    #[arg(long)]
+    accept_failing: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+pub fn record(args: &RecordArgs) -> CliResult {
+    let (repository, mut settings, catalog) = args.repository.read()?;
+    let from = RunFolder::open(&repository.root, &args.run_id)?;
+    select::apply_threshold_of(&from, &mut settings);
+    let filters = Filters::new(&args.filters, false);
+    let mut run = RunContext::new(repository.root, settings, catalog);
+    let mut plan = RunPlan::default();
+    let cases: HashMap<_, _> =
+        run.catalog.cases.iter().map(|found| ((&*found.skill, found.id.as_str()), found)).collect();
+    for folder in from.trials() {
+        let id = folder.meta()?.id();
+        let found = cases.get(&(id.skill.as_str(), id.case.as_str()));
+        let (Some(found), Some(mode)) = (found, run.settings.mode(&id.mode)) else {
+            warn(&format!("{id}: not recorded: its case or mode no longer exists"))?;
+            continue;
+        };
+        let planned = TestCase { found: Arc::clone(found), mode: mode.clone() };
+        // Repeats of a case follow each other.
+        match plan.entries.last_mut().filter(|entry| entry.planned.trial(1) == planned.trial(1)) {
+            Some(entry) => entry.repeats = entry.repeats.max(id.number),
+            None if filters.want(|| planned.test_name()) => plan.entries.push(PlannedCase::times(planned, id.number)),
+            None => {}
+        }
+    }
+    if plan.is_empty() {
+        let named = match args.filters.join("` or `") {
+            filters if filters.is_empty() => "trials to record".to_owned(),
+            filters => format!("trial whose name contains `{filters}`"),
+        };
+        return Err(format!("the run {} has no finished {named}", from.id()).into());
+    }
+    run.own_checks = own_checks(&run.root, &run.settings)?;
+    let run = run.with_plan(plan);
+    let failing = if args.accept_failing { FailedTrials::Keep } else { FailedTrials::LeaveOut };
+    let recorded = promote::record_from(&run, &from, failing)?;
+    if args.json {
+        let cases: Vec<RecordedCase<'_>> = recorded.iter().map(|recorded| RecordedCase::of(&run, recorded)).collect();
+        print_list("cases", &cases)?;
+        return Ok(exit(&recorded));
+    }
+    print(&run, &recorded, false)
+}
+
+/// A case in a mode, as `--json` prints it.
+#[derive(Serialize)]
+struct RecordedCase<'a> {
+    skill: &'a str,
+    case: &'a str,
+    mode: &'a str,
+    state: &'static str,
+    /// The result of the old recording.
+    before: Option<&'a ReplayResult>,
+    /// The result of the new recording, even if it was not written.
+    now: Option<&'a ReplayResult>,
+    /// The path, if it was written.
+    recording: Option<PathBuf>,
+}
+
+impl<'a> RecordedCase<'a> {
+    fn of(run: &RunContext, recorded: &'a RecordedTrials) -> Self {
+        let (state, now) = match &recorded.now {
+            RecordingResult::Kept(now, _) => ("recorded", Some(now)),
+            RecordingResult::Failing(now) => ("failing", Some(now)),
+            RecordingResult::NotMeasured => ("not-measured", None),
+            RecordingResult::EndedEarly => ("ended-early", None),
+            RecordingResult::UsersSetup => ("users-setup", None),
+        };
+        let TrialId { skill, case, mode, .. } = &recorded.id;
+        Self { skill, case, mode, state, before: recorded.before.as_ref(), now, recording: recorded.place(&run.root) }
+    }
+}
+
+/// Prints a line for each recording, on standard error if standard output is for something else.
+pub fn print(run: &RunContext, recorded: &[RecordedTrials], on_stderr: bool) -> CliResultOf<Exit> {
+    for recorded in recorded {
+        let path = recorded.place(&run.root).map(|path| format!("  {}", path.display())).unwrap_or_default();
+        let line = safe::line(&format!("{recorded}{path}"));
+        if on_stderr {
+            writeln!(stderr(), "{line}")?;
+        } else {
+            writeln!(text_stdout(), "{line}")?;
+        }
+    }
+    Ok(exit(recorded))
+}
+
+fn exit(recorded: &[RecordedTrials]) -> Exit {
+    let exits = recorded.iter().map(|recorded| match recorded.now {
+        RecordingResult::Kept(..) => Exit::Clean,
+        RecordingResult::Failing(_) => Exit::Problems,
+        RecordingResult::NotMeasured | RecordingResult::EndedEarly | RecordingResult::UsersSetup => {
+            Exit::Infrastructure
+        }
+    });
+    exits.fold(Exit::Clean, Exit::worse)
+}

@@ -1,0 +1,72 @@
+//! `skill-evals status`, `skill-evals runs`.
+
+use std::io::{self, Write};
+
+use clap::Args;
+
+use super::{CliResult, RepositoryArgs, named_runs, print_json, print_list};
+use crate::cli::color::paint;
+use crate::cli::exit_code::Exit;
+use crate::cli::output::{stdout, text_stdout, warn};
+use crate::report::run_status as report;
+use crate::results::run_status;
+use crate::store::{self, RunFolder};
+
+#[derive(Args)]
+pub struct StatusArgs {
+    /// The run; the id of a run with shards shows each shard [default: the latest]
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
+    /// Print a JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+#[derive(Args)]
+pub struct RunsArgs {
+    /// Print one JSON document.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+pub fn status(args: &StatusArgs) -> CliResult {
+    let root = args.repository.open()?.root;
+    let named = match &args.run_id {
+        Some(id) => named_runs::open_id(&root, id)?,
+        None => vec![named_runs::latest(&root)?],
+    };
+    let [run] = named.as_slice() else { return print_runs(named, args.json) };
+    let status = run_status::standing(run)?;
+    if args.json {
+        print_json(&mut stdout(), &status)?;
+    } else {
+        text_stdout().write_all(report::status(&status, paint(&io::stdout())).as_bytes())?;
+    }
+    Ok(Exit::Clean)
+}
+
+pub fn runs(args: &RunsArgs) -> CliResult {
+    print_runs(store::runs(&args.repository.open()?.root), args.json)
+}
+
+fn print_runs(runs: Vec<RunFolder>, as_json: bool) -> CliResult {
+    let mut statuses = Vec::new();
+    for run in runs {
+        match run_status::standing(&run) {
+            Ok(status) => statuses.push(status),
+            Err(error) => warn(&format!("{}: {error}", run.id()))?,
+        }
+    }
+    if as_json {
+        print_list("runs", &statuses)?;
+    } else if statuses.is_empty() {
+        writeln!(stdout(), "no runs found")?;
+    } else {
+        text_stdout().write_all(report::runs(&statuses, paint(&io::stdout())).as_bytes())?;
+    }
+    Ok(Exit::Clean)
+}

@@ -1,0 +1,81 @@
+//! `skill-evals stop`, `skill-evals clean`.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{CliResult, CliResultOf, RepositoryArgs, named_runs};
+use crate::cli::exit_code::Exit;
+use crate::cli::output::text_stdout;
+use crate::process::background;
+use crate::results::run_status;
+use crate::store::{self, RunFolder};
+use crate::trial::run_record::RunEndKind;
+use crate::trial::shard::Shard;
+
+/// How long a runner may take to end its agents and store their trials.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Args)]
+pub struct StopArgs {
+    /// The run.
+    run_id: String,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+#[derive(Args)]
+pub struct CleanArgs {
+    /// Number of latest runs to keep
+    #[arg(long, value_name = "N")]
+    keep: usize,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+pub fn stop(args: &StopArgs) -> CliResult {
+    let root = args.repository.open()?.root;
+    for run in named_runs::open_id(&root, &args.run_id)? {
+        stop_run(&run)?;
+    }
+    Ok(Exit::Clean)
+}
+
+fn stop_run(run: &RunFolder) -> CliResultOf<()> {
+    let Some(runner) = run.runner().filter(|_| run_status::is_live(run)) else {
+        return Ok(writeln!(text_stdout(), "{} is not running", run.id())?);
+    };
+    run.note_stopping()?;
+    let killed = background::stop(runner, PATIENCE)?;
+    // For a runner that was killed, and for several runners of one run.
+    run.write_ended(RunEndKind::Stopped, None)?;
+    let ended = if killed { "killed" } else { "stopped" };
+    Ok(writeln!(text_stdout(), "{} {ended}; `{}` resumes it", run.id(), run.resume_command())?)
+}
+
+pub fn clean(args: &CleanArgs) -> CliResult {
+    let root = args.repository.open()?.root;
+    let mut out = text_stdout();
+    let mut kept = BTreeSet::new();
+    for run in store::runs(&root) {
+        // The shards of a run are one run, with what they were merged into.
+        let whole = Shard::of_run(run.id()).map_or(run.id(), |(whole, _)| whole);
+        if kept.len() < args.keep {
+            kept.insert(whole.to_owned());
+        }
+        if kept.contains(whole) {
+            continue;
+        }
+        // The lock keeps other processes from resuming the run while it is removed.
+        let lock = if run_status::is_live(&run) { None } else { run.lock(background::this_process()).ok() };
+        let Some(_lock) = lock else {
+            writeln!(out, "{} is running; not removed", run.id())?;
+            continue;
+        };
+        run.remove()?;
+        writeln!(out, "{} removed", run.id())?;
+    }
+    Ok(Exit::Clean)
+}

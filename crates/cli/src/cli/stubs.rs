@@ -1,0 +1,50 @@
+//! `skill-evals stubs`.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{CliResult, RepositoryArgs};
+use crate::cases::repository::{Layout, Scope};
+use crate::cli::exit_code::Exit;
+use crate::cli::output::stdout;
+use crate::harness::stubs;
+use crate::settings::{Trust, load};
+use crate::store;
+
+#[derive(Args)]
+pub struct StubsArgs {
+    /// Output file, relative to the root [default: `tests/skill_evals/stubs.rs` of the crate with the
+    /// harness]
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    repository: RepositoryArgs,
+}
+
+pub fn stubs(args: &StubsArgs) -> CliResult {
+    let repository = args.repository.open()?;
+    let root = &repository.root;
+    let settings = load::read_file(root, Trust::Trusted)?;
+    let catalog = repository.catalog(Layout::of(&settings), Scope::All);
+    let text = stubs::current(root, &catalog)?;
+    let mut files = args.file.clone().map_or_else(|| stubs::files(root), |file| vec![file]);
+    if files.is_empty() {
+        let default = stubs::place(root);
+        files.push(default.ok_or("no crate for the stubs: neither Cargo.toml nor evals/Cargo.toml; name a --file")?);
+    }
+    let mut out = stdout();
+    for file in files {
+        let path = root.join(&file);
+        let state = if fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
+            "is up to date"
+        } else {
+            store::write_whole(&path, text.as_bytes())?;
+            "written"
+        };
+        writeln!(out, "{}: {state}, {} trials", file.display(), text.matches("#[test]").count())?;
+    }
+    Ok(Exit::Clean)
+}

@@ -1,0 +1,212 @@
+//! Shows an active run: results on standard output, and the running trials on standard error if that is a terminal.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::cases::case::FoundCase;
+use crate::cli::color::paint;
+use crate::cli::output::{stderr, text_stdout};
+use crate::report::paint::Paint;
+use crate::report::progress::ProgressBoard;
+use crate::report::trial_text as report;
+use crate::report::trial_text::RerunCommand;
+use crate::run::context::RunContext;
+use crate::text::safe;
+use crate::trial::event::{EventListener, RunEvent};
+use crate::trial::id::{CaseInMode, TrialId};
+use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
+
+/// How often the running trials are drawn again.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TrialDetail {
+    /// The trials that did not pass, with their findings.
+    NotPassed,
+    /// All trials.
+    All,
+    /// All trials, a failure in one line: for readers of a comparison.
+    OneLine,
+}
+
+/// Reads a run's events and prints them.
+pub struct Terminal {
+    root: PathBuf,
+    door: RerunCommand,
+    found: HashMap<CaseInMode, Arc<FoundCase>>,
+    /// How many trials of each case have not ended. Empty for a comparison, which may have any number of them.
+    remaining: HashMap<CaseInMode, u32>,
+    /// Trials that did not pass, until all repeats have ended: equal failures are printed together.
+    pending: HashMap<CaseInMode, Vec<Outcome>>,
+    /// What was printed of trials without an outcome, and why other trials could not be measured.
+    printed: HashSet<String>,
+    /// Whether results are printed.
+    prints: bool,
+    detail: TrialDetail,
+    draws: bool,
+    paint: Paint,
+    board: ProgressBoard,
+    start: Instant,
+    drawn_at: Option<Duration>,
+}
+
+impl Terminal {
+    /// For a run of `total` trials.
+    pub fn new(run: &RunContext, total: usize, prints: bool) -> Self {
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let (mut found, mut remaining) = (HashMap::new(), HashMap::new());
+        for entry in &run.plan.entries {
+            let key = entry.planned.case_in_mode();
+            found.insert(key.clone(), Arc::clone(&entry.planned.found));
+            remaining.insert(key, entry.repeats);
+        }
+        Self {
+            root: run.root.clone(),
+            door: run.door.clone(),
+            found,
+            remaining,
+            pending: HashMap::new(),
+            printed: HashSet::new(),
+            prints,
+            detail: TrialDetail::NotPassed,
+            draws: prints && io::stderr().is_terminal() && !dumb,
+            paint: paint(&io::stdout()),
+            board: ProgressBoard::new(total, run.settings.jobs),
+            start: Instant::now(),
+            drawn_at: None,
+        }
+    }
+
+    /// Prints trials that passed too, if `verbose`.
+    pub fn with_passed(self, verbose: bool) -> Self {
+        Self { detail: if verbose { TrialDetail::All } else { TrialDetail::NotPassed }, ..self }
+    }
+
+    /// Prints one line for each trial, whatever its verdict.
+    pub fn in_brief(self) -> Self {
+        Self { detail: TrialDetail::OneLine, remaining: HashMap::new(), ..self }
+    }
+
+    /// Prints what happens in the run while `work` is done.
+    pub fn over<T>(self, run: &RunContext, work: impl FnOnce() -> T) -> T {
+        let terminal = Arc::new(Mutex::new(self));
+        run.read_by(Arc::clone(&terminal));
+        let done = work();
+        terminal.lock().unwrap_or_else(PoisonError::into_inner).end();
+        done
+    }
+
+    fn finished(&mut self, id: &TrialId, result: &Result<Outcome, NoOutcome>) {
+        let brief = self.detail == TrialDetail::OneLine;
+        match result {
+            Ok(outcome) if outcome.grade.verdict == Verdict::Pass => {
+                if self.detail != TrialDetail::NotPassed {
+                    self.print(&report::passed(outcome, self.paint));
+                }
+            }
+            Ok(outcome) if brief && outcome.grade.verdict == Verdict::Fail => {
+                self.print(&report::failed(outcome, self.paint));
+            }
+            Ok(outcome) if brief && self.was_explained(outcome) => {
+                self.print(&report::as_above(outcome, self.paint));
+            }
+            Ok(outcome) => self.pending.entry(CaseInMode::of(id)).or_default().push(outcome.clone()),
+            Err(problem) => {
+                let text = report::not_graded(id, problem, &self.door, self.paint);
+                // A problem of a case, or of its skill in a mode, is the same for each of its trials.
+                if self.printed.insert(text.clone()) {
+                    self.print(&text);
+                }
+            }
+        }
+        self.ended(id);
+    }
+
+    /// Whether the same trouble of another trial was printed before.
+    fn was_explained(&mut self, outcome: &Outcome) -> bool {
+        outcome.grade.trouble.as_ref().is_some_and(|trouble| !self.printed.insert(trouble.to_string()))
+    }
+
+    /// Counts a trial that ended. After the last repeat, those that did not pass are printed together.
+    fn ended(&mut self, id: &TrialId) {
+        let key = CaseInMode::of(id);
+        if let Some(remaining) = self.remaining.get_mut(&key) {
+            *remaining = remaining.saturating_sub(1);
+            if *remaining > 0 {
+                return;
+            }
+        }
+        self.print_pending(&key);
+    }
+
+    fn print_pending(&mut self, key: &CaseInMode) {
+        let Some(mut outcomes) = self.pending.remove(key) else { return };
+        outcomes.sort_by_key(|outcome| outcome.id.number);
+        let Some(found) = self.found.get(key) else { return };
+        for text in report::graded(&self.root, found, &outcomes, self.paint) {
+            self.print(&text);
+        }
+    }
+
+    /// Prints a result, whose text is safe already, over the drawn lines.
+    fn print(&mut self, text: &str) {
+        if self.prints {
+            self.erase();
+            // A closed standard output does not end the run.
+            let _ = text_stdout().write_all(text.as_bytes());
+        }
+    }
+
+    /// Prints something that is not a result.
+    fn note(&mut self, text: &str) {
+        if self.prints {
+            self.erase();
+            let _ = writeln!(stderr(), "{}", safe::block(text));
+        }
+    }
+
+    fn draw(&mut self, now: Duration) {
+        if self.draws && self.drawn_at.is_none_or(|at| now.saturating_sub(at) >= REDRAW_INTERVAL) {
+            let text = self.board.redrawn(now);
+            let _ = io::stderr().lock().write_all(text.as_bytes());
+            self.drawn_at = (!text.is_empty()).then_some(now);
+        }
+    }
+
+    fn erase(&mut self) {
+        let _ = io::stderr().lock().write_all(self.board.erased().as_bytes());
+        self.drawn_at = None;
+    }
+
+    /// Prints the pending trials and erases the drawn lines.
+    fn end(&mut self) {
+        let keys: Vec<CaseInMode> = self.pending.keys().cloned().collect();
+        for key in keys {
+            self.print_pending(&key);
+        }
+        self.erase();
+    }
+}
+
+impl EventListener for Terminal {
+    fn on_event(&mut self, event: &RunEvent) {
+        let now = self.start.elapsed();
+        let news = self.board.on_event(event, now);
+        match event {
+            RunEvent::Waits { .. } => news.iter().for_each(|line| self.note(line)),
+            RunEvent::Finished { id, result, .. } => self.finished(id, result),
+            RunEvent::Kept { outcome, .. } => {
+                if self.detail != TrialDetail::NotPassed || outcome.grade.verdict != Verdict::Pass {
+                    self.print(&format!("{} (kept)\n", report::headline(outcome, self.paint)));
+                }
+                self.ended(&outcome.id);
+            }
+            RunEvent::Skipped(id, why) => self.finished(id, &Err(NoOutcome::NotRun(*why))),
+            _ => {}
+        }
+        self.draw(now);
+    }
+}

@@ -1,0 +1,238 @@
+//! Calibrates an agent: runs trials of known truth with the user's own program under a scripted model on 127.0.0.1, and holds what
+//! is read of them against it. The trials go the way of every run.
+
+mod cases;
+mod observe;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crate::agent::endpoint;
+use crate::cases::repository::{Layout, Repository, Scope};
+use crate::cases::test_case::TestCase;
+use crate::process::interrupt;
+use crate::profile::EndpointSetup;
+use crate::results::calibration::{AgentCalibration, CALIBRATION_FORMAT, ReadState, rows};
+use crate::run::calibration::InstalledAgent;
+use crate::run::context::RunContext;
+use crate::run::plan::{PlannedCase, RunPlan};
+use crate::run::{opening, scheduler};
+use crate::settings::mode::{AgentKind, Mode};
+use crate::settings::{Calibrate, CheckSettings, JudgeSettings, Settings, TestSelection};
+use crate::stand_in::{AnswerUsage, MODEL, ScriptedRequest, ScriptedTurn, StandIn};
+use crate::store::StoreError;
+use crate::trial::event::{EventListener, RunEvent};
+use crate::trial::outcome::Outcome;
+use cases::{CalibrationCase, SkillTools};
+use observe::{Measured, Observations, Truth};
+
+/// How many trials run at once: most of their time is that of the agent.
+const JOBS: usize = 6;
+
+/// Collects the outcomes of a run.
+struct Collector(Arc<Mutex<Vec<Outcome>>>);
+
+impl EventListener for Collector {
+    fn on_event(&mut self, event: &RunEvent) {
+        let mut outcomes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        outcomes.extend(event.outcome().cloned());
+    }
+}
+
+/// Calibrates the agent of this kind, if it is installed and can be pointed at a scripted model.
+pub fn of(settings: &Settings, kind: AgentKind) -> Result<AgentCalibration, String> {
+    let agent = InstalledAgent::find(settings, kind).map_err(|trouble| trouble.detail)?;
+    if !endpoint::can_be_pointed(settings, kind) {
+        let why = "it cannot be pointed at a scripted model; use `{endpoint}` in its `args` or `env`";
+        return Err(format!("{} cannot be calibrated: {why}", agent.name()));
+    }
+    calibrate(&agent, settings)
+}
+
+/// The agents of a live run that are to be calibrated first.
+pub fn due(run: &RunContext) -> Vec<InstalledAgent> {
+    let settings = &run.settings;
+    if !settings.live || settings.calibrate == Calibrate::Off {
+        return Vec::new();
+    }
+    let kinds: HashSet<AgentKind> = run.plan.entries.iter().map(|entry| entry.planned.mode.agent).collect();
+    let kinds = kinds.into_iter().filter(|kind| endpoint::can_be_pointed(settings, *kind));
+    let agents = kinds.filter_map(|kind| InstalledAgent::find(settings, kind).ok());
+    let mut due: Vec<InstalledAgent> = agents.filter(|agent| agent.wants_calibration(settings)).collect();
+    due.sort_by_key(|agent| agent.kind.as_str());
+    due
+}
+
+/// Calibrates an agent with the user's settings. Keeps the result for later runs.
+pub fn calibrate(agent: &InstalledAgent, users: &Settings) -> Result<AgentCalibration, String> {
+    let failed = |why: &dyn Display| format!("{} could not be calibrated: {why}", agent.name());
+    let modes: Vec<&Mode> =
+        users.modes.iter().map(AsRef::as_ref).filter(|mode| is_calibrated(mode, agent.kind)).collect();
+    let cases = Arc::new(cases::cases(&modes));
+    let base = users.scratch.as_deref().unwrap_or(Path::new("/var/tmp"));
+    let directory = tempfile::Builder::new().prefix("calibration-").tempdir_in(base).map_err(|error| failed(&error))?;
+    let root = directory.path().canonicalize().map_err(|error| failed(&error))?;
+    cases::write(&root, &cases).map_err(|error| failed(&error))?;
+    let tools = Arc::new(SkillTools::of(agent.kind.profile()));
+    let stand_in = started(&cases, &tools).map_err(|error| failed(&error))?;
+    let settings = settings(users, agent.kind, stand_in.url());
+    let of_end = |well| cases.iter().filter(move |case| case.ends_well() == well);
+    // A refusal holds back the other trials of its run.
+    let runs = [planned(&root, settings.clone(), of_end(false))?, planned(&root, settings, of_end(true))?];
+    let outcomes = outcomes(&runs).map_err(|why| failed(&why))?;
+    let truths = truths(&cases, &tools, stand_in.exchanges());
+    let (observations, version) = observed(agent, &runs, &cases, &outcomes, &truths).map_err(|error| failed(&error))?;
+    let rows = rows(&observations.all, &observations.notes);
+    let asked = !truths.is_empty();
+    let calibration = AgentCalibration {
+        format: CALIBRATION_FORMAT,
+        agent: agent.kind.as_str().to_owned(),
+        version,
+        skill_evals: env!("CARGO_PKG_VERSION").to_owned(),
+        configuration: agent.configuration(users),
+        measured: jiff::Timestamp::now().to_string(),
+        trials: outcomes.len(),
+        asked,
+        trusted: asked && rows.iter().all(|row| row.state != ReadState::Wrong),
+        rows,
+    };
+    agent.keep(users, &calibration).map_err(|error| failed(&error))?;
+    Ok(calibration)
+}
+
+/// The scripted model.
+fn started(cases: &Arc<Vec<CalibrationCase>>, tools: &Arc<SkillTools>) -> io::Result<StandIn> {
+    let (cases, tools) = (Arc::clone(cases), Arc::clone(tools));
+    StandIn::start(move |request| match cases::of_request(&cases, request) {
+        Some(case) => tools.turn(case, request),
+        // What an agent asks besides the task.
+        None => ScriptedTurn::Say("A task".to_owned()),
+    })
+}
+
+/// Runs all trials.
+fn outcomes(runs: &[RunContext]) -> Result<Vec<Outcome>, String> {
+    for run in runs {
+        opening::live(run).map_err(Clone::clone)?;
+    }
+    let outcomes = Arc::<Mutex<Vec<Outcome>>>::default();
+    thread::scope(|scope| {
+        for run in runs {
+            run.read_by(Collector(Arc::clone(&outcomes)));
+            scope.spawn(|| scheduler::run(run));
+        }
+    });
+    if interrupt::raised() {
+        return Err("it was interrupted".to_owned());
+    }
+    let outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Ok(outcomes)
+}
+
+/// What the trials show, and the version of the agent.
+fn observed(
+    agent: &InstalledAgent,
+    runs: &[RunContext; 2],
+    cases: &[CalibrationCase],
+    outcomes: &[Outcome],
+    truths: &HashMap<&str, Truth>,
+) -> Result<(Observations, Option<String>), StoreError> {
+    let profile = agent.kind.profile();
+    let own_name = profile.endpoint.as_ref().map_or("{model}", |endpoint| endpoint.model);
+    let (mut observations, mut version) = (Observations::default(), agent.version.clone());
+    let nothing = Truth::default();
+    for outcome in outcomes {
+        let Some(case) = cases.iter().find(|case| case.id == outcome.id.case) else { continue };
+        let Some(live) = runs[usize::from(case.ends_well())].opened() else { continue };
+        let folder = live.folder.trial(&outcome.id);
+        // A trial that could not begin shows nothing.
+        let Ok(meta) = folder.meta() else { continue };
+        version = version.or_else(|| meta.agent.version.clone());
+        observations.of(&Measured {
+            case,
+            truth: truths.get(case.id.as_str()).unwrap_or(&nothing),
+            grade: &outcome.grade,
+            meta: &meta,
+            final_text: folder.final_text()?,
+            profile,
+            models: [MODEL.to_owned(), EndpointSetup::filled(own_name, "", MODEL, "")],
+        });
+    }
+    Ok((observations, version))
+}
+
+/// Whether this is one of the agent's own ways to get skills: a mode with a choice of skills or arguments is like one of these.
+fn is_calibrated(mode: &Mode, kind: AgentKind) -> bool {
+    let is_described = matches!(kind, AgentKind::Custom(_));
+    let is_own = || kind.profile().modes.iter().any(|(name, of, _)| *name == mode.name && *of == kind);
+    mode.agent == kind && (is_described || is_own())
+}
+
+/// The user's settings as far as they reach the agent, which asks the scripted model.
+fn settings(users: &Settings, kind: AgentKind, url: String) -> Settings {
+    let mut settings = Settings {
+        live: true,
+        calibrate: Calibrate::Off,
+        model: Some(MODEL.to_owned()),
+        endpoint: Some(url),
+        scripted: Some("calibration".to_owned()),
+        jobs: JOBS,
+        retries: 0,
+        agents: users.agents.clone(),
+        modes: users.modes.clone(),
+        env: users.env.clone(),
+        pass_env: users.pass_env.clone(),
+        secret_env: users.secret_env.clone(),
+        isolation: users.isolation.clone(),
+        root: users.root.clone(),
+        scratch: users.scratch.clone(),
+        checks: CheckSettings::default(),
+        selection: TestSelection::default(),
+        judge: JudgeSettings { wanted: Some(false), ..JudgeSettings::default() },
+        ..Settings::default()
+    };
+    if let Some(agent) = settings.agents.get_mut(kind.as_str()) {
+        agent.endpoint = None;
+    }
+    settings
+}
+
+/// A run of these cases, each in its mode.
+fn planned<'c>(
+    root: &Path,
+    settings: Settings,
+    cases: impl Iterator<Item = &'c CalibrationCase>,
+) -> Result<RunContext, String> {
+    let repository = Repository { root: root.to_path_buf() };
+    let catalog = repository.catalog(Layout::of(&settings), Scope::All);
+    let planned = |case: &CalibrationCase| {
+        let found = catalog.cases.iter().find(|found| found.id == case.id)?;
+        let mode = settings.mode(&case.mode)?;
+        Some(PlannedCase::times(TestCase { found: Arc::clone(found), mode: Arc::clone(mode) }, 1))
+    };
+    let entries: Option<Vec<PlannedCase>> = cases.map(planned).collect();
+    let entries = entries.ok_or("the cases of the calibration cannot be read")?;
+    let run = RunContext::new(root.to_path_buf(), settings, catalog).with_plan(RunPlan { entries });
+    // One trial is refused for hours; the others still run.
+    Ok(run.ignoring_refusals())
+}
+
+/// What is true of each trial, by its id.
+fn truths<'c>(
+    cases: &'c [CalibrationCase],
+    tools: &SkillTools,
+    exchanges: Vec<(ScriptedRequest, Option<AnswerUsage>)>,
+) -> HashMap<&'c str, Truth> {
+    let mut truths: HashMap<&str, Truth> = HashMap::new();
+    for (request, usage) in exchanges {
+        let Some(case) = cases::about(cases, &request) else { continue };
+        let is_task = cases::of_request(cases, &request).is_some();
+        let is_command = is_task && matches!(tools.turn(case, &request), ScriptedTurn::Shell(_));
+        truths.entry(&case.id).or_default().add(&request, usage, tools, is_command);
+    }
+    truths
+}

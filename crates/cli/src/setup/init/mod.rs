@@ -1,0 +1,280 @@
+//! Adds evals to a repository: the crate, the harness, a first case. Existing files stay as they are, so a second `init` changes
+//! nothing.
+
+pub mod ci;
+mod files;
+mod layout;
+mod manifest;
+mod relative;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::cases::case::Case;
+use crate::cases::catalog::{Catalog, FoundSkill, PROMPTS};
+use crate::cases::repository::{Layout, Repository, Scope};
+use crate::files::bounded;
+use crate::harness::stubs;
+use crate::settings::load::{self, ConfigError};
+use crate::settings::{FILE, Trust};
+use crate::setup::generate;
+use crate::skill::{SKILL_FILE, SkillFile};
+use crate::store::{self, RECORDINGS, StoreError, TrialFolder};
+use crate::text::diagnostic::Diagnostic;
+
+use files::InitFiles;
+use layout::{HarnessCrate, InitLayout};
+pub use manifest::CrateSource;
+use manifest::ManifestChange;
+use relative::relative;
+
+/// A rule for .gitignore.
+const IGNORED: &str = "/artifacts/skill-evals/";
+
+/// The nextest settings of this repository.
+const NEXTEST: &str = include_str!("nextest.toml");
+
+/// Why `init` failed.
+#[derive(Debug, Error)]
+pub enum InitError {
+    /// A file cannot be read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A file cannot be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The settings are invalid.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A directory is not a checkout of this crate.
+    #[error("{0} is not a checkout of skill-evals")]
+    NoCheckout(PathBuf),
+    /// A directory is not the root of a git repository.
+    #[error("{0} is not the root of a git repository: run `init --ci` there")]
+    NoGitRoot(PathBuf),
+    /// A checkout is somewhere that CI cannot see.
+    #[error("--path {0}: CI sees only the repository: name a relative path in it, or --git URL")]
+    NotInRepository(PathBuf),
+    /// A Cargo.toml is invalid.
+    #[error("{path}: {why}")]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        why: String,
+    },
+}
+
+/// A file and what `init` did with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InitStep {
+    /// The file, relative to the directory of `init`.
+    pub path: PathBuf,
+    /// The change.
+    pub action: FileAction,
+}
+
+/// A change of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileAction {
+    /// The file is new.
+    Written,
+    /// These parts were added.
+    Added(String),
+    /// The file was complete.
+    IsThere,
+    /// The file differs and was not changed. What to do by hand.
+    LeftAlone(String),
+}
+
+/// The result of `init`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InitSummary {
+    /// The files, in order.
+    pub steps: Vec<InitStep>,
+    /// The arguments with which `cargo test`, run in the directory, finds the harness.
+    pub cargo: &'static str,
+}
+
+/// Whether `init` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitMode {
+    /// Files are written.
+    Write,
+    /// Nothing is written; the steps are what `Write` would do.
+    Plan,
+}
+
+/// Adds evals to the crate or repository in `folder`, an absolute path. Skills and cases are those of the repository around it.
+pub fn init(folder: &Path, source: &CrateSource, mode: InitMode) -> Result<InitSummary, InitError> {
+    if let CrateSource::Path { folder, .. } = source
+        && !manifest::is_checkout(&bounded::read_text(&folder.join("Cargo.toml")).unwrap_or_default())
+    {
+        return Err(InitError::NoCheckout(folder.clone()));
+    }
+    let mut init = Init { layout: InitLayout::of(folder)?, files: InitFiles::new(folder, mode) };
+    init.manifest(source)?;
+    init.first_case()?;
+    init.harness()?;
+    init.settings()?;
+    let nextest = init.layout.workspace.join(".config/nextest.toml");
+    init.files.new_file(&nextest, NEXTEST, "it is yours; see `[profile.ci]` in that of skill-evals")?;
+    init.ignore_rules()?;
+    let cargo = match init.layout.kind {
+        HarnessCrate::Own => "--test skill_evals",
+        HarnessCrate::Member => "-p evals --test skill_evals",
+        HarnessCrate::Alone => "--manifest-path evals/Cargo.toml --test skill_evals",
+    };
+    Ok(InitSummary { steps: init.files.steps, cargo })
+}
+
+struct Init<'a> {
+    layout: InitLayout,
+    files: InitFiles<'a>,
+}
+
+impl Init<'_> {
+    /// The Cargo.toml of the existing crate, or of a small crate next to the cases.
+    fn manifest(&mut self, source: &CrateSource) -> Result<(), InitError> {
+        let path = self.layout.package.join("Cargo.toml");
+        // A stored answer of a judge counts, whether its case asks for a judge or not.
+        let is_judged = |trial: &TrialFolder| !matches!(trial.judgment(), Ok(None));
+        let needs_schemas = self.catalog()?.cases.iter().any(|found| found.case().is_ok_and(Case::needs_schemas))
+            || store::trials_below(&self.layout.root.join(RECORDINGS)).iter().any(is_judged);
+        let source = source.from(&self.layout.package, if needs_schemas { &["schemas"] } else { &[] });
+        let existing = self.files.read(&path)?;
+        if existing.is_some() {
+            self.edit(&path, |text| manifest::with_harness(text, &source))?;
+        } else {
+            let alone = self.layout.kind == HarnessCrate::Alone;
+            self.files.new_file(&path, &manifest::small_crate(&source, alone), "")?;
+        }
+        // The existing crate may be a workspace of its own.
+        if self.layout.kind == HarnessCrate::Member && existing.is_none_or(|text| !manifest::is_workspace(&text)) {
+            self.edit(&self.layout.workspace.join("Cargo.toml"), manifest::with_member)?;
+        }
+        Ok(())
+    }
+
+    fn edit(
+        &mut self,
+        path: &Path,
+        change: impl Fn(&str) -> Result<(String, ManifestChange), String>,
+    ) -> Result<(), InitError> {
+        let text = self.files.read(path)?.unwrap_or_default();
+        let (new, change) =
+            change(&text).map_err(|why| InitError::Manifest { path: relative(self.files.folder, path), why })?;
+        if new != text {
+            self.files.write(path, &new)?;
+        }
+        let action = match change {
+            ManifestChange::Nothing => FileAction::IsThere,
+            ManifestChange::Added(what) => FileAction::Added(what),
+            ManifestChange::Impossible(why) => FileAction::LeftAlone(why),
+        };
+        self.files.step(path, action);
+        Ok(())
+    }
+
+    /// Cases for a skill, as `generate` writes them, if the repository has no case. Without a skill, the skill too.
+    fn first_case(&mut self) -> Result<(), InitError> {
+        let root = self.layout.root.clone();
+        let catalog = self.catalog()?;
+        let first;
+        let found = if catalog.skills.is_empty() {
+            let folder = Path::new("skills/hello");
+            self.files.new_file(&root.join(folder).join(SKILL_FILE), FIRST_SKILL, "")?;
+            let file = SkillFile::parse(folder, FIRST_SKILL.as_bytes());
+            first = FoundSkill { file, bytes: FIRST_SKILL.into(), curated: false };
+            &first
+        } else {
+            let usable = catalog.skills.iter().find(|found| !found.file.problems.iter().any(Diagnostic::is_error));
+            let Some(found) = usable.filter(|_| !catalog.skills.iter().any(|found| found.curated)) else {
+                return Ok(());
+            };
+            found
+        };
+        let cases = generate::starter::cases(found, &catalog);
+        self.files.new_file(&root.join(found.evals()).join(PROMPTS), &generate::prompts_csv(&cases), "")
+    }
+
+    fn harness(&mut self) -> Result<(), InitError> {
+        let main = if self.layout.kind == HarnessCrate::Own { HARNESS } else { HARNESS_OF_SMALL_CRATE };
+        let package = self.layout.package.clone();
+        let by_hand = "its main has to return skill_evals::harness::main()";
+        self.files.new_file(&package.join("tests/skill_evals.rs"), main, by_hand)?;
+        let text = stubs::current(&self.layout.root, &self.catalog()?)?;
+        self.files.new_file(&package.join(stubs::FILE), &text, "`skill-evals stubs` rewrites it")
+    }
+
+    /// evals.toml. Its line that names the harness is a comment: without custom checks, commands need not build the harness.
+    fn settings(&mut self) -> Result<(), InitError> {
+        let folder = self.layout.package.strip_prefix(&self.layout.root).unwrap_or(Path::new(""));
+        let line = stubs::line(folder, "skill_evals");
+        let text = format!(
+            "# Once the harness adds custom checks, this line makes every command ask it:\n# {line}\n\n\
+             # What `skill-evals gate` compares a change with, what fails it, and what it may cost:\n\
+             # [gate]\n# base = \"origin/main\"\n# fail_on = [\"broke\", \"worse\"]\n# plan = \"quick\"\n\
+             # max_cost_usd = 5.0\n# require_recordings = true\n"
+        );
+        self.files.new_file(&self.layout.root.join(FILE), &text, "")
+    }
+
+    fn ignore_rules(&mut self) -> Result<(), InitError> {
+        let path = self.layout.root.join(".gitignore");
+        let old = self.files.read(&path)?;
+        let mut rules = vec![IGNORED];
+        if self.layout.kind == HarnessCrate::Alone {
+            rules.push("/evals/target");
+        }
+        let known: Vec<&str> =
+            old.iter().flat_map(|text| text.lines()).map(|line| line.trim().trim_matches('/')).collect();
+        rules.retain(|rule| !known.contains(&rule.trim_matches('/')));
+        if rules.is_empty() {
+            self.files.step(&path, FileAction::IsThere);
+            return Ok(());
+        }
+        let action = if old.is_some() { FileAction::Added(rules.join(", ")) } else { FileAction::Written };
+        let mut text = old.unwrap_or_default();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.extend(rules.iter().flat_map(|rule| [rule, "\n"]));
+        self.files.write(&path, &text)?;
+        self.files.step(&path, action);
+        Ok(())
+    }
+
+    fn catalog(&self) -> Result<Catalog, InitError> {
+        let settings = load::read_file(&self.layout.root, Trust::Trusted)?;
+        let repository = Repository { root: self.layout.root.clone() };
+        Ok(repository.catalog(Layout::of(&settings), Scope::All))
+    }
+}
+
+const FIRST_SKILL: &str = "---\n\
+    name: hello\n\
+    description: Greets a person in the house style. Use when asked to greet or welcome somebody. Not for questions about the \
+    customs of a country when people meet.\n\
+    ---\n\n\
+    # Hello\n\n\
+    Say \"Welcome aboard, NAME!\" and nothing else.\n";
+
+const HARNESS: &str = "//! The evals of this repository's skills, as tests: `cargo test --test skill_evals`.\n\n\
+    // Shows the trials to IDEs; empty here. `skill-evals stubs` rewrites it.\n\
+    include!(\"skill_evals/stubs.rs\");\n\n\
+    fn main() -> ::std::process::ExitCode {\n    ::skill_evals::harness::main()\n}\n";
+
+const HARNESS_OF_SMALL_CRATE: &str = "//! The evals of this repository's skills, as tests: `cargo test --test \
+    skill_evals`.\n\n\
+    // Shows the trials to IDEs; empty here. `skill-evals stubs` rewrites it.\n\
+    include!(\"skill_evals/stubs.rs\");\n\n\
+    fn main() -> ::std::process::ExitCode {\n    \
+        ::skill_evals::harness::Harness::new().root(\"..\").main()\n}\n";

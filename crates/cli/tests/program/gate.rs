@@ -1,0 +1,866 @@
+//! `gate` gives one answer about a change: lint, recordings, and the cases that the change touches against the base.
+
+use std::fs;
+use std::path::Path;
+
+use crate::compare::{BY_SKILL, break_skill, git, repository};
+use crate::support::fixture::Ran;
+use crate::support::live::wait_until;
+use crate::support::stub::{ACTIVATES, Stub, ran, signal};
+use nix::sys::signal::Signal;
+use skill_evals_results::store::trial_at;
+
+const ALLOWED: &str = "[lint]\nallow = [{ rule = \"no-positive\", reason = \"the agent activates nothing\" }]\n";
+
+/// An agent that says its version: trials of an unknown one are not kept.
+const VERSION: &str = r#"printf '%s\n' '{"type":"session_meta","payload":{"cli_version":"0.169.0"}}' >> "$CODEX_HOME/sessions/rollout-1.jsonl"
+"#;
+
+/// A recorded and committed repository, in which the skill then got a harmless line.
+fn recorded(cases: usize) -> Stub {
+    let stub = repository(cases, &format!("{VERSION}{BY_SKILL}"));
+    git(&stub, &["checkout", "--quiet", "."]);
+    stub.settings(ALLOWED);
+    assert_eq!(stub.run(&["run", "--record"]).code, 0);
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "recorded"]);
+    stub
+}
+
+fn edit(stub: &Stub, line: &str) {
+    let path = stub.root().join("skills/tidy/SKILL.md");
+    let text = fs::read_to_string(&path).expect("a skill");
+    fs::write(path, format!("{text}\n{line}\n")).expect("a skill");
+}
+
+/// Replaces the cases of `tidy`.
+fn cases(stub: &Stub, table: &str) {
+    stub.write("evals/skills/tidy/prompts.csv", table);
+}
+
+fn page(stub: &Stub) -> String {
+    fs::read_to_string(stub.root().join("artifacts/skill-evals/gate/gate.md")).expect("a page")
+}
+
+#[test]
+fn a_change_without_skills_starts_no_agent_and_passes() {
+    let stub = recorded(3);
+    fs::write(stub.root().join("README.md"), "No skill.\n").expect("a file");
+    git(&stub, &["checkout", "--quiet", "-b", "feature"]);
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "a text"]);
+    let starts = stub.starts().len();
+    let ran = stub.run(&["gate"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("no skill of 1 differs from main ("), "{}", ran.stdout);
+    assert!(ran.stdout.contains("recordings: 3 passed, 0 failed\ngate: passed\n"), "{}", ran.stdout);
+    assert_eq!(stub.starts().len(), starts);
+    let page = page(&stub);
+    assert!(page.starts_with("<!-- skill-evals -->\n## skill-evals: passed\n"), "{page}");
+    assert!(stub.root().join("artifacts/skill-evals/gate/junit.xml").is_file());
+}
+
+#[test]
+fn a_harmless_edit_takes_a_pair_of_each_case_of_its_skill_and_passes() {
+    let stub = recorded(3);
+    edit(&stub, "Be brief.");
+    let starts = stub.starts().len();
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert_eq!((dry.code, stub.starts().len()), (0, starts), "{}{}", dry.stdout, dry.stderr);
+    assert!(dry.stdout.contains("to compare: tidy/c0, tidy/c1, tidy/c2\n"), "{}", dry.stdout);
+    assert!(dry.stdout.contains("a case that went from always to never is found with 95 %"), "{}", dry.stdout);
+    let ran = stub.run(&["gate"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 6), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("1 skill differs from main ("), "{}", ran.stdout);
+    assert!(ran.stdout.contains("recordings: 0 passed, 0 failed, 3 stale\nno harm seen: "), "{}", ran.stdout);
+    assert!(page(&stub).contains("- no harm seen: "), "{}", page(&stub));
+}
+
+#[test]
+fn a_tag_limits_what_is_replayed_and_what_is_compared() {
+    let stub = recorded(3);
+    cases(
+        &stub,
+        "id,should_trigger,prompt,tags\nc0,false,Prompt 0,quick\nc1,false,Prompt 1,\nc2,false,Prompt 2,slow\n",
+    );
+    let ran = stub.run(&["gate", "--tag", "!slow"]);
+    assert!(ran.stdout.contains("recordings: 2 passed, 0 failed\n"), "{}{}", ran.stdout, ran.stderr);
+    edit(&stub, "Be brief.");
+    let dry = stub.run(&["gate", "--dry-run", "--tag", "quick"]);
+    assert!(dry.stdout.contains("to compare: tidy/c0\n"), "{}{}", dry.stdout, dry.stderr);
+}
+
+#[test]
+fn a_broken_skill_fails_and_the_comment_names_its_cases() {
+    let stub = recorded(3);
+    break_skill(&stub);
+    let ran = stub.run(&["gate"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.ends_with("gate: failed\n") && ran.stdout.contains("\nbroke"), "{}", ran.stdout);
+    let page = page(&stub);
+    assert!(page.contains("## skill-evals: failed\n") && page.contains("| case | base | this | evidence |"), "{page}");
+    assert!(page.contains("| tidy/c0 |") && page.len() < 60_000, "{page}");
+    assert!(!page.contains("may be noise"), "{page}");
+    // The failed check with what it expected and found, what it took, and the next commands.
+    assert!(page.contains(" → 0/") && page.contains("must-include: expected "), "{page}");
+    let head = git(&stub, &["rev-parse", "HEAD"]);
+    for words in [
+        &format!("commit {} and uncommitted changes, codex", &head[..12]),
+        ", cost: unknown, ",
+        "to run it again: `skill-evals gate main`",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let report = stub.root().join("artifacts/skill-evals/gate/report.html");
+    assert!(fs::read_to_string(report).expect("a report").contains("tidy/c0"));
+    // The same in GitHub Actions, as annotations of what the commits changed.
+    git(&stub, &["checkout", "--quiet", "-b", "feature"]);
+    git(&stub, &["commit", "--quiet", "--all", "--message", "broken"]);
+    let mut command = stub.command(&["gate"]);
+    command.env("GITHUB_ACTIONS", "true");
+    let output = command.output().expect("a gate");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("::error file=skills/tidy/SKILL.md,line=") && text.contains("broke: "), "{text}");
+    let head = git(&stub, &["rev-parse", "HEAD"]);
+    assert!(text.contains(&format!("commit {}, codex", &head[..12])), "{text}");
+}
+
+#[test]
+fn what_fails_for_free_is_not_paid_for() {
+    let stub = recorded(3);
+    edit(&stub, "Be brief.");
+    cases(&stub, "id,should_trigger,prompt\nc0,maybe,Prompt 0\n");
+    let starts = stub.starts().len();
+    let ran = stub.run(&["gate"]);
+    assert_eq!((ran.code, stub.starts().len()), (1, starts), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("lint: evals/skills/tidy/prompts.csv:2:4: [bad-boolean]"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("not compared with the base\ngate: failed\n"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_changed_description_compares_the_positive_cases_of_the_nearest_skills_too() {
+    let stub = recorded(1);
+    for (name, words) in [("near", "Tidies the desk"), ("far", "Sings")] {
+        let skill = format!("---\nname: {name}\ndescription: {words}.\n---\n\nDo it.\n");
+        // No description takes a prompt away that calls its skill.
+        let cases = format!(
+            "id,should_trigger,prompt\nyes,true,Do it\ncalled,true,${name} Do it\nno,false,Do something else\n"
+        );
+        for (path, text) in [
+            (format!("skills/{name}/SKILL.md"), skill.as_str()),
+            (format!("evals/skills/{name}/prompts.csv"), cases.as_str()),
+        ] {
+            stub.write(&path, text);
+        }
+    }
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "neighbors"]);
+    let path = stub.root().join("skills/tidy/SKILL.md");
+    let text = fs::read_to_string(&path).expect("a skill");
+    let description = text.lines().find(|line| line.starts_with("description:")).expect("a description").to_owned();
+    fs::write(&path, text.replace(&description, "description: Tidies the desk and the room.")).expect("a skill");
+    let compares = |neighbors: &str, words: &[&str]| {
+        let dry = stub.run(&["gate", "--dry-run", "--neighbors", neighbors]);
+        for words in words {
+            assert!(dry.stdout.contains(words), "{words}: {}{}", dry.stdout, dry.stderr);
+        }
+    };
+    compares("1", &["tidy (description changed)\n", "\nto compare: near/yes, tidy/c0\n"]);
+    compares("0", &["recordings of other skills are aged\n", "\nto compare: tidy/c0\n"]);
+    // A description that takes every prompt need not share a word with one.
+    fs::write(&path, text.replace(&description, "description: Must always be used.")).expect("a skill");
+    compares("99", &["the nearest skills are compared too\n", "\nto compare: far/yes, near/yes, tidy/c0\n"]);
+    // A new name is a new description.
+    git(&stub, &["checkout", "--quiet", "."]);
+    git(&stub, &["mv", "skills/near", "skills/greedy"]);
+    let renamed = "---\nname: greedy\ndescription: Must always be used.\n---\n\nDo it.\n";
+    fs::write(stub.root().join("skills/greedy/SKILL.md"), renamed).expect("a skill");
+    compares(
+        "1",
+        &[
+            "greedy (added), near (removed)",
+            "replay checks them from then on; a renamed skill is a removed and a new one\n",
+            "the nearest skills are compared too\n",
+            "\nto compare: far/yes",
+        ],
+    );
+}
+
+#[test]
+fn a_base_that_git_does_not_know_is_an_error_that_names_it() {
+    let stub = recorded(1);
+    let ran = stub.run(&["gate", "mian"]);
+    assert!(ran.code == 2 && ran.stderr.contains("unknown git commit \"mian\""), "{}", ran.stderr);
+    let ran = stub.run(&["gate", "--background"]);
+    assert!(ran.code == 2 && ran.stderr.contains("--background"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_case_that_the_changed_skill_makes_unmeasurable_is_not_measured_and_never_passed() {
+    let stub = recorded(3);
+    edit(&stub, "Be brief.");
+    let crash = r#"if grep -q "Be brief" .agents/skills/tidy/SKILL.md; then case "$prompt" in *0*) exit 3;; esac; fi"#;
+    stub.body(&format!("{crash}\n{BY_SKILL}"));
+    let ran = stub.run(&["gate"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    let lost = "not measured on one side or both: tidy/c0; ";
+    let again = "run the gate again: it uses the trials of the base that were measured\ngate: not measured\n";
+    assert!(ran.stdout.contains(&format!("{lost}{again}")), "{}", ran.stdout);
+    // The same in shards: that of the case says how it is measured again.
+    let lost_in = [1, 2, 3].map(|part| shard(&stub, &format!("{part}/3"), &[])).into_iter().find(|ran| ran.code == 3);
+    let lost_in = lost_in.expect("a shard that lost its case");
+    let (_, rest) = lost_in.stdout.split_once(&format!("{lost}delete ")).expect("what to delete");
+    let (folder, rest) = rest.split_once(", and run this shard again\nshard ").expect("the directory");
+    let merged = stub.run(&["gate", "main", "--merge", "pr"]);
+    let (_, remedy) = merged.stdout.split_once(lost).expect("what was lost");
+    assert!(merged.code == 3 && remedy.starts_with("`skill-evals compare --resume --run-id pr-shard-"), "{remedy}");
+    assert!(remedy.contains("-of-3` where it ran, then merge again\n"), "{remedy}");
+    let whole = stub.run(&["compare", "--resume", "--run-id", "pr"]);
+    assert!(
+        whole.code == 2 && whole.stderr.contains("pr is merged: resume the shards that are behind"),
+        "{}",
+        whole.stderr
+    );
+    stub.body(BY_SKILL);
+    fs::remove_dir_all(folder).expect("the shard's directory");
+    assert_eq!(shard(&stub, &rest[..3], &[]).code, 0);
+    assert_eq!(stub.run(&["gate", "main", "--merge", "pr"]).code, 0);
+}
+
+/// Runs a shard of the gate `pr` as GitLab's job of this number.
+fn as_gitlab_job(stub: &Stub, number: u32, of: u32) -> Ran {
+    let mut command = stub.command(&["gate", "main", "--run-id", "pr", "--shard", "auto"]);
+    ran(command.env("CI_NODE_INDEX", number.to_string()).env("CI_NODE_TOTAL", of.to_string()))
+}
+
+/// Runs a shard of the gate `pr`.
+fn shard(stub: &Stub, shard: &str, more: &[&str]) -> Ran {
+    stub.run(&[&["gate", "main", "--run-id", "pr", "--shard", shard], more].concat())
+}
+
+#[test]
+fn a_gate_in_shards_runs_each_case_once_on_each_side_and_the_merged_answer_is_one() {
+    let stub = recorded(9);
+    edit(&stub, "Be brief.");
+    let starts = stub.starts().len();
+    for part in ["1/3", "2/3", "3/3"] {
+        let ran = match part {
+            "3/3" => as_gitlab_job(&stub, 3, 3),
+            _ => shard(&stub, part, &[]),
+        };
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains(&format!("shard {part} has run: `skill-evals gate --merge pr`")), "{}", ran.stdout);
+    }
+    assert_eq!(stub.starts().len(), starts + 18);
+    assert!(!stub.root().join("artifacts/skill-evals/gate/gate.md").exists(), "only the merged answer is one");
+    let ran = stub.run(&["gate", "main", "--merge", "pr"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 18), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.contains(", 18 trials in ") && ran.stdout.contains("\nno harm seen: 9/9 → 9/9 passed"),
+        "{}",
+        ran.stdout
+    );
+    assert!(page(&stub).contains("to see its trials: `skill-evals report pr`"), "{}", page(&stub));
+    assert!(stub.root().join("artifacts/skill-evals/gate/report.html").is_file());
+    // The merged run is a stored comparison.
+    let again = stub.run(&["compare", "pr"]);
+    assert!(
+        again.code == 0 && again.stdout.starts_with("no harm seen: 9/9 → 9/9 passed"),
+        "{}{}",
+        again.stdout,
+        again.stderr
+    );
+}
+
+#[test]
+fn harm_in_one_shard_fails_the_merged_gate_and_a_missing_shard_never_passes() {
+    let stub = recorded(9);
+    edit(&stub, "Be brief.");
+    shard(&stub, "1/2", &[]);
+    let missing = stub.run(&["gate", "main", "--merge", "pr"]);
+    assert_eq!(missing.code, 3, "{}{}", missing.stdout, missing.stderr);
+    assert!(missing.stdout.contains("\nshard 2/2 is not here: run it, then merge again\n"), "{}", missing.stdout);
+    let again = stub.run(&["compare", "pr"]);
+    assert!(
+        again.code == 3 && again.stderr.contains("pr lacks shards; run shard 2/2, then merge again"),
+        "{}",
+        again.stderr
+    );
+    let none = stub.run(&["gate", "main", "--merge", "other"]);
+    let said = "no shard of other is here: run the shards, or correct the name\n";
+    assert!(none.code == 3 && none.stdout.contains(said), "{}{}", none.stdout, none.stderr);
+    break_skill(&stub);
+    let other = stub.run(&["gate", "main", "--merge", "pr"]);
+    assert!(other.code == 2 && other.stderr.contains("measured something else than what is here"), "{}", other.stderr);
+    fs::remove_dir_all(stub.root().join("artifacts")).expect("artifacts");
+    for part in ["1/2", "2/2"] {
+        let ran = shard(&stub, part, &[]);
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    }
+    let ran = stub.run(&["gate", "main", "--merge", "pr"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("\nbroke") && page(&stub).contains("must-include: expected "), "{}", ran.stdout);
+}
+
+#[test]
+fn cases_that_did_not_run_because_the_result_was_reached_are_no_errors() {
+    let stub = recorded(30);
+    break_skill(&stub);
+    let mut command = stub.command(&["gate", "--jobs", "1"]);
+    let ran = crate::support::stub::ran(command.env("GITHUB_ACTIONS", "true"));
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("\nnot run on both sides, since the result was reached: tidy/c"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("not measured"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_gate_that_does_not_finish_leaves_no_page_of_an_earlier_one() {
+    let stub = recorded(1);
+    assert_eq!(stub.run(&["gate", "main"]).code, 0);
+    assert!(page(&stub).contains("passed"));
+    assert_eq!(stub.run(&["gate", "mian"]).code, 2);
+    assert!(page(&stub).contains("## skill-evals: not measured\n\nThe gate did not finish."), "{}", page(&stub));
+}
+
+#[test]
+fn a_gate_that_is_interrupted_before_its_first_trial_ends_says_so_and_exits_with_130() {
+    let stub = repository(1, "sleep 600");
+    stub.settings(ALLOWED);
+    let gate = stub.start(&["gate", "main"]);
+    wait_until("a trial", || !stub.starts().is_empty());
+    signal(&gate, Signal::SIGINT);
+    let output = gate.wait_with_output().expect("an end");
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(page(&stub).contains("it ended early: the run was interrupted; run the gate again"), "{}", page(&stub));
+}
+
+#[test]
+fn a_stale_recording_that_no_comparison_measures_is_not_measured_where_recordings_are_required() {
+    let stub = recorded(1);
+    cases(&stub, "id,should_trigger,prompt,must_include\nc0,false,Another prompt,Fine\n");
+    let ran = stub.run(&["gate"]);
+    assert!(ran.code == 0 && ran.stdout.contains("recordings: 0 passed, 0 failed, 1 stale"), "{}", ran.stdout);
+    stub.settings(&format!("require_recordings = true\n{ALLOWED}"));
+    let ran = stub.run(&["gate"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.contains("1 stale and not compared: `skill-evals run --stale --record` measures them"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn trials_that_do_not_tell_are_undecided() {
+    let stub = recorded(3);
+    edit(&stub, "Be brief.");
+    let ran = stub.run(&["gate", "--plan", "until-decided", "--max-trials", "20"]);
+    assert!(ran.code == 4 && ran.stdout.ends_with("gate: undecided\n"), "{}{}", ran.stdout, ran.stderr);
+}
+
+/// The answer of a gate that has kept trials, as its comparison says it.
+fn kept_line(stdout: &str) -> Option<&str> {
+    stdout.lines().find(|line| line.contains(" of the baseline w"))
+}
+
+/// The directories of kept trials.
+fn kept(stub: &Stub) -> Vec<std::path::PathBuf> {
+    let files = walkdir::WalkDir::new(stub.root().join("artifacts/skill-evals/kept")).sort_by_file_name();
+    let metas = files.into_iter().flatten().filter(|entry| entry.file_name() == "meta.json");
+    metas.filter_map(|entry| Some(entry.path().parent()?.to_path_buf())).collect()
+}
+
+#[test]
+fn trials_of_the_base_are_kept_and_the_next_gate_starts_only_those_of_the_change() {
+    let stub = recorded(3);
+    edit(&stub, "Be brief.");
+    let starts = stub.starts().len();
+    let first = stub.run(&["gate"]);
+    assert_eq!((first.code, stub.starts().len()), (0, starts + 6), "{}{}", first.stdout, first.stderr);
+    assert_eq!((kept(&stub).len(), kept_line(&first.stdout)), (6, None), "{}", first.stdout);
+    edit(&stub, "Be exact.");
+    let second = stub.run(&["gate"]);
+    assert_eq!((second.code, stub.starts().len()), (0, starts + 9), "{}{}", second.stdout, second.stderr);
+    let line = kept_line(&second.stdout).unwrap_or_else(|| panic!("{}", second.stdout));
+    assert!(line.contains("3 trials of the baseline were measured earlier, on 20"), "{line}");
+    assert!(page(&stub).contains("3 trials of the baseline were measured earlier, on 20"), "{}", page(&stub));
+    // The cost of a kept trial belongs to the gate that measured it.
+    let run = stub.run(&["runs", "--json"]);
+    assert!(run.code == 0 && run.stdout.contains("\"tokens\": 45"), "{}", run.stdout);
+    // After a merge the candidate is the base.
+    git(&stub, &["commit", "--quiet", "--all", "--message", "merged"]);
+    edit(&stub, "Be kind.");
+    let third = stub.run(&["gate", "HEAD"]);
+    assert_eq!((third.code, stub.starts().len()), (0, starts + 12), "{}{}", third.stdout, third.stderr);
+    // How much equal trials differ between two days is seen once they were measured on both.
+    let aa = stub.run(&["compare", "--aa", "--kept"]);
+    assert!(aa.code == 2 && aa.stderr.contains("no case has kept trials of two gates"), "{}", aa.stderr);
+    assert_eq!(stub.run(&["gate", "HEAD"]).code, 0);
+    let aa = stub.run(&["compare", "--aa", "--kept"]);
+    assert!(aa.code == 4 && aa.stdout.contains("undecided: 3/3 → 3/3 passed"), "{}{}", aa.stdout, aa.stderr);
+    assert!(aa.stdout.contains("  baseline   kept trials of 20"), "{}", aa.stdout);
+}
+
+/// Moves the start of a kept trial back by this number of days.
+fn age(folder: &Path, days: i64) {
+    let trial = trial_at(folder);
+    let mut meta = trial.meta().expect("facts");
+    let started: jiff::Timestamp = meta.started.parse().expect("a time");
+    meta.started = (started - jiff::SignedDuration::from_hours(24 * days)).to_string();
+    trial.write_meta(&meta).and_then(|()| trial.seal(1)).expect("a kept trial");
+}
+
+#[test]
+fn kept_trials_are_used_for_days_and_removed_by_age_and_size() {
+    let stub = recorded(1);
+    edit(&stub, "Be brief.");
+    assert_eq!(stub.run(&["gate"]).code, 0);
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.stdout.contains("up to 1 kept trial of the base need not run"), "{}{}", dry.stdout, dry.stderr);
+    // What the agent gets besides its prompt counts too.
+    let (path, table) =
+        ("evals/skills/tidy/prompts.csv", fs::read_to_string(stub.root().join("evals/skills/tidy/prompts.csv")));
+    let table = table.expect("the cases");
+    let history = r#""[{""role"": ""user"", ""content"": ""Hi""}, {""role"": ""assistant"", ""content"": ""Ho""}]""#;
+    for (column, value) in
+        [("setup", "true"), ("follow_ups", "And now?"), ("history", history), ("system_prompt", "Be kind.")]
+    {
+        let mut lines = table.lines();
+        let header = lines.next().expect("a header");
+        let rows: Vec<String> = lines.map(|line| format!("{line},{value}")).collect();
+        stub.write(path, &format!("{header},{column}\n{}\n", rows.join("\n")));
+        let dry = stub.run(&["gate", "--dry-run"]);
+        assert!(dry.code == 0 && !dry.stdout.contains("need not run"), "{column}: {}{}", dry.stdout, dry.stderr);
+    }
+    stub.write(path, &table);
+    for folder in kept(&stub) {
+        age(&folder, 8);
+    }
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(!dry.stdout.contains("need not run"), "{}", dry.stdout);
+    let starts = stub.starts().len();
+    assert_eq!((stub.run(&["gate"]).code, stub.starts().len()), (0, starts + 2), "too old to be used");
+    let (all, old) = (kept(&stub), 31);
+    assert_eq!(all.len(), 4);
+    age(&all[0], old);
+    assert_eq!(stub.run(&["gate", "--max-age-days", "0"]).code, 0);
+    assert!(!all[0].exists() && kept(&stub).len() == 5, "one is too old to be kept, two are new");
+    // Files of other tools count for the size.
+    let [first, ..] = &kept(&stub)[..] else { panic!("kept trials") };
+    age(first, 20);
+    let large = fs::File::create(first.join(".large")).expect("a file");
+    large.set_len(300 << 20).expect("a sparse file");
+    assert_eq!(stub.run(&["gate", "--max-age-days", "0"]).code, 0);
+    assert!(!first.exists() && kept(&stub).len() == 6, "the oldest gave its place to two new ones");
+}
+
+#[test]
+fn gates_at_the_same_time_answer_both_and_keep_the_trials_of_both() {
+    let stub = recorded(2);
+    edit(&stub, "Be brief.");
+    let gates = ["a", "b"].map(|id| stub.start(&["gate", "--run-id", id]));
+    for gate in gates {
+        let output = gate.wait_with_output().expect("an end");
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert!(
+        page(&stub).contains("## skill-evals: passed") && page(&stub).contains("to run it again: "),
+        "{}",
+        page(&stub)
+    );
+    // The later one may have used base trials that the earlier one kept.
+    let whole = kept(&stub).iter().filter(|folder| trial_at(folder).meta().is_ok()).count();
+    assert!((6..=8).contains(&whole) && whole == kept(&stub).len(), "{whole}");
+}
+
+#[test]
+fn an_agent_of_another_version_than_that_of_the_recordings_is_named() {
+    let stub = recorded(1);
+    edit(&stub, "Be brief.");
+    assert!(!stub.run(&["gate"]).stdout.contains("agent version changed"));
+    stub.body(&format!("{VERSION}{BY_SKILL}").replace("0.169.0", "0.170.0"));
+    let starts = stub.starts().len();
+    let ran = stub.run(&["gate"]);
+    let line =
+        "agent version changed: recordings are of codex 0.169.0, trials of codex 0.170.0; recordings stay as they are";
+    assert!(ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(stub.starts().len(), starts + 2, "no kept trial of another version is used");
+}
+
+#[test]
+fn a_kept_trial_that_is_damaged_or_graded_by_other_checks_is_measured_again() {
+    let stub = recorded(2);
+    edit(&stub, "Be brief.");
+    assert_eq!(stub.run(&["gate"]).code, 0);
+    let starts = stub.starts().len();
+    let damaged = kept(&stub);
+    for folder in &damaged {
+        fs::write(folder.join("final.txt"), "Another answer.").expect("a file");
+    }
+    let foreign = stub.root().join("artifacts/skill-evals/kept/0123/foreign");
+    fs::create_dir_all(&foreign).expect("a directory");
+    fs::write(foreign.join("meta.json"), "{}").expect("a file");
+    let ran = stub.run(&["gate"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 4), "{}{}", ran.stdout, ran.stderr);
+    for name in ["final.txt", "foreign/digests.json"] {
+        let words = format!("{name} is missing or damaged: the kept trial is not used; remove ");
+        assert!(ran.stderr.contains(&words), "{}", ran.stderr);
+    }
+    for folder in &damaged {
+        fs::remove_dir_all(folder).expect("a directory");
+    }
+    let table = stub.root().join("evals/skills/tidy/prompts.csv");
+    let text = fs::read_to_string(&table).expect("cases");
+    fs::write(&table, text.replace(",Fine", ",Fin")).expect("cases");
+    let starts = stub.starts().len();
+    let ran = stub.run(&["gate"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 4), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(kept_line(&ran.stdout), None, "{}", ran.stdout);
+}
+
+#[test]
+fn kept_trials_of_another_setup_of_the_agent_are_not_used() {
+    let stub = recorded(1);
+    edit(&stub, "Be brief.");
+    let uses_kept = |variable: Option<(&str, &str)>| {
+        let mut command = stub.command(&["gate"]);
+        command.envs(variable);
+        let ran = crate::support::stub::ran(&mut command);
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        kept_line(&ran.stdout).is_some()
+    };
+    assert!(!uses_kept(None) && uses_kept(None));
+    // Keys are left out of the setup.
+    assert!(uses_kept(Some(("OPENAI_API_KEY", "sk-another-key-0123456789abcdef"))));
+    assert!(!uses_kept(Some(("OPENAI_BASE_URL", "http://localhost:1"))));
+    let home = stub.scratch().join(".codex");
+    fs::create_dir_all(&home).expect("a directory");
+    for config in ["model_reasoning_effort = \"low\"\n", "[model_providers.x]\nname = \"x\"\nbase_url = \"http://x\"\n"]
+    {
+        fs::write(home.join("config.toml"), config).expect("a file");
+        assert!(!uses_kept(None) && uses_kept(None), "{config}");
+    }
+    let secret = "[model_providers.x]\nname = \"x\"\nbase_url = \"http://x\"\nexperimental_bearer_token = \"abc\"\n";
+    fs::write(home.join("config.toml"), secret).expect("a file");
+    assert!(uses_kept(None));
+    // Another program of the same version.
+    stub.body(&format!("{VERSION}: another\n{BY_SKILL}"));
+    assert!(!uses_kept(None) && uses_kept(None));
+    // Nobody knows whether two unknown versions are the same.
+    stub.body(BY_SKILL);
+    assert!(!uses_kept(None) && !uses_kept(None));
+}
+
+#[test]
+fn the_settings_say_what_a_gate_does_and_the_command_line_overrides_them() {
+    let stub = recorded(3);
+    edit(&stub, "Be brief.");
+    let gate = |table: &str| {
+        let table = format!("{ALLOWED}[gate]\n{table}");
+        stub.settings(&table);
+    };
+    gate("base = \"mian\"");
+    let ran = stub.run(&["gate"]);
+    assert!(ran.code == 2 && ran.stderr.contains("unknown git commit \"mian\""), "{}", ran.stderr);
+    gate("base = \"mian\"\nfail_on = [\"no-harm-seen\"]\nmax_age_days = 0");
+    let ran = stub.run(&["gate", "main"]);
+    assert!(ran.code == 1 && ran.stdout.ends_with("gate: failed\n"), "{}{}", ran.stdout, ran.stderr);
+    let starts = stub.starts().len();
+    let ran = stub.run(&["gate", "main", "--fail-on", "broke"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 6), "{}{}", ran.stdout, ran.stderr);
+    let ran = stub.run(&["gate", "main", "--fail-on", "broke", "--max-age-days", "1"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts + 9), "{}{}", ran.stdout, ran.stderr);
+    gate("require_recordings = true");
+    fs::remove_dir_all(stub.root().join("evals/recordings/tidy/c0")).expect("a recording");
+    let ran = stub.run(&["gate"]);
+    assert!(ran.code == 3 && ran.stdout.contains("1 without a recording: "), "{}", ran.stdout);
+    gate("max_cost_usd = 0.5");
+    let ran = stub.run(&["gate"]);
+    assert!(ran.code == 2 && ran.stderr.contains("a limit in dollars cannot be enforced"), "{}", ran.stderr);
+    gate("fail_on = [\"brok\"]\nplan = \"slow\"\nmax_trials = 1\nmax_cost_usd = 0.0\nneighbors = -1");
+    let ran = stub.run(&["gate"]);
+    for words in [
+        "unknown result `brok`; known: broke, worse,",
+        "unknown plan `slow`; known: quick,",
+        "`max_trials` is 1; expected 2 to 1000000",
+        "`max_cost_usd` is 0; expected above 0",
+        "`neighbors` is -1; expected 0 to 1000",
+    ] {
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn after_a_limit_the_gate_says_how_to_go_on_and_its_help_has_only_what_it_takes() {
+    let stub = recorded(3);
+    edit(&stub, "Be brief.");
+    let ran = stub.run(&["gate", "--max-tokens", "30", "--jobs", "1"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.contains("; run the gate again: it uses the trials of the base that were measured\n"),
+        "{}",
+        ran.stdout
+    );
+    let help = stub.run(&["gate", "--help"]).stdout;
+    for option in ["--resume", "--force", "--background"] {
+        assert!(!help.contains(option), "{option}: {help}");
+    }
+}
+
+#[test]
+fn a_gate_that_can_never_fail_is_refused_before_it_costs_anything() {
+    let stub = recorded(3);
+    edit(&stub, "Be brief.");
+    let starts = stub.starts().len();
+    let ran = stub.run(&["gate", "--max-trials", "2"]);
+    assert_eq!((ran.code, stub.starts().len()), (2, starts), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("this gate can never fail at these numbers: it takes "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("or fail on other results with --fail-on"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_the_gate_does_not_fail_on_is_said_and_what_it_cannot_fail_on_is_refused() {
+    let stub = recorded(3);
+    break_skill(&stub);
+    let starts = stub.starts().len();
+    let refused = |args: &[&str], words: &str| {
+        let ran = stub.run(args);
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{}{}", ran.stdout, ran.stderr);
+    };
+    refused(&["gate", "--fail-on", "undecided"], "`undecided` never fails a gate with the plan `quick`");
+    let until = ["gate", "--plan", "until-decided", "--fail-on", "broke,no-harm-seen"];
+    refused(&until, "`no-harm-seen` never fails a gate with the plan `until-decided`");
+    let table = format!("{ALLOWED}[gate]\nfail_on = []");
+    stub.settings(&table);
+    refused(&["gate"], "`fail_on` is empty, so nothing would fail the gate; write `fail_on = [");
+    assert_eq!(stub.starts().len(), starts);
+    let table = format!("{ALLOWED}[gate]\nfail_on = [\"worse\"]");
+    stub.settings(&table);
+    let ran = stub.run(&["gate"]);
+    assert!(ran.stdout.contains("\nbroke, which this gate does not fail on\n"), "{}{}", ran.stdout, ran.stderr);
+    assert!(page(&stub).contains("\n- broke, which this gate does not fail on\n"), "{}", page(&stub));
+}
+
+#[test]
+fn what_else_changed_is_named_with_its_consequence() {
+    let stub = recorded(3);
+    cases(
+        &stub,
+        "id,should_trigger,prompt,must_include\nc0,false,Another prompt,Fine\nc1,false,Prompt 1,Fin\nnew,false,Prompt 2,Fine\n",
+    );
+    stub.settings(&format!("timeout_s = 60\n{ALLOWED}"));
+    let ran = stub.run(&["gate"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    for line in [
+        "cases added: tidy/new; earlier trials of them do not exist\n",
+        "cases removed: tidy/c2; they are not measured\n",
+        "prompts changed: tidy/c0; earlier trials are not comparable: recordings are stale\n",
+        "checks changed: tidy/c1; recordings are graded by them, kept trials are not used\n",
+        "settings changed: timeout_s; one that reaches an agent makes recordings stale\n",
+    ] {
+        assert!(ran.stdout.contains(line), "{line}{}", ran.stdout);
+    }
+    assert!(page(&stub).contains("\nchecks changed: tidy/c1; "), "{}", page(&stub));
+}
+
+#[test]
+fn a_schema_outside_of_the_cases_is_a_change_only_if_its_text_differs() {
+    let stub = recorded(1);
+    stub.write("shapes/answer.json", "{\"type\": \"object\"}");
+    cases(&stub, "id,should_trigger,prompt,output_schema\nc0,false,Prompt 0,shapes/answer.json\n");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "a schema"]);
+    edit(&stub, "Be brief.");
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.code == 0 && !dry.stdout.contains("prompts changed"), "{}{}", dry.stdout, dry.stderr);
+    stub.write("shapes/answer.json", "{\"type\": \"array\"}");
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.stdout.contains("prompts changed: tidy/c0; "), "{}{}", dry.stdout, dry.stderr);
+}
+
+#[test]
+fn a_case_of_another_program_is_new_only_if_the_base_lacks_it() {
+    let stub = recorded(1);
+    let query = |text: &str| format!(r#"{{ "id": 1, "prompt": "{text}", "files": ["files/a.txt"] }}"#);
+    let evals = |cases: &[String]| format!(r#"{{ "skill_name": "tidy", "evals": [{}] }}"#, cases.join(", "));
+    let write = |path: &str, text: &str| {
+        let path = stub.root().join(path);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    };
+    write("evals/evals.json", &evals(&[query("Do it")]));
+    write("evals/files/a.txt", "a");
+    write("tests/tidy/eval.yaml", "stimuli:\n  - name: one\n    prompt: Do it\n");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "foreign cases"]);
+    edit(&stub, "Be brief.");
+    let dry = stub.run(&["gate", "--dry-run"]);
+    let is_quiet = !dry.stdout.contains("cases added") && !dry.stdout.contains("prompts changed");
+    assert!(dry.code == 0 && is_quiet, "{}{}", dry.stdout, dry.stderr);
+    let more = r#"{ "id": 2, "prompt": "Do more" }"#.to_owned();
+    write("evals/evals.json", &evals(&[query("Do it well"), more]));
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.stdout.contains("cases added: tidy/evals-2; "), "{}{}", dry.stdout, dry.stderr);
+    assert!(dry.stdout.contains("prompts changed: tidy/evals-1; "), "{}{}", dry.stdout, dry.stderr);
+}
+
+#[test]
+fn a_script_is_a_changed_check_only_if_what_it_can_read_differs() {
+    let stub = recorded(1);
+    stub.write("tools/checks/own.sh", "#!/bin/sh\n. \"$(dirname \"$0\")/helper.sh\"\n");
+    stub.write("tools/checks/helper.sh", "exit 0\n");
+    cases(&stub, "id,should_trigger,prompt,check\nc0,false,Prompt 0,tools/checks/own.sh\n");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "a script"]);
+    edit(&stub, "Be brief.");
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.code == 0 && !dry.stdout.contains("checks changed"), "{}{}", dry.stdout, dry.stderr);
+    stub.write("tools/checks/helper.sh", "exit 1\n");
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.stdout.contains("checks changed: tidy/c0; "), "{}{}", dry.stdout, dry.stderr);
+}
+
+#[test]
+fn the_command_of_the_comment_is_safe_for_any_name_of_a_tag() {
+    let stub = recorded(1);
+    let name = "v1`;touch${IFS}x;#";
+    git(&stub, &["tag", name]);
+    let ran = stub.run(&["gate", name]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(page(&stub).contains("to run it again: ``skill-evals gate 'v1`;touch${IFS}x;#'``\n"), "{}", page(&stub));
+}
+
+#[test]
+fn a_file_of_cases_that_cannot_be_read_is_no_added_case() {
+    let stub = recorded(1);
+    cases(&stub, "id,should_trigger\n\"c0,false\n");
+    let ran = stub.run(&["gate", "--dry-run"]);
+    assert!(ran.stdout.contains("cases removed: tidy/c0; ") && !ran.stdout.contains("cases added"), "{}", ran.stdout);
+}
+
+#[test]
+fn the_commit_that_is_checked_out_is_no_base_to_trust() {
+    let stub = recorded(1);
+    git(&stub, &["checkout", "--quiet", "-b", "feature"]);
+    git(&stub, &["branch", "--quiet", "--force", "main", "feature"]);
+    let ran = stub.run(&["gate"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("nothing compared: main ("), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("branch has to fetch it first\ngate: not measured\n"), "{}", ran.stdout);
+    let named = stub.run(&["gate", "main"]);
+    assert!(named.code == 0 && named.stdout.contains("nothing compared: main ("), "{}", named.stdout);
+}
+
+#[test]
+fn a_base_without_skills_has_all_of_them_added() {
+    let stub = recorded(1);
+    git(&stub, &["checkout", "--quiet", "--orphan", "empty"]);
+    git(&stub, &["rm", "-r", "--quiet", "--cached", "."]);
+    git(&stub, &["commit", "--quiet", "--allow-empty", "--message", "empty"]);
+    git(&stub, &["checkout", "--quiet", "--force", "main"]);
+    let ran = stub.run(&["gate", "empty"]);
+    assert!(ran.code == 0 && ran.stdout.contains("tidy (added)\n"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn the_settings_of_the_base_say_where_its_skills_are() {
+    let stub = recorded(1);
+    git(&stub, &["mv", "skills", "moved"]);
+    stub.settings(&format!("skill_roots = [\"moved\"]\n{ALLOWED}"));
+    git(&stub, &["add", "--all"]);
+    let ran = stub.run(&["gate"]);
+    assert!(ran.code == 0 && ran.stdout.contains("no skill of 1 differs from main ("), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("settings changed: skill_roots; "), "{}", ran.stdout);
+}
+
+#[test]
+fn a_file_that_git_ignores_is_no_change_and_an_executable_bit_is_one() {
+    use std::os::unix::fs::PermissionsExt;
+    let stub = recorded(1);
+    let script = stub.root().join("skills/tidy/run.sh");
+    fs::write(&script, "true\n").expect("a script");
+    fs::write(stub.root().join(".gitignore"), "artifacts\nstarts\nagent.*\n__pycache__/\n").expect("a file");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "a script"]);
+    fs::create_dir(stub.root().join("skills/tidy/__pycache__")).expect("a directory");
+    fs::write(stub.root().join("skills/tidy/__pycache__/run.pyc"), "x").expect("a file");
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.stdout.starts_with("nothing compared: "), "{}{}", dry.stdout, dry.stderr);
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("permissions");
+    let dry = stub.run(&["gate", "--dry-run"]);
+    assert!(dry.stdout.contains("tidy (files changed)\nto compare: tidy/c0\n"), "{}{}", dry.stdout, dry.stderr);
+}
+
+#[test]
+fn a_skill_in_a_submodule_is_compared_with_the_commit_that_the_base_has() {
+    let stub = recorded(1);
+    let library = tempfile::tempdir().expect("a directory");
+    let inside = |folder: &std::path::Path, args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "protocol.file.allow=always"];
+        let output = git.args(identity).args(args).current_dir(folder).output().expect("git");
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let skill = |text: &str| format!("---\nname: other\ndescription: Sings.\n---\n\n{text}\n");
+    fs::write(library.path().join("SKILL.md"), skill("Sing.")).expect("a skill");
+    inside(library.path(), &["init", "--quiet"]);
+    inside(library.path(), &["add", "--all"]);
+    inside(library.path(), &["commit", "--quiet", "--message", "one"]);
+    let source = library.path().to_str().expect("UTF-8");
+    inside(stub.root(), &["submodule", "--quiet", "add", source, "skills/other"]);
+    git(&stub, &["commit", "--quiet", "--all", "--message", "a submodule"]);
+    let same = stub.run(&["gate", "--dry-run"]);
+    assert!(same.stdout.starts_with("nothing compared: "), "{}{}", same.stdout, same.stderr);
+    fs::write(stub.root().join("skills/other/SKILL.md"), skill("Sing loudly.")).expect("a skill");
+    let edited = stub.run(&["gate", "--dry-run"]);
+    assert!(edited.stdout.contains("other (body changed)"), "{}{}", edited.stdout, edited.stderr);
+}
+
+#[test]
+fn cases_that_never_passed_cannot_break_and_the_answer_says_so() {
+    let stub = repository(2, BY_SKILL);
+    git(&stub, &["checkout", "--quiet", "."]);
+    stub.settings(ALLOWED);
+    break_skill(&stub);
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "broken"]);
+    edit(&stub, "Be brief.");
+    let ran = stub.run(&["gate"]);
+    let words = "no trial of the baseline passed, so nothing that passed could break";
+    assert!(ran.code == 0 && ran.stdout.contains(words), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn a_limit_that_one_trial_uses_up_starts_one_trial() {
+    let stub = repository(6, BY_SKILL);
+    let ran = stub.run(&["run", "--jobs", "8", "--max-tokens", "1"]);
+    assert_eq!((ran.code, stub.starts().len()), (3, 1), "{}{}", ran.stdout, ran.stderr);
+    // 15 tokens each: with three running, nothing of the limit is expected to be left.
+    let ran = stub.run(&["run", "--jobs", "8", "--max-tokens", "45"]);
+    assert_eq!((ran.code, stub.starts().len()), (3, 4), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn each_changed_skill_has_an_answer_of_its_own() {
+    let stub = recorded(2);
+    let other = "---\nname: other\ndescription: Sings.\n---\n\nSing.\n";
+    for (path, text) in [
+        ("skills/other/SKILL.md", other),
+        ("evals/skills/other/prompts.csv", "id,should_trigger,prompt,must_include\nx,false,Sing,Fine\n"),
+    ] {
+        let path = stub.root().join(path);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    }
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "another skill"]);
+    break_skill(&stub);
+    fs::write(stub.root().join("skills/other/SKILL.md"), format!("{other}Loudly.\n")).expect("a skill");
+    let by_skill = BY_SKILL.replace("if grep", "if [ \"$prompt\" != Sing ] && grep");
+    stub.body(&format!("{ACTIVATES}{by_skill}"));
+    let ran = stub.run(&["gate"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    let page = page(&stub);
+    assert!(page.contains("| skill | base | this | answer |\n"), "{page}");
+    assert!(page.contains("| no case broke |") && page.contains("| broke |"), "{page}");
+}

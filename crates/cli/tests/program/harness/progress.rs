@@ -1,0 +1,176 @@
+//! What is shown while trials run.
+
+use crate::support::repository;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::json;
+use skill_evals_evidence::settings::mode::AgentKind;
+use skill_evals_evidence::trial::id::TrialId;
+use skill_evals_evidence::trial::outcome::{GRADE_FORMAT, Metrics, NoOutcome, Outcome, Verdict};
+use skill_evals_report::progress::{ProgressBoard, duration};
+
+use skill_evals_evidence::trial::spent::AttemptCost;
+
+use crate::support::fixture::Fixture;
+use crate::support::harness::{clean, harness, scratch, with_stub_agent};
+
+fn id(case: &str) -> TrialId {
+    TrialId { skill: "tidy".to_owned(), case: case.to_owned(), mode: "codex".to_owned(), number: 1 }
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "what the board is told")]
+fn ended(case: &str, verdict: Verdict) -> Result<Outcome, NoOutcome> {
+    let grade = json!({ "format": GRADE_FORMAT, "verdict": verdict, "checks": [], "metrics": Metrics::default() });
+    let grade = serde_json::from_value(grade).expect("a grade");
+    Ok(Outcome {
+        id: id(case),
+        grade,
+        folder: PathBuf::new(),
+        scripted: None,
+        spent: AttemptCost::default(),
+        isolation: None,
+        inputs: None,
+        aged: false,
+        kept: None,
+        tags: Vec::new(),
+    })
+}
+
+#[test]
+fn every_running_trial_has_a_line_with_its_time_and_its_last_event() {
+    let mut board = ProgressBoard::new(10, 2);
+    board.started(&id("a"), seconds(0));
+    board.started(&id("longer"), seconds(5));
+    board.heard(&id("a"), "runs: ls");
+    board.heard(&id("a"), "says: done");
+    assert_eq!(
+        board.lines(seconds(75)),
+        [
+            "  tidy/a/codex       1:15 min  says: done",
+            "  tidy/longer/codex  1:10 min  starts",
+            "0 of 10 done, 2 running"
+        ]
+    );
+}
+
+#[test]
+fn the_rest_is_expected_from_what_finished_trials_took() {
+    let mut board = ProgressBoard::new(10, 2);
+    for case in ["a", "b"] {
+        board.started(&id(case), seconds(0));
+    }
+    assert_eq!(board.finished(&id("a"), &ended("a", Verdict::Pass), seconds(20)), None);
+    assert_eq!(board.finished(&id("b"), &ended("b", Verdict::Fail), seconds(40)), None);
+    board.started(&id("c"), seconds(40));
+    // 30 s each: seven wait, and 20 s of the third are left, two at a time.
+    assert_eq!(board.counts(seconds(50)), "2 of 10 done, 1 not passed, 1 running, about 1:55 min left");
+}
+
+#[test]
+fn a_trial_without_a_recording_is_no_failure() {
+    let mut board = ProgressBoard::new(1, 1);
+    board.started(&id("a"), seconds(0));
+    board.finished(&id("a"), &Err(NoOutcome::NotRecorded), seconds(0));
+    assert_eq!(board.counts(seconds(1)), "1 of 1 done, 0 running, about 0 s left");
+}
+
+#[test]
+fn plain_lines_come_every_half_minute_and_at_the_end_of_what_was_told() {
+    let mut board = ProgressBoard::new(2, 2);
+    board.started(&id("a"), seconds(0));
+    board.started(&id("b"), seconds(20));
+    assert_eq!(board.due(seconds(29)), [""; 0]);
+    assert_eq!(board.due(seconds(30)), ["tidy/a/codex: still running after 30 s: starts"]);
+    assert_eq!(board.due(seconds(31)), [""; 0], "not again at once");
+    board.heard(&id("a"), "thinks");
+    assert_eq!(board.finished(&id("b"), &ended("b", Verdict::Pass), seconds(40)), None, "nobody asked about it");
+    assert_eq!(board.due(seconds(95)), ["tidy/a/codex: still running after 1:35 min: thinks"], "once for two turns");
+    let end = board.finished(&id("a"), &ended("a", Verdict::Error), seconds(100));
+    assert_eq!(end.as_deref(), Some("tidy/a/codex: error after 1:40 min"));
+}
+
+#[test]
+fn many_running_trials_are_cut_short() {
+    let mut board = ProgressBoard::new(99, 99);
+    for number in 0..20 {
+        board.started(&id(&number.to_string()), seconds(number));
+    }
+    let lines = board.lines(seconds(20));
+    assert_eq!((lines.len(), lines[16].as_str()), (18, "  and 4 more"));
+}
+
+#[test]
+fn durations_read_well() {
+    assert_eq!(
+        [0, 59, 60, 3599, 3600, 7380].map(|s| duration(seconds(s))),
+        ["0 s", "59 s", "1:00 min", "59:59 min", "1:00 h", "2:03 h"]
+    );
+}
+
+#[test]
+fn codex_events_are_told_in_a_few_words() {
+    let traces = repository().join("tests/fixtures/traces/codex");
+    let told = |scenario: &str| -> Vec<String> {
+        let text = std::fs::read_to_string(traces.join(scenario).join("trace.jsonl")).expect("a trace");
+        text.lines()
+            .filter_map(|line| skill_evals_agents::agent::of(AgentKind::Codex).describe(line.as_bytes()))
+            .collect()
+    };
+    assert_eq!(
+        told("triggers"),
+        [
+            "asked the model",
+            "runs: /bin/bash -lc 'cat .agents/skills/greeting/SKILL.md'",
+            "ran (0): /bin/bash -lc 'cat .agents/skills/greeting/SKILL.md'",
+            "says: Ahoy, Ada!",
+            "is done"
+        ]
+    );
+    assert!(told("file-change").iter().any(|words| words.starts_with("writes ")), "{:?}", told("file-change"));
+    assert_eq!(skill_evals_agents::agent::of(AgentKind::Codex).describe(b"not json"), None);
+}
+
+#[test]
+fn the_end_says_that_a_model_was_scripted() {
+    let sample = Fixture::copy_of_sample();
+    let ran = harness(&sample, &["greeting"]).run();
+    let recorded = Fixture::recordings().iter().filter(|path| path.starts_with("greeting/")).count();
+    let said = format!(
+        "skill-evals: {recorded} trials were replayed from recordings of a mock model; they say nothing about a real model. \
+         SKILL_EVALS_LIVE=1 runs agents.\n"
+    );
+    assert_eq!(ran.stderr, said);
+    assert_eq!(harness(&sample, &["greeting", "--format", "json"]).run().stderr, "", "not among JSON");
+    assert_eq!(harness(&sample, &["greeting"]).env("NEXTEST", "1").run().stderr, "", "not under nextest");
+}
+
+/// A harness on a terminal: `script` makes one.
+fn on_a_terminal(fixture: &Fixture, args: &str) -> String {
+    let program = env!("CARGO_BIN_EXE_skill-evals");
+    let mut command = clean(Command::new("script"));
+    let line = format!("{program} harness {args}");
+    command.args(["-qec", &line, "/dev/null"]).current_dir(fixture.root()).env("SKILL_EVALS_LIVE", "1");
+    command.env("SKILL_EVALS_SCRATCH", scratch());
+    let output = command.output().expect("script, of util-linux");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_terminal_shows_what_runs_and_is_clean_afterwards() {
+    let fixture = with_stub_agent("one,true,Greet Ada\n", "echo '{\"type\":\"turn.started\"}'; sleep 3");
+    let shown = on_a_terminal(&fixture, "greeting::one --color never");
+    assert!(shown.contains("  greeting/one/codex  "), "{shown}");
+    assert!(shown.contains("asked the model"), "{shown}");
+    assert!(shown.contains("of 1 done, 1 running"), "{shown}");
+    let drawn = shown.matches("of 1 done").count();
+    assert_eq!(shown.matches("\x1b[2A\x1b[J").count(), drawn, "what is drawn is erased: {shown:?}");
+    let (_, after) = shown.rsplit_once("\x1b[J").expect("it was erased");
+    assert!(after.contains("test greeting::one::codex ... ok"), "{after}");
+    assert!(!on_a_terminal(&fixture, "greeting::one --format json").contains('\x1b'), "nothing among JSON");
+}

@@ -1,0 +1,302 @@
+//! `SKILL_EVALS_*`: what the command line can choose, the environment can.
+
+use crate::support::repository;
+use skill_evals_evidence::settings::{Settings, Suite, VARIABLES};
+use skill_evals_exports::EXPORTS;
+use skill_evals_report::export::{Export, ExportKind};
+
+use super::fixture;
+use crate::support::fixture::Fixture;
+use crate::support::harness::{harness, listed};
+
+fn apply(variables: &[(&str, &str)]) -> Result<Settings, Vec<String>> {
+    let mut settings = Settings::default();
+    let owned = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    settings.apply_environment(owned).map(|()| settings)
+}
+
+fn refused(name: &str, value: &str) -> String {
+    apply(&[(name, value)]).expect_err("refused").join("\n")
+}
+
+#[test]
+fn every_variable_of_the_table_is_read() {
+    for name in VARIABLES.iter().map(|variable| variable.name) {
+        let value = match name.trim_start_matches("SKILL_EVALS_") {
+            "LIVE" | "TRIALS" | "JOBS" | "TIMEOUT_S" | "CHECK_TIMEOUT_S" | "MAX_SKILLS" | "MAX_CASES" | "RESUME"
+            | "MAX_COST_USD" | "RETRIES" | "RETRY_WAIT_S" | "RECORD" | "MAX_TOKENS" | "THRESHOLD" => "1",
+            name if name.starts_with("JUDGE") => "1",
+            "SUITE" => "negative",
+            "MODE" => "codex",
+            "ISOLATION" => "agent",
+            "HOME" => "user",
+            "REQUIRE_ISOLATION" | "REQUIRE_RECORDINGS" | "UNTRUSTED" => "1",
+            "CALIBRATE" => "off",
+            "ENDPOINT" => "http://127.0.0.1:1",
+            _ => "word",
+        };
+        assert!(apply(&[(name, value)]).is_ok(), "{name}: {:?}", apply(&[(name, value)]));
+    }
+}
+
+#[test]
+fn every_choice_of_the_command_line_has_a_variable() {
+    let help = Fixture::new().run(&["run", "--help"]).stdout;
+    let options = help.lines().filter_map(|line| {
+        let option = line.split_whitespace().find(|word| word.starts_with("--"))?;
+        Some(option.trim_end_matches(',').to_owned())
+    });
+    // `run` is live unless it replays: LIVE says which of the two. JUDGE says either `--judge` or `--no-judge`.
+    // What is printed, and what only says how this one command goes about it, libtest's own arguments say or need not.
+    let said_otherwise = [
+        "--help",
+        "--replay",
+        "--no-judge",
+        "--quiet",
+        "--verbose",
+        "--dry-run",
+        "--background",
+        "--write-progress",
+        "--force",
+        "--stale",
+        "--aged",
+        "--failed",
+        "--accept-failing",
+        "--color",
+        // It names modes.
+        "--agent",
+        // Trials of the harness run to their end; nextest and libtest choose tests by themselves.
+        "--stop",
+        "--shard",
+        "--shards",
+        "--ids",
+        "--watch[=<HOW>]",
+    ];
+    let is_export = |option: &String| EXPORTS.iter().any(|export| option.trim_start_matches('-') == export.name);
+    let words: Vec<String> =
+        options.filter(|option| !said_otherwise.contains(&option.as_str()) && !is_export(option)).collect();
+    assert!(words.contains(&"--suite".to_owned()) && words.len() > 10, "{words:?}");
+    for option in words {
+        let name = format!("SKILL_EVALS_{}", option.trim_start_matches('-').to_uppercase().replace('-', "_"));
+        assert!(VARIABLES.iter().any(|known| known.name == name), "{option} has no {name}");
+    }
+}
+
+#[test]
+fn an_unknown_variable_is_an_error_with_the_known_ones() {
+    let why = refused("SKILL_EVALS_MODES", "codex");
+    assert!(why.starts_with("unknown variable SKILL_EVALS_MODES; did you mean SKILL_EVALS_MODE? known: "));
+    for name in VARIABLES.iter().map(|variable| variable.name) {
+        assert!(why.contains(name), "{name}: {why}");
+    }
+}
+
+#[test]
+fn a_value_that_is_not_allowed_is_an_error_with_the_allowed_ones() {
+    let allowed = [
+        ("LIVE", "yes", "0 or 1"),
+        ("SUITE", "all", "smoke, explicit, positive, negative"),
+        ("MAX_CASES", "0", "1 to 1000000"),
+        ("MAX_SKILLS", "-1", "1 to 1000000"),
+        ("TRIALS", "1001", "1 to 1000"),
+        ("JOBS", "+3", "1 to 1000"),
+        ("TIMEOUT_S", "", "1 to 86400"),
+        ("MODE", "codexx", "did you mean `codex`?"),
+        ("RUN_ID", "a/b", "letters, digits"),
+    ];
+    for (name, value, words) in allowed {
+        let why = refused(&format!("SKILL_EVALS_{name}"), value);
+        assert!(why.contains(words) && why.contains(value), "{name}: {why}");
+    }
+}
+
+#[test]
+fn every_problem_is_told_at_once() {
+    let why = apply(&[("SKILL_EVALS_JOBS", "x"), ("SKILL_EVALS_TRIALS", "y"), ("OTHER", "z")]).expect_err("refused");
+    assert_eq!(why.len(), 2, "{why:?}");
+}
+
+#[test]
+fn lists_are_separated_by_commas() {
+    let settings = apply(&[
+        ("SKILL_EVALS_SKILL", "a, b,"),
+        ("SKILL_EVALS_SUITE", "positive"),
+        ("SKILL_EVALS_MODE", "none,codex"),
+        ("SKILL_EVALS_MAX_CASES", "2"),
+    ]);
+    let settings = settings.expect("allowed");
+    assert_eq!(settings.selection.skills, ["a", "b"]);
+    assert_eq!((settings.selection.suite, settings.selection.max_cases), (Suite::Positive, Some(2)));
+    assert_eq!(settings.selected_modes, Some(vec!["none".to_owned(), "codex".to_owned()]));
+}
+
+#[test]
+fn the_harness_runs_what_the_variables_choose() {
+    let fixture = fixture();
+    let cases = |name: &str, value: &str| {
+        let names = listed(&harness(&fixture, &["--list"]).env(name, value).run());
+        names.into_iter().filter(|name| !name.ends_with("::lint")).collect::<Vec<_>>()
+    };
+    assert_eq!(cases("SKILL_EVALS_SKILL", "sweep+up"), ["sweep_up::first_one::codex", "sweep_up::last::codex"]);
+    assert_eq!(cases("SKILL_EVALS_CASE", "tidy/last"), ["tidy::last::codex"]);
+    assert_eq!(
+        cases("SKILL_EVALS_SUITE", "negative"),
+        ["sweep_up::last::codex", "tidy::bad::codex", "tidy::last::codex"],
+        "what cannot be read is told of"
+    );
+    assert_eq!(cases("SKILL_EVALS_MAX_CASES", "1"), ["sweep_up::first_one::codex", "tidy::first_one::codex"]);
+    assert_eq!(cases("SKILL_EVALS_MAX_SKILLS", "1"), ["sweep_up::first_one::codex", "sweep_up::last::codex"]);
+    assert_eq!(cases("SKILL_EVALS_MODE", "none").len(), 5);
+    assert!(cases("SKILL_EVALS_MODE", "none").iter().all(|name| name.ends_with("::none")));
+    let name = "tidy::last::codex";
+    let ran = harness(&fixture, &["--list", "--exact", name]).env("SKILL_EVALS_MAX_CASES", "1").run();
+    assert_eq!(listed(&ran), [""; 0], "one alone is chosen as among all");
+}
+
+#[test]
+fn the_root_may_be_elsewhere() {
+    let (here, there) = (fixture(), Fixture::copy_of_sample());
+    let root = there.root().to_str().expect("UTF-8");
+    let names = listed(&harness(&here, &["--list"]).env("SKILL_EVALS_ROOT", root).run());
+    assert!(names.contains(&"greeting::explicit::codex".to_owned()), "{names:?}");
+    let ran = harness(&here, &["--list"]).env("SKILL_EVALS_ROOT", "/nowhere/at-all").run();
+    assert_eq!(ran.code, 2, "a wrong root is no empty repository");
+}
+
+/// A page of docs/reference.
+fn page(name: &str) -> String {
+    let path = repository().join(format!("docs/reference/{name}.md"));
+    std::fs::read_to_string(path).expect("a page")
+}
+
+/// The list of a page that is between two comments with this name.
+fn list<'a>(page: &'a str, name: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("<!-- {name} -->\n")).expect("a comment where the list begins");
+    rest.split_once(&format!("<!-- /{name} -->")).expect("a comment where the list ends").0
+}
+
+/// The list in the docs is the table.
+#[test]
+fn the_docs_list_the_variables() {
+    let text = page("settings");
+    let list = list(&text, "variables");
+    let rows: Vec<String> = VARIABLES.iter().map(|known| format!("| `{}` | {} |", known.name, known.about)).collect();
+    assert_eq!(list.trim(), format!("| variable | chooses |\n| --- | --- |\n{}", rows.join("\n")));
+}
+
+/// The exports in the docs are those that there are, each with what its option does.
+#[test]
+fn the_docs_list_the_exports() {
+    let text = page("runs");
+    let list = list(&text, "exports");
+    let row = |export: &&Export| {
+        let file = if matches!(export.kind, ExportKind::File(_)) { " FILE" } else { "" };
+        format!("| `--{}{file}` | {} |", export.name, export.about)
+    };
+    // The others need `export`, whose page lists them.
+    let (options, others): (Vec<_>, Vec<_>) = EXPORTS.iter().copied().partition(|export| export.render().is_some());
+    let page = include_str!("../../../../../docs/export.md");
+    assert!(others.iter().all(|export| page.contains(&format!("| `{}` | ", export.name))), "{page}");
+    let rows: Vec<String> = options.iter().map(row).collect();
+    assert_eq!(list.trim(), format!("| option | does |\n| --- | --- |\n{}", rows.join("\n")));
+    for command in ["run", "summary"] {
+        let help = Fixture::new().run(&[command, "--help"]).stdout;
+        assert!(options.iter().all(|export| help.contains(&format!("--{}", export.name))), "{help}");
+    }
+}
+
+/// The keys that the parser names where it finds one in this table that it does not know.
+fn known_keys(table: &str) -> Vec<String> {
+    let problems = Settings::default().apply_file(&format!("{table}\nno_such_key = 1\n")).expect_err("a wrong key");
+    let said = problems[0].to_string();
+    let (_, known) = said.split_once("known: ").expect("the known keys");
+    known.split(", ").map(str::to_owned).collect()
+}
+
+#[test]
+fn the_docs_list_every_key_of_the_settings_file() {
+    let text = page("settings");
+    let list = list(&text, "keys");
+    let mut listed: Vec<&str> =
+        list.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|row| row.0).collect();
+    // Tables that have rows of their own.
+    let tables = [
+        ("agents", "[agents.codex]", "[agents.<agent>]"),
+        ("mode", "[mode.mine]", "[mode.<name>]"),
+        ("skills", "[skills.tidy]", "[skills.<skill>]"),
+        ("prices", "[prices.codex]", "[prices.<model or agent>]"),
+        ("judge", "[judge]", "[judge]"),
+        ("gate", "[gate]", "[gate]"),
+        ("lint", "[lint]", "[lint]"),
+        ("mcp", "[mcp]", "[mcp]"),
+    ];
+    let mut known: Vec<String> =
+        known_keys("").into_iter().filter(|key| tables.iter().all(|(table, ..)| table != key)).collect();
+    for (_, table, shown) in tables {
+        known.extend(known_keys(table).into_iter().map(|key| format!("{shown} {key}")));
+    }
+    listed.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(listed, known);
+}
+
+#[test]
+fn the_docs_say_the_defaults_of_the_settings_file() {
+    let text = page("settings");
+    let built_in = Settings::default();
+    let seconds = |time: std::time::Duration| time.as_secs().to_string();
+    for (key, default) in [
+        ("jobs", built_in.jobs.to_string()),
+        ("timeout_s", seconds(built_in.timeout)),
+        ("check_timeout_s", seconds(built_in.checks.timeout)),
+        ("retries", built_in.retries.to_string()),
+        ("retry_wait_s", seconds(built_in.retry_wait)),
+        ("threshold", format!("{:?}", built_in.repetition.threshold())),
+        ("isolation", format!("{:?}", built_in.isolation.kind.as_str())),
+        ("require_isolation", built_in.isolation.required.to_string()),
+        ("[judge] agent", format!("{:?}", built_in.judge.agent.as_str())),
+        ("[judge] timeout_s", seconds(built_in.judge.timeout)),
+        ("[judge] votes", built_in.judge.votes.to_string()),
+        ("[mcp] always_load", built_in.mcp.always_load.to_string()),
+    ] {
+        assert!(text.contains(&format!("| `{key}` | `{default}` |")), "{key} is {default}");
+    }
+    assert!(built_in.max_cost_usd.is_none() && built_in.max_tokens.is_none());
+}
+
+#[test]
+fn the_docs_list_the_built_in_prices() {
+    use skill_evals_evidence::settings::price_table::{PRICES_OF, models};
+    let text = page("settings");
+    let list = list(&text, "prices");
+    let mut rows: Vec<&str> = list.lines().filter(|line| line.starts_with("| `")).collect();
+    let row = |(name, [input, cached, output]): &(&str, [f64; 3])| {
+        format!("| `{name}` | {input:?} | {cached:?} | {output:?} |")
+    };
+    let mut known: Vec<String> = models().map(row).collect();
+    rows.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(rows.len(), known.len());
+    for (row, known) in rows.iter().zip(&known) {
+        assert!(row.starts_with(known.as_str()), "{row} {known}");
+    }
+    assert!(text.contains(&format!("by the prices of {PRICES_OF}")));
+}
+
+/// The tests of conformance hold the profiles against the real programs.
+#[test]
+fn the_docs_say_what_each_agent_shows_as_the_profiles_do() {
+    let text = page("../modes");
+    let rows: Vec<Vec<&str>> =
+        text.lines().map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect();
+    for profile in skill_evals_evidence::profile::PROFILES {
+        let name = if profile.provider == "openai_compatible" { "[`chat`]" } else { profile.name };
+        let row = rows.iter().find(|row| row.len() == 6 && row[0].to_lowercase().starts_with(&name.to_lowercase()));
+        let [_, early_ends, turns, thoughts, _, call] = row.unwrap_or_else(|| panic!("no row of {name}"))[..] else {
+            panic!("a row of six cells")
+        };
+        let reports = &profile.reports;
+        let facts = [reports.early_ends, reports.limits_turns, reports.thoughts, profile.calls_skill.is_some()];
+        assert_eq!([early_ends, turns, thoughts, call].map(|cell| cell != "**no**"), facts, "{name}");
+    }
+}

@@ -1,0 +1,249 @@
+//! `doctor --calibrate`: it finds that every real agent is read rightly, and it names what a wrapper around one breaks. A run
+//! under such a wrapper gives no wrong verdict.
+
+use std::fs;
+use std::process::Command;
+
+use libtest_mimic::Trial;
+use serde_json::{Value, json};
+use skill_evals_evidence::settings::mode::AgentKind;
+use skill_evals_evidence::trial::outcome::Verdict;
+
+use super::fault_matrix::wrap;
+use crate::support::fixture::Fixture;
+use crate::support::live::{GREETING, Live};
+use crate::support::real::{HOW_TO_GET_AGENTS, all_needing_both_agents, needing, program_of};
+use crate::support::stand_in::{Request, Turn, named};
+use crate::tests;
+
+/// A wrapper around the real program of an agent, and the row that it breaks; none if it breaks nothing.
+struct Wrapper {
+    name: &'static str,
+    agent: &'static str,
+    mode: &'static str,
+    /// A shell script with the real program in `$real`.
+    script: &'static str,
+    breaks: Option<&'static str>,
+}
+
+/// A filter of each line of the output.
+macro_rules! lines {
+    ($sed:literal) => {
+        concat!("\"$real\" \"$@\" | sed -u '", $sed, "'; exit ${PIPESTATUS[0]}")
+    };
+}
+
+/// A Python filter: `o` is the object in a line, which is printed behind it; a line that is not an object stays.
+macro_rules! objects {
+    ($python:literal) => {
+        concat!(
+            "\"$real\" \"$@\" | python3 -uc '\nimport json, sys\nfor line in sys.stdin:\n  try: o = json.loads(line)\n  except ValueError: print(line, end=\"\"); continue\n  ",
+            $python,
+            "\n  print(json.dumps(o), flush=True)'; exit ${PIPESTATUS[0]}"
+        )
+    };
+}
+
+const fn wrapper(
+    name: &'static str,
+    (agent, mode): (&'static str, &'static str),
+    breaks: Option<&'static str>,
+    script: &'static str,
+) -> Wrapper {
+    Wrapper { name, agent, mode, script, breaks }
+}
+
+const CODEX: (&str, &str) = ("codex", "codex");
+const CLAUDE: (&str, &str) = ("claude-cli", "cli-native");
+const GEMINI: (&str, &str) = ("gemini", "gemini");
+
+static WRAPPERS: [Wrapper; 14] = [
+    wrapper("keys_are_sorted", CLAUDE, None, objects!("o = dict(sorted(o.items()))")),
+    wrapper("an_unknown_event_is_added", CODEX, None, lines!("1i {\"type\":\"thread.heartbeat\"}")),
+    wrapper(
+        "the_type_of_calls_is_renamed",
+        CLAUDE,
+        Some("activation"),
+        lines!("s/\"type\":\"tool_use\"/\"type\":\"tool_call\"/g"),
+    ),
+    wrapper("commands_are_renamed", CODEX, Some("activation"), lines!("s/\"command_execution\"/\"shell_execution\"/g")),
+    wrapper("tokens_are_dropped", CODEX, Some("tokens"), objects!("o.pop(\"usage\", None)")),
+    wrapper(
+        "tokens_are_halved",
+        CODEX,
+        Some("tokens"),
+        objects!("u = o.get(\"usage\", {}); u.update(input_tokens=u.get(\"input_tokens\", 0) // 2)"),
+    ),
+    wrapper("the_end_is_swallowed", CODEX, Some("end"), lines!("/\"turn.completed\"/d")),
+    wrapper("the_answer_is_lost", CODEX, None, lines!("/\"agent_message\"/d")),
+    wrapper(
+        "the_model_is_another",
+        CLAUDE,
+        Some("model"),
+        lines!("s/\"model\":\"stand-in\"/\"model\":\"house-model\"/g"),
+    ),
+    wrapper(
+        "the_refusal_of_the_login_is_translated",
+        CODEX,
+        None,
+        lines!(
+            "s/unexpected status 401 Unauthorized/Zugriff verweigert/g; s/401/Nein/g; s/Incorrect API key/Falscher Schluessel/g"
+        ),
+    ),
+    wrapper(
+        "skills_are_not_listed",
+        CLAUDE,
+        None,
+        objects!("o.get(\"type\") == \"system\" and o.pop(\"skills\", None)"),
+    ),
+    wrapper(
+        "calls_lose_their_names",
+        GEMINI,
+        Some("activation"),
+        lines!("s/\"tool_name\":\"activate_skill\"/\"tool_name\":\"activate\"/g"),
+    ),
+    wrapper("commands_are_printed_twice", GEMINI, None, lines!("/run_shell_command/p")),
+    wrapper("results_are_damaged", CLAUDE, Some("activation"), lines!("/\"tool_result\"/s/.$//")),
+];
+
+/// The agents of which a calibration was seen to be right throughout. Those of the others are run by name (`--include-ignored`), and
+/// `doctor --calibrate` says what is not read rightly.
+const SEEN_RIGHT: [&str; 5] = ["codex", "gemini", "droid", "vibe", "chat"];
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = all_needing_both_agents(tests![an_unknown_version_is_calibrated_once_and_a_known_one_never]);
+    for kind in AgentKind::ALL {
+        let missing = (!program_of(kind).exists()).then_some(kind.profile().program);
+        trials.push(
+            needing(
+                &format!("calibration::{}_is_read_rightly", kind.as_str()),
+                missing,
+                HOW_TO_GET_AGENTS,
+                move || {
+                    is_right(kind);
+                    Ok(())
+                },
+            )
+            .with_ignored_flag(!SEEN_RIGHT.contains(&kind.as_str())),
+        );
+    }
+    for wrapper in &WRAPPERS {
+        let kind = AgentKind::named(wrapper.agent).expect("an agent");
+        let missing = (!program_of(kind).exists()).then_some(kind.profile().program);
+        trials.push(needing(
+            &format!("calibration::wrapped_{}", wrapper.name),
+            missing,
+            HOW_TO_GET_AGENTS,
+            move || {
+                is_named(wrapper);
+                Ok(())
+            },
+        ));
+    }
+    trials
+}
+
+/// A repository with two cases, of which the model gets both wrong: it does not use the skill where it should, and uses it
+/// where it should not.
+fn live() -> Live {
+    let fixture = Fixture::new()
+        .skill_text("greeting", GREETING)
+        .file("skills/greeting/references/formal.md", "Say \"Good day\".\n")
+        .prompts(
+            "greeting",
+            "id,should_trigger,prompt,timeout_s\npositive,true,Greet Ada.,60\nnegative,false,What is 2+2?,60\n",
+        );
+    Live::over(fixture, |request: &Request| match (request.step, request.prompt.contains("2+2")) {
+        (0, true) => load(request),
+        _ => Turn::Say("Ahoy, Ada! AHOY_MARKER".to_owned()),
+    })
+}
+
+fn load(request: &Request) -> Turn {
+    let own = AgentKind::ALL.iter().flat_map(|kind| kind.profile().tools.skills);
+    match own.copied().find(|name| request.tools.iter().any(|tool| tool == name)) {
+        Some(tool) => Turn::Call { tool: tool.to_owned(), input: named(request, tool, "greeting") },
+        None => Turn::Shell("cat .agents/skills/greeting/SKILL.md".to_owned()),
+    }
+}
+
+/// A command of the program that may calibrate, with a cache of its own.
+fn command(live: &Live, args: &[&str]) -> Command {
+    let mut command = live.program();
+    let cache = live.user_home().join(".cache-of-calibrations");
+    command
+        .args(args)
+        .current_dir(live.fixture.root())
+        .env("XDG_CACHE_HOME", cache)
+        .env_remove("SKILL_EVALS_CALIBRATE");
+    command
+}
+
+/// The only calibration that the program prints, and its exit status.
+fn calibrated(live: &Live, agent: &str) -> (Value, i32) {
+    let output = command(live, &["doctor", "--calibrate", "--agent", agent, "--json"]).output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let printed: Value = serde_json::from_str(&text)
+        .unwrap_or_else(|_| panic!("no JSON: {text}{}", String::from_utf8_lossy(&output.stderr)));
+    (printed["calibrations"][0].clone(), output.status.code().expect("a status"))
+}
+
+fn row<'a>(calibration: &'a Value, reading: &str) -> &'a Value {
+    let rows = calibration["rows"].as_array().expect("rows");
+    rows.iter().find(|row| row["reading"] == reading).expect("a row")
+}
+
+fn is_right(kind: AgentKind) {
+    let live = live();
+    let (calibration, status) = calibrated(&live, kind.as_str());
+    assert_eq!((&calibration["trusted"], status), (&json!(true), 0), "{calibration:#}");
+    for reading in ["delivered", "activation", "commands", "tokens", "model", "end", "login", "limit"] {
+        assert_ne!(row(&calibration, reading)["state"], "wrong", "{calibration:#}");
+    }
+    assert_eq!(row(&calibration, "activation")["state"], "right", "{calibration:#}");
+}
+
+fn is_named(wrapper: &'static Wrapper) {
+    let live = live();
+    wrap(live.fixture.root(), wrapper.script);
+    let (calibration, _) = calibrated(&live, wrapper.agent);
+    let broken: Vec<&str> = calibration["rows"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .filter(|row| row["state"] != "right")
+        .map(|row| row["reading"].as_str().expect("a reading"))
+        .collect();
+    if let Some(row) = wrapper.breaks {
+        assert!(broken.contains(&row), "{broken:?}: {calibration:#}");
+    }
+    let ran = command(&live, &["run", "--run-id", "t", "--mode", wrapper.mode]).output().expect("it starts");
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(!said.contains("calibrating"), "it is known by now: {said}");
+    for case in ["positive", "negative"] {
+        let trial = live.kept("greeting", case, wrapper.mode).unwrap_or_else(|| panic!("nothing was kept: {said}"));
+        let verdict = trial.grade.verdict;
+        assert!(matches!(verdict, Verdict::Fail | Verdict::Error), "{case}: {:#?}", trial.grade);
+    }
+}
+
+/// The pinned agents are those that our CI measures.
+fn an_unknown_version_is_calibrated_once_and_a_known_one_never() {
+    let live = live();
+    let run = |id: &str, args: &[&str]| {
+        let args = [&["run", "--run-id", id, "--mode", "codex"], args].concat();
+        let ran = command(&live, &args).output().expect("it starts");
+        String::from_utf8_lossy(&ran.stderr).into_owned()
+    };
+    let known = run("a", &[]);
+    assert!(!known.contains("calibrat"), "{known}");
+    assert!(!live.user_home().join(".cache-of-calibrations/skill-evals").exists());
+    wrap(live.fixture.root(), "exec \"$real\" \"$@\"");
+    let first = run("b", &[]);
+    assert!(first.contains("calibrating it first") && first.contains("can be trusted here"), "{first}");
+    let second = run("c", &[]);
+    assert!(!second.contains("calibrat"), "{second}");
+    fs::write(live.fixture.root().join("codex.sh"), fs::read(live.fixture.root().join("codex.sh")).expect("a script"))
+        .expect("a script");
+    assert!(run("d", &[]).contains("calibrating it first"), "another file is another program");
+}

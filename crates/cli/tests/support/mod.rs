@@ -1,0 +1,24 @@
+//! What the test programs share. Each uses its own part.
+#![allow(dead_code, reason = "every test program uses its own part of this")]
+
+pub mod catalogue;
+pub mod comments;
+pub mod downstream;
+pub mod fake_codex;
+pub mod fixture;
+pub mod harness;
+pub mod live;
+pub mod lsp;
+pub mod machine;
+pub mod page;
+pub mod prefixes;
+pub mod pull_requests;
+pub mod real;
+pub mod stand_in;
+pub mod stored;
+pub mod stub;
+
+/// The root of this repository.
+pub fn repository() -> &'static std::path::Path {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli is in it")
+}

@@ -1,0 +1,126 @@
+//! Reads files that anybody may have written. Opening a pipe can wait forever, a device has no end, and a sparse file can
+//! fill the memory. So only regular files are opened, and at most a limit is read.
+
+use std::fs::{self, File, FileType, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use nix::fcntl::OFlag;
+
+/// The largest file that is read whole, in bytes: prompts.csv, task files, schemas, settings, SKILL.md, answers.
+pub const MAX_FILE: u64 = 64 << 20;
+
+/// Opens the regular file at `path`, which may be a link to one. Returns its size in bytes too.
+pub fn open(path: &Path) -> io::Result<(File, u64)> {
+    // Opening a device can have effects, so its type is checked first.
+    check_kind(fs::metadata(path)?.file_type())?;
+    // If a pipe has taken its place since, opening must not wait forever.
+    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+    let metadata = file.metadata()?;
+    check_kind(metadata.file_type())?;
+    Ok((file, metadata.len()))
+}
+
+/// The content of the regular file at `path`, at most [`MAX_FILE`] bytes.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    read_at_most(path, MAX_FILE)
+}
+
+/// The content of the regular file at `path` in the repository at `root`. A link may lead to another file of the repository.
+pub fn read_inside(root: &Path, path: &Path) -> io::Result<Vec<u8>> {
+    let file = root.join(path).canonicalize()?;
+    if !file.starts_with(root.canonicalize()?) {
+        return Err(io::Error::other("it is outside the repository"));
+    }
+    read(&file)
+}
+
+/// The content of the regular file at `path`, at most `limit` bytes.
+pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let (file, size) = open(path)?;
+    read_sized(file, size, limit)
+}
+
+/// The content of an open regular file, at most `limit` bytes.
+pub fn read_file(file: File, limit: u64) -> io::Result<Vec<u8>> {
+    let size = file.metadata()?.len();
+    read_sized(file, size, limit)
+}
+
+/// The same, for a file of `size` bytes.
+pub fn read_sized(file: File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
+    if size > limit {
+        return Err(too_large(size, limit));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    // The file may have grown since.
+    let size = file.take(limit + 1).read_to_end(&mut bytes)? as u64;
+    if size > limit { Err(too_large(size, limit)) } else { Ok(bytes) }
+}
+
+/// The text of the regular file at `path`, at most [`MAX_FILE`] bytes.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    utf8(read(path)?)
+}
+
+/// The text of a pipe, a device or a file, at most [`MAX_FILE`] bytes.
+pub fn read_stream(source: impl Read) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    source.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE {
+        let why = format!("it has more than {}, the most that are read", self::bytes(MAX_FILE));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    utf8(bytes)
+}
+
+fn utf8(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+/// The digest of the regular file at `path`, in bounded memory. Bytes that are appended meanwhile are not read.
+pub fn digest(path: &Path) -> io::Result<blake3::Hash> {
+    digest_file(open(path)?.0)
+}
+
+/// The digest of an open regular file.
+pub fn digest_file(file: File) -> io::Result<blake3::Hash> {
+    let size = file.metadata()?.len();
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file.take(size))?;
+    Ok(hasher.finalize())
+}
+
+/// Checks that a file of this type is a regular file.
+pub fn check_kind(kind: FileType) -> io::Result<()> {
+    let what = if kind.is_file() {
+        return Ok(());
+    } else if kind.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory, not a file"));
+    } else if kind.is_fifo() {
+        "a named pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_symlink() {
+        "a symbolic link"
+    } else {
+        "a device"
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}, not a regular file")))
+}
+
+fn too_large(size: u64, limit: u64) -> io::Error {
+    let why = format!("it has {size} bytes; at most {} are read", bytes(limit));
+    io::Error::new(io::ErrorKind::FileTooLarge, why)
+}
+
+/// A number of bytes with its unit: `64 MiB`, `300 bytes`.
+pub fn bytes(number: u64) -> String {
+    for (unit, name) in [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
+        if number >= unit && number.is_multiple_of(unit) {
+            return format!("{} {name}", number / unit);
+        }
+    }
+    format!("{number} bytes")
+}

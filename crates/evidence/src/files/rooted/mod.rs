@@ -1,0 +1,337 @@
+//! A directory that somebody else may write, as an agent its room: entered by an open descriptor, beneath which every path is
+//! resolved without following anything.
+//!
+//! A [`RootedPath`] is a place in such a directory. It is not a `Path`, and nothing turns it into one: what the runner reads, writes
+//! and removes there goes through its methods. Its text is for arguments, variables and messages.
+//!
+//! ```compile_fail
+//! let room = skill_evals_evidence::files::rooted::RootedPath::open(std::path::Path::new("/tmp")).unwrap();
+//! std::fs::read(room.join("file"));
+//! ```
+//!
+//! The kernel resolves a path (`openat2` with `RESOLVE_BENEATH` and `RESOLVE_NO_SYMLINKS`). Where it cannot, each name is opened
+//! relative to its open parent directory with `O_NOFOLLOW`. The crate `cap-std` follows links that stay in the directory, does not
+//! refuse hard links, and removes directories by recursion.
+
+mod descend;
+mod remove;
+mod walk;
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open, openat, readlinkat, renameat};
+use nix::sys::stat::{FileStat, Mode, SFlag, mkdirat};
+use nix::unistd::symlinkat;
+
+use crate::files::at::PathError;
+use crate::files::bounded;
+use crate::files::stamp::Stamp;
+use walk::Links;
+pub use walk::{WalkControl, Walked, WalkedFile};
+
+/// How many links lead from a path to a file.
+const MAX_LINKS: usize = 40;
+
+/// The permissions of files that only their owner reads, and of files and directories like the user's other ones.
+pub const PRIVATE: u32 = 0o600;
+pub const COMMON: u32 = 0o666;
+const DIRECTORY: u32 = 0o777;
+
+#[derive(Debug)]
+struct Root {
+    fd: OwnedFd,
+    /// For messages, arguments and variables.
+    path: PathBuf,
+    /// Whether files that have names elsewhere are refused.
+    is_closed: bool,
+}
+
+/// A place in a directory that is entered by its descriptor.
+#[derive(Clone, Debug)]
+pub struct RootedPath {
+    root: Arc<Root>,
+    path: PathBuf,
+}
+
+impl fmt::Display for RootedPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.full().display().fmt(f)
+    }
+}
+
+impl From<RootedPath> for OsString {
+    fn from(path: RootedPath) -> Self {
+        path.full().into_os_string()
+    }
+}
+
+impl RootedPath {
+    /// Opens a directory, whose own path may go through links.
+    pub fn open(directory: &Path) -> io::Result<Self> {
+        Self::opened(directory, false)
+    }
+
+    /// The same for a directory that an untrusted program may write: files in it that have names elsewhere are refused.
+    pub fn open_closed(directory: &Path) -> io::Result<Self> {
+        Self::opened(directory, true)
+    }
+
+    fn opened(directory: &Path, is_closed: bool) -> io::Result<Self> {
+        let fd = open(directory, OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
+        Ok(Self { root: Arc::new(Root { fd, path: directory.to_path_buf(), is_closed }), path: PathBuf::new() })
+    }
+
+    /// This place as a directory that is entered by a descriptor of its own, wherever it will be moved.
+    pub fn pinned(&self) -> io::Result<Self> {
+        let root = Root { fd: self.directory()?, path: self.full(), is_closed: self.root.is_closed };
+        Ok(Self { root: Arc::new(root), path: PathBuf::new() })
+    }
+
+    /// A place in it. A path that leaves it is an error when it is used.
+    #[must_use]
+    pub fn join(&self, path: impl AsRef<Path>) -> Self {
+        Self { root: Arc::clone(&self.root), path: self.path.join(path) }
+    }
+
+    fn full(&self) -> PathBuf {
+        if self.path.as_os_str().is_empty() { self.root.path.clone() } else { self.root.path.join(&self.path) }
+    }
+
+    /// An error about it.
+    pub fn error(&self, source: impl Into<io::Error>) -> PathError {
+        PathError { path: self.full(), source: source.into() }
+    }
+
+    fn directory(&self) -> io::Result<OwnedFd> {
+        descend::directory(&self.root.fd, &self.path)
+    }
+
+    /// The open directory that it is in, and its name there.
+    fn parent(&self) -> io::Result<(OwnedFd, &OsStr)> {
+        descend::check(&self.path)?;
+        let name = self.path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
+        Ok((descend::directory(&self.root.fd, self.path.parent().unwrap_or(Path::new("")))?, name))
+    }
+
+    fn status(&self) -> io::Result<FileStat> {
+        let (parent, name) = self.parent()?;
+        descend::status(parent, name)
+    }
+
+    /// The stamp of what is there, even of a link.
+    pub fn stamp(&self) -> io::Result<Stamp> {
+        Ok(Stamp::of_stat(&self.status()?))
+    }
+
+    /// The stamps of what is at these paths in the directory. Fast where neighbors are in one directory.
+    pub fn stamps<'a>(&self, paths: impl Iterator<Item = &'a Path>) -> io::Result<Vec<Option<Stamp>>> {
+        let mut last: (&Path, OwnedFd) = (Path::new(""), self.directory()?);
+        let mut stamp = |path: &'a Path| {
+            let parent = path.parent()?;
+            if last.0 != parent {
+                last = (parent, self.join(parent).directory().ok()?);
+            }
+            Some(Stamp::of_stat(&descend::status(&last.1, path.file_name()?).ok()?))
+        };
+        Ok(paths.map(&mut stamp).collect())
+    }
+
+    fn is(&self, kind: SFlag) -> bool {
+        self.status().is_ok_and(|found| descend::kind(&found) == kind)
+    }
+
+    /// Whether anything is there, even a link to nothing.
+    pub fn exists(&self) -> bool {
+        self.status().is_ok()
+    }
+
+    /// Whether a directory is there, and not a link to one.
+    pub fn is_dir(&self) -> bool {
+        self.directory().is_ok()
+    }
+
+    pub fn is_file(&self) -> bool {
+        self.is(SFlag::S_IFREG)
+    }
+
+    /// The target of the link that is there, as it is written.
+    pub fn link_target(&self) -> io::Result<PathBuf> {
+        let (parent, name) = self.parent()?;
+        Ok(readlinkat(parent, name)?.into())
+    }
+
+    /// Opens the regular file for reading.
+    pub fn file(&self) -> io::Result<File> {
+        let (parent, name) = self.parent()?;
+        Links::new(&self.root).checked(descend::file_in(parent, name)?)
+    }
+
+    /// The content of the regular file, at most `limit` bytes.
+    pub fn read(&self, limit: u64) -> io::Result<Vec<u8>> {
+        bounded::read_file(self.file()?, limit)
+    }
+
+    /// The names in the directory, sorted.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        Ok(walk::names(&mut Dir::from_fd(self.directory()?)?, &mut true))
+    }
+
+    /// Calls `take` for each regular file in the directory, sorted by name, except in directories that `skip` matches. It may
+    /// not find all: there may be too many, they may be too deep, or `take` may stop the walk.
+    pub fn walk(
+        &self,
+        skip: fn(&OsStr) -> bool,
+        take: &mut dyn FnMut(&WalkedFile<'_>) -> WalkControl,
+    ) -> io::Result<Walked> {
+        walk::walk(&self.root, self.directory()?, skip, take)
+    }
+
+    /// Opens the first file of a [`Self::walk`] for whose path `is_it` holds.
+    pub fn first(&self, is_it: impl Fn(&Path) -> bool) -> Option<File> {
+        let mut found = None;
+        // Without the directory, the file does not exist.
+        let _ = self.walk(|_| false, &mut |file| {
+            if is_it(file.path) {
+                found = file.open().ok();
+            }
+            if found.is_some() { WalkControl::Stop } else { WalkControl::On }
+        });
+        found
+    }
+
+    /// Where its links lead, if they all stay in the directory that was opened. Nothing is followed later.
+    pub fn resolved(&self) -> io::Result<Self> {
+        descend::check(&self.path)?;
+        let mut left: Vec<OsString> = self.path.iter().rev().map(OsStr::to_owned).collect();
+        let mut at = Self { root: Arc::clone(&self.root), path: PathBuf::new() };
+        let mut links = 0;
+        let leaves = || io::Error::new(io::ErrorKind::InvalidInput, "it leads out of its directory");
+        while let Some(name) = left.pop() {
+            if name == ".." {
+                if !at.path.pop() {
+                    return Err(leaves());
+                }
+                continue;
+            }
+            let next = at.join(&name);
+            if !next.is(SFlag::S_IFLNK) {
+                at = next;
+                continue;
+            }
+            links += 1;
+            if links > MAX_LINKS {
+                return Err(Errno::ELOOP.into());
+            }
+            let mut target = next.link_target()?;
+            if target.is_absolute() {
+                target = target.strip_prefix(&self.root.path).map_err(|_| leaves())?.to_path_buf();
+                at.path = PathBuf::new();
+            }
+            let parts = target.components().filter(|part| *part != Component::CurDir);
+            left.extend(parts.map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>().into_iter().rev());
+        }
+        Ok(at)
+    }
+
+    /// Its path in the directory that was opened.
+    pub fn relative(&self) -> &Path {
+        &self.path
+    }
+
+    /// Creates the directory and those above it that do not exist.
+    pub fn create_dir_all(&self) -> Result<(), PathError> {
+        let create = || {
+            if let Ok(()) = self.directory().map(drop) {
+                return Ok(());
+            }
+            descend::check(&self.path)?;
+            let mut at = descend::directory(&self.root.fd, Path::new(""))?;
+            for name in &self.path {
+                match mkdirat(&at, name, Mode::from_bits_truncate(DIRECTORY)) {
+                    Err(Errno::EEXIST) | Ok(()) => at = descend::directory_in(&at, name)?,
+                    Err(errno) => return Err(errno.into()),
+                }
+            }
+            Ok(())
+        };
+        create().map_err(|error: io::Error| self.error(error))
+    }
+
+    /// As [`Self::parent`], and creates the directories above it.
+    fn made_parent(&self) -> io::Result<(OwnedFd, &OsStr)> {
+        match self.parent() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let parent = self.path.parent().unwrap_or(Path::new("")).to_path_buf();
+                Self { root: Arc::clone(&self.root), path: parent }.create_dir_all()?;
+                self.parent()
+            }
+            parent => parent,
+        }
+    }
+
+    /// Creates the file and the directories above it. Fails if anything is there.
+    pub fn create(&self, mode: u32) -> Result<File, PathError> {
+        let create = || {
+            let (parent, name) = self.made_parent()?;
+            let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+            Ok(openat(parent, name, flags, Mode::from_bits_truncate(mode))?)
+        };
+        create().map(File::from).map_err(|error: io::Error| self.error(error))
+    }
+
+    /// Creates a file with this content. Fails if anything is there.
+    pub fn write(&self, content: &[u8], mode: u32) -> Result<(), PathError> {
+        self.create(mode)?.write_all(content).map_err(|error| self.error(error))
+    }
+
+    /// Creates a file with this content in place of a file or link that may be there. Its permissions are `mode`.
+    pub fn replace(&self, content: &[u8], mode: u32) -> Result<(), PathError> {
+        if self.exists() && !self.is(SFlag::S_IFDIR) {
+            self.remove()?;
+        }
+        let mut file = self.create(mode)?;
+        let written = file.write_all(content).and_then(|()| file.set_permissions(Permissions::from_mode(mode)));
+        written.map_err(|error| self.error(error))
+    }
+
+    /// Creates a link to `target`, and the directories above it. Fails if anything is there.
+    pub fn link_to(&self, target: impl AsRef<OsStr>) -> Result<(), PathError> {
+        let link = || {
+            let (parent, name) = self.made_parent()?;
+            Ok(symlinkat(target.as_ref(), parent, name)?)
+        };
+        link().map_err(|error: io::Error| self.error(error))
+    }
+
+    /// Moves what is there to another place, which may be in another directory.
+    pub fn rename(&self, to: &Self) -> io::Result<()> {
+        let ((from, name), (to, new)) = (self.parent()?, to.parent()?);
+        Ok(renameat(from, name, to, new)?)
+    }
+
+    /// Removes what is there, with all that is in it. What cannot be removed stays; the error is that of the first such file.
+    pub fn remove(&self) -> Result<(), PathError> {
+        let (parent, name) = self.parent().map_err(|error| self.error(error))?;
+        remove::remove(parent, name).map_err(|error| self.error(error))
+    }
+}
+
+/// Removes what is at `path`, as [`RootedPath::remove`] does.
+pub fn remove(path: &Path) -> Result<(), PathError> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    match RootedPath::open(parent) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(PathError { path: path.to_path_buf(), source }),
+        Ok(parent) => parent.join(name).remove(),
+    }
+}

@@ -1,0 +1,113 @@
+//! Why a trial could not be measured. The reason is never the agent's answer.
+
+use crate::files::at::PathError;
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a trial could not be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TroubleKind {
+    /// The agent's program does not exist or did not start.
+    CouldNotStart,
+    /// The credentials are missing, invalid or expired.
+    Login,
+    /// The provider is temporarily unavailable: rate limit, overload.
+    RateLimit,
+    /// A limit of the credentials that lasts for hours or days is reached: a quota, a plan's limit, credits.
+    UsageLimit,
+    /// The provider returned another error, or the agent aborted the turn.
+    Provider,
+    /// A signal ended the agent, or its exit status was an error without a message.
+    Crashed,
+    /// The model did not answer before the timeout.
+    NoAnswer,
+    /// The user ended the run.
+    Interrupted,
+    /// The skills were not made available as the mode requires.
+    NotDelivered,
+    /// The evidence is not enough to decide.
+    Unobservable,
+    /// The judge gave no valid answer.
+    NotJudged,
+    /// A file of the case, the skill or the evidence could not be read or written.
+    Files,
+    /// A setup command failed or did not end.
+    Setup,
+    /// The evidence could not be stored. The run starts no more trials.
+    NotStored,
+}
+
+impl TroubleKind {
+    /// The kind as text for messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TroubleKind::CouldNotStart => "the agent could not be started",
+            TroubleKind::Login => "the login was refused",
+            TroubleKind::RateLimit => "the provider refused for now",
+            TroubleKind::UsageLimit => "the usage limit of the login is reached",
+            TroubleKind::Provider => "the provider failed",
+            TroubleKind::Crashed => "the agent crashed",
+            TroubleKind::NoAnswer => "the model did not answer",
+            TroubleKind::Interrupted => "interrupted",
+            TroubleKind::NotDelivered => "the skill was not delivered as the mode says",
+            TroubleKind::Unobservable => "the evidence does not show what was asked",
+            TroubleKind::NotJudged => "not judged",
+            TroubleKind::Files => "files",
+            TroubleKind::Setup => "the setup failed",
+            TroubleKind::NotStored => "the result could not be stored",
+        }
+    }
+}
+
+/// Why a trial could not be measured, with a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// The kind of trouble.
+    pub kind: TroubleKind,
+    /// The message of the agent or the system.
+    pub detail: String,
+    /// Number of seconds to wait, if the provider requests it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_s: Option<u64>,
+}
+
+impl Trouble {
+    #[doc(hidden)]
+    pub fn new(kind: TroubleKind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into(), retry_after_s: None }
+    }
+
+    /// Whether the provider refused the agent, and will not refuse it later.
+    pub fn is_refused_for_now(&self) -> bool {
+        matches!(self.kind, TroubleKind::RateLimit | TroubleKind::UsageLimit)
+    }
+
+    /// Whether its attempt may have cost something that was not reported.
+    pub fn may_have_spent(&self) -> bool {
+        !self.is_refused_for_now()
+            && !matches!(self.kind, TroubleKind::CouldNotStart | TroubleKind::Login | TroubleKind::Setup)
+    }
+
+    /// Adds the time to wait that the provider requests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn after(self, wait: Option<Duration>) -> Self {
+        // Rounded up: the provider refuses a request that comes too early.
+        Self { retry_after_s: wait.map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0)), ..self }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind.as_str(), self.detail)
+    }
+}
+
+impl From<PathError> for Trouble {
+    fn from(error: PathError) -> Self {
+        Self::new(TroubleKind::Files, error.to_string())
+    }
+}

@@ -1,0 +1,413 @@
+//! The files of a run's directory about the run as a whole: `run.json`, `progress.jsonl`, `current.json`, `runner.pid`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::decide::plan::ComparePlan;
+use crate::settings::Isolation;
+use crate::settings::mode::SkillSelection;
+use crate::text::cut;
+use crate::trace::description::DescriptionVisibility;
+use crate::trace::trouble::Trouble;
+use crate::trial::evidence::Imported;
+use crate::trial::id::TrialId;
+use crate::trial::outcome::{Grade, Outcome, Score, Status, Verdict, numbered};
+pub use crate::trial::run_choices::RunChoices;
+use crate::trial::spent::AttemptCost;
+use crate::trial::variants::{VariantQuestion, VariantRun};
+
+/// The format number of these files.
+pub const RUN_FORMAT: u32 = 1;
+
+/// What a run is to do, and how it ended: the content of `run.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// [`RUN_FORMAT`].
+    pub format: u32,
+    /// The run's id.
+    pub id: String,
+    /// When it began, RFC 3339, UTC.
+    pub created: String,
+    /// The version of this program.
+    pub version: String,
+    /// The key of the processes that share the run, if each trial has its own process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_by: Option<String>,
+    /// How many trials it has, if one process runs them all; `plan.jsonl` lists them.
+    pub planned: usize,
+    /// Whether trials are added to `plan.jsonl` while it runs, because cases run until they are decided.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub grows: bool,
+    /// What was chosen. A resumed run uses these choices by default.
+    pub chosen: RunChoices,
+    /// The sides that the run compares; absent if it is not a comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sides: Option<ComparedSides>,
+    /// A digest of `all-cases.jsonl`, if the run is a shard. It is the same in all shards of the same cases and skills.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_cases: Option<String>,
+    /// The ids of the shards that were merged into this run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<String>,
+    /// The shards that have cases and were not there when it was merged, as `2/8`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<String>,
+    /// The variants in which the run measures its cases; absent if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variants: Option<VariantRun>,
+    /// The source of a run that another runner ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
+    /// How it ended; absent while it runs, and if it was killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<RunEnd>,
+}
+
+impl RunRecord {
+    /// Whether it compares: its modes are sides or variants, and have no pass rate together.
+    pub fn compares(&self) -> bool {
+        self.sides.is_some() || self.variants.is_some()
+    }
+
+    /// The command that started it, resumes it and shows its result.
+    pub fn command(&self) -> &'static str {
+        match (&self.sides, self.variants.as_ref().map(|variants| &variants.question)) {
+            (None, None) => "run",
+            (None, Some(VariantQuestion::Diagnosis { .. })) => "diagnose",
+            _ => "compare",
+        }
+    }
+}
+
+/// What a run compares: the same cases on two sides, in pairs of trials, until the question is decided.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ComparedSides {
+    /// The side to compare with: the version before an edit, or without the skill.
+    pub baseline: ComparedSide,
+    /// The side in question.
+    pub candidate: ComparedSide,
+    /// The chance of each false result.
+    pub alpha: f64,
+    /// The tolerated loss in pass rate; absent if none is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
+    /// When it stops.
+    #[serde(default)]
+    pub plan: ComparePlan,
+    /// Maximum number of trials of both sides together.
+    pub max_trials: u64,
+    /// The seed for the choice of the next case.
+    pub seed: u64,
+    /// Whether only checks that apply to both sides count, because one side has no skills.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outcome_only: bool,
+    /// The names of the compared cases, including those not tried yet.
+    pub cases: Vec<String>,
+    /// The names of cases for which one side has no skill, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<(String, String)>,
+    /// What each shard compared, if the run was merged of shards: its cases, with its share of `alpha` and of the limits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<ComparedSides>,
+}
+
+impl ComparedSides {
+    /// The sides of all shards together. Each of them has the same share of `alpha`; `of` is the number of shards.
+    pub fn merged(shards: &[Self], of: u32) -> Option<Self> {
+        let first = shards.first()?;
+        // Without what the division left behind.
+        let alpha = (first.alpha * f64::from(of) * 1e9).round() / 1e9;
+        Some(Self {
+            alpha,
+            max_trials: shards.iter().map(|shard| shard.max_trials).sum(),
+            seed: 0,
+            cases: shards.iter().flat_map(|shard| shard.cases.clone()).collect(),
+            left_out: shards.iter().flat_map(|shard| shard.left_out.clone()).collect(),
+            shards: shards.to_vec(),
+            ..first.clone()
+        })
+    }
+
+    /// What all shards of a comparison have in common.
+    #[must_use]
+    pub fn of_all_shards(&self) -> Self {
+        Self { max_trials: 0, seed: 0, cases: Vec::new(), left_out: Vec::new(), shards: Vec::new(), ..self.clone() }
+    }
+
+    /// Two sides without cases yet, and without a limit.
+    pub fn of(baseline: ComparedSide, candidate: ComparedSide, alpha: f64) -> Self {
+        Self { baseline, candidate, alpha, ..Self::default() }
+    }
+}
+
+impl ComparedSide {
+    /// The same with this label.
+    #[must_use]
+    pub fn called(self, label: String) -> Self {
+        Self { label, ..self }
+    }
+
+    /// The same in this mode.
+    #[must_use]
+    pub fn in_mode(self, mode: Option<String>) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// Whether it changes nothing about the chosen modes.
+    pub fn changes_nothing(&self) -> bool {
+        Self { label: String::new(), ..self.clone() } == Self::default()
+    }
+}
+
+/// One side: what it changes about the chosen modes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ComparedSide {
+    /// Its name for users.
+    pub label: String,
+    /// The mode, if it is not that of the case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// The model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Which skills are offered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offer: Option<SkillSelection>,
+    /// The commit whose skills are offered, as a full hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Whether no skills are offered.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub without: bool,
+    /// Whether it repeats the other side, to see what changes by chance.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
+}
+
+/// A line of `plan.jsonl`: a trial of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanLine {
+    /// Which.
+    #[serde(flatten)]
+    pub id: TrialId,
+    /// The share of its case's trials that must pass, if the case runs until it is decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
+    /// Maximum number of trials of its case then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_trials: Option<u32>,
+}
+
+impl From<TrialId> for PlanLine {
+    fn from(id: TrialId) -> Self {
+        Self { id, threshold: None, max_trials: None }
+    }
+}
+
+/// A line of `pairs.jsonl`: a pair of trials of one case, one on each side. Lines are in the order in which pairs started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairRecord {
+    /// The trial of the baseline.
+    pub baseline: TrialId,
+    /// The trial of the candidate.
+    pub candidate: TrialId,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// When, RFC 3339, UTC.
+    pub at: String,
+    /// The way in which it ended.
+    pub how: RunEndKind,
+    /// Why it did not measure everything, if a result could not be stored, or its login has a limit of hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// The way in which a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunEndKind {
+    /// It ran its whole plan.
+    Finished,
+    /// Ctrl-C or a signal ended it.
+    Interrupted,
+    /// `stop` ended it.
+    Stopped,
+    /// A result could not be stored.
+    NotStored,
+}
+
+/// A line of `progress.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ProgressLine {
+    /// An attempt at a trial that the provider refused; its cost counts.
+    Refused {
+        /// Which trial.
+        refused: TrialId,
+        /// Its cost.
+        #[serde(flatten)]
+        spent: AttemptCost,
+    },
+    /// A trial that has ended; a later line of the same trial replaces it.
+    Ended(Box<TrialRecord>),
+}
+
+/// A trial that has ended: a row of the table of results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialRecord {
+    /// Which trial.
+    #[serde(flatten)]
+    pub id: TrialId,
+    /// The run it belongs to; absent in a run's own progress file.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub run: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Its score, if its case gives checks weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<Score>,
+    /// Why it could not be measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<Trouble>,
+    /// Every check, by id in the order of the grade, with its status.
+    #[serde(default)]
+    pub checks: Vec<(String, Status)>,
+    /// What its failed checks expected and found; empty if it could not be measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<FailedCheck>,
+    /// Whether it ended as soon as its verdict was settled: times, tokens and counts are lower bounds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub settled: bool,
+    /// Wall time of the agent in milliseconds.
+    pub duration_ms: u64,
+    /// Shell commands that did more than read a SKILL.md or inspect files.
+    #[serde(default)]
+    pub effective_commands: u64,
+    /// Turns, if the agent counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u64>,
+    /// The share of the case's trials that must pass, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
+    /// Maximum number of trials of its case, if the case runs until it is decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_trials: Option<u32>,
+    /// The activated skills, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub activated: Vec<String>,
+    /// How much of the skill's description entered the model's context; absent in a mode without skills.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub described: Option<DescriptionVisibility>,
+    /// Tokens and cost of the last attempt.
+    #[serde(flatten)]
+    pub spent: AttemptCost,
+    /// How often the agent was started: more than once if the provider was temporarily unavailable.
+    #[serde(default = "once")]
+    pub attempts: u32,
+    /// The name of the mock model, if the answers are not a model's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scripted: Option<String>,
+    /// The isolation of the agent; absent if not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
+    /// When it ended, RFC 3339, UTC; absent if no longer known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+    /// A digest of the prompt, the checks and the setup, without the skills; absent if the agent did not start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<String>,
+    /// Whether its recording is aged: the names or descriptions of other skills changed since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aged: bool,
+    /// Whether its case asks for more than was done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
+    /// When it was measured, if it was kept of an earlier comparison. Its cost belongs to that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
+    /// The tags of its case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+fn once() -> u32 {
+    1
+}
+
+impl TrialRecord {
+    /// The record of an outcome after this many attempts.
+    pub fn new(outcome: &Outcome, attempts: u32) -> Self {
+        let grade = &outcome.grade;
+        Self {
+            id: outcome.id.clone(),
+            run: String::new(),
+            verdict: grade.verdict,
+            score: grade.score,
+            trouble: grade.trouble.clone(),
+            checks: grade.checks.iter().map(|check| (check.id.clone(), check.status)).collect(),
+            findings: FailedCheck::all(grade),
+            settled: grade.metrics.settled,
+            duration_ms: grade.metrics.duration_ms,
+            effective_commands: grade.metrics.effective_commands,
+            turns: grade.metrics.turns,
+            threshold: grade.threshold,
+            max_trials: grade.max_trials,
+            activated: grade.metrics.activations.iter().map(|activation| activation.skill.clone()).collect(),
+            described: grade.metrics.described,
+            spent: outcome.spent,
+            attempts,
+            scripted: outcome.scripted.clone(),
+            inputs: outcome.inputs.clone(),
+            aged: outcome.aged,
+            partial: !grade.unsupported.is_empty(),
+            kept: outcome.kept.clone(),
+            isolation: outcome.isolation,
+            ended: None,
+            tags: outcome.tags.clone(),
+        }
+    }
+
+    /// What it cost this run.
+    pub fn cost(&self) -> AttemptCost {
+        if self.kept.is_some() { AttemptCost::default() } else { self.spent }
+    }
+
+    /// The failed checks; none of a trial that could not be measured.
+    pub fn failed(&self) -> impl Iterator<Item = String> {
+        let ids: Vec<&str> = self.checks.iter().map(|(id, _)| id.as_str()).collect();
+        let checks = numbered(&ids).into_iter().zip(&self.checks).filter(|_| self.verdict == Verdict::Fail);
+        checks.filter(|(_, (_, status))| *status == Status::Fail).map(|(name, _)| name)
+    }
+}
+
+/// The most characters of an expectation or of what was found: a line of a report.
+const MAX_FINDING: usize = 300;
+
+/// A failed check: what it expected and what it found, cut to a line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedCheck {
+    /// Its name, [`numbered`] if several have the same id.
+    pub check: String,
+    /// What was expected.
+    pub expected: String,
+    /// What was found.
+    pub found: String,
+}
+
+impl FailedCheck {
+    /// The failed checks of a trial that failed.
+    fn all(grade: &Grade) -> Vec<Self> {
+        let named = grade.named_checks().into_iter().filter(|_| grade.verdict == Verdict::Fail);
+        let failed = named.filter(|(_, check)| check.status == Status::Fail);
+        failed
+            .map(|(name, check)| Self { check: name, expected: line(&check.expected), found: line(&check.found) })
+            .collect()
+    }
+}
+
+fn line(text: &str) -> String {
+    cut::start(&text.split_whitespace().collect::<Vec<_>>().join(" "), MAX_FINDING)
+}

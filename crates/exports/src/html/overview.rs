@@ -1,0 +1,434 @@
+//! The first screen: what was run, the results, and links that filter the list of trials.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use super::{chart, escape};
+use crate::decide::result::CompareResult;
+use crate::report::compared::{certainty, moved_cases, sentence, short_names, side_line, side_name, the_same, told};
+use crate::report::diagnostics::counted;
+use crate::report::paint::Paint;
+use crate::report::rate::{self, points};
+use crate::report::table;
+use crate::report::trial_text::{in_part, scripted};
+use crate::results::compared::ComparisonResults;
+use crate::results::share::{self, CaseShare};
+use crate::results::summary::{CaseCounts, Summary, TrialCounts};
+use crate::results::trend::{TrendPoint, trends};
+use crate::results::triggering::{ActivatedSkill, Confusion, ExpectedSkill};
+use crate::stats::proportion::Rate;
+use crate::trial::outcome::Verdict;
+
+/// The content of the first screen.
+#[derive(Debug)]
+pub struct Overview<'a> {
+    /// The results of the reported runs.
+    pub summary: &'a Summary,
+    /// The comparison with other runs, if requested.
+    pub compared: Option<&'a ComparisonResults>,
+    /// The results of the runs that they are compared with.
+    pub against: Option<&'a Summary>,
+    /// In a run that compares, the modes of the baseline's trials.
+    pub baseline_modes: &'a BTreeSet<String>,
+    /// When the runs began, as far as that is known.
+    pub created: &'a BTreeSet<String>,
+    /// The agents with their versions and models.
+    pub agents: &'a BTreeSet<String>,
+    /// The latest runs, by skill.
+    pub history: &'a [(String, Vec<TrendPoint>)],
+    /// Sentences about what was left out or could not be read.
+    pub notes: &'a [String],
+}
+
+const BEFORE_TRIALS: &str = "</section>\n<section id=\"trials\" aria-label=\"Trials\"><noscript><p>The list of trials and \
+    their sessions need JavaScript, which this page carries itself.</p></noscript></section>\n<section id=\"more\">\n";
+const END: &str = "</section>\n</main>\n<main id=\"one\" hidden></main>\n\
+    <div id=\"said\" role=\"status\" aria-live=\"polite\"></div>\n";
+
+/// The first screen as markup.
+pub fn overview(overview: &Overview<'_>) -> String {
+    let mut html = String::new();
+    head(&mut html, overview);
+    html.push_str("<main id=\"all\">\n<section id=\"first\" aria-label=\"Results\">\n");
+    figures(&mut html, overview);
+    match overview.compared {
+        Some(compared) => changes(&mut html, compared, overview.summary),
+        None => grid(&mut html, overview.summary),
+    }
+    html.push_str(BEFORE_TRIALS);
+    for (mode, found) in &overview.summary.triggering {
+        let mut name = mode.clone();
+        if let Some(compared) = overview.compared {
+            let (baseline, candidate) = short_names((&compared.baseline, &compared.candidate));
+            name = format!("{mode}, {}", if overview.baseline_modes.contains(mode) { baseline } else { candidate });
+        }
+        confusion(&mut html, &name, found);
+    }
+    history(&mut html, overview.history);
+    html.push_str(END);
+    html
+}
+
+pub fn title(overview: &Overview<'_>) -> String {
+    format!("{}: {}", overview.summary.runs.join(", "), answer(overview).0)
+}
+
+/// The color of the answer of a comparison.
+fn answer_class(compared: &ComparisonResults) -> &'static str {
+    const GOOD: [CompareResult; 3] = [CompareResult::Better, CompareResult::NoWorse, CompareResult::NoHarmSeen];
+    let results = &compared.comparison.results;
+    if results.iter().any(|result| CompareResult::HARM.contains(result)) {
+        "fail"
+    } else if results.iter().any(|result| GOOD.contains(result)) {
+        "pass"
+    } else {
+        "open"
+    }
+}
+
+/// The answer, and the rest of its sentence.
+fn answer(overview: &Overview<'_>) -> (String, String) {
+    let Some(compared) = overview.compared else { return (headline(overview.summary), String::new()) };
+    let sentence = sentence(compared, Paint::Plain);
+    let (answer, more) = sentence.split_once("; ").unwrap_or((&sentence, ""));
+    (capital(answer), capital(more))
+}
+
+fn headline(summary: &Summary) -> String {
+    let rate = summary.total.rate();
+    if rate.trials == 0 {
+        return "nothing was measured".to_owned();
+    }
+    format!("{} of {} passed", rate.passed, counted(rate.trials, "measured trial"))
+}
+
+fn head(html: &mut String, overview: &Overview<'_>) {
+    let mut facts = vec![format!("run {}", overview.summary.runs.join(", "))];
+    if let Some(time) = overview.created.first().filter(|time| !time.is_empty()) {
+        facts.push(time.get(..16).unwrap_or(time).replace('T', " ") + " UTC");
+    }
+    facts.extend(overview.agents.iter().cloned());
+    let facts: Vec<String> = facts.iter().map(|fact| format!("<span>{}</span>", escape::text(fact))).collect();
+    let (answer, more) = answer(overview);
+    let class = overview.compared.map_or("rate", answer_class);
+    let _ = writeln!(
+        html,
+        "<a class=\"skip\" href=\"#trials\">Skip to the trials</a>\n<header>\n<p class=\"facts\">{}</p>\n\
+         <h1 class=\"{class}\">{}</h1>",
+        facts.join(" "),
+        escape::text(&answer)
+    );
+    if !more.is_empty() {
+        let _ = writeln!(html, "<p class=\"answer\">{}</p>", escape::text(&more));
+    }
+    for by in &overview.summary.scripted {
+        let note = escape::text(&capital(&scripted(by)));
+        let _ = writeln!(html, "<p class=\"note scripted\">{note}.</p>");
+    }
+    for note in overview.notes.iter().chain(&in_part(overview.summary.partial)) {
+        let _ = writeln!(html, "<p class=\"note\">{}</p>", escape::text(note));
+    }
+    html.push_str("</header>\n");
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn figures(html: &mut String, overview: &Overview<'_>) {
+    html.push_str("<dl class=\"figures\">\n");
+    let (summary, mut total) = (overview.summary, overview.summary.total);
+    let mut not_run: usize = summary.not_run.values().sum();
+    if let Some(against) = overview.against {
+        total = total.and(&against.total);
+        not_run += against.not_run.values().sum::<usize>();
+    }
+    match overview.compared {
+        Some(compared) => {
+            let comparison = &compared.comparison;
+            let trials = comparison.baseline.rate.trials + comparison.candidate.rate.trials;
+            figure(html, "", "cases compared", &format!("<b>{}</b>", comparison.cases.len()));
+            figure(html, "", "measured trials of both sides", &format!("<b>{trials}</b>"));
+        }
+        None => rates(html, summary),
+    }
+    for (class, name, count) in [
+        ("fail", "failed", total.failed),
+        ("error", "errors (not measured)", total.errors),
+        ("unscored", "unscored (no answer of the judge)", total.unscored),
+        ("unscored", "not run", not_run),
+    ] {
+        if count > 0 {
+            figure(html, class, name, &format!("<b>{count}</b>"));
+        }
+    }
+    let time = table::agent_time(&total);
+    figure(html, "", "agent time", &format!("<b>{time}</b>"));
+    if let Some(tokens) = total.spent.tokens {
+        let least = if total.spent.tokens_incomplete { "at least " } else { "" };
+        figure(html, "", "tokens", &format!("<b>{least}{}</b>", grouped(tokens)));
+    }
+    if total.spent.cost_usd.is_some() {
+        figure(html, "", "cost", &format!("<b>{}</b>", escape::text(&table::cost(&total.spent))));
+    }
+    html.push_str("</dl>\n");
+}
+
+fn rates(html: &mut String, summary: &Summary) {
+    let (passed, all) = (summary.cases_with(Verdict::Pass), summary.cases.len());
+    let name = if summary.modes.len() > 1 { "cases passed, each mode by itself" } else { "cases passed" };
+    figure(html, "", name, &format!("<b>{passed} of {all}</b>"));
+    if let Some((share, interval)) = summary.share() {
+        let (percent, range, drawn) = (points(share), rate::range(interval), chart::interval(share, interval));
+        let value = format!("<b>{percent} %</b> <small>95 % interval {range}</small>{drawn}");
+        figure(html, "", "pass rate (cases weighted equally)", &value);
+    }
+    let Some(repeats) = summary.repeats() else { return };
+    let k = repeats.k;
+    figure(html, "", &format!("all {k} trials of a case pass"), &format!("<b>{} %</b>", points(repeats.pass_hat_k)));
+    let name = format!("at least 1 of {k} trials of a case passes");
+    figure(html, "", &name, &format!("<b>{} %</b>", points(repeats.pass_at_k)));
+}
+
+/// A figure. `class` gives its color; `value` is markup.
+fn figure(html: &mut String, class: &str, name: &str, value: &str) {
+    let _ = writeln!(html, "<div class=\"{class}\"><dt>{name}</dt><dd>{value}</dd></div>");
+}
+
+/// A number with a narrow space between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    groups.join("\u{202f}")
+}
+
+/// The results of a skill's cases in a mode.
+#[derive(Default)]
+struct SkillCell {
+    cases: Vec<CaseShare>,
+    flaky: usize,
+    not_measured: usize,
+    not_run: usize,
+}
+
+impl SkillCell {
+    fn add(&mut self, counts: &CaseCounts) {
+        let TrialCounts { passed, failed, errors, unscored, .. } = counts.counts;
+        self.cases.push(counts.case_share());
+        self.flaky += usize::from(passed > 0 && failed > 0);
+        self.not_measured += errors + unscored;
+        self.not_run += counts.not_run.values().sum::<usize>();
+    }
+}
+
+/// Pass rates by skill and mode.
+fn grid(html: &mut String, summary: &Summary) {
+    let mut cells: BTreeMap<(&str, &str), SkillCell> = BTreeMap::new();
+    for (key, counts) in &summary.cases {
+        cells.entry((&key.skill, &key.mode)).or_default().add(counts);
+    }
+    let modes: BTreeSet<&str> = cells.keys().map(|(_, mode)| *mode).collect();
+    let skills: BTreeSet<&str> = cells.keys().map(|(skill, _)| *skill).collect();
+    html.push_str(
+        "<div class=\"wide\"><table class=\"grid\"><caption>Pass rate (cases weighted equally) by skill and mode</caption>\n\
+         <thead><tr><th scope=\"col\">skill</th>",
+    );
+    for mode in &modes {
+        let (link, name) = (escape::fragment(mode), escape::text(mode));
+        let _ = write!(html, "<th scope=\"col\"><a href=\"#mode={link}\">{name}</a></th>");
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    for skill in &skills {
+        let link = escape::fragment(skill);
+        let _ = write!(html, "<tr><th scope=\"row\"><a href=\"#skill={link}\">{}</a></th>", escape::text(skill));
+        for mode in &modes {
+            match cells.get(&(*skill, *mode)) {
+                Some(found) => cell(html, found, &format!("skill={link}&amp;mode={}", escape::fragment(mode))),
+                None => html.push_str("<td class=\"none\">–</td>"),
+            }
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</tbody></table></div>\n");
+}
+
+fn cell(html: &mut String, cell: &SkillCell, link: &str) {
+    let Rate { passed, trials } = cell.cases.iter().fold(Rate::default(), |sum, case| sum.plus(case.rate));
+    let (class, share, drawn) = match share::together(&cell.cases) {
+        Some((share, interval)) => {
+            let class = format!("s{:.0}", (share * 10.0).floor());
+            (class, format!("{} %", points(share)), chart::interval(share, interval))
+        }
+        None => ("none".to_owned(), "–".to_owned(), String::new()),
+    };
+    let _ = write!(
+        html,
+        "<td class=\"{class}\"><a href=\"#{link}\"><b>{share}</b> <small>{passed}/{trials}</small>{drawn}"
+    );
+    for (class, count, label) in
+        [("flaky", cell.flaky, "flaky"), ("lost", cell.not_measured, "not measured"), ("lost", cell.not_run, "not run")]
+    {
+        if count > 0 {
+            let _ = write!(html, "<small class=\"{class}\">{count} {label}</small>");
+        }
+    }
+    html.push_str("</a></td>");
+}
+
+/// The most cases that moved and are listed here. The list of trials has all.
+const MOST_MOVED: usize = 20;
+
+/// Both sides, the cases that moved, and everything else that `compare` says; next to it the texts that differ.
+fn changes(html: &mut String, compared: &ComparisonResults, summary: &Summary) {
+    let comparison = &compared.comparison;
+    html.push_str(
+        "<div class=\"answers\"><section class=\"changes\"><h2>Compared</h2><table class=\"sides\"><tbody>\n",
+    );
+    for (side, label, summary) in [
+        ("baseline", &compared.baseline, &comparison.baseline),
+        ("candidate", &compared.candidate, &comparison.candidate),
+    ] {
+        let drawn = summary.share.zip(summary.interval).map(|(share, interval)| chart::interval(share, interval));
+        let (name, line, drawn) = (escape::text(side_name(label)), side_line(summary), drawn.unwrap_or_default());
+        let _ = writeln!(
+            html,
+            "<tr><th scope=\"row\">{name} <small>{side}</small></th><td>{line}</td><td>{drawn}</td></tr>"
+        );
+    }
+    html.push_str("</tbody></table>\n");
+    let moved = moved_cases(comparison);
+    if !moved.is_empty() {
+        let (baseline, candidate) = short_names((&compared.baseline, &compared.candidate));
+        let _ = writeln!(
+            html,
+            "<table class=\"moved\"><thead><tr><th scope=\"col\">case that moved</th><th scope=\"col\">{} → {}</th>\
+             <th scope=\"col\"></th></tr></thead><tbody>",
+            escape::text(&baseline),
+            escape::text(&candidate)
+        );
+    }
+    for case in moved.iter().take(MOST_MOVED) {
+        let (before, after) = (case.baseline.rate, case.candidate.rate);
+        let class = if after.share() < before.share() { "fail" } else { "pass" };
+        let certainty = certainty(case, comparison).unwrap_or_default();
+        let (name, before, after) = (escape::text(&case.case), rate::fraction(before), rate::fraction(after));
+        let name = case_address(summary, &case.case)
+            .map_or(name.clone(), |address| format!("<a href=\"#{address}\">{name}</a>"));
+        let _ = writeln!(
+            html,
+            "<tr class=\"{class}\"><th scope=\"row\">{name}</th><td>{before} → {after}</td><td>{certainty}</td></tr>"
+        );
+    }
+    if !moved.is_empty() {
+        html.push_str("</tbody></table>\n");
+    }
+    html.push_str("<ul class=\"told\">\n");
+    let more = moved.len().saturating_sub(MOST_MOVED);
+    if more > 0 {
+        let _ = writeln!(
+            html,
+            "<li><a href=\"#differs=1&amp;sort=change\">{} more that moved</a></li>",
+            counted(more, "case")
+        );
+    }
+    let same = comparison.cases.len() - moved.len();
+    let same = (same > 0).then(|| the_same(same));
+    for line in same.into_iter().chain(told(compared)) {
+        let _ = writeln!(html, "<li>{}</li>", escape::text(&line));
+    }
+    html.push_str("</ul></section>\n<section id=\"edits\" hidden></section></div>\n");
+}
+
+/// The filters that leave a case of a comparison in the list.
+fn case_address(summary: &Summary, name: &str) -> Option<String> {
+    let of = |several| summary.cases.keys().find(|key| key.compared_as(several) == name);
+    let (key, mode) = match (of(true), of(false)) {
+        (Some(key), _) => (key, format!("&amp;mode={}", escape::fragment(&key.mode))),
+        (None, key) => (key?, String::new()),
+    };
+    Some(format!("skill={}&amp;case={}{mode}", escape::fragment(&key.skill), escape::fragment(&key.case)))
+}
+
+/// Trials by the expected and the activated skill.
+fn confusion(html: &mut String, mode: &str, confusion: &Confusion) {
+    if confusion.cells.is_empty() {
+        return;
+    }
+    let rows: BTreeSet<&ExpectedSkill> = confusion.cells.keys().map(|(expected, _)| expected).collect();
+    let columns: BTreeSet<&ActivatedSkill> = confusion.cells.keys().map(|(_, activated)| activated).collect();
+    // The list of trials says the same.
+    if rows.len() == 1 && columns.len() == 1 {
+        return;
+    }
+    let _ = write!(
+        html,
+        "<section class=\"confusion\"><h2>Activated skills <small>{}, number of trials</small></h2>\
+         <div class=\"wide\"><table><thead><tr><th scope=\"col\">expected ↓, activated →</th>",
+        escape::text(mode)
+    );
+    for activated in &columns {
+        let name = match activated {
+            ActivatedSkill::Skill(skill) => skill,
+            ActivatedSkill::Several => "several",
+            ActivatedSkill::None => "none",
+        };
+        let _ = write!(html, "<th scope=\"col\">{}</th>", escape::text(name));
+    }
+    html.push_str("</tr></thead><tbody>\n");
+    for expected in rows {
+        let name = match expected {
+            ExpectedSkill::For(skill) => skill.clone(),
+            ExpectedSkill::NotFor(skill) => format!("not {skill}"),
+        };
+        let _ = write!(html, "<tr><th scope=\"row\">{}</th>", escape::text(&name));
+        for activated in &columns {
+            let count = confusion.cells.get(&(expected.clone(), (*activated).clone())).copied().unwrap_or(0);
+            let class = match (count, expected, activated) {
+                (0, ..) => "zero",
+                _ if expected.is_missed_by(activated) => "fail",
+                (_, ExpectedSkill::For(_), _) | (_, _, ActivatedSkill::None) => "pass",
+                // Another skill may be right for the prompt.
+                _ => "other",
+            };
+            let _ = write!(html, "<td class=\"{class}\">{count}</td>");
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</tbody></table></div></section>\n");
+}
+
+/// The trend of the latest runs, by skill. A skill with one run has none.
+fn history(html: &mut String, history: &[(String, Vec<TrendPoint>)]) {
+    if history.iter().all(|(_, runs)| runs.len() < 2) {
+        return;
+    }
+    html.push_str(
+        "<section class=\"history\"><h2>History <small>pass rate of the latest runs, oldest first</small></h2>\
+         <table><tbody>\n",
+    );
+    for (skill, runs) in history.iter().filter(|(_, runs)| runs.len() > 1) {
+        let Some(trend) = trends(runs).next_back() else { continue };
+        let shares: Vec<_> = trend.iter().map(|point| (point.share, point.interval)).collect();
+        let (drawn, rates) = match trend {
+            [first, .., last] => {
+                (chart::sparkline(&shares), format!("{} → {}", points(first.share), points(last.share)))
+            }
+            [only] => (String::new(), points(only.share)),
+            [] => continue,
+        };
+        let others = match runs.len() - trend.len() {
+            0 => String::new(),
+            others => {
+                format!("; {} before: other skills, cases, checks or settings, not a trend", counted(others, "run"))
+            }
+        };
+        let (skill, runs) = (escape::text(skill), counted(trend.len(), "run"));
+        let _ = writeln!(
+            html,
+            "<tr><th scope=\"row\">{skill}</th><td>{drawn}</td><td>{rates} % <small>{runs}{others}</small></td></tr>"
+        );
+    }
+    html.push_str("</tbody></table></section>\n");
+}

@@ -1,0 +1,39 @@
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
+//! Results as files for people and programs: HTML, JUnit, JSON, CSV, OpenTelemetry and the formats of other tools.
+//!
+//! Pure: a format gets results and returns text. Each is a module with an [`Export`] and a line in [`EXPORTS`].
+//!
+//! Read [`EXPORTS`], one short format such as [`csv`], then [`html`].
+
+use skill_evals_cases::grade;
+use skill_evals_evidence::{settings, text, trace, trial};
+use skill_evals_report as report;
+use skill_evals_results::results;
+use skill_evals_stats::{decide, stats};
+
+pub mod atif;
+pub mod csv;
+pub mod github;
+pub mod html;
+pub mod json;
+pub mod junit;
+pub mod otlp;
+pub mod promptfoo;
+pub mod skill_creator;
+
+use crate::report::export::Export;
+
+/// The formats in which the results of a run can be written.
+pub static EXPORTS: &[&Export] = &[
+    &junit::EXPORT,
+    &report::markdown::EXPORT,
+    &json::EXPORT,
+    &github::EXPORT,
+    &csv::EXPORT,
+    &skill_creator::EXPORT,
+    &promptfoo::EXPORT,
+    &atif::EXPORT,
+    &otlp::EXPORT,
+];

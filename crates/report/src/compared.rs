@@ -1,0 +1,457 @@
+//! A comparison as people read it: a sentence that answers, then the figures behind it.
+
+use std::fmt::Write;
+
+use crate::decide::plan::{ComparePlan, USUAL_POWER};
+use crate::decide::result::CompareResult;
+use crate::decide::{CaseChange, Comparison, ResultBasis, SideSummary};
+use crate::diagnostics::counted;
+use crate::paint::{Paint, Tone};
+use crate::rate::{self, fraction, points};
+use crate::results::activation_shift::{ReplacementSkill, SkillShift};
+use crate::results::compared::{ComparisonResults, SpentTrials};
+use crate::stats::amounts::Ratio;
+use crate::text::{cut, safe};
+use crate::trial_text::{in_part, scripted};
+
+/// Most cases that are listed by name; the others are counted.
+const MOST_CASES: usize = 12;
+
+/// Most cases that the sentence names.
+const MOST_NAMED: usize = 3;
+
+/// The answer in a sentence: the results, both rates, the difference with its interval, how sure that is, what it took, and
+/// which cases broke.
+pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
+    if compared.unchanged {
+        let sides = format!("{} and {}", safe::line(&compared.baseline), safe::line(&compared.candidate));
+        let what = paint.on(Tone::Good, "unchanged");
+        return format!(
+            "{what}: {sides} have the same skills, file by file: no trial is needed; --aa shows what is noise"
+        );
+    }
+    let comparison = &compared.comparison;
+    let Comparison { baseline: a, candidate: b, .. } = comparison;
+    let results: Vec<String> = comparison.results.iter().map(|result| named(*result, compared, paint)).collect();
+    let mut text = results.join(", ");
+    let Some(difference) = comparison.difference else {
+        let lost = a.not_measured + b.not_measured;
+        let why = if lost > 0 {
+            format!("{} ended in errors or unscored", counted(lost, "trial"))
+        } else {
+            "no case was measured on both sides".to_owned()
+        };
+        let _ = write!(text, ": {why}");
+        return text;
+    };
+    let (low, high) = (signed(difference.interval.low), signed(difference.interval.high));
+    let level = compared.rule.level * 100.0;
+    let _ = write!(
+        text,
+        ": {} → {} passed, {} points{} ({level:.0} %: {low} … {high}){}",
+        fraction(a.rate),
+        fraction(b.rate),
+        signed(difference.difference),
+        if by_trials(a, b) == signed(difference.difference) { "" } else { ", cases weighted equally" },
+        p_of_mean(comparison),
+    );
+    if let Some(SpentTrials { counted: used, limit: most, .. }) = compared.trials {
+        let how = if comparison.is_decided() { "decided after" } else { "after" };
+        let _ = write!(text, ", {how} {used} of at most {most} trials");
+    }
+    text + &broken(comparison) + &got_better(comparison) + &not_shown(compared)
+}
+
+fn named(result: CompareResult, compared: &ComparisonResults, paint: Paint) -> String {
+    let tone = match result {
+        CompareResult::Better | CompareResult::NoWorse | CompareResult::NoHarmSeen => Tone::Good,
+        CompareResult::Broke | CompareResult::Worse => Tone::Bad,
+        CompareResult::Undecided => Tone::Open,
+        CompareResult::NothingMeasured => Tone::Broken,
+    };
+    match (result, compared.rule.margin) {
+        (CompareResult::NoWorse, Some(margin)) => {
+            paint.on(tone, &format!("no worse than by {} points", points(margin)))
+        }
+        _ => paint.on(tone, result.as_str()),
+    }
+}
+
+/// How probable such a difference of the means is if there is none; nothing for `no worse` of stored trials, which follows
+/// from the interval.
+fn p_of_mean(comparison: &Comparison) -> String {
+    let has = |result| comparison.results.contains(&result);
+    match comparison.evidence {
+        ResultBasis::Fixed { .. } if has(CompareResult::NoWorse) => String::new(),
+        ResultBasis::Fixed { p_shown, .. } => format!(", p = {}", probability(p_shown)),
+        ResultBasis::Sequential(evidence) => {
+            let p = if has(CompareResult::NoWorse) {
+                1.0 / evidence.no_worse.unwrap_or(1.0)
+            } else if has(CompareResult::Worse) || has(CompareResult::Better) {
+                1.0 / evidence.worse.max(evidence.better)
+            } else {
+                // The trials have chosen the direction.
+                2.0 / evidence.worse.max(evidence.better)
+            };
+            at_most(p)
+        }
+    }
+}
+
+/// The bound that an e-value is, which holds at every look; nothing if it says nothing.
+fn at_most(p: f64) -> String {
+    if p < 1.0 { format!(", p ≤ {}", probability(up(p))) } else { String::new() }
+}
+
+/// The broken cases that the sentence names.
+pub fn named_broken(comparison: &Comparison) -> impl Iterator<Item = &String> {
+    comparison.broken.iter().take(MOST_NAMED)
+}
+
+/// The cases that broke, the surest first.
+fn broken(comparison: &Comparison) -> String {
+    if comparison.broken.is_empty() {
+        return String::new();
+    }
+    let change = |name: &String| {
+        let case = comparison.cases.iter().find(|case| case.case == *name)?;
+        Some(format!("{} {} → {}", safe::line(name), fraction(case.baseline.rate), fraction(case.candidate.rate)))
+    };
+    let cases: Vec<String> = comparison.broken.iter().filter_map(change).collect();
+    let p = match comparison.evidence {
+        ResultBasis::Fixed { .. } => String::new(),
+        ResultBasis::Sequential(evidence) => at_most(1.0 / evidence.broke),
+    };
+    format!("; what broke{p}: {}", cut::names(&cases, MOST_NAMED))
+}
+
+/// Good news that bad news must not hide.
+fn got_better(comparison: &Comparison) -> String {
+    let bad = [CompareResult::Broke, CompareResult::Worse].iter().any(|result| comparison.results.contains(result));
+    let better = comparison.cases.iter().filter(|case| case.changed && case.difference() > 0.0).count();
+    if bad && better > 0 { format!("; {} got better nevertheless", counted(better, "case")) } else { String::new() }
+}
+
+/// What the trials could not show, or would have shown.
+fn not_shown(compared: &ComparisonResults) -> String {
+    let comparison = &compared.comparison;
+    let has = |result| comparison.results.contains(&result);
+    if has(CompareResult::Undecided) {
+        return match comparison.trials_needed {
+            Some(more) => format!("; about {} would decide a difference of this size", counted(more, "more trial")),
+            None => "; no difference was seen".to_owned(),
+        };
+    }
+    if !has(CompareResult::NoHarmSeen) {
+        return String::new();
+    }
+    // A case that never passed in the baseline cannot go from always to never.
+    let any_passed = comparison.baseline.rate.passed > 0;
+    let is_whole = any_passed && comparison.lost.is_empty();
+    let quick = is_whole && compared.trials.is_some_and(|spent| spent.plan == ComparePlan::Quick);
+    let none = if any_passed { "" } else { "; no trial of the baseline passed, so nothing that passed could break" };
+    let dead = if quick { "; a case that went from always to never would have been found with 95 %" } else { "" };
+    let (before, power) = (comparison.difference.map_or(0.0, |difference| difference.baseline), USUAL_POWER * 100.0);
+    let drop = match comparison.detectable_drop {
+        Some(drop) => format!(
+            "; a drop of all cases from {:.0} to {:.0} % would have been found with {power:.0} % probability",
+            before * 100.0,
+            (before - drop).max(0.0) * 100.0
+        ),
+        None => format!("; so few trials find no drop of all cases with {power:.0} % probability"),
+    };
+    format!("{none}{dead}{}{drop}", if quick { " probability" } else { "" })
+}
+
+/// The difference in points that the trials alone would give, whatever their cases.
+fn by_trials(a: &SideSummary, b: &SideSummary) -> String {
+    signed(b.rate.share().unwrap_or_default() - a.rate.share().unwrap_or_default())
+}
+
+/// The sentence, and under it the sides, the cases that changed, and notes.
+pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
+    let comparison = &compared.comparison;
+    let mut text = format!("{}\n", sentence(compared, paint));
+    if compared.unchanged {
+        return text;
+    }
+    let shown = [
+        ("baseline ", &compared.baseline, &comparison.baseline),
+        ("candidate", &compared.candidate, &comparison.candidate),
+    ];
+    for (side, label, shown) in shown {
+        let _ = writeln!(text, "  {side}  {}: {}", safe::line(label), side_line(shown));
+    }
+    cases(&mut text, comparison);
+    for line in told(compared) {
+        let _ = writeln!(text, "  {}", safe::line(&line));
+    }
+    text
+}
+
+pub fn side_line(shown: &SideSummary) -> String {
+    let mut text = fraction(shown.rate);
+    if let (Some(share), Some(interval)) = (shown.share, shown.interval) {
+        let _ = write!(text, ", {}", rate::share(share, interval));
+    }
+    if shown.not_measured > 0 {
+        let _ = write!(text, ", {} lost to errors or unscored", counted(shown.not_measured, "trial"));
+    }
+    text
+}
+
+/// The cases whose shares differ, the surest first, then those that differ most.
+pub fn moved_cases(comparison: &Comparison) -> Vec<&CaseChange> {
+    let mut cases: Vec<&CaseChange> =
+        comparison.cases.iter().filter(|case| case.difference().abs() > f64::EPSILON).collect();
+    cases.sort_by(|x, y| x.p.total_cmp(&y.p).then_with(|| y.difference().abs().total_cmp(&x.difference().abs())));
+    cases
+}
+
+/// That a case changed, and how sure that is; `None` where its trials do not show it.
+pub fn changed(case: &CaseChange) -> Option<String> {
+    case.changed.then(|| format!("changed (p = {})", probability(case.adjusted)))
+}
+
+/// How sure it is that a case moved; `None` if the results of the comparison already say that cases moved this way.
+pub fn certainty(case: &CaseChange, comparison: &Comparison) -> Option<String> {
+    let moved: &[CompareResult] = if case.difference() < 0.0 { &CompareResult::HARM } else { &[CompareResult::Better] };
+    let is_said = moved.iter().any(|result| comparison.results.contains(result));
+    changed(case).or_else(|| (!is_said).then(|| "may be noise".to_owned()))
+}
+
+/// A side by name: `main (4a8abee36477)`, `working tree`.
+pub fn side_name(label: &str) -> &str {
+    ["the skills of ", "the "].into_iter().find_map(|prefix| label.strip_prefix(prefix)).unwrap_or(label)
+}
+
+/// Both sides by the shortest names that tell them apart: `main` and `working tree`.
+pub fn short_names((baseline, candidate): (&str, &str)) -> (String, String) {
+    let [long_baseline, long_candidate] = [baseline, candidate].map(side_name);
+    let [short_baseline, short_candidate] =
+        [long_baseline, long_candidate].map(|name| name.split_once(" (").map_or(name, |(short, _)| short));
+    if short_baseline == short_candidate {
+        (long_baseline.to_owned(), long_candidate.to_owned())
+    } else {
+        (short_baseline.to_owned(), short_candidate.to_owned())
+    }
+}
+
+/// How many cases have the same result on both sides.
+pub fn the_same(count: usize) -> String {
+    format!("{} the same in both", counted(count, "case"))
+}
+
+fn cases(text: &mut String, comparison: &Comparison) {
+    let cases = moved_cases(comparison);
+    let same = comparison.cases.len() - cases.len();
+    let width = cases.iter().take(MOST_CASES).map(|case| case.case.chars().count()).max().unwrap_or_default();
+    for case in cases.iter().take(MOST_CASES) {
+        let changed = changed(case).map(|changed| format!("  {changed}")).unwrap_or_default();
+        let (a, b) = (fraction(case.baseline.rate), fraction(case.candidate.rate));
+        let _ = writeln!(text, "  {:width$}  {a} → {b}{changed}", safe::line(&case.case));
+    }
+    let _ = match (cases.len().saturating_sub(MOST_CASES), same) {
+        (0, 0) => Ok(()),
+        (0, same) => writeln!(text, "  {}", the_same(same)),
+        (more, same) => writeln!(text, "  {} more that moved and {}", counted(more, "case"), the_same(same)),
+    };
+}
+
+/// What else there is to say, in lines: the skills that became active more or less often, what the sides took, and what the
+/// figures do not hold. Names in it are as they were given.
+pub fn told(compared: &ComparisonResults) -> Vec<String> {
+    let mut lines = Vec::new();
+    triggering(&mut lines, compared);
+    lines.extend(amounts(compared));
+    on_figures(&mut lines, compared);
+    on_cases(&mut lines, compared);
+    lines
+}
+
+/// The skills that became active more or less often, those that lost most first, with what became active in their place.
+fn triggering(lines: &mut Vec<String>, compared: &ComparisonResults) {
+    let skills = compared.triggering.iter().flat_map(|found| &found.skills);
+    let moved: Vec<&SkillShift> = skills.filter(|skill| skill.difference.difference.abs() > f64::EPSILON).collect();
+    for SkillShift { skill, baseline: a, candidate: b, difference, replaced_by: instead } in
+        moved.iter().take(MOST_CASES)
+    {
+        let (low, high) = (signed(difference.interval.low), signed(difference.interval.high));
+        let places: Vec<String> = instead.iter().map(in_its_place).collect();
+        let places = if places.is_empty() { String::new() } else { format!("; in its place {}", places.join(", ")) };
+        lines.push(format!(
+            "`{skill}` activated in {} → {} of its trials, {} points ({low} … {high}){places}",
+            fraction(*a),
+            fraction(*b),
+            signed(difference.difference),
+        ));
+    }
+    let more = moved.len().saturating_sub(MOST_CASES);
+    if more > 0 {
+        lines.push(format!("and {} more; `compare --json` has all", counted(more, "skill")));
+    }
+}
+
+/// `` `other` 0 → 4 ``.
+fn in_its_place(instead: &ReplacementSkill) -> String {
+    let what = match instead.activated.as_deref() {
+        None => "none".to_owned(),
+        Some(several @ "several skills") => several.to_owned(),
+        Some(skill) => format!("`{skill}`"),
+    };
+    format!("{what} {} → {}", instead.baseline, instead.candidate)
+}
+
+fn amounts(compared: &ComparisonResults) -> Option<String> {
+    let all = &compared.amounts;
+    let named = [("tokens", all.tokens), ("cost", all.cost), ("time", all.time), ("commands", all.commands)];
+    let told: Vec<String> =
+        named.iter().filter_map(|(name, ratio)| Some(format!("{name} {}", change(ratio.as_ref()?)))).collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// Which trials were measured earlier.
+pub fn kept(compared: &ComparisonResults) -> Option<String> {
+    let kept = compared.kept.as_ref()?;
+    let days = if kept.first == kept.last { kept.first.clone() } else { format!("{} … {}", kept.first, kept.last) };
+    Some(format!(
+        "{} of the baseline {} measured earlier, on {days}: a change of the provider since then is in the difference",
+        counted(kept.trials, "trial"),
+        if kept.trials == 1 { "was" } else { "were" },
+    ))
+}
+
+/// How the figures are to be read, and what is in none of them.
+fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
+    let comparison = &compared.comparison;
+    if comparison.unequal_trials {
+        lines.push("cases were tried unequally often: points and pass rates weigh cases equally".to_owned());
+    }
+    lines.extend(kept(compared));
+    let lost = [
+        ("baseline", comparison.baseline.not_measured, comparison.candidate.not_measured),
+        ("candidate", comparison.candidate.not_measured, comparison.baseline.not_measured),
+    ];
+    for (side, lost, other) in lost.into_iter().filter(|(_, lost, other)| lost > other) {
+        lines.push(format!(
+            "more trials of the {side} were not measured ({lost}, the other side {other}): they are not counted"
+        ));
+    }
+    let not_counted = [
+        (&comparison.lost, "not measured on one side or both"),
+        (&comparison.only_baseline, "measured only for the baseline"),
+        (&comparison.only_candidate, "measured only for the candidate"),
+        (&comparison.neither, "not tried on both sides"),
+    ];
+    for (cases, why) in not_counted.into_iter().filter(|(cases, _)| !cases.is_empty()) {
+        lines.push(format!("not counted, {why}: {}", cut::names(cases, MOST_CASES)));
+    }
+    if let Some(SpentTrials { counted: used, executed: run, .. }) =
+        compared.trials.filter(|spent| spent.executed > spent.counted)
+    {
+        let why = if comparison.is_decided() || comparison.results.contains(&CompareResult::NoHarmSeen) {
+            "that were running when the result was reached"
+        } else {
+            "whose pair, or one that began before it, is not complete"
+        };
+        lines.push(format!("not counted: {} {why}", counted(run - used, "trial")));
+    }
+}
+
+fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
+    if compared.outcome_only {
+        lines.push("judged by what both sides were asked: checks that ask for the skill are left out".to_owned());
+    }
+    if !compared.changed_cases.is_empty() {
+        let (cases, parts) =
+            (cut::names(&compared.changed_cases, MOST_CASES), cut::names(&compared.changed_parts, MOST_CASES));
+        let parts = if parts.is_empty() { parts } else { format!(" ({} in {parts})", compared.changed_cases[0]) };
+        lines.push(format!(
+            "asked or checked differently on the two sides, so more than the skills differs: {cases}{parts}"
+        ));
+    }
+    if !compared.until_decided.is_empty() {
+        let cases = cut::names(&compared.until_decided, MOST_CASES);
+        lines.push(format!(
+            "trials continued until something was decided; the test and the interval ignore that, so take them as \
+             a guide: {cases}"
+        ));
+    }
+    lines.extend(compared.left_out.iter().map(|(case, why)| format!("{case} is left out: {why}")));
+    if let Some(SpentTrials { flipped, .. }) = compared.trials.filter(|_| compared.aa) {
+        let share = rate::measured(flipped).map(|share| format!(", {share}")).unwrap_or_default();
+        let alpha = rate::points(compared.rule.alpha);
+        let pairs = fraction(flipped);
+        lines.push(format!(
+            "noise: the verdict flipped in {pairs} pairs of equal trials{share}; each false result comes in {alpha} % at most"
+        ));
+    }
+    for shares in compared.telling_nothing() {
+        let (check, with, without) = (&shares.check, rate::whole(shares.candidate), rate::whole(shares.baseline));
+        lines.push(format!(
+            "`{check}` passes as often without ({without}) as with ({with}): it says nothing about what the skills add"
+        ));
+    }
+    if compared.settled > 0 {
+        lines.push(format!(
+            "{} ended when the verdict was settled: tokens, cost, time and commands are lower bounds and not compared",
+            counted(compared.settled, "trial")
+        ));
+    }
+    lines.extend(in_part(compared.partial));
+    lines.extend(compared.scripted.iter().map(|by| scripted(by)));
+}
+
+/// A difference in points, with its sign.
+pub fn signed(difference: f64) -> String {
+    with_sign(difference * 100.0)
+}
+
+fn with_sign(number: f64) -> String {
+    let rounded = number.round();
+    match rounded {
+        0.0 => "±0".to_owned(),
+        less if less < 0.0 => format!("−{:.0}", -less),
+        more => format!("+{more:.0}"),
+    }
+}
+
+fn change(ratio: &Ratio) -> String {
+    let percent = |ratio: f64| with_sign((ratio - 1.0) * 100.0);
+    let interval = ratio.interval.map(|found| format!(" ({} … {})", percent(found.low), percent(found.high)));
+    format!("{} %{}", percent(ratio.ratio), interval.unwrap_or_default())
+}
+
+/// A bound, rounded up to as many digits as are quoted.
+fn up(p: f64) -> f64 {
+    let digit = match p {
+        p if p >= 0.1 => 0.01,
+        p if p >= 0.001 => 0.001,
+        p => 10.0_f64.powf(p.log10().floor()),
+    };
+    // What is a whole number of digits but for the last bit stays that.
+    (p / digit - 1e-9).ceil() * digit
+}
+
+/// A probability as it is quoted: two digits that count.
+fn probability(p: f64) -> String {
+    match p {
+        p if p >= 0.1 => format!("{p:.2}"),
+        p if p >= 0.001 => format!("{p:.3}"),
+        p => format!("{p:.0e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_never_quoted_below_itself() {
+        for (p, quoted) in
+            [(0.0346, "0.035"), (0.0341, "0.035"), (0.101, "0.11"), (0.05, "0.050"), (0.00012, "2e-4"), (1.0, "1.00")]
+        {
+            assert_eq!(probability(up(p)), quoted, "{p}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The same cases in several modes, one under the other: the result, how the skill was activated, and what it cost.
+
+use std::fmt::Write;
+
+use crate::paint::{Paint, Tone};
+use crate::settings::mode::Mode;
+use crate::table::dollars;
+use crate::trace::Mechanism;
+use crate::trial::outcome::{Metrics, Outcome};
+
+/// What stands where nothing is known.
+const NOTHING: &str = "-";
+
+/// A table of each case that ran in several modes: a line for each trial, the modes in the order of `modes`. Empty if no
+/// case ran in two modes. It fits into 80 columns.
+///
+/// `tokens: first` is the first model request: system prompt, tools, skill list and prompt. Between two modes of a case, its
+/// difference is the price of their skill lists and tools in every turn.
+pub fn comparison(outcomes: &[&Outcome], modes: &[Mode], paint: Paint) -> String {
+    let mut rows: Vec<&Outcome> = outcomes.to_vec();
+    let place = |outcome: &Outcome| modes.iter().position(|mode| mode.name == outcome.id.mode).unwrap_or(usize::MAX);
+    let key =
+        |outcome: &Outcome| (outcome.id.skill.clone(), outcome.id.case.clone(), place(outcome), outcome.id.number);
+    rows.sort_by_key(|outcome| key(outcome));
+    let same_case = |a: &Outcome, b: &Outcome| (&a.id.skill, &a.id.case) == (&b.id.skill, &b.id.case);
+    if !rows.windows(2).any(|pair| same_case(pair[0], pair[1]) && pair[0].id.mode != pair[1].id.mode) {
+        return String::new();
+    }
+    let mut lines = vec![TITLES.map(str::to_owned)];
+    lines.extend(rows.iter().map(|outcome| cells(outcome)));
+    let widths: Vec<usize> =
+        (0..TITLES.len()).map(|at| lines.iter().map(|row| row[at].chars().count()).max().unwrap_or(0)).collect();
+    let mut text = line(&lines[0], &widths, None, paint);
+    for (at, outcome) in rows.iter().enumerate() {
+        if at == 0 || !same_case(rows[at - 1], outcome) {
+            let _ = writeln!(text, "{}/{}", outcome.id.skill, outcome.id.case);
+        }
+        text.push_str(&line(&lines[at + 1], &widths, Some(outcome.grade.verdict.into()), paint));
+    }
+    text
+}
+
+const TITLES: [&str; 8] = ["mode", "verdict", "skill by", "tokens: first", "in", "out", "cost", "time"];
+
+/// The column that is colored.
+const VERDICT: usize = 1;
+
+/// How many of the columns, from the left, are words; the others are numbers.
+const WORDS: usize = 3;
+
+fn cells(outcome: &Outcome) -> [String; 8] {
+    let id = &outcome.id;
+    let metrics = &outcome.grade.metrics;
+    let number = |number: Option<u64>| number.map_or_else(|| NOTHING.to_owned(), |number| number.to_string());
+    // Lower bounds of a trial that ended early.
+    let least = if metrics.settled { "≥ " } else { "" };
+    let usage = metrics.usage.or(metrics.usage_at_least.filter(|_| metrics.settled));
+    let tokens = |tokens: Option<u64>| tokens.map_or_else(|| NOTHING.to_owned(), |tokens| format!("{least}{tokens}"));
+    let cost = usage.and_then(|usage| usage.cost_usd);
+    [
+        if id.number > 1 { format!("{}/{}", id.mode, id.number) } else { id.mode.clone() },
+        outcome.grade.verdict.to_string(),
+        mechanism(metrics, &id.skill),
+        number(metrics.first_input_tokens),
+        tokens(usage.map(|usage| usage.input_tokens)),
+        tokens(usage.map(|usage| usage.output_tokens)),
+        cost.map_or_else(|| NOTHING.to_owned(), |cost| format!("{least}{}", dollars(cost))),
+        format!("{least}{:.1} s", std::time::Duration::from_millis(metrics.duration_ms).as_secs_f64()),
+    ]
+}
+
+/// How the skill under test was activated, the first way first.
+fn mechanism(metrics: &Metrics, skill: &str) -> String {
+    let of_skill = metrics.activations.iter().filter(|found| crate::skill::slug(&found.skill) == skill);
+    let ways: Vec<&str> = of_skill.map(|found| found.how).map(Mechanism::as_str).collect();
+    if ways.is_empty() { NOTHING.to_owned() } else { ways.join(", ") }
+}
+
+/// A line of the table, indented under its case; `tone` is that of its verdict.
+fn line(cells: &[String; 8], widths: &[usize], tone: Option<Tone>, paint: Paint) -> String {
+    let mut text = String::new();
+    for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
+        let cell = if at < WORDS { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
+        let cell = tone.filter(|_| at == VERDICT).map_or_else(|| cell.clone(), |tone| paint.on(tone, &cell));
+        text.push_str("  ");
+        text.push_str(&cell);
+    }
+    format!("{}\n", text.trim_end())
+}

@@ -1,0 +1,180 @@
+//! The log of a trial, `session.md`: the prompt, the agent's events, the answer, the evaluation and the metrics.
+
+use std::fmt::Write;
+
+use crate::results::timeline::{EventKind, EventPart, Timeline};
+use crate::text::safe;
+use crate::timeline::{self as words, clock, figures};
+use crate::trial::evidence::Meta;
+use crate::trial::outcome::{Grade, Metrics, Status, numbered};
+use crate::trial_text::{facts, scripted, show_command};
+
+pub fn session(meta: &Meta, grade: &Grade, timeline: &Timeline) -> String {
+    let mut text = String::new();
+    head(&mut text, meta, grade);
+    sections(&mut text, timeline, |what| match what {
+        EventKind::Prompt { .. } => Some("Prompt"),
+        EventKind::System { .. } => Some("System prompt"),
+        _ => None,
+    });
+    steps(&mut text, timeline);
+    sections(&mut text, timeline, |what| matches!(what, EventKind::Said { answer: true, .. }).then_some("Answer"));
+    evaluation(&mut text, grade, timeline);
+    metrics(&mut text, &grade.metrics);
+    text
+}
+
+fn head(text: &mut String, meta: &Meta, grade: &Grade) {
+    let _ = writeln!(text, "# {}: {}", meta.id(), grade.verdict);
+    if let Some(by) = &meta.scripted {
+        let _ = writeln!(text, "\n> **Note**: {}.", safe::markdown(&scripted(by)));
+    }
+    if let Some(imported) = &meta.imported {
+        let _ = writeln!(text, "\n> **Imported**: {}.", safe::markdown(&imported.told()));
+    }
+    text.push('\n');
+    for (name, value) in facts(meta, grade) {
+        let _ = writeln!(text, "- {name}: {}", safe::markdown(&value));
+    }
+    if !meta.refused_before.is_none() {
+        let _ = writeln!(text, "- {}", meta.refused_before);
+    }
+    let _ = writeln!(text, "- in a terminal: {}", safe::code(&show_command(&meta.id(), Some(&meta.run_id))));
+}
+
+fn steps(text: &mut String, timeline: &Timeline) {
+    section(text, "What happened");
+    let prompt = timeline.entries.iter().position(|event| matches!(event.what, EventKind::Prompt { .. }));
+    for (at, event) in timeline.entries.iter().enumerate() {
+        // The first prompts have sections of their own.
+        if Some(at) == prompt || matches!(event.what, EventKind::System { .. }) {
+            continue;
+        }
+        let time = clock(event).map_or_else(String::new, |time| format!("{} ", safe::markdown(time)));
+        let title = words::title(event, safe::code);
+        let figures = match figures(event) {
+            figures if figures.is_empty() => figures,
+            figures => format!(" ({figures})"),
+        };
+        let _ = writeln!(text, "\n{}. {time}{title}{figures}", at + 1);
+        for mark in &event.marks {
+            let _ = writeln!(text, "\n*{}*", words::note(mark, safe::code));
+        }
+        for (part, whole) in event.what.texts() {
+            match (&event.what, part) {
+                // The answer has a section of its own. Names and paths are in the title.
+                (EventKind::Said { answer: true, .. }, _) | (_, EventPart::Name | EventPart::Path(_)) => {}
+                (EventKind::Command { .. } | EventKind::Tool { .. }, _) => {
+                    fence(text, &words::shown(&event.what, whole));
+                }
+                _ => quote(text, &words::shown(&event.what, whole)),
+            }
+        }
+    }
+    if let Some(left_out) = words::left_out(&timeline.entries, timeline.dropped) {
+        let _ = writeln!(text, "\n{}.", safe::markdown(&left_out));
+    }
+}
+
+fn sections(text: &mut String, timeline: &Timeline, title: impl Fn(&EventKind) -> Option<&'static str>) {
+    for event in &timeline.entries {
+        let Some(title) = title(&event.what) else { continue };
+        section(text, title);
+        for (_, whole) in event.what.texts() {
+            quote(text, &words::shown(&event.what, whole));
+        }
+    }
+}
+
+fn evaluation(text: &mut String, grade: &Grade, timeline: &Timeline) {
+    section(text, "Evaluation");
+    if let Some(trouble) = &grade.trouble {
+        let _ = writeln!(text, "\nNothing was measured: {}", safe::markdown(&trouble.to_string()));
+    }
+    if !grade.checks.is_empty() {
+        text.push_str("\n| check | goal | status | expected | found | see |\n| --- | --- | --- | --- | --- | ---: |\n");
+    }
+    let ids: Vec<&str> = grade.checks.iter().map(|check| check.id.as_str()).collect();
+    for (at, (name, check)) in numbered(&ids).iter().zip(&grade.checks).enumerate() {
+        let status = match check.status {
+            Status::Pass => "pass",
+            Status::Fail => "**fail**",
+            Status::Unknown => "unknown",
+        };
+        let event = timeline.findings.get(at).and_then(|finding| finding.entry);
+        let event = event.map(|place| (place + 1).to_string()).unwrap_or_default();
+        let [name, expected, found] = [name, &check.expected, &check.found].map(|cell| safe::markdown(cell));
+        let _ = writeln!(text, "| {name} | {} | {status} | {expected} | {found} | {event} |", check.goal);
+    }
+}
+
+fn metrics(text: &mut String, metrics: &Metrics) {
+    section(text, "Metrics");
+    text.push('\n');
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "- {name}: {value}");
+    };
+    let least = if metrics.settled { "≥ " } else { "" };
+    if metrics.settled {
+        line("ended early", "the verdict was settled; the figures are lower bounds (≥)".to_owned());
+    }
+    line("duration", format!("{least}{} ms", metrics.duration_ms));
+    if let Some(waited) = metrics.api_duration_ms {
+        line("waiting for the model", format!("{waited} ms"));
+    }
+    if let Some(turns) = metrics.turns {
+        line("turns", turns.to_string());
+    }
+    line("commands", format!("{least}{}, {} of them effective", metrics.commands, metrics.effective_commands));
+    if let Some(usage) = metrics.usage.as_ref().or(metrics.usage_at_least.as_ref().filter(|_| metrics.settled)) {
+        let cached = format!("{} from a cache, {} into one", usage.cached_input_tokens, usage.cache_write_input_tokens);
+        line("tokens read", format!("{least}{} ({cached})", usage.input_tokens));
+        line("tokens written", format!("{least}{} ({} reasoning)", usage.output_tokens, usage.reasoning_output_tokens));
+        if let Some(cost) = usage.cost_usd {
+            line("cost", format!("{least}${cost:.4}"));
+        }
+    }
+    if let Some(first) = metrics.first_input_tokens {
+        line("tokens of the first request", first.to_string());
+    }
+    if let Some(described) = metrics.described {
+        line("description before the model", described.to_string());
+    }
+    let skills =
+        metrics.activations.iter().map(|skill| format!("{} by {}", safe::code(&skill.skill), skill.how.as_str()));
+    line("skills activated", list(skills));
+    let resources = metrics.resources.iter().map(|found| safe::code(&format!("{}/{}", found.skill, found.path)));
+    line("resources loaded", list(resources));
+    line("looks at skills without activating", metrics.inspections.len().to_string());
+    line("calls that were not allowed", list(metrics.denials.iter().map(|denial| safe::code(denial))));
+    if metrics.unknown_events + metrics.damaged_lines > 0 {
+        line("events not understood", format!("{}, {} damaged lines", metrics.unknown_events, metrics.damaged_lines));
+    }
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    if items.is_empty() { "none".to_owned() } else { items.join(", ") }
+}
+
+fn section(text: &mut String, title: &str) {
+    let _ = writeln!(text, "\n## {title}");
+}
+
+fn quote(text: &mut String, quoted: &str) {
+    text.push('\n');
+    for line in safe::block(quoted).lines() {
+        let _ = writeln!(text, "> {line}");
+    }
+}
+
+/// Output in a fence that is longer than any fence in it.
+fn fence(text: &mut String, output: &str) {
+    if output.trim().is_empty() {
+        return;
+    }
+    let output = safe::block(output.trim_end());
+    let longest = output.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let _ = write!(text, "\n{fence}text\n{output}\n{fence}\n");
+}

@@ -1,0 +1,332 @@
+//! A summary as text for a terminal.
+
+use std::cmp::Reverse;
+use std::fmt::Write;
+use std::time::Duration;
+
+use crate::decide::threshold::ThresholdSide;
+use crate::diagnostics::counted;
+use crate::paint::{Paint, Tone};
+use crate::rate;
+use crate::results::summary::{CaseCounts, CutDescription, NOT_RECORDED, RepeatFigures, Summary, TrialCounts};
+use crate::settings::CostSource;
+use crate::settings::price_table::PRICES_OF;
+use crate::stats::LEVEL;
+use crate::stats::repeats;
+use crate::text::safe;
+use crate::trial::id::CaseInMode;
+use crate::trial::outcome::Verdict;
+use crate::trial::run_record::FailedCheck;
+use crate::trial::spent::AttemptCost;
+use crate::trial_text::{in_part, two_digits};
+
+/// A line for each case in each mode, the worst last: next to the cursor. Without `verbose`, cases whose trials all passed
+/// are left out.
+pub fn table(summary: &Summary, verbose: bool, paint: Paint) -> String {
+    let mut rows = worst_first(summary);
+    rows.sort_by_key(|(_, row)| Reverse(share(row)));
+    rows.retain(|(_, row)| verbose || row.verdict() != Some(Verdict::Pass) || row.counts.passed < row.counts.ended());
+    let cells: Vec<[String; 3]> = rows
+        .iter()
+        .map(|(key, counts)| {
+            let share = rate::of_case(counts.case_share()).map(|share| format!("  {share}")).unwrap_or_default();
+            [format!("{}/{}/{}", key.skill, key.case, key.mode), passed(counts), share]
+        })
+        .collect();
+    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (name_width, passed_width, share_width) = (width(0), width(1), width(2));
+    let verdict_width = rows.iter().map(|(_, counts)| word(counts).len()).fold(6, usize::max);
+    let mut text = String::new();
+    for ([name, passed, share], (_, counts)) in cells.iter().zip(&rows) {
+        let tone = counts.verdict().map_or(Tone::Faint, Tone::from);
+        let verdict = paint.on(tone, &format!("{:verdict_width$}", word(counts)));
+        let line =
+            format!("{name:name_width$}  {passed:>passed_width$}{share:share_width$}  {verdict}  {}", why(counts));
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// `4/5`: the trials that passed, of those that were measured; of those that were run, if none was measured.
+pub fn passed(counts: &CaseCounts) -> String {
+    let measured = counts.counts.rate();
+    match counts.counts.ended() {
+        0 => "-".to_owned(),
+        ended if measured.trials == 0 => format!("0/{ended}"),
+        _ => rate::fraction(measured),
+    }
+}
+
+/// The verdict of a case, as `summary.json` has it.
+fn word(counts: &CaseCounts) -> &'static str {
+    counts.verdict().map_or("not run", Verdict::as_str)
+}
+
+/// The cases, those with the lowest share of passed trials first, and those that were not run last.
+pub fn worst_first(summary: &Summary) -> Vec<(&CaseInMode, &CaseCounts)> {
+    let mut rows: Vec<(&CaseInMode, &CaseCounts)> = summary.cases.iter().collect();
+    rows.sort_by_key(|(_, row)| share(row));
+    rows
+}
+
+/// The share of a case's trials that passed, in thousandths: cases that look alike keep the order of their names.
+fn share(row: &CaseCounts) -> usize {
+    match row.counts.ended() {
+        0 => usize::MAX,
+        ended => row.counts.passed * 1000 / ended,
+    }
+}
+
+/// The verdicts of cases. A case in two modes is one case: with several modes, each has a line.
+fn cases(summary: &Summary, paint: Paint) -> String {
+    let mut modes = summary.cases_by_mode();
+    if modes.len() < 2 {
+        return verdicts(&modes.pop_first().map(|(_, rows)| rows).unwrap_or_default(), paint);
+    }
+    let lines = modes.iter().map(|(mode, rows)| format!("{}: {}", safe::line(mode), verdicts(rows, paint)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The verdicts of the cases of a mode in a line. `flaky` cases both passed and failed; their verdict is counted too.
+fn verdicts(rows: &[&CaseCounts], paint: Paint) -> String {
+    let count = |verdict| rows.iter().filter(|row| row.verdict() == verdict).count();
+    let (errors, not_run) = (count(Some(Verdict::Error)), count(None));
+    let flaky = rows.iter().filter(|row| row.counts.passed > 0 && row.counts.failed > 0).count();
+    let parts = [
+        (Tone::Bad, count(Some(Verdict::Fail)), "failed"),
+        (Tone::Broken, errors, if errors == 1 { "error" } else { "errors" }),
+        (Tone::Open, count(Some(Verdict::Unscored)), "unscored"),
+        (Tone::Faint, not_run, "not run"),
+        (Tone::Open, flaky, "flaky"),
+    ];
+    let mut text = format!("{} of {} passed", count(Some(Verdict::Pass)), counted(rows.len(), "case"));
+    for (tone, count, word) in parts.into_iter().filter(|(_, count, _)| *count > 0) {
+        let _ = write!(text, ", {}", paint.count(tone, count, word));
+    }
+    text
+}
+
+/// The verdicts of cases. Then a line on their trials: how they ended, how many were not run or not isolated, tokens, cost.
+pub fn closing(summary: &Summary, paint: Paint) -> String {
+    let total = &summary.total;
+    let mut text = format!("{}\ntrials: {}", cases(summary, paint), endings(total, paint));
+    for (why, count) in &summary.not_run {
+        let _ = write!(text, ", {count} not run ({why})");
+    }
+    if let Some((alone, all)) = summary.not_isolated() {
+        let agents = if alone == all { "no agent".to_owned() } else { format!("{alone} of {all} agents not") };
+        let _ = write!(text, "; {agents} inside bubblewrap");
+    }
+    if total.retries > 0 {
+        let retries = if total.retries == 1 { "retry" } else { "retries" };
+        let _ = write!(text, "; {} {retries} after a refusal", total.retries);
+    }
+    if total.spent.tokens.is_some() {
+        let _ = write!(text, "; {}", tokens(&total.spent));
+    }
+    if total.spent.cost_usd.is_some() {
+        let _ = write!(text, "; {}", cost(&total.spent));
+    }
+    text
+}
+
+/// The number of cases without a recording, and what to do about them.
+pub fn unrecorded(summary: &Summary, required: bool) -> Option<String> {
+    let count = summary.cases.values().filter(|row| row.not_run.contains_key(NOT_RECORDED)).count();
+    if count == 0 {
+        return None;
+    }
+    let what_to_do = if required {
+        "record them with `skill-evals run --record`, or set `require_recordings = false` in evals/evals.toml"
+    } else {
+        "--require-recordings makes that an error"
+    };
+    let cases = counted(summary.cases.len(), "case");
+    Some(format!("not run: {count} of {cases} without a recording; {what_to_do}"))
+}
+
+/// The number of trials by verdict.
+pub fn endings(counts: &TrialCounts, paint: Paint) -> String {
+    let parts = [
+        paint.count(Tone::Good, counts.passed, "passed"),
+        paint.count(Tone::Bad, counts.failed, "failed"),
+        paint.count(Tone::Broken, counts.errors, if counts.errors == 1 { "error" } else { "errors" }),
+        paint.count(Tone::Open, counts.unscored, "unscored"),
+    ];
+    parts.join(", ")
+}
+
+/// The most cut descriptions that are listed; others are counted.
+const MAX_DESCRIPTIONS: usize = 20;
+
+/// Lines with the cut descriptions, the pass rate, the figures of repeats, and whether a case has too few trials for its
+/// threshold. A single trial has only the first.
+pub fn shown(summary: &Summary) -> String {
+    let mut text = String::new();
+    if summary.aged > 0 {
+        let _ = writeln!(
+            text,
+            "{} replayed aged recordings: names or descriptions of other skills changed since; `skill-evals run --aged --record` \
+             measures them again",
+            counted(summary.aged, "trial")
+        );
+    }
+    if let Some(note) = in_part(summary.partial) {
+        let _ = writeln!(text, "{note}");
+    }
+    if summary.total.settled > 0 {
+        let _ = writeln!(
+            text,
+            "{} ended when the verdict was settled: time, tokens, cost and commands are lower bounds (≥)",
+            counted(summary.total.settled, "trial")
+        );
+    }
+    let cut = &summary.cut_descriptions;
+    for CutDescription { mode, skill, trials, shown } in cut.values().take(MAX_DESCRIPTIONS) {
+        let (skill, mode, trials) = (safe::line(skill), safe::line(mode), counted(*trials, "trial"));
+        let _ = writeln!(
+            text,
+            "not all of the description of `{skill}` entered the model's context in {mode}: {shown} ({trials})"
+        );
+    }
+    if cut.len() > MAX_DESCRIPTIONS {
+        let more = counted(cut.len() - MAX_DESCRIPTIONS, "description");
+        let _ = writeln!(text, "and so with {more} more; --json has all");
+    }
+    sides(&mut text, summary);
+    let Some((share, interval)) = summary.share().filter(|_| summary.total.rate().trials > 1) else { return text };
+    let _ = write!(text, "{} passed, cases weighted equally", rate::share(share, interval));
+    if let Some(RepeatFigures { k, pass_at_k, pass_hat_k }) = summary.repeats() {
+        let (at, hat) = (rate::points(pass_at_k), rate::points(pass_hat_k));
+        let _ = write!(text, "; pass@{k} {at} %, pass^{k} {hat} %");
+    }
+    text.push('\n');
+    text.push_str(&chance(summary));
+    text
+}
+
+/// The pass rate of each mode of comparisons. Their sides are modes and have no rate together.
+fn sides(text: &mut String, summary: &Summary) {
+    if summary.comparisons.is_empty() {
+        return;
+    }
+    for (mode, (share, interval)) in summary.shares(|key| &key.mode) {
+        let share = rate::share(share, interval);
+        let _ = writeln!(text, "{}: {share} passed, cases weighted equally", safe::line(mode));
+    }
+    let commands: Vec<String> =
+        summary.comparisons.iter().map(|run| format!("skill-evals compare {}", safe::line(run))).collect();
+    let _ = writeln!(
+        text,
+        "the sides of a comparison have no pass rate together; how they differ: {}",
+        commands.join(", ")
+    );
+}
+
+/// A line for each threshold, the lowest first, if even cases whose trials all passed have too few trials for it. Names
+/// the smallest number of trials.
+fn chance(summary: &Summary) -> String {
+    let mut fewest: Vec<(f64, u64)> = Vec::new();
+    for row in summary.cases.values() {
+        // Cases that run until they are decided have a rule of their own.
+        if row.max_trials.is_none() && row.counts.failed == 0 && row.counts.passed > 1 {
+            fewest.extend(row.threshold.map(|threshold| (threshold, row.counts.passed as u64)));
+        }
+    }
+    fewest.sort_by(|(a, few), (b, many)| a.total_cmp(b).then(few.cmp(many)));
+    fewest.dedup_by_key(|(threshold, _)| *threshold);
+    fewest.into_iter().filter_map(|(threshold, passed)| too_few(threshold, passed)).collect()
+}
+
+/// The line for this many trials that all passed, if they are too few.
+fn too_few(threshold: f64, passed: u64) -> Option<String> {
+    let shown = repeats::shown_by_all_passing(passed, LEVEL);
+    let needed = repeats::needed_all_passing(threshold, LEVEL).filter(|needed| *needed > passed)?;
+    let points = rate::points(shown);
+    Some(format!(
+        "{passed} of {passed} shows at least {points} %; a threshold of {threshold} needs {needed} trials of a case\n"
+    ))
+}
+
+/// A cost, as far as it is known, and what it is known by.
+pub fn cost(spent: &AttemptCost) -> String {
+    let by = match spent.cost_by {
+        CostSource::Reported => String::new(),
+        CostSource::Settings => " by [prices]".to_owned(),
+        CostSource::Table => format!(" by the prices of {PRICES_OF}"),
+        CostSource::Several => format!(", in part by [prices] or the prices of {PRICES_OF}"),
+    };
+    match (spent.cost_usd, spent.cost_incomplete) {
+        (Some(cost), true) => format!("at least {}{by}", dollars(cost)),
+        (Some(cost), false) => format!("{}{by}", dollars(cost)),
+        (None, true) => "unknown".to_owned(),
+        (None, false) => "nothing".to_owned(),
+    }
+}
+
+/// The tokens, as far as they are known.
+pub fn tokens(spent: &AttemptCost) -> String {
+    match (spent.tokens, spent.tokens_incomplete) {
+        (Some(tokens), true) => format!("at least {tokens} tokens"),
+        (Some(tokens), false) => format!("{tokens} tokens"),
+        (None, true) => "tokens unknown".to_owned(),
+        (None, false) => "no tokens".to_owned(),
+    }
+}
+
+/// An amount of US dollars; small amounts have more decimals.
+pub fn dollars(amount: f64) -> String {
+    if amount >= 0.1 { format!("${amount:.2}") } else { format!("${amount:.4}") }
+}
+
+/// How long the agents of these trials ran.
+pub fn agent_time(counts: &TrialCounts) -> String {
+    let least = if counts.settled > 0 { "≥ " } else { "" };
+    format!("{least}{}", clock(Duration::from_millis(counts.duration_ms)))
+}
+
+/// `2:05`, or `1:02:05` from an hour on.
+pub fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+/// The failed checks, the troubles, and the reasons of trials that were not run. Each has its number unless it is that
+/// of all trials.
+pub fn why(counts: &CaseCounts) -> String {
+    let all = counts.counts.ended() + counts.not_run.values().sum::<usize>();
+    let checks = counts.failed_checks.iter().map(|(name, count)| (name.as_str(), *count));
+    let troubles = counts.troubles.iter().map(|(name, count)| (*name, *count));
+    let not_run = counts.not_run.iter().map(|(reason, count)| (reason.as_str(), *count));
+    let mut parts = Vec::new();
+    for (name, count) in checks.chain(troubles).chain(not_run) {
+        let name = safe::line(name);
+        parts.push(if count == all { name } else { format!("{name} ({count}×)") });
+    }
+    parts.extend(counts.score.map(|score| format!("score {}", two_digits(score))));
+    parts.extend(decided(counts));
+    parts.join(", ")
+}
+
+/// The first failed check with what it expected and found, and the names of the others. What [`why`] says, if none failed.
+pub fn reason(counts: &CaseCounts) -> String {
+    let Some(first) = counts.findings.first() else { return why(counts) };
+    let FailedCheck { check, expected, found, .. } = first;
+    let text = format!("{check}: expected {expected}; found {found}");
+    let others: Vec<&str> = counts.failed_checks.keys().map(String::as_str).filter(|name| name != check).collect();
+    let others = if others.is_empty() { String::new() } else { format!("; also failed: {}", others.join(", ")) };
+    safe::line(&format!("{text}{others}"))
+}
+
+/// Whether a case was decided; `None` if it does not run until it is.
+pub fn decided(counts: &CaseCounts) -> Option<String> {
+    let (trials, most) = (counts.counts.ended(), counts.max_trials?);
+    // Other runs of the case may have had a fixed number of trials.
+    let trials =
+        if trials <= most as usize { format!("{trials} of at most {most} trials") } else { counted(trials, "trial") };
+    Some(match counts.side()? {
+        ThresholdSide::Undecided => format!("undecided after {trials}"),
+        ThresholdSide::Above | ThresholdSide::Below => format!("decided after {trials}"),
+    })
+}

@@ -1,0 +1,56 @@
+//! The pass rate of each run, as a chart for the terminal.
+
+use std::fmt::Write;
+
+use crate::rate::{self, fraction};
+use crate::results::trend::{TrendPoint, trends};
+use crate::text::safe;
+
+/// Columns of the chart. With the figures before it, a line fits into 80 columns.
+const WIDTH: usize = 31;
+
+/// A line for each run, the oldest first, with its share and interval drawn on a scale from 0 to 100. A run is marked if
+/// its inputs differ from those of the run before it: the two show no trend.
+pub fn chart(points: &[TrendPoint]) -> String {
+    let mut rows = Vec::new();
+    for (number, trend) in trends(points).enumerate() {
+        for (at, point) in trend.iter().enumerate() {
+            let mark = if number > 0 && at == 0 { '≠' } else { ' ' };
+            rows.push((mark, fraction(point.rate), rate::share(point.share, point.interval), point));
+        }
+    }
+    let run = points.iter().map(|point| point.run.chars().count()).max().unwrap_or_default();
+    let count = rows.iter().map(|(_, count, ..)| count.chars().count()).max().unwrap_or_default();
+    let share = rows.iter().map(|(_, _, share, _)| share.chars().count()).max().unwrap_or_default();
+    let half = WIDTH / 2;
+    let mut text = format!("  {:run$}  {:>count$}  {:share$}  0{:>half$}{:>half$}\n", "", "", "", "50", "100");
+    for (mark, passed, percent, point) in &rows {
+        let (name, drawn) = (safe::line(&point.run), drawn(point));
+        let _ = writeln!(text, "{mark} {name:run$}  {passed:>count$}  {percent:share$}  {}", drawn.trim_end());
+    }
+    if text.contains("\n≠") {
+        text.push_str("≠ other skills, cases, checks or settings than in the run above: not a trend\n");
+    }
+    text
+}
+
+/// `  ├───●──┤`.
+fn drawn(point: &TrendPoint) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a column"
+    )]
+    let [low, high, middle] = [point.interval.low, point.interval.high, point.share]
+        .map(|share| ((share.clamp(0.0, 1.0) * (WIDTH - 1) as f64).round() as usize).min(WIDTH - 1));
+    (0..WIDTH)
+        .map(|column| match column {
+            column if column == middle => '●',
+            column if column == low => '├',
+            column if column == high => '┤',
+            column if low < column && column < high => '─',
+            _ => ' ',
+        })
+        .collect()
+}

@@ -1,0 +1,32 @@
+//! The results of runs as data: trials read from the store, and what is computed from them. `report` turns them into text.
+
+pub mod activation_shift;
+pub mod agent_versions;
+pub mod calibration;
+pub mod changed_texts;
+pub mod compared;
+pub mod diagnosis;
+pub mod estimate;
+pub mod gate;
+pub mod judges;
+pub mod models;
+pub mod not_run;
+pub mod outcome_table;
+pub mod run_status;
+pub mod session;
+pub mod share;
+pub mod side_results;
+pub mod stored_comparison;
+pub mod stored_sides;
+pub mod summary;
+pub mod table;
+pub mod timeline;
+pub mod trend;
+pub mod triggering;
+pub mod variants;
+pub mod verification;
+
+/// Whether JSON leaves a field out because it says nothing.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -1,0 +1,337 @@
+//! What a comparison can find, before it costs anything; and what more it would take, afterwards.
+
+use serde::Serialize;
+
+use super::{Rule, result::CompareResult};
+use crate::stats::discordance::{TOGETHER, e_broke};
+use crate::stats::power::{self, Discordance};
+use crate::stats::proportion::Rate;
+use crate::stats::rounds::RoundPairs;
+use crate::stats::special::{count_up, len};
+use crate::stats::stratified::{self, Stratum};
+words! {
+    /// When a comparison that runs stops.
+    #[derive(Default)]
+    pub enum ComparePlan {
+        /// After one pair of every case, and further pairs of cases that fail mostly with the candidate.
+        Quick = "quick",
+        /// Once some case broke, or the mean of all cases is decided.
+        #[default]
+        Standard = "standard",
+        /// Once the mean of all cases is decided.
+        UntilDecided = "until-decided",
+    }
+}
+
+impl ComparePlan {
+    /// All plans, the cheapest first.
+    pub const ALL: [Self; 3] = [Self::Quick, Self::Standard, Self::UntilDecided];
+
+    /// The most trials of both sides together, if no limit is set.
+    pub fn default_limit(self, cases: usize) -> u64 {
+        let pair_of_each = 2 * cases as u64;
+        match self {
+            Self::Quick | Self::Standard => (2 * pair_of_each).max(400),
+            Self::UntilDecided => (10 * pair_of_each).max(2000),
+        }
+    }
+}
+
+/// How many pairs a comparison has at most.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PairDesign {
+    /// The cases.
+    pub cases: usize,
+    /// Pairs at most: half of the trials.
+    pub pairs: u64,
+    /// The baseline's pass rate.
+    pub before: f64,
+}
+
+/// The pass rate to plan with if none is known.
+pub const USUAL_RATE: f64 = 0.9;
+
+/// The power to plan with.
+pub const USUAL_POWER: f64 = 0.8;
+
+/// Pairs beyond which power is not computed: its cost grows with their square.
+const MOST_PLANNED: u64 = 4_000;
+
+/// The smallest drop in pass rate, the same in all cases, that `design` shows as `broke` with the probability `power`; none
+/// if it finds none. Exact, over every course that the pairs can take. A drop of few cases is found sooner, since trials go
+/// there. Not smaller than the margin, since `no worse` may come first then. For more than 4,000 pairs, what 4,000 find.
+pub fn detectable(plan: &PairDesign, rule: &Rule, power: f64) -> Option<f64> {
+    // More pairs find smaller drops, of a point or two; to say how much smaller would take minutes.
+    let pairs = plan.pairs.min(MOST_PLANNED);
+    let found = |drop: f64| {
+        power::sequential(pairs, Discordance::of(plan.before, plan.before - drop), rule.alpha * TOGETHER) >= power
+    };
+    smallest(plan.before, found).map(|drop| drop.max(rule.margin.unwrap_or_default().min(plan.before)))
+}
+
+/// The same for stored runs of `pairs` trials on each side: by the exact test, which looks once.
+pub fn detectable_fixed(pairs: u64, before: f64, rule: &Rule, power: f64) -> Option<f64> {
+    let pairs = pairs.min(MOST_PLANNED);
+    let found = |drop: f64| power::fixed(pairs, Discordance::of(before, before - drop), rule.alpha / 2.0) >= power;
+    smallest(before, found).map(|drop| drop.max(rule.margin.unwrap_or_default().min(before)))
+}
+
+/// The smallest number up to `most` for which `found`, to a thousandth.
+fn smallest(most: f64, found: impl Fn(f64) -> bool) -> Option<f64> {
+    if !found(most) {
+        return None;
+    }
+    let (mut low, mut high) = (0.0, most);
+    while high - low > 0.001 {
+        let middle = f64::midpoint(low, high);
+        *(if found(middle) { &mut high } else { &mut low }) = middle;
+    }
+    Some(high)
+}
+
+/// What a plan finds and costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PlanPromise {
+    /// The plan.
+    pub plan: ComparePlan,
+    /// Its limit: trials of both sides together.
+    pub max_trials: u64,
+    /// How many trials it takes if nothing changed and cases pass at the usual rate; none if that is not known in advance.
+    pub usual_trials: Option<u64>,
+    /// Whether it finds a case that went from always to never with a probability of 95 %: see `tests/library/statistics.rs`.
+    pub finds_dead_case: bool,
+    /// The drop of all cases, from the usual rate, that it shows with the usual power; none if it shows none.
+    pub detectable_drop: Option<f64>,
+}
+
+impl PlanPromise {
+    /// What `plan` finds for this number of cases, with at most `max_trials` trials.
+    pub fn of(plan: ComparePlan, cases: usize, max_trials: u64, rule: &Rule) -> Self {
+        let quick = plan == ComparePlan::Quick;
+        // A case that failed is tried until the candidate passes half of its trials: nearly always once more.
+        let once_and_again = count_up(2.0 * len(cases) / USUAL_RATE).min(max_trials);
+        // The quick plan ends after its first look if no case broke.
+        let pairs = if quick { (cases as u64).min(max_trials / 2) } else { max_trials / 2 };
+        let design = PairDesign { cases, pairs, before: USUAL_RATE };
+        Self {
+            plan,
+            max_trials,
+            usual_trials: quick.then_some(once_and_again),
+            finds_dead_case: max_trials / 2 >= Self::pairs_for_dead_case(cases),
+            detectable_drop: detectable(&design, rule, USUAL_POWER),
+        }
+    }
+
+    /// One pair of every case, six losses of the dead one, and some for the cases that fail now and then.
+    pub fn pairs_for_dead_case(cases: usize) -> u64 {
+        cases as u64 + cases as u64 / 3 + 12
+    }
+}
+
+/// A result that cannot be reached, whatever the trials yield.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct UnreachableResult {
+    /// The trials there are: of one case on one side for stored trials, otherwise pairs in all.
+    pub have: u64,
+    /// How many of them it takes; none if no number up to 10,000 does.
+    pub needed: Option<u64>,
+}
+
+/// Whether a comparison that runs can reach `result`: at best one side always passes and the other never, or for `no worse`
+/// both always pass.
+///
+/// # Errors
+///
+/// With the pairs that it takes.
+pub fn reach(
+    plan: ComparePlan,
+    design: &PairDesign,
+    rule: &Rule,
+    result: CompareResult,
+) -> Result<(), UnreachableResult> {
+    let enough = |evidence: f64| evidence >= 1.0 / rule.alpha;
+    let cases = design.cases.max(1) as u64;
+    let rounds = |pairs: u64| pairs / cases * cases;
+    let reached_by = |pairs: u64| match result {
+        CompareResult::Broke => enough(e_broke(&[(pairs, 0)])),
+        CompareResult::Worse | CompareResult::Better => {
+            enough(RoundPairs { wins: rounds(pairs), ..RoundPairs::default() }.above(0.0))
+        }
+        CompareResult::NoWorse => rule
+            .margin
+            .is_some_and(|margin| enough(RoundPairs { ties: rounds(pairs), ..RoundPairs::default() }.above(-margin))),
+        CompareResult::NoHarmSeen => plan != ComparePlan::UntilDecided && pairs >= cases,
+        CompareResult::Undecided | CompareResult::NothingMeasured => true,
+    };
+    reached(design.pairs, reached_by)
+}
+
+/// Whether stored trials can show `result`; `design` are the trials of the baseline and the candidate in each case.
+///
+/// # Errors
+///
+/// With the trials of each case on each side that it takes, if all have the same.
+pub fn reach_fixed(design: &[(u64, u64)], rule: &Rule, result: CompareResult) -> Result<(), UnreachableResult> {
+    let reached_by = |design: &[(u64, u64)]| {
+        let strata = |candidate: fn(u64) -> u64| -> Vec<Stratum> {
+            let stratum =
+                |&(a, b): &(u64, u64)| Stratum { baseline: Rate::new(a, a), candidate: Rate::new(candidate(b), b) };
+            design.iter().map(stratum).collect()
+        };
+        match result {
+            // Holm's test asks the smallest of all p for α by their number.
+            CompareResult::Broke => strata(|_| 0)
+                .iter()
+                .any(|stratum| stratified::exact(&[*stratum]).two_sided() * len(design.len()) <= rule.alpha),
+            CompareResult::Better | CompareResult::Worse => stratified::exact(&strata(|_| 0)).two_sided() <= rule.alpha,
+            CompareResult::NoWorse => rule.holds_margin(&strata(|trials| trials)),
+            CompareResult::NoHarmSeen => false,
+            CompareResult::Undecided | CompareResult::NothingMeasured => true,
+        }
+    };
+    if reached_by(design) {
+        return Ok(());
+    }
+    let have = design.iter().map(|(a, b)| *a.min(b)).min().unwrap_or_default();
+    reached(have, |trials| trials > have && reached_by(&vec![(trials, trials); design.len().max(1)]))
+}
+
+/// Whether `said` holds for `have`, and from which number on it does.
+fn reached(have: u64, said: impl Fn(u64) -> bool) -> Result<(), UnreachableResult> {
+    if said(have) {
+        return Ok(());
+    }
+    if !said(MOST) {
+        return Err(UnreachableResult { have, needed: None });
+    }
+    let (mut low, mut high) = (have, MOST);
+    while high - low > 1 {
+        let middle = u64::midpoint(low, high);
+        *(if said(middle) { &mut high } else { &mut low }) = middle;
+    }
+    Err(UnreachableResult { have, needed: Some(high) })
+}
+
+/// Nobody pays for more.
+const MOST: u64 = 10_000;
+
+/// How many more trials, both sides together, would find a difference of the size seen with a probability of 80 %: those of
+/// McNemar's exact test, one-sided at `alpha`, for pairs as discordant as the cases' rates make them, less those there are,
+/// and one of each case on each side at least.
+pub(super) fn more_trials(strata: &[Stratum], difference: f64, alpha: f64) -> Option<u64> {
+    let tried: Vec<Discordance> = strata
+        .iter()
+        .filter_map(|stratum| Some(Discordance::of(stratum.baseline.share()?, stratum.candidate.share()?)))
+        .collect();
+    let mean = |of: fn(&Discordance) -> f64| tried.iter().map(of).sum::<f64>() / len(tried.len());
+    let (loss, win) = (mean(|case| case.loss), mean(|case| case.win));
+    let truth = if difference < 0.0 { Discordance { loss, win } } else { Discordance { loss: win, win: loss } };
+    let needed = 2 * power::pairs_needed(truth, alpha, 0.8, MOST_PAIRS)?;
+    let have = strata.iter().map(|stratum| stratum.baseline.trials + stratum.candidate.trials).sum::<u64>();
+    Some(needed.saturating_sub(have).max(2 * tried.len() as u64))
+}
+
+/// A million trials.
+const MOST_PAIRS: u64 = 500_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: Rule = Rule { alpha: 0.05, level: 0.95, margin: Some(0.05) };
+
+    #[test]
+    fn a_drop_that_can_be_found_is_smaller_the_more_pairs_there_are() {
+        let found = |pairs| detectable(&PairDesign { cases: 10, pairs, before: 0.9 }, &RULE, 0.8);
+        assert_eq!(found(5), None, "five losses in a row are not enough");
+        let (few, many) = (found(20).expect("a drop"), found(200).expect("a drop"));
+        assert!(few > 0.3 && many < 0.25, "{few} {many}");
+        let truth = Discordance::of(0.9, 0.9 - many);
+        assert!(power::sequential(200, truth, 0.05) >= 0.8);
+        let tolerant = Rule { margin: Some(0.4), ..RULE };
+        let found = detectable(&PairDesign { cases: 10, pairs: 200, before: 0.9 }, &tolerant, 0.8).expect("a drop");
+        assert!((found - 0.4).abs() < 1e-12, "a smaller one may be no worse by the margin: {found}");
+        assert!(detectable_fixed(200, 0.9, &RULE, 0.8).is_some_and(|drop| drop < 0.2));
+    }
+
+    #[test]
+    fn stored_runs_find_a_drop_just_as_large_as_is_said() {
+        let rule = Rule { margin: None, ..RULE };
+        let drop = detectable_fixed(200, 0.9, &rule, 0.8).expect("a drop");
+        let found = |drop| power::fixed(200, Discordance::of(0.9, 0.9 - drop), 0.025);
+        assert!(found(drop) >= 0.8 && found(drop - 0.002) < 0.8, "{drop}");
+    }
+
+    #[test]
+    fn limits_are_two_or_ten_pairs_of_each_case_and_never_few() {
+        let limits = |cases| ComparePlan::ALL.map(|plan| plan.default_limit(cases));
+        assert_eq!(limits(3), [400, 400, 2000]);
+        assert_eq!(limits(1000), [4000, 4000, 20_000]);
+    }
+
+    #[test]
+    fn a_promise_is_of_the_pairs_that_the_plan_has() {
+        let drop = |pairs| detectable(&PairDesign { cases: 9, pairs, before: 0.9 }, &RULE, 0.8);
+        let standard = PlanPromise::of(ComparePlan::Standard, 9, 48, &RULE);
+        assert_eq!((standard.usual_trials, standard.detectable_drop), (None, drop(24)));
+        // 9 pairs, 3 for those that fail now and then, and 12.
+        assert!(standard.finds_dead_case && !PlanPromise::of(ComparePlan::Standard, 9, 46, &RULE).finds_dead_case);
+        // One pair of each case; one time in ten one more.
+        let quick = PlanPromise::of(ComparePlan::Quick, 9, 48, &RULE);
+        assert_eq!((quick.usual_trials, quick.detectable_drop), (Some(20), drop(9)));
+        let short = PlanPromise::of(ComparePlan::Quick, 9, 14, &RULE);
+        assert_eq!((short.usual_trials, short.detectable_drop), (Some(14), drop(7)));
+        assert_ne!(drop(7), drop(9));
+    }
+
+    #[test]
+    fn a_result_out_of_reach_comes_with_the_numbers_that_would_do() {
+        let design = |pairs| PairDesign { cases: 5, pairs, before: 0.9 };
+        let reach = |pairs, result| reach(ComparePlan::Standard, &design(pairs), &RULE, result);
+        assert_eq!(reach(5, CompareResult::Broke), Err(UnreachableResult { have: 5, needed: Some(6) }));
+        assert_eq!(reach(6, CompareResult::Broke), Ok(()));
+        // The mean takes complete rounds.
+        for result in [CompareResult::Worse, CompareResult::Better] {
+            assert_eq!(reach(9, result), Err(UnreachableResult { have: 9, needed: Some(10) }));
+        }
+        let needed = reach(20, CompareResult::NoWorse).expect_err("too few").needed.expect("some number");
+        assert!(needed > 50 && reach(needed, CompareResult::NoWorse).is_ok(), "{needed}");
+        assert_eq!(reach(4, CompareResult::NoHarmSeen), Err(UnreachableResult { have: 4, needed: Some(5) }));
+        let none = Rule { margin: None, ..RULE };
+        assert_eq!(
+            super::reach(ComparePlan::Standard, &design(500), &none, CompareResult::NoWorse),
+            Err(UnreachableResult { have: 500, needed: None })
+        );
+    }
+
+    #[test]
+    fn stored_trials_reach_what_their_exact_tests_can_show() {
+        // Two-sided: C(6, 3) is 20, twice 1/20 is more than 0.05; C(8, 4) is 70.
+        let four = UnreachableResult { have: 3, needed: Some(4) };
+        assert_eq!(reach_fixed(&[(3, 3)], &RULE, CompareResult::Worse), Err(four));
+        assert_eq!(reach_fixed(&[(1, 1); 6], &RULE, CompareResult::Worse), Ok(()));
+        // By itself, each of two cases needs 1/40: 2/C(10, 5) is less.
+        let five = UnreachableResult { have: 4, needed: Some(5) };
+        assert_eq!(reach_fixed(&[(4, 4); 2], &RULE, CompareResult::Broke), Err(five));
+        let short = reach_fixed(&[(5, 5); 4], &RULE, CompareResult::NoWorse).expect_err("too few");
+        let needed = short.needed.expect("some number");
+        assert_eq!(reach_fixed(&[(needed, needed); 4], &RULE, CompareResult::NoWorse), Ok(()));
+        // Uneven trials may tell less than fewer even ones. They do not become even by themselves.
+        let tolerant = Rule { margin: Some(0.5), ..RULE };
+        assert_eq!(reach_fixed(&[(3, 3); 2], &tolerant, CompareResult::NoWorse), Ok(()));
+        assert_eq!(reach_fixed(&[(3, 3), (4, 4)], &tolerant, CompareResult::NoWorse), Err(four));
+    }
+
+    #[test]
+    fn more_trials_are_those_that_a_difference_of_the_size_seen_needs() {
+        let stratum = Stratum { baseline: Rate::new(9, 10), candidate: Rate::new(6, 10) };
+        let more = more_trials(&[stratum], -0.3, 0.05).expect("a number");
+        let needed = power::pairs_needed(Discordance::of(0.9, 0.6), 0.05, 0.8, 1000).expect("a number");
+        assert_eq!(more, 2 * needed - 20);
+        let alike = Stratum { baseline: Rate::new(9, 10), candidate: Rate::new(9, 10) };
+        assert_eq!(more_trials(&[alike], 0.0, 0.05), None);
+        // Six pairs would do, but there are twenty cases.
+        let dead = Stratum { baseline: Rate::new(1, 1), candidate: Rate::new(0, 1) };
+        assert_eq!(more_trials(&[dead; 20], -1.0, 0.05), Some(40));
+    }
+}
