@@ -4,7 +4,7 @@
 //! | file | type |
 //! | --- | --- |
 //! | `run.json` | [`RunRecord`] |
-//! | `plan.jsonl` | a [`TrialId`] a line |
+//! | `plan.jsonl` | a [`TrialId`] a line, with a `digest` of the rest of the line |
 //! | `pairs.jsonl` | a [`PairRecord`] a line |
 //! | `progress.jsonl` | a [`ProgressLine`] a line |
 //! | `work/<skill>/<case>/<mode>/<trial>/meta.json` | [`Meta`] |

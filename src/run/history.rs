@@ -18,7 +18,7 @@ const RUNS: usize = 50;
 pub fn known_costs(root: &Path, prices: &Prices, ids: &[TrialId]) -> BTreeMap<CaseInMode, KnownCost> {
     let mut known: BTreeMap<CaseInMode, KnownCost> =
         ids.iter().map(|id| (CaseInMode::of(id), KnownCost::default())).collect();
-    for run in store::runs(root).into_iter().take(RUNS) {
+    for run in store::runs(root).unwrap_or_default().into_iter().take(RUNS) {
         // Runs with unreadable progress are ignored.
         for record in run.progress().map(|progress| progress.records).unwrap_or_default().into_values() {
             if let Some(known) = known.get_mut(&CaseInMode::of(&record.id)) {

@@ -13,6 +13,6 @@ pub mod results;
 pub mod store;
 
 use skill_evals_agents::process;
-use skill_evals_cases::{checks, grade};
+use skill_evals_cases::{cases, checks, grade};
 use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial};
 use skill_evals_stats::{decide, stats};

@@ -81,6 +81,12 @@ pub fn ignored(directory: &Path, parts: &[&Path]) -> BTreeSet<PathBuf> {
     listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path).collect()
 }
 
+/// The files at or in `part` of `directory` that the index has, whatever the case of their names.
+pub fn tracked(directory: &Path, part: &str) -> io::Result<Vec<PathBuf>> {
+    let listed = stdout(git(directory).args(["ls-files", "-z", "--", &format!(":(icase){part}")]))?;
+    Ok(listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path).collect())
+}
+
 /// The content of a file of `directory` in a commit, as it is stored; `None` if the commit lacks it.
 pub fn stored_file(directory: &Path, commit: &str, file: &str) -> Option<Vec<u8>> {
     stdout(git(directory).args(["cat-file", "blob", &format!("{commit}:./{file}")])).ok()

@@ -62,7 +62,7 @@ pub struct DiagnoseArgs {
 pub fn diagnose(args: &DiagnoseArgs) -> CliResult {
     let (repository, mut settings, catalog) = args.start.read()?;
     if let Some(what) = args.what.as_deref().filter(|what| catalog.skill(&slug(what)).is_none())
-        && let Some(run) = store::runs(&repository.root).into_iter().find(|run| run.id() == what)
+        && let Some(run) = store::runs(&repository.root)?.into_iter().find(|run| run.id() == what)
     {
         return args.show(&run);
     }

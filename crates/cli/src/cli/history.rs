@@ -38,7 +38,7 @@ pub fn history(args: &HistoryArgs) -> CliResult {
     let root = args.repository.open()?.root;
     let filter = TrendFilter { skill: args.skill.as_deref().map(slug), mode: args.mode.clone() };
     let mut points = Vec::new();
-    for run in store::runs(&root) {
+    for run in store::runs(&root)? {
         if points.len() as u64 == args.last {
             break;
         }

@@ -38,7 +38,7 @@ pub fn open_all_or_latest(root: &Path, names: &[String]) -> CliResultOf<Vec<RunF
 
 /// The run with this id, or its shards if only they are here.
 pub fn open_id(root: &Path, id: &str) -> CliResultOf<Vec<RunFolder>> {
-    RunFolder::open(root, id).map(|run| vec![run]).or_else(|unknown| match RunFolder::shards(root, id) {
+    RunFolder::open(root, id).map(|run| vec![run]).or_else(|unknown| match RunFolder::shards(root, id)? {
         shards if shards.is_empty() => Err(unknown.into()),
         shards => Ok(shards),
     })
@@ -64,7 +64,7 @@ pub fn open_shards(root: &Path, names: &[String]) -> CliResultOf<Shards> {
     let mut runs = Vec::new();
     let mut unpacked = None;
     for (at, name) in names.iter().enumerate() {
-        let shards = RunFolder::shards(root, name);
+        let shards = RunFolder::shards(root, name)?;
         if !shards.is_empty() {
             runs.extend(shards);
         } else if is_archive(name) {
@@ -85,7 +85,7 @@ pub fn is_archive(name: &str) -> bool {
 }
 
 pub fn latest(root: &Path) -> CliResultOf<RunFolder> {
-    Ok(store::runs(root).into_iter().next().ok_or("no runs found")?)
+    Ok(store::runs(root)?.into_iter().next().ok_or("no runs found")?)
 }
 
 /// Whether the run replayed recordings, which have its evidence.

@@ -102,7 +102,7 @@ impl ShowArgs {
         let run = match &self.run {
             Some(name) => Some(named_runs::open(root, name)?),
             None if self.recording => None,
-            None => store::runs(root).into_iter().next(),
+            None => store::runs(root)?.into_iter().next(),
         };
         let Some(run) = run else {
             return Ok(("the recordings".to_owned(), store::trials_below(&root.join(store::RECORDINGS))));

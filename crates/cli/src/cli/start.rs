@@ -131,7 +131,7 @@ pub fn planned(
 
 pub fn to_resume(root: &Path, settings: &Settings) -> CliResultOf<RunFolder> {
     let Some(id) = &settings.run_id else {
-        let latest = store::runs(root).first().map(|run| format!("; the latest run is {}", run.id()));
+        let latest = store::runs(root)?.first().map(|run| format!("; the latest run is {}", run.id()));
         return Err(format!("--resume needs --run-id{}", latest.unwrap_or_default()).into());
     };
     Ok(RunFolder::open(root, id)?)

@@ -50,7 +50,7 @@ pub fn status(args: &StatusArgs) -> CliResult {
 }
 
 pub fn runs(args: &RunsArgs) -> CliResult {
-    print_runs(store::runs(&args.repository.open()?.root), args.json)
+    print_runs(store::runs(&args.repository.open()?.root)?, args.json)
 }
 
 fn print_runs(runs: Vec<RunFolder>, as_json: bool) -> CliResult {

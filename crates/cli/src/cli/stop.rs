@@ -57,9 +57,10 @@ fn stop_run(run: &RunFolder) -> CliResultOf<()> {
 
 pub fn clean(args: &CleanArgs) -> CliResult {
     let root = args.repository.open()?.root;
+    store::remove_left_over(&root)?;
     let mut out = text_stdout();
     let mut kept = BTreeSet::new();
-    for run in store::runs(&root) {
+    for run in store::runs(&root)? {
         // The shards of a run are one run, with what they were merged into.
         let whole = Shard::of_run(run.id()).map_or(run.id(), |(whole, _)| whole);
         if kept.len() < args.keep {

@@ -20,6 +20,7 @@ use crate::run::change_locations::change_locations;
 use crate::settings::{Prices, Settings, load};
 use crate::store::{self, RunFolder, StoreError, TrialFolder};
 use crate::trial::id::TrialId;
+use crate::trial::outcome::Verdict;
 use crate::trial::run_record::TrialRecord;
 use crate::trial::spent::AttemptCost;
 
@@ -120,7 +121,7 @@ fn add_run(summary: &mut Summary, run: &RunFolder, prices: &Prices) -> CliResult
         }
     }
     unreadable.extend(run.run_record().err());
-    rest.add_to(summary, run);
+    rest.add_to(summary, run)?;
     Ok(unreadable)
 }
 
@@ -137,6 +138,7 @@ pub struct RestOfRun {
 
 impl RestOfRun {
     pub fn of(run: &RunFolder) -> CliResultOf<Self> {
+        run.check_record()?;
         let mut attempts = BTreeMap::new();
         let progress = run.each_record(|record| {
             if record.attempts > 1 {
@@ -155,20 +157,39 @@ impl RestOfRun {
         self.counted += 1;
     }
 
+    /// Fails if trials that passed or failed have no directory any more.
+    fn check_stored(&self, run: &RunFolder) -> CliResultOf<()> {
+        if self.left.is_empty() || named_runs::is_replay(run) {
+            return Ok(());
+        }
+        let (mut graded, mut lost) = (0, 0);
+        run.each_record(|record| {
+            let is_graded = matches!(record.verdict, Verdict::Pass | Verdict::Fail);
+            graded += u64::from(is_graded);
+            lost += u64::from(is_graded && self.left.contains(&record.id));
+        })?;
+        if lost == 0 {
+            Ok(())
+        } else {
+            Err(run.half(&format!("{lost} of its {graded} graded trials are missing")).into())
+        }
+    }
+
     /// Adds the refused attempts of the run, and its planned trials without a directory. Returns these, each with the reason.
-    pub fn add_to(self, summary: &mut Summary, run: &RunFolder) -> Vec<(TrialId, String)> {
+    pub fn add_to(self, summary: &mut Summary, run: &RunFolder) -> CliResultOf<Vec<(TrialId, String)>> {
+        self.check_stored(run)?;
         let mut not_run = Vec::new();
         let compares = run.run_record().ok().flatten().is_some_and(|record| record.compares());
         summary.comparisons.extend(compares.then(|| run.id().to_owned()));
         for (id, spent) in &self.refused {
             summary.add_refused(id, *spent);
         }
-        let Some(planned) = self.planned else { return not_run };
+        let Some(planned) = self.planned else { return Ok(not_run) };
         summary.planned = Some(summary.planned.unwrap_or_default() + planned);
-        // A damaged plan may lack lines.
+        // A plan that was cut short lacks lines.
         let unnamed = planned.saturating_sub(self.counted + self.left.len());
         if unnamed + self.left.len() == 0 {
-            return not_run;
+            return Ok(not_run);
         }
         let reasons = NotRunReasons::of(run);
         for id in self.left {
@@ -179,6 +200,6 @@ impl RestOfRun {
         if unnamed > 0 {
             *summary.not_run.entry(reasons.otherwise.to_owned()).or_default() += unnamed;
         }
-        not_run
+        Ok(not_run)
     }
 }

@@ -1,6 +1,7 @@
 //! `gate` gives one answer about a change: lint, recordings, and the cases that the change touches against the base.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::compare::{BY_SKILL, break_skill, git, repository};
@@ -8,7 +9,7 @@ use crate::support::fixture::Ran;
 use crate::support::live::wait_until;
 use crate::support::stub::{ACTIVATES, Stub, ran, signal};
 use nix::sys::signal::Signal;
-use skill_evals_results::store::trial_at;
+use skill_evals_results::store::{TrialFolder, kept_at};
 
 const ALLOWED: &str = "[lint]\nallow = [{ rule = \"no-positive\", reason = \"the agent activates nothing\" }]\n";
 
@@ -401,9 +402,14 @@ fn trials_of_the_base_are_kept_and_the_next_gate_starts_only_those_of_the_change
     assert!(aa.stdout.contains("  baseline   kept trials of 20"), "{}", aa.stdout);
 }
 
+/// A kept trial, with the user's key.
+fn kept_trial(stub: &Stub, folder: &Path) -> TrialFolder {
+    kept_at(folder, &fs::read(stub.scratch().join(".cache/skill-evals/kept.key")).expect("a key"))
+}
+
 /// Moves the start of a kept trial back by this number of days.
-fn age(folder: &Path, days: i64) {
-    let trial = trial_at(folder);
+fn age(stub: &Stub, folder: &Path, days: i64) {
+    let trial = kept_trial(stub, folder);
     let mut meta = trial.meta().expect("facts");
     let started: jiff::Timestamp = meta.started.parse().expect("a time");
     meta.started = (started - jiff::SignedDuration::from_hours(24 * days)).to_string();
@@ -434,7 +440,7 @@ fn kept_trials_are_used_for_days_and_removed_by_age_and_size() {
     }
     stub.write(path, &table);
     for folder in kept(&stub) {
-        age(&folder, 8);
+        age(&stub, &folder, 8);
     }
     let dry = stub.run(&["gate", "--dry-run"]);
     assert!(!dry.stdout.contains("need not run"), "{}", dry.stdout);
@@ -442,12 +448,12 @@ fn kept_trials_are_used_for_days_and_removed_by_age_and_size() {
     assert_eq!((stub.run(&["gate"]).code, stub.starts().len()), (0, starts + 2), "too old to be used");
     let (all, old) = (kept(&stub), 31);
     assert_eq!(all.len(), 4);
-    age(&all[0], old);
+    age(&stub, &all[0], old);
     assert_eq!(stub.run(&["gate", "--max-age-days", "0"]).code, 0);
     assert!(!all[0].exists() && kept(&stub).len() == 5, "one is too old to be kept, two are new");
     // Files of other tools count for the size.
     let [first, ..] = &kept(&stub)[..] else { panic!("kept trials") };
-    age(first, 20);
+    age(&stub, first, 20);
     let large = fs::File::create(first.join(".large")).expect("a file");
     large.set_len(300 << 20).expect("a sparse file");
     assert_eq!(stub.run(&["gate", "--max-age-days", "0"]).code, 0);
@@ -469,7 +475,7 @@ fn gates_at_the_same_time_answer_both_and_keep_the_trials_of_both() {
         page(&stub)
     );
     // The later one may have used base trials that the earlier one kept.
-    let whole = kept(&stub).iter().filter(|folder| trial_at(folder).meta().is_ok()).count();
+    let whole = kept(&stub).iter().filter(|folder| kept_trial(&stub, folder).meta().is_ok()).count();
     assert!((6..=8).contains(&whole) && whole == kept(&stub).len(), "{whole}");
 }
 
@@ -863,4 +869,63 @@ fn each_changed_skill_has_an_answer_of_its_own() {
     let page = page(&stub);
     assert!(page.contains("| skill | base | this | answer |\n"), "{page}");
     assert!(page.contains("| no case broke |") && page.contains("| broke |"), "{page}");
+}
+
+#[test]
+fn runs_and_kept_trials_that_git_tracks_are_refused_by_name() {
+    let stub = recorded(2);
+    edit(&stub, "Be brief.");
+    assert_eq!(stub.run(&["gate", "--run-id", "r"]).code, 0);
+    let commit = |path: &str| {
+        git(&stub, &["add", "--force", path]);
+        git(&stub, &["commit", "--quiet", "--message", "artifacts"]);
+    };
+    let starts = stub.starts().len();
+    commit("artifacts/skill-evals/kept");
+    for args in [&["gate"][..], &["compare", "main"], &["run"], &["report"], &["summary"], &["clean", "--keep", "0"]] {
+        let ran = stub.run(args);
+        assert_eq!((ran.code, stub.starts().len()), (2, starts), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains("git tracks artifacts/skill-evals/kept/"), "{args:?}: {}", ran.stderr);
+    }
+    // A link may stand for all of it.
+    git(&stub, &["rm", "--quiet", "-r", "--cached", "artifacts"]);
+    let elsewhere = stub.scratch().join("artifacts");
+    fs::rename(stub.root().join("artifacts"), &elsewhere).expect("a directory");
+    std::os::unix::fs::symlink(&elsewhere, stub.root().join("artifacts")).expect("a link");
+    let ran = stub.run(&["gate"]);
+    assert_eq!(ran.code, 0, "the user's own link: {}{}", ran.stdout, ran.stderr);
+    commit("artifacts");
+    let ran = stub.run(&["gate"]);
+    assert!(ran.code == 2 && ran.stderr.contains("git tracks artifacts: "), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn kept_trials_that_are_not_sealed_with_the_key_of_the_user_are_measured_again() {
+    let stub = recorded(2);
+    edit(&stub, "Be brief.");
+    let gate = |key: &str| {
+        let starts = stub.starts().len();
+        let ran = ran(stub.command(&["gate"]).env("SKILL_EVALS_KEPT_KEY", key));
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        (stub.starts().len() - starts, ran.stderr)
+    };
+    let words = "some of its trials are not sealed with the key of this user: they are measured again; remove it";
+    assert_eq!(gate("").0, 4);
+    assert_eq!(gate("").0, 2, "those of the base are kept");
+    let (started, said) = gate("of another machine");
+    assert!(started == 4 && said.contains(words), "{started} {said}");
+    assert_eq!(gate("of another machine").0, 2);
+    let key = stub.scratch().join(".cache/skill-evals/kept.key");
+    let found = fs::metadata(&key).expect("a key");
+    assert_eq!((found.len(), found.permissions().mode() & 0o777), (32, 0o600));
+    // What has no seal, as trials of earlier versions.
+    let folders = kept(&stub);
+    for folder in &folders {
+        let path = folder.join("digests.json");
+        let text = fs::read_to_string(&path).expect("digests");
+        let old = text.lines().filter(|line| !line.contains("\"seal\"")).collect::<String>();
+        fs::write(path, old.replace("},}", "}}").replace("\"format\": 2", "\"format\": 1")).expect("digests");
+    }
+    let (started, said) = gate("");
+    assert!(started == 4 && said.contains("digests.json is missing or damaged: the kept trial is not used"), "{said}");
 }

@@ -178,7 +178,7 @@ impl Killed {
         let cases: Vec<String> = passes.map(|line| line["case"].to_string()).collect();
         let once: BTreeSet<&String> = cases.iter().collect();
         assert_eq!((cases.len(), once.len()), (CASES, CASES), "{:?}: each trial has one line", self.what);
-        assert_eq!(store::runs(self.stub.root()).len(), self.ended + 1, "{:?}", self.what);
+        assert_eq!(store::runs(self.stub.root()).expect("runs").len(), self.ended + 1, "{:?}", self.what);
         fs::remove_file(self.stub.root().join("starts")).expect("the list of starts");
         self.passed.clear();
         self.ended += 1;

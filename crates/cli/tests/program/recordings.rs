@@ -266,3 +266,22 @@ fn a_filter_that_no_trial_of_the_run_matches_is_named() {
     let said = "error: the run r has no finished trial whose name contains `cli` or `mcp`\n";
     assert_eq!(recorded.stderr, said, "{}", recorded.stdout);
 }
+
+#[test]
+fn flipped_bits_in_the_digests_are_an_error() {
+    let fixture = Fixture::copy_of_sample();
+    let recording = folder(&fixture, "greeting/explicit/codex/1");
+    let (trial, path) = (store::trial_at(&recording), recording.join("digests.json"));
+    let whole = fs::read(&path).expect("digests");
+    let mut random = fastrand::Rng::with_seed(1);
+    for flips in [1, 2].into_iter().cycle().take(1500) {
+        let mut spoiled = whole.clone();
+        for _ in 0..flips {
+            spoiled[random.usize(..whole.len())] ^= 1 << random.u8(..8);
+        }
+        fs::write(&path, &spoiled).expect("digests");
+        let json = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).ok();
+        let is_same = json(&spoiled) == json(&whole);
+        assert!(is_same || trial.meta().is_err(), "{}", String::from_utf8_lossy(&spoiled));
+    }
+}

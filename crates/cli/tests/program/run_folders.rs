@@ -8,6 +8,7 @@ use std::process::Command;
 use crate::support::live::wait_until;
 use crate::support::stub::{ANSWER, Stub, in_own_group, ran};
 use serde_json::{Value, json};
+use skill_evals::store::RunFolder;
 
 /// A table whose answers must hold these words.
 fn table(stub: &Stub, rows: &str) {
@@ -245,4 +246,72 @@ fn a_check_that_does_not_come_back_does_not_keep_a_run_from_being_ended() {
     let program = harness(&stub, "", "echo '{\"checks\": []}'");
     let resumed = ran(stub.command(&["run", "--resume", "--run-id", "r"]).env("SKILL_EVALS_HARNESS", program));
     assert_eq!((resumed.code, stub.starts().len()), (0, 1), "{}{}", resumed.stdout, resumed.stderr);
+}
+
+#[test]
+fn a_plan_with_a_flipped_bit_plans_no_other_trial() {
+    let stub = Stub::new(3, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    let path = stub.run_folder("r").join("plan.jsonl");
+    let whole = fs::read(&path).expect("a plan");
+    let plan = || RunFolder::at(&stub.run_folder("r")).plan();
+    let planned = plan().expect("a plan");
+    for bit in 0..whole.len() * 8 {
+        let mut spoiled = whole.clone();
+        spoiled[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&path, spoiled).expect("a plan");
+        match plan() {
+            // A line that lost its end is taken for one that was cut short.
+            Ok(found) => assert!(found.is_subset(&planned), "bit {bit}: {found:?}"),
+            Err(error) => assert!(error.to_string().contains("plan.jsonl: line "), "{error}"),
+        }
+    }
+    fs::write(&path, String::from_utf8(whole).expect("text").replacen("\"c0\"", "\"c8\"", 1)).expect("a plan");
+    for args in [&["run", "--resume", "--run-id", "r"][..], &["status", "--run-id", "r"], &["summary", "r"]] {
+        let ran = stub.run(args);
+        let words = "plan.jsonl: line 1 is not as the run wrote it; restore the file, or start a new run";
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}{}", ran.stdout, ran.stderr);
+    }
+    assert_eq!(stub.starts().len(), 3);
+}
+
+#[test]
+fn a_run_of_which_a_part_was_removed_is_an_error() {
+    let stub = Stub::new(3, "");
+    for (part, words) in [
+        ("work/tidy/c1", "1 of its 3 graded trials are missing: a part of the run was removed"),
+        ("run.json", "it has no run.json: a part of the run was removed"),
+    ] {
+        assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+        assert_eq!(stub.run(&["summary", "r"]).code, 0);
+        let part = stub.run_folder("r").join(part);
+        if part.is_dir() { fs::remove_dir_all(part) } else { fs::remove_file(part) }.expect("a part");
+        for args in [&["summary", "r"][..], &["report", "r"]] {
+            let ran = stub.run(args);
+            assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        }
+        assert_eq!(stub.run(&["clean", "--keep", "0"]).stdout, "r removed\n");
+    }
+}
+
+#[test]
+fn a_killed_clean_leaves_a_run_whole_or_not_at_all() {
+    let stub = Stub::new(4, "");
+    for moment in (0..40).step_by(4) {
+        assert_eq!(stub.run(&["run", "--run-id", "r", "--quiet"]).code, 0);
+        // They take a while to be removed.
+        for number in 0..2000 {
+            fs::write(stub.run_folder("r").join(format!("work/tidy/c0/codex/1/{number}")), "").expect("a file");
+        }
+        let mut clean = stub.start(&["clean", "--keep", "0"]);
+        std::thread::sleep(std::time::Duration::from_millis(moment));
+        clean.kill().expect("a signal");
+        clean.wait().expect("an end");
+        let summary = stub.run(&["summary", "r"]);
+        let text = [summary.stdout, summary.stderr].concat();
+        assert!(text.contains("4 of 4 cases passed") || text.contains("unknown run `r`"), "{moment} ms: {text}");
+        assert_eq!(stub.run(&["clean", "--keep", "0"]).code, 0);
+        let left: Vec<_> = fs::read_dir(stub.root().join("artifacts/skill-evals")).expect("a directory").collect();
+        assert_eq!(left.len(), 1, "only .gitignore is left: {left:?}");
+    }
 }

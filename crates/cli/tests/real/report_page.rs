@@ -12,6 +12,7 @@ use crate::support::stub::{ACTIVATES, Stub};
 use crate::tests;
 use libtest_mimic::Trial;
 use serde_json::json;
+use skill_evals::store;
 
 pub fn trials() -> Vec<Trial> {
     let found = browser().exists() && crate::support::real::starts("node", &["--version"]);
@@ -180,7 +181,7 @@ fn what_was_not_run_is_in_the_list_with_the_reason() {
     let all = greetings.into_iter().flat_map(|(case, times)| (1..=times).map(move |number| ("greeting", case, number)));
     let all = all.chain([("minutes", "weekly", 1), ("minutes", "weekly", 2)]);
     let plan = all.map(planned).collect::<Vec<_>>().join("\n") + "\n";
-    std::fs::write(folder.join("plan.jsonl"), plan).expect("a plan");
+    std::fs::write(folder.join("plan.jsonl"), store::with_digests(plan.as_bytes())).expect("a plan");
     let noted = json!({ "skill": "greeting", "case": "later", "mode": "codex", "not_run": { "the run has cost its limit of $2": 1 } });
     std::fs::write(folder.join("summary.json"), json!({ "cases": [noted] }).to_string()).expect("a summary");
     let ended = json!({ "format": 1, "id": "today", "created": "2026-11-20T09:00:00Z", "version": "0.1.0", "planned": 16, "chosen": {}, "ended": { "at": "2026-11-20T09:10:00Z", "how": "stopped" } });

@@ -158,6 +158,8 @@ variables! {
     // Read before the settings file.
     UNTRUSTED: "`1` refuses settings by which a repository reaches outside a sandbox, and requires one; `0` keeps `gate` from doing so for forks",
         |_, given| given.flag().map(drop)?;
+    // Read where kept trials are.
+    KEPT_KEY: "the key with which `gate` seals the trials that it keeps, for CI; else a file in your cache directory", |_, _| ();
     SCRIPTED: "says that the model is scripted, and by what; kept with the results",
         |to, given| to.scripted = Some(given.value.to_owned()).filter(|text| !text.is_empty());
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{At, StoreError, write_whole};
+use super::{At, StoreError, users_cache, write_whole};
 use crate::files::bounded;
 
 /// The calibrations of an agent, each under a key that says of what it is.
@@ -16,9 +16,7 @@ pub struct CalibrationCache(PathBuf);
 impl CalibrationCache {
     /// Those of the agent with this name; `None` if the user has neither a cache directory nor a home.
     pub fn of(agent: &str) -> Option<Self> {
-        let path = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let cache = path("XDG_CACHE_HOME").or_else(|| Some(path("HOME")?.join(".cache")))?;
-        Some(Self(cache.join("skill-evals/calibrations").join(agent)))
+        Some(Self(users_cache()?.join("calibrations").join(agent)))
     }
 
     /// Whether the agent was ever calibrated here.

@@ -1,5 +1,5 @@
-//! Trials that are kept for later comparisons, in `artifacts/skill-evals/kept/<key>/<digest>/`: each sealed as a recording is.
-//! CI can cache the directory.
+//! Trials that are kept for later comparisons, in `artifacts/skill-evals/kept/<key>/<digest>/`: each sealed as a recording is, with
+//! a key that no repository knows. CI can cache the directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,8 +10,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use walkdir::WalkDir;
 
-use super::{At, KEPT, RUNS, StoreError, TrialFolder, make_runs, sub_folders, trial_at};
+use super::seal_key::SealKey;
+use super::{At, KEPT, StoreError, TrialFolder, make_runs, runs_folder, sub_folders};
 use crate::files::at::PathError;
+use crate::files::rooted;
 use crate::trial::evidence::Meta;
 
 /// Most bytes of all kept trials together.
@@ -30,6 +32,7 @@ const WRITING: Duration = Duration::from_secs(3600);
 #[derive(Debug)]
 pub struct KeptTrials {
     folder: PathBuf,
+    seal_key: SealKey,
     max_age: Duration,
     used: Mutex<BTreeSet<PathBuf>>,
     setups: Mutex<BTreeMap<String, Option<String>>>,
@@ -44,9 +47,15 @@ pub struct KeptTrial {
 
 impl KeptTrials {
     /// Those of the repository at `root` that are at most this old.
-    pub fn new(root: &Path, max_age: Duration) -> Self {
-        let folder = root.join(RUNS).join(KEPT);
-        Self { folder, max_age, used: Mutex::default(), setups: Mutex::default(), warnings: Mutex::default() }
+    pub fn new(root: &Path, max_age: Duration) -> Result<Self, StoreError> {
+        let folder = runs_folder(root)?.join(KEPT);
+        let (seal_key, warning) = match SealKey::of_user() {
+            Ok(key) => (key, None),
+            Err(error) => (SealKey::random()?, Some(format!("{error}: trials that are kept now cannot be used later"))),
+        };
+        let (used, setups) = Default::default();
+        let warnings = Mutex::new(Vec::from_iter(warning));
+        Ok(Self { folder, seal_key, max_age, used, setups, warnings })
     }
 
     /// Keeps a trial under `key`: `write` writes it to a directory, which is sealed.
@@ -57,7 +66,7 @@ impl KeptTrials {
         let of_key = self.folder.join(key);
         fs::create_dir_all(&of_key).at(&of_key)?;
         let staged = tempfile::Builder::new().prefix(NEW).tempdir_in(&of_key).at(&of_key)?;
-        let new = trial_at(&staged.path().join("trial"));
+        let new = TrialFolder::kept(staged.path().join("trial"), self.seal_key);
         write(&new)?;
         new.seal(1)?;
         // The same trial has the same name, whoever adds it.
@@ -101,9 +110,14 @@ impl KeptTrials {
         let of_key = self.folder.join(key);
         let names = sub_folders(&of_key).into_iter().filter(|name| !name.starts_with(NEW));
         let mut found = Vec::new();
-        for folder in names.map(|name| trial_at(&of_key.join(name))) {
+        for folder in names.map(|name| TrialFolder::kept(of_key.join(name), self.seal_key)) {
             match folder.meta() {
                 Ok(meta) => found.push(KeptTrial { folder, meta }),
+                Err(StoreError::Unsealed(_)) => self.warn(format!(
+                    "{}: some of its trials are not sealed with the key of this user: they are measured again; remove it, or set \
+                     SKILL_EVALS_KEPT_KEY to the key with which they were sealed",
+                    self.folder.display()
+                )),
                 Err(error) => {
                     let at = match error {
                         StoreError::Damaged { path, .. } | StoreError::Io(PathError { path, .. }) => path,
@@ -130,7 +144,7 @@ impl KeptTrials {
                 let left = of_key.join(name);
                 let written = fs::metadata(&left).and_then(|found| found.modified()).ok();
                 if written.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > WRITING) {
-                    fs::remove_dir_all(&left).at(&left)?;
+                    rooted::remove(&left)?;
                 }
             }
             all.extend(self.read(&key));

@@ -7,23 +7,28 @@ pub mod pkbllm;
 mod recordings;
 mod run_files;
 mod seal;
+mod seal_key;
 mod shared;
 mod staging;
 mod trial_folder;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use nix::unistd::AccessFlags;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use crate::cases::catalog::ARTIFACTS;
 use crate::files::at::{At, PathError};
 use crate::files::bounded;
+use crate::process::git;
 use crate::text::diagnostic::suggest;
 use crate::trial::id::TrialId;
 use crate::trial::shard::Shard;
@@ -33,7 +38,8 @@ pub use recordings::{Recordings, damaged_recordings, is_recorded, recording_in};
 pub use calibrations::CalibrationCache;
 pub use kept::{KeptTrial, KeptTrials};
 pub use ledger::{Follower, Ledger, LedgerContents};
-pub use run_files::{RunLock, each_line, runs};
+pub use run_files::{RunLock, each_line, remove_left_over, runs};
+pub use seal::lines as with_digests;
 pub use staging::Staging;
 pub use trial_folder::TrialFolder;
 
@@ -47,14 +53,41 @@ const KEPT: &str = "kept";
 /// The directory of what agents answered to `generate`, next to those of runs.
 const GENERATE: &str = "generate";
 
+/// The program's directory in the user's cache; `None` if the user has neither a cache directory nor a home.
+fn users_cache() -> Option<PathBuf> {
+    let path = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = path("XDG_CACHE_HOME").or_else(|| Some(path("HOME")?.join(".cache")))?;
+    Some(cache.join("skill-evals"))
+}
+
+/// The directory of all runs, which may not exist yet. What git tracks there is refused: a branch could bring runs and kept trials
+/// with any result. What git does not track is the user's own, a link too.
+fn runs_folder(root: &Path) -> Result<PathBuf, StoreError> {
+    static CHECKED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !checked.contains(root) {
+        // Without git, nothing is known of who made it.
+        let tracked = git::tracked(root, ARTIFACTS).unwrap_or_default();
+        let is_of_runs = |path: &PathBuf| {
+            let path = path.to_string_lossy().to_ascii_lowercase();
+            Path::new(RUNS).starts_with(&path) || Path::new(&path).starts_with(RUNS)
+        };
+        if let Some(path) = tracked.into_iter().find(is_of_runs) {
+            return Err(StoreError::Tracked(path));
+        }
+        checked.insert(root.to_path_buf());
+    }
+    Ok(root.join(RUNS))
+}
+
 /// Where a gate writes what it found.
-pub fn gate_folder(root: &Path) -> PathBuf {
-    root.join(RUNS).join(GATE)
+pub fn gate_folder(root: &Path) -> Result<PathBuf, StoreError> {
+    Ok(runs_folder(root)?.join(GATE))
 }
 
 /// Where the evidence is stored of an agent that drafted something for the skill `slug`. Creates the directory above it.
 pub fn drafting_folder(root: &Path, slug: &str) -> Result<TrialFolder, StoreError> {
-    let runs = root.join(RUNS);
+    let runs = runs_folder(root)?;
     make_runs(&runs)?;
     Ok(TrialFolder::found(0, runs.join(GENERATE).join(slug)))
 }
@@ -99,6 +132,16 @@ pub enum StoreError {
         /// What is wrong.
         why: String,
     },
+    /// The trial's seal was not made with the key of this user.
+    #[error("{}: it is not sealed with the key of this user", .0.display())]
+    Unsealed(PathBuf),
+    /// git tracks runs or kept trials.
+    #[error(
+        "git tracks {}: runs and kept trials are made here, and those of a repository are not believed; remove it with \
+         `git rm -r --cached` and ignore {RUNS}",
+        .0.display()
+    )]
+    Tracked(PathBuf),
     /// The run does not exist.
     #[error("unknown run `{id}`: not in {RUNS}; {hint}")]
     UnknownRun {
@@ -262,7 +305,7 @@ pub struct RunFolder {
 impl RunFolder {
     /// Creates the directory of a new run, with this id or one made from the time.
     pub fn create(root: &Path, id: Option<&str>) -> Result<Self, StoreError> {
-        let runs = root.join(RUNS);
+        let runs = runs_folder(root)?;
         if let Some(id) = id {
             check_run_id(id)?;
             let run = Self { path: runs.join(id), id: id.to_owned() };
@@ -295,13 +338,13 @@ impl RunFolder {
     /// Checks that a new run can have this id. Creates nothing.
     pub fn check_new(root: &Path, id: &str) -> Result<(), StoreError> {
         check_run_id(id)?;
-        let run = Self { path: root.join(RUNS).join(id), id: id.to_owned() };
+        let run = Self { path: runs_folder(root)?.join(id), id: id.to_owned() };
         if run.is_run() { Err(StoreError::Exists(id.to_owned())) } else { Ok(()) }
     }
 
     /// Checks that a new run can have a directory. Creates nothing.
     pub fn check_place(root: &Path) -> Result<(), StoreError> {
-        let runs = root.join(RUNS);
+        let runs = runs_folder(root)?;
         let Some(nearest) = runs.ancestors().find(|folder| folder.exists()) else { return Ok(()) };
         let can = nix::unistd::access(nearest, AccessFlags::W_OK | AccessFlags::X_OK);
         let can = if nearest.is_dir() { can } else { Err(nix::Error::ENOTDIR) };
@@ -311,14 +354,15 @@ impl RunFolder {
     /// The directory of an earlier run. The error names the latest runs.
     pub fn open(root: &Path, id: &str) -> Result<Self, StoreError> {
         check_run_id(id)?;
-        let path = root.join(RUNS).join(id);
+        let runs = runs_folder(root)?;
+        let path = runs.join(id);
         if path.is_dir() {
             if pkbllm::is_one(&path) {
                 return Err(StoreError::Foreign(id.to_owned()));
             }
             return Ok(Self { id: id.to_owned(), path });
         }
-        let ids = sub_folders(&root.join(RUNS));
+        let ids = sub_folders(&runs);
         let known: Vec<&str> = ids.iter().rev().take(10).map(String::as_str).collect();
         let hint = if known.is_empty() { "no runs found".to_owned() } else { suggest(id, &known) };
         Err(StoreError::UnknownRun { id: id.to_owned(), hint })
@@ -365,8 +409,8 @@ impl RunFolder {
     }
 
     /// The runs of the shards of the run `id`, in order.
-    pub fn shards(root: &Path, id: &str) -> Vec<Self> {
-        let runs = root.join(RUNS);
+    pub fn shards(root: &Path, id: &str) -> Result<Vec<Self>, StoreError> {
+        let runs = runs_folder(root)?;
         let mut shards = Vec::new();
         for name in sub_folders(&runs) {
             if let Some((_, shard)) = Shard::of_run(&name).filter(|(run, _)| *run == id) {
@@ -374,7 +418,7 @@ impl RunFolder {
             }
         }
         shards.sort_by_key(|(of, number, _)| (*of, *number));
-        shards.into_iter().map(|(.., run)| run).collect()
+        Ok(shards.into_iter().map(|(.., run)| run).collect())
     }
 
     /// The directories of all trials that have a `meta.json` or a grade, in order.
@@ -438,6 +482,11 @@ pub fn trials_below(path: &Path) -> Vec<TrialFolder> {
 /// The trial in this directory.
 pub fn trial_at(path: &Path) -> TrialFolder {
     TrialFolder::found(0, path.to_path_buf())
+}
+
+/// The kept trial in this directory, which is sealed with the key that this secret makes.
+pub fn kept_at(path: &Path, secret: &[u8]) -> TrialFolder {
+    TrialFolder::kept(path.to_path_buf(), seal_key::SealKey::of(secret))
 }
 
 /// The trials at most [`DEPTH`] directories under `path`, in order. Links are not followed.

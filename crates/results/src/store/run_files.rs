@@ -13,8 +13,9 @@ use serde_json::Value;
 
 use super::ledger::{self, Follower, Ledger, LedgerContents};
 use super::pkbllm;
-use super::{At, RUN, RUNS, RunFolder, StoreError, check_format, read_json, sub_folders, write_json};
+use super::{At, RUN, RunFolder, StoreError, check_format, read_json, runs_folder, seal, sub_folders, write_json};
 use crate::files::at::PathError;
+use crate::files::rooted;
 use crate::text::lines::{self, TraceLine};
 use crate::trial::current::{CurrentTrials, Runner};
 use crate::trial::evidence::digest;
@@ -37,6 +38,9 @@ const LOG: &str = "runner.log";
 const RUNNER: &str = "runner.pid";
 const STOPPING: &str = "stopping";
 const LOCK: &str = "runner.lock";
+
+/// The prefix of runs that are being removed. No run has such a name: ids do not begin with a dot.
+const REMOVED: &str = ".removed-";
 
 /// How often a lock of another process is tried again.
 const LOCK_TRIES: usize = 10;
@@ -102,29 +106,43 @@ impl RunFolder {
 
     /// Adds the trials that are not in the run's plan yet. Returns how many the plan has then.
     pub fn add_to_plan(&self, trials: impl Iterator<Item = PlanLine>) -> Result<usize, StoreError> {
-        let path = self.path.join(PLAN);
         let mut known = self.plan()?;
         let new: Vec<PlanLine> = trials.filter(|line| known.insert(line.id.clone())).collect();
-        append(&path, &new).at(&path)?;
+        self.plan_further(&new)?;
         Ok(known.len())
     }
 
     pub fn plan_further(&self, trials: &[PlanLine]) -> Result<(), StoreError> {
         let path = self.path.join(PLAN);
-        Ok(append(&path, trials).at(&path)?)
+        let lines = as_lines(trials).map(|lines| seal::lines(&lines));
+        Ok(lines.and_then(|lines| append(&path, lines)).at(&path)?)
     }
 
-    /// The trials of all parts of the run and all processes that share it. Damaged lines are ignored.
+    /// The trials of all parts of the run and all processes that share it.
     pub fn plan(&self) -> Result<BTreeSet<TrialId>, StoreError> {
         let mut plan = BTreeSet::new();
         self.each_planned(|line| _ = plan.insert(line.id))?;
         Ok(plan)
     }
 
-    /// Calls `take` with each line of the plan, in the order in which the trials were planned.
-    pub fn each_planned(&self, take: impl FnMut(PlanLine)) -> Result<(), StoreError> {
+    /// Calls `take` with each line of the plan, in the order in which the trials were planned. A changed line is an error: a run
+    /// that is resumed would run other trials. A line that was cut short by a crash is ignored: its trial did not start.
+    pub fn each_planned(&self, mut take: impl FnMut(PlanLine)) -> Result<(), StoreError> {
         let path = self.path.join(PLAN);
-        Ok(each_value(&path, take).at(&path)?)
+        let (mut number, mut changed) = (0, None);
+        lines::for_each_line(&path, |line| {
+            number += 1;
+            match seal::opened_line(line).and_then(|line| serde_json::from_slice(&line).ok()) {
+                Some(line) => take(line),
+                None if line.ends_with(b"}") => _ = changed.get_or_insert(number),
+                None => {}
+            }
+        })
+        .at(&path)?;
+        changed.map_or(Ok(()), |line| {
+            let why = format!("line {line} is not as the run wrote it; restore the file, or start a new run");
+            Err(StoreError::Damaged { path, why })
+        })
     }
 
     /// Writes the cases of the run of all shards. Returns a digest of the file.
@@ -148,7 +166,7 @@ impl RunFolder {
     /// Adds a pair of trials that starts.
     pub fn add_pair(&self, pair: &PairRecord) -> Result<(), StoreError> {
         let path = self.path.join(PAIRS);
-        Ok(append(&path, &[pair]).at(&path)?)
+        Ok(as_lines(&[pair]).and_then(|line| append(&path, line)).at(&path)?)
     }
 
     /// The pairs of trials that have started, in order. A damaged last line was cut short: its pair did not start.
@@ -308,8 +326,28 @@ impl RunFolder {
         read_json(&self.path.join(SUMMARY))
     }
 
+    /// Removes the run. It is renamed first, so no part of it is ever taken for a run. [`remove_left_over`] removes what an
+    /// interrupted removal leaves.
     pub fn remove(&self) -> Result<(), StoreError> {
-        Ok(fs::remove_dir_all(&self.path).at(&self.path)?)
+        let removed = self.path.with_file_name(format!("{REMOVED}{}", self.id));
+        rooted::remove(&removed)?;
+        fs::rename(&self.path, &removed).at(&self.path)?;
+        Ok(rooted::remove(&removed)?)
+    }
+
+    /// Checks that the record of the run is there, which says how many trials it planned, unless this is only a part of a run.
+    pub fn check_record(&self) -> Result<(), StoreError> {
+        if !self.is_run() || self.path.join(RUN).is_file() {
+            Ok(())
+        } else {
+            Err(self.half(&format!("it has no {RUN}")))
+        }
+    }
+
+    /// The error of a run of which only a part is there.
+    pub fn half(&self, what: &str) -> StoreError {
+        let why = format!("{what}: a part of the run was removed; restore it, or remove the rest");
+        StoreError::Damaged { path: self.path.clone(), why }
     }
 
     /// When the run's files last changed, to find the latest run.
@@ -323,17 +361,8 @@ impl RunFolder {
 /// The JSON values of a file's lines. Damaged lines are ignored.
 fn read_lines<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
     let mut found = Vec::new();
-    each_value(path, |value| found.push(value))?;
+    lines::for_each_line(path, |line| found.extend(serde_json::from_slice::<T>(line).ok()))?;
     Ok(found)
-}
-
-/// Calls `take` with each of them.
-fn each_value<T: DeserializeOwned>(path: &Path, mut take: impl FnMut(T)) -> io::Result<()> {
-    lines::for_each(path, |line| {
-        if let TraceLine::Whole(line) = line {
-            serde_json::from_slice::<T>(line).ok().into_iter().for_each(&mut take);
-        }
-    })
 }
 
 fn as_lines<T: Serialize>(values: &[T]) -> io::Result<Vec<u8>> {
@@ -345,14 +374,15 @@ fn as_lines<T: Serialize>(values: &[T]) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Appends lines to a file, a JSON value each.
-fn append<T: Serialize>(path: &Path, values: &[T]) -> io::Result<()> {
+/// Appends lines to a file.
+fn append(path: &Path, mut lines: Vec<u8>) -> io::Result<()> {
     let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
     // A line cut short by a crash is closed, so that the next one is not lost with it.
-    let mut text = if ledger::ends_within_a_line(&mut file) { vec![b'\n'] } else { Vec::new() };
-    text.append(&mut as_lines(values)?);
+    if ledger::ends_within_a_line(&mut file) {
+        lines.insert(0, b'\n');
+    }
     // In one piece: the system appends it after lines of other processes.
-    file.write_all(&text)
+    file.write_all(&lines)
 }
 
 /// Calls `take` with each line of a progress file; with an empty one for an overlong line.
@@ -361,11 +391,20 @@ pub fn each_line(path: &Path, take: impl FnMut(&[u8])) -> Result<(), StoreError>
 }
 
 /// All runs of the repository at `root`, the latest first, without those of other runners.
-pub fn runs(root: &Path) -> Vec<RunFolder> {
-    let folder = root.join(RUNS);
+pub fn runs(root: &Path) -> Result<Vec<RunFolder>, StoreError> {
+    let folder = runs_folder(root)?;
     let ids = sub_folders(&folder).into_iter().filter(|id| super::check_run_id(id).is_ok());
     let mut runs: Vec<RunFolder> = ids.map(|id| RunFolder { path: folder.join(&id), id }).collect();
     runs.retain(|run| run.is_run() && !pkbllm::is_one(&run.path));
     runs.sort_by_cached_key(|run| std::cmp::Reverse((run.changed(), run.id.clone())));
-    runs
+    Ok(runs)
+}
+
+/// Removes what an interrupted [`RunFolder::remove`] left.
+pub fn remove_left_over(root: &Path) -> Result<(), StoreError> {
+    let folder = runs_folder(root)?;
+    for name in sub_folders(&folder).into_iter().filter(|name| name.starts_with(REMOVED)) {
+        rooted::remove(&folder.join(name))?;
+    }
+    Ok(())
 }

@@ -1,4 +1,5 @@
-//! The digests of a recording's files. A recording that was changed by anything but a new recording is refused.
+//! Digests of stored files: of a recording's files, and of the lines of a plan. What was changed by anything but this program is
+//! refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use walkdir::{DirEntry, WalkDir};
 
+use super::seal_key::SealKey;
 use super::{At, JUDGMENT, StoreError, read_json, sub_folders, write_json};
 use crate::files::bounded;
 use crate::trial::evidence::digest;
@@ -13,12 +15,13 @@ use crate::trial::evidence::digest;
 /// The file with the digests, in a recording's directory.
 pub(super) const DIGESTS: &str = "digests.json";
 
-const DIGESTS_FORMAT: u32 = 1;
+const DIGESTS_FORMAT: u32 = 2;
 
 /// What to do about a changed recording.
 const REMEDY: &str = "restore the recording's directory from version control, or record the trial again";
 
 #[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct SealedDigests {
     format: u32,
     /// How many repeats were recorded together: this one and those next to it.
@@ -26,6 +29,28 @@ struct SealedDigests {
     repeats: u32,
     /// The digest of each file of the recording, by its path.
     files: BTreeMap<String, String>,
+    /// The digest of the rest, made with a key where a key is asked for.
+    seal: String,
+}
+
+impl SealedDigests {
+    fn new(repeats: u32, files: BTreeMap<String, String>, key: Option<&SealKey>) -> Self {
+        let mut digests = Self { format: DIGESTS_FORMAT, repeats, files, seal: String::new() };
+        digests.seal = digests.expected(key);
+        digests
+    }
+
+    /// The seal of the rest.
+    fn expected(&self, key: Option<&SealKey>) -> String {
+        let mut rest = format!("{}\n", self.repeats);
+        for (name, digest) in &self.files {
+            rest.extend([name, "\n", digest, "\n"]);
+        }
+        match key {
+            Some(key) => key.digest(rest.as_bytes()),
+            None => digest(rest.as_bytes()),
+        }
+    }
 }
 
 fn one() -> u32 {
@@ -38,12 +63,12 @@ fn is_one(repeats: &u32) -> bool {
 }
 
 /// Writes the digests of the files in `folder`, one of `repeats` that are recorded together.
-pub(super) fn seal(folder: &Path, repeats: u32) -> Result<(), StoreError> {
-    write_json(&folder.join(DIGESTS), &SealedDigests { format: DIGESTS_FORMAT, repeats, files: files(folder)? })
+pub(super) fn seal(folder: &Path, repeats: u32, key: Option<&SealKey>) -> Result<(), StoreError> {
+    write_json(&folder.join(DIGESTS), &SealedDigests::new(repeats, files(folder)?, key))
 }
 
 /// Checks the files of the recording in `folder` against their digests, and that no repeat is missing or new.
-pub(super) fn verify(folder: &Path) -> Result<(), StoreError> {
+pub(super) fn verify(folder: &Path, key: Option<&SealKey>) -> Result<(), StoreError> {
     let path = folder.join(DIGESTS);
     if !path.exists() {
         let why = format!("it is missing, and without it nothing shows that the recording is whole; {REMEDY}");
@@ -51,6 +76,13 @@ pub(super) fn verify(folder: &Path) -> Result<(), StoreError> {
     }
     let mut digests: SealedDigests = read_json(&path)?;
     super::check_format(&path, digests.format, DIGESTS_FORMAT)?;
+    if digests.seal != digests.expected(key) {
+        return Err(if key.is_some() {
+            StoreError::Unsealed(path)
+        } else {
+            StoreError::Damaged { path, why: format!("it is not as it was recorded, by its own digest; {REMEDY}") }
+        });
+    }
     let wanted: BTreeSet<String> = (1..=digests.repeats).map(|number| number.to_string()).collect();
     if let Some(beside) = repeats_beside(folder).filter(|beside| *beside != wanted) {
         let here = beside.into_iter().collect::<Vec<_>>().join(", ");
@@ -100,4 +132,25 @@ fn files(folder: &Path) -> Result<BTreeMap<String, String>, StoreError> {
         }
     }
     Ok(files)
+}
+
+/// What comes before the digest of a line.
+const LINE_DIGEST: &[u8] = b",\"digest\":\"";
+
+/// Adds to each line, a JSON object, its digest as the last member.
+pub fn lines(lines: &[u8]) -> Vec<u8> {
+    let mut sealed = Vec::new();
+    for line in lines.split(|byte| *byte == b'\n') {
+        if let Some(open) = line.strip_suffix(b"}") {
+            sealed.extend([open, LINE_DIGEST, digest(line).as_bytes(), b"\"}\n"].concat());
+        }
+    }
+    sealed
+}
+
+/// The line without its digest, if it is unchanged.
+pub(super) fn opened_line(line: &[u8]) -> Option<Vec<u8>> {
+    let at = line.windows(LINE_DIGEST.len()).rposition(|part| part == LINE_DIGEST)?;
+    let opened = [line.get(..at)?, b"}"].concat();
+    (lines(&opened).strip_suffix(b"\n") == Some(line)).then_some(opened)
 }

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use super::{At, RUNS, RunFolder, StoreError, make_runs, sub_folders};
+use super::{At, RunFolder, StoreError, make_runs, runs_folder, sub_folders};
 use crate::trial::run_record::RunRecord;
 
 /// Locked while a process searches the shared run, or starts it.
@@ -18,7 +18,7 @@ impl RunFolder {
         key: &str,
         begin: impl FnOnce(&str) -> RunRecord,
     ) -> Result<Self, StoreError> {
-        let runs = root.join(RUNS);
+        let runs = runs_folder(root)?;
         make_runs(&runs)?;
         let lock = runs.join(LOCK);
         let file = File::create(&lock).at(&lock)?;

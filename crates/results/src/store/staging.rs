@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-use super::{At, RECORDINGS, RUNS, RunFolder, StoreError, make_runs, sub_folders, trial_path};
+use super::{At, RECORDINGS, RunFolder, StoreError, make_runs, runs_folder, sub_folders, trial_path};
 use crate::trial::id::TrialId;
 
 /// The prefix of directories for what is new. No skill and no run has such a name: ids do not begin with a dot.
@@ -36,7 +36,7 @@ impl Staging {
 
     /// For a new run of the repository at `root`.
     pub fn of_runs(root: &Path) -> Result<Self, StoreError> {
-        let runs = root.join(RUNS);
+        let runs = runs_folder(root)?;
         make_runs(&runs)?;
         Self::new(runs, 1)
     }

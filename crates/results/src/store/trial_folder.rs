@@ -4,12 +4,13 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::seal_key::SealKey;
 use super::{
     At, DEPTH, FINAL, GRADE, JUDGING, JUDGMENT, META, SESSION, StoreError, WORK, WORKSPACE, check_format, read_json,
     seal, snapshot_name, write_json, write_whole,
 };
 use crate::files::below::{self, WalkControl, WalkedFile};
-use crate::files::bounded;
+use crate::files::{bounded, rooted};
 use crate::grade::rubric::{JUDGMENT_FORMAT, Judgment};
 use crate::text::name::{check_case_id, check_id};
 use crate::trial::evidence::{META_FORMAT, Meta};
@@ -22,16 +23,23 @@ pub struct TrialFolder {
     path: PathBuf,
     /// How many of the last names of its path are of `skill/case/mode/number`. Its files must agree with them.
     named: usize,
+    /// The key of its seal, for a kept trial.
+    key: Option<SealKey>,
 }
 
 impl TrialFolder {
     pub(super) fn of(path: PathBuf) -> Self {
-        Self { path, named: DEPTH }
+        Self { path, named: DEPTH, key: None }
     }
 
     /// The names in its path say which trial it must be.
     pub(super) fn found(named: usize, path: PathBuf) -> Self {
-        Self { path, named }
+        Self { path, named, key: None }
+    }
+
+    /// A kept trial, which is sealed with this key.
+    pub(super) fn kept(path: PathBuf, key: SealKey) -> Self {
+        Self { path, named: 0, key: Some(key) }
     }
 
     fn names(&self) -> Vec<String> {
@@ -79,10 +87,7 @@ impl TrialFolder {
 
     /// Removes the directory with its content.
     pub fn remove(&self) -> Result<(), StoreError> {
-        match fs::remove_dir_all(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Ok(Err(error).at(&self.path)?),
-            _ => Ok(()),
-        }
+        Ok(rooted::remove(&self.path)?)
     }
 
     /// The copy of the skills, of a commit or of the working tree, that the trial's run gave to its agents, if there is one.
@@ -152,8 +157,8 @@ impl TrialFolder {
 
     /// The directory of one attempt at one vote of the judge, both from 1, which may not exist yet.
     #[must_use]
-    pub fn judging(&self, vote: u32, attempt: usize) -> TrialFolder {
-        TrialFolder { path: self.path.join(JUDGING).join(format!("{vote}-{attempt}")), named: 0 }
+    pub fn judging(&self, vote: u32, attempt: usize) -> Self {
+        Self::found(0, self.path.join(JUDGING).join(format!("{vote}-{attempt}")))
     }
 
     pub fn write_final(&self, text: &str) -> Result<(), StoreError> {
@@ -171,13 +176,13 @@ impl TrialFolder {
     /// Writes the digests of all its files, as one of `repeats` recordings of a case in a mode. It is refused once a file has
     /// changed or a repeat is gone.
     pub fn seal(&self, repeats: u32) -> Result<(), StoreError> {
-        seal::seal(&self.path, repeats)
+        seal::seal(&self.path, repeats, self.key.as_ref())
     }
 
     /// The facts of the trial. An error if they contradict each other, or the files of a recording have changed.
     pub fn meta(&self) -> Result<Meta, StoreError> {
         if self.is_recording() {
-            seal::verify(&self.path)?;
+            seal::verify(&self.path, self.key.as_ref())?;
         }
         let path = self.path.join(META);
         let meta: Meta = read_json(&path)?;

@@ -19,7 +19,7 @@ use crate::store::{KeptTrial, KeptTrials};
 pub fn of_kept(args: &CompareArgs, root: &Path) -> CliResultOf<ComparisonResults> {
     args.refuse_what_runs()?;
     let prices = load::read_file(root, Trust::Trusted)?.prices;
-    let kept = KeptTrials::new(root, Duration::MAX);
+    let kept = KeptTrials::new(root, Duration::MAX)?;
     let (mut earlier, mut later) = (TrialSide::default(), TrialSide::default());
     let (mut days, mut number) = ([BTreeSet::new(), BTreeSet::new()], 0);
     for (key, trials) in kept.all() {

@@ -126,7 +126,7 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
     })?;
     run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
     run.sides = Some(sides.clone());
-    run.kept = request.max_age.map(|max_age| KeptTrials::new(&run.root, max_age));
+    run.kept = request.max_age.map(|max_age| KeptTrials::new(&run.root, max_age)).transpose()?;
     let foresee = |run: &RunContext| dry_run(&request, run, &pairing, &sides, &numbers);
     match start.begin(&mut run, true, foresee)? {
         Some(exit) => Ok(Err(exit)),

@@ -29,7 +29,8 @@ pub fn merged(
     let (repository, settings, catalog) = start.read()?;
     let root = repository.root.clone();
     let is_path = |name: &str| named_runs::is_directory(name) || named_runs::is_archive(name);
-    if names.iter().all(|name| !is_path(name) && RunFolder::shards(&root, name).is_empty()) {
+    let has_shards = |name: &String| Ok(is_path(name) || !RunFolder::shards(&root, name)?.is_empty());
+    if !names.iter().map(has_shards).collect::<CliResultOf<Vec<bool>>>()?.contains(&true) {
         return Ok(None);
     }
     let opened = named_runs::open_shards(&root, names)?;

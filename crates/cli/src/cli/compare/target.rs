@@ -75,7 +75,7 @@ enum NamedSide {
 }
 
 fn named(root: &Path, name: &str) -> Result<NamedSide, Box<dyn Error>> {
-    let run = store::runs(root).into_iter().find(|run| run.id() == name);
+    let run = store::runs(root)?.into_iter().find(|run| run.id() == name);
     if name.contains(',') {
         return Ok(NamedSide::Sources);
     }
@@ -84,7 +84,7 @@ fn named(root: &Path, name: &str) -> Result<NamedSide, Box<dyn Error>> {
             "`{name}` is a path here and a git reference: write ./{name} for the stored trials, or {name}^0 for the reference"
         )
         .into()),
-        (None, Err(_)) if is_path(name) || !RunFolder::shards(root, name).is_empty() => Ok(NamedSide::Sources),
+        (None, Err(_)) if is_path(name) || !RunFolder::shards(root, name)?.is_empty() => Ok(NamedSide::Sources),
         (Some(_), Ok(_)) => Err(format!(
             "`{name}` is a run and a git reference: write refs/heads/{name} or {name}^0 for the reference, or the run's \
              progress.jsonl by its path"
@@ -93,7 +93,7 @@ fn named(root: &Path, name: &str) -> Result<NamedSide, Box<dyn Error>> {
         (Some(run), Err(_)) => Ok(NamedSide::Run(run)),
         (None, Ok(commit)) => Ok(NamedSide::Commit(commit)),
         (None, Err(why)) => {
-            let known: Vec<String> = store::runs(root).iter().take(5).map(|run| run.id().to_owned()).collect();
+            let known: Vec<String> = store::runs(root)?.iter().take(5).map(|run| run.id().to_owned()).collect();
             let known = if known.is_empty() {
                 "no runs found".to_owned()
             } else {

@@ -118,7 +118,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     let asked = args.asked(&settings.gate);
     asked.check_reachable()?;
     let root = repository.root.clone();
-    let out = args.out.clone().unwrap_or_else(|| store::gate_folder(&root));
+    let out = args.out.clone().map_or_else(|| store::gate_folder(&root), Ok)?;
     let is_shard = args.shard.shard()?.is_some();
     if !args.start.dry_run && !is_shard {
         store::check_out(&out.join(JUNIT))?;

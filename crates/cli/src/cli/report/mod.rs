@@ -200,7 +200,7 @@ fn only_mode(against: &[RunFolder], reported: &SideReader) -> CliResultOf<Option
 
 /// The latest runs of this repository, for all skills together and for each alone.
 fn history(root: &Path, summary: &Summary) -> Vec<(String, Vec<TrendPoint>)> {
-    let runs: Vec<RunFolder> = store::runs(root).into_iter().take(MAX_RUNS).collect();
+    let runs: Vec<RunFolder> = store::runs(root).unwrap_or_default().into_iter().take(MAX_RUNS).collect();
     let mut skills = vec![None];
     if summary.skills.len() <= MAX_SKILLS {
         skills.extend(summary.skills.keys().map(Some));

@@ -91,7 +91,7 @@ impl<'a> ReportReader<'a> {
                     Err(why) => self.note_unreadable(format!("Not counted: {why}")),
                 }
             }
-            for (id, why) in rest.add_to(&mut summary, run) {
+            for (id, why) in rest.add_to(&mut summary, run)? {
                 let before = self.counterpart(&id, is_baseline);
                 self.index.add_not_run(at, &id, before.as_deref(), why);
             }

@@ -49,7 +49,7 @@ impl CiService {
             Self::GitHub => {
                 "commit these; add the environment `skill-evals` with the secret that they name; require the job `free`"
             }
-            Self::GitLab => "commit these; add the two variables that .gitlab/skill-evals.yml names",
+            Self::GitLab => "commit these; add the variables that .gitlab/skill-evals.yml names",
         }
     }
 
