@@ -424,7 +424,7 @@ fn trials_that_may_not_open_enough_files_are_not_started() {
 fn a_progress_file_that_cannot_be_written_loses_no_trial() {
     let stub = Stub::new(1, "");
     // Files can be of a few KiB only, and the line that does not fit is cut short.
-    let ran = within("ulimit -f 8", &stub, "run --run-id r --trials 50 --quiet");
+    let ran = within("ulimit -f 16", &stub, "run --run-id r --trials 50 --quiet");
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("progress.jsonl: File too large"), "{}", ran.stderr);
     assert_eq!(stub.graded("r"), 50);
