@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use serde_json::{Value, json};
-use skill_evals::store;
+use skill_evals_results::store;
 use walkdir::WalkDir;
 
 const CASES: usize = 10_000;

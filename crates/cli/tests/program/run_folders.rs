@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::support::live::wait_until;
 use crate::support::stub::{ANSWER, Stub, in_own_group, ran};
 use serde_json::{Value, json};
-use skill_evals::store::RunFolder;
+use skill_evals_results::store::RunFolder;
 
 /// A table whose answers must hold these words.
 fn table(stub: &Stub, rows: &str) {

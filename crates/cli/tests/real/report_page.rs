@@ -12,7 +12,7 @@ use crate::support::stub::{ACTIVATES, Stub};
 use crate::tests;
 use libtest_mimic::Trial;
 use serde_json::json;
-use skill_evals::store;
+use skill_evals_results::store;
 
 pub fn trials() -> Vec<Trial> {
     let found = browser().exists() && crate::support::real::starts("node", &["--version"]);
