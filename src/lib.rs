@@ -14,9 +14,8 @@
 //! [`harness`] turns trials into tests. A custom check sees a [`Trace`]. [`artifacts`] has the types of the files that a
 //! run writes. The rest belongs to the program `skill-evals`: it may change with any version.
 //!
-//! A crate builds faster without the default features. The features `schemas` (cases with an `output_schema`, rubrics), `mcp`
-//! (live trials over MCP) and `chat` (models behind an API) add what a case may need. A case that needs one that is off is an
-//! error.
+//! The features `schemas` (on by default: cases with an `output_schema`, rubrics), `mcp` (live trials over MCP) and `chat` (models
+//! behind an API) add what a case may need. A case that needs one that is off is an error, which names it.
 //!
 //! # From a CSV row to a line of the summary
 //!

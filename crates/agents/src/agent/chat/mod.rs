@@ -7,10 +7,14 @@
 mod command;
 mod lines;
 mod login;
-#[cfg_attr(not(feature = "chat"), path = "off.rs")]
+#[cfg(not(feature = "chat"))]
+mod off;
+#[cfg(feature = "chat")]
 mod program;
 mod setup;
 
+#[cfg(not(feature = "chat"))]
+use off as program;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
