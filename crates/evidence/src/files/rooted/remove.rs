@@ -47,14 +47,6 @@ fn identity(found: &FileStat) -> (dev_t, u64) {
 /// Removes `name` in the open directory `parent`, with all that is in it. What cannot be removed stays; then the error is that of
 /// the first such file.
 pub(super) fn remove(parent: impl AsFd, name: &OsStr) -> io::Result<()> {
-    match remove_found(parent, name) {
-        // Another process may remove it too.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
-}
-
-fn remove_found(parent: impl AsFd, name: &OsStr) -> io::Result<()> {
     let found = status(parent.as_fd(), name)?;
     if kind(&found) != SFlag::S_IFDIR {
         return Ok(unlinkat(parent, name, UnlinkatFlags::NoRemoveDir)?);
