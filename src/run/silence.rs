@@ -26,8 +26,8 @@ impl SilenceTimer {
     fn broken_at(&mut self, now: Instant, by: WorkOwner) {
         let late = now - self.started > self.timeout;
         match by {
-            // What the agent writes while it is being ended is not work.
-            WorkOwner::Other | WorkOwner::Waits(_) if late => return,
+            // What the agent writes while it is being ended is not work, and neither is its last word.
+            WorkOwner::Other | WorkOwner::Waits(_) | WorkOwner::End if late => return,
             // The time before the first line is the start of the program.
             WorkOwner::Model | WorkOwner::End if !late => {
                 let silent = self.last.map_or(Duration::ZERO, |last| now - last);
@@ -77,8 +77,9 @@ mod tests {
 
     #[test]
     fn only_an_answer_of_the_model_counts_after_the_timeout() {
-        use WorkOwner::{Model, Other};
+        use WorkOwner::{End, Model, Other};
         assert_eq!(ending(&[(1, Other), (2, Model), (31, Other)]), (Some(28), Some(1)));
+        assert_eq!(ending(&[(1, Other), (2, Model), (31, End)]), (Some(28), Some(1)));
         assert_eq!(ending(&[(1, Other), (2, Model), (31, Model)]), (Some(0), Some(1)));
         assert_eq!(ending(&[]), (None, None));
     }

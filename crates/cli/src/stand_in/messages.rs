@@ -81,8 +81,9 @@ pub fn shell(body: &Value, command: &str) -> (String, Value) {
 
 /// A whole answer.
 pub fn write(request: &ScriptedRequest, parts: &[Part], fault: Option<Fault>) -> HttpReply {
-    // Ids only have to differ within one conversation, which grows with every turn.
-    let turn = array(&request.body["messages"]).len();
+    // Ids differ by the turn within a conversation, and by the task between those of an agent and its sub-agents.
+    let task = &blake3::hash(request.prompt.as_bytes()).to_hex()[..8];
+    let turn = format!("{task}_{}", array(&request.body["messages"]).len());
     let content: Vec<_> = parts
         .iter()
         .enumerate()

@@ -214,9 +214,9 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         // The line lists the skills that a user can call; the session file lists those that the model was shown.
         let AttachmentFacts { names, by_plugin, described } = self.attachments.clone();
         let mcp = Some(OfferedMcp { servers, tools });
+        let unseen = names.is_none();
         let native = names.unwrap_or_else(|| init.skills.0.clone());
-        trace.offered =
-            Some(OfferedSkills { native, by_plugin, by_user: init.skills.0, mcp, described, unseen: false });
+        trace.offered = Some(OfferedSkills { native, by_plugin, by_user: init.skills.0, mcp, described, unseen });
     }
 
     fn assistant(&mut self, line: Assistant, by: &str) {
@@ -289,9 +289,10 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         self.interrupted_in_sub_agent.get_or_insert(in_sub_agent);
     }
 
-    /// Whether the agent's own last open call started a sub-agent.
+    /// Whether the agent's own last open call started a sub-agent, or one runs in the background of its answer.
     fn waits_for_sub_agent(&self) -> bool {
-        self.open.last(|call| call.by.is_empty()).is_some_and(|call| call.waits_for_agents)
+        self.sub_agents.are_waited_for()
+            || self.open.last(|call| call.by.is_empty()).is_some_and(|call| call.waits_for_agents)
     }
 
     fn call(&mut self, block: Block, by: &str) {
@@ -412,7 +413,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         self.retry.as_ref()?.error_status.0
     }
 
-    /// The tool that a hidden sub-agent waits for, if the agent waits for its sub-agents.
+    /// The tool that a sub-agent waits for, if the agent waits for its sub-agents and standard output does not show that.
     fn hidden_wait(&self) -> Option<WaitingFor> {
         let in_sub_agent = self.interrupted_in_sub_agent.unwrap_or_else(|| self.waits_for_sub_agent());
         if !in_sub_agent && !self.sub_agents.forks.any_by_user() {
@@ -422,9 +423,11 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         open_tool.or_else(|| self.interrupted_tool.clone()).map(WaitingFor::Tool)
     }
 
-    /// Whether a hidden sub-agent made the call, and the call does not start a sub-agent.
+    /// Whether a sub-agent that is hidden, or that runs in the background, made the call, and the call does not start a
+    /// sub-agent.
     fn is_hidden_tool(&self, call: &OpenCall<ToolInput>) -> bool {
-        !call.by.is_empty() && self.sub_agents.is_hidden(&call.by) && !call.waits_for_agents
+        let is_hidden = self.sub_agents.is_hidden(&call.by) || self.sub_agents.are_waited_for();
+        !call.by.is_empty() && is_hidden && !call.waits_for_agents
     }
 
     /// Records the calls without an answer, and concludes how the run ended.
