@@ -7,12 +7,16 @@ use std::path::PathBuf;
 
 use crate::agent;
 use crate::results::calibration::AgentCalibration;
-use crate::settings::mode::AgentKind;
+use crate::settings::mode::{AgentKind, Mode};
 use crate::settings::{Calibrate, Home, Settings};
 use crate::store::{CalibrationCache, StoreError};
 use crate::trace::trouble::Trouble;
 use crate::trial::evidence::digest;
-use crate::trial::reading::Doubts;
+use crate::trial::reading::{Doubts, Reading};
+
+/// Why nobody knows what an agent that the user describes shows its model.
+const NEVER_SEEN: &str = "this agent was never calibrated, so that nobody knows whether it looks for skills where `skills` says; \
+                          use `{endpoint}` in its `args` or `env`, or set `calibrate = \"off\"` to believe it";
 
 /// An agent's program on this machine, known without starting it.
 #[derive(Debug)]
@@ -83,11 +87,18 @@ impl InstalledAgent {
     }
 }
 
-/// What of this agent's trials cannot be relied on here.
-pub fn doubts(settings: &Settings, kind: AgentKind) -> Doubts {
+/// What of this mode's trials cannot be relied on here.
+pub fn doubts(settings: &Settings, mode: &Mode) -> Doubts {
     if settings.calibrate == Calibrate::Off {
         return Doubts::new();
     }
-    let calibration = InstalledAgent::find(settings, kind).ok().and_then(|agent| agent.calibration(settings));
-    calibration.map(|calibration| calibration.doubts()).unwrap_or_default()
+    let calibration = InstalledAgent::find(settings, mode.agent).ok().and_then(|agent| agent.calibration(settings));
+    match calibration.filter(|calibration| calibration.asked) {
+        Some(calibration) => calibration.doubts(),
+        // That a directory has the skills does not say that the agent looks there.
+        None if matches!(mode.agent, AgentKind::Custom(_)) && mode.delivery.native() => {
+            Doubts::from([(Reading::Delivered, NEVER_SEEN.to_owned())])
+        }
+        None => Doubts::new(),
+    }
 }

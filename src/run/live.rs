@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::agent::snapshot::SkillSnapshot;
 use crate::agent::trial_env::ScratchDir;
 use crate::settings::Settings;
-use crate::settings::mode::{AgentKind, Mode, SkillSelection};
+use crate::settings::mode::{Mode, SkillSelection};
 use crate::store::{LedgerContents, RunFolder, RunLock};
 use crate::text::redact::{Redactor, looks_secret, secrets_within};
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -21,8 +21,8 @@ pub struct LiveRun {
     pub scratch: ScratchDir,
     pub snapshots: Snapshots,
     pub redactors: Redactors,
-    /// What of each agent cannot be relied on here.
-    pub doubts: HashMap<AgentKind, Doubts>,
+    /// What of each mode's trials cannot be relied on here, by its name.
+    pub doubts: HashMap<String, Doubts>,
     /// Outdated results of an earlier part of the run that are kept, and which inputs have changed.
     pub kept_although_changed: Vec<(TrialId, Vec<String>)>,
     /// Results and cost of earlier parts of the run.

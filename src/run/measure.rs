@@ -12,7 +12,7 @@ use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::cases::start_files::start_files;
 use crate::checks::program::ProgramRuns;
-use crate::files::inside;
+use crate::files::bounded;
 use crate::grade::checks;
 use crate::process::interrupt;
 use crate::report::session as report;
@@ -128,7 +128,7 @@ impl LiveTrial<'_> {
     /// A copy of the output schema in the environment, if the case has one; its digest goes into `inputs`.
     fn schema(&self, trial_env: &TrialEnv, inputs: &mut Inputs) -> Result<Option<PathBuf>, Trouble> {
         let Some(path) = &self.case.output_schema else { return Ok(None) };
-        let schema = inside::read(&self.run.root, path.as_path()).map_err(|error| disk(&error))?;
+        let schema = bounded::read(&self.run.root.join(path.as_path())).map_err(|error| disk(&error))?;
         inputs.add(SCHEMA_PART, &schema);
         trial_env.show("schema.json", &schema).map(Some).map_err(|error| disk(&error))
     }
@@ -148,7 +148,7 @@ impl LiveTrial<'_> {
         let timeout = case.timeout.unwrap_or(run.settings.timeout);
         let prepared = self.prepare(&mut inputs).and_then(|mut trial_env| {
             let redactor = live.redactors.masking(Vec::new());
-            let setup = setup::run(run, &case.setup, &mut trial_env, timeout, &redactor)?;
+            let setup = setup::run(run, Some(mode), &case.setup, &mut trial_env, timeout, &redactor)?;
             Ok((trial_env, setup))
         });
         match prepared {
@@ -249,7 +249,7 @@ impl LiveTrial<'_> {
             commit: mode.commit.clone(),
             scripted: settings.scripted.clone(),
             refused_before,
-            doubts: live.doubts.get(&mode.agent).cloned().unwrap_or_default(),
+            doubts: live.doubts.get(&mode.name).cloned().unwrap_or_default(),
             ..Meta::new(skill, case, agent, mode.delivery)
         }
     }

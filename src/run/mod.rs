@@ -57,7 +57,7 @@ mod silence;
 pub mod skill_texts;
 pub mod skill_version;
 mod slots;
-mod stored_trial;
+pub mod stored_trial;
 pub mod trial;
 mod trial_queue;
 pub mod user_session;

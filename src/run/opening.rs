@@ -1,6 +1,6 @@
 //! Opens a run: its directory, its lock, its record, the snapshots of the skills, and what an earlier part of it left.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::error::Error;
 use std::fmt::Display;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::run::digests::{SkillFolders, opened_skills};
 use crate::run::live::{LiveRun, Redactors, Snapshots};
 use crate::run::ready;
 use crate::settings::TestSelection;
-use crate::settings::mode::AgentKind;
+use crate::settings::mode::Mode;
 use crate::store::{Ledger, RunFolder, StoreError};
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
@@ -95,8 +95,10 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), String> {
     let ledger_trouble = Arc::<Mutex<Option<String>>>::default();
     let progress = ProgressWriter { ledger, folder: folder.clone(), trouble: Arc::clone(&ledger_trouble) };
     lock.keep_room(&folder).map_err(trouble)?;
-    let agents: HashSet<AgentKind> = run.plan.entries.iter().map(|entry| entry.planned.mode.agent).collect();
-    let doubts = agents.into_iter().map(|kind| (kind, calibration::doubts(&run.settings, kind))).collect();
+    let modes: HashMap<&String, &Mode> =
+        run.plan.entries.iter().map(|entry| (&entry.planned.mode.name, &*entry.planned.mode)).collect();
+    let doubts =
+        modes.into_iter().map(|(name, mode)| (name.clone(), calibration::doubts(&run.settings, mode))).collect();
     let live =
         LiveRun { folder, scratch, snapshots, redactors, doubts, kept_although_changed, before, ledger_trouble, lock };
     Ok((live, progress))

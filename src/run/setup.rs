@@ -4,18 +4,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::agent::snapshot;
 use crate::agent::trial_env::TrialEnv;
 use crate::checks::program::ProgramEnding;
 use crate::run::context::RunContext;
 use crate::run::programs::{EndedProgram, SandboxedRun};
+use crate::settings::mode::Mode;
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::setup::SetupMeta;
 
-/// Runs these commands one after the other. All of them together have `timeout`. The first one that fails is the trouble of the
-/// trial, with the end of its output.
+/// Runs these commands one after the other. All of them together have `timeout`. The first one that fails, or that takes the
+/// skills from the agent of `mode`, is the trouble of the trial, with the end of its output.
 pub(super) fn run(
     run: &RunContext,
+    mode: Option<&Mode>,
     commands: &[String],
     trial_env: &mut TrialEnv,
     timeout: Duration,
@@ -45,9 +48,10 @@ pub(super) fn run(
             program.run().map_err(|why| Trouble::new(TroubleKind::Interrupted, why))?;
         let failure = match ending {
             // No program can start there.
-            Ok(ProgramEnding { exit_code: 0, .. }) => {
-                (!trial_env.workspace().is_dir()).then(|| "it removed the workspace".to_owned())
+            Ok(ProgramEnding { exit_code: 0, .. }) if !trial_env.workspace().is_dir() => {
+                Some("it removed the workspace".to_owned())
             }
+            Ok(ProgramEnding { exit_code: 0, .. }) => mode.and_then(|mode| snapshot::disturbed(mode, trial_env)),
             Ok(ProgramEnding { not_started: Some(why), .. }) | Err(why) => Some(why),
             Ok(ProgramEnding { exit_code, .. }) => Some(format!("exit status {exit_code}")),
         };

@@ -46,7 +46,7 @@ pub fn title(event: &TimelineEvent, name: NameStyle) -> String {
 
 fn offered(native: &[String], unseen: bool, mcp: &[String], name: NameStyle) -> String {
     if unseen {
-        return format!("does not show what its model is offered; skills in its directory: {}", list(native, name));
+        return format!("does not show what its model is offered; it has the skills: {}", list(native, name));
     }
     let mut parts = Vec::new();
     if !native.is_empty() || mcp.is_empty() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::trial_env::{OriginalSkills, ScratchDir, SkillContents, TrialEnv, WorkspaceError, file_mode};
@@ -11,8 +11,8 @@ use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::skill_material::skill_material;
 use crate::files::at::At;
+use crate::files::bounded;
 use crate::files::rooted::RootedPath;
-use crate::files::{bounded, inside};
 use crate::settings::mode::{Delivery, Mode};
 use crate::skill::SKILL_FILE;
 
@@ -118,7 +118,7 @@ pub fn prepare_changes(
     for (number, change) in case.during.iter().enumerate() {
         let mut material = None;
         if let Some(path) = &change.folder {
-            let source = inside::real(repository, path.as_path()).at(&repository.join(path.as_path()))?;
+            let source: PathBuf = repository.join(path.as_path());
             let failed = |problem| WorkspaceError::Skill { directory: source.clone(), problem };
             let listed = skill_material(&source).whole().map_err(failed)?;
             let to = directory.join(number.to_string());
@@ -147,10 +147,22 @@ pub fn deliver(
     } else {
         trial_env.copy_skills(&snapshot.originals)?;
     }
-    // An agent with an MCP server must not find the skills by itself.
-    let links = if mode.delivery.native() { mode.agent.profile().skill_folders } else { &[] };
-    for link in links {
+    for link in links(mode) {
         trial_env.workspace().join(link).link_to(OsString::from(trial_env.skills()))?;
     }
     Ok(())
+}
+
+/// Where the mode's agent finds the skills. With an MCP server, it must not find them by itself.
+fn links(mode: &Mode) -> &'static [&'static str] {
+    if mode.delivery.native() { mode.agent.profile().skill_folders } else { &[] }
+}
+
+/// What was done to the skills since they were delivered, if anything: the agent would get others, or none.
+pub fn disturbed(mode: &Mode, trial_env: &TrialEnv) -> Option<String> {
+    let skills = OsString::from(trial_env.skills());
+    let is_kept = |link: &&&str| trial_env.workspace().join(link).link_target().is_ok_and(|to| to == *skills);
+    let lost = links(mode).iter().find(|link| !is_kept(link)).map(|link| format!("it replaced or removed `{link}`"));
+    let changed = || trial_env.replaced_skills().first().map(|path| format!("it changed {}", path.display()));
+    lost.or_else(changed).map(|what| format!("{what}, where the agent finds the skills under test"))
 }

@@ -66,7 +66,7 @@ pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
     let mut checks = Vec::new();
     // An agent that never started left nothing to check.
     if evidence.meta.ending.trouble.is_none() || evidence.trace.progress > AgentProgress::Silent {
-        checks.extend(general(subject).into_iter().map(|check| doubted(check, evidence)));
+        checks.extend(general(subject).into_iter().map(|check| doubted(check, skill, evidence)));
         checks.extend(case.checks.iter().flat_map(|check| check.evaluate(subject)));
         if has_weights(&case.assertions) {
             checks.extend(pending(&case.assertions, "no judge was asked about it"));
@@ -89,8 +89,12 @@ pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
 }
 
 /// The same check, which is unknown if the agent is not read rightly.
-fn doubted(check: CheckResult, evidence: &Evidence<'_>) -> CheckResult {
-    let reading = if check.id == DELIVERED { Reading::Delivered } else { Reading::End };
+fn doubted(check: CheckResult, skill: &Skill, evidence: &Evidence<'_>) -> CheckResult {
+    // Of an agent that does not show its offer, the model was offered what it used.
+    let is_shown_by_use =
+        || evidence.trace.offered.as_ref().is_some_and(|offered| offered.unseen) && is_activated(skill, evidence);
+    let is_offer = check.id == DELIVERED && !(check.status == Status::Pass && is_shown_by_use());
+    let reading = if is_offer { Reading::Delivered } else { Reading::End };
     match evidence.meta.doubt(reading) {
         Some(why) => CheckResult { status: Status::Unknown, found: format!("{}; {why}", check.found), ..check },
         None => check,
@@ -123,9 +127,13 @@ fn not_delivered(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
 
 /// That the prompt called the skill, and the agent did not load it.
 fn not_forced(skill: &Skill, evidence: &Evidence<'_>) -> Option<Trouble> {
-    let loaded = evidence.trace.activations.iter().any(|activation| slug(&activation.skill) == skill.slug);
     let what = || format!("the prompt calls `{}`, and its text did not enter the model's context", skill.name);
-    (evidence.meta.case.forced && !loaded).then(|| Trouble::new(TroubleKind::NotDelivered, what()))
+    (evidence.meta.case.forced && !is_activated(skill, evidence))
+        .then(|| Trouble::new(TroubleKind::NotDelivered, what()))
+}
+
+fn is_activated(skill: &Skill, evidence: &Evidence<'_>) -> bool {
+    evidence.trace.activations.iter().any(|activation| slug(&activation.skill) == skill.slug)
 }
 
 fn metrics(skill: &Skill, evidence: &Evidence<'_>) -> Metrics {

@@ -1,6 +1,6 @@
 //! Whether the skill under test was offered as the mode says.
 
-use crate::settings::mode::Delivery;
+use crate::settings::mode::{AgentKind, Delivery};
 use crate::skill::{Skill, slug};
 use crate::trace::{Mechanism, OfferedSkills};
 use crate::trial::evidence::Evidence;
@@ -22,10 +22,11 @@ pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, Stri
     let activations = evidence.trace.activations.iter().filter(|activation| slug(&activation.skill) == skill.slug);
     let ways: Vec<Mechanism> = activations.map(|activation| activation.how).collect();
     let injected = delivery != Delivery::Mcp && ways.contains(&Mechanism::Injected);
-    let natively = is_listed || injected || ways.contains(&Mechanism::SkillTool);
+    let loaded = injected || ways.contains(&Mechanism::SkillTool);
+    let natively = is_listed || loaded;
     let list = if offered.native.is_empty() { "no skills".to_owned() } else { offered.native.join(", ") };
     let mut found = if offered.unseen {
-        format!("in its directory: {list}; the agent does not show what it offers its model")
+        format!("it has: {list}; nothing shows what its model was offered")
     } else {
         format!("offered: {list}")
     };
@@ -33,8 +34,17 @@ pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, Stri
         found.push_str("; only users can call it");
     }
     let by_mcp = by_mcp(offered, evidence, &mut found);
+    // What the agent has, its model may not have been shown. An agent that the user describes shows nothing: a doubt of its
+    // trials says whether its calibration found that its directory is what its model is shown.
+    let is_described = matches!(evidence.meta.agent.kind, AgentKind::Custom(_));
+    let is_open = offered.unseen && is_listed && !loaded && !is_described;
     let as_mode_says = natively == delivery.native() && by_mcp == delivery.mcp();
-    (if as_mode_says { Status::Pass } else { Status::Fail }, found)
+    let status = match as_mode_says {
+        _ if is_open => Status::Unknown,
+        true => Status::Pass,
+        false => Status::Fail,
+    };
+    (status, found)
 }
 
 /// How the skill is to be offered, as text.

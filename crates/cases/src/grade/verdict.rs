@@ -36,9 +36,11 @@ pub fn settle(mut grade: Grade) -> Grade {
     // A judge may have been asked by now.
     grade.trouble = grade.trouble.filter(|trouble| trouble.kind != TroubleKind::NotJudged);
     let Decision { status, open, score } = Decision::by(&grade.checks.iter().collect::<Vec<_>>(), least);
+    let offer = grade.checks.iter().find(|check| check.id == DELIVERED && check.status == Status::Unknown);
+    let delivered = offer.is_none();
     if grade.trouble.is_none() {
         // A pass with an unknown check would be a guess.
-        grade.trouble = open.map(|check| {
+        grade.trouble = open.or(offer).map(|check| {
             let kind = if is_judged(check) { TroubleKind::NotJudged } else { TroubleKind::Unobservable };
             Trouble::new(kind, format!("{}: {}", check.id, check.found))
         });
@@ -46,7 +48,6 @@ pub fn settle(mut grade: Grade) -> Grade {
     let failed = status == Status::Fail;
     let unobservable = grade.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Unobservable);
     // A failure stands whatever is unknown, unless the skill may not have been offered at all.
-    let delivered = !grade.checks.iter().any(|check| check.id == DELIVERED && check.status == Status::Unknown);
     if failed && unobservable && delivered {
         grade.trouble = None;
     }

@@ -886,6 +886,9 @@ fn what_a_calibration_doubts_is_unknown_and_no_verdict() {
     for trial in [tokens, activation, delivered] {
         assert_eq!((trial.verdict(), trial.trouble()), (Verdict::Error, Some(TroubleKind::Unobservable)));
     }
+    // Nobody failed to use what may not have been offered.
+    let unused = doubted("delivered").with(|trial| trial.trace.activations.clear());
+    assert_eq!((unused.status("triggered"), unused.verdict()), (Status::Fail, Verdict::Error));
     // Whoever ended otherwise than it seems shows nothing at all.
     for reading in ["end", "login", "limit"] {
         let trial = doubted(reading);

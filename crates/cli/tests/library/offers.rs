@@ -71,6 +71,28 @@ fn a_skill_that_only_users_can_call_is_offered_if_the_prompt_called_it() {
 }
 
 #[test]
+fn what_only_the_agents_own_list_has_may_not_have_been_shown_to_its_model() {
+    for (delivery, native, activated, status) in [
+        (Delivery::Native, "greeting", false, UNKNOWN),
+        (Delivery::Native, "greeting", true, PASS),
+        (Delivery::Native, "other", false, FAIL),
+        (Delivery::None, "greeting", false, UNKNOWN),
+        (Delivery::None, "other", false, PASS),
+    ] {
+        let offer = json!({ "native": [native], "unseen": true, "mcp": null });
+        let trial = offered(delivery, offer).with(|trial| {
+            trial.meta.agent.kind = AgentKind::ClaudeCli;
+            if activated {
+                tell(&mut trial.trace, |told| told.activate("greeting", Mechanism::SkillTool, "a call"));
+            }
+        });
+        let result = trial.result("delivered");
+        assert_eq!(result.status, status, "{delivery:?} {native} {activated}");
+        assert_eq!(result.found, format!("it has: {native}; nothing shows what its model was offered"));
+    }
+}
+
+#[test]
 fn a_skill_of_a_plugin_that_is_described_alike_is_offered() {
     let offer =
         |own: Value| offered(Delivery::Native, json!({ "native": ["house:greeting"], "by_plugin": own, "mcp": null }));

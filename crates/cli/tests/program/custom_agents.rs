@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::support::live::{processes_with, wait_until};
-use crate::support::stub::{Stub, signal};
+use crate::support::stub::{Stub, ran, signal};
 
 /// An agent that speaks the Agent Client Protocol: the variable `turn` of each test says what it does with a prompt.
 const SPEAKS: &str = r#"#!/bin/sh
@@ -108,6 +108,23 @@ fn a_skill_whose_text_a_call_returns_is_activated_and_an_agent_that_may_hide_cal
         let stub = speaks(&Faults { turn, ..FINE }, settings);
         let said = run(&stub);
         assert_eq!((graded(&stub, "p").0, graded(&stub, "n").0), (positive.into(), negative.into()), "{turn}: {said}");
+    }
+}
+
+#[test]
+fn an_agent_that_was_never_calibrated_proves_only_by_using_a_skill_that_it_was_offered() {
+    for (turn, positive, negative) in
+        [("reads; done_with end_turn", "pass", "fail"), ("done_with end_turn", "error", "error")]
+    {
+        // No place for a skill is a wrong one: whether the agent looks there, only its calibration says.
+        let stub = speaks(&Faults { turn, ..FINE }, SETTINGS);
+        let said = ran(stub.command(&["run", "--run-id", "r", "--mode", "mine"]).env("SKILL_EVALS_CALIBRATE", "auto"));
+        let (p, n) = (graded(&stub, "p"), graded(&stub, "n"));
+        assert_eq!((p.0.as_str(), n.0.as_str()), (positive, negative), "{turn}: {}{}", said.stdout, said.stderr);
+        if negative == "error" {
+            let what = "nobody knows whether it looks for skills where `skills` says; use `{endpoint}`";
+            assert!(p.1.contains(what) && n.1.contains(what), "{p:?} {n:?}");
+        }
     }
 }
 
@@ -295,7 +312,7 @@ fn nothing_is_left_of_an_agent_that_starts_others() {
     let said = run(&stub);
     assert_eq!(graded(&stub, "p").0, "pass", "{said}");
     let shown = stub.run(&["show", "tidy/p", "--run", "r"]).stdout;
-    assert!(shown.contains("does not show what its model is offered; skills in its directory: tidy"), "{shown}");
+    assert!(shown.contains("does not show what its model is offered; it has the skills: tidy"), "{shown}");
     assert_eq!(processes_with(&word), Vec::<String>::new());
     let stub = speaks(&Faults { begin: &begin, turn: "sleep 60", ..FINE }, SETTINGS);
     let mut runner = stub.start(&["run", "--run-id", "r", "--mode", "mine"]);

@@ -12,23 +12,23 @@ use skill_evals_agents::agent::bwrap;
 use crate::support::fixture::{Ran, temporary};
 use crate::support::stub::{Stub, ran};
 
-pub const SECRET: &str = "the private key of the user";
+const SECRET: &str = "the private key of the user";
 
 /// A directory of the user, which no attack may change or read.
-pub struct Victim(tempfile::TempDir);
+struct Victim(tempfile::TempDir);
 
 impl Victim {
-    pub fn new() -> Self {
+    fn new() -> Self {
         let directory = temporary();
         fs::write(directory.path().join("id_rsa"), SECRET).expect("a file");
         Self(directory)
     }
 
-    pub fn path(&self) -> String {
+    fn path(&self) -> String {
         self.0.path().display().to_string()
     }
 
-    pub fn assert_untouched(&self, attack: &str) {
+    fn assert_untouched(&self, attack: &str) {
         let names: Vec<_> =
             fs::read_dir(self.0.path()).expect("a directory").flatten().map(|e| e.file_name()).collect();
         assert_eq!(names, ["id_rsa"], "{attack}");

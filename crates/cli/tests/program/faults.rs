@@ -28,6 +28,29 @@ fn a_provider_that_refuses_at_first_ends_with_every_trial_measured() {
 }
 
 #[test]
+fn a_setup_that_takes_the_skills_under_test_from_the_agent_is_an_error_that_names_it() {
+    let replaced = "rm .agents/skills; mkdir -p .agents/skills/tidy; echo Other. > .agents/skills/tidy/SKILL.md";
+    for (setup, what) in [
+        ("rm -rf .agents", "it replaced or removed `.agents/skills`, where the agent finds the skills under test"),
+        (replaced, "it replaced or removed `.agents/skills`"),
+        ("cd .agents/skills/tidy; chmod u+w . SKILL.md; echo Other. > SKILL.md", "it changed tidy/SKILL.md"),
+    ] {
+        let stub = Stub::new(0, "");
+        stub.write(
+            "evals/skills/tidy/prompts.csv",
+            &format!("id,should_trigger,prompt,setup\nc0,false,Do it,{setup}\nc1,false,Do it,touch .agents/x\n"),
+        );
+        let ran = stub.run(&["run", "--run-id", "r"]);
+        assert_eq!((ran.code, stub.starts().len()), (3, 1), "{}{}", ran.stdout, ran.stderr);
+        let trials = stub.progress("r");
+        let trial = |case: &str| trials.iter().find(|line| line["case"] == case).expect("a trial");
+        let detail = trial("c0")["trouble"]["detail"].as_str().expect("a trouble");
+        assert!(trial("c0")["verdict"] == "error" && detail.contains(setup) && detail.contains(what), "{detail}");
+        assert_eq!(trial("c1")["verdict"], "pass", "others in its directory are its own business");
+    }
+}
+
+#[test]
 fn a_provider_that_keeps_refusing_is_an_error_and_never_a_failure() {
     let stub = Stub::new(2, REFUSED);
     stub.settings("retries = 3");
@@ -431,19 +454,6 @@ fn a_progress_file_that_cannot_be_written_loses_no_trial() {
     let resumed = stub.run(&["run", "--run-id", "r", "--resume", "--quiet"]);
     assert_eq!((resumed.code, stub.starts().len()), (0, 50), "{}", resumed.stderr);
     assert_eq!(stub.progress("r").len(), 50, "the progress file is whole again");
-}
-
-#[test]
-fn a_limit_of_file_sizes_is_named_and_leaves_no_file_in_half() {
-    let stub = Stub::new(1, "exec head -c 100000 /dev/zero > large");
-    let ran = within("ulimit -f 100", &stub, "run --run-id r");
-    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("signal 25: it wrote a larger file than `ulimit -f` allows"), "{}", ran.stdout);
-    let report = within("ulimit -f 8", &stub, "report r");
-    assert!(report.code == 2 && report.stderr.contains("report.html: File too large"), "{}", report.stderr);
-    let files = fs::read_dir(stub.run_folder("r")).expect("a run").flatten().map(|entry| entry.file_name());
-    let begun: Vec<_> = files.filter(|name| name == "report.html" || name.to_string_lossy().starts_with('.')).collect();
-    assert!(begun.is_empty(), "{begun:?}");
 }
 
 #[test]

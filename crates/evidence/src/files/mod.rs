@@ -4,7 +4,6 @@
 pub mod at;
 pub mod below;
 pub mod bounded;
-pub mod inside;
 pub mod material;
 pub mod rooted;
 pub mod stamp;

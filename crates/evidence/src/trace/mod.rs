@@ -146,7 +146,7 @@ pub struct OfferedSkills {
     /// described alike.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by_plugin: BTreeMap<String, String>,
-    /// Whether `native` has the skills in the agent's directory instead: the agent does not show its list.
+    /// Whether `native` has the skills in the agent's directory, or its own list, instead: nothing shows the model's list.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unseen: bool,
     /// Names of skills that a user can call. Empty if the evidence does not show them.

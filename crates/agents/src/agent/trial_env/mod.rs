@@ -183,6 +183,12 @@ impl TrialEnv {
         skills.changed(versions.filter(|(_, change)| change.made_ms.is_some()).map(|(version, _)| version))
     }
 
+    /// The files of its skills that differ from the originals by now, at most 100.
+    pub fn replaced_skills(&self) -> Vec<PathBuf> {
+        let files = self.skills.as_ref().filter(|skills| !skills.are_untouched()).and_then(EnvSkills::files);
+        files.map(|files| files.changed(std::iter::empty())).unwrap_or_default()
+    }
+
     fn is_untouched(&self) -> bool {
         *self.untouched.get_or_init(|| self.skills.as_ref().is_none_or(EnvSkills::are_untouched))
     }
