@@ -16,7 +16,7 @@ use crate::support::real::{HOW_TO_GET_AGENTS, all_needing_both_agents, needing, 
 use crate::support::stand_in::{Request, Turn, named};
 use crate::tests;
 
-/// A wrapper around the real program of an agent, and the row that it breaks; none if it breaks nothing.
+/// A wrapper around the real program of an agent, and the row that it breaks; none if all is still read rightly.
 struct Wrapper {
     name: &'static str,
     agent: &'static str,
@@ -44,6 +44,17 @@ macro_rules! objects {
     };
 }
 
+/// A filter of each line of the session files, once the program has ended.
+macro_rules! sessions {
+    ($sed:literal) => {
+        concat!(
+            "\"$real\" \"$@\"; code=$?\nfind \"${CODEX_HOME:-$HOME/.claude}\" -name '*.jsonl' -exec sed -i '",
+            $sed,
+            "' {} +\nexit $code"
+        )
+    };
+}
+
 const fn wrapper(
     name: &'static str,
     (agent, mode): (&'static str, &'static str),
@@ -55,18 +66,15 @@ const fn wrapper(
 
 const CODEX: (&str, &str) = ("codex", "codex");
 const CLAUDE: (&str, &str) = ("claude-cli", "cli-native");
+const CLAUDE_SDK: (&str, &str) = ("claude-sdk", "native");
 const GEMINI: (&str, &str) = ("gemini", "gemini");
 
-static WRAPPERS: [Wrapper; 14] = [
-    wrapper("keys_are_sorted", CLAUDE, None, objects!("o = dict(sorted(o.items()))")),
+static WRAPPERS: &[Wrapper] = &[
+    wrapper("keys_are_sorted", CODEX, None, objects!("o = dict(sorted(o.items()))")),
     wrapper("an_unknown_event_is_added", CODEX, None, lines!("1i {\"type\":\"thread.heartbeat\"}")),
-    wrapper(
-        "the_type_of_calls_is_renamed",
-        CLAUDE,
-        Some("activation"),
-        lines!("s/\"type\":\"tool_use\"/\"type\":\"tool_call\"/g"),
-    ),
+    wrapper("the_type_of_items_is_renamed", CODEX, Some("activation"), lines!("s/\"item.completed\"/\"item.done\"/")),
     wrapper("commands_are_renamed", CODEX, Some("activation"), lines!("s/\"command_execution\"/\"shell_execution\"/g")),
+    wrapper("commands_are_printed_twice", CODEX, Some("activation"), lines!("/\"command_execution\"/p")),
     wrapper("tokens_are_dropped", CODEX, Some("tokens"), objects!("o.pop(\"usage\", None)")),
     wrapper(
         "tokens_are_halved",
@@ -75,13 +83,9 @@ static WRAPPERS: [Wrapper; 14] = [
         objects!("u = o.get(\"usage\", {}); u.update(input_tokens=u.get(\"input_tokens\", 0) // 2)"),
     ),
     wrapper("the_end_is_swallowed", CODEX, Some("end"), lines!("/\"turn.completed\"/d")),
-    wrapper("the_answer_is_lost", CODEX, None, lines!("/\"agent_message\"/d")),
-    wrapper(
-        "the_model_is_another",
-        CLAUDE,
-        Some("model"),
-        lines!("s/\"model\":\"stand-in\"/\"model\":\"house-model\"/g"),
-    ),
+    wrapper("the_end_is_late", CODEX, None, "\"$real\" \"$@\"; code=$?; sleep 5; exit $code"),
+    wrapper("the_exit_status_is_another", CODEX, Some("end"), "\"$real\" \"$@\"; exit 3"),
+    wrapper("the_model_is_lost", CODEX, Some("model"), sessions!("s/\"model\":\"stand-in\"/\"engine\":\"stand-in\"/g")),
     wrapper(
         "the_refusal_of_the_login_is_translated",
         CODEX,
@@ -91,10 +95,65 @@ static WRAPPERS: [Wrapper; 14] = [
         ),
     ),
     wrapper(
-        "skills_are_not_listed",
+        "a_skill_is_listed_that_was_not_shown",
+        CODEX,
+        Some("delivered"),
+        sessions!("s#</skills_instructions>#\\\\n- greeting: Greets. (file: r0/greeting/SKILL.md)\\\\n&#"),
+    ),
+    wrapper(
+        "the_list_of_skills_is_cut",
+        CODEX,
+        Some("delivered"),
+        sessions!("s#- greeting: [^(]*(file: r[0-9]*/greeting/SKILL.md)##"),
+    ),
+    wrapper("keys_are_sorted", CLAUDE, None, objects!("o = dict(sorted(o.items()))")),
+    wrapper("an_unknown_event_is_added", CLAUDE, None, lines!("1i {\"type\":\"system\",\"subtype\":\"heartbeat\"}")),
+    wrapper(
+        "the_type_of_calls_is_renamed",
         CLAUDE,
-        None,
-        objects!("o.get(\"type\") == \"system\" and o.pop(\"skills\", None)"),
+        Some("activation"),
+        lines!("s/\"type\":\"tool_use\"/\"type\":\"tool_call\"/g"),
+    ),
+    wrapper("calls_are_printed_twice", CLAUDE, None, lines!("/\"type\":\"tool_use\"/p")),
+    wrapper("results_are_damaged", CLAUDE, Some("activation"), lines!("/\"tool_result\"/s/.$//")),
+    wrapper(
+        "tokens_are_dropped",
+        CLAUDE,
+        Some("tokens"),
+        objects!("o.get(\"type\") == \"result\" and [o.pop(key, None) for key in (\"usage\", \"modelUsage\")]"),
+    ),
+    wrapper("the_end_is_swallowed", CLAUDE, Some("end"), lines!("/\"type\":\"result\"/d")),
+    wrapper("the_end_is_late", CLAUDE, None, "\"$real\" \"$@\"; code=$?; sleep 5; exit $code"),
+    wrapper("the_exit_status_is_another", CLAUDE, Some("end"), "\"$real\" \"$@\"; exit 3"),
+    wrapper(
+        "the_model_is_another",
+        CLAUDE,
+        Some("model"),
+        lines!("s/\"model\":\"stand-in\"/\"model\":\"house-model\"/g"),
+    ),
+    wrapper(
+        "the_refusal_of_the_login_is_translated",
+        CLAUDE,
+        Some("login"),
+        lines!("s/401/200/g; s/authentication_[a-z]*/verweigert/g; s/API Error/Fehler/g; s/Please run/Bitte/g"),
+    ),
+    wrapper(
+        "a_skill_is_listed_that_was_not_shown",
+        CLAUDE_SDK,
+        Some("delivered"),
+        sessions!("/\"skill_listing\"/s/\"names\":\\[/&\"greeting\",/"),
+    ),
+    wrapper(
+        "the_list_of_skills_is_cut",
+        CLAUDE,
+        Some("delivered"),
+        sessions!("/\"skill_listing\"/s/\"names\":\\[[^]]*\\]/\"names\":[\"init\"]/"),
+    ),
+    wrapper(
+        "the_list_of_skills_is_lost",
+        CLAUDE,
+        Some("delivered"),
+        sessions!("s/\"skill_listing\"/\"skill_overview\"/"),
     ),
     wrapper(
         "calls_lose_their_names",
@@ -103,35 +162,27 @@ static WRAPPERS: [Wrapper; 14] = [
         lines!("s/\"tool_name\":\"activate_skill\"/\"tool_name\":\"activate\"/g"),
     ),
     wrapper("commands_are_printed_twice", GEMINI, None, lines!("/run_shell_command/p")),
-    wrapper("results_are_damaged", CLAUDE, Some("activation"), lines!("/\"tool_result\"/s/.$//")),
 ];
-
-/// The agents of which a calibration was seen to be right throughout. Those of the others are run by name (`--include-ignored`), and
-/// `doctor --calibrate` says what is not read rightly.
-const SEEN_RIGHT: [&str; 5] = ["codex", "gemini", "droid", "vibe", "chat"];
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = all_needing_both_agents(tests![an_unknown_version_is_calibrated_once_and_a_known_one_never]);
     for kind in AgentKind::ALL {
         let missing = (!program_of(kind).exists()).then_some(kind.profile().program);
-        trials.push(
-            needing(
-                &format!("calibration::{}_is_read_rightly", kind.as_str()),
-                missing,
-                HOW_TO_GET_AGENTS,
-                move || {
-                    is_right(kind);
-                    Ok(())
-                },
-            )
-            .with_ignored_flag(!SEEN_RIGHT.contains(&kind.as_str())),
-        );
+        trials.push(needing(
+            &format!("calibration::{}_is_read_rightly", kind.as_str()),
+            missing,
+            HOW_TO_GET_AGENTS,
+            move || {
+                is_right(kind);
+                Ok(())
+            },
+        ));
     }
-    for wrapper in &WRAPPERS {
+    for wrapper in WRAPPERS {
         let kind = AgentKind::named(wrapper.agent).expect("an agent");
         let missing = (!program_of(kind).exists()).then_some(kind.profile().program);
         trials.push(needing(
-            &format!("calibration::wrapped_{}", wrapper.name),
+            &format!("calibration::{}_where_{}", wrapper.agent.replace('-', "_"), wrapper.name),
             missing,
             HOW_TO_GET_AGENTS,
             move || {
@@ -207,15 +258,11 @@ fn is_named(wrapper: &'static Wrapper) {
     let live = live();
     wrap(live.fixture.root(), wrapper.script);
     let (calibration, _) = calibrated(&live, wrapper.agent);
-    let broken: Vec<&str> = calibration["rows"]
-        .as_array()
-        .expect("rows")
-        .iter()
-        .filter(|row| row["state"] != "right")
-        .map(|row| row["reading"].as_str().expect("a reading"))
-        .collect();
-    if let Some(row) = wrapper.breaks {
-        assert!(broken.contains(&row), "{broken:?}: {calibration:#}");
+    let rows = calibration["rows"].as_array().expect("rows");
+    let broken: Vec<&Value> = rows.iter().filter(|row| row["state"] != "right").map(|row| &row["reading"]).collect();
+    match wrapper.breaks {
+        Some(row) => assert!(broken.contains(&&json!(row)), "{broken:?}: {calibration:#}"),
+        None => assert!(broken.is_empty(), "{broken:?}: {calibration:#}"),
     }
     let ran = command(&live, &["run", "--run-id", "t", "--mode", wrapper.mode]).output().expect("it starts");
     let said = String::from_utf8_lossy(&ran.stderr);

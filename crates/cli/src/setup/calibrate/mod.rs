@@ -20,11 +20,11 @@ use crate::results::calibration::{AgentCalibration, CALIBRATION_FORMAT, ReadStat
 use crate::run::calibration::InstalledAgent;
 use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
+use crate::run::stored_trial::StoredTrial;
 use crate::run::{opening, scheduler};
 use crate::settings::mode::{AgentKind, Mode};
 use crate::settings::{Calibrate, CheckSettings, JudgeSettings, Settings, TestSelection};
 use crate::stand_in::{AnswerUsage, MODEL, ScriptedRequest, ScriptedTurn, StandIn};
-use crate::store::StoreError;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::outcome::Outcome;
 use cases::{CalibrationCase, SkillTools};
@@ -85,7 +85,7 @@ pub fn calibrate(agent: &InstalledAgent, users: &Settings) -> Result<AgentCalibr
     let runs = [planned(&root, settings.clone(), of_end(false))?, planned(&root, settings, of_end(true))?];
     let outcomes = outcomes(&runs).map_err(|why| failed(&why))?;
     let truths = truths(&cases, &tools, stand_in.exchanges());
-    let (observations, version) = observed(agent, &runs, &cases, &outcomes, &truths).map_err(|error| failed(&error))?;
+    let (observations, version) = observed(agent, &runs, &cases, &outcomes, &truths);
     let rows = rows(&observations.all, &observations.notes);
     let asked = !truths.is_empty();
     let calibration = AgentCalibration {
@@ -140,29 +140,28 @@ fn observed(
     cases: &[CalibrationCase],
     outcomes: &[Outcome],
     truths: &HashMap<&str, Truth>,
-) -> Result<(Observations, Option<String>), StoreError> {
+) -> (Observations, Option<String>) {
     let profile = agent.kind.profile();
     let own_name = profile.endpoint.as_ref().map_or("{model}", |endpoint| endpoint.model);
     let (mut observations, mut version) = (Observations::default(), agent.version.clone());
     let nothing = Truth::default();
     for outcome in outcomes {
         let Some(case) = cases.iter().find(|case| case.id == outcome.id.case) else { continue };
-        let Some(live) = runs[usize::from(case.ends_well())].opened() else { continue };
-        let folder = live.folder.trial(&outcome.id);
+        let run = &runs[usize::from(case.ends_well())];
+        let Some(live) = run.opened() else { continue };
         // A trial that could not begin shows nothing.
-        let Ok(meta) = folder.meta() else { continue };
-        version = version.or_else(|| meta.agent.version.clone());
+        let Ok(stored) = StoredTrial::read(run, &live.folder.trial(&outcome.id)) else { continue };
+        version = version.or_else(|| stored.trace.agent_version.clone());
         observations.of(&Measured {
             case,
             truth: truths.get(case.id.as_str()).unwrap_or(&nothing),
             grade: &outcome.grade,
-            meta: &meta,
-            final_text: folder.final_text()?,
+            stored: &stored,
             profile,
             models: [MODEL.to_owned(), EndpointSetup::filled(own_name, "", MODEL, "")],
         });
     }
-    Ok((observations, version))
+    (observations, version)
 }
 
 /// Whether this is one of the agent's own ways to get skills: a mode with a choice of skills or arguments is like one of these.

@@ -9,10 +9,10 @@ use super::cases::{
 };
 use crate::profile::Profile;
 use crate::results::calibration::{Observation, ReadState};
+use crate::run::stored_trial::StoredTrial;
 use crate::settings::mode::Delivery;
 use crate::stand_in::{AnswerUsage, Fault, ScriptedRequest};
 use crate::trace::Mechanism;
-use crate::trial::evidence::Meta;
 use crate::trial::outcome::{Grade, Status, TroubleKind, Verdict};
 use crate::trial::reading::Reading;
 
@@ -73,8 +73,7 @@ pub(super) struct Measured<'a> {
     pub(super) case: &'a CalibrationCase,
     pub(super) truth: &'a Truth,
     pub(super) grade: &'a Grade,
-    pub(super) meta: &'a Meta,
-    pub(super) final_text: Option<String>,
+    pub(super) stored: &'a StoredTrial,
     pub(super) profile: &'static Profile,
     /// The names of the model.
     pub(super) models: [String; 2],
@@ -119,7 +118,7 @@ impl Observations {
     }
 
     fn of_good_end(&mut self, trial: &Measured<'_>) {
-        let Measured { case, truth, grade, meta, .. } = trial;
+        let Measured { case, truth, grade, stored, .. } = trial;
         let metrics = &grade.metrics;
         let shown = truth.was_shown(case.skill) && case.delivery != Delivery::None;
         let expected = if shown { "shown to the model" } else { "not shown to the model" };
@@ -159,13 +158,13 @@ impl Observations {
         self.value(trial, Reading::Commands, truth.commands.to_string(), Some(metrics.commands.to_string()));
         let tokens = metrics.usage.map(|usage| usage.total_tokens().to_string());
         self.value(trial, Reading::Tokens, truth.tokens.to_string(), tokens);
-        let model = meta.agent.model.clone();
+        let model = stored.trace.model.clone();
         let model = model.map(|model| if trial.models.contains(&model) { trial.models[0].clone() } else { model });
         self.value(trial, Reading::Model, trial.models[0].clone(), model);
         // An error that only says what is unknown is seen in the other rows.
         let is_other = |kind| matches!(kind, TroubleKind::Unobservable | TroubleKind::NotDelivered);
         let ended = grade.trouble.as_ref().is_none_or(|trouble| is_other(trouble.kind));
-        let answer = trial.final_text.as_ref().filter(|_| ended).map(|text| text.trim().to_owned());
+        let answer = stored.final_text.as_ref().filter(|_| ended).map(|text| text.trim().to_owned());
         self.value(trial, Reading::End, ANSWER.to_owned(), answer);
     }
 
