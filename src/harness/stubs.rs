@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::cases::catalog::{ARTIFACTS, Catalog};
-use crate::files::bounded;
+use crate::files::inside;
 use crate::run::plan;
 use crate::settings::load;
 use crate::settings::{Settings, Trust};
@@ -128,7 +128,7 @@ pub fn problems(root: &Path, catalog: &Catalog) -> Vec<Diagnostic> {
     let Ok(current) = current(root, catalog) else { return Vec::new() };
     let mut problems = Vec::new();
     for file in files {
-        let (code, message) = match bounded::read(&root.join(&file)) {
+        let (code, message) = match inside::read(root, &file) {
             Ok(old) if old == current.as_bytes() => continue,
             Ok(_) => {
                 let message = "the stubs are out of date: IDEs show trials that are gone, or lack some";

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::cases::case::Case;
 use crate::cases::test_case::TestCase;
-use crate::files::bounded;
+use crate::files::inside;
 use crate::run::context::RunContext;
 use crate::run::digests::SkillFolders;
 use crate::run::plan::PlannedCase;
@@ -50,7 +50,7 @@ pub fn expected(root: &Path, case: &Case) -> String {
         let _ = writeln!(text, "assertion {:?}", assertion.text);
     }
     for check in checks {
-        let snapshot = || Some(digest(&bounded::read(&root.join(check.ask.snapshot()?.as_path())).ok()?));
+        let snapshot = || Some(digest(&inside::read(root, check.ask.snapshot()?.as_path()).ok()?));
         let content = check.ask.program().map(|program| program_content::digest(root, program));
         let content = content.or_else(snapshot).unwrap_or_default();
         let _ = writeln!(text, "{} {:?} {content}", check.kind.id, check.ask);

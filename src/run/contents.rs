@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::agent::trial_env::without_trial_paths;
 use crate::checks::contents::Contents;
-use crate::files::bounded;
+use crate::files::{bounded, inside};
 use crate::run::context::RunContext;
 use crate::run::programs::unchanged_start_files;
 use crate::run::stored_trial::TrialExhibit;
@@ -34,7 +34,7 @@ impl Contents for TrialContents<'_> {
     }
 
     fn of_repository(&self, path: &Path) -> Result<Vec<u8>, String> {
-        bounded::read(&self.run.root.join(path)).map_err(|error| error.to_string())
+        inside::read(&self.run.root, path).map_err(|error| error.to_string())
     }
 }
 

@@ -16,7 +16,7 @@ use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
 use crate::cases::skill_material::skill_material;
 use crate::cases::start_files::start_files;
-use crate::files::bounded;
+use crate::files::inside;
 use crate::files::material::Material;
 use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
 use crate::settings::{AgentSettings, Home, Settings};
@@ -91,10 +91,10 @@ impl InputReader {
             inputs.add("most turns", most.to_string().as_bytes());
         }
         if let Some(path) = &case.output_schema {
-            inputs.add(SCHEMA_PART, &bounded::read(&root.join(path.as_path()))?);
+            inputs.add(SCHEMA_PART, &inside::read(root, path.as_path())?);
         }
         if let (Some(path), []) = (&case.fixture, &*case.files) {
-            let folder = root.join(evals_folder(&case.skill)).join(path.as_path());
+            let folder = inside::real(root, &evals_folder(&case.skill).join(path.as_path()))?;
             inputs.0.insert(FIXTURE_PART.to_owned(), self.digest_of(&folder, Material::list));
         } else if let Some(files) = start_files(root, case) {
             let digest = or_problem(files.whole().and_then(|files| files.digest()));
@@ -149,7 +149,8 @@ impl InputReader {
         for (number, change) in (1..).zip(&case.during) {
             let SkillChange { after_turn, kind, skill, folder, .. } = change;
             let place = folder.as_ref().map(ToString::to_string).unwrap_or_default();
-            let content = folder.as_ref().map(|folder| self.folder(&root.join(folder.as_path()))).unwrap_or_default();
+            let folder = folder.as_ref().map(|folder| inside::real(root, folder.as_path())).transpose()?;
+            let content = folder.map(|folder| self.folder(&folder)).unwrap_or_default();
             let text = format!("{after_turn}\0{}\0{skill}\0{place}\0{content}", kind.as_str());
             inputs.add(format!("change {number} in mid-session"), text.as_bytes());
         }

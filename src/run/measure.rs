@@ -12,7 +12,7 @@ use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::cases::start_files::start_files;
 use crate::checks::program::ProgramRuns;
-use crate::files::bounded;
+use crate::files::inside;
 use crate::grade::checks;
 use crate::process::interrupt;
 use crate::report::session as report;
@@ -128,7 +128,7 @@ impl LiveTrial<'_> {
     /// A copy of the output schema in the environment, if the case has one; its digest goes into `inputs`.
     fn schema(&self, trial_env: &TrialEnv, inputs: &mut Inputs) -> Result<Option<PathBuf>, Trouble> {
         let Some(path) = &self.case.output_schema else { return Ok(None) };
-        let schema = bounded::read(&self.run.root.join(path.as_path())).map_err(|error| disk(&error))?;
+        let schema = inside::read(&self.run.root, path.as_path()).map_err(|error| disk(&error))?;
         inputs.add(SCHEMA_PART, &schema);
         trial_env.show("schema.json", &schema).map(Some).map_err(|error| disk(&error))
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::Catalog;
 use crate::cases::start_files::start_files;
-use crate::files::bounded;
+use crate::files::inside;
 use crate::results::gate::{DifferenceKind, OtherChange};
 use crate::run::case_digests;
 use crate::run::skill_version::SkillVersion;
@@ -39,7 +39,7 @@ pub fn other_changes(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec
         }
     }
     before.keys().filter(|name| !now.contains_key(*name)).for_each(|name| change(DifferenceKind::CaseRemoved, name));
-    let today = bounded::read_text(&root.join(FILE)).unwrap_or_default();
+    let today = inside::read_text(root, Path::new(FILE)).unwrap_or_default();
     let (old, new) = (keys(base.settings.as_deref().unwrap_or_default()), keys(&today));
     for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {
         if old.get(key) != new.get(key) {
@@ -57,7 +57,7 @@ fn asked(root: &Path, case: &Case) -> String {
     if let Some(files) = start_files(root, case) {
         let _ = write!(text, "{}", files.whole().and_then(|files| files.digest()).unwrap_or_default());
     }
-    let schema = output_schema.as_ref().and_then(|path| bounded::read_text(&root.join(path.as_path())).ok());
+    let schema = output_schema.as_ref().and_then(|path| inside::read_text(root, path.as_path()).ok());
     text + &schema.unwrap_or_default()
 }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::checks::program::WorkspaceProgram;
-use crate::files::bounded;
 use crate::files::material::Material;
+use crate::files::{bounded, inside};
 use crate::text::relative_path::RelativePath;
 use crate::trial::evidence::digest as digest_of;
 
@@ -28,7 +28,7 @@ pub fn added(root: &Path, program: &WorkspaceProgram) -> Material {
     let mut material = Material::default();
     if let WorkspaceProgram::Command { files, .. } = program {
         for (source, path) in files {
-            material.add(path.as_path(), &root.join(source.as_path()));
+            material.add(path.as_path(), root, source.as_path());
         }
     }
     material
@@ -40,14 +40,13 @@ pub fn digest(root: &Path, program: &WorkspaceProgram) -> String {
     let content = match program {
         WorkspaceProgram::Command { files, .. } if files.is_empty() => None,
         WorkspaceProgram::Command { .. } => digest(&added(root, program)).ok(),
-        WorkspaceProgram::Script(script) => {
-            let path = root.join(readable(script));
+        WorkspaceProgram::Script(script) => inside::real(root, readable(script)).ok().and_then(|path| {
             if path.is_dir() {
                 digest(&Material::list(&path)).ok()
             } else {
                 bounded::digest(&path).map(|digest| digest.to_string()).ok()
             }
-        }
+        }),
     };
     digest_of(format!("{program}\n{}", content.unwrap_or_default()).as_bytes())
 }

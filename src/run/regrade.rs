@@ -4,7 +4,7 @@ use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::checks::Subject;
 use crate::checks::program::ProgramRuns;
-use crate::files::bounded;
+use crate::files::inside;
 use crate::grade::checks::grade;
 use crate::run::check_program;
 use crate::run::contents::TrialContents;
@@ -69,7 +69,7 @@ pub(super) fn with_subject<T>(
 ) -> T {
     let TrialExhibit { case, skill, evidence, .. } = exhibit;
     // The lint has checked that the schema exists and is valid.
-    let schema = case.output_schema.as_ref().and_then(|path| bounded::read(&run.root.join(path.as_path())).ok());
+    let schema = case.output_schema.as_ref().and_then(|path| inside::read(&run.root, path.as_path()).ok());
     let schema = schema.and_then(|schema| serde_json::from_slice(&schema).ok());
     let by_settings = || run.settings.activation_for(&case.skill, &evidence.meta.mode);
     let activation = case.activation.or_else(by_settings).unwrap_or(case.default_activation);

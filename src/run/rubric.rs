@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::files::bounded;
+use crate::files::inside;
 use crate::grade::rubric::{self, Rubric};
 use crate::settings::Settings;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
@@ -19,7 +19,7 @@ pub fn read(root: &Path, settings: &Settings) -> Result<Rubric, Box<Diagnostic>>
 
 /// The text of a file of the repository, or `built_in` if an optional file does not exist.
 fn read_file(root: &Path, path: &Path, is_required: bool, built_in: &str) -> Result<String, Box<Diagnostic>> {
-    match bounded::read_text(&root.join(path)) {
+    match inside::read_text(root, path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !is_required => Ok(built_in.to_owned()),
         text => text.map_err(|error| {
             let message = format!("the judge cannot be asked: {error}");

@@ -13,6 +13,7 @@ use walkdir::WalkDir;
 
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
+use crate::files::inside;
 use crate::run::digests::opened_skills;
 use crate::skill::SKILL_FILE;
 use crate::store::TrialFolder;
@@ -52,7 +53,7 @@ impl TextReader {
             texts.and(changes.filter_map(|(number, change)| {
                 // A stored path must not lead out of the repository.
                 let folder = RelativePath::parse(change.folder.as_ref()?.to_str()?).ok()?;
-                Some(of_change(number, &change.skill, &root.join(folder.as_path())))
+                Some(of_change(number, &change.skill, &inside::real(root, folder.as_path()).ok()?))
             }))
         };
         Reference { names: meta.tool_names(), texts, changes: Vec::new(), follow_ups: meta.case.follow_ups.len() }

@@ -13,7 +13,7 @@ use crate::cases::repo_files::RepoFiles;
 use crate::cases::start_files::start_files;
 use crate::checks::program::ProgramRuns;
 use crate::checks::{Check, Presence, Subject};
-use crate::files::bounded;
+use crate::files::inside;
 use crate::files::material::Material;
 use crate::files::rooted::RootedPath;
 use crate::lint;
@@ -233,7 +233,7 @@ impl CaseVerifier<'_> {
         let Self { run, case, .. } = self;
         let mut meta = self.meta();
         let mut trial_env = run.program_runner.trial_env(&run.settings)?;
-        let folder = |path: &RelativePath| run.root.join(evals_folder(&case.skill)).join(path.as_path());
+        let place = |path: &RelativePath| evals_folder(&case.skill).join(path.as_path());
         if let Some(files) = start_files(&run.root, case) {
             let digest = if made_up == MadeUp::EmptyWorkspace {
                 files.whole().and_then(|files| files.digest()).map_err(|error| failed(&error))?
@@ -257,10 +257,10 @@ impl CaseVerifier<'_> {
         match made_up {
             MadeUp::Solution => {
                 if let Some(solution) = &case.solution {
-                    let copied = copy_over(&folder(solution), &trial_env.workspace());
+                    let copied = copy_over(&run.root, &place(solution), &trial_env.workspace());
                     copied.map_err(|error| self.unusable("solution", &error))?;
                 }
-                let read = case.answer.as_ref().map(|path| bounded::read_text(&folder(path)));
+                let read = case.answer.as_ref().map(|path| inside::read_text(&run.root, &place(path)));
                 answer = read.transpose().map_err(|error| self.unusable("answer", &error))?;
                 trace.lost.push("a reference solution has no session".to_owned());
             }
@@ -321,9 +321,10 @@ impl CaseVerifier<'_> {
 }
 
 /// Copies a file, or the files of a directory, into a workspace, in place of what is there.
-fn copy_over(from: &Path, workspace: &RootedPath) -> Result<(), String> {
+fn copy_over(root: &Path, from: &Path, workspace: &RootedPath) -> Result<(), String> {
     let mut material = Material::default();
-    material.add(Path::new(if from.is_file() { from.file_name().unwrap_or_default() } else { "".as_ref() }), from);
+    let is_file = inside::real(root, from).is_ok_and(|from| from.is_file());
+    material.add(Path::new(if is_file { from.file_name().unwrap_or_default() } else { "".as_ref() }), root, from);
     let material = material.whole().map_err(|problem| format!("{}: {problem}", from.display()))?;
     for file in &material.files {
         let to = workspace.join(&file.path);

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use crate::agent::trial_env::without_trial_paths;
 use crate::checks::program::{ProgramEnding, ProgramRun, ProgramRuns, WorkspaceProgram};
+use crate::files::inside;
 use crate::run::context::RunContext;
 use crate::run::program_content::{self, readable};
 use crate::run::stored_trial::TrialExhibit;
@@ -71,8 +72,15 @@ pub fn run_in_copy(
         Ok(prepared) => prepared,
         Err(why) => return Ok(EndedProgram::failed(why)),
     };
-    let reads: Vec<PathBuf> =
-        program.script().map(|path| run.root.join(readable(path))).into_iter().chain([evidence.readable()]).collect();
+    let script = program.script().map(|path| {
+        inside::place(&run.root, path.as_path())?;
+        inside::real(&run.root, readable(path))
+    });
+    let script = match script.transpose() {
+        Ok(script) => script,
+        Err(error) => return Ok(EndedProgram::failed(error.to_string())),
+    };
+    let reads: Vec<PathBuf> = script.into_iter().chain([evidence.readable()]).collect();
     let (program, args, own_timeout) = match program {
         WorkspaceProgram::Script(path) => (run.root.join(path.as_path()), Vec::new(), None),
         WorkspaceProgram::Command { line, timeout, .. } => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::agent::trial_env::{OriginalSkills, ScratchDir, SkillContents, TrialEnv, WorkspaceError, file_mode};
@@ -11,8 +11,8 @@ use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::skill_material::skill_material;
 use crate::files::at::At;
-use crate::files::bounded;
 use crate::files::rooted::RootedPath;
+use crate::files::{bounded, inside};
 use crate::settings::mode::{Delivery, Mode};
 use crate::skill::SKILL_FILE;
 
@@ -118,7 +118,7 @@ pub fn prepare_changes(
     for (number, change) in case.during.iter().enumerate() {
         let mut material = None;
         if let Some(path) = &change.folder {
-            let source: PathBuf = repository.join(path.as_path());
+            let source = inside::real(repository, path.as_path()).at(&repository.join(path.as_path()))?;
             let failed = |problem| WorkspaceError::Skill { directory: source.clone(), problem };
             let listed = skill_material(&source).whole().map_err(failed)?;
             let to = directory.join(number.to_string());

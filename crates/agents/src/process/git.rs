@@ -2,7 +2,7 @@
 //! transports of remotes). None of them is started.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::ops::RangeInclusive;
@@ -13,6 +13,7 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 use super::spawn;
+use crate::files::bounded;
 
 /// Variables that a git hook or alias sets for its programs. They name another repository, or parts of one.
 const REPOSITORY_VARIABLES: [&str; 8] = [
@@ -82,8 +83,10 @@ pub fn ignored(directory: &Path, parts: &[&Path]) -> BTreeSet<PathBuf> {
 }
 
 /// The files at or in `part` of `directory` that the index has, whatever the case of their names.
-pub fn tracked(directory: &Path, part: &str) -> io::Result<Vec<PathBuf>> {
-    let listed = stdout(git(directory).args(["ls-files", "-z", "--", &format!(":(icase){part}")]))?;
+pub fn tracked(directory: &Path, part: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut pattern = OsString::from(":(icase,literal)");
+    pattern.push(part);
+    let listed = stdout(git(directory).args(["ls-files", "-z", "--"]).arg(pattern))?;
     Ok(listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path).collect())
 }
 
@@ -285,7 +288,7 @@ impl ScratchRepository {
             format!("[core]\nrepositoryformatversion = 1\n[extensions]\nobjectformat = {}\n", format.display());
         fs::write(directory.path().join("config"), config)?;
         if let Ok(attributes) = git_path("info/attributes") {
-            fs::copy(attributes, directory.path().join("info/attributes"))?;
+            fs::write(directory.path().join("info/attributes"), bounded::read(&attributes)?)?;
         }
         let settings = settings.iter().filter(|(key, _)| key.starts_with("core."));
         let settings = settings.map(|(key, value)| format!("{key}={value}")).collect();

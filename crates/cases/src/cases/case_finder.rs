@@ -3,7 +3,6 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +16,6 @@ use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::{Repository, Scope};
 use crate::cases::unread::{self, CaseFiles};
-use crate::files::bounded;
 use crate::settings::NamedScript;
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
@@ -81,8 +79,8 @@ impl CaseFinder<'_> {
     /// The names in a directory, sorted; empty if the directory does not exist.
     fn names_in(&mut self, folder: &Path) -> Vec<String> {
         let path = self.repository.root.join(folder);
-        let entries = match fs::read_dir(&path) {
-            Ok(entries) => entries,
+        let found = match self.repository.names(folder) {
+            Ok(found) => found,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
             Err(error) => {
                 self.catalog.problems.push(self.repository.unreadable(&path, &error.to_string()));
@@ -90,15 +88,15 @@ impl CaseFinder<'_> {
             }
         };
         let mut names = Vec::new();
-        for entry in entries.filter_map(Result::ok) {
-            match entry.file_name().into_string() {
+        for name in found {
+            match name.into_string() {
                 Ok(name) => names.push(name),
-                Err(_) => {
-                    self.catalog.problems.push(self.repository.unreadable(&entry.path(), "its name is not UTF-8"));
+                Err(name) => {
+                    let path = path.join(name);
+                    self.catalog.problems.push(self.repository.unreadable(&path, "its name is not UTF-8"));
                 }
             }
         }
-        names.sort();
         names
     }
 
@@ -134,7 +132,7 @@ impl CaseFinder<'_> {
         let root = self.repository.root.as_path().into();
         let file = CaseFile { root, path: files.path_of(open), name };
         let path = self.repository.root.join(&file.path);
-        let parsed = match bounded::read(&path) {
+        let parsed = match self.repository.read(&file.path) {
             Ok(_) if of_skill && self.catalog.skill(&file.name).is_none() => {
                 let message = format!("unknown skill slug `{}`", file.name);
                 let problem = Diagnostic::new(Code::OrphanCases, SourceLocation::file(&file.path), message);

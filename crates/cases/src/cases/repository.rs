@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::skill_material::skill_material;
-use crate::files::bounded;
-use crate::files::material::MaterialProblem;
+use crate::files::inside;
+use crate::files::material::{MaterialProblem, UnusableFile};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shown_path};
 use crate::text::name;
 
@@ -71,12 +71,12 @@ impl RepoFiles for Repository {
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        bounded::read_inside(&self.root, path)
+        inside::read(&self.root, path)
     }
 
     fn names(&self, path: &Path) -> io::Result<Vec<OsString>> {
-        let mut names =
-            fs::read_dir(self.root.join(path))?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+        let folder = inside::real(&self.root, path)?;
+        let mut names = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
         names.sort();
         Ok(names)
     }
@@ -86,7 +86,10 @@ impl RepoFiles for Repository {
     }
 
     fn material_problems(&self, path: &Path) -> Vec<MaterialProblem> {
-        skill_material(&self.root.join(path)).problems
+        match inside::real(&self.root, path) {
+            Ok(folder) => skill_material(&folder).problems,
+            Err(error) => vec![MaterialProblem { path: path.to_path_buf(), why: UnusableFile::Unreadable(error) }],
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cases::catalog::{ARTIFACTS, Catalog, FoundSkill, SKILL_EVALS};
 use crate::cases::repository::Repository;
-use crate::files::bounded;
+use crate::files::inside;
 use crate::profile;
 use crate::skill::{SKILL_FILE, Skill, SkillFile};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shown_path};
@@ -89,13 +89,13 @@ impl Repository {
 
     fn read_skill_root(&self, root: &Path, catalog: &mut Catalog) {
         for folder in self.skill_folders(root, &[SKILL_FILE], &mut catalog.problems) {
-            let path = self.root.join(&folder).join(SKILL_FILE);
-            match bounded::read(&path) {
+            let path = folder.join(SKILL_FILE);
+            match inside::read(&self.root, &path) {
                 Ok(bytes) => {
                     let file = SkillFile::parse(folder, &bytes);
                     catalog.skills.push(FoundSkill { file, bytes, curated: false });
                 }
-                Err(error) => catalog.problems.push(self.unreadable(&path, &error.to_string())),
+                Err(error) => catalog.problems.push(self.unreadable(&self.root.join(path), &error.to_string())),
             }
         }
     }
@@ -104,6 +104,10 @@ impl Repository {
     /// repository's root. The directory of a skill is not searched further. Reads no file.
     pub fn skill_folders(&self, root: &Path, files: &[&str], problems: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
         let is_repository = root.as_os_str().is_empty();
+        if let Err(error) = inside::place(&self.root, root) {
+            problems.push(self.unreadable(&self.root.join(root), &error.to_string()));
+            return Vec::new();
+        }
         let mut folders = Vec::new();
         // What is still to be searched, the next directory last.
         let mut waiting = vec![(self.root.join(root), 0)];

@@ -9,16 +9,16 @@ use crate::trial::input_file::InputContent;
 
 /// The fixture of `case` and its own files, which win; `None` if its workspace is empty. `root` is the repository's.
 pub fn start_files(root: &Path, case: &Case) -> Option<Material> {
-    let fixture = case.fixture.as_ref().map(|fixture| root.join(evals_folder(&case.skill)).join(fixture.as_path()));
+    let fixture = case.fixture.as_ref().map(|fixture| evals_folder(&case.skill).join(fixture.as_path()));
     if fixture.is_none() && case.files.is_empty() {
         return None;
     }
-    let mut material = fixture.map(|fixture| Material::list(&fixture)).unwrap_or_default();
+    let mut material = fixture.map(|fixture| Material::list_in(root, &fixture)).unwrap_or_default();
     for file in &case.files {
         match &file.content {
             InputContent::Text(text) => material.add_text(file.path.as_path(), text),
             InputContent::Source(source) | InputContent::Near(source) => {
-                material.add(file.path.as_path(), &root.join(source.as_path()));
+                material.add(file.path.as_path(), root, source.as_path());
             }
         }
     }

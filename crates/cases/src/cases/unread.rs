@@ -14,7 +14,7 @@ use walkdir::{DirEntry, WalkDir};
 use crate::cases::case::{CaseFile, Files, FoundCase, file_formats, foreign_formats};
 use crate::cases::catalog::{ARTIFACTS, Catalog, EVALS, FoundSkill};
 use crate::cases::layout::Layout;
-use crate::files::bounded;
+use crate::files::{bounded, inside};
 use crate::settings::FILE;
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest};
@@ -122,7 +122,7 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
         }
         let (own, foreign) = of_parent(&entry);
         if foreign {
-            found.foreign.extend(foreign_paths(path, &entry));
+            found.foreign.extend(foreign_paths(root, path, &entry));
         }
         if entry.file_type().is_dir() {
             continue;
@@ -145,7 +145,7 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
 
 /// The paths of another program's cases at `entry`. What has the name of cases for certain need not be a file, so that its reader says
 /// why it is none. The walk follows no links, so a linked directory is looked into here.
-fn foreign_paths(path: &Path, entry: &DirEntry) -> Vec<PathBuf> {
+fn foreign_paths(root: &Path, path: &Path, entry: &DirEntry) -> Vec<PathBuf> {
     let certainty = |path: &Path| foreign_formats().filter_map(|(_, files)| files.match_path(path)).max();
     let is_file = entry.file_type().is_file() || entry.path().is_file();
     if certainty(path).is_some_and(|is_certain| is_certain || is_file) {
@@ -154,8 +154,8 @@ fn foreign_paths(path: &Path, entry: &DirEntry) -> Vec<PathBuf> {
     if !entry.path_is_symlink() {
         return Vec::new();
     }
-    let names = fs::read_dir(entry.path()).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.file_name());
-    let mut paths: Vec<PathBuf> = names.map(|name| path.join(name)).collect();
+    let names = inside::place(root, path).and_then(|folder| folder.names()).unwrap_or_default();
+    let mut paths: Vec<PathBuf> = names.into_iter().map(|name| path.join(name)).collect();
     paths.retain(|path| certainty(path) == Some(true));
     paths.sort();
     paths
@@ -252,7 +252,7 @@ fn skill_in(root: &Path, path: &Path, files: &Files, catalog: &Catalog) -> Optio
         return None;
     }
     let file = CaseFile { root: root.into(), path: path.to_path_buf(), name: String::new() };
-    let bytes = bounded::read(&root.join(path)).ok()?;
+    let bytes = inside::read(root, path).ok()?;
     let case = (files.parse)(&file, bytes, Layout::default()).cases.into_iter().next()?;
     catalog.skill(&case.skill).map(|skill| skill.skill().slug.clone())
 }

@@ -4,6 +4,9 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{AgentProgress, Trace, WaitingFor};
 use crate::trial::evidence::Ending;
 
+/// The signal for a file that is too large, on Linux and macOS.
+const SIGXFSZ: i32 = 25;
+
 /// After this many answers a model counts as working, not as stuck.
 const WORKING: u64 = 3;
 
@@ -26,6 +29,7 @@ pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option
     if ending.exit_code != Some(0) {
         let how = match (ending.exit_code, ending.signal) {
             (Some(code), _) => format!("exit status {code}"),
+            (None, Some(SIGXFSZ)) => format!("signal {SIGXFSZ}: it wrote a larger file than `ulimit -f` allows"),
             (None, Some(signal)) => format!("signal {signal}"),
             (None, None) => "no exit status".to_owned(),
         };

@@ -63,6 +63,7 @@ use crate::agent;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cli::exit_code::Exit;
+use crate::files::inside;
 use crate::process::watchdog;
 use crate::report::diagnostics;
 use crate::report::paint::{Paint, Tone};
@@ -276,13 +277,16 @@ impl RepositoryArgs {
         let variable = std::env::var_os("SKILL_EVALS_ROOT").filter(|root| !root.is_empty()).map(PathBuf::from);
         let Some(root) = self.root.clone().or(variable) else {
             let start = std::env::current_dir()?;
-            return Repository::around(&start).ok_or_else(|| {
+            let found = Repository::around(&start).ok_or_else(|| {
                 not_found(format!("no skills in {} or the repository around it; {NO_SKILLS}", start.display()))
             });
+            return found.and_then(with_own_recordings);
         };
         let root = std::path::absolute(root)?;
         // A typing error must not look like a repository without problems.
-        Repository::at(&root).ok_or_else(|| not_found(format!("no skills found in {}; {NO_SKILLS}", root.display())))
+        let found = Repository::at(&root);
+        let found = found.ok_or_else(|| not_found(format!("no skills found in {}; {NO_SKILLS}", root.display())));
+        found.and_then(with_own_recordings)
     }
 
     /// Whether the repository is believed: by the option, else the environment. A gate does not believe a fork.
@@ -329,6 +333,11 @@ fn own_checks(root: &Path, settings: &Settings) -> Result<OwnChecks, String> {
         // If standard error is closed, nobody waits.
         let _ = writeln!(output::stderr(), "{}", safe::block(progress));
     })
+}
+
+/// The repository, unless a link leads from its recordings to other files.
+fn with_own_recordings(repository: Repository) -> io::Result<Repository> {
+    inside::place(&repository.root, Path::new(store::RECORDINGS)).map(|_| repository)
 }
 
 fn not_found(message: String) -> io::Error {

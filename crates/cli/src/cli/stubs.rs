@@ -1,6 +1,5 @@
 //! `skill-evals stubs`.
 
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -10,9 +9,9 @@ use super::{CliResult, RepositoryArgs};
 use crate::cases::repository::{Layout, Scope};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::stdout;
+use crate::files::inside;
 use crate::harness::stubs;
 use crate::settings::{Trust, load};
-use crate::store;
 
 #[derive(Args)]
 pub struct StubsArgs {
@@ -37,11 +36,10 @@ pub fn stubs(args: &StubsArgs) -> CliResult {
     }
     let mut out = stdout();
     for file in files {
-        let path = root.join(&file);
-        let state = if fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
+        let state = if inside::read(root, &file).is_ok_and(|old| old == text.as_bytes()) {
             "is up to date"
         } else {
-            store::write_whole(&path, text.as_bytes())?;
+            inside::write(root, &file, text.as_bytes())?;
             "written"
         };
         writeln!(out, "{}: {state}, {} trials", file.display(), text.matches("#[test]").count())?;

@@ -19,6 +19,7 @@ use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
 use crate::files::bounded;
+use crate::files::inside;
 use crate::report::compared as report;
 use crate::report::diagnostics::counted;
 use crate::settings::mode::AgentKind;
@@ -26,7 +27,6 @@ use crate::settings::{Settings, Stop};
 use crate::setup::generate::drafted::{Drafter, MOST_DESCRIPTIONS};
 use crate::setup::tune::{self, SplitCases};
 use crate::skill::SKILL_FILE;
-use crate::store;
 use crate::text::safe;
 use crate::trial::run_record::RunChoices;
 
@@ -350,9 +350,9 @@ impl Tuning<'_> {
         let shown = safe::line(&path.display().to_string());
         match (exit, self.args.apply) {
             (Exit::Clean, true) => {
-                let to = self.repository.root.join(&path);
-                if bounded::read(&to).is_ok_and(|now| now == self.found.bytes) {
-                    store::write_whole(&to, &best.text)?;
+                let root = &self.repository.root;
+                if inside::read(root, &path).is_ok_and(|now| now == self.found.bytes) {
+                    inside::write(root, &path, &best.text)?;
                     writeln!(out, "wrote {shown}; record its cases again: skill-evals run --stale --record")?;
                 } else {
                     return Err(format!("{shown} changed meanwhile: not written").into());

@@ -12,23 +12,23 @@ use skill_evals_agents::agent::bwrap;
 use crate::support::fixture::{Ran, temporary};
 use crate::support::stub::{Stub, ran};
 
-const SECRET: &str = "the private key of the user";
+pub const SECRET: &str = "the private key of the user";
 
 /// A directory of the user, which no attack may change or read.
-struct Victim(tempfile::TempDir);
+pub struct Victim(tempfile::TempDir);
 
 impl Victim {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let directory = temporary();
         fs::write(directory.path().join("id_rsa"), SECRET).expect("a file");
         Self(directory)
     }
 
-    fn path(&self) -> String {
+    pub fn path(&self) -> String {
         self.0.path().display().to_string()
     }
 
-    fn assert_untouched(&self, attack: &str) {
+    pub fn assert_untouched(&self, attack: &str) {
         let names: Vec<_> =
             fs::read_dir(self.0.path()).expect("a directory").flatten().map(|e| e.file_name()).collect();
         assert_eq!(names, ["id_rsa"], "{attack}");

@@ -457,6 +457,19 @@ fn a_progress_file_that_cannot_be_written_loses_no_trial() {
 }
 
 #[test]
+fn a_limit_of_file_sizes_is_named_and_leaves_no_file_in_half() {
+    let stub = Stub::new(1, "exec head -c 100000 /dev/zero > large");
+    let ran = within("ulimit -f 100", &stub, "run --run-id r");
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("signal 25: it wrote a larger file than `ulimit -f` allows"), "{}", ran.stdout);
+    let report = within("ulimit -f 8", &stub, "report r");
+    assert!(report.code == 2 && report.stderr.contains("report.html: File too large"), "{}", report.stderr);
+    let files = fs::read_dir(stub.run_folder("r")).expect("a run").flatten().map(|entry| entry.file_name());
+    let begun: Vec<_> = files.filter(|name| name == "report.html" || name.to_string_lossy().starts_with('.')).collect();
+    assert!(begun.is_empty(), "{begun:?}");
+}
+
+#[test]
 #[ignore = "needs root, who may mount a small disk; CI runs it as root"]
 fn a_full_disk_is_infrastructure_and_what_was_measured_before_stays() {
     let disk = SmallDisk::default();

@@ -7,6 +7,7 @@ mod check_list;
 mod checks;
 mod ci_files;
 mod cluster;
+mod committed_links;
 mod compare;
 mod custom_agents;
 mod diagnose;

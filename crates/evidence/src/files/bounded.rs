@@ -27,15 +27,6 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_at_most(path, MAX_FILE)
 }
 
-/// The content of the regular file at `path` in the repository at `root`. A link may lead to another file of the repository.
-pub fn read_inside(root: &Path, path: &Path) -> io::Result<Vec<u8>> {
-    let file = root.join(path).canonicalize()?;
-    if !file.starts_with(root.canonicalize()?) {
-        return Err(io::Error::other("it is outside the repository"));
-    }
-    read(&file)
-}
-
 /// The content of the regular file at `path`, at most `limit` bytes.
 pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let (file, size) = open(path)?;
@@ -75,7 +66,8 @@ pub fn read_stream(source: impl Read) -> io::Result<String> {
     utf8(bytes)
 }
 
-fn utf8(bytes: Vec<u8>) -> io::Result<String> {
+/// The text of these bytes.
+pub(super) fn utf8(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 

@@ -14,8 +14,8 @@ use std::path::{Component, Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::files::bounded;
 use crate::files::rooted::RootedPath;
+use crate::files::{bounded, inside};
 
 /// The most files and directories in one.
 pub const MAX_ENTRIES: usize = 20_000;
@@ -123,6 +123,17 @@ impl Material {
         Self::list_without(directory, &[])
     }
 
+    /// Lists the directory `path` of the repository at `root`.
+    pub fn list_in(root: &Path, path: &Path) -> Self {
+        inside::real(root, path).map_or_else(|error| Self::unreadable(Path::new(""), error), |found| Self::list(&found))
+    }
+
+    fn unreadable(path: &Path, error: io::Error) -> Self {
+        let mut material = Self::default();
+        material.problem(path, UnusableFile::Unreadable(error));
+        material
+    }
+
     /// The same without what has these paths in it.
     pub fn list_without(directory: &Path, left_out: &[&str]) -> Self {
         let mut material = Self::default();
@@ -136,10 +147,10 @@ impl Material {
         material
     }
 
-    /// Adds the file or directory `source`, which replaces files that are at `path` so far. Its own path may go through links.
-    pub fn add(&mut self, path: &Path, source: &Path) {
+    /// Adds the file or directory `source` of the repository at `root`, which replaces files that are at `path` so far.
+    pub fn add(&mut self, path: &Path, root: &Path, source: &Path) {
         let mut added = Self::default();
-        match source.canonicalize() {
+        match inside::real(root, source).and_then(|source| source.canonicalize()) {
             Ok(root) if root.is_dir() => {
                 added.directories.push(path.to_path_buf());
                 MaterialWalk { root: &root, open: vec![root.clone()], left_out: &[], material: &mut added }

@@ -4,6 +4,7 @@
 pub mod at;
 pub mod below;
 pub mod bounded;
+pub mod inside;
 pub mod material;
 pub mod rooted;
 pub mod stamp;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use crate::files::bounded;
+use crate::files::inside;
 use crate::settings::{FILE, Settings, Trust};
 use crate::text::diagnostic::Diagnostic;
 
@@ -49,7 +49,7 @@ fn with_environment(mut settings: Settings, trust: Trust) -> Result<Settings, Co
 /// The settings for the repository at `root` without the environment's: built in, file.
 pub fn read_file(root: &Path, trust: Trust) -> Result<Settings, ConfigError> {
     let mut settings = Settings { root: Some(root.to_path_buf()), ..Settings::default() };
-    match bounded::read_text(&root.join(FILE)) {
+    match inside::read_text(root, Path::new(FILE)) {
         Ok(text) => {
             let refused = trust.refuses(&text);
             if !refused.is_empty() {

@@ -27,7 +27,8 @@ use thiserror::Error;
 
 use crate::cases::catalog::ARTIFACTS;
 use crate::files::at::{At, PathError};
-use crate::files::bounded;
+use crate::files::rooted::RootedPath;
+use crate::files::{below, bounded, inside};
 use crate::process::git;
 use crate::text::diagnostic::suggest;
 use crate::trial::id::TrialId;
@@ -66,8 +67,11 @@ fn runs_folder(root: &Path) -> Result<PathBuf, StoreError> {
     static CHECKED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
     if !checked.contains(root) {
-        // Without git, nothing is known of who made it.
-        let tracked = git::tracked(root, ARTIFACTS).unwrap_or_default();
+        let tracked = match git::tracked(root, Path::new(ARTIFACTS)) {
+            Ok(tracked) => tracked,
+            // Without git, nothing shows whose link it is.
+            Err(_) => inside::place(root, Path::new(RUNS)).map(|_| Vec::new()).at(&root.join(RUNS))?,
+        };
         let is_of_runs = |path: &PathBuf| {
             let path = path.to_string_lossy().to_ascii_lowercase();
             Path::new(RUNS).starts_with(&path) || Path::new(&path).starts_with(RUNS)
@@ -190,16 +194,13 @@ pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), StoreError> {
 
 /// The same for a file that is too long for memory: `write` writes it piece by piece.
 pub fn write_with(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()>) -> Result<(), StoreError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(Err(io::ErrorKind::IsADirectory.into()).at(path)?);
+    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     fs::create_dir_all(folder).at(folder)?;
-    let usual = fs::Permissions::from_mode(0o666);
-    let mut file = tempfile::Builder::new().prefix(".new-").permissions(usual).tempfile_in(folder).at(folder)?;
-    write(file.as_file_mut()).at(path)?;
-    if let Some(old) = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file) {
-        file.as_file().set_permissions(old.permissions()).at(path)?;
-    }
-    file.persist(path).map_err(|error| error.error).at(path)?;
-    Ok(())
+    let written = RootedPath::open(folder).at(folder)?.join(name).put(write);
+    Ok(written.map_err(|error| PathError { path: path.to_path_buf(), ..error })?)
 }
 
 /// Writes a file that a user named. It follows links, and writes into an existing pipe or device. [`STDOUT`] is standard output.
@@ -208,7 +209,7 @@ pub fn write_out(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()
         let out = io::stdout().as_fd().try_clone_to_owned();
         return Ok(out.and_then(|out| write(&mut fs::File::from(out))).at(path)?);
     }
-    let place = behind_links(path);
+    let place = behind_links(path)?;
     if place.exists() && !place.is_file() {
         return Ok(fs::OpenOptions::new().write(true).open(&place).and_then(|mut file| write(&mut file)).at(path)?);
     }
@@ -234,6 +235,7 @@ pub fn write_folder<E: From<StoreError>>(path: &Path, fill: impl FnOnce(&Path) -
 
 /// Checks that [`write_folder`] can make this directory: nothing or an empty directory is there.
 pub fn check_new_folder(path: &Path) -> Result<(), StoreError> {
+    behind_links(path)?;
     match fs::read_dir(path).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -242,19 +244,33 @@ pub fn check_new_folder(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The path of a file that a user named, behind links.
-fn behind_links(path: &Path) -> PathBuf {
-    match (path.canonicalize(), fs::read_link(path)) {
+/// The path of a file that a user named, behind the user's own links. A link that git tracks is not the user's: it may lead to
+/// another place of its repository only.
+fn behind_links(path: &Path) -> Result<PathBuf, StoreError> {
+    let written = std::path::absolute(path).at(path)?;
+    if let Some(tree) = written.ancestors().skip(1).find(|folder| folder.join(".git").exists())
+        && let Err(error) = inside::place(tree, &written)
+    {
+        let mut links = written.ancestors().take_while(|part| *part != tree).filter(|part| part.is_symlink());
+        let is_tracked = |part: &Path| {
+            let part = part.strip_prefix(tree).unwrap_or(part);
+            git::tracked(tree, part).is_ok_and(|found| !found.is_empty())
+        };
+        if links.any(is_tracked) {
+            return Ok(Err(error).at(path)?);
+        }
+    }
+    Ok(match (path.canonicalize(), fs::read_link(path)) {
         (Ok(place), _) => place,
         // The target of a link may not exist yet.
         (Err(_), Ok(target)) => path.parent().unwrap_or(Path::new("")).join(target),
         (Err(_), Err(_)) => path.to_path_buf(),
-    }
+    })
 }
 
 /// Checks, before hours of work, that [`write_out`] can write to this path. Leaves no file.
 pub fn check_out(path: &Path) -> Result<(), StoreError> {
-    let place = behind_links(path);
+    let place = behind_links(path)?;
     if place.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return Ok(Err(io::ErrorKind::IsADirectory.into()).at(path)?);
     }
@@ -291,7 +307,8 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
-    let bytes = bounded::read(path).at(path)?;
+    let (folder, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+    let bytes = below::read(folder, Path::new(name), bounded::MAX_FILE).at(path)?;
     serde_json::from_slice(&bytes)
         .map_err(|error| StoreError::Damaged { path: path.to_path_buf(), why: error.to_string() })
 }

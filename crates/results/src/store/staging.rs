@@ -2,12 +2,13 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
 use super::{At, RECORDINGS, RunFolder, StoreError, make_runs, runs_folder, sub_folders, trial_path};
+use crate::files::inside;
+use crate::files::rooted::{self, RootedPath};
 use crate::trial::id::TrialId;
 
 /// The prefix of directories for what is new. No skill and no run has such a name: ids do not begin with a dot.
@@ -29,7 +30,7 @@ pub struct Staging {
 impl Staging {
     /// For new recordings of the repository at `root`: each put replaces those of a case in a mode.
     pub fn of_recordings(root: &Path) -> Result<Self, StoreError> {
-        let recordings = root.join(RECORDINGS);
+        let recordings = inside::real(root, Path::new(RECORDINGS)).at(&root.join(RECORDINGS))?;
         fs::create_dir_all(&recordings).at(&recordings)?;
         Self::new(recordings, 3)
     }
@@ -76,18 +77,20 @@ impl Staging {
 
     /// Puts the new directory `name` in the place of the old one. Returns its path.
     pub fn put(&self, name: &Path) -> Result<PathBuf, StoreError> {
-        let (new, place) = (self.path().join(name), self.base.join(name));
+        let base = RootedPath::open(&self.base).at(&self.base)?;
+        let staged = base.join(self.path().file_name().unwrap_or_default());
+        let (new, place) = (staged.join(name), base.join(name));
         // The old one is moved before it is removed, so it is never incomplete.
-        let old = self.path().join(OLD).join(name);
-        for folder in [&place, &old].into_iter().filter_map(|folder| folder.parent()) {
-            fs::create_dir_all(folder).at(folder)?;
-        }
-        match fs::rename(&place, &old) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Ok(Err(error).at(&place)?),
+        let old = staged.join(OLD).join(name);
+        let above = name.parent().unwrap_or(Path::new(""));
+        base.join(above).create_dir_all()?;
+        staged.join(OLD).join(above).create_dir_all()?;
+        match place.rename(&old) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(place.error(error).into()),
             _ => {}
         }
-        fs::rename(&new, &place).at(&place)?;
-        Ok(place)
+        new.rename(&place).map_err(|error| place.error(error))?;
+        Ok(self.base.join(name))
     }
 }
 
@@ -109,25 +112,24 @@ fn remove_left_over(base: &Path, folder: &Path, depth: usize) -> Result<(), Stor
             fs::rename(entry.path(), &place).at(&place)?;
         }
     }
-    Ok(fs::remove_dir_all(folder).at(folder)?)
+    Ok(rooted::remove(folder)?)
 }
 
 /// Copies a directory. Files are linked if the file system can, because no stored file is changed in place.
 pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), StoreError> {
-    for entry in WalkDir::new(from) {
+    fs::create_dir_all(to).at(to)?;
+    let (source, copy) = (RootedPath::open(from).at(from)?, RootedPath::open(to).at(to)?);
+    for entry in WalkDir::new(from).min_depth(1) {
         let entry = entry.map_err(io::Error::from).at(from)?;
-        let (path, kind) = (entry.path(), entry.file_type());
-        let place = to.join(path.strip_prefix(from).unwrap_or(path));
-        let copied = match fs::hard_link(path, &place) {
-            _ if kind.is_dir() => fs::create_dir_all(&place),
-            // A copy would overwrite what is linked to another run.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-            Err(_) if kind.is_symlink() => fs::read_link(path).and_then(|target| symlink(target, &place)),
-            Err(_) if kind.is_file() => fs::copy(path, &place).map(drop),
-            // A link, or something that is neither a file nor a link.
-            Ok(()) | Err(_) => Ok(()),
-        };
-        copied.at(&place)?;
+        let path = entry.path().strip_prefix(from).unwrap_or(entry.path());
+        let place = copy.join(path);
+        if entry.file_type().is_dir() {
+            place.create_dir_all()?;
+        } else if entry.file_type().is_symlink() {
+            place.link_to(entry.path().read_link().at(entry.path())?)?;
+        } else if entry.file_type().is_file() {
+            source.join(path).copy_to(&place)?;
+        }
     }
     Ok(())
 }

@@ -10,7 +10,8 @@ use super::{
     seal, snapshot_name, write_json, write_whole,
 };
 use crate::files::below::{self, WalkControl, WalkedFile};
-use crate::files::{bounded, rooted};
+use crate::files::bounded;
+use crate::files::rooted::{self, RootedPath};
 use crate::grade::rubric::{JUDGMENT_FORMAT, Judgment};
 use crate::text::name::{check_case_id, check_id};
 use crate::trial::evidence::{META_FORMAT, Meta};
@@ -114,12 +115,7 @@ impl TrialFolder {
 
     /// The content of a file that the agent created or changed. A recording has only small contents.
     pub fn workspace_file(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let path = self.workspace().join(path);
-        if fs::symlink_metadata(&path)?.is_file() {
-            bounded::read(&path)
-        } else {
-            Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"))
-        }
+        below::read(&self.path, &Path::new(WORKSPACE).join(path), bounded::MAX_FILE)
     }
 
     /// Calls `take` for each stored file of the workspace, until one fails.
@@ -182,6 +178,7 @@ impl TrialFolder {
     /// The facts of the trial. An error if they contradict each other, or the files of a recording have changed.
     pub fn meta(&self) -> Result<Meta, StoreError> {
         if self.is_recording() {
+            self.check_links()?;
             seal::verify(&self.path, self.key.as_ref())?;
         }
         let path = self.path.join(META);
@@ -191,6 +188,18 @@ impl TrialFolder {
             None => Ok(meta),
             Some(why) => Err(StoreError::Damaged { path, why }),
         }
+    }
+
+    /// Checks that no link leads from the directory of all recordings to this one.
+    fn check_links(&self) -> Result<(), StoreError> {
+        let inner: PathBuf = self.names().iter().collect();
+        let Some(all) = self.path.ancestors().nth(self.named) else { return Ok(()) };
+        let is_reached = RootedPath::open(all).is_ok_and(|all| all.join(inner).is_dir());
+        if is_reached || !self.path.is_dir() {
+            return Ok(());
+        }
+        let why = "it is behind a symbolic link, which is not followed".to_owned();
+        Err(StoreError::Damaged { path: self.path.clone(), why })
     }
 
     /// Checks that the facts are about the trial in this directory. Agents can write such files too, and the names in them must
@@ -230,7 +239,7 @@ impl TrialFolder {
     /// The final message, if there is one.
     pub fn final_text(&self) -> Result<Option<String>, StoreError> {
         let path = self.path.join(FINAL);
-        match bounded::read(&path) {
+        match below::read(&self.path, Path::new(FINAL), bounded::MAX_FILE) {
             Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Ok(Err(error).at(&path)?),

@@ -13,10 +13,10 @@ use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cli::exit_code::Exit;
 use crate::cli::next::next;
 use crate::cli::output::text_stdout;
+use crate::files::inside;
 use crate::settings::mode::AgentKind;
 use crate::setup::generate;
 use crate::skill::slug;
-use crate::store;
 use crate::text::diagnostic::{Code, Diagnostic};
 use crate::text::safe;
 
@@ -70,7 +70,7 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
                 match cases {
                     Ok(cases) if cases.is_empty() => writeln!(out, "not written {shown}: no case was accepted")?,
                     Ok(cases) => {
-                        store::write_whole(&repository.root.join(&path), generate::prompts_csv(&cases).as_bytes())?;
+                        inside::write(&repository.root, &path, generate::prompts_csv(&cases).as_bytes())?;
                         writeln!(out, "wrote {shown}")?;
                         wrote = wrote.or(Some(&found.skill().slug));
                     }

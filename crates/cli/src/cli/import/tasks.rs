@@ -14,8 +14,8 @@ use crate::cases::repository::Repository;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
 use crate::cli::{CliResult, CliResultOf, RepositoryArgs};
+use crate::files::inside;
 use crate::report::diagnostics::counted;
-use crate::store;
 use crate::text::cut;
 use crate::text::diagnostic::Diagnostic;
 use crate::text::name::LONGEST_ID;
@@ -136,7 +136,7 @@ impl TaskArgs {
         if self.dry_run {
             return Ok(case);
         }
-        let written = store::write_whole(&repository.root.join(&path), text.as_bytes());
+        let written = inside::write(&repository.root, &path, text.as_bytes());
         written.map(|()| case).map_err(|error| vec![error.to_string()])
     }
 }

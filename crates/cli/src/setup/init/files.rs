@@ -1,11 +1,12 @@
 //! The files that `init` writes.
 
+use std::io;
 use std::path::Path;
 
-use super::layout;
 use super::relative::relative;
 use super::{FileAction, InitError, InitMode, InitStep};
-use crate::store;
+use crate::files::inside;
+use crate::store::StoreError;
 
 /// Writes files, or only plans them.
 pub(super) struct InitFiles<'a> {
@@ -36,13 +37,23 @@ impl<'a> InitFiles<'a> {
 
     pub(super) fn write(&self, path: &Path, text: &str) -> Result<(), InitError> {
         if self.mode == InitMode::Write {
-            store::write_whole(path, text.as_bytes())?;
+            inside::write(self.root_of(path), path, text.as_bytes()).map_err(StoreError::from)?;
         }
         Ok(())
     }
 
     pub(super) fn read(&self, path: &Path) -> Result<Option<String>, InitError> {
-        layout::read(path).map_err(|source| InitError::Io { path: relative(self.folder, path), source })
+        match inside::read_text(self.root_of(path), path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(InitError::Io { path: relative(self.folder, path), source }),
+        }
+    }
+
+    /// The repository of a file: the git work tree, or the directory that it shares with that of `init`.
+    fn root_of(&self, path: &Path) -> &'a Path {
+        let around = || self.folder.ancestors().filter(|folder| path.starts_with(folder));
+        around().find(|folder| folder.join(".git").exists()).or_else(|| around().next()).unwrap_or(self.folder)
     }
 
     pub(super) fn step(&mut self, path: &Path, action: FileAction) {

@@ -1,10 +1,11 @@
 //! Opens what is beneath an open directory, and follows nothing.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
@@ -77,7 +78,10 @@ pub(super) fn file_in(at: impl AsFd, name: &OsStr) -> io::Result<File> {
         SFlag::S_IFREG | SFlag::S_IFIFO => {}
         SFlag::S_IFLNK => return Err(link()),
         SFlag::S_IFDIR => return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory, not a file")),
-        _ => return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        kind => {
+            let what = if kind == SFlag::S_IFSOCK { "a socket" } else { "a device" };
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}, not a regular file")));
+        }
     }
     // Opening a pipe must not wait forever.
     let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
@@ -100,4 +104,26 @@ fn described(errno: Errno) -> io::Error {
 
 fn link() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link, or lies behind one; it is not followed")
+}
+
+/// The prefix of a file that gets its name when it is written.
+const NEW: &str = ".new-";
+
+/// How many names are tried for one.
+const TRIES: usize = 100;
+
+/// Creates a file with a name that nothing in the open directory has.
+pub(super) fn new_file(at: impl AsFd) -> io::Result<(OsString, File)> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    for _ in 0..TRIES {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = OsString::from(format!("{NEW}{}-{number}", std::process::id()));
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        match openat(at.as_fd(), name.as_os_str(), flags, Mode::from_bits_truncate(super::COMMON)) {
+            Ok(file) => return Ok((name, File::from(file))),
+            Err(Errno::EEXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }

@@ -28,9 +28,9 @@ use std::sync::Arc;
 
 use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, open, openat, readlinkat, renameat};
+use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat, renameat};
 use nix::sys::stat::{FileStat, Mode, SFlag, mkdirat};
-use nix::unistd::symlinkat;
+use nix::unistd::{linkat, symlinkat};
 
 use crate::files::at::PathError;
 use crate::files::bounded;
@@ -211,14 +211,24 @@ impl RootedPath {
     /// Where its links lead, if they all stay in the directory that was opened. Nothing is followed later.
     pub fn resolved(&self) -> io::Result<Self> {
         descend::check(&self.path)?;
+        // Most paths have no link.
+        if self.status().is_ok_and(|found| descend::kind(&found) != SFlag::S_IFLNK) {
+            return Ok(self.clone());
+        }
         let mut left: Vec<OsString> = self.path.iter().rev().map(OsStr::to_owned).collect();
         let mut at = Self { root: Arc::clone(&self.root), path: PathBuf::new() };
         let mut links = 0;
-        let leaves = || io::Error::new(io::ErrorKind::InvalidInput, "it leads out of its directory");
+        // The last link, and its target.
+        let mut link = (PathBuf::new(), PathBuf::new());
+        let leaves = |(link, target): &(PathBuf, PathBuf)| {
+            let (link, target, root) = (link.display(), target.display(), self.root.path.display());
+            let why = format!("{link} is a symbolic link to {target}, which is outside {root}");
+            io::Error::new(io::ErrorKind::InvalidInput, why)
+        };
         while let Some(name) = left.pop() {
             if name == ".." {
                 if !at.path.pop() {
-                    return Err(leaves());
+                    return Err(leaves(&link));
                 }
                 continue;
             }
@@ -232,8 +242,11 @@ impl RootedPath {
                 return Err(Errno::ELOOP.into());
             }
             let mut target = next.link_target()?;
+            link = (next.path, target.clone());
             if target.is_absolute() {
-                target = target.strip_prefix(&self.root.path).map_err(|_| leaves())?.to_path_buf();
+                let real = self.root.path.canonicalize()?;
+                let inside = target.strip_prefix(&self.root.path).or_else(|_| target.strip_prefix(real));
+                target = inside.map_err(|_| leaves(&link))?.to_path_buf();
                 at.path = PathBuf::new();
             }
             let parts = target.components().filter(|part| *part != Component::CurDir);
@@ -301,6 +314,41 @@ impl RootedPath {
         let mut file = self.create(mode)?;
         let written = file.write_all(content).and_then(|()| file.set_permissions(Permissions::from_mode(mode)));
         written.map_err(|error| self.error(error))
+    }
+
+    /// Writes a file in one step, in place of a file or link that may be there, and creates the directories above it: `write` writes
+    /// it piece by piece. A file keeps its permissions.
+    pub fn put(&self, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), PathError> {
+        let put = || {
+            let (parent, name) = self.made_parent()?;
+            let found = descend::status(&parent, name).ok();
+            let mode = found.filter(|found| descend::kind(found) == SFlag::S_IFREG).map(|found| found.st_mode & 0o7777);
+            let (new, mut file) = descend::new_file(&parent)?;
+            let written = write(&mut file).and_then(|()| {
+                mode.map_or(Ok(()), |mode| file.set_permissions(Permissions::from_mode(mode)))?;
+                Ok(renameat(&parent, new.as_os_str(), &parent, name)?)
+            });
+            written.inspect_err(|_| _ = remove::remove(&parent, &new))
+        };
+        put().map_err(|error: io::Error| self.error(error))
+    }
+
+    /// Links the regular file to `to` if the file system can, or else copies it. Fails if anything is there.
+    pub fn copy_to(&self, to: &Self) -> Result<(), PathError> {
+        let linked = self.parent().and_then(|(from, name)| {
+            let (at, new) = to.parent()?;
+            Ok(linkat(from, name, at, new, AtFlags::empty())?)
+        });
+        match linked {
+            Ok(()) => Ok(()),
+            // A copy would overwrite what is linked to another run.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(to.error(error)),
+            Err(_) => {
+                let mut from = self.file().map_err(|error| self.error(error))?;
+                let mode = from.metadata().map_or(COMMON, |found| found.permissions().mode() & 0o777);
+                io::copy(&mut from, &mut to.create(mode)?).map(drop).map_err(|error| to.error(error))
+            }
+        }
     }
 
     /// Creates a link to `target`, and the directories above it. Fails if anything is there.

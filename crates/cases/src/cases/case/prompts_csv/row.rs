@@ -11,7 +11,7 @@ use crate::cases::case::fields::{self, CaseDraft, CaseField, ListField};
 use crate::cases::case::{Case, CaseFormat, CaseSource, FoundCase};
 use crate::cases::repo_files::RepoFiles;
 use crate::checks::{FieldValue, InvalidField};
-use crate::files::bounded;
+use crate::files::inside;
 use crate::settings::trials::Repetition;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, ends_line, shorten};
 use crate::text::name;
@@ -283,7 +283,7 @@ impl RowReader<'_> {
             .map_err(|why| problem(Code::BadPath, format!("`{column}`: {:?} {why}", shorten(cell))))?;
         let sheet = &self.row.sheet;
         let path = sheet.path.parent().unwrap_or(Path::new("")).join(path.as_path());
-        let bytes = bounded::read_inside(&sheet.root, &path).map_err(|error| {
+        let bytes = inside::read(&sheet.root, &path).map_err(|error| {
             problem(Code::Unreadable, format!("`{column}`: {} cannot be read: {error}", path.display()))
         })?;
         Ok((path, bytes))

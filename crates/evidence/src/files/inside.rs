@@ -1,0 +1,37 @@
+//! Files of a repository, which anybody may have written. A link that stays in the repository is followed. One that leaves it is
+//! an error: a checkout must neither show nor change other files of the user.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::files::at::PathError;
+use crate::files::bounded::{self, MAX_FILE};
+use crate::files::rooted::RootedPath;
+
+/// The place of `path` in the repository at `root`, behind its links. The path is relative, or begins with `root`.
+pub fn place(root: &Path, path: &Path) -> io::Result<RootedPath> {
+    RootedPath::open(root)?.join(path.strip_prefix(root).unwrap_or(path)).resolved()
+}
+
+/// The path of this place, for directories that are walked and files that programs get.
+pub fn real(root: &Path, path: &Path) -> io::Result<PathBuf> {
+    let place = place(root, path)?;
+    let path = place.relative();
+    Ok(if path.as_os_str().is_empty() { root.to_path_buf() } else { root.join(path) })
+}
+
+/// The content of the regular file at `path`.
+pub fn read(root: &Path, path: &Path) -> io::Result<Vec<u8>> {
+    place(root, path)?.read(MAX_FILE)
+}
+
+/// The text of the regular file at `path`.
+pub fn read_text(root: &Path, path: &Path) -> io::Result<String> {
+    bounded::utf8(read(root, path)?)
+}
+
+/// Writes a file in one step, with the directories above it.
+pub fn write(root: &Path, path: &Path, content: &[u8]) -> Result<(), PathError> {
+    let place = place(root, path).map_err(|source| PathError { path: root.join(path), source })?;
+    place.put(|file| io::Write::write_all(file, content))
+}
