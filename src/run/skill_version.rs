@@ -11,6 +11,7 @@ use crate::cases::case::{Case, FoundCase, file_formats, foreign_formats};
 use crate::cases::catalog::{Catalog, EVALS};
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cases::skills::default_skill_roots;
+use crate::files::inside;
 use crate::process::git::{self, CommitFiles};
 use crate::run::program_content;
 use crate::settings::{FILE, Settings};
@@ -72,6 +73,13 @@ impl SkillVersion {
         if catalog.skills.is_empty() || parts.iter().any(by_link) {
             (exported, catalog) = read(&[])?;
         }
+        let leaving = parts.iter().find(|root| inside::place(&exported.folder, root).is_err());
+        if let Some(root) = leaving.filter(|_| catalog.skills.is_empty() || own.skill_roots.is_some()) {
+            let root = root.display();
+            return Err(format!(
+                "`{root}` is reached by a link that leads out of the repository; what lies there is today's"
+            ));
+        }
         catalog.cases.clear();
         // Apart, since a directory of cases may also have skills.
         let folders = file_formats().filter_map(|(_, files)| files.path.split('<').next()).map(PathBuf::from);
@@ -85,7 +93,7 @@ impl SkillVersion {
         if !parts.is_empty() {
             read(&parts)?;
         }
-        check_complete(&exported, &catalog, folder.path())?;
+        check_complete(&exported, &catalog)?;
         let root = exported.folder;
         Ok(Self { commit: commit.to_owned(), catalog, cases, settings: text, root, _folder: folder })
     }
@@ -133,18 +141,10 @@ fn export_submodule(submodule: &Path, commit: &str, to: &Path) -> Result<(), Str
     })
 }
 
-/// Checks that the skills exported to `folder` are as in a working tree of the commit.
-fn check_complete(exported: &CommitFiles, catalog: &Catalog, folder: &Path) -> Result<(), String> {
+/// Checks that the exported skills are as in a working tree of the commit.
+fn check_complete(exported: &CommitFiles, catalog: &Catalog) -> Result<(), String> {
     let real = |path: &Path| fs::canonicalize(exported.folder.join(path)).ok();
-    let inside = fs::canonicalize(folder).map_err(|error| error.to_string())?;
-    let skills: Vec<&Path> = catalog.skills.iter().map(|found| found.skill().folder.as_path()).collect();
-    if let Some(skill) = skills.iter().find(|skill| real(skill).is_some_and(|real| !real.starts_with(&inside))) {
-        return Err(format!(
-            "`{}` is reached by a link that leads out of the repository; what lies there is today's",
-            skill.display()
-        ));
-    }
-    let skills: Vec<PathBuf> = skills.into_iter().filter_map(real).collect();
+    let skills: Vec<PathBuf> = catalog.skills.iter().filter_map(|found| real(&found.skill().folder)).collect();
     let is_of_skill = |path: &Path| real(path).is_some_and(|path| skills.iter().any(|skill| path.starts_with(skill)));
     match exported.filtered.iter().find(|(path, _)| is_of_skill(path)) {
         Some((path, filter)) => Err(format!(

@@ -36,10 +36,14 @@ impl Repository {
                 self.read_named_root(root.as_path(), catalog);
             }
         } else {
-            let roots = default_skill_roots().chain(["", SKILL_EVALS]).map(Path::new);
-            for root in roots.filter(|root| self.root.join(root).is_dir()) {
+            for root in default_skill_roots().chain(["", SKILL_EVALS]).map(Path::new) {
+                // A root that leads out of the repository is reported, and no other one taken for it.
+                let leaves = inside::place(&self.root, root).is_err();
+                if !leaves && !self.root.join(root).is_dir() {
+                    continue;
+                }
                 self.read_skill_root(root, catalog);
-                if !catalog.skills.is_empty() {
+                if leaves || !catalog.skills.is_empty() {
                     if !root.as_os_str().is_empty() {
                         self.read_plugins(catalog);
                     }

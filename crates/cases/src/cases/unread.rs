@@ -122,7 +122,7 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
         }
         let (own, foreign) = of_parent(&entry);
         if foreign {
-            found.foreign.extend(foreign_paths(root, path, &entry));
+            found.foreign.extend(foreign_paths(path, &entry));
         }
         if entry.file_type().is_dir() {
             continue;
@@ -145,7 +145,7 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
 
 /// The paths of another program's cases at `entry`. What has the name of cases for certain need not be a file, so that its reader says
 /// why it is none. The walk follows no links, so a linked directory is looked into here.
-fn foreign_paths(root: &Path, path: &Path, entry: &DirEntry) -> Vec<PathBuf> {
+fn foreign_paths(path: &Path, entry: &DirEntry) -> Vec<PathBuf> {
     let certainty = |path: &Path| foreign_formats().filter_map(|(_, files)| files.match_path(path)).max();
     let is_file = entry.file_type().is_file() || entry.path().is_file();
     if certainty(path).is_some_and(|is_certain| is_certain || is_file) {
@@ -154,8 +154,9 @@ fn foreign_paths(root: &Path, path: &Path, entry: &DirEntry) -> Vec<PathBuf> {
     if !entry.path_is_symlink() {
         return Vec::new();
     }
-    let names = inside::place(root, path).and_then(|folder| folder.names()).unwrap_or_default();
-    let mut paths: Vec<PathBuf> = names.into_iter().map(|name| path.join(name)).collect();
+    // Only the names count here: a file that is read through a link that leaves the repository is an error.
+    let names = fs::read_dir(entry.path()).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.file_name());
+    let mut paths: Vec<PathBuf> = names.map(|name| path.join(name)).collect();
     paths.retain(|path| certainty(path) == Some(true));
     paths.sort();
     paths

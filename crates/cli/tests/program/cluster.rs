@@ -51,8 +51,9 @@ fn a_root_that_a_job_cannot_name_is_refused() {
     for name in ["two\nlines".into(), OsString::from_vec(b"\xff".to_vec())] {
         let root = stub.root().join(&name);
         fs::create_dir_all(&root).expect("a directory");
-        for part in ["skills", "evals"] {
-            std::os::unix::fs::symlink(stub.root().join(part), root.join(part)).expect("a link");
+        for part in ["skills/tidy/SKILL.md", "evals/skills/tidy/prompts.csv"].map(Path::new) {
+            fs::create_dir_all(root.join(part).parent().expect("a directory above")).expect("a directory");
+            fs::copy(stub.root().join(part), root.join(part)).expect("a file");
         }
         let ran = ran(stub.command(&["cluster", "slurm", "--shards", "2"]).current_dir(&root));
         assert!(ran.code == 2 && ran.stderr.contains("is not text on a line"), "{}{}", ran.stdout, ran.stderr);

@@ -844,7 +844,7 @@ fn skills_that_a_commit_reaches_by_a_link_out_of_the_repository_are_not_taken_fo
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "a link to an absolute path"]);
     let ran = stub.run(&["compare", "HEAD"]);
-    let words = "`skills/tidy` is reached by a link that leads out of the repository; what lies there is today's";
+    let words = "`skills` is reached by a link that leads out of the repository; what lies there is today's";
     assert!(ran.code == 2 && ran.stderr.contains(words), "{}{}", ran.stdout, ran.stderr);
 }
 
