@@ -71,7 +71,8 @@ pub fn gate(results: &GateResults, locations: &ChangeLocations) -> String {
     }
     for problem in &results.problems {
         let location = (locations.prefix.join(&problem.place.path), problem.place.line.max(1));
-        let message = format!("lint: [{}] {}", problem.code, problem.message);
+        let more = if problem.more > 0 { format!(" (and {} more)", problem.more) } else { String::new() };
+        let message = format!("lint: [{}] {}{more}", problem.code, problem.message);
         text.push_str(&annotation(ERROR, Some(&location), &message));
     }
     for (case, counts) in results.failing() {

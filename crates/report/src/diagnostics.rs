@@ -51,7 +51,7 @@ pub fn allowed(diagnostics: &[Diagnostic]) -> String {
     let mut rules: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
     for problem in diagnostics.iter().filter(|problem| problem.severity == Severity::Allowed) {
         let reason = problem.reason.as_deref().unwrap_or_default();
-        rules.entry(problem.code.as_str()).or_insert((0, reason)).0 += 1;
+        rules.entry(problem.code.as_str()).or_insert((0, reason)).0 += 1 + problem.more;
     }
     let mut text = String::new();
     for (rule, (count, why)) in rules {
@@ -82,6 +82,10 @@ fn draw(diagnostic: &Diagnostic, level: Level<'_>, paint: Paint) -> String {
     let mut groups = vec![group];
     if let Some(help) = &help {
         groups.push(Group::with_title(Level::HELP.secondary_title(help)));
+    }
+    let more = format!("{} more `{}` are not shown", diagnostic.more, diagnostic.code);
+    if diagnostic.more > 0 {
+        groups.push(Group::with_title(Level::NOTE.secondary_title(&more)));
     }
     let renderer = if paint == Paint::Color { Renderer::styled() } else { Renderer::plain() };
     let drawn = renderer.render(&groups);

@@ -5,11 +5,13 @@ use std::fmt::Write;
 use crate::compared;
 use crate::decide::result::CompareResult;
 use crate::diagnostics::counted;
+use crate::lint;
 use crate::paint::{Paint, Tone};
 use crate::rate::fraction;
 use crate::results::compared::ComparisonResults;
 use crate::results::gate::{DifferenceKind, GateAnswer, GateResults, SkillEdit};
 use crate::table;
+use crate::text::diagnostic::Severity;
 use crate::text::{cut, safe};
 use crate::trial::shard::Shard;
 
@@ -129,7 +131,8 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
     for problem in results.problems.iter().take(MAX_ROWS) {
         lines.push(format!("lint: {}", safe::line(&problem.to_string())));
     }
-    let more = results.problems.len().saturating_sub(MAX_ROWS);
+    let shown: usize = results.problems.iter().take(MAX_ROWS).map(|problem| 1 + problem.more).sum();
+    let more = lint::count(&results.problems, Severity::Error).saturating_sub(shown);
     if more > 0 {
         lines.push(format!("lint: {more} more; `skill-evals lint --check-evals` lists them"));
     }

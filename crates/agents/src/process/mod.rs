@@ -38,12 +38,13 @@ use std::time::{Duration, Instant};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{Notify, watch};
 
+use crate::files::bounded;
 use crate::settings;
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
 use interrupt::RegisteredTree;
-use output::{ListenerState, StderrReader, StdoutReader, StdoutSource, pump};
+use output::{BoundedFile, ListenerState, StdoutReader, StdoutSource, pump};
 pub use start::Start;
 use supervised::SupervisedProgram;
 use tree::TreeHolder;
@@ -53,6 +54,9 @@ pub const GRACE: Duration = Duration::from_secs(3);
 
 /// Time that a program gets to end by itself when the user ends the run.
 const SETTLE: Duration = Duration::from_millis(300);
+
+/// Maximum size of a stored standard output, in bytes. A program that writes more is ended: what it did after that would not be seen.
+const MAX_STDOUT: u64 = 512 << 20;
 
 /// Maximum size of a stored standard error, in bytes.
 const MAX_STDERR: u64 = 64 << 20;
@@ -218,14 +222,13 @@ async fn run_to_end(
     let (ended, is_ended) = watch::channel(false);
     let output = StdoutReader {
         state: listener_state,
-        file: stdout,
-        masker: job.redactor.stream(),
+        store: BoundedFile::new(stdout, job.redactor.stream(), MAX_STDOUT),
         listener,
         line: Vec::new(),
         overlong: false,
         input: pipes.input,
     };
-    let errors = StderrReader { file: stderr, masker: job.redactor.stream(), remaining: MAX_STDERR };
+    let errors = BoundedFile::new(stderr, job.redactor.stream(), MAX_STDERR);
     let pumps = pump(pipes.output, pipes.errors, output, errors, opening, is_ended);
     let grace = if job.works_on { SETTLE } else { GRACE };
     let running = RunningProgram {
@@ -379,7 +382,7 @@ impl RunningProgram<'_> {
                     is_settled = true;
                     break None;
                 }
-                Ok(_) = self.listener.wait_for(|state| state.enough) => break None,
+                Ok(_) = self.listener.wait_for(|state| state.enough || state.too_much) => break None,
                 () = interrupt::wait() => {
                     interrupted = true;
                     break None;
@@ -406,7 +409,12 @@ impl RunningProgram<'_> {
             Some(result) => result?,
             None => self.pumps.as_mut().await?,
         }
-        let trouble = interrupted.then(|| Trouble::new(TroubleKind::Interrupted, "ended by Ctrl-C or SIGTERM"));
+        let too_much = || {
+            let why = format!("it wrote more than {} to standard output, and was ended", bounded::bytes(MAX_STDOUT));
+            self.listener.borrow().too_much.then(|| Trouble::new(TroubleKind::Unobservable, why))
+        };
+        let interrupted = interrupted.then(|| Trouble::new(TroubleKind::Interrupted, "ended by Ctrl-C or SIGTERM"));
+        let trouble = interrupted.or_else(too_much);
         let (exit_code, signal) = (status.code(), status.signal());
         Ok(Ending { exit_code, signal, timed_out, settled: is_settled, trouble, ..Ending::default() })
     }

@@ -10,6 +10,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
 
 use super::{OutputListener, Reply};
+use crate::files::bounded;
 use crate::text::redact::Masker;
 
 /// Time to read the rest of the output after the program has ended.
@@ -33,6 +34,8 @@ pub(super) enum StdoutSource {
 pub(super) struct ListenerState {
     /// The program is to be ended.
     pub enough: bool,
+    /// The program wrote more than is stored, and is to be ended.
+    pub too_much: bool,
     /// The program has no more output.
     pub over: bool,
 }
@@ -42,7 +45,7 @@ pub(super) async fn pump(
     stdout: StdoutSource,
     mut stderr: ChildStderr,
     mut output: StdoutReader<'_>,
-    mut errors: StderrReader<'_>,
+    mut errors: BoundedFile<'_>,
     opening: Option<Vec<u8>>,
     ended: watch::Receiver<bool>,
 ) -> io::Result<()> {
@@ -87,7 +90,9 @@ pub(super) async fn pump(
             let read = tokio::select! { read = stderr.read(&mut buffer) => read?, () = &mut drained => 0 };
             match read {
                 0 => return errors.finish(),
-                n => errors.take(&buffer[..n])?,
+                n => {
+                    errors.take(&buffer[..n])?;
+                }
             }
         }
     };
@@ -105,8 +110,7 @@ async fn drained(mut ended: watch::Receiver<bool>) {
 /// Copies standard output.
 pub(super) struct StdoutReader<'a> {
     pub state: watch::Sender<ListenerState>,
-    pub file: File,
-    pub masker: Masker<'a>,
+    pub store: BoundedFile<'a>,
     pub listener: &'a mut dyn OutputListener,
     /// The start of the current line.
     pub line: Vec<u8>,
@@ -117,7 +121,10 @@ pub(super) struct StdoutReader<'a> {
 
 impl StdoutReader<'_> {
     async fn take(&mut self, piece: &[u8]) -> io::Result<()> {
-        self.file.write_all(&self.masker.push(piece))?;
+        if !self.store.take(piece)? {
+            self.state.send_modify(|state| state.too_much = true);
+            return Ok(());
+        }
         for part in piece.split_inclusive(|&b| b == b'\n') {
             let capacity = LONGEST_LINE.saturating_sub(self.line.len());
             self.overlong |= part.len() > capacity;
@@ -127,15 +134,15 @@ impl StdoutReader<'_> {
             }
         }
         // A whole object needs no line break: the program may wait for the answer before it writes one.
-        let is_whole = self.line.ends_with(b"}") && serde_json::from_slice::<IgnoredAny>(&self.line).is_ok();
-        if is_whole && !self.overlong {
+        let may_be_whole = !self.overlong && self.line.ends_with(b"}");
+        if may_be_whole && serde_json::from_slice::<IgnoredAny>(&self.line).is_ok() {
             self.pass_line().await;
         }
         Ok(())
     }
 
     async fn finish(&mut self) -> io::Result<()> {
-        self.file.write_all(&self.masker.finish())?;
+        self.store.finish()?;
         self.pass_line().await;
         Ok(())
     }
@@ -169,28 +176,72 @@ impl StdoutReader<'_> {
     }
 }
 
-/// Copies standard error.
-pub(super) struct StderrReader<'a> {
-    pub file: File,
-    pub masker: Masker<'a>,
-    /// How many bytes may still be stored.
-    pub remaining: u64,
+/// A file of masked output, of a limited size. What comes after that is left out, and the end of the file says so.
+pub(super) struct BoundedFile<'a> {
+    file: File,
+    masker: Masker<'a>,
+    most: u64,
+    remaining: u64,
+    is_cut: bool,
 }
 
-impl StderrReader<'_> {
-    fn take(&mut self, piece: &[u8]) -> io::Result<()> {
+impl<'a> BoundedFile<'a> {
+    /// At most `most` bytes are stored.
+    pub(super) fn new(file: File, masker: Masker<'a>, most: u64) -> Self {
+        Self { file, masker, most, remaining: most, is_cut: false }
+    }
+
+    /// Whether there was room for the piece.
+    fn take(&mut self, piece: &[u8]) -> io::Result<bool> {
+        if self.is_cut {
+            return Ok(false);
+        }
         let masked = self.masker.push(piece);
         self.write(&masked)
     }
 
     fn finish(&mut self) -> io::Result<()> {
         let masked = self.masker.finish();
-        self.write(&masked)
+        self.write(&masked)?;
+        Ok(())
     }
 
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<bool> {
         let stored = bytes.len().min(usize::try_from(self.remaining).unwrap_or(usize::MAX));
         self.remaining -= stored as u64;
-        self.file.write_all(&bytes[..stored])
+        self.file.write_all(&bytes[..stored])?;
+        if stored < bytes.len() && !self.is_cut {
+            self.is_cut = true;
+            writeln!(self.file, "\n[cut: at most {} are stored]", bounded::bytes(self.most))?;
+        }
+        Ok(!self.is_cut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::text::redact::Redactor;
+
+    #[test]
+    fn a_file_of_output_ends_where_it_is_cut_and_says_so() {
+        let redactor = Redactor::new([]);
+        for (pieces, kept, stored) in [
+            (&["0123456789"][..], true, "0123456789"),
+            (&["01234567", "89"], true, "0123456789"),
+            (&["0123456789", "x", "y"], false, "0123456789\n[cut: at most 10 bytes are stored]\n"),
+            (&["0123456789xyz"], false, "0123456789\n[cut: at most 10 bytes are stored]\n"),
+        ] {
+            let file = tempfile::NamedTempFile::new().expect("a file");
+            let mut output = BoundedFile::new(file.reopen().expect("a file"), redactor.stream(), 10);
+            for piece in pieces {
+                output.take(piece.as_bytes()).expect("room on the disk");
+            }
+            output.finish().expect("room on the disk");
+            assert_eq!(!output.is_cut, kept, "{pieces:?}");
+            assert_eq!(fs::read_to_string(file.path()).expect("a file"), stored, "{pieces:?}");
+        }
     }
 }

@@ -148,6 +148,7 @@ impl CaseFinder<'_> {
                 FileCases { problems: vec![problem], cases: Vec::new() }
             }
         };
+        let parsed = parsed.bounded(&file.path);
         let (errors, warnings): (Vec<_>, Vec<_>) = parsed.problems.into_iter().partition(Diagnostic::is_error);
         self.catalog.problems.extend(warnings);
         if of_skill && let Some(skill) = self.catalog.skill_mut(&file.name) {
@@ -265,6 +266,7 @@ impl CaseFinder<'_> {
     }
 
     fn add_foreign(&mut self, format: &'static CaseFormat, path: &Path, parsed: FileCases) {
+        let parsed = parsed.bounded(path);
         let (errors, warnings): (Vec<_>, Vec<_>) = parsed.problems.into_iter().partition(Diagnostic::is_error);
         self.catalog.problems.extend(warnings);
         if !errors.is_empty() {

@@ -7,29 +7,36 @@ use percent_encoding::percent_decode_str;
 
 use crate::cases::catalog::FoundSkill;
 use crate::cases::repo_files::{FileKind, RepoFiles};
-use crate::lint::similar::place;
 use crate::skill::SKILL_FILE;
+use crate::text::cut;
 use crate::text::diagnostic::{Code, Diagnostic};
+use crate::text::problem_list::ProblemList;
 use crate::text::relative_path::resolved;
+use crate::text::source_text::SourceText;
+
+/// The longest target that is looked at, in bytes, with what is around it: no path is longer. A line may be one million brackets.
+const LONGEST_TARGET: usize = 4096;
 
 pub(super) fn check(found: &FoundSkill, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let text = String::from_utf8_lossy(&found.bytes);
     let folder = &found.skill().folder;
-    let mut problems = Vec::new();
+    let path = folder.join(SKILL_FILE);
+    // If bytes are not UTF-8, ranges count in the text with replacement characters.
+    let places = SourceText::new(&path, text.as_bytes());
+    let mut problems = ProblemList::of_file();
     for range in targets(&text, found.file.body.clone()) {
         let target = &text[range.clone()];
         let Some(path) = file_of(target) else { continue };
         let exists = resolved(&folder.join(&path)).is_some_and(|path| tree.kind(&path) != FileKind::Missing);
         if !exists {
-            let message = format!("the link to `{target}` does not point to a file in the repository");
-            let place = place(&folder.join(SKILL_FILE), &found.bytes, range);
-            problems.push(
-                Diagnostic::new(Code::DeadLink, place, message)
-                    .help("links are relative to the skill's directory; agents follow them to load resources"),
-            );
+            problems.add(Code::DeadLink, || {
+                let message = format!("the link to `{target}` does not point to a file in the repository");
+                let help = "links are relative to the skill's directory; agents follow them to load resources";
+                Diagnostic::new(Code::DeadLink, places.place(range), message).help(help)
+            });
         }
     }
-    problems
+    problems.into_vec()
 }
 
 /// The target as a path. `None` for a URL, an anchor, an absolute path or a placeholder.
@@ -76,6 +83,7 @@ fn targets(text: &str, body: Range<usize>) -> Vec<Range<usize>> {
 fn in_line(line: &str) -> Vec<Range<usize>> {
     let bytes = line.as_bytes();
     let mut targets = Vec::new();
+    let mut is_first_label = line.trim_start().starts_with('[');
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
@@ -86,12 +94,12 @@ fn in_line(line: &str) -> Vec<Range<usize>> {
                 let close = line[at + ticks..].find(&line[at..at + ticks]);
                 at += ticks - 1 + close.map_or(0, |close| close + ticks);
             }
-            b']' if bytes.get(at + 1) == Some(&b'(') => targets.extend(destination(line, at + 2)),
-            b']' if bytes.get(at + 1) == Some(&b':')
-                && line.trim_start().starts_with('[')
-                && !line[..at].contains(']') =>
-            {
-                targets.extend(destination(line, at + 2));
+            b']' => {
+                let next = bytes.get(at + 1);
+                if next == Some(&b'(') || next == Some(&b':') && is_first_label {
+                    targets.extend(destination(line, at + 2));
+                }
+                is_first_label = false;
             }
             _ => {}
         }
@@ -103,6 +111,7 @@ fn in_line(line: &str) -> Vec<Range<usize>> {
 /// The range of the target at `start`: inside `<…>`, or up to white space or the closing parenthesis.
 fn destination(line: &str, start: usize) -> Option<Range<usize>> {
     let rest = line.get(start..)?;
+    let (rest, _) = cut::bytes(rest, LONGEST_TARGET);
     let start = start + (rest.len() - rest.trim_start().len());
     let rest = rest.trim_start();
     if let Some(inner) = rest.strip_prefix('<') {

@@ -21,6 +21,7 @@ use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repo_files::RepoFiles;
 use crate::settings::{LintSettings, RepetitionSettings};
 use crate::text::diagnostic::{Code, Diagnostic, Severity};
+use crate::text::problem_list::ProblemList;
 
 pub use case::{has_word, place_of, unusable_files};
 pub use catalogue::SkillList;
@@ -84,7 +85,8 @@ fn skill_among(found: &FoundSkill, descriptions: &similar::Descriptions<'_>, tre
 /// All problems of the repository, by path, line, column and code.
 pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec<Diagnostic> {
     let descriptions = similar::Descriptions::of(catalog);
-    let mut problems = catalog.problems.clone();
+    let mut problems = ProblemList::of_repository();
+    problems.extend(catalog.problems.iter().cloned());
     problems.extend(catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec()));
     problems.extend(catalog.skills.iter().flat_map(|found| skill_among(found, &descriptions, tree)));
     problems.extend(catalogue::check(catalog, options.listings));
@@ -106,7 +108,7 @@ pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec
             }
         }
     }
-    in_order(problems)
+    in_order(problems.into_vec())
 }
 
 /// The problems that the lint test of a skill reports: of the skill and of whole files. The test of a case reports the problems of its
@@ -137,9 +139,9 @@ fn in_order(mut problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
     problems
 }
 
-/// How many of `problems` have this severity.
+/// How many of `problems` have this severity, with those that are only counted.
 pub fn count(problems: &[Diagnostic], severity: Severity) -> usize {
-    problems.iter().filter(|problem| problem.severity == severity).count()
+    problems.iter().filter(|problem| problem.severity == severity).map(|problem| 1 + problem.more).sum()
 }
 
 /// Whether a case was written for the skill. Otherwise it is built in.

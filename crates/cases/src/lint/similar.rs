@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
 
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::skill::SKILL_FILE;
@@ -88,15 +87,13 @@ pub fn nearest_skills<'a>(catalog: &'a Catalog, slug: &str, count: usize) -> Vec
 pub(super) fn description_place(found: &FoundSkill) -> SourceLocation {
     let path = found.skill().folder.join(SKILL_FILE);
     match found.file.entries.iter().find(|entry| entry.key == "description") {
-        Some(entry) => place(&path, &found.bytes, entry.value.range.clone()),
+        Some(entry) => {
+            // If bytes are not UTF-8, ranges count in the text with replacement characters.
+            let text = String::from_utf8_lossy(&found.bytes);
+            SourceLocation::in_text(path, text.as_bytes(), entry.value.range.clone())
+        }
         None => SourceLocation::file(path),
     }
-}
-
-/// The place of a range in the text of a SKILL.md.
-pub(super) fn place(path: &Path, bytes: &[u8], range: std::ops::Range<usize>) -> SourceLocation {
-    // If bytes are not UTF-8, ranges count in the text with replacement characters.
-    SourceLocation::in_text(path, String::from_utf8_lossy(bytes).as_bytes(), range)
 }
 
 pub(super) fn content_words(description: &str) -> BTreeSet<String> {

@@ -1,14 +1,14 @@
 //! The rules of agentskills.io for the front matter, and the length of the body.
 
 use std::ops::Range;
-use std::path::PathBuf;
 
 use crate::cases::catalog::FoundSkill;
-use crate::lint::similar::place;
 use crate::profile;
 use crate::skill::{SKILL_FILE, USER_INVOCABLE, USER_ONLY, slug};
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, shorten};
+use crate::text::diagnostic::{Code, Diagnostic, nearest, shorten};
 use crate::text::node::{NodeEntry, NodeValue};
+use crate::text::problem_list::ProblemList;
+use crate::text::source_text::SourceText;
 
 /// Maximum characters of a name.
 const LONGEST_NAME: usize = 64;
@@ -26,28 +26,27 @@ const LONGEST_BODY: usize = 500;
 const KEYS: [&str; 6] = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 
 pub(super) fn check(found: &FoundSkill) -> Vec<Diagnostic> {
-    let mut checker = SkillChecker {
-        found,
-        path: found.skill().folder.join(SKILL_FILE),
-        text: String::from_utf8_lossy(&found.bytes).into_owned(),
-        problems: Vec::new(),
-    };
+    let path = found.skill().folder.join(SKILL_FILE);
+    let text = String::from_utf8_lossy(&found.bytes);
+    let places = SourceText::new(&path, text.as_bytes());
+    let mut checker = SkillChecker { found, text: &text, places, problems: ProblemList::of_file() };
     checker.body();
     // Front matter that is missing or not YAML has its own message.
     let is_unread = found.file.problems.iter().any(|problem| {
-        matches!(problem.code, Code::FrontMatterMissing | Code::FrontMatterYaml) && problem.place.path == checker.path
+        matches!(problem.code, Code::FrontMatterMissing | Code::FrontMatterYaml) && problem.place.path == path
     });
     if !is_unread {
         checker.front_matter();
     }
-    checker.problems
+    checker.problems.into_vec()
 }
 
 struct SkillChecker<'a> {
     found: &'a FoundSkill,
-    path: PathBuf,
-    text: String,
-    problems: Vec<Diagnostic>,
+    /// Its SKILL.md. If bytes are not UTF-8, ranges count in the text with replacement characters.
+    text: &'a str,
+    places: SourceText<'a>,
+    problems: ProblemList,
 }
 
 impl<'a> SkillChecker<'a> {
@@ -55,13 +54,8 @@ impl<'a> SkillChecker<'a> {
         self.found.file.entries.iter().find(|entry| entry.key == key)
     }
 
-    fn place(&self, range: Range<usize>) -> SourceLocation {
-        place(&self.path, &self.found.bytes, range)
-    }
-
     fn problem(&mut self, code: Code, range: Range<usize>, message: impl Into<String>, help: impl Into<String>) {
-        let place = self.place(range);
-        self.problems.push(Diagnostic::new(code, place, message).help(help));
+        self.problems.add(code, || Diagnostic::new(code, self.places.place(range), message).help(help));
     }
 
     fn body(&mut self) {
@@ -102,12 +96,15 @@ impl<'a> SkillChecker<'a> {
         for entry in &self.found.file.entries {
             let key = entry.key.as_str();
             if !known.contains(&key) {
-                let help = match nearest(key, known.iter().copied()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("keys of agentskills.io: {}; others belong under `metadata`", KEYS.join(", ")),
-                };
-                let message = format!("agentskills.io does not define the key `{}`", shorten(key));
-                self.problem(Code::FrontMatterUnknownKey, entry.key_range.clone(), message, help);
+                let code = Code::FrontMatterUnknownKey;
+                self.problems.add(code, || {
+                    let help = match nearest(key, known.iter().copied()) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => format!("keys of agentskills.io: {}; others belong under `metadata`", KEYS.join(", ")),
+                    };
+                    let message = format!("agentskills.io does not define the key `{}`", shorten(key));
+                    Diagnostic::new(code, self.places.place(entry.key_range.clone()), message).help(help)
+                });
             }
         }
     }

@@ -7,6 +7,7 @@ use std::iter;
 use std::path::Path;
 
 use crate::store::RunFolder;
+use crate::text::cut;
 use flate2::bufread::MultiGzDecoder;
 use walkdir::WalkDir;
 
@@ -15,6 +16,13 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// What a tar file ends with: one of its two empty blocks.
 const END: [u8; 512] = [0; 512];
+
+/// How deep a file may be. To unpack a name takes time that grows with the square of its depth.
+const MAX_DEPTH: usize = 100;
+
+/// How many times larger than the file its content may be, and how large it may be anyway, in bytes.
+const MOST_RATIO: u64 = 200;
+const SMALL: u64 = 1 << 30;
 
 /// Unpacks the runs in a tar file, which gzip may have compressed, into the directory `into`.
 pub fn unpack(path: &Path, into: &Path) -> Result<Vec<RunFolder>, String> {
@@ -38,7 +46,8 @@ fn reasons(error: &(dyn Error + 'static)) -> String {
 fn read(path: &Path, into: &Path) -> io::Result<()> {
     let mut file = BufReader::new(File::open(path)?);
     if file.fill_buf()?.starts_with(&GZIP) {
-        return unpack_entries(MultiGzDecoder::new(file), into);
+        let most = file.get_ref().metadata()?.len().saturating_mul(MOST_RATIO).max(SMALL);
+        return unpack_entries(UnpackedBytes { source: MultiGzDecoder::new(file), remaining: most, most }, into);
     }
     // Without its end, it may be cut between two files.
     let mut end = [1; END.len()];
@@ -55,6 +64,12 @@ fn unpack_entries(file: impl Read, into: &Path) -> io::Result<()> {
     fs::create_dir_all(into)?;
     for entry in archive.entries()? {
         let mut entry = entry?;
+        let path = entry.path()?;
+        if path.components().count() > MAX_DEPTH {
+            let path = cut::start(&path.display().to_string(), 60);
+            let why = format!("`{path}` is more than {MAX_DEPTH} directories deep");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
         if !entry.unpack_in(into)? {
             let path = entry.path()?.display().to_string();
             return Err(io::Error::new(io::ErrorKind::InvalidData, format!("`{path}` leads out of it")));
@@ -63,6 +78,24 @@ fn unpack_entries(file: impl Read, into: &Path) -> io::Result<()> {
     // What gzip has stored about the whole comes last.
     io::copy(&mut archive.into_inner(), &mut io::sink())?;
     Ok(())
+}
+
+/// What a gzip file unpacks to, up to a limit: a small file may fill the disk.
+struct UnpackedBytes<R> {
+    source: R,
+    remaining: u64,
+    most: u64,
+}
+
+impl<R: Read> Read for UnpackedBytes<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        self.remaining = self.remaining.checked_sub(read as u64).ok_or_else(|| {
+            let why = format!("it unpacks to more than {} bytes, {MOST_RATIO} times its size", self.most);
+            io::Error::new(io::ErrorKind::FileTooLarge, why)
+        })?;
+        Ok(read)
+    }
 }
 
 fn runs_below(folder: &Path) -> Vec<RunFolder> {

@@ -15,7 +15,7 @@ fn yaml(text: &str) -> Result<Node, String> {
 
 fn read(text: &str, syntax: Syntax) -> Result<Node, String> {
     let mut file = Document::new(Path::new("a.yaml"), text.as_bytes(), syntax);
-    file.root().ok_or_else(|| file.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    file.root().ok_or_else(|| file.problems.as_slice().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 
 /// What the bytes of each scalar in `node` say.
@@ -104,7 +104,7 @@ fn yaml_that_people_often_get_wrong_says_what_to_do() {
     ] {
         let mut file = Document::new(Path::new("a.yaml"), text.as_bytes(), Syntax::Yaml);
         assert_eq!(file.root(), None, "{text}");
-        assert_eq!(file.problems[0].help.as_deref(), Some(help), "{text}");
+        assert_eq!(file.problems.as_slice()[0].help.as_deref(), Some(help), "{text}");
     }
 }
 

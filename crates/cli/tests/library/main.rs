@@ -1,6 +1,7 @@
 //! The crate from within: what its modules make of texts, traces, numbers and processes.
 
 mod agents;
+mod bounds;
 mod check_list;
 mod claude_traces;
 mod codex_traces;

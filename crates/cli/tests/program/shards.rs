@@ -672,6 +672,11 @@ fn a_tar_file_that_is_cut_or_has_no_run_is_refused() {
     out.set_size(0);
     out.set_cksum();
     refused(&[out.as_bytes().as_slice(), &[0; 1024]].concat(), "one.tar: `../away` leads out of it");
+    let mut deep = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_gnu();
+    header.set_size(0);
+    deep.append_data(&mut header, "a/".repeat(3000) + "b", &[][..]).expect("a tar file");
+    refused(&deep.into_inner().expect("a tar file"), "a/a/…` is more than 100 directories deep");
 }
 
 #[test]

@@ -333,7 +333,7 @@ impl Settings {
         self.partial = file.partial.unwrap_or(self.partial);
         self.calibrate = file.calibrate.unwrap_or(self.calibrate);
         self.own_columns.extend(file.own_columns);
-        if problems.list.is_empty() { Ok(()) } else { Err(problems.list) }
+        if problems.list.is_empty() { Ok(()) } else { Err(problems.list.into_vec()) }
     }
 
     /// Applies what the file says about all cases, and about those of single skills.

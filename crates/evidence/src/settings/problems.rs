@@ -1,36 +1,41 @@
 //! Problems of evals.toml.
 
 use std::ops::Range;
+use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::Error;
 
 use crate::settings::FILE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
+use crate::text::problem_list::ProblemList;
 use crate::text::relative_path::RelativePath;
+use crate::text::source_text::SourceText;
 
 /// The invalid values that were found in the settings file.
 pub(super) struct Problems<'a> {
-    text: &'a str,
-    pub(super) list: Vec<Diagnostic>,
+    text: SourceText<'a>,
+    pub(super) list: ProblemList,
 }
 
 impl<'a> Problems<'a> {
     pub(super) fn of(text: &'a str) -> Self {
-        Self { text, list: Vec::new() }
+        Self { text: SourceText::new(Path::new(FILE), text.as_bytes()), list: ProblemList::of_file() }
     }
 
     /// Reports the value in this range. Lines of the message after the first are its help.
     pub(super) fn add(&mut self, range: Range<usize>, message: String) {
-        let place = self.place(range);
-        self.list.push(match message.split_once('\n') {
-            Some((message, help)) => Diagnostic::new(Code::Config, place, message).help(help),
-            None => Diagnostic::new(Code::Config, place, message),
+        self.list.add(Code::Config, || {
+            let place = self.text.place(range);
+            match message.split_once('\n') {
+                Some((message, help)) => Diagnostic::new(Code::Config, place, message).help(help),
+                None => Diagnostic::new(Code::Config, place, message),
+            }
         });
     }
 
     pub(super) fn place(&self, range: Range<usize>) -> SourceLocation {
-        SourceLocation::in_text(FILE, self.text.as_bytes(), range)
+        self.text.place(range)
     }
 
     /// The valid ones of these names of environment variables.

@@ -62,8 +62,9 @@ impl Trust {
                 }
             }
         }
-        problems.list.sort_by_key(|problem| problem.place.line);
-        problems.list
+        let mut problems = problems.list.into_vec();
+        problems.sort_by_key(|problem| problem.place.line);
+        problems
     }
 
     /// Requires a sandbox for what is untrusted. Fails if the environment forbids one.

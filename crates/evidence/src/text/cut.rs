@@ -8,6 +8,12 @@ pub fn start(text: &str, most: usize) -> String {
     }
 }
 
+/// A text that has at most `most` characters, cut in the same way.
+pub fn text(text: String, most: usize) -> String {
+    // A character has at least one byte.
+    if text.len() <= most { text } else { start(&text, most) }
+}
+
 /// At most the first `most` bytes of `text`, without a partial character, and the number of bytes left out.
 pub fn bytes(text: &str, most: usize) -> (&str, usize) {
     if text.len() <= most {

@@ -8,8 +8,10 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::text::cut;
 use serde::Serialize;
+
+use crate::text::cut;
+use crate::text::source_text::SourceText;
 
 /// How bad a [`Diagnostic`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -111,6 +113,8 @@ codes! {
     LargeCatalogue = "large-catalogue": Warning,
     /// A CSV quote is not closed.
     CsvOpenQuote = "csv-open-quote": Fixed,
+    /// A file has more cases than are read.
+    TooManyCases = "too-many-cases": Fixed,
     /// A prompts.csv has no header, or lacks a required column.
     CsvMissingColumn = "csv-missing-column": Fixed,
     /// A prompts.csv has an unknown column.
@@ -244,39 +248,18 @@ pub struct Excerpt {
 /// The most characters shown on each side of the mark.
 const EXCERPT_REACH: usize = 60;
 
+/// The longest message or help, in characters: it may quote what a file says.
+const LONGEST_TEXT: usize = 4000;
+
 impl SourceLocation {
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), line: 0, column: 0, excerpt: None }
     }
 
-    /// The bytes `range` of `text`, which may not be UTF-8.
-    pub fn in_text(path: impl Into<PathBuf>, text: &[u8], range: Range<usize>) -> Self {
-        let start = range.start.min(text.len());
-        let end = range.end.clamp(start, text.len());
-        let line_start = (0..start).rev().find(|at| ends_line(text, *at)).map_or(0, |at| at + 1);
-        // Editors do not count a byte order mark as a character of the first line.
-        let mark = "\u{feff}".len();
-        let line_start =
-            if line_start == 0 && start >= mark && text.starts_with("\u{feff}".as_bytes()) { mark } else { line_start };
-        let line_end = (start..text.len()).find(|at| ends_line(text, *at)).unwrap_or(text.len());
-        Self {
-            path: path.into(),
-            line: lines_before(&text[..line_start]) + 1,
-            column: 1 + String::from_utf8_lossy(&text[line_start..start]).chars().count(),
-            excerpt: Some(Excerpt::of_line(text, line_start..line_end, start..end)),
-        }
+    /// The bytes `range` of `text`, which may not be UTF-8. For many places in one text, [`SourceText`] is faster.
+    pub fn in_text(path: impl AsRef<Path>, text: &[u8], range: Range<usize>) -> Self {
+        SourceText::up_to(path.as_ref(), text, range.start).place(range)
     }
-}
-
-/// How many lines end in `text`, whose last line is whole. Every diagnostic counts them, so no byte is looked up by its place.
-fn lines_before(text: &[u8]) -> usize {
-    let ends = |pair: &&[u8]| pair[0] == b'\n' || (pair[0] == b'\r' && pair[1] != b'\n');
-    text.windows(2).filter(ends).count() + usize::from(text.ends_with(b"\n") || text.ends_with(b"\r"))
-}
-
-/// Whether the byte `at` of `text` ends a line. Lines end with LF, CR LF or CR alone.
-pub fn ends_line(text: &[u8], at: usize) -> bool {
-    text[at] == b'\n' || (text[at] == b'\r' && text.get(at + 1) != Some(&b'\n'))
 }
 
 impl Excerpt {
@@ -340,18 +323,27 @@ pub struct Diagnostic {
     /// The reason that the settings give for its severity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// How many problems of this kind were found after it and are only counted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl Diagnostic {
     /// A problem of this kind with its default severity.
     pub fn new(code: Code, place: SourceLocation, message: impl Into<String>) -> Self {
         let severity = code.level().severity();
-        Self { code, severity, place, message: message.into(), help: None, reason: None }
+        let message = cut::text(message.into(), LONGEST_TEXT);
+        Self { code, severity, place, message, help: None, reason: None, more: 0 }
     }
 
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(cut::text(help.into(), LONGEST_TEXT));
         self
     }
 
@@ -369,10 +361,14 @@ pub fn once(problems: impl IntoIterator<Item = Diagnostic>) -> Vec<Diagnostic> {
 
 /// The known word nearest to `word`, if it is near enough for a typo.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let length = word.chars().count();
+    let most = |candidate: &str| 2.max(candidate.len() / 4);
     known
         .into_iter()
+        // Words differ at least by their lengths. A key may have a megabyte.
+        .filter(|candidate| candidate.chars().count().abs_diff(length) <= most(candidate))
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= 2.max(candidate.len() / 4))
+        .filter(|(distance, candidate)| *distance <= most(candidate))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
@@ -413,7 +409,8 @@ impl fmt::Display for SourceLocation {
 /// One line without the drawing, for logs.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: [{}] {}", self.place, self.code, self.message)
+        write!(f, "{}: [{}] {}", self.place, self.code, self.message)?;
+        if self.more > 0 { write!(f, " (and {} more)", self.more) } else { Ok(()) }
     }
 }
 

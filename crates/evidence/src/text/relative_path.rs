@@ -13,6 +13,9 @@ impl RelativePath {
         if text.is_empty() {
             return Err("is empty");
         }
+        if text.len() > LONGEST {
+            return Err("is longer than 4096 bytes");
+        }
         if text.contains('\0') {
             return Err("holds a NUL byte");
         }
@@ -59,6 +62,9 @@ impl RelativePath {
         Self(directory.join(&self.0))
     }
 }
+
+/// The longest path in bytes: no system opens a longer one.
+const LONGEST: usize = 4096;
 
 /// A path without its `.` and `..`, if it stays inside.
 pub fn resolved(path: &Path) -> Option<PathBuf> {

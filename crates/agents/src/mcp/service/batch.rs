@@ -30,17 +30,12 @@ impl Batches {
 
     /// What to send when the server sends `message`. `None` if its batch waits for other answers.
     pub(super) fn sending(&mut self, message: ServerJsonRpcMessage) -> Option<Outgoing> {
-        let id = match &message {
-            JsonRpcMessage::Response(response) => {
-                if let ServerResult::InitializeResult(result) = &response.result {
-                    self.allowed = result.protocol_version == ProtocolVersion::V_2025_03_26;
-                }
-                Some(&response.id)
-            }
-            JsonRpcMessage::Error(error) => error.id.as_ref(),
-            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
-        };
-        let Some(batch) = id.and_then(|id| self.stop_waiting_for(id)) else {
+        if let JsonRpcMessage::Response(response) = &message
+            && let ServerResult::InitializeResult(result) = &response.result
+        {
+            self.allowed = result.protocol_version == ProtocolVersion::V_2025_03_26;
+        }
+        let Some(batch) = answered(&message).and_then(|id| self.stop_waiting_for(id)) else {
             return Some(Outgoing::One(Box::new(message)));
         };
         batch.answers.push(message);
@@ -75,7 +70,25 @@ pub(super) enum Outgoing {
     Batch(Vec<ServerJsonRpcMessage>),
 }
 
+/// The request that a message answers.
+pub(super) fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+    }
+}
+
 impl Outgoing {
+    /// The requests that it answers.
+    pub(super) fn answered(&self) -> Vec<RequestId> {
+        let messages = match self {
+            Self::One(message) => std::slice::from_ref(&**message),
+            Self::Batch(messages) => messages,
+        };
+        messages.iter().filter_map(answered).cloned().collect()
+    }
+
     pub(super) fn line(&self) -> serde_json::Result<Vec<u8>> {
         let mut line = match self {
             Self::One(message) => serde_json::to_vec(message)?,

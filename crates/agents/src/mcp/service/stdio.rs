@@ -1,6 +1,6 @@
 //! The protocol's transport: lines of JSON on standard input and output.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufRead, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -13,17 +13,17 @@ use rmcp::transport::Transport;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 use tokio::io::AsyncWrite;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::batch::{Batches, Outgoing};
+use super::batch::{Batches, Outgoing, answered};
 use super::writer::Writer;
 
 /// Maximum length of a line, in bytes. No request of this protocol is nearly as long.
 const MAX_LINE: u64 = 4 * 1024 * 1024;
 
-/// Maximum number of lines that wait to be handled. After that, the client waits.
-const MAX_WAITING: usize = 64;
+/// Maximum number of requests whose answers the client has not taken. After that, nothing is read.
+const MAX_OPEN: usize = 64;
 
 /// The methods that this server answers.
 const METHODS: [&str; 15] = [
@@ -52,6 +52,7 @@ pub(super) struct LineTransport {
     queue: VecDeque<ClientJsonRpcMessage>,
     output: Writer,
     batches: Arc<Mutex<Batches>>,
+    open: Arc<OpenRequests>,
     begun: bool,
     /// Answers that are being written and that rmcp does not wait for.
     answers: JoinSet<io::Result<()>>,
@@ -73,7 +74,8 @@ impl LineTransport {
         output: impl AsyncWrite + Send + Unpin + 'static,
         input_ended: watch::Sender<bool>,
     ) -> Self {
-        let (sender, receiver) = mpsc::channel(MAX_WAITING);
+        // A line may become much larger in memory, so only one waits.
+        let (sender, receiver) = mpsc::channel(1);
         // Not joined: the thread may be blocked in a read when the process ends.
         thread::spawn(move || read_lines(&mut input, &sender));
         Self {
@@ -81,6 +83,7 @@ impl LineTransport {
             queue: VecDeque::new(),
             output: Writer::new(output),
             batches: Arc::default(),
+            open: Arc::default(),
             begun: false,
             answers: JoinSet::new(),
             input_ended,
@@ -93,8 +96,21 @@ impl LineTransport {
 
     /// Sends an answer in the background: rmcp may cancel `receive`, which calls this.
     fn answer(&mut self, answer: &Outgoing) {
-        while self.answers.try_join_next().is_some() {}
-        self.answers.spawn(self.output.write(answer.line().ok()));
+        self.answers.spawn(self.write(Some(answer)));
+    }
+
+    /// Writes an answer, if there is one. Its requests are open until the client has taken it.
+    fn write(&self, answer: Option<&Outgoing>) -> impl Future<Output = io::Result<()>> + Send + 'static + use<> {
+        let ids = answer.map(Outgoing::answered).unwrap_or_default();
+        let line = answer.map(Outgoing::line).transpose();
+        let written = self.output.write(line.as_ref().ok().cloned().flatten());
+        let open = Arc::clone(&self.open);
+        async move {
+            let result = written.await;
+            open.close(&ids);
+            line?;
+            result
+        }
     }
 
     fn answer_batch(&mut self, answers: Option<Vec<ServerJsonRpcMessage>>) {
@@ -110,12 +126,22 @@ impl LineTransport {
             IncomingLine::Batch(messages) if messages.is_empty() || !self.batches().allowed => {
                 self.answer(&Outgoing::One(invalid_message(None)));
             }
+            // Its requests stay open until all have answers.
+            IncomingLine::Batch(messages) if messages.len() > MAX_OPEN => {
+                let why = format!("the batch has {} messages; at most {MAX_OPEN} are read", messages.len());
+                self.answer(&Outgoing::One(error(ErrorCode::INVALID_REQUEST, why, None)));
+            }
             IncomingLine::Batch(messages) => {
                 let (mut unanswered, mut answers) = (Vec::new(), Vec::new());
                 for message in messages {
                     match message {
                         Ok(message) => {
                             if let JsonRpcMessage::Request(request) = &*message {
+                                if unanswered.contains(&request.id) {
+                                    let why = "another request of the batch has this id";
+                                    answers.push(*error(ErrorCode::INVALID_REQUEST, why, Some(request.id.clone())));
+                                    continue;
+                                }
                                 unanswered.push(request.id.clone());
                             }
                             self.queue.push_back(*message);
@@ -138,8 +164,11 @@ impl LineTransport {
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
-                    let complete = cancelled.params.request_id.as_ref().and_then(|id| self.batches().cancel(id));
-                    self.answer_batch(complete);
+                    if let Some(id) = &cancelled.params.request_id {
+                        self.open.cancel(id);
+                        let complete = self.batches().cancel(id);
+                        self.answer_batch(complete);
+                    }
                 }
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
@@ -152,21 +181,26 @@ impl Transport<RoleServer> for LineTransport {
     type Error = io::Error;
 
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let outgoing = self.batches().sending(item);
-        let line = outgoing.map(|outgoing| outgoing.line()).transpose();
-        let written = self.output.write(line.as_ref().ok().cloned().flatten());
-        async move {
-            line?;
-            written.await
+        if let Some(id) = answered(&item) {
+            self.open.answered(id);
         }
+        let outgoing = self.batches().sending(item);
+        self.write(outgoing.as_ref())
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            while let Some(message) = self.queue.pop_front() {
-                if let Some(message) = self.admit(message) {
+            // rmcp may cancel this function where it waits, so it takes a message off the queue after that.
+            while let Some(message) = self.queue.front() {
+                if let JsonRpcMessage::Request(request) = message {
+                    self.open.begin(request.id.clone()).await;
+                }
+                if let Some(message) = self.queue.pop_front().and_then(|message| self.admit(message)) {
                     return Some(message);
                 }
+            }
+            while self.answers.len() >= MAX_OPEN {
+                self.answers.join_next().await;
             }
             let Some(line) = self.input.recv().await else { break };
             self.handle(line);
@@ -178,6 +212,54 @@ impl Transport<RoleServer> for LineTransport {
 
     async fn close(&mut self) -> io::Result<()> {
         self.output.close().await
+    }
+}
+
+/// The requests whose answers the client has not taken: read, being answered, or in the answer of a batch.
+#[derive(Default)]
+struct OpenRequests {
+    /// Each with whether it has an answer.
+    ids: Mutex<HashMap<RequestId, bool>>,
+    closed: Notify,
+}
+
+impl OpenRequests {
+    fn ids(&self) -> MutexGuard<'_, HashMap<RequestId, bool>> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there is room for this request, and no other one with its id.
+    async fn begin(&self, id: RequestId) {
+        loop {
+            let closed = self.closed.notified();
+            {
+                let mut ids = self.ids();
+                if ids.len() < MAX_OPEN && !ids.contains_key(&id) {
+                    ids.insert(id, false);
+                    return;
+                }
+            }
+            closed.await;
+        }
+    }
+
+    fn answered(&self, id: &RequestId) {
+        if let Some(is_answered) = self.ids().get_mut(id) {
+            *is_answered = true;
+        }
+    }
+
+    /// A canceled request without an answer gets none.
+    fn cancel(&self, id: &RequestId) {
+        if self.ids().get(id) == Some(&false) {
+            self.close(std::slice::from_ref(id));
+        }
+    }
+
+    fn close(&self, ids: &[RequestId]) {
+        let mut open = self.ids();
+        open.retain(|id, _| !ids.contains(id));
+        self.closed.notify_waiters();
     }
 }
 
@@ -254,5 +336,86 @@ fn begins_handshake(request: &ClientRequest) -> bool {
         ClientRequest::InitializeRequest(_) => true,
         ClientRequest::DiscoverRequest(_) | ClientRequest::PingRequest(_) => false,
         request => request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+    use std::task::Poll;
+
+    use rmcp::model::EmptyResult;
+    use serde_json::json;
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    fn ping(id: u32) -> String {
+        format!("{}\n", json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }))
+    }
+
+    /// Whether a message arrives before everything that can happen has happened.
+    async fn received(transport: &mut LineTransport) -> Option<ClientJsonRpcMessage> {
+        for _ in 0..100 {
+            let mut receive = std::pin::pin!(transport.receive());
+            if let Poll::Ready(message) =
+                std::future::poll_fn(|context| Poll::Ready(receive.as_mut().poll(context))).await
+            {
+                return message;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+        None
+    }
+
+    fn answer(transport: &mut LineTransport, message: ClientJsonRpcMessage) {
+        let JsonRpcMessage::Request(request) = message else { panic!("a request") };
+        let answer = ServerJsonRpcMessage::response(rmcp::model::ServerResult::EmptyResult(EmptyResult {}), request.id);
+        tokio::spawn(transport.send(answer));
+    }
+
+    #[tokio::test]
+    async fn nothing_is_read_while_the_client_takes_no_answers() {
+        let (mut client, server) = tokio::io::duplex(16);
+        let lines: String = (0..1000).map(ping).collect();
+        let mut transport = LineTransport::new(Cursor::new(lines), server, watch::channel(false).0);
+        let mut read = 0;
+        while let Some(message) = received(&mut transport).await {
+            answer(&mut transport, message);
+            read += 1;
+        }
+        assert_eq!(read, MAX_OPEN);
+        tokio::spawn(async move { client.read_to_end(&mut Vec::new()).await });
+        while let Some(message) = received(&mut transport).await {
+            answer(&mut transport, message);
+            read += 1;
+        }
+        assert_eq!(read, 1000, "the others are read as soon as it takes the answers");
+    }
+
+    #[tokio::test]
+    async fn a_canceled_request_makes_room() {
+        let (_client, server) = tokio::io::duplex(16);
+        let cancelled = |id: usize| {
+            json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }).to_string()
+        };
+        let open: String = (0..MAX_OPEN as u32).map(ping).collect();
+        let lines = format!("{open}{}\n{}", cancelled(0), ping(999));
+        let mut transport = LineTransport::new(Cursor::new(lines), server, watch::channel(false).0);
+        transport.begun = true;
+        let mut read = Vec::new();
+        while let Some(message) = received(&mut transport).await {
+            read.push(message);
+        }
+        assert_eq!(read.len(), MAX_OPEN + 2);
+    }
+
+    #[tokio::test]
+    async fn errors_of_the_transport_wait_for_the_client_too() {
+        let (_client, server) = tokio::io::duplex(16);
+        let lines = "garbage\n".repeat(1000);
+        let mut transport = LineTransport::new(Cursor::new(lines), server, watch::channel(false).0);
+        assert!(received(&mut transport).await.is_none());
+        assert_eq!(transport.answers.len(), MAX_OPEN);
     }
 }

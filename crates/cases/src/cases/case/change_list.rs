@@ -72,8 +72,9 @@ fn change(file: &mut Document<'_>, prefix: &str, change: &Node) -> Option<SkillC
         ChangeKind::Add | ChangeKind::Edit => match RelativePath::parse(text.trim()) {
             Ok(folder) => Some(folder),
             Err(why) => {
-                file.problem(Code::BadPath, named.range.clone(), format!("`{}` {why}", shorten(text))).help =
-                    Some("name the directory of a skill, from the repository's root".to_owned());
+                let message = format!("`{}` {why}", shorten(text));
+                let help = "name the directory of a skill, from the repository's root";
+                file.problem_with_help(Code::BadPath, named.range.clone(), message, help);
                 return None;
             }
         },

@@ -36,14 +36,14 @@ fn check(file: &mut Document<'_>, written: &Node) -> Option<Check> {
     }
     let (kind, form) = kind(file, written)?;
     let keys: Vec<(&'static str, _)> = form.keys().collect();
-    let problems = file.problems.len();
+    let problems = file.problems.found();
     file.unknown_keys(written, &keys.iter().map(|(key, _)| *key).collect::<Vec<_>>());
     let mut listed = ListedCheck::default();
     for (key, form) in keys {
         let Some(value) = written.get(key) else { continue };
         listed.values.push((key, file.field_values(key, form, value)));
     }
-    if file.problems.len() > problems {
+    if file.problems.found() > problems {
         return None;
     }
     match (form.ask)(&listed) {
@@ -54,7 +54,7 @@ fn check(file: &mut Document<'_>, written: &Node) -> Option<Check> {
         }
         Err(InvalidCheck { key, message, help }) => {
             let range = written.get(key).unwrap_or(written).range.clone();
-            file.problem(Code::InvalidCheck, range, message).help = Some(help);
+            file.problem_with_help(Code::InvalidCheck, range, message, help);
             None
         }
     }
@@ -71,12 +71,12 @@ fn kind(file: &mut Document<'_>, written: &Node) -> Option<(&'static CheckKind, 
             let range = first.map_or(written.range.start..written.range.start + 1, |entry| entry.key_range.clone());
             let help = first.map_or_else(|| suggest("", &known), |entry| suggest(&entry.key, &known));
             let message = format!("a check has one of the keys `{}`", known.join("`, `"));
-            file.problem(Code::InvalidCheck, range, message).help = Some(help);
+            file.problem_with_help(Code::InvalidCheck, range, message, help);
         }
         [_, (_, second), ..] => {
             let range = written.entry(second.key).map_or(written.range.clone(), |entry| entry.key_range.clone());
             let message = format!("this object is a check of two kinds, `{}` and `{}`", named[0].1.key, second.key);
-            file.problem(Code::InvalidCheck, range, message).help = Some("write two checks".to_owned());
+            file.problem_with_help(Code::InvalidCheck, range, message, "write two checks");
         }
     }
     None

@@ -29,7 +29,7 @@ impl ForeignTasks<'_> {
         tasks: &[Node],
         read: impl Fn(&mut Document<'_>, &Node, &mut CaseDraft),
     ) -> FileCases {
-        let problems = std::mem::take(&mut document.problems);
+        let problems = document.problems.take();
         let cases = tasks.iter().zip(1..).map(|(task, number)| self.found(&mut document, task, number, &read));
         FileCases { cases: cases.collect(), problems }
     }
@@ -56,6 +56,6 @@ impl ForeignTasks<'_> {
         } else {
             document.wrong_type("a task", "an object", task);
         }
-        case.found(self.format, std::mem::take(&mut document.problems))
+        case.found(self.format, document.problems.take())
     }
 }

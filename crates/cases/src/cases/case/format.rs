@@ -11,7 +11,7 @@ use crate::cases::case::{FoundCase, foreign_formats};
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::skill::slug;
-use crate::text::diagnostic::{Diagnostic, SourceLocation};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name::LONGEST_ID;
 use crate::text::relative_path::RelativePath;
 
@@ -67,7 +67,7 @@ impl ForeignFile<'_> {
         let mut read = document();
         let table = syntax.is_none().then_some(Node { value: NodeValue::Null, range: 0..0 });
         let Some(root) = table.or_else(|| read.root()) else {
-            let cases = FileCases { problems: read.problems, cases: Vec::new() };
+            let cases = FileCases { problems: read.problems.into_vec(), cases: Vec::new() };
             return self.claimed_by(&text).map(|format| (format, cases));
         };
         let named = foreign_formats().filter_map(|(format, files)| Some((files.match_path(self.path)?, format, files)));
@@ -200,6 +200,22 @@ pub struct FileCases {
     pub cases: Vec<FoundCase>,
     /// Problems of the file as a whole.
     pub problems: Vec<Diagnostic>,
+}
+
+/// The most cases in a file: some hundred megabytes of memory.
+pub const MOST_CASES: usize = 100_000;
+
+impl FileCases {
+    /// The cases of the file at `path`, or the problem that there are too many.
+    pub fn bounded(self, path: &Path) -> Self {
+        if self.cases.len() <= MOST_CASES {
+            return self;
+        }
+        let message = format!("the file has more than {MOST_CASES} cases");
+        let problem = Diagnostic::new(Code::TooManyCases, SourceLocation::file(path), message);
+        let help = "remove cases; or divide them among files in evals/tasks, or among skills";
+        Self { problems: vec![problem.help(help)], cases: Vec::new() }
+    }
 }
 
 impl CaseFormat {

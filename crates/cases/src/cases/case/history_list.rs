@@ -26,8 +26,9 @@ pub(super) fn messages(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<
     let messages: Vec<HistoryMessage> =
         elements.iter().enumerate().filter_map(|(index, element)| message(file, name, index, element)).collect();
     if let Some(last) = elements.last().filter(|_| elements.len() % 2 == 1 && messages.len() == elements.len()) {
-        file.problem(Code::BadHistory, last.range.clone(), format!("the last message of `{name}` has no answer"))
-            .help = Some("add the agent's answer, or make the message the prompt".to_owned());
+        let message = format!("the last message of `{name}` has no answer");
+        let help = "add the agent's answer, or make the message the prompt";
+        file.problem_with_help(Code::BadHistory, last.range.clone(), message, help);
     }
     messages
 }
@@ -46,8 +47,8 @@ fn message(file: &mut Document<'_>, name: &str, index: usize, message: &Node) ->
     let expected = Speaker::of_message(index);
     if role != expected.as_str() {
         let message = format!("message {} of `{name}` is not of the `{}`", index + 1, expected.as_str());
-        file.problem(Code::BadHistory, written.range.clone(), message).help =
-            Some("begin with the user; each message is answered by the other one".to_owned());
+        let help = "begin with the user; each message is answered by the other one";
+        file.problem_with_help(Code::BadHistory, written.range.clone(), message, help);
         return None;
     }
     Some(HistoryMessage { role: expected, content: content?.to_owned() })

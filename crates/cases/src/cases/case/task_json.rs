@@ -72,7 +72,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
     let mut file = document(path, bytes);
     match read(&mut file) {
         Some(case) if file.problems.is_empty() => Ok(case),
-        _ => Err(file.problems),
+        _ => Err(file.problems.into_vec()),
     }
 }
 
@@ -116,8 +116,7 @@ fn read(file: &mut Document<'_>) -> Option<Case> {
     let [expected, neutral] = SKILL.map(|key| config.entry(key).filter(|_| config.get(key).is_some()));
     if let (Some(_), Some(second)) = (expected, neutral) {
         let message = format!("`{PREFIX}{}` and `{PREFIX}{}` both name the skill", SKILL[0], SKILL[1]);
-        file.problem(Code::UnknownKey, second.key_range.clone(), message).help =
-            Some("remove one of the two".to_owned());
+        file.problem_with_help(Code::UnknownKey, second.key_range.clone(), message, "remove one of the two");
     }
     let is_neutral = expected.is_none() && neutral.is_some();
     let skill = file.required_text(config, &[PREFIX, SKILL[usize::from(is_neutral)]].concat());

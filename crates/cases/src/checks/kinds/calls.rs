@@ -6,7 +6,7 @@ use globset::{Glob, GlobMatcher};
 
 use crate::checks::call_count::{CallCount, Counted};
 use crate::checks::listed::{COUNTS, test_of};
-use crate::checks::pattern::{Pattern, PatternSearch, Style};
+use crate::checks::pattern::{LONGEST, Pattern, PatternSearch, Style};
 use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest};
 use crate::checks::{
     Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, ListedCheck, Subject, WrittenCheck,
@@ -88,6 +88,10 @@ impl ToolName {
     fn parse(key: &'static str, text: &str) -> Result<Self, InvalidCheck> {
         if text.trim().is_empty() {
             return Err(nothing(key));
+        }
+        if text.len() > LONGEST {
+            let message = format!("`{key}` has {} bytes; at most {LONGEST} are read", text.len());
+            return Err(InvalidCheck::new(key, message, "name one tool"));
         }
         Glob::new(text).map(|glob| Self(glob.compile_matcher())).map_err(|error| {
             let help = "`*` stands for any characters, and `{a,b}` for one of two names";
@@ -234,8 +238,13 @@ fn runs(search: &PatternSearch, script: &str, whole: WholeScript) -> Counted {
         }
     }
     let is_in = |text: &str| search.matches(text, 1).map_or(true, |found| !found.is_empty());
-    let matches = |text: &str| search.matches(text, 1).is_ok_and(|found| !found.is_empty());
-    let matches_whole = whole != WholeScript::Ignored && matches(&shell::passed_script(script));
+    let mut matches_whole = false;
+    if whole != WholeScript::Ignored {
+        match search.matches(&shell::passed_script(script), 1) {
+            Ok(found) => matches_whole = !found.is_empty(),
+            Err(error) => counted.doubt(1, || error.to_string()),
+        }
+    }
     match (whole, counted.sure > 0) {
         (WholeScript::Required, true) if !matches_whole => counted.sure = 0,
         (WholeScript::Required, false) if matches_whole => {

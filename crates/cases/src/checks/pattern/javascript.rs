@@ -113,10 +113,9 @@ impl Translation<'_> {
 
     /// Whether what follows `{` makes it a repetition, and not a plain character.
     fn is_count(&self) -> bool {
-        let count: String = self.rest.clone().take_while(|c| *c != '}').collect();
+        let count: String = self.rest.clone().take_while(|c| c.is_ascii_digit() || *c == ',').collect();
         let (least, most) = count.split_once(',').unwrap_or((&count, ""));
-        let is_digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
-        !least.is_empty() && is_digits(least) && is_digits(most) && self.rest.clone().any(|c| c == '}')
+        !least.is_empty() && !most.contains(',') && self.rest.clone().nth(count.len()) == Some('}')
     }
 
     fn escape(&mut self) {

@@ -7,7 +7,7 @@ mod search;
 use crate::text::diagnostic::shorten;
 
 pub use dialect::DialectDifference;
-pub use search::{PatternError, PatternSearch, SearchError};
+pub use search::{LONGEST, PatternError, PatternSearch, SearchError, steps_for};
 
 /// A text to search for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Pattern {
         Self { text: parts.join("|"), style: Style::Exact }
     }
 
-    /// Whether it is plain text, which always compiles. Reading a large file spends most time compiling patterns.
+    /// Whether it is plain text. Reading a large file spends most time compiling patterns.
     pub fn is_literal(&self) -> bool {
         matches!(self.style, Style::Literal | Style::Verbatim) || !self.text.chars().any(regex_syntax_char)
     }
@@ -52,7 +52,8 @@ impl Pattern {
     pub fn check(&self) -> Result<(), PatternError> {
         // A short pattern can only grow too large by counted repetition.
         let small = self.text.len() <= 200 && !self.text.contains('{') && self.style != Style::JavaScript;
-        if self.is_literal() || (small && regex_syntax::parse(&self.text).is_ok()) {
+        let is_short_literal = self.is_literal() && self.text.len() <= LONGEST;
+        if is_short_literal || (small && regex_syntax::parse(&self.text).is_ok()) {
             return Ok(());
         }
         self.compile().map(drop)
@@ -60,9 +61,13 @@ impl Pattern {
 
     /// Compiles it by its meaning.
     pub fn compile(&self) -> Result<PatternSearch, PatternError> {
+        let plain = || PatternSearch::Plain(self.text.clone());
         match self.style {
-            Style::Literal => PatternSearch::literal(&self.text.to_lowercase()).map(PatternSearch::lower),
-            Style::Verbatim => PatternSearch::literal(&self.text),
+            Style::Literal => Ok(PatternSearch::Plain(self.text.to_lowercase()).lower()),
+            Style::Verbatim => Ok(plain()),
+            Style::Exact | Style::JavaScript if self.is_literal() => Ok(plain()),
+            Style::Lower if self.is_literal() => Ok(plain().lower()),
+            _ if self.text.len() > LONGEST => Err(PatternError::TooLong(self.text.len())),
             Style::Exact => PatternSearch::new(&self.text, false),
             Style::Lower => PatternSearch::new(&self.text, false).map(PatternSearch::lower),
             Style::JavaScript => {
@@ -75,7 +80,7 @@ impl Pattern {
 
     /// The parts that mean something else in Python, whose regular expressions other runners use.
     pub fn differences(&self) -> Vec<DialectDifference<'_>> {
-        if self.is_literal() { Vec::new() } else { dialect::differences(&self.text) }
+        if self.is_literal() || self.text.len() > LONGEST { Vec::new() } else { dialect::differences(&self.text) }
     }
 
     /// Splits at bars except `\|`, trims the parts and drops empty ones.
@@ -100,7 +105,9 @@ impl Pattern {
         let whole = error.to_string();
         // The crate draws the pattern over several lines and ends with "error: what".
         let what = whole.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        let help = if self.style == Style::JavaScript {
+        let help = if matches!(error, PatternError::TooLong(_)) {
+            "write several shorter patterns"
+        } else if self.style == Style::JavaScript {
             "patterns of this file are regular expressions of JavaScript without flags"
         } else if self.text.contains(r"\Z") {
             r"write `\z` for the end of the text"

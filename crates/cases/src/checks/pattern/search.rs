@@ -1,22 +1,39 @@
-//! Searches a text for a pattern. Most patterns take linear time; look-ahead and back-references may take more, so their
-//! work is limited.
+//! Searches a text for a pattern. Most patterns take linear time. Look-ahead and back-references may take more, so their work is
+//! limited: a search that reaches the limit is an error, and never says that there is no match.
 
 use std::ops::Range;
 
 use thiserror::Error;
 
-/// How often the search for one match may go back. A hundred times as many take a second.
+/// The longest regular expression, in bytes. Plain text may have any length.
+pub const LONGEST: usize = 64 << 10;
+
+/// How often the search for one match may go back.
 const MOST_STEPS_BACK: usize = 100_000;
+
+/// How many bytes of the text all steps of such a search may look at: a step may look at the whole text. This takes some seconds.
+const MOST_BYTES: usize = 1_000_000_000;
 
 /// A compiled pattern.
 #[derive(Debug)]
 pub enum PatternSearch {
+    /// Plain text.
+    Plain(String),
     /// Takes linear time.
     Linear(regex::Regex),
     /// Has look-ahead, look-behind, back-references or atomic groups.
-    Backtracking(Box<fancy_regex::Regex>),
+    Backtracking(Box<Backtracking>),
     /// Searches the text in lower case.
     Lower(Box<PatternSearch>),
+}
+
+/// A regular expression whose work depends on the text.
+#[derive(Debug)]
+pub struct Backtracking {
+    /// With the most steps.
+    regex: fancy_regex::Regex,
+    pattern: String,
+    loose: bool,
 }
 
 /// Why a pattern does not compile.
@@ -31,6 +48,9 @@ pub enum PatternError {
     /// It has a group or a repetition that JavaScript does not know.
     #[error("JavaScript does not know one of its groups or repetitions")]
     JavaScript,
+    /// It has this many bytes.
+    #[error("it has {0} bytes; at most {LONGEST} are read")]
+    TooLong(usize),
 }
 
 /// A search that took too much work.
@@ -48,15 +68,8 @@ impl PatternSearch {
             // The message of the usual rules shows the place in the pattern.
             Err(error) => return Err(error.into()),
         }
-        let mut builder = fancy_regex::RegexBuilder::new(pattern);
-        builder.case_insensitive(loose).multi_line(loose).crlf(loose).backtrack_limit(MOST_STEPS_BACK);
-        Ok(Self::Backtracking(Box::new(builder.build().map_err(Box::new)?)))
-    }
-
-    /// Searches plain text.
-    pub(super) fn literal(text: &str) -> Result<Self, PatternError> {
-        // A long text exceeds the usual limit.
-        Ok(Self::Linear(regex::RegexBuilder::new(&regex::escape(text)).size_limit(1 << 28).build()?))
+        let regex = backtracking(pattern, loose, MOST_STEPS_BACK).map_err(Box::new)?;
+        Ok(Self::Backtracking(Box::new(Backtracking { regex, pattern: pattern.to_owned(), loose })))
     }
 
     /// The same search of texts in lower case.
@@ -67,11 +80,12 @@ impl PatternSearch {
     /// The first `most` matches, in order.
     pub fn matches(&self, text: &str, most: usize) -> Result<Vec<Range<usize>>, SearchError> {
         match self {
-            Self::Linear(regex) => Ok(regex.find_iter(text).take(most).map(|found| found.range()).collect()),
-            Self::Backtracking(regex) => {
-                let found = regex.find_iter(text).take(most);
-                found.map(|found| found.map(|found| found.range()).map_err(|_| SearchError)).collect()
+            Self::Plain(wanted) => {
+                let found = text.match_indices(wanted.as_str()).take(most);
+                Ok(found.map(|(start, found)| start..start + found.len()).collect())
             }
+            Self::Linear(regex) => Ok(regex.find_iter(text).take(most).map(|found| found.range()).collect()),
+            Self::Backtracking(search) => search.matches(text, most),
             Self::Lower(search) => {
                 let found = search.matches(&text.to_lowercase(), most)?;
                 // A character in lower case may have more bytes, or fewer.
@@ -98,11 +112,42 @@ impl PatternSearch {
     /// Whether a match depends only on the text that it covers and the characters next to it.
     pub fn is_local(&self) -> bool {
         match self {
-            Self::Linear(_) => true,
+            Self::Plain(_) | Self::Linear(_) => true,
             Self::Backtracking(_) => false,
             Self::Lower(search) => search.is_local(),
         }
     }
+}
+
+impl Backtracking {
+    fn matches(&self, text: &str, most: usize) -> Result<Vec<Range<usize>>, SearchError> {
+        let steps = steps_for(text.len());
+        let Some(first) = self.with(steps)?.find(text).map_err(|_| SearchError)? else { return Ok(Vec::new()) };
+        let mut matches = vec![first.range()];
+        if most > 1 {
+            // There is a match, whatever the others are: all of them together take no more work than the first may.
+            let regex = self.with((steps / most).max(1))?;
+            matches.extend(regex.find_iter(text).take(most).skip(1).map_while(|found| Some(found.ok()?.range())));
+        }
+        Ok(matches)
+    }
+
+    fn with(&self, steps: usize) -> Result<fancy_regex::Regex, SearchError> {
+        if steps == MOST_STEPS_BACK {
+            return Ok(self.regex.clone());
+        }
+        backtracking(&self.pattern, self.loose, steps).map_err(|_| SearchError)
+    }
+}
+
+fn backtracking(pattern: &str, loose: bool, steps: usize) -> Result<fancy_regex::Regex, fancy_regex::Error> {
+    let mut builder = fancy_regex::RegexBuilder::new(pattern);
+    builder.case_insensitive(loose).multi_line(loose).crlf(loose).backtrack_limit(steps).build()
+}
+
+/// How often a search in a text of this many bytes may go back.
+pub fn steps_for(length: usize) -> usize {
+    (MOST_BYTES / length.max(1)).clamp(1, MOST_STEPS_BACK)
 }
 
 /// Whether a pattern uses what linear patterns cannot have. The end of the text, `\Z`, means something else to each program.

@@ -60,6 +60,6 @@ impl Schema {
     /// The first `most` problems of `answer`. An error if to find them takes too much work.
     pub fn problems(&self, answer: &Value, most: usize) -> Result<Vec<String>, TooMuchWork> {
         work::check_with(&self.value, answer)?;
-        Ok(validator::problems(&self.validator, answer, most))
+        validator::problems(&self.validator, &self.value, answer, most).ok_or(TooMuchWork::Pattern)
     }
 }

@@ -11,6 +11,6 @@ pub(super) fn compile(_: &Value) -> Result<Validator, SchemaError> {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as the validator does")]
-pub(super) fn problems(validator: &Validator, _: &Value, _: usize) -> Vec<String> {
+pub(super) fn problems(validator: &Validator, _: &Value, _: &Value, _: usize) -> Option<Vec<String>> {
     match *validator {}
 }

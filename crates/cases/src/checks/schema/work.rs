@@ -35,6 +35,11 @@ pub enum TooMuchWork {
     /// A chain of subschemas is too long.
     #[error("has more than {MOST_DEPTH} subschemas that lead to each other in a row; make that way shorter")]
     Depth,
+    /// The search for a `pattern` with look-ahead or back-references took too many steps.
+    #[error(
+        "has a `pattern` whose search took too many steps; write it without look-ahead, look-behind and references"
+    )]
+    Pattern,
     /// It has too many objects.
     #[error("has more than {MOST_PARTS} objects; make it smaller")]
     Parts,

@@ -2,6 +2,7 @@
 
 use super::{TASK, assert_only, with_skill};
 use crate::support::fixture::Fixture;
+use skill_evals_evidence::text::diagnostic::Code;
 
 const AT: &str = "skills/tidy/SKILL.md";
 
@@ -259,4 +260,18 @@ fn skills_are_found_in_nested_folders_and_anywhere_when_no_usual_folder_holds_an
         .file("target/package/SKILL.md", "---\nname: built\ndescription: No skill.\n---\n");
     let slugs: Vec<String> = scattered.catalog().skills.iter().map(|found| found.skill().slug.clone()).collect();
     assert_eq!(slugs, ["deep"]);
+}
+
+#[test]
+fn a_skill_md_with_very_many_faults_shows_the_first_of_each_kind() {
+    let keys: String = (0..2000).map(|number| format!("key{number}: v\n")).collect();
+    let links: String = (0..2000).map(|number| format!("[x](none{number}.md)\n")).collect();
+    let text = format!("---\nname: tidy\ndescription: Tidies.\n{keys}---\n{links}{}\n", "](".repeat(50_000));
+    let fixture = Fixture::new().skill_text("tidy", text).task("one", TASK);
+    let problems = fixture.problems();
+    for code in [Code::FrontMatterUnknownKey, Code::DeadLink] {
+        let of_kind: Vec<_> = problems.iter().filter(|problem| problem.code == code).collect();
+        assert_eq!((of_kind.len(), of_kind[99].more), (100, 1900), "{code}");
+        assert_eq!(of_kind[99].place.line, if code == Code::DeadLink { 2104 } else { 103 }, "{code}");
+    }
 }

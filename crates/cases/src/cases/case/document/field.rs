@@ -10,8 +10,9 @@ impl Document<'_> {
     /// Reports a list that holds nothing.
     pub fn not_empty(&mut self, name: &str, list: &Node) {
         if list.elements().is_some_and(<[Node]>::is_empty) {
-            let problem = self.problem(Code::EmptyValue, list.range.clone(), format!("`{name}` is an empty list"));
-            problem.help = Some("write what must hold, or leave the key out".to_owned());
+            let message = format!("`{name}` is an empty list");
+            let help = "write what must hold, or leave the key out";
+            self.problem_with_help(Code::EmptyValue, list.range.clone(), message, help);
         }
     }
 
@@ -24,7 +25,7 @@ impl Document<'_> {
         let pattern = Pattern { text: text.to_owned(), style: Style::Exact };
         let Err(error) = pattern.check() else { return Some(pattern) };
         let (message, help) = pattern.problem(key, &error);
-        self.problem(Code::InvalidCheck, node.range.clone(), message).help = Some(help);
+        self.problem_with_help(Code::InvalidCheck, node.range.clone(), message, help);
         None
     }
 
@@ -32,7 +33,7 @@ impl Document<'_> {
     pub fn check(&mut self, node: &Node, check: Result<Check, InvalidCheck>) -> Option<Check> {
         check
             .map_err(|InvalidCheck { message, help, .. }| {
-                self.problem(Code::InvalidCheck, node.range.clone(), message).help = Some(help);
+                self.problem_with_help(Code::InvalidCheck, node.range.clone(), message, help);
             })
             .ok()
     }
@@ -77,7 +78,7 @@ impl Document<'_> {
         };
         form.read(name, &text, &shorten(&text))
             .map_err(|InvalidField { code, message, help }| {
-                self.problem(code, written.range.clone(), message).help = Some(help);
+                self.problem_with_help(code, written.range.clone(), message, help);
             })
             .ok()
     }

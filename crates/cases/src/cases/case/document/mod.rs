@@ -3,14 +3,15 @@
 mod field;
 mod input_file;
 
-use std::cell::Cell;
 use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 use crate::cases::case::Unsupported;
 use crate::settings::trials::{MOST_TRIALS, Trials};
-use crate::text::diagnostic::{Code, Diagnostic, Excerpt, SourceLocation, ends_line, nearest, shorten, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, shorten, suggest};
 use crate::text::node::{Parsed, SyntaxProblem, json, yaml};
+use crate::text::problem_list::ProblemList;
+use crate::text::source_text::SourceText;
 
 pub use crate::text::node::{Node, NodeEntry, NodeValue};
 
@@ -74,19 +75,14 @@ pub struct Document<'a> {
     /// Its content.
     pub bytes: &'a [u8],
     syntax: Syntax,
-    /// The first byte of every line.
-    lines: Vec<usize>,
-    /// The last byte whose column was asked for, and its character in the line that starts at the first number.
-    column: Cell<(usize, usize, usize)>,
-    pub problems: Vec<Diagnostic>,
+    text: SourceText<'a>,
+    pub problems: ProblemList,
 }
 
 impl<'a> Document<'a> {
     /// The file at `path` with this content.
     pub fn new(path: &'a Path, bytes: &'a [u8], syntax: Syntax) -> Self {
-        let ends = (0..bytes.len()).filter(|at| ends_line(bytes, *at)).map(|at| at + 1);
-        let lines = std::iter::once(0).chain(ends).collect();
-        Self { path, bytes, syntax, lines, column: Cell::default(), problems: Vec::new() }
+        Self { path, bytes, syntax, text: SourceText::new(path, bytes), problems: ProblemList::of_file() }
     }
 
     /// The value of the file; without one, the problem is that of the file.
@@ -96,8 +92,8 @@ impl<'a> Document<'a> {
             Ok(text) => text,
             Err(error) => {
                 let at = mark + error.valid_up_to();
-                self.problem(Code::NotUtf8, at..at + 1, "this is not UTF-8 text").help =
-                    Some("save the file as UTF-8".to_owned());
+                let help = "save the file as UTF-8";
+                self.problem_with_help(Code::NotUtf8, at..at + 1, "this is not UTF-8 text", help);
                 return None;
             }
         };
@@ -113,7 +109,11 @@ impl<'a> Document<'a> {
             }
             Err(SyntaxProblem { range, message, help }) => {
                 let range = range.start + mark..range.end + mark;
-                self.problem(self.syntax.problem_code(), range, message).help = help.map(str::to_owned);
+                let code = self.syntax.problem_code();
+                match help {
+                    Some(help) => self.problem_with_help(code, range, message, help),
+                    None => self.problem(code, range, message),
+                }
                 None
             }
         }
@@ -121,42 +121,28 @@ impl<'a> Document<'a> {
 
     /// The line of a byte, from 1.
     pub fn line_of(&self, at: usize) -> usize {
-        self.lines.partition_point(|start| *start <= at)
+        self.text.line_of(at)
     }
 
     /// The place of these bytes.
     pub fn place(&self, range: Range<usize>) -> SourceLocation {
-        let start = range.start.min(self.bytes.len());
-        let range = start..range.end.clamp(start, self.bytes.len());
-        let line = self.line_of(start);
-        let line_start = self.lines[line - 1];
-        // Editors do not count a byte order mark as a character of the first line.
-        let has_mark = line == 1 && start >= MARK.len() && self.bytes.starts_with(MARK);
-        let line_start = if has_mark { MARK.len() } else { line_start };
-        let line_end = self.lines.get(line).map_or(self.bytes.len(), |next| next - 1);
-        let column = 1 + self.characters(line_start, start);
-        let excerpt = Some(Excerpt::of_line(self.bytes, line_start..line_end, range));
-        SourceLocation { path: self.path.into(), line, column, excerpt }
-    }
-
-    /// The number of characters between the start of a line and `at`. It counts from where it counted last: a large file that is
-    /// one line would take minutes otherwise.
-    fn characters(&self, line_start: usize, at: usize) -> usize {
-        let count = |range: Range<usize>| self.bytes[range].iter().filter(|byte| **byte & 0xC0 != 0x80).count();
-        let characters = match self.column.get() {
-            (line, last, characters) if line == line_start && last <= at => characters + count(last..at),
-            (line, last, characters) if line == line_start => characters - count(at..last),
-            _ => count(line_start..at),
-        };
-        self.column.set((line_start, at, characters));
-        characters
+        self.text.place(range)
     }
 
     /// Adds a problem of these bytes.
-    pub fn problem(&mut self, code: Code, range: Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
-        self.problems.push(Diagnostic::new(code, self.place(range), message));
-        let last = self.problems.len() - 1;
-        &mut self.problems[last]
+    pub fn problem(&mut self, code: Code, range: Range<usize>, message: impl Into<String>) {
+        self.problems.add(code, || Diagnostic::new(code, self.text.place(range), message));
+    }
+
+    /// Adds a problem of these bytes, and what helps.
+    pub fn problem_with_help(
+        &mut self,
+        code: Code,
+        range: Range<usize>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.problems.add(code, || Diagnostic::new(code, self.text.place(range), message).help(help));
     }
 
     /// Reports a path or a name that cannot be used, and why.
@@ -180,8 +166,10 @@ impl<'a> Document<'a> {
     pub fn unknown_keys(&mut self, object: &Node, known: &[&str]) {
         for NodeEntry { key, key_range, .. } in object.entries() {
             if !known.contains(&key.as_str()) {
-                self.problem(Code::UnknownKey, key_range.clone(), format!("unknown key `{key}`")).help =
-                    Some(suggest(key, known));
+                self.problems.add(Code::UnknownKey, || {
+                    let place = self.text.place(key_range.clone());
+                    Diagnostic::new(Code::UnknownKey, place, format!("unknown key `{key}`")).help(suggest(key, known))
+                });
             }
         }
     }
@@ -190,8 +178,8 @@ impl<'a> Document<'a> {
     /// left to the reader of each case in it.
     pub fn duplicate_keys(&mut self, node: &Node, apart: &[&str]) {
         for NodeEntry { key, key_range, .. } in node.repeated_keys(apart) {
-            self.problem(Code::UnknownKey, key_range.clone(), format!("duplicate key `{key}`")).help =
-                Some("remove one of the two".to_owned());
+            let message = format!("duplicate key `{key}`");
+            self.problem_with_help(Code::UnknownKey, key_range.clone(), message, "remove one of the two");
         }
     }
 
@@ -206,8 +194,8 @@ impl<'a> Document<'a> {
             // Any two short words are nearly the same.
             match nearest(key, known.iter().copied()).filter(|near| key.len() > 3 && near.len() > 3) {
                 Some(near) => {
-                    self.problem(Code::UnknownKey, key_range.clone(), format!("unknown key `{key}`")).help =
-                        Some(format!("did you mean `{near}`?"));
+                    let (message, help) = (format!("unknown key `{key}`"), format!("did you mean `{near}`?"));
+                    self.problem_with_help(Code::UnknownKey, key_range.clone(), message, help);
                 }
                 None => unsupported
                     .push(Unsupported { what: format!("the key `{key}`"), place: self.place(key_range.clone()) }),
@@ -226,7 +214,8 @@ impl<'a> Document<'a> {
         let near = nearest(name, known.iter().copied()).filter(|near| *near != name);
         let Some(near) = near else { return Some(self.unsupported(format!("the {kind} `{}`", shorten(name)), node)) };
         let message = format!("unknown {kind} `{}`", shorten(name));
-        self.problem(Code::InvalidCheck, node.range.clone(), message).help = Some(format!("did you mean `{near}`?"));
+        let help = format!("did you mean `{near}`?");
+        self.problem_with_help(Code::InvalidCheck, node.range.clone(), message, help);
         None
     }
 

@@ -7,6 +7,7 @@ use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::foreign_case::ForeignCase;
 use crate::cases::case::{Case, CaseFormat, ForeignFile, FoundCase, Unsupported};
 use crate::checks::{self, Check, Origin};
+use crate::text::diagnostic::Code;
 use crate::text::relative_path::RelativePath;
 use crate::trial::input_file::{InputContent, InputFile};
 
@@ -67,7 +68,7 @@ impl EntryReader<'_> {
         self.read(node, &mut case);
         case.draft.case.skill = self.file.skill_slug(&expected.skill);
         case.draft.should_trigger(expected.should_trigger);
-        case.found(self.format, std::mem::take(&mut self.document.problems))
+        case.found(self.format, self.document.problems.take())
     }
 
     /// A name for the case with this number that no other case has.
@@ -141,10 +142,15 @@ impl EntryReader<'_> {
             Some(value) => {
                 let written = node.get(SHOULD_TRIGGER).unwrap_or(node);
                 let expected = "true, false or the name of a skill";
-                self.document.wrong_type(&format!("`{SHOULD_TRIGGER}`"), expected, written);
-                if let (NodeValue::Text(text), Some(problem)) = (value, self.document.problems.last_mut()) {
-                    let meant = FLAGS.iter().find(|(word, _)| text.eq_ignore_ascii_case(word));
-                    problem.help = meant.map(|(_, flag)| format!("did you mean {flag}?"));
+                let what = format!("`{SHOULD_TRIGGER}`");
+                let is_meant = |word: &str| matches!(value, NodeValue::Text(text) if text.eq_ignore_ascii_case(word));
+                match FLAGS.iter().find(|(word, _)| is_meant(word)) {
+                    Some((_, flag)) => {
+                        let message = format!("{what} is {}; expected {expected}", written.kind());
+                        let help = format!("did you mean {flag}?");
+                        self.document.problem_with_help(Code::ValueType, written.range.clone(), message, help);
+                    }
+                    None => self.document.wrong_type(&what, expected, written),
                 }
                 None
             }

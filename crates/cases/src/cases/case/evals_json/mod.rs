@@ -126,7 +126,7 @@ fn parse(
     }
     if entries.is_empty() {
         missing_cases(&mut document, root);
-        return Some(FileCases { problems: document.problems, cases: Vec::new() });
+        return Some(FileCases { problems: document.problems.into_vec(), cases: Vec::new() });
     }
     let known: Vec<&str> =
         LISTS.into_iter().chain(SIDES.map(|(key, _)| key)).chain(SKILL).chain([SKILLS_TESTED]).collect();
@@ -135,7 +135,7 @@ fn parse(
         document.duplicate_keys(root, &known);
     }
     let (skill, tested) = (skill_named(&mut document, root), document.texts(root, SKILLS_TESTED));
-    let problems = std::mem::take(&mut document.problems);
+    let problems = document.problems.take();
     let names = entries.iter().filter_map(|entry| entry::name(entry.node)).collect();
     let mut reader = EntryReader { format, file, document, shared, skill, tested, names };
     let cases = (1..).zip(&entries).map(|(number, entry)| reader.found(entry, number)).collect();
@@ -182,8 +182,8 @@ fn missing_cases(document: &mut Document<'_>, root: &Node) {
         None => (Code::MissingKey, "the file has no cases: the key `evals` is missing".to_owned()),
     };
     let range = LISTS.iter().find_map(|key| root.get(key)).unwrap_or(root).range.clone();
-    document.problem(code, range.start..range.start + 1, message).help =
-        Some(format!("cases are a list at one of the keys {}, or the whole file", LISTS.join(", ")));
+    let help = format!("cases are a list at one of the keys {}, or the whole file", LISTS.join(", "));
+    document.problem_with_help(code, range.start..range.start + 1, message, help);
 }
 
 fn skill_named(document: &mut Document<'_>, node: &Node) -> Option<String> {

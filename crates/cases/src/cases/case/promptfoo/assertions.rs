@@ -222,7 +222,8 @@ impl TestReader<'_, '_> {
             Ok(()) => self.answer(written, pattern.into()),
             Err(error) => {
                 let (message, help) = pattern.problem(VALUE, &error);
-                self.document().problem(Code::InvalidCheck, written.value.range.clone(), message).help = Some(help);
+                let range = written.value.range.clone();
+                self.document().problem_with_help(Code::InvalidCheck, range, message, help);
             }
         }
     }

@@ -46,7 +46,8 @@ pub(in crate::cases::case) fn parse(
     root: &Node,
 ) -> Option<FileCases> {
     let is_in_evals = file.is_in_evals_of_skill();
-    let no_cases = |document: Document<'_>| Some(FileCases { problems: document.problems, cases: Vec::new() });
+    let no_cases =
+        |document: Document<'_>| Some(FileCases { problems: document.problems.into_vec(), cases: Vec::new() });
     let default = root.get(dialect.default_test);
     let Some(written) = TESTS.iter().find_map(|key| root.entry(key)).map(|entry| &entry.value) else {
         let is_suite = file.is_certain || dialect.implied_prompt.is_none() && root.get(prompts::KEY).is_some();
@@ -87,7 +88,7 @@ pub(in crate::cases::case) fn parse(
     if tests.is_empty() && roots.iter().all(Option::is_some) {
         documents[0].problem(Code::EmptyValue, written.range.clone(), "the list of tests is empty");
     }
-    let problems = documents.iter_mut().flat_map(|document| std::mem::take(&mut document.problems)).collect();
+    let problems = documents.iter_mut().flat_map(|document| document.problems.take()).collect();
     let is_here = |slug: &&String| file.skills.contains(&slug.as_str());
     let other_skill = skills.iter().find(is_here).or(skills.first()).cloned();
     let mut suite = TestSuite { dialect, file, documents, root, default, base, other_skill, names: HashSet::new() };

@@ -85,7 +85,7 @@ impl<'r, 'a> TestReader<'r, 'a> {
         foreign.draft.case = case;
         foreign.draft.should_trigger(should_trigger);
         foreign.draft.weigh_trigger(weight_of_trigger);
-        let problems = [0, at].map(|at| std::mem::take(&mut suite.documents[at].problems)).concat();
+        let problems = [0, at].map(|at| suite.documents[at].problems.take()).concat();
         foreign.found(suite.dialect.format, problems)
     }
 

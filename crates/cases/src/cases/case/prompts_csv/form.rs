@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::REQUIRED;
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, ends_line};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
+use crate::text::source_text::ends_line;
 
 /// The problem of a file that is UTF-16, with a byte order mark or without.
 pub(super) fn utf_16(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {

@@ -14,10 +14,12 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use crate::cases::case::fields;
-use crate::cases::case::{CaseFormat, FileCases, Files};
+use crate::cases::case::{CaseFormat, FileCases, Files, MOST_CASES};
 use crate::checks::{FieldForm, FieldValue};
 use crate::profile::DEFAULT_MODE;
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, ends_line, nearest, shorten};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, shorten};
+use crate::text::problem_list::ProblemList;
+use crate::text::source_text::{SourceText, ends_line};
 
 pub use foreign::FORMAT as FOREIGN;
 use record::CsvRecord;
@@ -90,11 +92,13 @@ fn cut(root: &Path, path: &Path, bytes: Vec<u8>, format: &'static CaseFormat, ow
     if let Some(problem) = form::utf_16(path, &bytes).or_else(|| form::separator(path, &bytes, header_start)) {
         return ParsedCsv { rows: Vec::new(), problems: vec![problem] };
     }
-    let mut problems: Vec<Diagnostic> = form::line_ends(path, &bytes, header_start).into_iter().collect();
+    let mut problems = ProblemList::of_file();
+    problems.extend(form::line_ends(path, &bytes, header_start));
     let header = CsvRecord::at(&bytes, header_start);
     let names: Vec<String> =
         (0..header.cells.len()).map(|index| header.text(&bytes, index).trim().to_owned()).collect();
     let columns = read_header(path, &bytes, &header, &names, (format, own), &mut problems);
+    let mut problems = problems.into_vec();
     if problems.iter().any(Diagnostic::is_error) {
         return ParsedCsv { rows: Vec::new(), problems };
     }
@@ -114,7 +118,8 @@ fn rows(sheet: &Arc<CsvSheet>, header_end: usize) -> Vec<CsvRow> {
     let (mut line, mut counted, mut end) = (1, 0, header_end);
     loop {
         let start = skip_line_breaks(bytes, end);
-        if start >= bytes.len() {
+        // One case more than a file may have says that there are too many.
+        if start >= bytes.len() || rows.len() > MOST_CASES {
             return rows;
         }
         let record = CsvRecord::at(bytes, start);
@@ -146,27 +151,28 @@ fn read_header(
     header: &CsvRecord,
     names: &[String],
     (format, own): (&CaseFormat, &[String]),
-    problems: &mut Vec<Diagnostic>,
+    problems: &mut ProblemList,
 ) -> HashMap<&'static str, usize> {
     let mut columns = HashMap::new();
+    let text = SourceText::new(path, bytes);
     for (index, name) in names.iter().enumerate() {
-        let place = || SourceLocation::in_text(path, bytes, header.range(index));
+        let place = || text.place(header.range(index));
         // Columns of the same name have another meaning in files of other programs.
         let columns_read = if format.foreign.is_some() { &REQUIRED[..] } else { &COLUMNS };
         let known = columns_read.iter().find(|column| *column == name);
         if known.is_some_and(|column| columns.contains_key(column)) {
-            let message = format!("duplicate column `{name}`");
-            problems.push(Diagnostic::new(Code::CsvDuplicateColumn, place(), message));
+            let code = Code::CsvDuplicateColumn;
+            problems.add(code, || Diagnostic::new(code, place(), format!("duplicate column `{}`", shorten(name))));
         } else if let Some(column) = known {
             columns.insert(*column, index);
         } else if format.foreign.is_none() && !(name.is_empty() || name.starts_with(OWN_PREFIX) || own.contains(name)) {
-            problems.push(unknown_column(place(), name));
+            problems.add(Code::CsvUnknownColumn, || unknown_column(place(), name));
         }
     }
     let missing: Vec<&str> = REQUIRED.into_iter().filter(|column| !columns.contains_key(column)).collect();
     if !missing.is_empty() {
         let (what, place) = match header.cells.first() {
-            Some(first) => ("the header lacks", SourceLocation::in_text(path, bytes, first.start..first.start + 1)),
+            Some(first) => ("the header lacks", text.place(first.start..first.start + 1)),
             None => ("the file is empty; expected a header with", SourceLocation::file(path)),
         };
         let message = format!("{what} `{}`", missing.join("`, `"));

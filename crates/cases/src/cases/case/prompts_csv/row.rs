@@ -13,9 +13,11 @@ use crate::cases::repo_files::RepoFiles;
 use crate::checks::{FieldValue, InvalidField};
 use crate::files::inside;
 use crate::settings::trials::Repetition;
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, ends_line, shorten};
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shorten};
 use crate::text::name;
+use crate::text::problem_list::ProblemList;
 use crate::text::relative_path::RelativePath;
+use crate::text::source_text::ends_line;
 
 /// A row of a prompts.csv.
 #[derive(Clone, Debug)]
@@ -91,7 +93,7 @@ impl CsvRow {
 
     fn reader(&self) -> RowReader<'_> {
         // The cells of a hundred thousand rows would fill the memory: each row is cut again when it is read.
-        RowReader { row: self, record: CsvRecord::at(&self.sheet.bytes, self.start), problems: Vec::new() }
+        RowReader { row: self, record: CsvRecord::at(&self.sheet.bytes, self.start), problems: ProblemList::of_file() }
     }
 }
 
@@ -107,7 +109,7 @@ impl CaseSource for CsvRow {
             return Err(vec![problem]);
         }
         let case = reader.case(skill);
-        if reader.problems.is_empty() { Ok(case) } else { Err(reader.problems) }
+        if reader.problems.is_empty() { Ok(case) } else { Err(reader.problems.into_vec()) }
     }
 
     fn should_trigger(&self) -> Option<bool> {
@@ -132,7 +134,7 @@ impl CaseSource for CsvRow {
 struct RowReader<'a> {
     row: &'a CsvRow,
     record: CsvRecord,
-    problems: Vec<Diagnostic>,
+    problems: ProblemList,
 }
 
 impl RowReader<'_> {
@@ -225,8 +227,9 @@ impl RowReader<'_> {
             match form.read(column, &part, &format!("{:?}", shorten(&part))) {
                 Ok(value) => values.push(value),
                 Err(InvalidField { code, message, help }) => {
-                    let place = if form.is_list() { self.row.place_of(column, &part) } else { self.row.place(column) };
-                    self.problems.push(Diagnostic::new(code, place, message).help(help));
+                    let row = self.row;
+                    let place = || if form.is_list() { row.place_of(column, &part) } else { row.place(column) };
+                    self.problems.add(code, || Diagnostic::new(code, place(), message).help(help));
                 }
             }
         }
@@ -259,7 +262,7 @@ impl RowReader<'_> {
         }
         // Their places are in the file of the case.
         case.checks[before..].iter_mut().for_each(|check| check.origin.line = self.row.line_of(column));
-        let mut problems = file.problems;
+        let mut problems = file.problems.into_vec();
         if is_inline {
             for problem in &mut problems {
                 problem.place = place.clone();

@@ -48,7 +48,7 @@ fn add_files(document: &mut Document<'_>, file: &ForeignFile<'_>, written: &Node
     }
     let Some(src) = document.required_text(written, "src") else { return };
     let dest = document.text(written, "dest").unwrap_or(src);
-    let problems = document.problems.len();
+    let problems = document.problems.found();
     let folder = file.path.parent().unwrap_or(Path::new(""));
     let from = resolved(&folder.join(src));
     let to = resolved(Path::new(dest));
@@ -57,7 +57,7 @@ fn add_files(document: &mut Document<'_>, file: &ForeignFile<'_>, written: &Node
             document.bad_path(text, "is absolute, or leaves its directory", written);
         }
     }
-    let (Some(from), Some(to), true) = (from, to, problems == document.problems.len()) else { return };
+    let (Some(from), Some(to), true) = (from, to, problems == document.problems.found()) else { return };
     // The directory of the spec holds the spec, which says what is expected.
     let is_parts = folder.starts_with(&from) || to.as_os_str().is_empty() && file.tree.kind(&from) == FileKind::Folder;
     let files: Vec<(PathBuf, PathBuf)> = if is_parts {

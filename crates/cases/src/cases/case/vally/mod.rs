@@ -78,8 +78,8 @@ fn parse(file: &ForeignFile<'_>, mut document: Document<'_>, root: &Node) -> Opt
     let Some(stimuli) = stimuli(&mut document, root) else {
         // A file of another program has keys that no spec has, and none that is nearly `stimuli`.
         let may_be_ours = root.entry(STIMULI).is_some()
-            || file.is_in_evals_of_skill() && (shared.is_empty() || document.problems.len() > 1);
-        return may_be_ours.then(|| FileCases { problems: document.problems, cases: Vec::new() });
+            || file.is_in_evals_of_skill() && (shared.is_empty() || document.problems.found() > 1);
+        return may_be_ours.then(|| FileCases { problems: document.problems.into_vec(), cases: Vec::new() });
     };
     let mut settings = RunSettings::default();
     for key in DEFAULTS {
@@ -105,10 +105,9 @@ fn parse_scenarios(file: &ForeignFile<'_>, mut document: Document<'_>, root: &No
 /// The stimuli, or the problem of their list.
 fn stimuli<'n>(document: &mut Document<'_>, root: &'n Node) -> Option<&'n [Node]> {
     let Some(list) = root.entry(STIMULI).map(|entry| &entry.value) else {
-        document.missing(root, STIMULI);
-        if let Some(problem) = document.problems.last_mut() {
-            problem.help = Some(format!("the cases of a Vally spec are a list at `{STIMULI}`"));
-        }
+        let (start, message) = (root.range.start, format!("the key `{STIMULI}` is missing"));
+        let help = format!("the cases of a Vally spec are a list at `{STIMULI}`");
+        document.problem_with_help(Code::MissingKey, start..start + 1, message, help);
         return None;
     };
     match list.elements() {

@@ -100,7 +100,7 @@ fn grader(document: &mut Document<'_>, assertion: &Node) -> Option<Node> {
         let Some(near) = nearest(kind, TYPES) else { return Some(assertion.clone()) };
         let range = assertion.get("type").map_or(0..0, |written| written.range.clone());
         let message = format!("unknown assertion `{kind}`");
-        document.problem(Code::InvalidCheck, range, message).help = Some(format!("did you mean `{near}`?"));
+        document.problem_with_help(Code::InvalidCheck, range, message, format!("did you mean `{near}`?"));
         return None;
     }
     let (place, how) = kind.split_once('_').unwrap_or((kind, ""));

@@ -51,7 +51,7 @@ const KEYS: [&str; 13] = [
 impl StimulusReader<'_> {
     /// All cases, and the problems of the file so far.
     pub fn file_cases(mut self, list: &[Node]) -> FileCases {
-        let problems = std::mem::take(&mut self.document.problems);
+        let problems = self.document.problems.take();
         let mut ids = HashSet::new();
         let cases = (1..).zip(list).map(|(number, node)| self.found(node, number, &mut ids)).collect();
         FileCases { cases, problems }
@@ -73,7 +73,7 @@ impl StimulusReader<'_> {
         } else {
             self.document.wrong_type(&format!("a {}", self.format.name), "an object", node);
         }
-        case.found(self.format, std::mem::take(&mut self.document.problems))
+        case.found(self.format, self.document.problems.take())
     }
 
     /// The skill under test: the one that the tags name, or that the file's place stands for, or that must be activated. Of these,

@@ -102,7 +102,7 @@ fn parse(file: &ForeignFile<'_>, mut document: Document<'_>, root: &Node) -> Opt
     let skill = document.text(root, "skill").map(str::to_owned).or_else(|| file.skill.map(str::to_owned));
     shared.skill = skill.map(|name| file.skill_slug(&name)).unwrap_or_default();
     let tasks = tasks(&mut document, root, file);
-    let problems = std::mem::take(&mut document.problems);
+    let problems = document.problems.take();
     let mut reader = WazaTask { file, spec: document, root, shared, names: HashSet::new() };
     let cases = tasks.iter().map(|path| reader.found(path)).collect();
     Some(FileCases { cases, problems })

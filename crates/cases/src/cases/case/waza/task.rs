@@ -50,7 +50,7 @@ impl WazaTask<'_> {
         };
         let mut document = Document::new(path, &bytes, Syntax::Yaml);
         let Some(root) = document.root() else {
-            return self.broken(path, &stem, document.problems);
+            return self.broken(path, &stem, document.problems.into_vec());
         };
         let id = self.id(&name(&root).unwrap_or_else(|| stem.into_owned()), path);
         let mut case = ForeignCase::new(&document, &root, id, self.shared.clone());
@@ -58,9 +58,8 @@ impl WazaTask<'_> {
         document.duplicate_keys(&root, &[]);
         let should_trigger = self.read(&mut document, &root, &mut case.draft.case);
         case.draft.should_trigger(should_trigger);
-        let mut problems = document.problems;
-        problems.append(&mut self.spec.problems);
-        case.found(&super::FORMAT, problems)
+        document.problems.extend(self.spec.problems.take());
+        case.found(&super::FORMAT, document.problems.into_vec())
     }
 
     fn broken(&mut self, path: &Path, stem: &str, problems: Vec<Diagnostic>) -> FoundCase {
