@@ -14,7 +14,7 @@ use crate::text::problem_list::ProblemList;
 use crate::text::relative_path::resolved;
 use crate::text::source_text::SourceText;
 
-/// The longest target that is looked at, in bytes, with what is around it: no path is longer. A line may be one million brackets.
+/// The longest target that is looked at, in bytes, with what is around it: no path is longer.
 const LONGEST_TARGET: usize = 4096;
 
 pub(super) fn check(found: &FoundSkill, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
@@ -96,8 +96,12 @@ fn in_line(line: &str) -> Vec<Range<usize>> {
             }
             b']' => {
                 let next = bytes.get(at + 1);
-                if next == Some(&b'(') || next == Some(&b':') && is_first_label {
-                    targets.extend(destination(line, at + 2));
+                if (next == Some(&b'(') || next == Some(&b':') && is_first_label)
+                    && let Some(target) = destination(line, at + 2)
+                {
+                    // No link begins in the target of another one.
+                    at = target.end - 1;
+                    targets.push(target);
                 }
                 is_first_label = false;
             }
