@@ -5,13 +5,13 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::text::cut;
-use crate::text::source_text::SourceText;
+
+pub use crate::text::source_text::{Excerpt, SourceLocation};
 
 /// How bad a [`Diagnostic`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -223,92 +223,8 @@ impl fmt::Display for Code {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-pub struct SourceLocation {
-    /// The file, relative to the repository's root if it is inside it.
-    pub path: PathBuf,
-    /// The line, from 1; 0 for the whole file.
-    pub line: usize,
-    /// The column in characters, from 1; 0 for the whole file.
-    pub column: usize,
-    /// The text of the line, to draw it.
-    #[serde(skip)]
-    pub excerpt: Option<Excerpt>,
-}
-
-/// The part of a line that a diagnostic shows, short enough for a screen.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Excerpt {
-    /// The shown text.
-    pub text: String,
-    /// The bytes of `text` to mark.
-    pub mark: Range<usize>,
-}
-
-/// The most characters shown on each side of the mark.
-const EXCERPT_REACH: usize = 60;
-
 /// The longest message or help, in characters: it may quote what a file says.
 const LONGEST_TEXT: usize = 4000;
-
-impl SourceLocation {
-    pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), line: 0, column: 0, excerpt: None }
-    }
-
-    /// The bytes `range` of `text`, which may not be UTF-8. For many places in one text, [`SourceText`] is faster.
-    pub fn in_text(path: impl AsRef<Path>, text: &[u8], range: Range<usize>) -> Self {
-        SourceText::up_to(path.as_ref(), text, range.start).place(range)
-    }
-}
-
-impl Excerpt {
-    /// The `marked` bytes of `text` with what is around them in their line. It looks at no more than it shows: a file may be one line.
-    pub fn of_line(text: &[u8], line: Range<usize>, marked: Range<usize>) -> Self {
-        // One more character says that the excerpt is cut, and the outermost may be cut itself. A character has at most four bytes.
-        let reach = 4 * (EXCERPT_REACH + 2);
-        let starts_character = |at: &usize| text.get(*at).is_none_or(|byte| byte & 0xC0 != 0x80);
-        let far = marked.start.saturating_sub(reach);
-        let first = if far <= line.start { line.start } else { (far..far + 4).find(starts_character).unwrap_or(far) };
-        let before = String::from_utf8_lossy(&text[first..marked.start]);
-        let shown = |start: usize, end: usize| {
-            let far = start + reach;
-            let last = if end <= far { end } else { (far - 3..=far).rev().find(starts_character).unwrap_or(far) };
-            String::from_utf8_lossy(&text[start..last])
-        };
-        let end = marked.end.min(line.end);
-        Self::cut(&before, &shown(marked.start, end), shown(end, line.end).trim_end_matches('\r'))
-    }
-
-    fn cut(before: &str, marked: &str, after: &str) -> Self {
-        let skip = before.chars().count().saturating_sub(EXCERPT_REACH);
-        let mut text = String::new();
-        if skip > 0 {
-            text.push('…');
-        }
-        text.extend(before.chars().skip(skip).map(printable));
-        let start = text.len();
-        text.extend(marked.chars().take(EXCERPT_REACH).map(printable));
-        let end = text.len();
-        // After a mark that is cut, text would seem to follow directly.
-        let marked_whole = marked.chars().count() <= EXCERPT_REACH;
-        text.extend(after.chars().take(if marked_whole { EXCERPT_REACH } else { 0 }).map(printable));
-        if !marked_whole || after.chars().count() > EXCERPT_REACH {
-            text.push('…');
-        }
-        Self { text, mark: start..end }
-    }
-}
-
-/// Control characters as their Unicode pictures, except tabs.
-fn printable(c: char) -> char {
-    match c {
-        '\t' => c,
-        '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
-        c if c.is_control() => '\u{fffd}',
-        c => c,
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Diagnostic {
@@ -393,17 +309,6 @@ pub fn suggest(word: &str, known: &[&str]) -> String {
 /// The start of `text`, for messages that quote it.
 pub fn shorten(text: &str) -> String {
     cut::start(text, 60)
-}
-
-/// `file:line:column`, the form that terminals and editors link.
-impl fmt::Display for SourceLocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())?;
-        if self.line > 0 {
-            write!(f, ":{}:{}", self.line, self.column)?;
-        }
-        Ok(())
-    }
 }
 
 /// One line without the drawing, for logs.
