@@ -409,14 +409,17 @@ impl RunningProgram<'_> {
             Some(result) => result?,
             None => self.pumps.as_mut().await?,
         }
-        let too_much = || {
-            let why = format!("it wrote more than {} to standard output, and was ended", bounded::bytes(MAX_STDOUT));
-            self.listener.borrow().too_much.then(|| Trouble::new(TroubleKind::Unobservable, why))
-        };
-        let interrupted = interrupted.then(|| Trouble::new(TroubleKind::Interrupted, "ended by Ctrl-C or SIGTERM"));
-        let trouble = interrupted.or_else(too_much);
+        let trouble = self.trouble(interrupted);
         let (exit_code, signal) = (status.code(), status.signal());
         Ok(Ending { exit_code, signal, timed_out, settled: is_settled, trouble, ..Ending::default() })
+    }
+
+    fn trouble(&self, interrupted: bool) -> Option<Trouble> {
+        if interrupted {
+            return Some(Trouble::new(TroubleKind::Interrupted, "ended by Ctrl-C or SIGTERM"));
+        }
+        let why = format!("it wrote more than {} to standard output, and was ended", bounded::bytes(MAX_STDOUT));
+        self.listener.borrow().too_much.then(|| Trouble::new(TroubleKind::Unobservable, why))
     }
 
     /// Waits for the program's end while its output is copied.

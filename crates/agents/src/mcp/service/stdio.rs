@@ -163,12 +163,12 @@ impl LineTransport {
                 return Some(message);
             }
             JsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
-                    if let Some(id) = &cancelled.params.request_id {
-                        self.open.cancel(id);
-                        let complete = self.batches().cancel(id);
-                        self.answer_batch(complete);
-                    }
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.open.cancel(id);
+                    let complete = self.batches().cancel(id);
+                    self.answer_batch(complete);
                 }
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
@@ -350,7 +350,7 @@ mod tests {
 
     use super::*;
 
-    fn ping(id: u32) -> String {
+    fn ping(id: usize) -> String {
         format!("{}\n", json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }))
     }
 
@@ -399,7 +399,7 @@ mod tests {
         let cancelled = |id: usize| {
             json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }).to_string()
         };
-        let open: String = (0..MAX_OPEN as u32).map(ping).collect();
+        let open: String = (0..MAX_OPEN).map(ping).collect();
         let lines = format!("{open}{}\n{}", cancelled(0), ping(999));
         let mut transport = LineTransport::new(Cursor::new(lines), server, watch::channel(false).0);
         transport.begun = true;

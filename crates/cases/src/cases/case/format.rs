@@ -207,6 +207,7 @@ pub const MOST_CASES: usize = 100_000;
 
 impl FileCases {
     /// The cases of the file at `path`, or the problem that there are too many.
+    #[must_use]
     pub fn bounded(self, path: &Path) -> Self {
         if self.cases.len() <= MOST_CASES {
             return self;

@@ -20,16 +20,16 @@ fn a_missing_column_is_named_at_the_header_and_other_skills_go_on() {
 
 #[test]
 fn a_file_with_too_many_rows_is_refused_in_one_line() {
-    let row = |number: usize| format!("{number},true,Do it\n");
-    let rows: String = (0..=MOST_CASES).map(row).collect();
-    let fixture = Fixture::new().skill("tidy").prompts("tidy", format!("{HEADER}\n{rows}")).task("one", TASK);
+    let rows: Vec<String> = (0..=MOST_CASES).map(|number| format!("{number},true,Do it\n")).collect();
+    let text = format!("{HEADER}\n{}", rows.concat());
+    let fixture = Fixture::new().skill("tidy").prompts("tidy", text).task("one", TASK);
     assert_only(&fixture, &format!("{AT}: [too-many-cases] the file has more than 100000 cases"), &["prompts.csv"]);
 }
 
 #[test]
 fn many_broken_rows_are_counted() {
-    let rows: String = (0..3000).map(|number| format!("{number},maybe,Do it\n")).collect();
-    let fixture = Fixture::new().skill("tidy").prompts("tidy", format!("{HEADER}\n{rows}"));
+    let rows: Vec<String> = (0..3000).map(|number| format!("{number},maybe,Do it\n")).collect();
+    let fixture = Fixture::new().skill("tidy").prompts("tidy", format!("{HEADER}\n{}", rows.concat()));
     let problems = fixture.problems();
     let flags: Vec<_> = problems.iter().filter(|problem| problem.code == Code::BadBoolean).collect();
     assert_eq!((flags.len(), flags.iter().map(|problem| 1 + problem.more).sum::<usize>()), (1000, 3000));

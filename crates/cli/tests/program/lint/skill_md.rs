@@ -264,9 +264,10 @@ fn skills_are_found_in_nested_folders_and_anywhere_when_no_usual_folder_holds_an
 
 #[test]
 fn a_skill_md_with_very_many_faults_shows_the_first_of_each_kind() {
-    let keys: String = (0..2000).map(|number| format!("key{number}: v\n")).collect();
-    let links: String = (0..2000).map(|number| format!("[x](none{number}.md)\n")).collect();
-    let text = format!("---\nname: tidy\ndescription: Tidies.\n{keys}---\n{links}{}\n", "](".repeat(50_000));
+    let keys: Vec<String> = (0..2000).map(|number| format!("key{number}: v\n")).collect();
+    let links: Vec<String> = (0..2000).map(|number| format!("[x](none{number}.md)\n")).collect();
+    let [keys, links, brackets] = [keys.concat(), links.concat(), "](".repeat(50_000)];
+    let text = format!("---\nname: tidy\ndescription: Tidies.\n{keys}---\n{links}{brackets}\n");
     let fixture = Fixture::new().skill_text("tidy", text).task("one", TASK);
     let problems = fixture.problems();
     for code in [Code::FrontMatterUnknownKey, Code::DeadLink] {
