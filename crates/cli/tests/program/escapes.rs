@@ -7,6 +7,7 @@ use std::process::Command;
 
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, mkdirat};
+use serde_json::{Value, json};
 use skill_evals_agents::agent::bwrap;
 
 use crate::support::fixture::{Ran, temporary};
@@ -221,4 +222,53 @@ fn an_agent_that_leaves_20000_directories_in_each_other_ends_no_run() {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(stub.root().join("deep").exists());
     assert_eq!(fs::read_dir(scratch.path()).expect("a directory").count(), 0);
+}
+
+#[test]
+fn no_path_in_the_facts_of_a_trial_leads_a_command_out_of_its_directory() {
+    let victim = Victim::new();
+    let outside = victim.path();
+    for path in [format!("{outside}/id_rsa"), format!("../../../../../../../../../../../../../{outside}/id_rsa")] {
+        let file = json!({ "path": path, "size": 27, "changed": true });
+        let change = json!({ "after_turn": 1, "kind": "edited", "skill": "tidy", "folder": path });
+        for (field, value, is_named) in [
+            ("files", json!([file]), true),
+            ("links", json!([path]), true),
+            ("files_looked_for", json!([path]), true),
+            ("skills_changed", json!([path]), true),
+            ("changes", json!([change]), false),
+            ("commit", json!(path), false),
+            ("run_id", json!(path), false),
+        ] {
+            let stub = Stub::new(1, "echo made > made.txt");
+            assert_eq!(run(&stub, &["run", "--run-id", "r", "--shard", "1/1"]).code, 0);
+            let folder = stub.run_folder("r-shard-1-of-1").join("work/tidy/c0/codex/1");
+            let mut meta: Value =
+                serde_json::from_slice(&fs::read(folder.join("meta.json")).expect("facts")).expect("JSON");
+            assert!(folder.join("workspace/made.txt").is_file());
+            meta[field] = value;
+            fs::write(folder.join("meta.json"), meta.to_string()).expect("facts");
+            for args in [
+                &["show", "tidy/c0", "--run", "r-shard-1-of-1"][..],
+                &["report", "r-shard-1-of-1"],
+                &["grade", "r-shard-1-of-1"],
+                &["record", "r-shard-1-of-1"],
+                &["merge", "r", "--into", "m"],
+                &["run", "--replay"],
+            ] {
+                let ran = run(&stub, args);
+                let said = [ran.stdout, ran.stderr].concat();
+                victim.assert_untouched(&format!("{args:?} with {field}: {said}"));
+                assert!(!said.contains(SECRET), "{args:?} with {field}: {said}");
+                let is_reader = matches!(args[0], "show" | "report" | "grade" | "record");
+                let is_said = said.contains("has `..` in it") || said.contains("is absolute") || args[0] == "report";
+                assert!(!is_named || !is_reader || is_said, "{args:?} with {field}: {said}");
+            }
+            for entry in walkdir::WalkDir::new(stub.root()).into_iter().flatten() {
+                let is_leak = entry.file_type().is_file()
+                    && String::from_utf8_lossy(&fs::read(entry.path()).expect("a file")).contains(SECRET);
+                assert!(!is_leak, "{field}: {}", entry.path().display());
+            }
+        }
+    }
 }
