@@ -30,7 +30,7 @@ fn the_files_of_a_service_are_written_next_to_evals_and_nothing_else_is() {
         ".github/workflows/skill-evals.yml: written\n.github/workflows/skill-evals-nightly.yml: written\n\n\
          next: commit these; add the environment `skill-evals` with the secret that they name; require the job `free`\n"
     );
-    let installs = "cargo install --locked --git https://example.org/it.git --rev 0123456 skill-evals\n";
+    let installs = "cargo install --locked --git https://example.org/it.git --rev 0123456 skill-evals-cli\n";
     assert!(read(&fixture, WORKFLOW).contains(installs));
     assert!(!fixture.root().join("Cargo.toml").exists() && !fixture.root().join("evals/Cargo.toml").exists());
 }
@@ -69,9 +69,9 @@ fn a_program_that_ci_cannot_install_and_a_part_of_a_repository_are_refused() {
     let ran = fixture.run(&["init", "--ci", "github", "--path", "tools/skill-evals"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let workflow = read(&fixture, WORKFLOW);
-    assert!(workflow.contains("--locked --path tools/skill-evals\n"), "{workflow}");
+    assert!(workflow.contains("--locked --path tools/skill-evals/crates/cli\n"), "{workflow}");
     assert!(
-        workflow.contains("skill-evals*.yml', 'tools/skill-evals/Cargo.lock', 'tools/skill-evals/src/**')"),
+        workflow.contains("skill-evals*.yml', 'tools/skill-evals/Cargo.lock', 'tools/skill-evals/src/**', 'tools/skill-evals/crates/**')"),
         "{workflow}"
     );
 }
