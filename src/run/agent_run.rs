@@ -20,7 +20,7 @@ use crate::run::silence::SilenceTimer;
 use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
 use crate::store::{StoreError, TrialFolder};
-use crate::text::redact::Redactor;
+use crate::text::redact::{Redactor, secrets_within_all};
 use crate::trace::Trace;
 use crate::trace::change::ChangeMeta;
 use crate::trace::exposure::{Reference, SkillTexts};
@@ -119,7 +119,8 @@ impl AgentRun {
             Ok(placed) => placed,
             Err(trouble) => return Ok(not_started(trouble)),
         };
-        self.redactor = redactors.masking(command.secrets.clone());
+        let of_setup = secrets_within_all(&assignment.case.setup);
+        self.redactor = redactors.masking([command.secrets.clone(), of_setup].concat());
         self.not_enforced.clone_from(&command.not_enforced);
         self.isolation = Some(place.isolation());
         if let Some(server) = assignment.server {

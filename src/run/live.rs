@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::agent::secrets::{secrets_in_arguments, secrets_in_variable};
 use crate::agent::snapshot::SkillSnapshot;
 use crate::agent::trial_env::ScratchDir;
 use crate::settings::Settings;
 use crate::settings::mode::{Mode, SkillSelection};
 use crate::store::{LedgerContents, RunFolder, RunLock};
-use crate::text::redact::{Redactor, looks_secret, secrets_within};
+use crate::text::redact::{Redactor, looks_secret};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::id::TrialId;
 use crate::trial::reading::Doubts;
@@ -69,7 +70,7 @@ impl Snapshots {
 /// Creates redactors. Keeps each, because creating one takes longer than some trials.
 #[derive(Debug)]
 pub struct Redactors {
-    /// The values of variables that are listed as secret, or look secret, and secrets in other values and the server's arguments.
+    /// The values of variables that are listed as secret, or look secret, and secrets in other values and in arguments.
     secrets: Vec<String>,
     redactors: Mutex<HashMap<Vec<String>, Arc<Redactor>>>,
 }
@@ -79,14 +80,19 @@ impl Redactors {
         // A value that is not Unicode cannot be a key.
         let variables =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let custom = || settings.agents.values().filter_map(|agent| agent.custom.as_ref());
         let of_server = settings.mcp.own.iter().flat_map(|own| own.env.clone());
-        let secrets = variables.chain(settings.env.clone()).chain(of_server).flat_map(|(name, value)| {
-            let within = secrets_within(&value);
-            let is_secret = settings.secret_env.contains(&name) || looks_secret(&name, &value);
-            within.into_iter().chain(is_secret.then_some(value))
-        });
+        let of_agents = custom().flat_map(|custom| custom.env.clone());
         let secrets =
-            secrets.chain(settings.mcp.own.iter().flat_map(|own| secrets_within(&own.args.join(" ")))).collect();
+            variables.chain(settings.env.clone()).chain(of_server).chain(of_agents).flat_map(|(name, value)| {
+                let within = secrets_in_variable(&value);
+                let is_secret = settings.secret_env.contains(&name) || looks_secret(&name, &value);
+                within.into_iter().chain(is_secret.then_some(value))
+            });
+        let of_server = settings.mcp.own.iter().map(|own| &own.args).chain(custom().flat_map(|custom| &custom.args));
+        let of_agents =
+            settings.agents.values().map(|agent| &agent.args).chain(settings.modes.iter().map(|mode| &mode.args));
+        let secrets = secrets.chain(of_server.chain(of_agents).flat_map(|args| secrets_in_arguments(args))).collect();
         Self { secrets, redactors: Mutex::default() }
     }
 

@@ -31,6 +31,7 @@ use crate::settings::Stop;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::skill::slug;
 use crate::store::{self, TrialFolder};
+use crate::text::redact::secrets_within_all;
 use crate::trace::Trace;
 use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -147,7 +148,7 @@ impl LiveTrial<'_> {
         let mut inputs = digested.map_err(|error| files(&error))?;
         let timeout = case.timeout.unwrap_or(run.settings.timeout);
         let prepared = self.prepare(&mut inputs).and_then(|mut trial_env| {
-            let redactor = live.redactors.masking(Vec::new());
+            let redactor = live.redactors.masking(secrets_within_all(&case.setup));
             let setup = setup::run(run, Some(mode), &case.setup, &mut trial_env, timeout, &redactor)?;
             Ok((trial_env, setup))
         });

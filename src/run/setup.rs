@@ -57,9 +57,10 @@ pub(super) fn run(
         };
         if let Some(why) = failure {
             let said = if why.contains(&last_output) { String::new() } else { format!(": {last_output}") };
-            return Err(Trouble::new(TroubleKind::Setup, format!("`{command}`: {why}{said}")));
+            let told = redactor.mask_text(&format!("`{command}`: {why}{said}"));
+            return Err(Trouble::new(TroubleKind::Setup, told));
         }
-        ended.push(SetupMeta::new(command.clone(), started.elapsed()));
+        ended.push(SetupMeta::new(redactor.mask_text(command), started.elapsed()));
     }
     trial_env.note_setup();
     Ok(ended)

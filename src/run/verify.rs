@@ -29,6 +29,7 @@ use crate::settings::FILE;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::store::{self, TrialFolder};
 use crate::text::diagnostic::{Diagnostic, SourceLocation};
+use crate::text::redact::secrets_within_all;
 use crate::text::relative_path::RelativePath;
 use crate::trace::trouble::TroubleKind;
 use crate::trace::{AgentProgress, Trace};
@@ -245,7 +246,7 @@ impl CaseVerifier<'_> {
         if matches!(made_up, MadeUp::UntouchedFixture | MadeUp::Solution) {
             trial_env.create_directories(&run.settings.create).map_err(|error| failed(&error))?;
             let timeout = case.timeout.unwrap_or(run.settings.timeout);
-            let redactor = run.program_runner.open(&run.settings)?.1.masking(Vec::new());
+            let redactor = run.program_runner.open(&run.settings)?.1.masking(secrets_within_all(&case.setup));
             let ended = setup::run(run, None, &case.setup, &mut trial_env, timeout, &redactor);
             meta.setup = ended.map_err(|trouble| match trouble.kind {
                 TroubleKind::Setup => self.unusable("setup", &trouble),

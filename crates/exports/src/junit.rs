@@ -54,7 +54,9 @@ pub fn junit(summary: &Summary) -> Result<String, SerializeError> {
     report.set_time(Duration::from_millis(summary.total.duration_ms));
     // Jenkins' schema has this attribute of suites only.
     let text = report.to_string()?;
-    Ok(text.replacen(&format!(" skipped=\"{}\"", report.skipped), "", 1))
+    let text = text.replacen(&format!(" skipped=\"{}\"", report.skipped), "", 1);
+    // The writer takes out the other characters that XML does not allow.
+    Ok(text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}"))
 }
 
 /// What GitLab and Jenkins show of a test that did not pass: each failed check with what it expected and found, and the

@@ -7,7 +7,9 @@ use std::ffi::{OsStr, OsString};
 use jsonc_parser::ParseOptions;
 use serde_json::Value;
 
-use crate::text::redact::{is_option_with, is_scheme, is_secret_header, looks_secret, secrets_within};
+use crate::text::redact::{
+    is_option_with, is_scheme, is_secret_header, looks_secret, secret_of_header, secrets_within,
+};
 
 /// Keys with the names of variables.
 const VARIABLES: [&str; 4] = ["envKey", "env_key", "api_key_env", "bearer_token_env_var"];
@@ -84,6 +86,24 @@ pub(super) fn secrets_in(value: &Value) -> Vec<String> {
         .collect()
 }
 
+/// The credentials in the value of a variable: in a command line, an address, headers, or JSON.
+pub fn secrets_in_variable(value: &str) -> Vec<String> {
+    let headers = value.lines().filter_map(secret_of_header);
+    let json: Option<Value> = Some(value.trim_start())
+        .filter(|value| value.starts_with(['{', '[']))
+        .and_then(|value| serde_json::from_str(value).ok());
+    let mut text = value.to_owned();
+    let mut taken = Vec::new();
+    take_within("", &mut text, &mut taken);
+    taken.into_iter().chain(headers).chain(json.iter().flat_map(secrets_in)).collect()
+}
+
+/// The credentials in arguments of a command, also in settings that it takes as arguments (`-c key="value"`).
+pub fn secrets_in_arguments(args: &[String]) -> Vec<String> {
+    let settings = args.iter().filter_map(|arg| toml::from_str::<Value>(arg).ok());
+    secrets_in(&Value::from(args)).into_iter().chain(settings.flat_map(|setting| secrets_in(&setting))).collect()
+}
+
 /// The credentials in a file with settings: JSON, TOML, or any other form.
 pub(super) fn secrets_in_file(name: &str, text: &str) -> Vec<String> {
     let json = jsonc_parser::parse_to_serde_value::<Value>(text, &ParseOptions::default()).ok();
@@ -157,6 +177,32 @@ mod tests {
             without_secrets(json!({ "args": args, "url": "http://i:j1@k/?key=l" })),
             json!({ "args": left, "url": "http://i:@k/?key=" })
         );
+    }
+
+    #[test]
+    fn credentials_are_found_in_variables_and_in_settings_among_arguments() {
+        for (value, secret) in [
+            ("Authorization: Bearer one", "one"),
+            ("X-Api-Key: one", "one"),
+            (r#"{"apiKey":"one","region":"two"}"#, "one"),
+            (r#"[{"a":[{"client_secret":"one"}]},{"b":1}]"#, "one"),
+            ("run --token one", "one"),
+        ] {
+            assert!(secrets_in_variable(value).contains(&secret.to_owned()), "{value}");
+        }
+        for value in ["two words: here", "Accept: text/html", "{\"region\":\"two\"}", "C:\\Windows"] {
+            assert_eq!(secrets_in_variable(value), Vec::<String>::new(), "{value}");
+        }
+        let args = [
+            "-c",
+            "model_providers.x.http_headers={ \"X-Any\" = \"Bearer one\" }",
+            "--token=two",
+            "-c",
+            "model=\"three\"",
+        ];
+        let found = secrets_in_arguments(&args.map(str::to_owned));
+        assert!(["one", "two"].iter().all(|secret| found.contains(&(*secret).to_owned())), "{found:?}");
+        assert!(!found.iter().any(|found| found.contains("three")), "{found:?}");
     }
 
     #[test]

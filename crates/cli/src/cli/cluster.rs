@@ -10,7 +10,7 @@ use super::init::{NOT_RELEASED, SourceArgs};
 use super::run::RunArgs;
 use super::{Cli, CliResult, RepositoryArgs, one_of};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, stdout};
+use crate::cli::output::{document_stdout, stderr};
 use crate::process::{brief, find_program};
 use crate::setup::cluster::{ClusterEngine, ShardedRun};
 use crate::text::name::check_id;
@@ -62,7 +62,7 @@ pub fn cluster(args: &ClusterArgs) -> CliResult {
         }
     };
     if !args.submit {
-        stdout().write_all(jobs.as_bytes())?;
+        document_stdout().write_all(jobs.as_bytes())?;
         if args.engine == ClusterEngine::GitHub && !args.source.is_given() {
             writeln!(stderr(), "{NOT_RELEASED} add --path DIR or --git URL")?;
         }

@@ -9,7 +9,7 @@ use crate::cases::repository::Repository;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::next::next;
-use crate::cli::output::{stderr, stdout, text_stdout};
+use crate::cli::output::{document_stdout, stderr, text_stdout};
 use crate::process::interrupt;
 use crate::report::calibration::table;
 use crate::report::paint::Tone;
@@ -47,7 +47,7 @@ pub fn doctor(args: &DoctorArgs) -> CliResult {
     }
     let report = doctor::examine(repository.as_ref(), args.repository.trust());
     if args.json {
-        print_json(&mut stdout(), &report)?;
+        print_json(&mut document_stdout(), &report)?;
     } else {
         print(&report)?;
     }

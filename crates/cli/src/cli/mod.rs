@@ -223,7 +223,7 @@ pub fn main() -> ExitCode {
         Command::Stubs(args) => stubs::stubs(&args),
     };
     // Buffered text may still meet a full disk.
-    let result = result.and_then(|exit| Ok(output::stdout().flush().map(|()| exit)?));
+    let result = result.and_then(|exit| Ok(output::document_stdout().flush().map(|()| exit)?));
     let exit = result.unwrap_or_else(|error| {
         print_error(error.as_ref());
         Exit::CouldNotRun
@@ -357,7 +357,10 @@ fn print_list<T: serde::Serialize>(name: &'static str, items: &[T]) -> io::Resul
         items: BTreeMap<&'static str, &'a [T]>,
     }
 
-    print_json(&mut output::stdout(), &ListDocument { format: LIST_FORMAT, items: BTreeMap::from([(name, items)]) })
+    print_json(
+        &mut output::document_stdout(),
+        &ListDocument { format: LIST_FORMAT, items: BTreeMap::from([(name, items)]) },
+    )
 }
 
 /// Prints an answer: as one JSON document, as a sentence, or with its figures.
@@ -368,13 +371,25 @@ fn print_answer<T: serde::Serialize>(
 ) -> io::Result<()> {
     let paint = color::paint(&io::stdout());
     match (json, quiet) {
-        (true, _) => print_json(&mut output::stdout(), answer),
+        (true, _) => print_json(&mut output::document_stdout(), answer),
         (false, true) => writeln!(output::text_stdout(), "{}", sentence(answer, paint)),
         (false, false) => output::text_stdout().write_all(render(answer, paint).as_bytes()),
     }
 }
 
 fn print_json(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value)?;
+    // JSON itself escapes only some of what acts on a terminal or a CI service.
+    let text = serde_json::to_string_pretty(value)?.replace("##[", "\\u0023#[");
+    let mut units = [0; 2];
+    for part in text.split_inclusive(|c: char| c != '\n' && safe::is_live(c)) {
+        let Some(live) = part.chars().next_back().filter(|c| *c != '\n' && safe::is_live(*c)) else {
+            out.write_all(part.as_bytes())?;
+            continue;
+        };
+        out.write_all(&part.as_bytes()[..part.len() - live.len_utf8()])?;
+        for unit in live.encode_utf16(&mut units) {
+            write!(out, "\\u{unit:04x}")?;
+        }
+    }
     writeln!(out)
 }

@@ -1,5 +1,7 @@
-//! Standard output and standard error. A closed pipe is not an error: `skill-evals list | head`.
+//! Standard output and standard error, the only places where commands print. A closed pipe is not an error:
+//! `skill-evals list | head`. What acts on a terminal or on a CI service is spelled out here, so that no command has to remember it.
 
+use std::borrow::Cow;
 use std::io::{self, StderrLock, StdoutLock, Write};
 use std::os::fd::AsFd;
 
@@ -10,14 +12,14 @@ use crate::text::safe;
 /// A stream that drops text once its reader is gone, so that a command still does its work and returns its exit code.
 pub struct PipeOutput<W>(W);
 
-/// Standard output for documents: no line is broken.
-pub fn stdout() -> PipeOutput<StdoutLock<'static>> {
+/// Standard output for documents, whose format escapes what it must: nothing is changed.
+pub fn document_stdout() -> PipeOutput<StdoutLock<'static>> {
     PipeOutput(io::stdout().lock())
 }
 
 /// Standard output for people: lines break between words on a terminal.
 pub fn text_stdout() -> LineWrapper<PipeOutput<StdoutLock<'static>>> {
-    LineWrapper { stream: stdout(), width: width(io::stdout()), line: String::new() }
+    LineWrapper { stream: document_stdout(), width: width(io::stdout()), line: String::new() }
 }
 
 /// Standard error. Lines break between words on a terminal.
@@ -35,10 +37,10 @@ fn width(stream: impl AsFd) -> Option<usize> {
     terminal_size_of(stream).map(|(Width(columns), _)| usize::from(columns))
 }
 
-/// `text` with its lines broken between words for the terminal on standard output.
-pub fn wrapped(text: &str) -> String {
-    width(io::stdout())
-        .map_or_else(|| text.to_owned(), |width| text.split_inclusive('\n').map(|line| wrap(line, width)).collect())
+/// `text` as [`text_stdout`] prints it.
+pub fn as_printed(text: &str) -> String {
+    let width = width(io::stdout());
+    safe::printed(text).split_inclusive('\n').map(|line| wrapped_at(line, width)).collect()
 }
 
 impl<W: Write> Write for PipeOutput<W> {
@@ -59,7 +61,7 @@ fn or_dropped<T>(result: io::Result<T>, dropped: T) -> io::Result<T> {
     }
 }
 
-/// Breaks lines that are longer than the terminal between words.
+/// Spells out what acts, and breaks lines that are longer than the terminal between words.
 pub struct LineWrapper<W: Write> {
     stream: W,
     width: Option<usize>,
@@ -69,18 +71,19 @@ pub struct LineWrapper<W: Write> {
 
 impl<W: Write> Write for LineWrapper<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(width) = self.width else { return self.stream.write(bytes) };
         for part in String::from_utf8_lossy(bytes).split_inclusive('\n') {
             self.line.push_str(part);
             if part.ends_with('\n') {
-                self.stream.write_all(wrap(&std::mem::take(&mut self.line), width).as_bytes())?;
+                let line = std::mem::take(&mut self.line);
+                self.stream.write_all(wrapped_at(&safe::printed(&line), self.width).as_bytes())?;
             }
         }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.stream.write_all(std::mem::take(&mut self.line).as_bytes())?;
+        let line = std::mem::take(&mut self.line);
+        self.stream.write_all(safe::printed(&line).as_bytes())?;
         self.stream.flush()
     }
 }
@@ -88,8 +91,13 @@ impl<W: Write> Write for LineWrapper<W> {
 impl<W: Write> Drop for LineWrapper<W> {
     fn drop(&mut self) {
         // A command that cares about errors flushes before.
-        let _ = self.stream.write_all(self.line.as_bytes());
+        let _ = self.stream.write_all(safe::printed(&self.line).as_bytes());
     }
+}
+
+/// `line` on several lines, if it is too long for the terminal.
+fn wrapped_at(line: &str, width: Option<usize>) -> Cow<'_, str> {
+    width.map_or(Cow::Borrowed(line), |width| Cow::Owned(wrap(line, width)))
 }
 
 /// `line` on several lines of at most `width` columns, if it is longer. A longer word stays whole. Later lines are

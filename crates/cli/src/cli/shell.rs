@@ -7,7 +7,7 @@ use clap::{Args, Command};
 
 use super::{CliResult, CliResultOf};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::stdout;
+use crate::cli::output::{document_stdout, text_stdout};
 use crate::store;
 use crate::text::safe;
 
@@ -28,7 +28,7 @@ pub struct ManArgs {
 pub fn completions(args: &CompletionsArgs, mut program: Command) -> CliResult {
     let (name, mut script) = (program.get_name().to_owned(), Vec::new());
     clap_complete::generate(args.shell, &mut program, name, &mut script);
-    stdout().write_all(&script)?;
+    document_stdout().write_all(&script)?;
     Ok(Exit::Clean)
 }
 
@@ -38,7 +38,7 @@ pub fn man(args: &ManArgs, mut program: Command) -> CliResult {
         program.build();
         write_pages(directory, &program)?;
     } else {
-        stdout().write_all(&page(program)?)?;
+        document_stdout().write_all(&page(program)?)?;
     }
     Ok(Exit::Clean)
 }
@@ -47,7 +47,7 @@ fn write_pages(directory: &Path, command: &Command) -> CliResultOf<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let file = directory.join(format!("{name}.1"));
     store::write_whole(&file, &page(command.clone())?)?;
-    writeln!(stdout(), "wrote {}", safe::line(&file.display().to_string()))?;
+    writeln!(text_stdout(), "wrote {}", safe::line(&file.display().to_string()))?;
     command
         .get_subcommands()
         .filter(|command| command.get_name() != "help")

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{CliResult, CliResultOf, RepositoryArgs, named_runs, no_trials, own_checks, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stdout, wrapped};
+use crate::cli::output::{as_printed, document_stdout};
 use crate::process::{brief, interrupt};
 use crate::report::show::{self as report, ShownTrial};
 use crate::results::session::{self, Session};
@@ -77,13 +77,13 @@ pub fn show(args: &ShowArgs) -> CliResult {
     if args.json {
         let session = Session::new(meta, grade, review.final_text.as_deref());
         let output = ShowOutput { session, id, folder: &shown_folder, meta, grade, timeline: &timeline };
-        print_json(&mut stdout(), &output)?;
+        print_json(&mut document_stdout(), &output)?;
         return Ok(Exit::Clean);
     }
     let found = run.catalog.cases.iter().find(|found| (&*found.skill, &found.id) == (&*id.skill, &id.case));
     let case = found.map(|found| (&*found.file, found.line));
     let shown = ShownTrial { meta, grade, timeline: &timeline, case, folder: &shown_folder, is_whole: args.verbose };
-    let text = wrapped(&report::show(&shown, paint(&io::stdout())));
+    let text = as_printed(&report::show(&shown, paint(&io::stdout())));
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
     if io::stdout().is_terminal() && !pager.trim().is_empty() {
         // Ctrl-C is for the pager.
@@ -92,7 +92,7 @@ pub fn show(args: &ShowArgs) -> CliResult {
             return Ok(Exit::Clean);
         }
     }
-    stdout().write_all(text.as_bytes())?;
+    document_stdout().write_all(text.as_bytes())?;
     Ok(Exit::Clean)
 }
 

@@ -7,7 +7,7 @@ use clap::Args;
 use super::{CliResult, RepositoryArgs, named_runs, print_json, print_list};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stdout, text_stdout, warn};
+use crate::cli::output::{document_stdout, text_stdout, warn};
 use crate::report::run_status as report;
 use crate::results::run_status;
 use crate::store::{self, RunFolder};
@@ -42,7 +42,7 @@ pub fn status(args: &StatusArgs) -> CliResult {
     let [run] = named.as_slice() else { return print_runs(named, args.json) };
     let status = run_status::standing(run)?;
     if args.json {
-        print_json(&mut stdout(), &status)?;
+        print_json(&mut document_stdout(), &status)?;
     } else {
         text_stdout().write_all(report::status(&status, paint(&io::stdout())).as_bytes())?;
     }
@@ -64,7 +64,7 @@ fn print_runs(runs: Vec<RunFolder>, as_json: bool) -> CliResult {
     if as_json {
         print_list("runs", &statuses)?;
     } else if statuses.is_empty() {
-        writeln!(stdout(), "no runs found")?;
+        writeln!(document_stdout(), "no runs found")?;
     } else {
         text_stdout().write_all(report::runs(&statuses, paint(&io::stdout())).as_bytes())?;
     }

@@ -8,7 +8,7 @@ use clap::Args;
 use super::{CliResult, RepositoryArgs};
 use crate::cases::repository::{Layout, Scope};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::stdout;
+use crate::cli::output::text_stdout;
 use crate::files::inside;
 use crate::harness::stubs;
 use crate::settings::{Trust, load};
@@ -34,7 +34,7 @@ pub fn stubs(args: &StubsArgs) -> CliResult {
         let default = stubs::place(root);
         files.push(default.ok_or("no crate for the stubs: neither Cargo.toml nor evals/Cargo.toml; name a --file")?);
     }
-    let mut out = stdout();
+    let mut out = text_stdout();
     for file in files {
         let state = if inside::read(root, &file).is_ok_and(|old| old == text.as_bytes()) {
             "is up to date"

@@ -9,7 +9,7 @@ use super::export_args::ExportArgs;
 use super::{CliResult, CliResultOf, RepositoryArgs, named_runs};
 use crate::cli::color::paint;
 use crate::cli::exit_code::{self, Exit};
-use crate::cli::output::{stdout, text_stdout, warn};
+use crate::cli::output::{document_stdout, text_stdout, warn};
 use crate::report::export::Results;
 use crate::report::{markdown, table, triggering};
 use crate::results::not_run::NotRunReasons;
@@ -60,7 +60,7 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     };
     let results = Results { summary: &summary, needs_recordings: false, locations: &locations };
     args.exports.write_files(&results)?;
-    args.exports.print(&results, &mut stdout())?;
+    args.exports.print(&results, &mut document_stdout())?;
     if !args.exports.in_place() && args.exports.file_is_output().is_none() {
         let paint = paint(&io::stdout());
         let mut out = text_stdout();

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::start::{self, StartArgs};
 use super::{CliResult, CliResultOf, print_json};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, stdout, text_stdout};
+use crate::cli::output::{document_stdout, stderr, text_stdout};
 use crate::cli::terminal::Terminal;
 use crate::report::diagnostics::counted;
 use crate::report::estimate as words;
@@ -35,7 +35,7 @@ impl MeasuredRun {
             writeln!(stderr(), "{}", safe::line(why))?;
         }
         if prints {
-            writeln!(stdout(), "{}", self.folder.path().display())?;
+            writeln!(document_stdout(), "{}", self.folder.path().display())?;
         }
         Ok(exit.of_live(self.ended_early.is_some()))
     }
@@ -92,7 +92,7 @@ pub fn run(
     let folder = run.opened().ok_or("the run could not be opened")?.folder.clone();
     let ended_early = ended_early(&run, &folder)?;
     if prints {
-        writeln!(stdout())?;
+        writeln!(document_stdout())?;
     }
     Ok(Ok(MeasuredRun { folder, ended_early }))
 }
@@ -115,7 +115,7 @@ fn dry_run(run: &RunContext, json: bool) -> CliResult {
     let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);
     if json {
         let plan = serde_json::json!({"format": 1, "variants": run.variants, "estimate": estimate});
-        print_json(&mut stdout(), &plan)?;
+        print_json(&mut document_stdout(), &plan)?;
         return Ok(Exit::Clean);
     }
     let mut out = text_stdout();

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::select::{NameArgs, no_match};
 use super::{CliResult, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, stdout, text_stdout};
+use crate::cli::output::{document_stdout, stderr, text_stdout};
 use crate::process::interrupt;
 use crate::report::verification;
 use crate::results::verification::{FaultKind, Verification};
@@ -72,7 +72,7 @@ pub fn verify(args: &VerifyArgs) -> CliResult {
         verified => verified?,
     };
     if args.json {
-        print_json(&mut stdout(), &VerificationDocument { format: FORMAT, verification: &verification })?;
+        print_json(&mut document_stdout(), &VerificationDocument { format: FORMAT, verification: &verification })?;
     } else {
         text_stdout().write_all(verification::render(&verification).as_bytes())?;
     }

@@ -152,12 +152,128 @@ fn base64_that_a_tool_wraps_is_masked_wherever_the_line_breaks() {
     let encoded = GeneralPurpose::new(&alphabet::STANDARD, PAD).encode("hunter2-hunter2");
     for at in 1..encoded.len() {
         for wrap in ["\n", "\r\n", "\\n", "\\\\n"] {
-            let text = masked(&format!("{}{wrap}{}", &encoded[..at], &encoded[at..]));
-            // A break among the first four digits leaves three.
-            let left = if at < 4 { [&encoded[..at], wrap, &encoded[at..3]].concat() } else { String::new() };
-            assert_eq!(text, left + MASK, "{at}");
+            assert_eq!(masked(&format!("{}{wrap}{}", &encoded[..at], &encoded[at..])), MASK, "{at}");
         }
     }
+}
+
+/// Ways in which a program may print a secret.
+fn encodings(secret: &str) -> Vec<(&'static str, Vec<u8>)> {
+    let base64 = |bytes: &[u8]| GeneralPurpose::new(&alphabet::STANDARD, PAD).encode(bytes);
+    let for_urls = |bytes: &[u8]| GeneralPurpose::new(&alphabet::URL_SAFE, PAD).encode(bytes);
+    let hex = |between: &str| secret.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between);
+    let utf16 = |unit: fn(u16) -> [u8; 2]| secret.encode_utf16().flat_map(unit).collect::<Vec<u8>>();
+    let each = |of: fn(char) -> String| secret.chars().map(of).collect::<String>();
+    let named = |c: char| match c {
+        '&' => "&amp;".to_owned(),
+        '<' => "&lt;".to_owned(),
+        '>' => "&gt;".to_owned(),
+        '"' => "&quot;".to_owned(),
+        '\'' => "&#039;".to_owned(),
+        c => c.to_string(),
+    };
+    let wrapped = |text: &str, width: usize, end: &str| {
+        text.chars().collect::<Vec<_>>().chunks(width).map(String::from_iter).collect::<Vec<_>>().join(end)
+    };
+    let shell = format!("'{}'", secret.replace('\'', r"'\''"));
+    let backslashed: String = secret
+        .chars()
+        .flat_map(|c| ['\\', c].into_iter().skip(usize::from(!c.is_ascii_punctuation() && c != ' ')))
+        .collect();
+    let twice = |front: &str, of: &dyn Fn(&[u8]) -> String| {
+        base64(["x", &of([front.as_bytes(), secret.as_bytes()].concat().as_slice())].concat().as_bytes())
+    };
+    let mut all: Vec<(&str, Vec<u8>)> = [
+        ("hex", hex("")),
+        ("HEX", hex("").to_uppercase()),
+        ("hex with spaces", hex(" ")),
+        ("hex with colons", hex(":").to_uppercase()),
+        ("hex escapes", format!("\\x{}", hex("\\x"))),
+        ("hex in lines", wrapped(&hex(""), 7, "\n")),
+        ("HTML", each(named)),
+        ("HTML by number", each(|c| format!("&#{};", u32::from(c)))),
+        ("HTML by hex number", each(|c| format!("&#x{:X};", u32::from(c)))),
+        ("HTML twice", each(named).replace('&', "&amp;")),
+        ("HTML in JSON", json(&each(named))),
+        ("shell", shell.clone()),
+        ("shell with other quotes", format!("'{}'", secret.replace('\'', "'\"'\"'"))),
+        ("shell in JSON", json(&shell)),
+        ("shell with other quotes in JSON", json(&secret.replace('\'', "'\"'\"'"))),
+        ("shell with backslashes", backslashed),
+        ("base64 for URLs", for_urls(secret.as_bytes())),
+        ("base64 twice", base64(base64(secret.as_bytes()).as_bytes())),
+        ("base64 twice, not at its start", twice("user:", &base64)),
+        ("base64 twice, for URLs", twice("us", &for_urls)),
+        ("base64 twice in lines", wrapped(&base64(base64(secret.as_bytes()).as_bytes()), 5, "\r\n  ")),
+        ("base64 of JSON", base64(json(secret).as_bytes())),
+        ("base64 of UTF-16", base64(&utf16(u16::to_le_bytes))),
+        ("base64 of UTF-16, big end first", base64(&utf16(u16::to_be_bytes))),
+        ("colors", each(|c| format!("\u{1b}[3{}m{c}\u{1b}[0m", u32::from(c) % 8))),
+        ("colors in JSON", json(&each(|c| format!("\u{1b}[1m{c}\u{1b}[K\u{1b}(B")))),
+        ("links", each(|c| format!("\u{1b}]8;;http://a\u{7}{c}\u{1b}]8;;\u{1b}\\"))),
+        ("zeros in JSON", json(&each(|c| format!("{c}\0")))),
+        ("quoted-printable", wrapped(secret, 6, "=\r\n")),
+        ("a shell's lines", wrapped(secret, 6, "\\\n")),
+    ]
+    .map(|(name, text)| (name, text.into_bytes()))
+    .into();
+    for width in [1, 2, 3, 4, 5, 8, 11] {
+        all.push(("lines", wrapped(secret, width, "\n").into_bytes()));
+        all.push(("lines in JSON in JSON", json(&json(&wrapped(secret, width, "\n\t"))).into_bytes()));
+        all.push(("base64 in lines", wrapped(&base64(secret.as_bytes()), width, "\n    ").into_bytes()));
+        all.push(("hex in lines in JSON", json(&wrapped(&hex(""), width, "\r\n")).into_bytes()));
+    }
+    all.extend([("UTF-16", utf16(u16::to_le_bytes)), ("UTF-16, big end first", utf16(u16::to_be_bytes))]);
+    all
+}
+
+#[test]
+fn known_values_are_masked_however_a_program_prints_them() {
+    for secret in [
+        "hunter2-hunter2",
+        "it's <b>&\"quoted\" too",
+        "/wJalrXUtnFEMI+K7MDENG/bPxRfiCY=",
+        "p@ss w\"rd'\\ & \u{e9}\u{1f980}x",
+    ] {
+        let redactor = Redactor::new([secret, "another of them"]);
+        // A backslash of the value itself and the escape of what is inserted after it cannot be told apart.
+        let is_clear = |name: &str| !secret.contains('\\') || !(name.contains("in JSON") || name.contains("lines"));
+        for (name, bytes) in encodings(secret).into_iter().filter(|(name, _)| is_clear(name)) {
+            for (front, behind) in [("", ""), ("the key is ", "\nand more\n"), ("\\n", "\"")] {
+                let text = [front.as_bytes(), &bytes, behind.as_bytes()].concat();
+                let masked = redactor.mask(&text);
+                let shown = String::from_utf8_lossy(&masked).into_owned();
+                // Around a mask stay quotes, colors, and what base64 has of the bytes next to the value.
+                let left = masked.len() - front.len() - behind.len();
+                assert!(shown.contains(MASK) && left <= MASK.len() + 40, "{name} of {secret}: {shown:?}");
+                let mut stream = redactor.stream();
+                let mut pieces: Vec<u8> = text.iter().flat_map(|byte| stream.push(&[*byte])).collect();
+                pieces.extend(stream.finish());
+                assert_eq!(String::from_utf8_lossy(&pieces), shown, "{name} of {secret}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_broken_value_stays() {
+    let redactor = Redactor::new(["hunter2-hunter2"]);
+    for text in [
+        "hunter2-\nhunter3\n",
+        "hunter2\n-\n\u{1b}[1mhunter\u{1b}[0m",
+        &format!("hunter2-{}hunter2", "\n".repeat(300)),
+        "hunter2-\\thunter2",
+        "68756e746572322d\n68756e74657233",
+    ] {
+        assert_eq!(redactor.mask_text(text), text);
+        assert_eq!(streamed(&redactor, text, 1), text);
+    }
+}
+
+#[test]
+fn a_number_in_hexadecimal_digits_stays_a_number() {
+    let redactor = Redactor::new(["12345678"]);
+    assert_eq!(redactor.mask_text(r#"{"n":3132333435363738}"#), r#"{"n":99999999}"#);
 }
 
 #[test]
@@ -598,6 +714,17 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
             "é",
             "://u:p@ss\\u0026",
             "@h",
+            "\r\n",
+            "\\n",
+            "\\\\n\\t",
+            "\u{1b}[1m",
+            "\\u001b[0m",
+            "\0",
+            "=\n",
+            "hunter\n  2-hun\u{1b}[0mter2",
+            "correct\n  horse\\n battery",
+            "68756e74\n6572322d68756e74657232",
+            "&#104;unter2-hunter2",
         ]
         .map(str::to_owned),
     );

@@ -562,6 +562,83 @@ fn secrets_are_masked_in_every_file_that_is_kept() {
 }
 
 #[test]
+fn secrets_are_masked_however_setup_commands_and_agents_print_them() {
+    let key = "hunter2-hunter2";
+    let printed = [
+        "68756e746572322d68756e74657232",
+        "68:75:6E:74:65:72:32:2D:68:75:6E:74:65:72:32",
+        "&#104;&#117;&#110;&#116;&#101;&#114;&#50;&#45;&#104;&#117;&#110;&#116;&#101;&#114;&#50;",
+        "aHVudGVyMi1odW50ZXIy",
+        "YUhWdWRHVnlNaTFvZFc1MFpYSXk=",
+        "h\\0u\\0n\\0t\\0e\\0r\\0002\\0-\\0h\\0u\\0n\\0t\\0e\\0r\\0002\\0",
+        "hunter2-\\n    hunter2",
+        "aHVudGVy\\nMi1odW50\\nZXIy",
+        "hunter2\\033[0m-hunter2",
+        "aGVhZGVyLW9mLWEtdmFyaWFibGU=",
+        "json-of-a-\\nvariable",
+        "argument-of-an-agent",
+        "argument-of-a-setting",
+    ];
+    // What stays of each if it is not masked.
+    let parts = [
+        "746572322d68",
+        "6E:74:65:72",
+        "&#110;",
+        "dW50ZXIy",
+        "dWRHVnlN",
+        "u\0n",
+        "hunter2",
+        "ZXIy",
+        "hunter2",
+        "9mLWEtdmFy",
+        "variable",
+        "of-an-agent",
+        "of-a-setting",
+    ];
+    for setup in [true, false] {
+        let script: String = printed.map(|text| format!("printf '{text}\\n'\n")).concat();
+        let body = if setup { "true" } else { "sh print.sh | tee printed.txt >&2; sh print.sh; exit 7" };
+        let stub = Stub::new(1, body);
+        let command =
+            if setup { "sh print.sh | tee printed.txt >&2; echo token=hunter2-hunter2 >&2; exit 3" } else { "true" };
+        fs::create_dir(stub.root().join("evals/skills/tidy/base")).expect("a directory");
+        stub.write("evals/skills/tidy/base/print.sh", &script);
+        let rows = format!("id,should_trigger,prompt,setup,fixture\nc0,false,Do it,{command},base\n");
+        stub.write("evals/skills/tidy/prompts.csv", &rows);
+        let settings = fs::read_to_string(stub.root().join("evals/evals.toml")).expect("settings");
+        let args = r#"args = ["--api-key", "argument-of-an-agent", "-c", 'a.http_headers={ "X-Any" = "argument-of-a-setting" }']"#;
+        stub.write("evals/evals.toml", &format!("{settings}{args}\n"));
+        let mut command = stub.command(&["run", "--run-id", "r"]);
+        command
+            .env("MY_SERVICE_KEY", key)
+            .env("CFG", "{\"apiKey\":\"json-of-a-variable\"}")
+            .env("HDR", "Authorization: Bearer header-of-a-variable");
+        let ran = ran(&mut command);
+        assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+        let mut kept = vec![("the terminal".to_owned(), ran.stdout + &ran.stderr)];
+        for entry in walkdir::WalkDir::new(stub.run_folder("r")).into_iter().flatten() {
+            // The repository's own file is kept as it is.
+            if entry.file_type().is_file() && !entry.path().ends_with("print.sh") {
+                let text = String::from_utf8_lossy(&fs::read(entry.path()).expect("a file")).into_owned();
+                kept.push((entry.path().display().to_string(), text));
+            }
+        }
+        for arguments in
+            [&["show", "tidy/c0/codex/1", "--run", "r"][..], &["status", "--run-id", "r"], &["summary", "r"]]
+        {
+            let shown = stub.run(arguments);
+            kept.push((arguments.join(" "), shown.stdout + &shown.stderr));
+        }
+        for (place, text) in &kept {
+            for (part, printed) in parts.iter().zip(printed) {
+                assert!(!text.contains(part), "{place} has {printed}: {text}");
+            }
+        }
+        assert!(kept.iter().any(|(place, text)| place.ends_with("json") && text.contains("[masked]")));
+    }
+}
+
+#[test]
 fn agents_see_only_what_is_allowed_and_what_the_settings_add() {
     let stub = Stub::new(1, "env > seen.txt");
     let settings = "pass_env = [\"LET_THROUGH\"]\n[env]\nDATA = \"{workspace}/data\"\nHOME = \"/elsewhere\"\n";

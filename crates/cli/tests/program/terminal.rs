@@ -241,3 +241,50 @@ fn no_line_is_longer_than_a_terminal_of_80_columns() {
         assert!(long.is_empty(), "{args:?}:\n{}\n{shown}", long.join("\n"));
     }
 }
+
+#[test]
+fn nothing_that_an_agent_said_acts_on_a_terminal_or_a_ci_service() {
+    let said = r"\u001b]52;c;aGk=\u0007\u001b[2J\u001b[8m\u202e\ufffe\uffff\r\n::add-mask::x\n ##[group]y\u009b2J";
+    let message = format!(
+        r#"{{"type":"item.completed","item":{{"id":"0","type":"agent_message","text":"{said}"}}}}
+{{"type":"turn.completed","usage":{{"input_tokens":1,"output_tokens":1}}}}"#
+    );
+    let stub = Stub::new(2, "");
+    let body = format!("cat <<'END'\n{message}\nEND\n");
+    stub.body(&format!("case \"$prompt\" in *1) {{ {body} }} >&2; exit 7;; esac\n{body}exit 0"));
+    stub.write(
+        "evals/skills/tidy/prompts.csv",
+        "id,should_trigger,prompt,must_include\nc0,false,Prompt 0,Done\nc1,false,Prompt 1,Done\n",
+    );
+    let junit = stub.root().join("junit.xml").display().to_string();
+    let commands: [&[&str]; 12] = [
+        &["run", "-v", "--run-id", "r", "--junit", &junit],
+        &["run", "-v", "--run-id", "s", "--color", "always"],
+        &["show", "tidy/c0/codex/1", "--run", "r", "--verbose"],
+        &["show", "tidy/c0/codex/1", "--run", "r", "--json"],
+        &["show", "tidy/c1/codex/1", "--run", "r", "--color", "always"],
+        &["status", "--run-id", "r"],
+        &["summary", "r", "-v"],
+        &["grade", "r"],
+        &["compare", "r", "s"],
+        &["history", "tidy/c0"],
+        &["list"],
+        &["export", "r", "--to", "csv"],
+    ];
+    for arguments in commands {
+        let Ran { stdout, stderr, .. } = with(&stub, arguments, &[]);
+        for text in [stdout, stderr] {
+            let plain = [RED, GREEN, YELLOW, "\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[7m", "\u{1b}[35m"]
+                .iter()
+                .fold(text, |text, color| text.replace(color, ""));
+            let is_document = arguments[0] == "export";
+            let acts = |c: char| c != '\n' && c != '\t' && (c.is_control() || c == '\u{202e}');
+            assert!(is_document || !plain.contains(acts), "{arguments:?}: {plain:?}");
+            let is_command = |line: &str| line.trim_start().starts_with("::") || line.contains("##[");
+            assert!(is_document || !plain.lines().any(is_command), "{arguments:?}: {plain:?}");
+        }
+    }
+    let xml = std::fs::read_to_string(&junit).expect("a file");
+    let is_allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
+    assert!(xml.contains("<testcase") && xml.chars().all(is_allowed), "{xml:?}");
+}

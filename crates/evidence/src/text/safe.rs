@@ -38,6 +38,53 @@ pub fn block(text: &str) -> String {
     escaped(&text.replace("\r\n", "\n"), live).into_owned()
 }
 
+/// A text of ours for a terminal or the log of a CI job, whatever came into it from outside: colors, line breaks and tabs stay.
+/// Other control characters and marks that reorder text are spelled out, and so are the beginnings of commands to the CI service
+/// (`::add-mask::`, `##[group]`).
+pub fn printed(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| matches!(c, '\n' | '\t') || !(is_live(c) || matches!(c, '\u{2028}' | '\u{2029}'));
+    if text.chars().all(is_plain) && !text.contains("::") && !text.contains("##") {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    let mut begins_line = true;
+    while let Some(c) = rest.chars().next() {
+        if let Some(color) = color(rest) {
+            safe.push_str(color);
+            rest = &rest[color.len()..];
+            continue;
+        }
+        let is_command = (begins_line && rest.starts_with("::")) || is_bracketed_command(rest);
+        if is_plain(c) && !is_command {
+            safe.push(c);
+        } else {
+            let _ = write!(safe, "{}", c.escape_unicode());
+        }
+        begins_line = c == '\n' || (begins_line && c.is_whitespace());
+        rest = &rest[c.len_utf8()..];
+    }
+    Cow::Owned(safe)
+}
+
+/// The codes of colors and weights that `text` begins with. Those that hide what follows are not among them.
+fn color(text: &str) -> Option<&str> {
+    let codes = text.strip_prefix("\u{1b}[")?;
+    let codes = &codes[..codes.find(|c: char| !c.is_ascii_digit() && c != ';')?];
+    let is_visible = |code: &str| {
+        matches!(code, "" | "0" | "1" | "2" | "4" | "7" | "22" | "24" | "27" | "39")
+            || code.parse().is_ok_and(|code: u32| matches!(code, 31..=36 | 91..=96))
+    };
+    let end = "\u{1b}[".len() + codes.len();
+    (codes.split(';').all(is_visible) && text[end..].starts_with('m')).then(|| &text[..=end])
+}
+
+/// Whether `text` begins like `##[error]`, or with a name before the bracket, as other services have it.
+fn is_bracketed_command(text: &str) -> bool {
+    text.strip_prefix("##")
+        .is_some_and(|name| name.trim_start_matches(|c: char| c.is_ascii_alphabetic()).starts_with('['))
+}
+
 /// `text` as one word of a POSIX shell command, on one line.
 pub fn word(text: &str) -> String {
     let text = line(text);
@@ -67,3 +114,25 @@ pub fn code(text: &str) -> String {
     format!("{ticks}{space}{text}{space}{ticks}")
 }
 //
+
+#[cfg(test)]
+mod tests {
+    use super::printed;
+
+    #[test]
+    fn what_is_printed_keeps_colors_and_spells_out_what_acts() {
+        for (text, shown) in [
+            ("\u{1b}[31mfail\u{1b}[0m  \t::\n", "\u{1b}[31mfail\u{1b}[0m  \t::\n"),
+            ("\u{1b}[1;91mfail\u{1b}[m", "\u{1b}[1;91mfail\u{1b}[m"),
+            ("\u{1b}[8mhidden\u{1b}[2J\u{1b}]52;c;aGk=\u{7}", "\\u{1b}[8mhidden\\u{1b}[2J\\u{1b}]52;c;aGk=\\u{7}"),
+            ("a\rb\u{202e}c\u{9b}2J\u{2028}::x", "a\\u{d}b\\u{202e}c\\u{9b}2J\\u{2028}::x"),
+            (
+                "::add-mask::x\n \u{1b}[1m::stop-commands::y\na::b",
+                "\\u{3a}:add-mask::x\n \u{1b}[1m\\u{3a}:stop-commands::y\na::b",
+            ),
+            ("a ##[group]b ##vso[c ## [d](e)", "a \\u{23}#[group]b \\u{23}#vso[c ## [d](e)"),
+        ] {
+            assert_eq!(printed(text), shown);
+        }
+    }
+}

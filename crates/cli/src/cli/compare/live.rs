@@ -11,7 +11,7 @@ use super::{CompareArgs, LiveRequest, gate, stored};
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::Repository;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, stdout, text_stdout, warn};
+use crate::cli::output::{document_stdout, stderr, text_stdout, warn};
 use crate::cli::shard::{name_shard, shard_is_empty};
 use crate::cli::start::StartArgs;
 use crate::cli::terminal::Terminal;
@@ -60,11 +60,11 @@ impl LiveComparison {
     fn tell(self, args: &CompareArgs) -> CliResult {
         let folder = self.folder.filter(|_| args.says_more());
         if folder.is_some() {
-            writeln!(stdout())?;
+            writeln!(text_stdout())?;
         }
         let exit = args.tell(&self.compared, self.ended_early, &self.remedy)?;
         if let Some(folder) = folder {
-            writeln!(stdout(), "{}", folder.display())?;
+            writeln!(text_stdout(), "{}", folder.display())?;
         }
         Ok(exit)
     }
@@ -350,6 +350,6 @@ fn print_plan(
         within["comparison"] = plan.clone();
         within
     });
-    print_json(&mut stdout(), &document.unwrap_or(plan))?;
+    print_json(&mut document_stdout(), &document.unwrap_or(plan))?;
     Ok(Exit::Clean)
 }

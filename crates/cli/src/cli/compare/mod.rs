@@ -22,7 +22,7 @@ use super::given;
 use super::select::SelectArgs;
 use super::start::StartArgs;
 use super::{CliResult, one_of, print_answer};
-use crate::cli::output::{stderr, stdout, warn};
+use crate::cli::output::{document_stdout, stderr, warn};
 use crate::cli::variants;
 
 use crate::decide::plan::ComparePlan;
@@ -259,7 +259,7 @@ impl CompareArgs {
             let (locations, lacks) = (locations.unwrap_or_default(), lacks.as_deref());
             let fails = exit == Exit::Problems || exit != Exit::Clean && lacks.is_none();
             let text = github::comparison(compared, fails, lacks, &locations);
-            stdout().write_all(text.as_bytes())?;
+            document_stdout().write_all(text.as_bytes())?;
             if let Some(trouble) = add_to_page(&markdown::comparison(compared, lacks)) {
                 warn(&trouble)?;
             }

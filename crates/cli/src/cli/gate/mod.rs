@@ -23,7 +23,7 @@ use crate::cases::selection;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::github::add_to_page;
-use crate::cli::output::{stdout, text_stdout, warn};
+use crate::cli::output::{document_stdout, text_stdout, warn};
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
@@ -186,7 +186,7 @@ fn print(results: &GateResults, markdown: bool, out: &Path) -> CliResultOf<()> {
     store::write_whole(&out.join(PAGE), page.as_bytes())?;
     store::write_whole(&out.join(JUNIT), junit.as_bytes())?;
     if markdown {
-        write!(stdout(), "{page}")?;
+        write!(document_stdout(), "{page}")?;
     } else {
         write!(text_stdout(), "{}", report::render(results, paint(&io::stdout())))?;
     }
@@ -214,7 +214,7 @@ fn annotate(results: &GateResults, args: &GateArgs, commit: &str) -> CliResultOf
     }
     let (repository, _, catalog) = args.start.repository.read_quietly()?;
     let text = github::gate(results, &change_locations(&repository.root, &catalog, Some(commit)));
-    Ok(stdout().write_all(text.as_bytes())?)
+    Ok(document_stdout().write_all(text.as_bytes())?)
 }
 
 impl GateArgs {
@@ -242,7 +242,7 @@ impl GateArgs {
             write!(text_stdout(), "{}", report::changes(results, &cases))?;
         }
         if cases.is_empty() {
-            document.map(|document| print_json(&mut stdout(), &document)).transpose()?;
+            document.map(|document| print_json(&mut document_stdout(), &document)).transpose()?;
             return Ok(Exit::Clean);
         }
         let compared = self.run_comparison(asked, commit, &results.base, cases, document)?;

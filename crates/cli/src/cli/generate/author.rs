@@ -9,7 +9,7 @@ use crate::agent::ScratchDir;
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repository::Repository;
 use crate::cli::CliResultOf;
-use crate::cli::output::{stderr, stdout};
+use crate::cli::output::{stderr, text_stdout};
 use crate::process::{interrupt, watchdog};
 use crate::report::diagnostics::counted;
 use crate::report::table::{clock, cost, dollars, tokens};
@@ -162,7 +162,7 @@ impl<'a> Author<'a> {
     fn accepted(&self, slug: &str, drafts: Vec<DraftCase>) -> CliResultOf<Vec<DraftCase>> {
         let lint = |draft: &DraftCase| generate::problems(draft, slug, self.drafter.catalog, self.repository);
         if !self.accepts_all {
-            return Ok(review::one_by_one(drafts, &lint, &mut io::stdin().lock(), &mut stdout())?);
+            return Ok(review::one_by_one(drafts, &lint, &mut io::stdin().lock(), &mut text_stdout())?);
         }
         let count = drafts.len();
         let mut accepted = Vec::new();

@@ -24,7 +24,7 @@ use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::export_args::ExportArgs;
 use crate::cli::next::after_built_in;
-use crate::cli::output::{stderr, stdout, text_stdout};
+use crate::cli::output::{document_stdout, stderr, text_stdout};
 use crate::cli::terminal::Terminal;
 use crate::decide::plan::{USUAL_POWER, USUAL_RATE, detectable_fixed};
 use crate::decide::{MARGIN, Rule};
@@ -336,7 +336,7 @@ fn dry_run(args: &RunArgs, run: &RunContext) -> CliResult {
         ..estimate::estimate(&ids, &known, settings.max_cost_usd)
     };
     if args.exports.has("json") {
-        print_json(&mut stdout(), &estimate)?;
+        print_json(&mut document_stdout(), &estimate)?;
         return Ok(exit);
     }
     let mut out = text_stdout();
@@ -380,7 +380,7 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
     let results = Results { summary, needs_recordings: required, locations: &locations };
     // An error of one output leaves the others, and the recordings, to be written.
     errors.extend(args.exports.write_files(&results).err().map(|error| error.to_string()));
-    let printed = args.exports.print(&results, &mut stdout());
+    let printed = args.exports.print(&results, &mut document_stdout());
     let printed = printed.and_then(|()| {
         let mut outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
         outcomes.0.sort_by(|a, b| a.id.cmp(&b.id));

@@ -17,10 +17,12 @@ pub fn secrets_within(text: &str) -> Vec<String> {
     let mut found: Vec<&str> = passwords(text);
     for (at, word) in words.iter().enumerate() {
         let parts = word.split(['?', '&', ';', ',']).chain([*word]);
-        found.extend(parts.filter_map(|part| part.split_once('=')).filter_map(value_of));
+        found.extend(parts.flat_map(assignments).filter_map(value_of));
         let rest = &words[at + 1..];
-        if HEADER.contains(word) {
-            found.extend(rest.split_first().and_then(header));
+        if let Some(first) = HEADER.iter().find_map(|option| word.strip_prefix(option)) {
+            let first = first.trim_start_matches('=');
+            let own = Some((&first, rest)).filter(|_| !first.is_empty());
+            found.extend(own.or_else(|| rest.split_first()).and_then(header));
         } else if let Some(value) = rest.first()
             && (is_option_with(word, value) || word.ends_with('='))
         {
@@ -30,6 +32,29 @@ pub fn secrets_within(text: &str) -> Vec<String> {
     let decoded = |value: &&str| percent_decode_str(value).decode_utf8().ok().map(String::from);
     let decoded: Vec<String> = found.iter().filter(|value| value.contains('%')).filter_map(decoded).collect();
     found.into_iter().map(str::to_owned).chain(decoded).collect()
+}
+
+/// The secrets in these command lines.
+pub fn secrets_within_all(commands: &[String]) -> Vec<String> {
+    commands.iter().flat_map(|command| secrets_within(command)).collect()
+}
+
+/// The credential in a header alone: `Authorization: Bearer KEY`.
+pub fn secret_of_header(line: &str) -> Option<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (name, _) = words.first()?.split_once(':')?;
+    if !looks_secret(name, "") {
+        return None;
+    }
+    words.split_first().and_then(header).map(str::to_owned)
+}
+
+/// Each name before a `=` with all that follows: `--env=TOKEN=x` has two.
+fn assignments(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.match_indices('=').map(|(at, _)| {
+        let before = &text[..at];
+        (before.rsplit('=').next().unwrap_or(before), &text[at + 1..])
+    })
 }
 
 /// Whether a word is an option and the next word may be its value.
@@ -57,7 +82,7 @@ fn header<'a>((word, rest): (&&'a str, &[&'a str])) -> Option<&'a str> {
 
 /// The passwords of the addresses in a text.
 fn passwords(text: &str) -> Vec<&str> {
-    let cursor = |at| ByteCursor { bytes: text.as_bytes(), at, last: true };
+    let cursor = |at| ByteCursor { bytes: text.as_bytes(), at, last: true, squeezed: false };
     let starts = address::BEGINNINGS.iter().flat_map(|start| text.match_indices(start));
     starts.filter_map(|(at, _)| password(cursor(at)).ok()?).map(|range| &text[range]).collect()
 }

@@ -1,5 +1,7 @@
 //! A position in a stream whose next bytes may not have arrived yet.
 
+use super::insertions;
+
 /// The most backslashes of one escape: seven in a string in a string in a string, and as many for each in the value.
 pub(super) const MAX_BACKSLASHES: usize = 64;
 
@@ -14,19 +16,47 @@ pub(super) struct ByteCursor<'a> {
     pub at: usize,
     /// Whether `bytes` ends the stream.
     pub last: bool,
+    /// Whether insertions are passed over.
+    pub squeezed: bool,
 }
 
 impl ByteCursor<'_> {
     /// The next byte; `None` at the end of the stream.
+    #[inline]
     pub fn peek(&self) -> Result<Option<u8>, NeedsMoreBytes> {
-        match self.bytes.get(self.at) {
+        let at = if self.squeezed { self.next()? } else { self.at };
+        match self.bytes.get(at) {
             None if !self.last => Err(NeedsMoreBytes),
             byte => Ok(byte.copied()),
         }
     }
 
+    /// Skips the byte that is next.
+    #[inline]
     pub fn skip(&mut self, bytes: usize) {
+        if self.squeezed && bytes > 0 {
+            self.at = self.next().unwrap_or(self.at);
+        }
         self.at += bytes;
+    }
+
+    /// Where the next byte is in squeezed text.
+    fn next(&self) -> Result<usize, NeedsMoreBytes> {
+        let is_special = self.bytes.get(self.at).is_some_and(|byte| insertions::may_begin(*byte));
+        if is_special { insertions::end(*self) } else { Ok(self.at) }
+    }
+
+    /// Whether an insertion is passed over here.
+    pub fn is_at_insertion(&self) -> Result<bool, NeedsMoreBytes> {
+        Ok(self.next()? > self.at)
+    }
+
+    /// Skips this byte in the insertion here, and what is before it, if it is in one.
+    pub fn skip_in_insertion(&mut self, byte: u8) -> Result<bool, NeedsMoreBytes> {
+        let inserted = &self.bytes[self.at..self.next()?];
+        let found = inserted.iter().position(|inserted| *inserted == byte);
+        self.at += found.map_or(0, |at| at + 1);
+        Ok(found.is_some())
     }
 
     /// Skips the backslashes here, and counts them.

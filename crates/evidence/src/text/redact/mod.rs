@@ -3,17 +3,20 @@
 //!
 //! One search finds where a secret may begin, by its first bytes. A second check at each such place decides. If the check
 //! needs bytes that have not arrived yet, it waits for them. So a stream in pieces is masked like the whole.
+//!
+//! Known values are also found in the *squeezed* text: the text without [insertions], which tools put between characters.
 
 mod address;
 mod command_line;
 mod cursor;
 mod escapes;
+mod insertions;
 mod names;
 mod search;
 mod shapes;
 mod value;
 
-pub use command_line::{is_option_with, is_scheme, secrets_within};
+pub use command_line::{is_option_with, is_scheme, secret_of_header, secrets_within, secrets_within_all};
 pub use names::{is_secret_header, looks_secret};
 pub use value::strings;
 
@@ -22,12 +25,16 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use cursor::{ByteCursor, NeedsMoreBytes};
+use insertions::BreakScanner;
 use search::TextSearch;
 use shapes::{KeyReader, KeyTail, LOOK_BEHIND};
 use value::{FormEnd, SecretForm};
 
 /// Replaces a secret.
 pub const MASK: &str = "[masked]";
+
+/// How much is masked at once: about what the fastest cache holds.
+const PIECE: usize = 1 << 14;
 
 /// Replaces a secret that is a number. JSON may contain it without quotes, and must stay JSON.
 const NUMBER_MASK: &str = "99999999";
@@ -64,8 +71,8 @@ struct Secret {
 }
 
 impl Redactor {
-    /// Masks these values, plain, escaped and in base64, well-known kinds of keys, and passwords in addresses. Values of
-    /// fewer than eight bytes are not masked: they may be ordinary words.
+    /// Masks these values, however they are [encoded](value) or [broken](insertions), well-known kinds of keys, and passwords in
+    /// addresses. Values of fewer than eight bytes are not masked: they may be ordinary words.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let forms: BTreeSet<SecretForm> = values.into_iter().flat_map(value::forms).collect();
         let forms: Vec<SecretForm> = forms.into_iter().collect();
@@ -81,12 +88,19 @@ impl Redactor {
 
     /// `bytes` with every secret masked.
     pub fn mask<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        if self.search.find(bytes, 0).is_none() {
+        if self.search.find(bytes, 0).is_none()
+            && (self.forms.is_empty()
+                || BreakScanner::new(0).next(bytes, true, bytes.len(), &self.search.pairs).is_none())
+        {
             return Cow::Borrowed(bytes);
         }
         let mut stream = self.stream();
-        let mut masked = stream.push(bytes);
-        masked.extend(stream.finish());
+        let mut masked = Vec::with_capacity(bytes.len());
+        for piece in bytes.chunks(PIECE) {
+            stream.held.extend_from_slice(piece);
+            stream.mask_so_far(false, &mut masked);
+        }
+        stream.mask_so_far(true, &mut masked);
         Cow::Owned(masked)
     }
 
@@ -103,7 +117,9 @@ impl Redactor {
     /// The secret at the cursor. If a value begins with another, it is the longer one.
     fn secret(&self, cursor: ByteCursor<'_>) -> Result<Option<Secret>, NeedsMoreBytes> {
         let (start, mut longest, mut other) = (cursor.at, None, None);
-        for mut kinds in self.search.at(&cursor.bytes[start..]) {
+        let mut buffer = [0; search::LONGEST];
+        let first = if cursor.squeezed { first_bytes(cursor, &mut buffer)? } else { &cursor.bytes[start..] };
+        for mut kinds in self.search.at(first) {
             while let Some((kind, others)) = kinds.split_first() {
                 kinds = others;
                 let SecretKind::Form(form) = kind else {
@@ -128,7 +144,7 @@ impl Redactor {
         if let Some((end, mask)) = longest {
             return Ok(Some(Secret { start, end, tail: None, mask }));
         }
-        Ok(match other {
+        Ok(match other.filter(|_| !cursor.squeezed) {
             Some(SecretKind::Password) => {
                 address::password(cursor)?.map(|Range { start, end }| Secret { start, end, tail: None, mask: MASK })
             }
@@ -136,6 +152,22 @@ impl Redactor {
             None => None,
         })
     }
+}
+
+/// The next bytes, as many as are searched for.
+fn first_bytes<'a>(
+    mut cursor: ByteCursor<'_>,
+    buffer: &'a mut [u8; search::LONGEST],
+) -> Result<&'a [u8], NeedsMoreBytes> {
+    let mut count = 0;
+    while count < buffer.len()
+        && let Some(byte) = cursor.peek()?
+    {
+        buffer[count] = byte;
+        count += 1;
+        cursor.skip(1);
+    }
+    Ok(&buffer[..count])
 }
 
 /// Masks a stream piece by piece. It holds back what may be the start of a secret.
@@ -158,20 +190,26 @@ impl Masker<'_> {
     /// Takes a piece. Returns the masked text that is final.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
-        self.masked_so_far(false)
+        let mut out = Vec::with_capacity(self.held.len());
+        self.mask_so_far(false, &mut out);
+        out
     }
 
     /// The rest, at the end of the stream.
     pub fn finish(&mut self) -> Vec<u8> {
-        self.masked_so_far(true)
+        let mut out = Vec::with_capacity(self.held.len());
+        self.mask_so_far(true, &mut out);
+        out
     }
 
-    /// Returns the masked text that is final.
-    fn masked_so_far(&mut self, last: bool) -> Vec<u8> {
-        let held = std::mem::take(&mut self.held);
-        let mut out = Vec::with_capacity(held.len());
+    /// Adds the masked text that is final to `out`.
+    fn mask_so_far(&mut self, last: bool, out: &mut Vec<u8>) {
+        let mut held = std::mem::take(&mut self.held);
         // What is returned next, and where the search continues.
         let (mut from, mut at) = (self.returned, self.returned);
+        let mut breaks = BreakScanner::new(from);
+        // Where the text itself goes on like the beginning of a secret; of earlier places it is known that it does not.
+        let mut whole = None;
         // A secret whose first bytes are not all here yet begins after this.
         let decided = if last { held.len() } else { held.len().saturating_sub(search::LONGEST) };
         loop {
@@ -183,8 +221,16 @@ impl Masker<'_> {
                     break;
                 }
                 self.key = None;
+                breaks = BreakScanner::new(from);
             }
-            let found = self.redactor.search.find(&held, at).filter(|start| *start < decided);
+            if whole.is_none_or(|whole| whole < at) {
+                whole = Some(self.redactor.search.find(&held, at).unwrap_or(held.len()));
+            }
+            let limit = whole.unwrap_or(held.len()).min(decided);
+            let has_values = !self.redactor.forms.is_empty();
+            let broken = has_values.then(|| breaks.next(&held, last, limit, &self.redactor.search.pairs)).flatten();
+            let decided = if last || !has_values { decided } else { decided.min(breaks.first_open()) };
+            let found = broken.or(whole.filter(|whole| *whole < decided));
             // A mask covers whole escapes, so it may begin before the secret.
             let undecided = found.unwrap_or(decided.max(from));
             let start = if last && found.is_none() {
@@ -193,19 +239,21 @@ impl Masker<'_> {
                 escapes::start(&held, from, undecided, self.backslashes)
             };
             let Some(found) = found else {
-                self.give(&held[from..start], &mut out);
+                self.give(&held[from..start], out);
                 from = start;
                 break;
             };
-            let cursor = |at| ByteCursor { bytes: &held, at, last };
-            let whole = |secret: Secret| Ok(Secret { end: escapes::end(cursor(start), secret.end)?, ..secret });
-            match self.redactor.secret(cursor(found)).and_then(|secret| secret.map(whole).transpose()) {
+            let cursor = |at| ByteCursor { bytes: &held, at, last, squeezed: false };
+            let covered = |secret: Secret| Ok(Secret { end: escapes::end(cursor(start), secret.end)?, ..secret });
+            let here = ByteCursor { squeezed: broken.is_some(), ..cursor(found) };
+            match self.redactor.secret(here).and_then(|secret| secret.map(covered).transpose()) {
+                Ok(None) if broken.is_some() => breaks.take(),
                 Ok(None) => at = found + 1,
                 Ok(Some(Secret { start: password, end, tail, mask })) => {
-                    self.give(&held[from..start], &mut out);
+                    self.give(&held[from..start], out);
                     if password > found {
                         // The user before it may be a secret, too.
-                        self.give(&self.redactor.mask(&held[start..password]), &mut out);
+                        self.give(&self.redactor.mask(&held[start..password]), out);
                     }
                     if !self.masked {
                         out.extend_from_slice(mask.as_bytes());
@@ -213,9 +261,10 @@ impl Masker<'_> {
                     (self.masked, self.backslashes) = (true, 0);
                     self.key = tail.map(KeyReader::new);
                     (from, at) = (end, end);
+                    breaks = BreakScanner::new(end);
                 }
                 Err(NeedsMoreBytes) => {
-                    self.give(&held[from..start], &mut out);
+                    self.give(&held[from..start], out);
                     from = start;
                     break;
                 }
@@ -223,8 +272,8 @@ impl Masker<'_> {
         }
         let keep = from.saturating_sub(LOOK_BEHIND);
         self.returned = from - keep;
-        self.held = held[keep..].to_vec();
-        out
+        held.drain(..keep);
+        self.held = held;
     }
 
     fn give(&mut self, bytes: &[u8], out: &mut Vec<u8>) {

@@ -1,25 +1,32 @@
 //! Finds where one of many short texts may begin, about as fast as bytes can be read.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// The longest text that is searched for. Of a longer text only the start is compared.
 pub(super) const LONGEST: usize = 6;
 
-/// Flags for each pair of bytes.
+/// The pairs of bytes that texts begin with.
 #[derive(Clone)]
-struct BytePairs(Box<[u8; 1 << 16]>);
+pub(super) struct BytePairs {
+    /// Flags for each pair.
+    flags: Box<[u8; 1 << 16]>,
+    /// Bytes that are not the last of a text.
+    inner: [bool; 256],
+}
 
-/// The first and second byte of a text.
+/// What the pairs of a text are to it. A later pair has the flag of the one two bytes before it, [`LATER`] bits higher.
 const FIRST: u8 = 1;
-
-/// Its third and fourth byte, two bytes after a [`FIRST`] pair.
-const THIRD: u8 = FIRST << 4;
-
-/// Its second and third byte.
 const SECOND: u8 = 2;
+const THIRD: u8 = FIRST << LATER;
+const FOURTH: u8 = SECOND << LATER;
 
-/// Its fourth and fifth byte, two bytes after a [`SECOND`] pair.
-const FOURTH: u8 = SECOND << 4;
+/// The same of a text of two or three bytes. Of the pairs here, the first one may begin before it.
+const SHORT: u8 = 4;
+const SHORT_THIRD: u8 = SHORT << LATER;
+const BEFORE_SHORT: u8 = 8;
+const SHORT_SECOND: u8 = BEFORE_SHORT << LATER;
+
+const LATER: u32 = 4;
 
 /// Places that are checked at once.
 const BLOCK: usize = 16;
@@ -27,24 +34,59 @@ const BLOCK: usize = 16;
 impl BytePairs {
     #[expect(clippy::large_stack_arrays, reason = "an array, so that no index is checked; 64 KiB for a moment")]
     fn new() -> Self {
-        Self(Box::new([0; 1 << 16]))
+        Self { flags: Box::new([0; 1 << 16]), inner: [false; 256] }
     }
 
-    /// Adds a flag to the pair of these bytes. After the end of a text any byte may follow.
-    fn add(&mut self, first: u8, second: Option<&u8>, what: u8) {
-        for second in second.map_or(0..=u8::MAX, |byte| *byte..=*byte) {
-            self.0[usize::from(u16::from_le_bytes([first, second]))] |= what;
+    /// Adds a flag to the pair of these bytes, or to all pairs with one of them.
+    fn add(&mut self, first: Option<&u8>, second: Option<&u8>, flag: u8) {
+        let bytes = |byte: Option<&u8>| byte.map_or(0..=u8::MAX, |byte| *byte..=*byte);
+        for first in bytes(first) {
+            for second in bytes(second) {
+                self.flags[usize::from(u16::from_le_bytes([first, second]))] |= flag;
+            }
         }
     }
 
+    fn add_text(&mut self, text: &[u8]) {
+        let byte = |at: usize| text.get(at);
+        text[..text.len() - 1].iter().for_each(|byte| self.inner[usize::from(*byte)] = true);
+        if text.len() > 3 {
+            for (at, flag) in [FIRST, SECOND, THIRD, FOURTH].into_iter().enumerate() {
+                self.add(byte(at), byte(at + 1), flag);
+            }
+        } else {
+            self.add(byte(0), byte(1), SHORT);
+            self.add(byte(2), None, SHORT_THIRD);
+            self.add(None, byte(0), BEFORE_SHORT);
+            self.add(byte(1), byte(2), SHORT_SECOND);
+        }
+    }
+
+    /// Whether a text may have another byte after this one.
+    pub fn goes_on_after(&self, byte: u8) -> bool {
+        self.inner[usize::from(byte)]
+    }
+
+    /// Whether a text may have these bytes one after the other.
+    pub fn has(&self, first: u8, second: u8) -> bool {
+        self.get(first, second) != 0
+    }
+
+    /// Whether a text may begin with these bytes. It has more than one.
+    pub fn may_begin(&self, bytes: &[u8]) -> bool {
+        let pairs = bytes.iter().zip(bytes.iter().skip(1)).map(|(first, second)| self.get(*first, *second));
+        let has = |flags: &[u8]| pairs.clone().zip(flags).all(|(pair, flag)| pair & flag != 0);
+        has(&[FIRST, SECOND, THIRD, FOURTH]) || has(&[SHORT, SHORT_SECOND])
+    }
+
     fn get(&self, first: u8, second: u8) -> u8 {
-        self.0[usize::from(u16::from_le_bytes([first, second]))]
+        self.flags[usize::from(u16::from_le_bytes([first, second]))]
     }
 }
 
 impl std::fmt::Debug for BytePairs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} pairs", self.0.iter().filter(|what| **what != 0).count())
+        write!(f, "{} pairs", self.flags.iter().filter(|what| **what != 0).count())
     }
 }
 
@@ -52,35 +94,38 @@ impl std::fmt::Debug for BytePairs {
 #[derive(Clone, Debug)]
 pub(super) struct TextSearch<T> {
     /// The pairs of bytes that texts begin with.
-    pairs: BytePairs,
-    /// The meanings of the texts, by their first two bytes.
-    texts: HashMap<[u8; 2], BTreeMap<Vec<u8>, Vec<T>>>,
+    pub pairs: BytePairs,
+    /// The meanings of each text, in the order of the texts.
+    texts: Vec<(Vec<u8>, Vec<T>)>,
+    /// Where the texts are that begin with a byte, by this byte.
+    places: Box<[usize]>,
 }
 
 impl<T> TextSearch<T> {
     /// Searches for the first [`LONGEST`] bytes of each text. A text of fewer than two bytes is never found.
     pub fn new(texts: impl IntoIterator<Item = (Vec<u8>, T)>) -> Self {
-        let mut search = Self { pairs: BytePairs::new(), texts: HashMap::new() };
-        let mut everywhere = 0;
+        let (mut pairs, mut known) = (BytePairs::new(), BTreeMap::new());
         for (mut text, meaning) in texts {
             text.truncate(LONGEST);
-            let Some(start) = text.first_chunk::<2>().copied() else { continue };
-            for (first, what) in [FIRST, SECOND, THIRD, FOURTH].into_iter().enumerate() {
-                match text.get(first) {
-                    Some(byte) => search.pairs.add(*byte, text.get(first + 1), what),
-                    None => everywhere |= what,
-                }
+            if text.len() > 1 {
+                known.entry(text).or_insert_with(Vec::new).push(meaning);
             }
-            search.texts.entry(start).or_default().entry(text).or_default().push(meaning);
         }
-        search.pairs.0.iter_mut().for_each(|flags| *flags |= everywhere);
-        search
+        for text in known.keys() {
+            pairs.add_text(text);
+        }
+        let texts: Vec<(Vec<u8>, Vec<T>)> = known.into_iter().collect();
+        let place = |byte: usize| texts.partition_point(|(text, _)| usize::from(text[0]) < byte);
+        Self { pairs, places: (0..=256).map(place).collect(), texts }
     }
 
     /// The first position, at or after `from`, where a secret may begin. It has more than two bytes.
     pub fn find(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let begins = |at: usize| match bytes.get(at..) {
-            Some([a, b, c, ..]) => self.pairs.get(*a, *b) & FIRST != 0 && self.pairs.get(*b, *c) & SECOND != 0,
+            Some(text @ [first, second, _, ..]) => {
+                self.pairs.get(*first, *second) & (FIRST | SHORT) != 0
+                    && self.pairs.may_begin(&text[..text.len().min(LONGEST - 1)])
+            }
             _ => false,
         };
         // Every second pair is enough: it is the first and third pair of a text, or the second and fourth.
@@ -88,11 +133,14 @@ impl<T> TextSearch<T> {
         while let Some(block) = bytes.get(at + 1..at + 3 + BLOCK) {
             let (pairs, _) = block.as_chunks::<2>();
             let known = pairs.iter().map(|pair| self.pairs.get(pair[0], pair[1]));
-            let both = known.fold((0, 0), |(both, last), pair| (both | (last & (pair >> 4)), pair)).0;
+            let both = known.fold((0, BEFORE_SHORT), |(both, last), pair| (both | (last & (pair >> LATER)), pair)).0;
             if both != 0 {
-                let found = (at..at + BLOCK).find(|&at| begins(at));
-                if found.is_some() {
-                    return found;
+                // The texts of the first and of the second pair begin at different places.
+                let (odd, even) = (both & (FIRST | SHORT) != 0, both & (SECOND | BEFORE_SHORT) != 0);
+                let found =
+                    (0..BLOCK).find(|&offset| (if offset % 2 == 0 { even } else { odd }) && begins(at + offset));
+                if let Some(offset) = found {
+                    return Some(at + offset);
                 }
             }
             at += BLOCK;
@@ -101,9 +149,11 @@ impl<T> TextSearch<T> {
     }
 
     /// The meanings of each text that `bytes` begins with, in the order in which they came.
-    pub fn at<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = &'a [T]> + 'a {
-        let texts = bytes.first_chunk().and_then(|pair| self.texts.get(pair));
-        let found = move |length| texts.and_then(|texts| texts.get(&bytes[..length]));
-        (2..=LONGEST.min(bytes.len())).filter_map(found).map(Vec::as_slice)
+    pub fn at<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = &'a [T]> {
+        let [first, second] = bytes.first_chunk().copied().unwrap_or_default();
+        let texts = &self.texts[self.places[usize::from(first)]..self.places[usize::from(first) + 1]];
+        let texts = &texts[texts.partition_point(|(text, _)| text[1] < second)..];
+        let alike = texts.iter().take_while(move |(text, _)| text[1] == second);
+        alike.filter(|(text, _)| bytes.starts_with(text)).map(|(_, meanings)| meanings.as_slice())
     }
 }

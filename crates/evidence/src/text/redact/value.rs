@@ -1,5 +1,5 @@
-//! The forms of a known secret value in a text: plain, escaped for JSON (also for JSON in JSON), escaped for a URL, and as
-//! part of something in base64.
+//! The forms of a known secret value in a text: plain, escaped (for JSON, also for JSON in JSON, for a URL, HTML or a shell), in
+//! UTF-16, in hexadecimal digits, in base64, and in base64 of base64.
 
 use std::collections::BTreeSet;
 
@@ -22,15 +22,22 @@ const PIECE: usize = 128;
 const ESCAPE: usize = 6;
 
 /// The number of plain bytes that a form is searched by.
-const PLAIN: usize = 4;
+const PLAIN: usize = 5;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SecretForm {
     /// These characters, each plain or escaped.
     Text(Vec<char>),
-    /// These base64 digits, possibly with line breaks between them. If `open`, the last byte continues in one more digit.
+    /// These base64 digits. If `open`, the last byte continues in one more digit.
     Base64 { digits: Vec<u8>, open: bool },
+    /// These bytes in hexadecimal digits, possibly with one of [`BETWEEN_BYTES`] between two of them.
+    Hex(Vec<u8>),
+    /// These bytes.
+    Bytes(Vec<u8>),
 }
+
+/// What may be between the hexadecimal digits of two bytes.
+const BETWEEN_BYTES: [&[u8]; 4] = [b" ", b":", b"-", b","];
 
 /// Where a form ends at a place.
 pub(super) enum FormEnd {
@@ -55,26 +62,60 @@ pub(super) fn forms(value: &str) -> Vec<SecretForm> {
     // Quotes and backslashes around it are not secret. They may belong to a JSON string.
     let lines = value.lines().map(|line| line.trim_matches(|c: char| c == '"' || c == '\\' || c.is_whitespace()));
     for line in lines.filter(|line| line.len() >= SHORTEST) {
-        let decoded: Vec<char> = without_escaped_percent(line).chars().collect();
+        let decoded: Vec<char> = without_escaped_escapes(line).chars().collect();
         forms.extend(pieces(&decoded).into_iter().map(|piece| SecretForm::Text(piece.to_vec())));
         let chars: Vec<char> = line.chars().collect();
         for piece in pieces(&chars) {
             let text: String = piece.iter().collect();
-            for (digits, open) in (0..3).map(|skipped| base64_digits(text.as_bytes(), skipped)) {
-                // A line break among the first digits hides this beginning, but not a later one.
-                forms.push(SecretForm::Base64 { digits: digits[PLAIN - 1..].to_vec(), open });
-                forms.push(SecretForm::Base64 { digits, open });
+            encoded(&text, &mut forms);
+            // In JSON that is encoded as a whole.
+            let escaped = Value::from(text.as_str()).to_string();
+            if escaped.len() > text.len() + 2 {
+                encoded(&escaped[1..escaped.len() - 1], &mut forms);
             }
         }
     }
     forms
 }
 
-/// A line with `%` for its own `%25`. A `%` is also found as `%25`, so the next characters of the line would be looked for too late.
-fn without_escaped_percent(line: &str) -> String {
+/// Adds the forms of a text in which no character of it is left.
+fn encoded(text: &str, forms: &mut Vec<SecretForm>) {
+    let mut base64 = |bytes: &[u8]| {
+        let forms_of = |skipped| base64_digits(bytes, skipped);
+        let all: [_; 3] = std::array::from_fn(forms_of);
+        forms.extend(all.iter().map(|(digits, open)| SecretForm::Base64 { digits: digits.clone(), open: *open }));
+        all.map(|(digits, _)| digits)
+    };
+    for digits in base64(text.as_bytes()) {
+        let for_urls: Vec<u8> = digits.iter().map(|digit| other_digit(*digit)).collect();
+        for digits in BTreeSet::from([digits, for_urls]) {
+            base64(&digits);
+        }
+    }
+    let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    // Of ASCII the last byte is zero, and without it both byte orders are alike.
+    let is_ascii = text.is_ascii();
+    base64(&little[..little.len() - usize::from(is_ascii)]);
+    if !is_ascii {
+        let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        base64(&big);
+        forms.extend([little, big].map(SecretForm::Bytes));
+    }
+    forms.push(SecretForm::Hex(text.as_bytes().to_vec()));
+}
+
+/// A line with `%` for its own `%25`, and so on. A `%` is also found as `%25`, so the next characters of the line would be looked
+/// for too late.
+fn without_escaped_escapes(line: &str) -> String {
     let mut parts = line.split('%');
     let mut decoded = parts.next().unwrap_or_default().to_owned();
     decoded.extend(parts.flat_map(|part| ["%", part.trim_start_matches("25")]));
+    while decoded.contains("&amp;") {
+        decoded = decoded.replace("&amp;", "&");
+    }
+    for quote in QUOTES_IN_QUOTES {
+        decoded = decoded.replace(quote, "'");
+    }
     if decoded.len() < SHORTEST { line.to_owned() } else { decoded }
 }
 
@@ -91,6 +132,15 @@ fn pieces(mut rest: &[char]) -> Vec<&[char]> {
         rest = others;
     }
     pieces
+}
+
+/// The digit for the same bits in the alphabet for URLs.
+fn other_digit(digit: u8) -> u8 {
+    match digit {
+        b'+' => b'-',
+        b'/' => b'_',
+        digit => digit,
+    }
 }
 
 /// The digits that depend on `bytes` alone if `skipped` other bytes precede them in their group of three, and whether the
@@ -111,20 +161,39 @@ impl SecretForm {
             (SecretForm::Base64 { digits: own, .. }, SecretForm::Base64 { digits: other, .. }) => {
                 other.get(..=at).is_some_and(|to| own.starts_with(to))
             }
+            (SecretForm::Hex(own), SecretForm::Hex(other)) | (SecretForm::Bytes(own), SecretForm::Bytes(other)) => {
+                other.get(..=at).is_some_and(|to| own.starts_with(to))
+            }
             _ => false,
         }
     }
 
     /// Whether JSON may contain it without quotes.
     pub fn is_number(&self) -> bool {
-        let SecretForm::Text(chars) = self else { return false };
-        let chars = chars.strip_prefix(&['-']).unwrap_or(chars);
+        let chars: Vec<char> = match self {
+            SecretForm::Text(chars) => chars.clone(),
+            SecretForm::Hex(bytes) => bytes.iter().flat_map(|byte| hex(*byte, false)).map(char::from).collect(),
+            _ => return false,
+        };
+        let chars = chars.strip_prefix(&['-']).unwrap_or(&chars);
         let ends_are_digits = [chars.first(), chars.last()].iter().all(|c| c.is_some_and(char::is_ascii_digit));
         ends_are_digits && chars.iter().all(|c| c.is_ascii_digit() || ".eE+-".contains(*c))
     }
 
     /// Where the form ends, if it begins at the cursor.
-    pub fn end(&self, mut cursor: ByteCursor<'_>) -> Result<FormEnd, NeedsMoreBytes> {
+    pub fn end(&self, cursor: ByteCursor<'_>) -> Result<FormEnd, NeedsMoreBytes> {
+        let whole = self.read(ByteCursor { squeezed: false, ..cursor })?;
+        let FormEnd::Differs(at) = whole else { return Ok(whole) };
+        let squeezed = ByteCursor { squeezed: true, ..cursor };
+        // It begins after an insertion.
+        if squeezed.is_at_insertion()? {
+            return Ok(whole);
+        }
+        let broken = self.read(squeezed)?;
+        Ok(if let FormEnd::Differs(other) = broken { FormEnd::Differs(at.max(other)) } else { broken })
+    }
+
+    fn read(&self, mut cursor: ByteCursor<'_>) -> Result<FormEnd, NeedsMoreBytes> {
         match self {
             SecretForm::Text(chars) => {
                 if let Some(at) = text(chars, &mut cursor)? {
@@ -133,13 +202,12 @@ impl SecretForm {
             }
             SecretForm::Base64 { digits, open } => {
                 for (at, digit) in digits.iter().enumerate() {
-                    if at > 0 {
-                        line_break(&mut cursor)?;
-                    }
                     if !base64_digit(*digit, &mut cursor)? {
                         return Ok(FormEnd::Differs(at));
                     }
                 }
+                // After a line break it may be another text.
+                cursor.squeezed = false;
                 if *open && cursor.peek()?.is_some_and(|b| b.is_ascii_alphanumeric() || b"+/_-".contains(&b)) {
                     cursor.skip(1);
                 }
@@ -147,6 +215,24 @@ impl SecretForm {
                 while padding < 2 && cursor.peek()? == Some(b'=') {
                     cursor.skip(1);
                     padding += 1;
+                }
+            }
+            SecretForm::Hex(bytes) => {
+                for (at, byte) in bytes.iter().enumerate() {
+                    if at > 0 && cursor.peek()?.is_some_and(|byte| BETWEEN_BYTES.contains(&&[byte][..])) {
+                        cursor.skip(1);
+                    }
+                    if !cursor.literal(&hex(*byte, false))? {
+                        return Ok(FormEnd::Differs(at));
+                    }
+                }
+            }
+            SecretForm::Bytes(bytes) => {
+                for (at, byte) in bytes.iter().enumerate() {
+                    if cursor.peek()? != Some(*byte) {
+                        return Ok(FormEnd::Differs(at));
+                    }
+                    cursor.skip(1);
                 }
             }
         }
@@ -157,15 +243,19 @@ impl SecretForm {
     pub fn beginnings(&self, found: &mut Vec<Vec<u8>>) {
         match self {
             SecretForm::Text(chars) => {
-                let mut plain = String::new();
-                for &c in chars.iter().take(PLAIN) {
-                    // Plain so far, then an escape. A string inside a string has more backslashes. Those before the last
-                    // one of the first character are found from there.
-                    escapes(c, |escape| found.push([plain.as_bytes(), escape].concat()));
-                    found.extend((!plain.is_empty()).then(|| [plain.as_bytes(), b"\\\\"].concat()));
-                    plain.push(c);
+                // In an address a space may be a plus sign, and a line may break at it.
+                let has_space = chars.contains(&' ');
+                for space in [Some(' '), Some('+'), None].into_iter().take(if has_space { 3 } else { 1 }) {
+                    let mut plain = String::new();
+                    for &c in chars.iter().filter(|c| **c != ' ' || space.is_some()).take(PLAIN) {
+                        // Plain so far, then an escape. A string inside a string has more backslashes. Those before the last
+                        // one of the first character are found from there.
+                        escapes(c, plain.is_empty(), |escape| found.push([plain.as_bytes(), escape].concat()));
+                        found.extend((!plain.is_empty()).then(|| [plain.as_bytes(), b"\\\\"].concat()));
+                        plain.push(space.filter(|_| c == ' ').unwrap_or(c));
+                    }
+                    found.push(plain.into_bytes());
                 }
-                found.push(plain.into_bytes());
             }
             SecretForm::Base64 { digits, .. } => {
                 let mut so_far: Vec<Vec<u8>> = vec![Vec::new()];
@@ -188,24 +278,61 @@ impl SecretForm {
                 }
                 found.append(&mut so_far);
             }
+            SecretForm::Hex(bytes) => {
+                for upper in [false, true] {
+                    let first = [bytes[0], bytes[1], bytes[2]].map(|byte| hex(byte, upper));
+                    found.push(first.concat());
+                    found.extend(BETWEEN_BYTES.map(|between| first.join(between)));
+                }
+            }
+            SecretForm::Bytes(bytes) => found.push(bytes[..PLAIN].to_vec()),
         }
     }
 }
 
-/// Calls `take` with the start of each escape of a character.
-fn escapes(c: char, mut take: impl FnMut(&[u8])) {
+/// The hexadecimal digits of a byte.
+fn hex(byte: u8, upper: bool) -> [u8; 2] {
+    let digits: &[u8; 16] = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
+    [byte >> 4, byte & 15].map(|digit| digits[usize::from(digit)])
+}
+
+/// Calls `take` with the start of each escape of a character. If it is the first one, what has the character itself at its end is
+/// found from there.
+fn escapes(c: char, is_first: bool, mut take: impl FnMut(&[u8])) {
     let unit = c.encode_utf16(&mut [0; 2])[0];
     either_case("\\u", &format!("{unit:04x}"), &mut take);
-    if let Some(letter) = short_escape(c) {
+    if let Some(letter) = short_escape(c)
+        && !(is_first && letter.is_ascii_punctuation())
+    {
         take(&[b'\\', letter]);
     }
-    if c == ' ' {
-        take(b"+");
-    }
     let first = format!("{:02x}", c.to_string().as_bytes()[0]);
-    either_case("%", &first, &mut take);
-    either_case("%25", &first, &mut take);
+    for start in ["%", "%25", "\\x"] {
+        either_case(start, &first, &mut take);
+    }
+    for start in ["&#", "&#0"] {
+        take(format!("{start}{}", u32::from(c)).as_bytes());
+    }
+    for start in ["&#x", "&#X"] {
+        either_case(start, &format!("{:x}", u32::from(c)), &mut take);
+    }
+    take(b"&amp;#");
+    if let Some((name, _)) = ENTITIES.iter().find(|(_, of)| *of == c) {
+        take(format!("&{name};").as_bytes());
+        take(format!("&amp;{name};").as_bytes());
+    }
+    if c == '\'' {
+        for start in ["'\\'", "'\\\\", "'\"'", "'\\\""] {
+            take(start.as_bytes());
+        }
+    }
 }
+
+/// How a shell has a quote in quotes.
+const QUOTES_IN_QUOTES: [&str; 2] = ["'\\''", "'\"'\"'"];
+
+/// Characters that HTML has names for.
+const ENTITIES: [(&str, char); 5] = [("amp", '&'), ("lt", '<'), ("gt", '>'), ("quot", '"'), ("apos", '\'')];
 
 /// Calls `take` with `start` and the hexadecimal `digits`, for each combination of upper and lower case.
 fn either_case(start: &str, digits: &str, take: &mut impl FnMut(&[u8])) {
@@ -226,6 +353,7 @@ fn short_escape(c: char) -> Option<u8> {
         '\r' => Some(b'r'),
         '\x08' => Some(b'b'),
         '\x0c' => Some(b'f'),
+        ' ' => Some(b' '),
         _ => u8::try_from(c).ok().filter(u8::is_ascii_punctuation),
     }
 }
@@ -254,6 +382,11 @@ fn text(chars: &[char], cursor: &mut ByteCursor<'_>) -> Result<Option<usize>, Ne
 fn backslashes(count: usize, cursor: &mut ByteCursor<'_>) -> Result<usize, NeedsMoreBytes> {
     let start = cursor.at;
     let there = cursor.backslashes()?;
+    let mut hexadecimal = *cursor;
+    if hexadecimal.literal(b"x5c")? {
+        *cursor = hexadecimal;
+        return Ok(1);
+    }
     if cursor.unicode(u16::from(b'\\'))? {
         let plain = (there >> there.trailing_zeros()) / 2;
         if plain < count {
@@ -261,75 +394,140 @@ fn backslashes(count: usize, cursor: &mut ByteCursor<'_>) -> Result<usize, Needs
         }
     }
     let Some(doubled) = (there / count).checked_ilog2() else { return Ok(0) };
-    cursor.at = start + (count << doubled);
+    cursor.at = start;
+    for _ in 0..count << doubled {
+        cursor.skip(1);
+    }
     Ok(count)
 }
 
 /// Skips `c`, plain or escaped, if it is at the cursor.
 fn character(c: char, cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMoreBytes> {
-    let start = cursor.at;
-    if cursor.backslashes()? > 0 {
-        let behind = cursor.at;
-        for (at, unit) in c.encode_utf16(&mut [0; 2]).iter().enumerate() {
-            if (at > 0 && cursor.backslashes()? == 0) || !cursor.unicode(*unit)? {
-                cursor.at = behind;
-                let short = short_escape(c).is_some() && cursor.peek()? == short_escape(c);
-                cursor.skip(usize::from(short));
-                return Ok(short);
-            }
-        }
+    // A line may break at a space, instead of it.
+    if c == ' ' && cursor.squeezed && cursor.is_at_insertion()? && cursor.peek()? != Some(b' ') {
         return Ok(true);
     }
-    let mut bytes = [0; 4];
-    let bytes = c.encode_utf8(&mut bytes).as_bytes();
-    if cursor.peek()? == Some(b'%') {
-        let mut whole = true;
-        for byte in bytes {
-            whole = whole && cursor.percent(*byte)?;
-        }
-        if whole {
-            return Ok(true);
-        }
-        cursor.at = start;
-    }
-    if c == ' ' && cursor.peek()? == Some(b'+') {
-        cursor.skip(1);
+    // At the end of a line it looks like a soft break.
+    if c == '=' && cursor.squeezed && cursor.skip_in_insertion(b'=')? {
         return Ok(true);
     }
+    let mut buffer = [0; 4];
+    let bytes = c.encode_utf8(&mut buffer).as_bytes();
+    let start = *cursor;
+    let escaped = match cursor.peek()? {
+        Some(b'\\') => return backslashed(c, bytes, cursor),
+        Some(b'%') => all(bytes, cursor, |byte, cursor| cursor.percent(byte))?,
+        Some(b'&') => entity(c, cursor)?,
+        Some(b'+') if c == ' ' => cursor.literal(b"+")?,
+        Some(b'\'') if c == '\'' => quote_in_quotes(cursor)?,
+        _ => false,
+    };
+    if escaped {
+        return Ok(true);
+    }
+    *cursor = start;
+    all(bytes, cursor, |byte, cursor| {
+        let is_there = cursor.peek()? == Some(byte);
+        cursor.skip(usize::from(is_there));
+        Ok(is_there)
+    })
+}
+
+/// Whether `skip` skips each of these bytes.
+fn all<'a>(
+    bytes: &[u8],
+    cursor: &mut ByteCursor<'a>,
+    skip: impl Fn(u8, &mut ByteCursor<'a>) -> Result<bool, NeedsMoreBytes>,
+) -> Result<bool, NeedsMoreBytes> {
     for byte in bytes {
-        if cursor.peek()? != Some(*byte) {
+        if !skip(*byte, cursor)? {
             return Ok(false);
         }
-        cursor.skip(1);
     }
     Ok(true)
 }
 
-/// Skips a line break, plain or escaped, if there is one.
-fn line_break(cursor: &mut ByteCursor<'_>) -> Result<(), NeedsMoreBytes> {
-    let start = cursor.at;
-    let mut broken = false;
-    for (plain, letter) in [(b'\r', b'r'), (b'\n', b'n')] {
-        let before = cursor.at;
-        if cursor.peek()? == Some(plain) || (cursor.backslashes()? > 0 && cursor.peek()? == Some(letter)) {
-            cursor.skip(1);
-            broken = letter == b'n';
-        } else {
-            cursor.at = before;
+/// Skips `c` after backslashes: `\u00e9`, `\xc3\xa9`, `\"`.
+fn backslashed(c: char, bytes: &[u8], cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMoreBytes> {
+    let start = *cursor;
+    cursor.backslashes()?;
+    let behind = *cursor;
+    let mut units = [0; 2];
+    let mut is_unicode = true;
+    for (at, unit) in c.encode_utf16(&mut units).iter().enumerate() {
+        is_unicode = is_unicode && (at == 0 || cursor.backslashes()? > 0) && cursor.unicode(*unit)?;
+    }
+    if is_unicode {
+        return Ok(true);
+    }
+    *cursor = start;
+    if all(bytes, cursor, |byte, cursor| {
+        Ok(cursor.backslashes()? > 0 && cursor.literal(b"x")? && cursor.literal(&hex(byte, false))?)
+    })? {
+        return Ok(true);
+    }
+    *cursor = behind;
+    let short = short_escape(c).is_some() && cursor.peek()? == short_escape(c);
+    cursor.skip(usize::from(short));
+    Ok(short)
+}
+
+/// Skips `c` as HTML has it, also escaped again: `&lt;`, `&#60;`, `&#x3c;`, `&amp;lt;`.
+fn entity(c: char, cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMoreBytes> {
+    cursor.skip(1);
+    let mut again = *cursor;
+    let mut times = 0;
+    while times < 8 && again.literal(b"amp;")? {
+        *cursor = again;
+        times += 1;
+    }
+    let name = ENTITIES.iter().find(|(_, of)| *of == c).map_or("", |(name, _)| name);
+    let mut named = *cursor;
+    if !name.is_empty() && named.literal(name.as_bytes())? && named.literal(b";")? {
+        *cursor = named;
+        return Ok(true);
+    }
+    let mut numbered = *cursor;
+    if numbered.literal(b"#")? && number(&mut numbered)? == Some(u32::from(c)) {
+        *cursor = numbered;
+        return Ok(true);
+    }
+    Ok(c == '&' && times > 0)
+}
+
+/// Skips the number of a character in HTML, and its end.
+fn number(cursor: &mut ByteCursor<'_>) -> Result<Option<u32>, NeedsMoreBytes> {
+    let radix = if cursor.literal(b"x")? { 16 } else { 10 };
+    let (mut code, mut digits) = (0, 0);
+    while digits < 7
+        && let Some(digit) = cursor.peek()?.and_then(|byte| char::from(byte).to_digit(radix))
+    {
+        (code, digits) = (code * radix + digit, digits + 1);
+        cursor.skip(1);
+    }
+    Ok(Some(code).filter(|_| digits > 0).zip(cursor.literal(b";")?.then_some(())).map(|(code, ())| code))
+}
+
+/// Skips a quote as a shell has it in quotes, also in JSON.
+fn quote_in_quotes(cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMoreBytes> {
+    let start = *cursor;
+    for quote in QUOTES_IN_QUOTES {
+        *cursor = start;
+        let mut is_there = true;
+        for byte in quote.bytes() {
+            let is_backslash = byte == b'\\';
+            let backslashes = if is_backslash || byte == b'"' { cursor.backslashes()? } else { 0 };
+            is_there = is_there && if is_backslash { backslashes > 0 } else { cursor.literal(&[byte])? };
+        }
+        if is_there {
+            return Ok(true);
         }
     }
-    if !broken {
-        cursor.at = start;
-    }
-    Ok(())
+    Ok(false)
 }
 
 fn base64_digit(digit: u8, cursor: &mut ByteCursor<'_>) -> Result<bool, NeedsMoreBytes> {
-    let (plain, other): (u8, u8) = match digit {
-        b'+' => (b'+', b'-'),
-        b'/' => (b'/', b'_'),
-        digit => (digit, digit),
-    };
+    let (plain, other) = (digit, other_digit(digit));
     if cursor.backslashes()? > 0 {
         if digit == b'/' && cursor.peek()? == Some(b'/') {
             cursor.skip(1);
