@@ -10,7 +10,7 @@ const LONGEST: usize = 128;
 /// The most bytes of a terminal sequence.
 const LONGEST_SEQUENCE: usize = 96;
 
-/// How many bytes before an insertion may begin a secret that goes on after it. Of more bytes the text search knows all.
+/// How many bytes before an insertion may begin a secret that the insertion breaks. The text search sees longer beginnings.
 const BEFORE: usize = search::LONGEST - 1;
 
 /// Whether an insertion may begin with this byte.
@@ -240,7 +240,7 @@ impl BreakScanner {
         true
     }
 
-    /// Goes on at a place that no secret goes on across.
+    /// Passes a place that no secret extends across.
     fn pass(&mut self, at: usize) {
         (self.at, self.after, self.known) = (at, at, 0);
     }
@@ -258,7 +258,7 @@ fn simple_end(bytes: &[u8], start: usize) -> Option<usize> {
     (!may_begin(next) && next != b'\t').then_some(end + spaces)
 }
 
-/// The next place where an insertion may begin, but for a soft line break, and that a secret may go on after.
+/// The next place where an insertion may begin, except a soft line break, and that may break a secret.
 #[inline(never)]
 fn next_start(bytes: &[u8], from: usize, pairs: &BytePairs) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;

@@ -208,7 +208,7 @@ impl Masker<'_> {
         // What is returned next, and where the search continues.
         let (mut from, mut at) = (self.returned, self.returned);
         let mut breaks = BreakScanner::new(from);
-        // Where the text itself goes on like the beginning of a secret; of earlier places it is known that it does not.
+        // The first place from `at` where the text itself is like the beginning of a secret.
         let mut whole = None;
         // A secret whose first bytes are not all here yet begins after this.
         let decided = if last { held.len() } else { held.len().saturating_sub(search::LONGEST) };
