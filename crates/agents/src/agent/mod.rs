@@ -24,7 +24,7 @@ mod refusal;
 pub mod reset;
 mod said;
 mod sandbox;
-pub(crate) mod secrets;
+pub mod secrets;
 mod skill_list;
 pub mod snapshot;
 mod stream;

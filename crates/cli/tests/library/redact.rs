@@ -724,7 +724,7 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
             "hunter\n  2-hun\u{1b}[0mter2",
             "correct\n  horse\\n battery",
             "68756e74\n6572322d68756e74657232",
-            "&#104;unter2-hunter2",
+            "&#104;&#117;&#110;&#116;er2-hunter2",
         ]
         .map(str::to_owned),
     );
