@@ -170,6 +170,43 @@ fn first_bytes<'a>(
     Ok(&buffer[..count])
 }
 
+/// Finds the places where a secret may begin, in their order.
+struct PlaceFinder<'a> {
+    redactor: &'a Redactor,
+    /// The first place where the text itself is like the beginning of a secret.
+    whole: Option<usize>,
+    /// Finds those where the text without insertions is.
+    breaks: BreakScanner,
+}
+
+struct Place {
+    at: usize,
+    /// Whether an insertion is among the first bytes.
+    is_broken: bool,
+}
+
+impl PlaceFinder<'_> {
+    /// The first place from `at`, and how far the text is known to have no other.
+    fn next(&mut self, bytes: &[u8], at: usize, last: bool) -> (Option<Place>, usize) {
+        // A secret whose first bytes are not all here yet begins after this.
+        let mut decided = if last { bytes.len() } else { bytes.len().saturating_sub(search::LONGEST) };
+        let search = &self.redactor.search;
+        let whole = match self.whole {
+            Some(whole) if whole >= at => whole,
+            _ => search.find(bytes, at).unwrap_or(bytes.len()),
+        };
+        self.whole = Some(whole);
+        // Only known values are found where something is inserted.
+        if !self.redactor.forms.is_empty() {
+            if let Some(at) = self.breaks.next(bytes, last, whole.min(decided), &search.pairs) {
+                return (Some(Place { at, is_broken: true }), decided);
+            }
+            decided = if last { decided } else { decided.min(self.breaks.first_open()) };
+        }
+        (Some(Place { at: whole, is_broken: false }).filter(|place| place.at < decided), decided)
+    }
+}
+
 /// Masks a stream piece by piece. It holds back what may be the start of a secret.
 #[derive(Debug)]
 pub struct Masker<'a> {
@@ -207,11 +244,7 @@ impl Masker<'_> {
         let mut held = std::mem::take(&mut self.held);
         // What is returned next, and where the search continues.
         let (mut from, mut at) = (self.returned, self.returned);
-        let mut breaks = BreakScanner::new(from);
-        // The first place from `at` where the text itself is like the beginning of a secret.
-        let mut whole = None;
-        // A secret whose first bytes are not all here yet begins after this.
-        let decided = if last { held.len() } else { held.len().saturating_sub(search::LONGEST) };
+        let mut places = PlaceFinder { redactor: self.redactor, whole: None, breaks: BreakScanner::new(from) };
         loop {
             if let Some(key) = &mut self.key {
                 let (read, is_over) = key.read(&held[at..], last);
@@ -221,16 +254,10 @@ impl Masker<'_> {
                     break;
                 }
                 self.key = None;
-                breaks = BreakScanner::new(from);
+                places.breaks = BreakScanner::new(from);
             }
-            if whole.is_none_or(|whole| whole < at) {
-                whole = Some(self.redactor.search.find(&held, at).unwrap_or(held.len()));
-            }
-            let limit = whole.unwrap_or(held.len()).min(decided);
-            let has_values = !self.redactor.forms.is_empty();
-            let broken = has_values.then(|| breaks.next(&held, last, limit, &self.redactor.search.pairs)).flatten();
-            let decided = if last || !has_values { decided } else { decided.min(breaks.first_open()) };
-            let found = broken.or(whole.filter(|whole| *whole < decided));
+            let (place, decided) = places.next(&held, at, last);
+            let (found, is_broken) = (place.as_ref().map(|place| place.at), place.is_some_and(|place| place.is_broken));
             // A mask covers whole escapes, so it may begin before the secret.
             let undecided = found.unwrap_or(decided.max(from));
             let start = if last && found.is_none() {
@@ -245,9 +272,9 @@ impl Masker<'_> {
             };
             let cursor = |at| ByteCursor { bytes: &held, at, last, squeezed: false };
             let covered = |secret: Secret| Ok(Secret { end: escapes::end(cursor(start), secret.end)?, ..secret });
-            let here = ByteCursor { squeezed: broken.is_some(), ..cursor(found) };
+            let here = ByteCursor { squeezed: is_broken, ..cursor(found) };
             match self.redactor.secret(here).and_then(|secret| secret.map(covered).transpose()) {
-                Ok(None) if broken.is_some() => breaks.take(),
+                Ok(None) if is_broken => places.breaks.take(),
                 Ok(None) => at = found + 1,
                 Ok(Some(Secret { start: password, end, tail, mask })) => {
                     self.give(&held[from..start], out);
@@ -261,7 +288,7 @@ impl Masker<'_> {
                     (self.masked, self.backslashes) = (true, 0);
                     self.key = tail.map(KeyReader::new);
                     (from, at) = (end, end);
-                    breaks = BreakScanner::new(end);
+                    places.breaks = BreakScanner::new(end);
                 }
                 Err(NeedsMoreBytes) => {
                     self.give(&held[from..start], out);
