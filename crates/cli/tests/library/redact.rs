@@ -157,6 +157,25 @@ fn base64_that_a_tool_wraps_is_masked_wherever_the_line_breaks() {
     }
 }
 
+/// `text` in lines of so many characters.
+fn wrapped(text: &str, width: usize, end: &str) -> String {
+    text.chars().collect::<Vec<_>>().chunks(width).map(String::from_iter).collect::<Vec<_>>().join(end)
+}
+
+/// A secret in lines of each width.
+fn broken_by_lines(secret: &str) -> Vec<(&'static str, Vec<u8>)> {
+    let base64 = GeneralPurpose::new(&alphabet::STANDARD, PAD).encode(secret);
+    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let mut all = Vec::new();
+    for width in [1, 2, 3, 4, 5, 8, 11] {
+        all.push(("lines", wrapped(secret, width, "\n").into_bytes()));
+        all.push(("lines in JSON in JSON", json(&json(&wrapped(secret, width, "\n\t"))).into_bytes()));
+        all.push(("base64 in lines", wrapped(&base64, width, "\n    ").into_bytes()));
+        all.push(("hex in lines in JSON", json(&wrapped(&hex, width, "\r\n")).into_bytes()));
+    }
+    all
+}
+
 /// Ways in which a program may print a secret.
 fn encodings(secret: &str) -> Vec<(&'static str, Vec<u8>)> {
     let base64 = |bytes: &[u8]| GeneralPurpose::new(&alphabet::STANDARD, PAD).encode(bytes);
@@ -171,9 +190,6 @@ fn encodings(secret: &str) -> Vec<(&'static str, Vec<u8>)> {
         '"' => "&quot;".to_owned(),
         '\'' => "&#039;".to_owned(),
         c => c.to_string(),
-    };
-    let wrapped = |text: &str, width: usize, end: &str| {
-        text.chars().collect::<Vec<_>>().chunks(width).map(String::from_iter).collect::<Vec<_>>().join(end)
     };
     let shell = format!("'{}'", secret.replace('\'', r"'\''"));
     let backslashed: String = secret
@@ -217,12 +233,7 @@ fn encodings(secret: &str) -> Vec<(&'static str, Vec<u8>)> {
     ]
     .map(|(name, text)| (name, text.into_bytes()))
     .into();
-    for width in [1, 2, 3, 4, 5, 8, 11] {
-        all.push(("lines", wrapped(secret, width, "\n").into_bytes()));
-        all.push(("lines in JSON in JSON", json(&json(&wrapped(secret, width, "\n\t"))).into_bytes()));
-        all.push(("base64 in lines", wrapped(&base64(secret.as_bytes()), width, "\n    ").into_bytes()));
-        all.push(("hex in lines in JSON", json(&wrapped(&hex(""), width, "\r\n")).into_bytes()));
-    }
+    all.extend(broken_by_lines(secret));
     all.extend([("UTF-16", utf16(u16::to_le_bytes)), ("UTF-16, big end first", utf16(u16::to_be_bytes))]);
     all
 }

@@ -561,42 +561,35 @@ fn secrets_are_masked_in_every_file_that_is_kept() {
     assert!(kept.contains("[masked]"));
 }
 
+/// What a program prints of secrets, for `printf`, and a part of it that stays if it is not masked.
+const PRINTED: [(&str, &str); 13] = [
+    ("68756e746572322d68756e74657232", "746572322d68"),
+    ("68:75:6E:74:65:72:32:2D:68:75:6E:74:65:72:32", "6E:74:65:72"),
+    ("&#104;&#117;&#110;&#116;&#101;&#114;&#50;&#45;&#104;&#117;&#110;&#116;&#101;&#114;&#50;", "&#110;"),
+    ("aHVudGVyMi1odW50ZXIyIQ==", "dW50ZX"),
+    ("YUhWdWRHVnlNaTFvZFc1MFpYSXk=", "dWRHVnlN"),
+    ("h\\0u\\0n\\0t\\0e\\0r\\0002\\0-\\0h\\0u\\0n\\0t\\0e\\0r\\0002\\0", "u\0n"),
+    ("hunter2-\\n    hunter2", "hunter2"),
+    ("aHVudGVy\\nMi1odW50\\nZXIy", "Mi1odW50"),
+    ("hunter2\\033[0m-hunter2", "hunter2"),
+    ("aGVhZGVyLW9mLWEtdmFyaWFibGU=", "9mLWEtdmFy"),
+    ("json-of-a-\\nvariable", "variable"),
+    ("argument-of-an-agent", "of-an-agent"),
+    ("argument-of-a-setting", "of-a-setting"),
+];
+
+/// The text of each stored file of a run, except the script that prints the secrets: it is the repository's own.
+fn stored_texts(stub: &Stub) -> Vec<(String, String)> {
+    let files = walkdir::WalkDir::new(stub.run_folder("r")).into_iter().flatten();
+    let files = files.filter(|entry| entry.file_type().is_file() && !entry.path().ends_with("print.sh"));
+    let text = |path: &std::path::Path| String::from_utf8_lossy(&fs::read(path).expect("a file")).into_owned();
+    files.map(|entry| (entry.path().display().to_string(), text(entry.path()))).collect()
+}
+
 #[test]
 fn secrets_are_masked_however_setup_commands_and_agents_print_them() {
-    let key = "hunter2-hunter2";
-    let printed = [
-        "68756e746572322d68756e74657232",
-        "68:75:6E:74:65:72:32:2D:68:75:6E:74:65:72:32",
-        "&#104;&#117;&#110;&#116;&#101;&#114;&#50;&#45;&#104;&#117;&#110;&#116;&#101;&#114;&#50;",
-        "aHVudGVyMi1odW50ZXIyIQ==",
-        "YUhWdWRHVnlNaTFvZFc1MFpYSXk=",
-        "h\\0u\\0n\\0t\\0e\\0r\\0002\\0-\\0h\\0u\\0n\\0t\\0e\\0r\\0002\\0",
-        "hunter2-\\n    hunter2",
-        "aHVudGVy\\nMi1odW50\\nZXIy",
-        "hunter2\\033[0m-hunter2",
-        "aGVhZGVyLW9mLWEtdmFyaWFibGU=",
-        "json-of-a-\\nvariable",
-        "argument-of-an-agent",
-        "argument-of-a-setting",
-    ];
-    // What stays of each if it is not masked.
-    let parts = [
-        "746572322d68",
-        "6E:74:65:72",
-        "&#110;",
-        "dW50ZX",
-        "dWRHVnlN",
-        "u\0n",
-        "hunter2",
-        "Mi1odW50",
-        "hunter2",
-        "9mLWEtdmFy",
-        "variable",
-        "of-an-agent",
-        "of-a-setting",
-    ];
     for setup in [true, false] {
-        let script: String = printed.map(|text| format!("printf '{text}\\n'\n")).concat();
+        let script: String = PRINTED.map(|(text, _)| format!("printf '{text}\\n'\n")).concat();
         let body = if setup { "true" } else { "sh print.sh | tee printed.txt >&2; sh print.sh; exit 7" };
         let stub = Stub::new(1, body);
         let command =
@@ -610,19 +603,13 @@ fn secrets_are_masked_however_setup_commands_and_agents_print_them() {
         stub.write("evals/evals.toml", &format!("{settings}{args}\n"));
         let mut command = stub.command(&["run", "--run-id", "r"]);
         command
-            .env("MY_SERVICE_KEY", key)
+            .env("MY_SERVICE_KEY", "hunter2-hunter2")
             .env("CFG", "{\"apiKey\":\"json-of-a-variable\"}")
             .env("HDR", "Authorization: Bearer header-of-a-variable");
         let ran = ran(&mut command);
         assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
-        let mut kept = vec![("the terminal".to_owned(), ran.stdout + &ran.stderr)];
-        for entry in walkdir::WalkDir::new(stub.run_folder("r")).into_iter().flatten() {
-            // The repository's own file is kept as it is.
-            if entry.file_type().is_file() && !entry.path().ends_with("print.sh") {
-                let text = String::from_utf8_lossy(&fs::read(entry.path()).expect("a file")).into_owned();
-                kept.push((entry.path().display().to_string(), text));
-            }
-        }
+        let mut kept = stored_texts(&stub);
+        kept.push(("the terminal".to_owned(), ran.stdout + &ran.stderr));
         for arguments in
             [&["show", "tidy/c0/codex/1", "--run", "r"][..], &["status", "--run-id", "r"], &["summary", "r"]]
         {
@@ -630,7 +617,7 @@ fn secrets_are_masked_however_setup_commands_and_agents_print_them() {
             kept.push((arguments.join(" "), shown.stdout + &shown.stderr));
         }
         for (place, text) in &kept {
-            for (part, printed) in parts.iter().zip(printed) {
+            for (printed, part) in PRINTED {
                 assert!(!text.contains(part), "{place} has {printed}: {text}");
             }
         }
