@@ -165,7 +165,7 @@ fn wrapped(text: &str, width: usize, end: &str) -> String {
 /// A secret in lines of each width.
 fn broken_by_lines(secret: &str) -> Vec<(&'static str, Vec<u8>)> {
     let base64 = GeneralPurpose::new(&alphabet::STANDARD, PAD).encode(secret);
-    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let hex = secret.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
     let mut all = Vec::new();
     for width in [1, 2, 3, 4, 5, 8, 11] {
         all.push(("lines", wrapped(secret, width, "\n").into_bytes()));
