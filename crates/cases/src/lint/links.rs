@@ -9,7 +9,7 @@ use crate::cases::catalog::FoundSkill;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::skill::SKILL_FILE;
 use crate::text::cut;
-use crate::text::diagnostic::{Code, Diagnostic};
+use crate::text::diagnostic::{Code, Diagnostic, shorten};
 use crate::text::problem_list::ProblemList;
 use crate::text::relative_path::resolved;
 use crate::text::source_text::SourceText;
@@ -30,7 +30,7 @@ pub(super) fn check(found: &FoundSkill, tree: &dyn RepoFiles) -> Vec<Diagnostic>
         let exists = resolved(&folder.join(&path)).is_some_and(|path| tree.kind(&path) != FileKind::Missing);
         if !exists {
             problems.add(Code::DeadLink, || {
-                let message = format!("the link to `{target}` does not point to a file in the repository");
+                let message = format!("the link to `{}` does not point to a file in the repository", shorten(target));
                 let help = "links are relative to the skill's directory; agents follow them to load resources";
                 Diagnostic::new(Code::DeadLink, places.place(range), message).help(help)
             });
