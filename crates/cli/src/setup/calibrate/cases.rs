@@ -37,8 +37,10 @@ pub(super) const ANSWER: &str = "Ahoy, Ada! CALIBRATED";
 /// The most calls of a trial: an agent may refuse one again and again.
 const MAX_CALLS: usize = 8;
 
-/// Seconds that a trial may take, one that is refused for long, and one in which nobody answers.
+/// Seconds that a trial may take, one whose agent may ask again and again, one that is refused for long, and one in which nobody
+/// answers.
 const TIMEOUT: u32 = 60;
+const RETRIED: u32 = 30;
 const REFUSED: u32 = 18;
 const SHORT: u32 = 12;
 
@@ -144,6 +146,7 @@ pub(super) fn write(root: &Path, cases: &[CalibrationCase]) -> io::Result<()> {
             let timeout = match case.does {
                 Does::Hangs => SHORT,
                 Does::Refused(429) => REFUSED,
+                Does::Refused(_) | Does::Fails(Fault::Cut) => RETRIED,
                 _ => TIMEOUT,
             };
             let _ = writeln!(table, "{},{should},\"{}\",{timeout}", case.id, case.prompt);
