@@ -208,7 +208,8 @@ fn what_only_users_or_only_models_may_call_is_offered_to_those() {
     for row in ["true,Greet Ada.", "false,What is 2+2?"] {
         refused(&with_key(users, row, false), CLI, "SKILL.md: [withheld] `disable-model-invocation`");
     }
-    with_key("disable-model-invocation: 'true'", "false,What is 2+2?", true).trial("native").expect(Verdict::Pass);
+    let quoted = with_key("disable-model-invocation: 'true'", "false,What is 2+2?", true);
+    refused(&quoted, "native", "SKILL.md: [withheld] `disable-model-invocation`");
     for mode in ["mcp", "mcp+native"] {
         let served = with_key(users, "false,What is 2+2?", false);
         refused(&served, mode, "SKILL.md: [withheld] `disable-model-invocation`");
@@ -390,7 +391,7 @@ fn described(live: &Live, args: &[&str], mode: &str, number: usize) -> (Trial, c
 
 fn a_description_comes_whole_from_a_small_catalogue_and_is_missing_in_a_large_one() {
     for (mode, model, count, last) in [
-        ("cli-native", "claude-haiku-4-5", 10, DescriptionVisibility::Whole),
+        ("cli-native", "claude-haiku-4-5", 8, DescriptionVisibility::Whole),
         ("cli-native", "claude-haiku-4-5", 100, DescriptionVisibility::NameOnly),
         ("native", "claude-sonnet-4-5[1m]", 100, DescriptionVisibility::Whole),
         ("native", "claude-haiku-4-5", 100, DescriptionVisibility::NameOnly),
@@ -664,11 +665,7 @@ fn a_task_passes_its_system_prompt_on_as_the_mode_demands() {
         let asked = live.model.requests().last().expect("a request").system.clone();
         assert!(asked.contains("You \"speak\" as a\npirate."), "{mode}: {asked}");
         // By MCP alone the agent is a bare one; elsewhere it is Claude Code.
-        assert_eq!(
-            asked.contains("interactive") || asked.contains("software engineering"),
-            mode != "mcp",
-            "{mode}: {asked}"
-        );
+        assert_eq!(asked.contains("Claude Code is available"), mode != "mcp", "{mode}: {asked}");
     }
 }
 

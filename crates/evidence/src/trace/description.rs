@@ -29,7 +29,7 @@ impl DescriptionVisibility {
     /// is not the start of the description.
     #[doc(hidden)]
     pub fn in_list(description: &str, shown: &str) -> Self {
-        let (description, shown) = (spaced(description), spaced(shown));
+        let (description, shown) = (unescaped(description), unescaped(shown));
         if description.is_empty() {
             return Self::Unknown;
         }

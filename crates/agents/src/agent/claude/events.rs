@@ -8,7 +8,7 @@ use super::ending::{SyntheticMessage, stop_reason};
 use super::forks::{Forks, slug_without_plugin};
 use super::listing::AttachmentFacts;
 use super::session::{BODY, SessionFacts};
-use super::sub_agents::{self, FinishedTask, SubAgents};
+use super::sub_agents::{self, FinishedTask, SubAgents, TranscriptLine};
 use super::wire::{
     Assistant, Block, ControlRequest, InitLine, LineHead, MessageContent, MessageLine, RateLimit, ResultLine, Retry,
     ToolInput, parse,
@@ -131,12 +131,13 @@ impl<'a, 's> StreamDecoder<'a, 's> {
 
     /// Reads a line of a sub-agent's own file, after all of standard output.
     pub(super) fn sub_agents_line(&mut self, line: &[u8]) {
-        let (Some(head), Some(own)) = (parse::<LineHead>(line), parse(line)) else {
+        let (Some(head), Some(own)) = (parse::<LineHead>(line), parse::<TranscriptLine>(line)) else {
             self.recorder.trace.damaged_lines += 1;
             return;
         };
+        // Standard output may show the body that a fork began with, under a name that is not the sub-agent's.
+        self.forked(own.agent());
         let Some(by) = self.sub_agents.line(own, head.uuid.0.as_deref()) else { return };
-        self.forked(&by);
         let depth = 1 + u32::from(self.sub_agents.is_nested(&by));
         self.recorder.set_time(head.timestamp.0.as_deref());
         self.recorder.trace.now = Moment { began: None, ended: head.timestamp.0, depth, ..Moment::default() };
@@ -388,6 +389,8 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             trace.waiting = WaitingFor::Nothing;
         }
         self.sub_agents.agent_answered();
+        // A skill that forks is called like a command: claude repeats the sub-agent's answer in the model's place.
+        let is_of_fork = result.local_command.0.is_some() && !trace.models.is_empty();
         let (text, subtype) = (result.result.unwrap_or_default(), result.subtype.0.unwrap_or_default());
         if let Some(stop) = stop_reason(&subtype, result.stop_reason.0.as_deref(), synthetic.as_ref()) {
             trace.stopped = Some(stop);
@@ -399,7 +402,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             let refusal = Refusal { status: result.api_error_status.0, code, message: &text, retried };
             let what = format!("the result is an error: {}", excerpt(&words));
             trace.trouble = Some(Trouble::new(refusal.kind(), what));
-        } else if let Some(synthetic) = synthetic {
+        } else if let Some(synthetic) = synthetic.filter(|_| !is_of_fork) {
             // claude reports a limit of the account like an answer, with exit code 0.
             trace.trouble = Some(synthetic.trouble("claude answered in the model's place"));
         } else {

@@ -21,6 +21,13 @@ pub(super) struct TranscriptLine {
     agent: Lenient<String>,
 }
 
+impl TranscriptLine {
+    /// The id of the sub-agent.
+    pub(super) fn agent(&self) -> &str {
+        self.agent.0.as_deref().unwrap_or_default()
+    }
+}
+
 #[derive(Deserialize)]
 pub(super) struct StartedTask {
     task_id: Lenient<String>,

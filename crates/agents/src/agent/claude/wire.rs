@@ -212,6 +212,8 @@ pub(super) struct ResultLine {
     pub duration_ms: Lenient<u64>,
     pub duration_api_ms: Lenient<u64>,
     pub result: Option<String>,
+    /// If the prompt called a command, its kind.
+    pub local_command: Lenient<String>,
     pub errors: Lenient<FirstItems<String>>,
     total_cost_usd: Lenient<f64>,
     usage: Lenient<ClaudeTokens>,
