@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { runInNewContext } from "node:vm";
 
-const folder = new URL("../../src/report/html/", import.meta.url);
+const folder = new URL("../../crates/exports/src/html/", import.meta.url);
 const scripts = ["text.js", "diff.js", "route.js", "rows.js", "align.js"];
 const source = scripts.map((name) => readFileSync(new URL(name, folder), "utf8")).join("\n");
 const names = [...source.matchAll(/^function (\w+)/gm)].map((found) => found[1]);

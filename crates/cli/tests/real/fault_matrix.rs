@@ -238,7 +238,7 @@ fn of_programs() -> Vec<Row> {
         row("the last line lost", How::Wrapper("lost"), 12, ERROR, "the stream stops before its end"),
         row("the last line cut", How::Wrapper("cut"), 60, ERROR, "the stream stops before its end"),
         row("the last line without its line break", How::Wrapper("open"), 60, PASS, "the line is whole"),
-        row("no exit after the end", How::Wrapper("hang"), 40, PASS, "measured; `in-time` says so"),
+        row("no exit after the end", How::Wrapper("hang"), 40, FAIL, "the agent's own doing: `in-time`"),
         Row {
             except: &[(CODEX, Some((Pass, Fail)))],
             ..row(
