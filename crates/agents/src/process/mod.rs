@@ -10,6 +10,7 @@ pub mod background;
 pub mod brief;
 pub mod git;
 pub mod interrupt;
+mod line_buffer;
 pub mod open_files;
 mod output;
 #[cfg(target_os = "linux")]
@@ -44,6 +45,7 @@ use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
 use interrupt::RegisteredTree;
+use line_buffer::LineBuffer;
 use output::{BoundedFile, ListenerState, StdoutReader, StdoutSource, pump};
 pub use start::Start;
 use supervised::SupervisedProgram;
@@ -107,9 +109,9 @@ pub trait OutputListener {
         None
     }
 
-    /// Receives the start of a line that is too long.
-    fn long_line(&mut self, _start: &[u8]) -> Reply {
-        Reply::default()
+    /// Receives a line of more than a megabyte, of whose long strings only the start is left.
+    fn long_line(&mut self, line: &[u8]) -> Reply {
+        self.line(line)
     }
 }
 
@@ -224,8 +226,7 @@ async fn run_to_end(
         state: listener_state,
         store: BoundedFile::new(stdout, job.redactor.stream(), MAX_STDOUT),
         listener,
-        line: Vec::new(),
-        overlong: false,
+        line: LineBuffer::default(),
         input: pipes.input,
     };
     let errors = BoundedFile::new(stderr, job.redactor.stream(), MAX_STDERR);

@@ -9,6 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
 
+use super::line_buffer::LineBuffer;
 use super::{OutputListener, Reply};
 use crate::files::bounded;
 use crate::text::redact::Masker;
@@ -18,9 +19,6 @@ const DRAIN: Duration = Duration::from_secs(2);
 
 /// Interval between two reads of a growing file.
 const POLL: Duration = Duration::from_millis(20);
-
-/// Maximum length of a line for an [`OutputListener`], in bytes. Longer lines are only written to the file.
-const LONGEST_LINE: usize = 1 << 20;
 
 /// Where a program's standard output is read.
 pub(super) enum StdoutSource {
@@ -112,10 +110,8 @@ pub(super) struct StdoutReader<'a> {
     pub state: watch::Sender<ListenerState>,
     pub store: BoundedFile<'a>,
     pub listener: &'a mut dyn OutputListener,
-    /// The start of the current line.
-    pub line: Vec<u8>,
-    /// Whether the current line is longer than [`LONGEST_LINE`].
-    pub overlong: bool,
+    /// The current line.
+    pub line: LineBuffer,
     pub input: Option<ChildStdin>,
 }
 
@@ -126,16 +122,14 @@ impl StdoutReader<'_> {
             return Ok(());
         }
         for part in piece.split_inclusive(|&b| b == b'\n') {
-            let capacity = LONGEST_LINE.saturating_sub(self.line.len());
-            self.overlong |= part.len() > capacity;
-            self.line.extend_from_slice(&part[..part.len().min(capacity)]);
+            self.line.push(part);
             if part.ends_with(b"\n") {
                 self.pass_line().await;
             }
         }
         // A whole object needs no line break: the program may wait for the answer before it writes one.
-        let may_be_whole = !self.overlong && self.line.ends_with(b"}");
-        if may_be_whole && serde_json::from_slice::<IgnoredAny>(&self.line).is_ok() {
+        let line = self.line.line();
+        if line.ends_with(b"}") && serde_json::from_slice::<IgnoredAny>(line).is_ok() {
             self.pass_line().await;
         }
         Ok(())
@@ -148,12 +142,11 @@ impl StdoutReader<'_> {
     }
 
     async fn pass_line(&mut self) {
-        let line = self.line.trim_ascii_end();
+        let line = self.line.line();
         if line.is_empty() {
             return self.line.clear();
         }
-        let overlong = std::mem::take(&mut self.overlong);
-        let reply = if overlong { self.listener.long_line(line) } else { self.listener.line(line) };
+        let reply = if self.line.is_cut() { self.listener.long_line(line) } else { self.listener.line(line) };
         self.answer(reply).await;
         self.line.clear();
     }

@@ -11,7 +11,7 @@ use super::call;
 use super::wire::{ControlBody, parse};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, settings_args_of};
-use crate::agent::lenient::{Lenient, field_of_start};
+use crate::agent::lenient::Lenient;
 use crate::cases::case::Case;
 use crate::process::{OutputListener, Reply};
 use crate::settings::mode::Mode;
@@ -96,13 +96,15 @@ impl OutputListener for Dialogue {
     fn line(&mut self, line: &[u8]) -> Reply {
         let Some(line) = parse::<DialogueLine>(line) else { return Reply::default() };
         let subtype = line.request.0.and_then(|request| request.subtype.0).unwrap_or_default();
-        self.decide(&line.kind, line.is_error.0 == Some(true), &line.request_id, &subtype)
-    }
-
-    fn long_line(&mut self, start: &[u8]) -> Reply {
-        let field = |name: &str| field_of_start(start, name).unwrap_or_default();
-        let kind = field("type");
-        self.decide(kind.as_str().unwrap_or_default(), field("is_error") == true, &field("request_id"), "")
+        match line.kind.as_str() {
+            "result" => {
+                // Nothing more is asked of a session that failed.
+                let next = self.messages.pop_front().filter(|_| line.is_error.0 != Some(true));
+                Reply { close: next.is_none(), write: next.unwrap_or_default().into_bytes(), ..Reply::default() }
+            }
+            "control_request" => Reply { write: answer(&line.request_id, &subtype), ..Reply::default() },
+            _ => Reply::default(),
+        }
     }
 }
 
@@ -115,20 +117,6 @@ struct DialogueLine {
     #[serde(default)]
     request_id: Value,
     request: Lenient<ControlBody>,
-}
-
-impl Dialogue {
-    fn decide(&mut self, kind: &str, is_error: bool, request: &Value, subtype: &str) -> Reply {
-        match kind {
-            "result" => {
-                // Nothing more is asked of a session that failed.
-                let next = self.messages.pop_front().filter(|_| !is_error);
-                Reply { close: next.is_none(), write: next.unwrap_or_default().into_bytes(), ..Reply::default() }
-            }
-            "control_request" => Reply { write: answer(request, subtype), ..Reply::default() },
-            _ => Reply::default(),
-        }
-    }
 }
 
 fn answer(id: &Value, subtype: &str) -> Vec<u8> {
@@ -171,10 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_follows_a_result_that_is_an_error_and_a_long_line_is_read_as_far_as_it_goes() {
-        let line = br#"{"usage":{},"is_error":true,"type":"result","result":"cut"#;
-        assert!(dialogue().long_line(line).close);
-        let asks = br#"{"type":"control_request","request_id":"7","request":{"input":"cut"#;
-        assert!(String::from_utf8_lossy(&dialogue().long_line(asks).write).contains(r#""request_id":"7""#));
+    fn nothing_follows_a_result_that_is_an_error() {
+        assert!(dialogue().line(br#"{"usage":{},"is_error":true,"type":"result"}"#).close);
     }
 }

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::agent::assignment::Assignment;
 use crate::agent::files::json_line;
-use crate::agent::lenient::field_of_start;
 use crate::process::{OutputListener, Reply};
 use crate::trial::sandbox::Sandbox;
 
@@ -178,11 +177,5 @@ impl OutputListener for AcpClient {
 
     fn patience(&self) -> Option<Duration> {
         Some(PATIENCE)
-    }
-
-    /// A request for permission that cannot be read would never be answered. The trace shows that a line is missing.
-    fn long_line(&mut self, start: &[u8]) -> Reply {
-        let asks = field_of_start(start, "method").is_some_and(|method| method == PERMISSION);
-        Reply { end: asks, close: asks, ..Reply::default() }
     }
 }

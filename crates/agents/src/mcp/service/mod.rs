@@ -7,6 +7,7 @@ mod directory;
 mod extension;
 mod library;
 mod prompts;
+mod request_log;
 mod resources;
 mod server;
 mod skill_list;
@@ -29,9 +30,9 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::cases::repository::Repository;
-use crate::mcp::request_log::RequestLog;
 use crate::settings::BuiltIn;
 use library::SkillSource;
+use request_log::RequestLog;
 use server::Server;
 use state::ServerState;
 use stdio::LineTransport;

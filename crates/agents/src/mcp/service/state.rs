@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::library::{Library, LibraryChange, SkillSource};
-use crate::mcp::request_log::RequestLog;
+use super::request_log::RequestLog;
 use crate::settings::BuiltIn;
 use crate::text::safe;
 
