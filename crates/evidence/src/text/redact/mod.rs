@@ -4,7 +4,7 @@
 //! One search finds where a secret may begin, by its first bytes. A second check at each such place decides. If the check
 //! needs bytes that have not arrived yet, it waits for them. So a stream in pieces is masked like the whole.
 //!
-//! Known values are also found in the *squeezed* text: the text without [insertions], which tools put between characters.
+//! Known values are also found in the *squeezed* text: the text without insertions, which tools put between characters.
 
 mod address;
 mod command_line;
@@ -71,7 +71,7 @@ struct Secret {
 }
 
 impl Redactor {
-    /// Masks these values, however they are [encoded](value) or [broken](insertions), well-known kinds of keys, and passwords in
+    /// Masks these values, however they are encoded or broken, well-known kinds of keys, and passwords in
     /// addresses. Values of fewer than eight bytes are not masked: they may be ordinary words.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let forms: BTreeSet<SecretForm> = values.into_iter().flat_map(value::forms).collect();
