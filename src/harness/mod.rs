@@ -21,7 +21,7 @@ mod trials;
 mod watch;
 
 use std::ffi::{OsStr, OsString};
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -196,7 +196,7 @@ impl Harness {
                 Ok(root) => run(self, root, *parsed),
                 Err(why) => refuse(&why),
             },
-            Ok(HarnessRequest::Help) => match std::io::stdout().lock().write_all(args::help().as_bytes()) {
+            Ok(HarnessRequest::Help) => match output::write(&args::help()) {
                 Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                     PrintError::Error(error.to_string()).exit_code(true)
                 }

@@ -39,6 +39,13 @@ pub(super) fn list<'a>(arguments: &Arguments, names: impl Iterator<Item = &'a st
     })
 }
 
+/// Writes a text of our own to standard output.
+#[expect(clippy::disallowed_methods, reason = "nothing in it is from outside")]
+pub(super) fn write(text: &str) -> io::Result<()> {
+    io::stdout().lock().write_all(text.as_bytes())
+}
+
+#[expect(clippy::disallowed_methods, reason = "what runs tests reads it")]
 fn print_list<'a>(arguments: &Arguments, names: impl Iterator<Item = &'a str>) -> io::Result<()> {
     let out: Box<dyn Write> = match &arguments.logfile {
         Some(path) => Box::new(File::create(path)?),

@@ -26,6 +26,7 @@ pub(super) enum Audience {
 }
 
 impl Audience {
+    #[expect(clippy::disallowed_methods, reason = "nothing is printed")]
     pub(super) fn of_stderr() -> Self {
         if io::stderr().is_terminal() { Self::Terminal } else { Self::Reader }
     }
@@ -153,6 +154,7 @@ pub(super) fn say(line: &str) {
 }
 
 /// If standard error is closed, the text is lost.
+#[expect(clippy::disallowed_methods, reason = "lines are made safe before")]
 fn write(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

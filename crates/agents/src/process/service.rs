@@ -98,6 +98,7 @@ impl Service {
 
 /// The file for a service's answers: the standard output of this process. From now on everything else that this process
 /// prints goes to standard error.
+#[expect(clippy::disallowed_methods, reason = "the caller reads it")]
 pub fn answers() -> io::Result<File> {
     let answers = nix::unistd::dup(io::stdout())?;
     nix::unistd::dup2_stdout(io::stderr())?;

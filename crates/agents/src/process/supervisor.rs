@@ -130,6 +130,7 @@ mod linux {
     }
 
     /// Ignores a failed write: the runner has ended, and the kernel sends the signal.
+    #[expect(clippy::disallowed_methods, reason = "the runner reads it")]
     fn report(message: &SupervisorMessage) {
         let mut out = io::stdout().lock();
         let line = serde_json::to_string(message).unwrap_or_default() + "\n";

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 
-use anstream::stream::RawStream;
-use anstream::{AutoStream, ColorChoice};
+use anstream::ColorChoice;
 
+use crate::cli::output::Stream;
 use crate::report::paint::Paint;
 
 /// The last value of `--color` in `arguments`, before clap has read them.
@@ -28,8 +28,8 @@ pub fn choose(when: clap::ColorChoice) {
 
 /// Whether text for `stream` is colored: by `--color`, else by `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and whether the stream is a
 /// terminal.
-pub fn paint(stream: &impl RawStream) -> Paint {
-    match AutoStream::choice(stream) {
+pub fn paint(stream: Stream) -> Paint {
+    match stream.choice() {
         ColorChoice::Never => Paint::Plain,
         _ => Paint::Color,
     }

@@ -9,7 +9,7 @@ use crate::cases::repository::Repository;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::next::next;
-use crate::cli::output::{document_stdout, stderr, text_stdout};
+use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
 use crate::process::interrupt;
 use crate::report::calibration::table;
 use crate::report::paint::Tone;
@@ -79,7 +79,7 @@ fn calibrate(args: &DoctorArgs, repository: Option<&Repository>) -> CliResult {
         [] => known.clone(),
         all => all.iter().map(of_name).collect::<Result<Vec<_>, _>>()?.concat(),
     };
-    let paint = paint(&io::stdout());
+    let paint = paint(Stream::Output);
     let mut calibrations = Vec::new();
     for kind in chosen {
         match calibrate::of(&settings, kind) {
@@ -107,7 +107,7 @@ fn calibrate(args: &DoctorArgs, repository: Option<&Repository>) -> CliResult {
 }
 
 fn print(report: &DoctorReport) -> io::Result<()> {
-    let paint = paint(&io::stdout());
+    let paint = paint(Stream::Output);
     let mut out = text_stdout();
     let width = report.findings.iter().map(|finding| finding.id.len()).max().unwrap_or_default();
     for finding in &report.findings {

@@ -12,7 +12,7 @@ use super::{CliResult, CliResultOf, RepositoryArgs, named_runs, own_checks, prin
 use crate::cases::case::FoundCase;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, text_stdout};
+use crate::cli::output::{Stream, stderr, text_stdout};
 use crate::report::paint::Paint;
 use crate::report::trial_text as report;
 use crate::results::summary::Summary;
@@ -132,7 +132,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
 }
 
 fn print(root: &Path, found: &FoundCase, outcome: &Outcome) -> io::Result<()> {
-    let paint = paint(&io::stdout());
+    let paint = paint(Stream::Output);
     let text = match outcome.grade.verdict {
         Verdict::Pass => report::passed(outcome, paint),
         _ => report::graded(root, found, [outcome], paint).concat(),

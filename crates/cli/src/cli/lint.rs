@@ -1,6 +1,6 @@
 //! `skill-evals lint`.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -12,7 +12,7 @@ use crate::cases::repository::Repository;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::next::next;
-use crate::cli::output::text_stdout;
+use crate::cli::output::{Stream, text_stdout};
 use crate::harness::stubs;
 use crate::lint;
 use crate::report::diagnostics;
@@ -56,7 +56,7 @@ pub fn lint(args: &LintArgs) -> CliResult {
         let text = if problems.iter().all(|problem| problem.severity == Severity::Allowed) {
             format!("{}: {}\n", args.counts(&catalog), diagnostics::counts(&problems))
         } else {
-            diagnostics::render(&problems, paint(&io::stdout()))
+            diagnostics::render(&problems, paint(Stream::Output))
         };
         write!(text_stdout(), "{text}{}", diagnostics::allowed(&problems))?;
         if !check_evals && !problems.iter().any(|problem| problem.severity != Severity::Allowed) {

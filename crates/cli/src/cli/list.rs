@@ -1,6 +1,6 @@
 //! `skill-evals list`.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::sync::Arc;
 
 use clap::Args;
@@ -15,7 +15,7 @@ use crate::cases::skill_material::has_cases;
 use crate::cases::test_case::TestCase;
 use crate::cli::exit_code::Exit;
 use crate::cli::next::after_built_in;
-use crate::cli::output::{stderr, text_stdout};
+use crate::cli::output::{Stream, stderr, text_stdout};
 use crate::report::{coverage, listing};
 use crate::run::plan;
 use crate::settings::Settings;
@@ -110,7 +110,7 @@ pub fn list(args: &ListArgs) -> CliResult {
     if args.json {
         print_list("cases", &listed)?;
     } else {
-        text_stdout().write_all(listing::render(&listed, io::stdout().is_terminal()).as_bytes())?;
+        text_stdout().write_all(listing::render(&listed, Stream::Output.is_terminal()).as_bytes())?;
     }
     let problems = file_problems(&settings, &catalog);
     for problem in problems.iter().filter(|problem| problem.severity != Severity::Allowed) {

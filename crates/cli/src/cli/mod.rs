@@ -63,6 +63,7 @@ use crate::agent;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cli::exit_code::Exit;
+use crate::cli::output::Stream;
 use crate::files::inside;
 use crate::process::watchdog;
 use crate::report::diagnostics;
@@ -232,7 +233,7 @@ pub fn main() -> ExitCode {
 }
 
 fn print_error(error: &(dyn Error + 'static)) {
-    let paint = color::paint(&io::stderr());
+    let paint = color::paint(Stream::Errors);
     // If standard error is closed too, only the exit code is left.
     let _ = match error.downcast_ref::<ConfigError>() {
         Some(ConfigError::File(problems)) => write!(output::stderr(), "{}", diagnostics::render(problems, paint)),
@@ -248,7 +249,7 @@ fn print_error(error: &(dyn Error + 'static)) {
 fn print_clap_error(error: &clap::Error) -> ExitCode {
     match error.print() {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let _ = writeln!(io::stderr(), "error: {error}");
+            let _ = writeln!(output::stderr(), "error: {error}");
             Exit::CouldNotRun.into()
         }
         _ if error.use_stderr() => Exit::CouldNotRun.into(),
@@ -369,7 +370,7 @@ fn print_answer<T: serde::Serialize>(
     (json, quiet): (bool, bool),
     [sentence, render]: [fn(&T, Paint) -> String; 2],
 ) -> io::Result<()> {
-    let paint = color::paint(&io::stdout());
+    let paint = color::paint(Stream::Output);
     match (json, quiet) {
         (true, _) => print_json(&mut output::document_stdout(), answer),
         (false, true) => writeln!(output::text_stdout(), "{}", sentence(answer, paint)),

@@ -1,13 +1,47 @@
 //! Standard output and standard error, the only places where commands print. A closed pipe is not an error:
-//! `skill-evals list | head`. What acts on a terminal or on a CI service is spelled out here, so that no command has to remember it.
+//! `skill-evals list | head`. What acts on a terminal or on a CI service is spelled out here, so that no command has to remember it:
+//! clippy keeps the others from the streams.
+#![expect(clippy::disallowed_methods, reason = "everything is printed here")]
 
 use std::borrow::Cow;
-use std::io::{self, StderrLock, StdoutLock, Write};
+use std::io::{self, IsTerminal, StderrLock, StdoutLock, Write};
 use std::os::fd::AsFd;
 
+use anstream::{AutoStream, ColorChoice};
 use terminal_size::{Width, terminal_size_of};
 
 use crate::text::safe;
+
+/// A stream of this process, to ask about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Errors,
+}
+
+impl Stream {
+    pub fn is_terminal(self) -> bool {
+        match self {
+            Self::Output => io::stdout().is_terminal(),
+            Self::Errors => io::stderr().is_terminal(),
+        }
+    }
+
+    /// Whether it takes colors.
+    pub fn choice(self) -> ColorChoice {
+        match self {
+            Self::Output => AutoStream::choice(&io::stdout()),
+            Self::Errors => AutoStream::choice(&io::stderr()),
+        }
+    }
+}
+
+/// Draws on the terminal of standard error. The text is our own, except for what was made safe.
+pub fn draw(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
 
 /// A stream that drops text once its reader is gone, so that a command still does its work and returns its exit code.
 pub struct PipeOutput<W>(W);

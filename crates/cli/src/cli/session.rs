@@ -1,6 +1,6 @@
 //! Sessions of the user's own machine: `grade --session` and `import --session`.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,7 +10,7 @@ use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::text_stdout;
+use crate::cli::output::{Stream, text_stdout};
 use crate::report::paint::{Paint, Tone};
 use crate::report::trial_text as report;
 use crate::run::context::RunContext;
@@ -56,7 +56,7 @@ impl SessionArgs {
         let skill = self.skill.as_deref().ok_or("name the skill under test: --skill NAME")?;
         let skill = open.skill(skill)?;
         let mut out = text_stdout();
-        let paint = paint(&io::stdout());
+        let paint = paint(Stream::Output);
         let Some(id) = case else {
             let graded = open.read.grade(&open.run, &Case::of_activation(skill.skill()), skill)?;
             out.write_all(open.activation(&skill.skill().slug, &graded, paint).as_bytes())?;

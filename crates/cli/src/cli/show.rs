@@ -1,7 +1,7 @@
 //! `skill-evals show`.
 
 use std::collections::BTreeSet;
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{CliResult, CliResultOf, RepositoryArgs, named_runs, no_trials, own_checks, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{as_printed, document_stdout};
+use crate::cli::output::{Stream, as_printed, document_stdout};
 use crate::process::{brief, interrupt};
 use crate::report::show::{self as report, ShownTrial};
 use crate::results::session::{self, Session};
@@ -83,9 +83,9 @@ pub fn show(args: &ShowArgs) -> CliResult {
     let found = run.catalog.cases.iter().find(|found| (&*found.skill, &found.id) == (&*id.skill, &id.case));
     let case = found.map(|found| (&*found.file, found.line));
     let shown = ShownTrial { meta, grade, timeline: &timeline, case, folder: &shown_folder, is_whole: args.verbose };
-    let text = as_printed(&report::show(&shown, paint(&io::stdout())));
+    let text = as_printed(&report::show(&shown, paint(Stream::Output)));
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
-    if io::stdout().is_terminal() && !pager.trim().is_empty() {
+    if Stream::Output.is_terminal() && !pager.trim().is_empty() {
         // Ctrl-C is for the pager.
         interrupt::listen(false)?;
         if brief::page(&pager, &text)? {

@@ -12,7 +12,7 @@ use crate::cases::catalog::Catalog;
 use crate::cases::repository::Repository;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{stderr, warn};
+use crate::cli::output::{Stream, stderr, warn};
 use crate::process::{background, interrupt};
 use crate::report::calibration::sentence;
 use crate::report::trial_text::RerunCommand;
@@ -95,7 +95,7 @@ impl StartArgs {
             )?;
             let calibration = calibrate::calibrate(&agent, &run.settings)
                 .map_err(|why| format!("{why}\nto run without, set SKILL_EVALS_CALIBRATE=off"))?;
-            writeln!(stderr(), "{}", sentence(&calibration, paint(&io::stderr())))?;
+            writeln!(stderr(), "{}", sentence(&calibration, paint(Stream::Errors)))?;
         }
         if is_stored {
             let live = opening::live(run).map_err(ToString::to_string)?;

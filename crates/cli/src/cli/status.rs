@@ -1,13 +1,13 @@
 //! `skill-evals status`, `skill-evals runs`.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use clap::Args;
 
 use super::{CliResult, RepositoryArgs, named_runs, print_json, print_list};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::{document_stdout, text_stdout, warn};
+use crate::cli::output::{Stream, document_stdout, text_stdout, warn};
 use crate::report::run_status as report;
 use crate::results::run_status;
 use crate::store::{self, RunFolder};
@@ -44,7 +44,7 @@ pub fn status(args: &StatusArgs) -> CliResult {
     if args.json {
         print_json(&mut document_stdout(), &status)?;
     } else {
-        text_stdout().write_all(report::status(&status, paint(&io::stdout())).as_bytes())?;
+        text_stdout().write_all(report::status(&status, paint(Stream::Output)).as_bytes())?;
     }
     Ok(Exit::Clean)
 }
@@ -66,7 +66,7 @@ fn print_runs(runs: Vec<RunFolder>, as_json: bool) -> CliResult {
     } else if statuses.is_empty() {
         writeln!(document_stdout(), "no runs found")?;
     } else {
-        text_stdout().write_all(report::runs(&statuses, paint(&io::stdout())).as_bytes())?;
+        text_stdout().write_all(report::runs(&statuses, paint(Stream::Output)).as_bytes())?;
     }
     Ok(Exit::Clean)
 }

@@ -1,7 +1,7 @@
 //! `skill-evals summary`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io::Write;
 
 use clap::Args;
 
@@ -9,7 +9,7 @@ use super::export_args::ExportArgs;
 use super::{CliResult, CliResultOf, RepositoryArgs, named_runs};
 use crate::cli::color::paint;
 use crate::cli::exit_code::{self, Exit};
-use crate::cli::output::{document_stdout, text_stdout, warn};
+use crate::cli::output::{Stream, document_stdout, text_stdout, warn};
 use crate::report::export::Results;
 use crate::report::{markdown, table, triggering};
 use crate::results::not_run::NotRunReasons;
@@ -62,7 +62,7 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     args.exports.write_files(&results)?;
     args.exports.print(&results, &mut document_stdout())?;
     if !args.exports.in_place() && args.exports.file_is_output().is_none() {
-        let paint = paint(&io::stdout());
+        let paint = paint(Stream::Output);
         let mut out = text_stdout();
         write!(out, "{}{}", triggering::triggering(&summary), table::table(&summary, args.verbose, paint))?;
         let time = table::agent_time(&summary.total);

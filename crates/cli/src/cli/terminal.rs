@@ -1,14 +1,14 @@
 //! Shows an active run: results on standard output, and the running trials on standard error if that is a terminal.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::cases::case::FoundCase;
 use crate::cli::color::paint;
-use crate::cli::output::{stderr, text_stdout};
+use crate::cli::output::{Stream, draw, stderr, text_stdout};
 use crate::report::paint::Paint;
 use crate::report::progress::ProgressBoard;
 use crate::report::trial_text as report;
@@ -72,8 +72,8 @@ impl Terminal {
             printed: HashSet::new(),
             prints,
             detail: TrialDetail::NotPassed,
-            draws: prints && io::stderr().is_terminal() && !dumb,
-            paint: paint(&io::stdout()),
+            draws: prints && Stream::Errors.is_terminal() && !dumb,
+            paint: paint(Stream::Output),
             board: ProgressBoard::new(total, run.settings.jobs),
             start: Instant::now(),
             drawn_at: None,
@@ -171,13 +171,13 @@ impl Terminal {
     fn draw(&mut self, now: Duration) {
         if self.draws && self.drawn_at.is_none_or(|at| now.saturating_sub(at) >= REDRAW_INTERVAL) {
             let text = self.board.redrawn(now);
-            let _ = io::stderr().lock().write_all(text.as_bytes());
+            draw(&text);
             self.drawn_at = (!text.is_empty()).then_some(now);
         }
     }
 
     fn erase(&mut self) {
-        let _ = io::stderr().lock().write_all(self.board.erased().as_bytes());
+        draw(&self.board.erased());
         self.drawn_at = None;
     }
 

@@ -1,6 +1,6 @@
 //! `skill-evals tune`.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
@@ -14,7 +14,7 @@ use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repository::Repository;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::output::text_stdout;
+use crate::cli::output::{Stream, text_stdout};
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
@@ -262,7 +262,7 @@ impl Tuning<'_> {
                 Err(dry) => exit = dry,
                 Ok(live) => {
                     let comparison = &live.compared.comparison;
-                    let sentence = report::sentence(&live.compared, paint(&io::stdout()));
+                    let sentence = report::sentence(&live.compared, paint(Stream::Output));
                     writeln!(text_stdout(), "training, {}: {sentence}", safe::line(&candidate.label))?;
                     if let Some(why) = &live.ended_early {
                         writeln!(text_stdout(), "{}", safe::line(why))?;
@@ -325,7 +325,12 @@ impl Tuning<'_> {
     fn decide(&self, best: &Candidate, live: &LiveComparison) -> CliResult {
         let mut out = text_stdout();
         let comparison = &live.compared.comparison;
-        write!(out, "held out, {}: {}", safe::line(&best.label), report::render(&live.compared, paint(&io::stdout())))?;
+        write!(
+            out,
+            "held out, {}: {}",
+            safe::line(&best.label),
+            report::render(&live.compared, paint(Stream::Output))
+        )?;
         let own = format!("{}/", self.found.skill().slug);
         for case in comparison.cases.iter().filter(|case| !case.case.starts_with(&own) && case.difference() < 0.0) {
             let how = report::certainty(case, comparison).map(|how| format!(" ({how})")).unwrap_or_default();

@@ -268,30 +268,6 @@ fn only_in(text: &str, allowed: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn no_two_types_share_a_name() {
-    let mut files: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
-    for source in sources() {
-        // A trait of the standard library or of serde gives associated types their names.
-        let types =
-            source.text.lines().filter(|line| !line.trim_start().starts_with("type ") || !line.starts_with(' '));
-        for name in types.filter_map(defined_type) {
-            files.entry(name.to_owned()).or_default().push(source.path.clone());
-        }
-    }
-    assert!(files.len() > 400, "the types of the sources were found: {}", files.len());
-    let shared: Vec<_> = files.into_iter().filter(|(_, files)| files.len() > 1).collect();
-    assert_eq!(shared, Vec::new());
-}
-
-/// The type that a line of source defines.
-fn defined_type(line: &str) -> Option<&str> {
-    let mut words = line.split_whitespace().skip_while(|word| word.starts_with("pub"));
-    let keyword = words.next()?;
-    let name = words.next()?.split(|c: char| !c.is_alphanumeric()).next()?;
-    (["struct", "enum", "trait", "type"].contains(&keyword) && name.starts_with(char::is_uppercase)).then_some(name)
-}
-
-#[test]
 fn programs_are_started_in_the_process_room_only() {
     let mut wrong = only_in("Command::new", &["process"]);
     wrong.extend(only_in("std::process::Command", &["process"]));

@@ -33,6 +33,7 @@ pub fn write_with(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<(
 }
 
 /// Writes a file that a user named. It follows links, and writes into an existing pipe or device. [`STDOUT`] is standard output.
+#[expect(clippy::disallowed_methods, reason = "a document that the user asks for")]
 pub fn write_out(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()>) -> Result<(), StoreError> {
     if path == Path::new(STDOUT) {
         let out = io::stdout().as_fd().try_clone_to_owned();

@@ -106,6 +106,10 @@ impl OutputListener for Dialogue {
             _ => Reply::default(),
         }
     }
+
+    fn long_line(&mut self, line: &[u8]) -> Reply {
+        self.line(line)
+    }
 }
 
 /// What of a line decides what the SDK does.

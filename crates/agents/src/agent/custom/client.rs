@@ -178,4 +178,8 @@ impl OutputListener for AcpClient {
     fn patience(&self) -> Option<Duration> {
         Some(PATIENCE)
     }
+
+    fn long_line(&mut self, line: &[u8]) -> Reply {
+        self.line(line)
+    }
 }

@@ -1,4 +1,5 @@
 //! The server itself.
+#![expect(clippy::disallowed_methods, reason = "a client reads it")]
 
 mod answer;
 mod batch;

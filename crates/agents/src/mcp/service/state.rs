@@ -145,6 +145,7 @@ fn print_new_problems(library: &Library, previous: &Library) {
 }
 
 /// Prints a line to standard error: standard output belongs to the protocol.
+#[expect(clippy::disallowed_methods, reason = "the line is made safe")]
 pub(super) fn print(message: &str) {
     let _ = writeln!(io::stderr(), "skill-evals mcp: {}", safe::line(message));
 }

@@ -23,7 +23,7 @@ use crate::cases::selection;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::github::add_to_page;
-use crate::cli::output::{document_stdout, text_stdout, warn};
+use crate::cli::output::{Stream, document_stdout, text_stdout, warn};
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
 use crate::decide::{MARGIN, Rule};
@@ -188,7 +188,7 @@ fn print(results: &GateResults, markdown: bool, out: &Path) -> CliResultOf<()> {
     if markdown {
         write!(document_stdout(), "{page}")?;
     } else {
-        write!(text_stdout(), "{}", report::render(results, paint(&io::stdout())))?;
+        write!(text_stdout(), "{}", report::render(results, paint(Stream::Output)))?;
     }
     if let Some(why) = add_to_page(&page) {
         warn(&why)?;

@@ -9,7 +9,7 @@ use crate::agent::ScratchDir;
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repository::Repository;
 use crate::cli::CliResultOf;
-use crate::cli::output::{stderr, text_stdout};
+use crate::cli::output::{Stream, stderr, text_stdout};
 use crate::process::{interrupt, watchdog};
 use crate::report::diagnostics::counted;
 use crate::report::table::{clock, cost, dollars, tokens};
@@ -62,7 +62,7 @@ impl AuthorArgs {
         catalog: &'a Catalog,
     ) -> CliResultOf<Option<Author<'a>>> {
         let Some(agent) = self.agent else { return Ok(None) };
-        if !self.yes && (!io::stdin().is_terminal() || !io::stdout().is_terminal()) {
+        if !self.yes && (!io::stdin().is_terminal() || !Stream::Output.is_terminal()) {
             return Err(
                 "each case is shown on a terminal, and this is none: add --yes to accept those that lint accepts"
                     .into(),

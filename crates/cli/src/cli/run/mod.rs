@@ -24,7 +24,7 @@ use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::export_args::ExportArgs;
 use crate::cli::next::after_built_in;
-use crate::cli::output::{document_stdout, stderr, text_stdout};
+use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
 use crate::cli::terminal::Terminal;
 use crate::decide::plan::{USUAL_POWER, USUAL_RATE, detectable_fixed};
 use crate::decide::{MARGIN, Rule};
@@ -347,7 +347,7 @@ fn dry_run(args: &RunArgs, run: &RunContext) -> CliResult {
     }
     if !estimate.problems.is_empty() {
         writeln!(out, "these cases would not run:")?;
-        out.write_all(diagnostics::render(&estimate.problems, paint(&io::stdout())).as_bytes())?;
+        out.write_all(diagnostics::render(&estimate.problems, paint(Stream::Output)).as_bytes())?;
     }
     Ok(exit)
 }
@@ -420,7 +420,7 @@ fn print(
     outcomes: &[Outcome],
     start: Instant,
 ) -> io::Result<()> {
-    let paint = paint(&io::stdout());
+    let paint = paint(Stream::Output);
     let mut out = text_stdout();
     let closing = table::closing(summary, paint);
     let time = table::clock(start.elapsed());

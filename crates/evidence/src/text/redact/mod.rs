@@ -7,10 +7,11 @@
 //! Known values are also found in the *squeezed* text: the text without insertions, which tools put between characters.
 
 mod address;
+mod breaks;
+mod characters;
 mod command_line;
 mod cursor;
 mod escapes;
-mod insertions;
 mod names;
 mod search;
 mod shapes;
@@ -24,8 +25,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use breaks::BreakScanner;
 use cursor::{ByteCursor, NeedsMoreBytes};
-use insertions::BreakScanner;
 use search::TextSearch;
 use shapes::{KeyReader, KeyTail, LOOK_BEHIND};
 use value::{FormEnd, SecretForm};

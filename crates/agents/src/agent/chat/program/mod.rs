@@ -20,6 +20,7 @@ use super::setup::{ARGUMENT, ChatSetup};
 use session::{ChatSession, Progress};
 
 /// Runs as the agent if this process was started as that.
+#[expect(clippy::disallowed_methods, reason = "the runner reads it")]
 pub fn take_over() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
     (args.next()? == ARGUMENT && args.next().is_none()).then(|| match run() {

@@ -1,146 +1,10 @@
-//! What tools put between the characters of a text: line breaks with the indentation after them, control characters, and
-//! sequences that color a terminal. Also as JSON has them.
+//! Finds secrets that insertions break among their first bytes.
 
-use super::cursor::{ByteCursor, NeedsMoreBytes};
+use super::cursor::{ByteCursor, LONGEST_INSERTION, insertions_end_or_limit, is_control, line_break, may_begin};
 use super::search::{self, BytePairs};
-
-/// The most bytes between two characters of a secret.
-const LONGEST: usize = 128;
-
-/// The most bytes of a terminal sequence.
-const LONGEST_SEQUENCE: usize = 96;
 
 /// How many bytes before an insertion may begin a secret that the insertion breaks. The text search sees longer beginnings.
 const BEFORE: usize = search::LONGEST - 1;
-
-/// Whether an insertion may begin with this byte.
-pub(super) fn may_begin(byte: u8) -> bool {
-    is_control(byte) || matches!(byte, b'\\' | b'=')
-}
-
-fn is_control(byte: u8) -> bool {
-    byte < b' ' && byte != b'\t'
-}
-
-/// Where the insertions at the cursor end. At the cursor, if there are none, or more than are between characters of a secret.
-pub(super) fn end(cursor: ByteCursor<'_>) -> Result<usize, NeedsMoreBytes> {
-    let end = end_or_limit(cursor)?;
-    Ok(if end - cursor.at > LONGEST { cursor.at } else { end })
-}
-
-/// Where the insertions at the cursor end, or a place more than [`LONGEST`] bytes after it.
-fn end_or_limit(mut cursor: ByteCursor<'_>) -> Result<usize, NeedsMoreBytes> {
-    let start = cursor.at;
-    cursor.squeezed = false;
-    while cursor.at <= start + LONGEST {
-        let end = one(cursor)?;
-        if end == cursor.at {
-            break;
-        }
-        cursor.at = end;
-    }
-    Ok(cursor.at)
-}
-
-/// Where the insertion at the cursor ends.
-fn one(mut cursor: ByteCursor<'_>) -> Result<usize, NeedsMoreBytes> {
-    let start = cursor.at;
-    let Some(byte) = cursor.peek()? else { return Ok(start) };
-    match byte {
-        // A soft line break of quoted-printable text.
-        b'=' => {
-            cursor.skip(1);
-            let end = line_break(cursor)?;
-            Ok(if end > cursor.at { end } else { start })
-        }
-        b'\n' | b'\r' => line_break(cursor),
-        b'\\' => {
-            let end = line_break(cursor)?;
-            if end > start {
-                return Ok(end);
-            }
-            cursor.backslashes()?;
-            let control = escaped_control(&mut cursor)?;
-            Ok(match control {
-                Some(0x1b) => sequence(cursor)?,
-                Some(_) => cursor.at,
-                None => start,
-            })
-        }
-        _ if !may_begin(byte) => Ok(start),
-        _ => {
-            cursor.skip(1);
-            if byte == 0x1b { sequence(cursor) } else { Ok(cursor.at) }
-        }
-    }
-}
-
-/// The end of the line break at the cursor and the indentation after it. A shell continues a line after a backslash.
-fn line_break(mut cursor: ByteCursor<'_>) -> Result<usize, NeedsMoreBytes> {
-    let start = cursor.at;
-    let escaped = cursor.backslashes()? > 0;
-    if !match cursor.peek()? {
-        Some(b'\n' | b'\r') => true,
-        Some(b'n' | b'r') => escaped,
-        _ => false,
-    } {
-        return Ok(start);
-    }
-    cursor.skip(1);
-    while cursor.at <= start + LONGEST {
-        let before = cursor.at;
-        let escaped = cursor.backslashes()? > 0;
-        if !match cursor.peek()? {
-            Some(b' ' | b'\t') => !escaped,
-            Some(b't') => escaped,
-            _ => false,
-        } {
-            return Ok(before);
-        }
-        cursor.skip(1);
-    }
-    Ok(cursor.at)
-}
-
-/// Skips the escape `u001b` of a control character, if it is here.
-fn escaped_control(cursor: &mut ByteCursor<'_>) -> Result<Option<u8>, NeedsMoreBytes> {
-    if !cursor.literal(b"u00")? {
-        return Ok(None);
-    }
-    let mut value = 0;
-    for _ in 0..2 {
-        let Some(digit) = cursor.peek()?.and_then(|byte| char::from(byte).to_digit(16)) else { return Ok(None) };
-        value = value * 16 + digit;
-        cursor.skip(1);
-    }
-    let value = u8::try_from(value).ok();
-    Ok(value.filter(|value| is_control(*value)))
-}
-
-/// The end of the terminal sequence whose escape character is before the cursor: `[1m`, `]8;;…` up to its end, `(B`.
-fn sequence(mut cursor: ByteCursor<'_>) -> Result<usize, NeedsMoreBytes> {
-    let start = cursor.at;
-    let first = cursor.peek()?;
-    if first == Some(b']') {
-        while cursor.at < start + LONGEST_SEQUENCE {
-            for terminator in [&b"\x07"[..], b"\x1b\\", b"\\u0007", b"\\u001b\\\\"] {
-                let mut end = cursor;
-                if end.literal(terminator)? {
-                    return Ok(end.at);
-                }
-            }
-            cursor.skip(1);
-        }
-        return Ok(start);
-    }
-    let before_last = if first == Some(b'[') { b' '..=b'?' } else { b' '..=b'/' };
-    cursor.skip(usize::from(first == Some(b'[')));
-    while cursor.at < start + LONGEST_SEQUENCE && cursor.peek()?.is_some_and(|byte| before_last.contains(&byte)) {
-        cursor.skip(1);
-    }
-    let is_last = cursor.peek()?.is_some_and(|byte| (b'0'..=b'~').contains(&byte) && byte != b'\\');
-    Ok(if is_last { cursor.at + 1 } else { start })
-}
 
 /// Finds where a secret may begin that an insertion breaks among its first bytes. The text search cannot see those.
 #[derive(Debug)]
@@ -207,12 +71,12 @@ impl BreakScanner {
             self.pass(start + run);
             return true;
         }
-        let whole = || end_or_limit(ByteCursor { bytes, at: start, last, squeezed: false }).ok();
+        let whole = || insertions_end_or_limit(ByteCursor { bytes, at: start, last, squeezed: false }).ok();
         let Some(end) = simple_end(bytes, start).or_else(whole) else {
             self.at = start;
             return false;
         };
-        if end > start + LONGEST {
+        if end > start + LONGEST_INSERTION {
             self.pass(end);
             return true;
         }
@@ -253,7 +117,7 @@ fn simple_end(bytes: &[u8], start: usize) -> Option<usize> {
         [b'\\', b'n', ..] => start + 2,
         _ => return None,
     };
-    let spaces = bytes[end..].iter().take(LONGEST / 2).position(|byte| *byte != b' ')?;
+    let spaces = bytes[end..].iter().take(LONGEST_INSERTION / 2).position(|byte| *byte != b' ')?;
     let next = bytes[end + spaces];
     (!may_begin(next) && next != b'\t').then_some(end + spaces)
 }
