@@ -414,7 +414,7 @@ fn texts_that_are_too_many_for_one_search_are_an_error_before_a_trial() {
     let text = config(&format!("    assert: [{{ type: icontains-any, value: [{texts}] }}]\n"));
     let found = cases(&fixture().file("evals/tidy/promptfooconfig.yaml", text));
     assert!(
-        found.len() == 1 && found[0].contains("`value`: the pattern") && found[0].contains("size limit"),
+        found.len() == 1 && found[0].contains("`value`: the pattern") && found[0].contains("at most 65536 are read"),
         "{found:?}"
     );
 }
