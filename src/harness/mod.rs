@@ -30,7 +30,7 @@ use crate::agent;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::mcp;
-use crate::process::{interrupt, watchdog};
+use crate::process::{interrupt, open_files, watchdog};
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::report::trial_text::RerunCommand;
@@ -188,6 +188,7 @@ impl Harness {
     /// Runs with these arguments, as libtest takes them.
     #[must_use]
     pub fn run(mut self, arguments: impl IntoIterator<Item = String>) -> ExitCode {
+        open_files::close_inherited();
         if self.door == RerunCommand::default() {
             self.door = RerunCommand::Harness("skill-evals harness".to_owned());
         }

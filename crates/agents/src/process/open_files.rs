@@ -1,4 +1,8 @@
-//! How many files this process may have open. A trial that gets none is lost.
+//! The files that this process has open: how many it may have, and none of its parent's.
+
+use std::fs;
+
+use nix::fcntl::OFlag;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
@@ -7,6 +11,23 @@ const BASE: u64 = 100;
 
 /// Maximum number of files that a trial needs: pipes, its directory, its logs.
 const PER_TRIAL: u64 = 20;
+
+/// Closes the files that whoever started this process left open in it: an agent would inherit them, whatever its sandbox hides.
+/// Files that this process opened are marked not to be inherited, and stay. Only Linux tells which are.
+pub fn close_inherited() {
+    let inherited = |entry: fs::DirEntry| {
+        let number = entry.file_name().to_str()?.parse::<i32>().ok().filter(|number| *number > 2)?;
+        let info = fs::read_to_string(entry.path()).ok()?;
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+        let flags = OFlag::from_bits_retain(i32::from_str_radix(flags.trim(), 8).ok()?);
+        (!flags.contains(OFlag::O_CLOEXEC)).then_some(number)
+    };
+    let entries = fs::read_dir("/proc/self/fdinfo").into_iter().flatten().flatten();
+    for number in entries.filter_map(inherited).collect::<Vec<_>>() {
+        // It was open a moment ago.
+        let _ = nix::unistd::close(number);
+    }
+}
 
 /// Raises the limit if it is too low for this many trials at once, and no further: agents inherit it.
 pub fn allow(trials: usize) -> Result<(), String> {

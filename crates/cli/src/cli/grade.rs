@@ -75,6 +75,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
     let (repository, mut settings, catalog) = args.repository.read()?;
     let stored = if named_runs::is_directory(&name) { None } else { Some(RunFolder::open(&repository.root, &name)?) };
     if let Some(stored) = &stored {
+        named_runs::check_trials(stored)?;
         select::apply_threshold_of(stored, &mut settings);
     }
     let mut trials = stored.as_ref().map_or_else(|| store::trials_below(Path::new(&name)), RunFolder::trials);

@@ -65,7 +65,7 @@ use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::Stream;
 use crate::files::inside;
-use crate::process::watchdog;
+use crate::process::{open_files, watchdog};
 use crate::report::diagnostics;
 use crate::report::paint::{Paint, Tone};
 use crate::run::crate_harness;
@@ -181,6 +181,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = agent::take_over() {
         return code;
     }
+    open_files::close_inherited();
     // clap prints help and usage errors before it returns the arguments.
     let mut program = Cli::command().color(color::requested(std::env::args_os()));
     let matches = program.try_get_matches_from_mut(std::env::args_os());

@@ -93,6 +93,11 @@ pub fn is_replay(run: &RunFolder) -> bool {
     run.run_record().ok().flatten().is_some_and(|record| record.chosen.replay)
 }
 
+/// Fails if a part of the run was removed.
+pub fn check_trials(run: &RunFolder) -> CliResultOf<()> {
+    if run.is_run() && !is_replay(run) { Ok(run.check_trials()?) } else { Ok(()) }
+}
+
 /// Whether this is a run with trials of its own, rather than recordings or a replay of them.
 pub fn has_own_trials(run: &RunFolder) -> bool {
     run.is_run() && !(is_replay(run) && run.trials().is_empty())

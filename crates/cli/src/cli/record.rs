@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, own_checks, print_list, select};
+use super::{CliResult, CliResultOf, RepositoryArgs, named_runs, own_checks, print_list, select};
 use crate::cases::test_case::TestCase;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout, warn};
@@ -40,6 +40,7 @@ pub struct RecordArgs {
 pub fn record(args: &RecordArgs) -> CliResult {
     let (repository, mut settings, catalog) = args.repository.read()?;
     let from = RunFolder::open(&repository.root, &args.run_id)?;
+    named_runs::check_trials(&from)?;
     select::apply_threshold_of(&from, &mut settings);
     let filters = Filters::new(&args.filters, false);
     let mut run = RunContext::new(repository.root, settings, catalog);

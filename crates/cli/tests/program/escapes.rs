@@ -272,3 +272,38 @@ fn no_path_in_the_facts_of_a_trial_leads_a_command_out_of_its_directory() {
         }
     }
 }
+
+#[test]
+fn files_that_the_runner_was_started_with_are_not_open_in_an_agent_or_a_setup_command() {
+    let victim = Victim::new();
+    let look = "for fd in 7 8 9; do cat /proc/self/fd/$fd/id_rsa <&$fd >&2; echo x > /proc/self/fd/$fd/new; done";
+    for stub in [Stub::new(1, look), with_setup(&look.replace('"', ""), ("", ""), "")] {
+        let program = stub.command(&[]);
+        let open = "exec 9<VICTIM 8<VICTIM/id_rsa 7>>VICTIM/id_rsa".replace("VICTIM", &victim.path());
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &format!("{open}; exec \"$0\" run --run-id r")]).arg(program.get_program());
+        command.current_dir(stub.root());
+        for (name, value) in program.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let ran = ran(isolated(&mut command));
+        assert!(!stored(&stub, &ran).contains(SECRET), "{}{}", ran.stdout, ran.stderr);
+        victim.assert_untouched("inherited files");
+    }
+}
+
+#[test]
+fn what_an_agent_puts_in_the_place_of_its_workspace_hides_no_file_of_it() {
+    for swap in ["mv $d $d.old; ln -s $d.old $d", "mv $d $d.old; mkdir $d", "mv $d $d.old; mkfifo $d"] {
+        let stub = Stub::new(0, &format!("echo x > bad.txt; d=$PWD; cd ..; {swap}"));
+        let check =
+            r#"{"prompt":"Do it.","skill":"tidy","should_trigger":false,"checks":[{"file":"bad.txt","not":true}]}"#;
+        stub.write("evals/tasks/swap.json", check);
+        let ran = stub.run(&["run", "--run-id", "r", "--task", "swap"]);
+        assert_ne!(ran.code, 0, "{swap}: {}{}", ran.stdout, ran.stderr);
+        assert!(!ran.stdout.contains(" 1 passed"), "{swap}: {}{}", ran.stdout, ran.stderr);
+    }
+}

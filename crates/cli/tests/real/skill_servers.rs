@@ -139,7 +139,10 @@ fn tools_can_be_left_to_be_searched_for() {
         trial.expect(Verdict::Pass);
         let first = &live.model.requests()[0];
         assert_eq!(first.tools.iter().any(|tool| tool.starts_with("mcp__")), always, "{:?}", first.tools);
-        assert_eq!(request_text(first).contains("Greets people in the house style"), always, "the catalogue");
+        assert!(
+            request_text(first).contains("Greets people in the house style"),
+            "the server's instructions have the catalogue"
+        );
         assert_eq!(trial.meta.server.as_ref().map(|server| server.always_load), Some(always));
         assert_eq!(trial.meta.inputs.0.contains_key("setting mcp.always_load"), !always);
         let looks = trial.grade.metrics.inspections;

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::settings::problems::Problems;
 use crate::settings::variables::UNTRUSTED_VARIABLE;
-use crate::settings::{Isolation, Settings};
+use crate::settings::{Isolation, Prices, Settings};
 use crate::text::diagnostic::Diagnostic;
 
 /// Whether a repository is believed: its settings may then start programs outside a sandbox, and widen it.
@@ -67,13 +67,16 @@ impl Trust {
         problems
     }
 
-    /// Requires a sandbox for what is untrusted. Fails if the environment forbids one.
+    /// Requires a sandbox for what is untrusted, and leaves out what it says of its own limits: with which commit it is compared, and
+    /// what its tokens cost. Fails if the environment forbids a sandbox.
     pub(super) fn confine(self, settings: &mut Settings) -> Result<(), String> {
         if self == Self::Untrusted {
             if settings.isolation.kind == Isolation::Agent {
                 return Err("SKILL_EVALS_ISOLATION is \"agent\"; an untrusted repository needs \"bwrap\"".to_owned());
             }
             settings.isolation.required = true;
+            settings.gate.base = None;
+            settings.prices = Prices::default();
         }
         Ok(())
     }

@@ -20,6 +20,7 @@ use crate::text::lines::{self, TraceLine};
 use crate::trial::current::{CurrentTrials, Runner};
 use crate::trial::evidence::digest;
 use crate::trial::id::TrialId;
+use crate::trial::outcome::Verdict;
 use crate::trial::run_record::{
     PairRecord, PlanLine, ProgressLine, RUN_FORMAT, RunEnd, RunEndKind, RunRecord, TrialRecord,
 };
@@ -342,6 +343,17 @@ impl RunFolder {
         } else {
             Err(self.half(&format!("it has no {RUN}")))
         }
+    }
+
+    /// Fails if a trial that passed or failed has no directory any more.
+    pub fn check_trials(&self) -> Result<(), StoreError> {
+        let (mut graded, mut lost) = (0, 0);
+        self.each_record(|record| {
+            let is_graded = matches!(record.verdict, Verdict::Pass | Verdict::Fail);
+            graded += u64::from(is_graded);
+            lost += u64::from(is_graded && !self.trial(&record.id).exists());
+        })?;
+        if lost == 0 { Ok(()) } else { Err(self.half(&format!("{lost} of its {graded} graded trials are missing"))) }
     }
 
     /// The error of a run of which only a part is there.

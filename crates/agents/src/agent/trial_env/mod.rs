@@ -76,6 +76,8 @@ pub struct TrialEnv {
     /// The directory of both others.
     directory: PathBuf,
     room: RootedPath,
+    /// Entered by its own descriptor: an agent may move it, and put something else in its place.
+    workspace: RootedPath,
     /// The files of the runner that the agent's sandbox shows.
     shown: Mutex<Vec<PathBuf>>,
     /// The case's files as they were copied, by path in the workspace.
@@ -194,7 +196,7 @@ impl TrialEnv {
     }
 
     pub fn workspace(&self) -> RootedPath {
-        self.room.join(Self::WORKSPACE)
+        self.workspace.clone()
     }
 
     pub fn home(&self) -> RootedPath {

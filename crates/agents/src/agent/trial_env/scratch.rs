@@ -95,8 +95,11 @@ impl ScratchDir {
         for part in [TrialEnv::WORKSPACE, TrialEnv::HOME, TrialEnv::TMP] {
             make(&format!("{}/{part}", TrialEnv::ROOM))?;
         }
+        let room = RootedPath::open_closed(&room).at(&room)?;
+        let workspace = room.join(TrialEnv::WORKSPACE);
         Ok(TrialEnv {
-            room: RootedPath::open_closed(&room).at(&room)?,
+            workspace: workspace.pinned().map_err(|error| workspace.error(error))?,
+            room,
             directory,
             shown: Mutex::default(),
             start_files: HashMap::new(),

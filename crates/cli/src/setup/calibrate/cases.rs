@@ -41,7 +41,7 @@ const MAX_CALLS: usize = 8;
 /// answers.
 const TIMEOUT: u32 = 60;
 const RETRIED: u32 = 30;
-const REFUSED: u32 = 18;
+const REFUSED: u32 = 30;
 const SHORT: u32 = 12;
 
 /// Seconds that a refusal asks to wait: longer than any trial.
