@@ -515,12 +515,12 @@ fn a_sub_agents_sub_agent_that_hangs_is_told_by_what_it_waited_for() {
             "Go to the ground." => turn(),
             _ => script(request),
         };
-        Live::new("should_trigger,prompt,timeout_s", "false,What is 2+2?,12", turn).trial(CLI)
+        Live::new("should_trigger,prompt,timeout_s", "false,What is 2+2?,25", turn).trial(CLI)
     };
     let model = deep(|| Turn::Hang);
     let trouble = model.expect(Verdict::Error).grade.trouble.as_ref().map(|trouble| trouble.kind);
     assert_eq!(trouble, Some(TroubleKind::NoAnswer));
-    let tool = deep(|| Turn::Shell("cat /dev/zero | tail".to_owned()));
+    let tool = deep(|| Turn::Shell("mkfifo open && cat open".to_owned()));
     assert_eq!(tool.expect(Verdict::Fail).status("in-time"), Status::Fail);
 }
 
