@@ -48,8 +48,8 @@ pub(super) fn run(
             program.run().map_err(|why| Trouble::new(TroubleKind::Interrupted, why))?;
         let failure = match ending {
             // No program can start there.
-            Ok(ProgramEnding { exit_code: 0, .. }) if !trial_env.workspace().is_dir() => {
-                Some("it removed the workspace".to_owned())
+            Ok(ProgramEnding { exit_code: 0, .. }) if !trial_env.has_workspace() => {
+                Some("it removed or replaced the workspace".to_owned())
             }
             Ok(ProgramEnding { exit_code: 0, .. }) => mode.and_then(|mode| snapshot::disturbed(mode, trial_env)),
             Ok(ProgramEnding { not_started: Some(why), .. }) | Err(why) => Some(why),

@@ -199,6 +199,11 @@ impl TrialEnv {
         self.workspace.clone()
     }
 
+    /// Whether the workspace is still in its place.
+    pub fn has_workspace(&self) -> bool {
+        self.room.join(Self::WORKSPACE).is_same_directory(&self.workspace)
+    }
+
     pub fn home(&self) -> RootedPath {
         self.room.join(Self::HOME)
     }

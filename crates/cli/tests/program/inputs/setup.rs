@@ -110,7 +110,7 @@ fn a_trial_whose_setup_fails_is_stored_with_the_end_of_its_output() {
         (long, "", "it wrote more than 1 MiB to its standard output: xxx"),
         (cut, "", "it wrote more than 1 MiB to its standard output: xxx"),
         (key, "", "exit status 3: [masked]"),
-        ("rm -rf $PWD || true", "", "it removed the workspace"),
+        ("rm -rf $PWD || true", "", "it removed or replaced the workspace"),
     ] {
         let (stub, ran) = run(setup, timeout);
         assert_eq!((ran.code, stub.starts().len()), (3, 0), "{setup}: {}{}", ran.stdout, ran.stderr);

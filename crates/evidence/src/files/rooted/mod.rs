@@ -29,7 +29,7 @@ use std::sync::Arc;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat, renameat};
-use nix::sys::stat::{FileStat, Mode, SFlag, mkdirat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, mkdirat};
 use nix::unistd::{linkat, symlinkat};
 
 use crate::files::at::PathError;
@@ -157,6 +157,12 @@ impl RootedPath {
     /// Whether a directory is there, and not a link to one.
     pub fn is_dir(&self) -> bool {
         self.directory().is_ok()
+    }
+
+    /// Whether this is the directory that `other` is, whatever their names are by now.
+    pub fn is_same_directory(&self, other: &Self) -> bool {
+        let id = |path: &Self| fstat(path.directory().ok()?).ok().map(|found| (found.st_dev, found.st_ino));
+        id(self).is_some_and(|own| id(other) == Some(own))
     }
 
     pub fn is_file(&self) -> bool {
