@@ -3,7 +3,6 @@
 use std::fs;
 
 use nix::fcntl::OFlag;
-
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// Files that a process needs without trials.

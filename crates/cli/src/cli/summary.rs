@@ -20,7 +20,6 @@ use crate::run::change_locations::change_locations;
 use crate::settings::{Prices, Settings, load};
 use crate::store::{self, RunFolder, StoreError, TrialFolder};
 use crate::trial::id::TrialId;
-use crate::trial::outcome::Verdict;
 use crate::trial::run_record::TrialRecord;
 use crate::trial::spent::AttemptCost;
 
@@ -157,27 +156,11 @@ impl RestOfRun {
         self.counted += 1;
     }
 
-    /// Fails if trials that passed or failed have no directory any more.
-    fn check_stored(&self, run: &RunFolder) -> CliResultOf<()> {
-        if self.left.is_empty() || named_runs::is_replay(run) {
-            return Ok(());
-        }
-        let (mut graded, mut lost) = (0, 0);
-        run.each_record(|record| {
-            let is_graded = matches!(record.verdict, Verdict::Pass | Verdict::Fail);
-            graded += u64::from(is_graded);
-            lost += u64::from(is_graded && self.left.contains(&record.id));
-        })?;
-        if lost == 0 {
-            Ok(())
-        } else {
-            Err(run.half(&format!("{lost} of its {graded} graded trials are missing")).into())
-        }
-    }
-
     /// Adds the refused attempts of the run, and its planned trials without a directory. Returns these, each with the reason.
     pub fn add_to(self, summary: &mut Summary, run: &RunFolder) -> CliResultOf<Vec<(TrialId, String)>> {
-        self.check_stored(run)?;
+        if !self.left.is_empty() {
+            named_runs::check_trials(run)?;
+        }
         let mut not_run = Vec::new();
         let compares = run.run_record().ok().flatten().is_some_and(|record| record.compares());
         summary.comparisons.extend(compares.then(|| run.id().to_owned()));
