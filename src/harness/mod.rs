@@ -9,12 +9,14 @@
 //! ```
 //!
 //! By default, tests replay recordings; `SKILL_EVALS_LIVE=1` runs the agents. [`Harness`] sets another root or other skill
-//! directories, and adds custom checks.
+//! directories, and adds cases and custom checks.
 
 #[doc(hidden)]
 pub mod args;
+mod case;
 mod context;
 mod output;
+mod results;
 #[doc(hidden)]
 pub mod stubs;
 mod trials;
@@ -22,6 +24,7 @@ mod watch;
 
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
+use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -34,20 +37,23 @@ use crate::process::{interrupt, open_files, watchdog};
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::report::trial_text::RerunCommand;
-use crate::run::check_program;
 use crate::run::context::RunContext;
-use crate::run::crate_harness;
-use crate::run::own_check::OwnChecks;
+use crate::run::custom_check::{CustomChecks, client, host};
 use crate::run::plan::{self, PlannedCase, RunPlan};
 use crate::settings::TestSelection;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{BuiltIn, PREFIX, Settings, Trust};
 use crate::text::name::Filters;
 use crate::text::relative_path::RelativePath;
-use crate::trace::Trace;
 
 #[doc(inline)]
-pub use crate::run::own_check::{Finding, Workspace};
+pub use crate::run::custom_check::{
+    Check, CheckError, Finding, ReadError, Recording, RecordingError, Trial, TrialSample,
+};
+#[doc(inline)]
+pub use case::CaseBuilder;
+#[doc(inline)]
+pub use results::{HarnessError, TrialResult};
 
 use args::{HarnessRequest, ParsedArgs};
 use context::{ProcessTally, TestContext};
@@ -63,19 +69,21 @@ pub fn main() -> ExitCode {
 /// A harness with its own options.
 ///
 /// ```no_run
-/// use skill_evals::harness::{Finding, Harness};
+/// use skill_evals::harness::{Check, Finding, Harness};
 ///
 /// fn main() -> std::process::ExitCode {
 ///     Harness::new()
 ///         .root("../..")
 ///         .skill_root("plugins/office/skills")
-///         .check("few-commands", |trace, _workspace| {
-///             Finding::of(trace.commands < 20, format!("{} commands", trace.commands))
-///         })
-///         .check("report-written", |_trace, workspace| match workspace.skill() {
-///             "report" => Finding::of(workspace.has("report.md"), "looked for report.md"),
-///             _ => Finding::NotAsked,
-///         })
+///         .case("greeting", "says-ahoy", |case| case.prompt("Greet the captain.").must_include("Ahoy"))
+///         .check(Check::new("few-commands", |trial| {
+///             let commands = trial.trace().commands;
+///             Ok(Finding::of(commands < 20, format!("{commands} commands")))
+///         }))
+///         .check(Check::new("report-is-short", |trial| {
+///             let report = trial.read_text("report.md")?;
+///             Ok(Finding::of(report.len() < 2_000, format!("{} bytes", report.len())))
+///         }).skill("report"))
 ///         .main()
 /// }
 /// ```
@@ -84,7 +92,8 @@ pub struct Harness {
     root: Option<PathBuf>,
     root_is_final: bool,
     skill_roots: Vec<String>,
-    own_checks: OwnChecks,
+    cases: Vec<CaseBuilder>,
+    custom_checks: CustomChecks,
     door: RerunCommand,
     trust: Option<Trust>,
 }
@@ -131,26 +140,24 @@ impl Harness {
         self
     }
 
-    /// Adds a custom check of every live or replayed trial. A check that panics fails.
+    /// Adds a case of the skill with this slug to those in files. Only `cargo test` runs it: the program `skill-evals` reads files.
+    /// `write` says what it asks and expects. What is wrong with it fails its trials.
     #[must_use]
-    pub fn check(
+    #[track_caller]
+    pub fn case(
         mut self,
-        name: impl Into<String>,
-        check: impl Fn(&Trace, &Workspace<'_>) -> Finding + Send + Sync + 'static,
+        skill: impl Into<String>,
+        id: impl Into<String>,
+        write: impl FnOnce(CaseBuilder) -> CaseBuilder,
     ) -> Self {
-        self.own_checks.add(name, None, check);
+        self.cases.push(write(CaseBuilder::new(skill.into(), id.into(), Location::caller())));
         self
     }
 
-    /// Adds a custom check; a failure shows what it `expected`.
+    /// Adds a custom check.
     #[must_use]
-    pub fn check_that(
-        mut self,
-        name: impl Into<String>,
-        expected: impl Into<String>,
-        check: impl Fn(&Trace, &Workspace<'_>) -> Finding + Send + Sync + 'static,
-    ) -> Self {
-        self.own_checks.add(name, Some(expected.into()), check);
+    pub fn check(mut self, check: Check) -> Self {
+        self.custom_checks.add(check);
         self
     }
 
@@ -166,9 +173,9 @@ impl Harness {
         if let Some(skills) = asked_to_serve(std::env::args_os().skip(1)) {
             return done(serve(skills));
         }
-        if std::env::args_os().skip(1).eq([check_program::ARGUMENT]) {
+        if std::env::args_os().skip(1).eq([client::ARGUMENT]) {
             return match self.find_root() {
-                Ok(root) => done(crate_harness::serve(&self.own_checks, root)),
+                Ok(root) => done(host::serve(&self.custom_checks, root)),
                 Err(why) => refuse(&why),
             };
         }
@@ -180,8 +187,8 @@ impl Harness {
     /// Adds all of these checks.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_checks(mut self, checks: OwnChecks) -> Self {
-        self.own_checks.extend(checks);
+    pub fn with_checks(mut self, checks: CustomChecks) -> Self {
+        self.custom_checks.extend(checks);
         self
     }
 
@@ -253,8 +260,15 @@ fn own_name() -> String {
     }
 }
 
-fn run(harness: Harness, root: PathBuf, mut parsed: ParsedArgs) -> ExitCode {
-    let nextest = std::env::var_os("NEXTEST").is_some();
+/// A run whose trials are known, and the problem of its setup, which fails every trial.
+struct PlannedRun {
+    run: RunContext,
+    plan: RunPlan,
+    setup_problem: Option<String>,
+}
+
+/// Plans the whole run, or the part that `parsed` needs.
+fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> PlannedRun {
     // An invalid setup fails every trial: without a list of trials nobody would see it.
     let mut setup_problem = None;
     let trust = harness.trust.or_else(Trust::of_environment).unwrap_or_default();
@@ -271,22 +285,34 @@ fn run(harness: Harness, root: PathBuf, mut parsed: ParsedArgs) -> ExitCode {
     }
     // A test runs its trial to the end.
     settings.stop = None;
-    let catalog = read_catalog(&root, &settings, &parsed);
+    let (mut catalog, is_whole) = read_catalog(&root, &settings, parsed);
+    catalog.add_rust_cases(harness.cases.into_iter().map(CaseBuilder::into_case));
+    if is_whole {
+        let without_effect = harness.custom_checks.without_effect(&catalog);
+        setup_problem = setup_problem.or(Some(without_effect.join("\n")).filter(|problems| !problems.is_empty()));
+    }
     let no_filters = Filters::default();
     let plan = plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_else(|problems| {
         setup_problem.get_or_insert_with(|| problems.join("\n"));
         settings.selection = TestSelection::default();
         plan::plan(&root, &settings, &catalog, &no_filters).unwrap_or_default()
     });
-    let jobs = parsed.threads.unwrap_or(settings.jobs).max(1);
-    (settings.jobs, parsed.args.test_threads) = (jobs, Some(jobs));
+    settings.jobs = parsed.threads.unwrap_or(settings.jobs).max(1);
     let mut run = RunContext::new(root, settings, catalog);
-    (run.own_checks, run.door) = (harness.own_checks, harness.door);
+    (run.custom_checks, run.door) = (harness.custom_checks, harness.door);
     if !parsed.args.list {
-        let (selected, names) = select(&parsed, &plan);
+        let (selected, names) = select(parsed, &plan);
         run = run.with_plan(selected);
         run.chosen.trials_by_name = names;
     }
+    PlannedRun { run, plan, setup_problem }
+}
+
+fn run(harness: Harness, root: PathBuf, mut parsed: ParsedArgs) -> ExitCode {
+    let nextest = std::env::var_os("NEXTEST").is_some();
+    let PlannedRun { mut run, plan, setup_problem } = planned(harness, root, &parsed);
+    let jobs = run.settings.jobs;
+    parsed.args.test_threads = Some(jobs);
     run.shared_id = std::env::var("NEXTEST_RUN_ID").ok().filter(|_| nextest);
     let unnamed = unnamed_line(&run);
     let tally = ProcessTally::default();
@@ -344,7 +370,7 @@ fn done(result: Result<(), impl std::fmt::Display>) -> ExitCode {
 /// The line for evals.toml that would name this harness, if cargo runs it, it adds checks, and it is not named.
 fn unnamed_line(run: &RunContext) -> Option<String> {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from)?;
-    if run.settings.harness.is_some() || run.own_checks.names().next().is_none() {
+    if run.settings.harness.is_some() || run.custom_checks.names().next().is_none() {
         return None;
     }
     let (package, root) = (package.canonicalize().ok()?, run.root.canonicalize().ok()?);
@@ -390,8 +416,8 @@ fn prepare(parsed: &ParsedArgs, trials: &mut Vec<libtest_mimic::Trial>, silent: 
     }
 }
 
-/// The catalog, or only the part that the one selected trial needs.
-fn read_catalog(root: &Path, settings: &Settings, parsed: &ParsedArgs) -> Catalog {
+/// The catalog, or only the part that the one selected trial needs; and whether it is whole.
+fn read_catalog(root: &Path, settings: &Settings, parsed: &ParsedArgs) -> (Catalog, bool) {
     let repository = Repository { root: root.to_path_buf() };
     let scope = match parsed.only() {
         // A selection depends on all cases, and so does the repository's lint.
@@ -400,5 +426,6 @@ fn read_catalog(root: &Path, settings: &Settings, parsed: &ParsedArgs) -> Catalo
         }
         _ => Scope::All,
     };
-    repository.catalog(Layout::of(settings), scope)
+    let is_whole = matches!(scope, Scope::All);
+    (repository.catalog(Layout::of(settings), scope), is_whole)
 }

@@ -11,9 +11,9 @@ use crate::grade::rubric::Rubric;
 use crate::process::interrupt;
 use crate::report::trial_text::RerunCommand;
 use crate::run::budget::{Budget, BudgetPermit};
+use crate::run::custom_check::CustomChecks;
 use crate::run::digests::{DigestInputs, InputReader, SkillFolders};
 use crate::run::live::LiveRun;
-use crate::run::own_check::OwnChecks;
 use crate::run::pace::{Pace, UsageLimit};
 use crate::run::plan::RunPlan;
 use crate::run::program_runner::ProgramRunner;
@@ -45,7 +45,7 @@ pub struct RunContext {
     pub whole_plan: Option<RunPlan>,
     /// The user's choices, as the run's record stores them.
     pub chosen: RunChoices,
-    pub own_checks: OwnChecks,
+    pub custom_checks: CustomChecks,
     /// How a reader runs something again.
     pub door: RerunCommand,
     /// Both sides, if the run compares.
@@ -94,7 +94,7 @@ impl RunContext {
             plan: RunPlan::default(),
             whole_plan: None,
             chosen: RunChoices::default(),
-            own_checks: OwnChecks::default(),
+            custom_checks: CustomChecks::default(),
             door: RerunCommand::default(),
             sides: None,
             kept: None,

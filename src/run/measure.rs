@@ -264,7 +264,7 @@ impl LiveTrial<'_> {
             return false;
         }
         let has_more =
-            is_judged(case, &run.settings) || !case.assertions.is_empty() || run.own_checks.names().next().is_some();
+            is_judged(case, &run.settings) || !case.assertions.is_empty() || run.custom_checks.names().next().is_some();
         let exhibit = TrialExhibit { case, skill, evidence, folder };
         let programs = ProgramRuns::new();
         with_subject(run, &exhibit, &programs, |subject| checks::is_settled(case, subject, has_more))

@@ -4,7 +4,7 @@
 //! its lock and copies the skills. [`scheduler`] runs trials at the same time, as fast as `pace` and `budget` allow.
 //! [`trial`] gets each to its outcome: `measure` prepares a trial environment, `agent_run` runs the agent in it until its
 //! end, or until the trial is `settled`, [`programs`] runs scripts that answer checks, [`regrade`] grades the evidence with
-//! the checks of the case and [`own_check`], and `judge` asks the judge. A recording only needs [`regrade`].
+//! the checks of the case and [`custom_check`], and `judge` asks the judge. A recording only needs [`regrade`].
 //!
 //! A comparison has a [`pairing`] of cases, and perhaps a [`skill_version`] for a side. [`pairs`] runs a trial of each side
 //! at a time until [`decide`](crate::decide) has an answer. [`kept`] are trials of earlier comparisons.
@@ -21,10 +21,9 @@ pub mod case_digests;
 pub mod change_locations;
 pub mod changed_skills;
 mod changes;
-pub mod check_program;
 mod contents;
 pub mod context;
-pub mod crate_harness;
+pub mod custom_check;
 pub mod digests;
 pub mod history;
 pub mod import;
@@ -35,7 +34,6 @@ mod measure;
 pub mod merge;
 pub mod opening;
 pub mod other_changes;
-pub mod own_check;
 mod pace;
 pub mod pairing;
 pub mod pairs;

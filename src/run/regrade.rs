@@ -6,9 +6,9 @@ use crate::checks::Subject;
 use crate::checks::program::ProgramRuns;
 use crate::files::inside;
 use crate::grade::checks::grade;
-use crate::run::check_program;
 use crate::run::contents::TrialContents;
 use crate::run::context::RunContext;
+use crate::run::custom_check::client;
 use crate::run::judge;
 use crate::run::programs::{self, CaseProgramRuns};
 use crate::run::stored_trial::{StoredTrial, TrialExhibit};
@@ -35,13 +35,13 @@ pub fn regrade(
 pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<Grade, String> {
     let folder = exhibit.folder;
     if folder.has_grade() {
-        let lacking = folder.grade().map(|grade| run.own_checks.lacking(&grade)).unwrap_or_default();
+        let lacking = folder.grade().map(|grade| run.custom_checks.lacking(&grade)).unwrap_or_default();
         if !lacking.is_empty() {
             let list = lacking.join("`, `");
             return Err(format!(
                 "its grade contains `{list}`, which only the harness of the crate can check; nothing was graded. Run this \
                  in that repository, where the harness is asked, or name it in {}",
-                check_program::VARIABLE
+                client::VARIABLE
             ));
         }
     }
@@ -57,7 +57,7 @@ pub(super) fn by_checks(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<
     let grade = with_subject(run, exhibit, &runs, |subject| grade(case, subject));
     let grade =
         Grade { not_enforced, threshold: Some(repetition.threshold), max_trials: repetition.at_most(), ..grade };
-    run.own_checks.applied(grade, evidence, folder)
+    run.custom_checks.applied(grade, evidence, folder)
 }
 
 /// Calls `grade` with a trial as the checks of its case see it.

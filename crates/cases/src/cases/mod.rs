@@ -7,6 +7,7 @@ mod layout;
 pub mod repo_files;
 pub mod repository;
 mod root;
+pub mod rust_case;
 pub mod selection;
 pub mod skill_material;
 pub mod skills;

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::session::SessionArgs;
-use super::{CliResult, CliResultOf, RepositoryArgs, named_runs, own_checks, print_list, select};
+use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, print_list, select};
 use crate::cases::case::FoundCase;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
@@ -58,7 +58,7 @@ pub struct GradeArgs {
 fn import_run(args: &GradeArgs, what: &str) -> CliResultOf<String> {
     let (repository, settings, catalog) = args.repository.read()?;
     let mut run = RunContext::new(repository.root, settings, catalog);
-    run.own_checks = own_checks(&run.root, &run.settings)?;
+    run.custom_checks = custom_checks(&run.root, &run.settings)?;
     let made = import::pkbllm(&run, Path::new(what), args.run_id.as_deref())?;
     let mut err = stderr();
     for note in &made.notes {
@@ -85,7 +85,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
         return Err(super::no_trials(&name, stored.as_slice()).into());
     }
     let mut run = RunContext::new(repository.root, settings, catalog);
-    run.own_checks = own_checks(&run.root, &run.settings)?;
+    run.custom_checks = custom_checks(&run.root, &run.settings)?;
     run.versions = versions(&run, &trials)?;
     let mut summary = Summary::new(Vec::new(), &run.settings);
     let (mut printed, mut changed_records, mut any_not_graded) = (Vec::new(), Vec::new(), false);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{RepositoryArgs, own_checks, print_error};
+use super::{RepositoryArgs, custom_checks, print_error};
 use crate::cli::exit_code::Exit;
 use crate::harness::Harness;
 use crate::settings::load;
@@ -25,7 +25,7 @@ pub fn harness(args: HarnessArgs) -> ExitCode {
     let ready = repository.and_then(|repository| {
         // The harness itself reports invalid settings.
         let settings = load::read_file(&repository.root, trust).unwrap_or_default();
-        Ok((own_checks(&repository.root, &settings)?, repository.root))
+        Ok((custom_checks(&repository.root, &settings)?, repository.root))
     });
     match ready {
         Ok((checks, root)) => Harness::new().with_checks(checks).chosen_root(root).trusting(trust).run(args.arguments),

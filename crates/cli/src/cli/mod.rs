@@ -68,8 +68,8 @@ use crate::files::inside;
 use crate::process::{open_files, watchdog};
 use crate::report::diagnostics;
 use crate::report::paint::{Paint, Tone};
-use crate::run::crate_harness;
-use crate::run::own_check::OwnChecks;
+use crate::run::custom_check::CustomChecks;
+use crate::run::custom_check::host;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{Settings, Trust};
 use crate::store::{self, RunFolder};
@@ -330,8 +330,8 @@ fn problem_line(problem: &Diagnostic) -> String {
 }
 
 /// The custom checks of the harness that evals.toml names. Cargo may have to build it.
-fn own_checks(root: &Path, settings: &Settings) -> Result<OwnChecks, String> {
-    crate_harness::own_checks(root, settings.harness.as_ref(), |progress| {
+fn custom_checks(root: &Path, settings: &Settings) -> Result<CustomChecks, String> {
+    host::custom_checks(root, settings.harness.as_ref(), |progress| {
         // If standard error is closed, nobody waits.
         let _ = writeln!(output::stderr(), "{}", safe::block(progress));
     })

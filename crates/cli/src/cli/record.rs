@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, named_runs, own_checks, print_list, select};
+use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, print_list, select};
 use crate::cases::test_case::TestCase;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout, warn};
@@ -69,7 +69,7 @@ pub fn record(args: &RecordArgs) -> CliResult {
         };
         return Err(format!("the run {} has no finished {named}", from.id()).into());
     }
-    run.own_checks = own_checks(&run.root, &run.settings)?;
+    run.custom_checks = custom_checks(&run.root, &run.settings)?;
     let run = run.with_plan(plan);
     let failing = if args.accept_failing { FailedTrials::Keep } else { FailedTrials::LeaveOut };
     let recorded = promote::record_from(&run, &from, failing)?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, named_runs, no_trials, own_checks, print_json};
+use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, no_trials, print_json};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{Stream, as_printed, document_stdout};
@@ -68,7 +68,7 @@ pub fn show(args: &ShowArgs) -> CliResult {
     let (place, trials) = args.trials(&run.root)?;
     let chosen = choose(args.name.as_deref(), trials, &place)?;
     if chosen.iter().any(|(_, folder)| !folder.has_grade()) {
-        run.own_checks = own_checks(&run.root, &run.settings)?;
+        run.custom_checks = custom_checks(&run.root, &run.settings)?;
     }
     let (id, folder, review) = first_not_passed(&run, chosen)?;
     let timeline = review.timeline();

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::export_args::IN_PLACE;
 use super::select::LimitArgs;
-use super::{CliResult, CliResultOf, RepositoryArgs, detached, own_checks};
+use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, detached};
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::Repository;
 use crate::cli::color::paint;
@@ -81,7 +81,7 @@ impl StartArgs {
             return Ok(Some(exit));
         }
         ready::check(run)?;
-        run.own_checks = own_checks(&run.root, &run.settings)?;
+        run.custom_checks = custom_checks(&run.root, &run.settings)?;
         let in_background = background::is_background();
         if self.background && !in_background {
             return detached::start(&run.root, &run.settings).map(Some);

@@ -1,13 +1,11 @@
 //! A case has one verdict, whichever command ran it: cargo test, `run`, `run --replay`, `grade`, `summary`, `record` and
 //! what is replayed afterwards.
 
-use crate::support::repository;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::examples::example;
 use crate::support::fixture::Ran;
-use crate::support::harness::clean;
 use crate::support::live::wait_until;
 use crate::support::stub::{Stub, ran, signal};
 use nix::sys::signal::Signal;
@@ -31,18 +29,6 @@ fn live(stub: &Stub, args: &[&str], variables: &[(&str, &str)]) -> Ran {
 fn table(stub: &Stub, rows: &str) {
     let text = format!("id,should_trigger,prompt,must_include\n{rows}");
     fs::write(stub.root().join("evals/skills/tidy/prompts.csv"), text).expect("a table");
-}
-
-/// The harness of `examples/own_checks.rs`.
-fn own_checks() -> PathBuf {
-    // Cargo builds examples with all tests, but not with a single one.
-    static BUILT: std::sync::Once = std::sync::Once::new();
-    BUILT.call_once(|| {
-        let mut cargo = clean(Command::new(env!("CARGO")));
-        cargo.args(["build", "--quiet", "--example", "own_checks"]).current_dir(repository());
-        assert!(cargo.status().expect("cargo starts").success());
-    });
-    Path::new(env!("CARGO_BIN_EXE_skill-evals")).with_file_name("examples").join("own_checks")
 }
 
 #[test]
@@ -95,7 +81,7 @@ fn an_answer_is_not_graded_as_one_to_another_question() {
 #[test]
 fn own_checks_of_a_crate_take_part_in_every_command() {
     let stub = Stub::new(1, "printf 'much too long a report' > report.md");
-    let program = own_checks().display().to_string();
+    let program = example("custom_checks").display().to_string();
     let with = |args: &[&str]| ran(stub.command(args).env("SKILL_EVALS_HARNESS", &program));
     let run = with(&["run", "--run-id", "r"]);
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
@@ -159,7 +145,7 @@ fn a_test_that_only_mentions_the_harness_is_not_asked_for_checks() {
 #[test]
 fn a_grade_with_own_checks_is_not_replaced_by_one_without() {
     let stub = Stub::new(1, "");
-    let run = ran(stub.command(&["run", "--run-id", "r"]).env("SKILL_EVALS_HARNESS", own_checks()));
+    let run = ran(stub.command(&["run", "--run-id", "r"]).env("SKILL_EVALS_HARNESS", example("custom_checks")));
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     let grade = stub.run_folder("r").join("work/tidy/c0/codex/1/grade.json");
     let before = fs::read(&grade).expect("a grade");

@@ -4,6 +4,7 @@
 pub mod catalogue;
 pub mod comments;
 pub mod downstream;
+pub mod examples;
 pub mod fake_codex;
 pub mod fixture;
 pub mod harness;

@@ -107,7 +107,8 @@ impl Stub {
         command
     }
 
-    fn with_variables(&self, mut command: Command) -> Command {
+    /// The command as this repository's user would start it.
+    pub fn with_variables(&self, mut command: Command) -> Command {
         command
             .current_dir(self.root())
             .env("HOME", self.scratch())

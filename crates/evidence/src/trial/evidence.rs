@@ -28,7 +28,7 @@ pub const META_FORMAT: u32 = 1;
 pub const MAX_FILES: usize = 10_000;
 
 /// The evidence of a trial.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// Facts about the trial.
     pub meta: &'a Meta,

@@ -56,10 +56,10 @@ const fn format(default_mode: &'static str) -> CaseFormat {
 }
 
 /// The keys at the root; all others are in `evalConfig`. Editors read `$schema`.
-pub(super) const ROOT: [&str; 4] = ["$schema", "prompt", "systemPrompt", CONFIG];
+pub(in crate::cases) const ROOT: [&str; 4] = ["$schema", "prompt", "systemPrompt", CONFIG];
 
 /// The key of what is expected.
-pub(super) const CONFIG: &str = "evalConfig";
+pub(in crate::cases) const CONFIG: &str = "evalConfig";
 
 /// The path of the object at that key.
 const PREFIX: &str = "evalConfig.";

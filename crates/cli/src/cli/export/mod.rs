@@ -9,7 +9,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use self::trials::TrialExporter;
-use super::{CliResult, RepositoryArgs, named_runs, own_checks, summary};
+use super::{CliResult, RepositoryArgs, custom_checks, named_runs, summary};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{text_stdout, warn};
 use crate::exports::EXPORTS;
@@ -67,7 +67,7 @@ pub fn export(args: &ExportCommandArgs) -> CliResult {
     let mut run = RunContext::new(repository.root, settings, catalog);
     // Recordings have no grades.
     if runs.iter().any(|run| !named_runs::has_own_trials(run)) {
-        run.own_checks = own_checks(&run.root, &run.settings)?;
+        run.custom_checks = custom_checks(&run.root, &run.settings)?;
     }
     let (trials, unreadable) = match args.to.kind {
         ExportKind::File(render) | ExportKind::Output(render) | ExportKind::Job { render, .. } => {

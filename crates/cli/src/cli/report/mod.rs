@@ -11,7 +11,7 @@ use clap::Args;
 
 use self::reader::ReportReader;
 use super::named_runs;
-use super::{CliResult, CliResultOf, RepositoryArgs, own_checks};
+use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks};
 use crate::cli::exit_code::{self, Exit};
 use crate::cli::output::text_stdout;
 use crate::decide::{MARGIN, Rule};
@@ -113,7 +113,7 @@ fn write(
 ) -> CliResultOf<(usize, Exit)> {
     // Recordings have no grades.
     if runs.iter().chain(against).any(|run| !named_runs::has_own_trials(run)) {
-        run.own_checks = own_checks(&run.root, &run.settings)?;
+        run.custom_checks = custom_checks(&run.root, &run.settings)?;
     }
     let of_run = if against.is_empty() { sides_of(runs)? } else { None };
     let labels = match &of_run {

@@ -13,7 +13,7 @@ use crate::cases::catalog::{ARTIFACTS, EVALS};
 use crate::cases::skills::default_skill_roots;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::text_stdout;
-use crate::cli::{CliResult, CliResultOf, own_checks, print_error, select, start};
+use crate::cli::{CliResult, CliResultOf, custom_checks, print_error, select, start};
 use crate::files::stamp::Stamps;
 use crate::process::interrupt;
 use crate::report::diagnostics::counted;
@@ -192,7 +192,7 @@ impl<'a> WatchSession<'a> {
     /// Runs the plan. Returns the cases whose recordings are stale or missing.
     fn run(&self, mut run: RunContext) -> CliResultOf<BTreeSet<CaseInMode>> {
         ready::check(&run)?;
-        run.own_checks = own_checks(&run.root, &run.settings)?;
+        run.custom_checks = custom_checks(&run.root, &run.settings)?;
         let not_measured = Arc::<Mutex<NotMeasured>>::default();
         run.read_by(Arc::clone(&not_measured));
         execute(self.args, &run)?;

@@ -1,10 +1,11 @@
 //! The harness as a program: what it takes, prints, and leaves, whatever starts it.
 
 mod arguments;
+mod custom_checks;
 mod lists;
 mod live;
-mod own_checks;
 mod progress;
+mod rust_cases;
 mod stubs;
 mod variables;
 

@@ -1,5 +1,5 @@
 //! The harness of a crate in the repository, if it adds checks of its own: built by cargo, and asked by other programs
-//! about stored trials. [`check_program`](crate::run::check_program) has the protocol.
+//! about stored trials. [`client`](super::client) has the protocol.
 
 use std::fmt::Display;
 use std::io::{self, BufRead, Write};
@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::agent;
+use super::client::{CheckQuestion, Greeting, HarnessAnswer, HarnessClient, VARIABLE};
+use super::{CustomChecks, Recording};
 use crate::process::{brief, find_program, service};
-use crate::run::check_program::{CheckProgram, CheckQuestion, Greeting, ProgramAnswer, VARIABLE};
-use crate::run::own_check::OwnChecks;
-use crate::run::skill_texts::TextReader;
-use crate::store;
 use crate::text::relative_path::RelativePath;
-use crate::trial::evidence::Evidence;
 use crate::trial::outcome::CheckResult;
 
 /// The checks that a harness adds to those of the repository at `root`: of the harness in [`VARIABLE`], or of the test
 /// `named` in evals.toml (`<crate directory>/<test>`), which cargo builds; `tell` gets a message about that. Fails if
 /// the harness cannot be built or asked, because grading without its checks would reach other verdicts than `cargo test`.
-pub fn own_checks(root: &Path, named: Option<&RelativePath>, tell: impl FnOnce(&str)) -> Result<OwnChecks, String> {
-    let mut checks = OwnChecks::default();
+pub fn custom_checks(
+    root: &Path,
+    named: Option<&RelativePath>,
+    tell: impl FnOnce(&str),
+) -> Result<CustomChecks, String> {
+    let mut checks = CustomChecks::default();
     if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
-        if let Some(program) = CheckProgram::start(Path::new(&path), root, None)? {
-            checks.add_program(program);
+        if let Some(program) = HarnessClient::start(Path::new(&path), root, None)? {
+            checks.add_harness(program);
         }
         return Ok(checks);
     }
@@ -50,8 +50,8 @@ pub fn own_checks(root: &Path, named: Option<&RelativePath>, tell: impl FnOnce(&
     let args = ["test", "--no-run", "--quiet", "--message-format", "json-render-diagnostics", "--test", &test];
     let messages = brief::stdout_of("cargo", &args, &package).map_err(|error| not_built(&error))?;
     let program = executable(&messages, &test).ok_or_else(|| not_built(&"it built no such test"))?;
-    let program = CheckProgram::start(&program, root, Some(&package))?;
-    checks.add_program(program.ok_or_else(|| format!("{setting}: that test is of another repository"))?);
+    let program = HarnessClient::start(&program, root, Some(&package))?;
+    checks.add_harness(program.ok_or_else(|| format!("{setting}: that test is of another repository"))?);
     Ok(checks)
 }
 
@@ -65,8 +65,8 @@ fn executable(messages: &[u8], test: &str) -> Option<PathBuf> {
 }
 
 /// Answers questions about these checks of the repository at `root`, on standard input and output until the input ends:
-/// what a harness does when it is started with [`ARGUMENT`](crate::run::check_program::ARGUMENT).
-pub fn serve(checks: &OwnChecks, root: PathBuf) -> io::Result<()> {
+/// what a harness does when it is started with [`ARGUMENT`](super::client::ARGUMENT).
+pub fn serve(checks: &CustomChecks, root: PathBuf) -> io::Result<()> {
     // Takes standard output away from `main` and the checks, which may print.
     let mut out = service::answers()?;
     write_line(&mut out, &Greeting { own_checks: checks.names().map(str::to_owned).collect(), root })?;
@@ -75,7 +75,7 @@ pub fn serve(checks: &OwnChecks, root: PathBuf) -> io::Result<()> {
         let results = serde_json::from_str(&line)
             .map_err(|error| format!("{line:?} is not a question: {error}"))
             .and_then(|CheckQuestion { folder }| results(checks, &folder));
-        write_line(&mut out, &results.map_or_else(ProgramAnswer::Error, ProgramAnswer::Checks))?;
+        write_line(&mut out, &results.map_or_else(HarnessAnswer::Error, HarnessAnswer::Checks))?;
     }
     Ok(())
 }
@@ -86,12 +86,7 @@ fn write_line(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> 
 }
 
 /// The results of these checks for the stored trial at `path`.
-fn results(checks: &OwnChecks, path: &Path) -> Result<Vec<CheckResult>, String> {
-    let folder = store::trial_at(path);
-    let meta = folder.meta().map_err(|error| error.to_string())?;
-    let reference = TextReader::default().reference_at(&meta, &folder);
-    let trace = agent::of(meta.agent.kind).decode(&reference, path).map_err(|error| error.to_string())?;
-    let final_text = folder.final_text().map_err(|error| error.to_string())?;
-    let evidence = Evidence { meta: &meta, trace: &trace, final_text: final_text.as_deref() };
-    Ok(checks.made_here(&evidence, &folder))
+fn results(checks: &CustomChecks, path: &Path) -> Result<Vec<CheckResult>, String> {
+    let recording = Recording::open(path).map_err(|error| error.to_string())?;
+    Ok(checks.made_here(&recording.trial()))
 }

@@ -39,13 +39,13 @@ pub(super) struct CheckQuestion {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum ProgramAnswer {
+pub(super) enum HarnessAnswer {
     Checks(Vec<CheckResult>),
     Error(String),
 }
 
 #[derive(Debug)]
-pub struct CheckProgram {
+pub struct HarnessClient {
     start: HarnessStart,
     names: Vec<String>,
     /// `None` after an unanswered question. The next question starts the harness again, so that a check that hangs on
@@ -61,7 +61,7 @@ struct HarnessStart {
     package: Option<PathBuf>,
 }
 
-impl CheckProgram {
+impl HarnessClient {
     /// Starts a harness that was built from the crate in `package`; `None` if it adds no checks to those of the
     /// repository at `root`.
     pub(super) fn start(path: &Path, root: &Path, package: Option<&Path>) -> Result<Option<Self>, String> {
@@ -93,8 +93,8 @@ impl CheckProgram {
         let answer = serde_json::from_str(&line).map_err(|error| failed(&error))?;
         *slot = Some(service);
         match answer {
-            ProgramAnswer::Checks(checks) => Ok(checks),
-            ProgramAnswer::Error(why) => Err(failed(&why)),
+            HarnessAnswer::Checks(checks) => Ok(checks),
+            HarnessAnswer::Error(why) => Err(failed(&why)),
         }
     }
 }

@@ -1,0 +1,70 @@
+//! Cases that a harness has in Rust: as task files would have them, and in no file.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::cases::case::fields;
+use crate::cases::case::task_json::{self, CONFIG};
+use crate::cases::case::{Case, FoundCase, ReadCase, smoke};
+use crate::cases::catalog::Catalog;
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
+use crate::text::name;
+
+/// A case in Rust.
+#[derive(Clone, Debug)]
+pub struct RustCase {
+    /// The slug of the skill under test.
+    pub skill: String,
+    /// The case's id.
+    pub id: String,
+    /// Where the harness adds it.
+    pub place: SourceLocation,
+    /// Its fields, by their names in any format of ours.
+    pub fields: Map<String, Value>,
+}
+
+impl RustCase {
+    /// The case, or every problem of it.
+    fn read(&self) -> Result<Case, Vec<Diagnostic>> {
+        if let Err(why) = name::check_case_id(&self.id) {
+            return Err(vec![name::id_problem(&self.id, &why, self.place.clone())]);
+        }
+        let mut config = Map::from_iter([("skill".to_owned(), json!(self.skill))]);
+        let mut root = Map::new();
+        for (key, value) in &self.fields {
+            let key = fields::named(key).map_or(key.as_str(), |field| field.key);
+            let object = if task_json::ROOT.contains(&key) { &mut root } else { &mut config };
+            object.insert(key.to_owned(), value.clone());
+        }
+        root.insert(CONFIG.to_owned(), Value::Object(config));
+        let path = self.place.path.with_file_name(format!("{}.json", self.id));
+        let case = task_json::parse(&path, Value::Object(root).to_string().as_bytes());
+        let case = case.map_err(|problems| {
+            problems.into_iter().map(|problem| Diagnostic { place: self.place.clone(), ..problem }).collect::<Vec<_>>()
+        })?;
+        Ok(Case { id: self.id.clone(), origin: self.place.clone(), ..case })
+    }
+}
+
+impl Catalog {
+    /// Adds these cases behind those of their skills, which need no built-in cases then. A skill that is not here is an error of its
+    /// case.
+    pub fn add_rust_cases(&mut self, cases: impl IntoIterator<Item = RustCase>) {
+        for rust in cases {
+            let case = if let Some(skill) = self.skill_mut(&rust.skill) {
+                skill.curated = true;
+                self.cases.retain(|found| *found.skill != *rust.skill || found.format().name != smoke::FORMAT.name);
+                rust.read()
+            } else {
+                let message = format!("the case `{}` is about the skill `{}`, which is not here", rust.id, rust.skill);
+                let hint = suggest(&rust.skill, &self.slugs());
+                Err(vec![Diagnostic::new(Code::UnknownSkill, rust.place.clone(), message).help(hint)])
+            };
+            let source = ReadCase::new(&task_json::NEUTRAL, case);
+            let found = FoundCase::new(rust.id, rust.skill, rust.place.path, rust.place.line, source);
+            let end = self.cases.partition_point(|known| *known.skill <= *found.skill);
+            self.cases.insert(end, Arc::new(found));
+        }
+    }
+}

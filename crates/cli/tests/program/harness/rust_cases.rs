@@ -1,0 +1,63 @@
+//! Cases in Rust, and results as data.
+
+use skill_evals::harness::Harness;
+
+use crate::support::examples::example;
+use crate::support::fixture::Fixture;
+use crate::support::stub::{Stub, ran};
+
+/// The reasons why trials of this harness over the sample were not graded, by their ids.
+fn refused(harness: Harness, filters: &[&str]) -> Vec<(String, String)> {
+    let sample = Fixture::copy_of_sample();
+    let results = harness.chosen_root(sample.root()).results(filters.iter().copied()).expect("results");
+    results.into_iter().filter_map(|trial| Some((trial.id.to_string(), trial.grade.err()?))).collect()
+}
+
+#[test]
+fn results_are_data() {
+    let sample = Fixture::copy_of_sample();
+    let results = Harness::new().chosen_root(sample.root()).results(["greeting::explicit"]).expect("results");
+    assert!(!results.is_empty() && results.iter().all(|trial| trial.passed() && trial.id.skill == "greeting"));
+    let why = Harness::new().chosen_root(sample.root()).results(["nobody"]).expect_err("no trial").to_string();
+    assert!(why.contains("no trial in"), "{why}");
+}
+
+#[test]
+fn a_case_in_rust_is_a_trial_beside_those_in_files() {
+    let harness = Harness::new().case("greeting", "in-rust", |case| case.prompt("Say hello").should_trigger(true));
+    let [(id, why)] = &refused(harness, &["greeting::in_rust"])[..] else { panic!("one trial") };
+    assert!(id.starts_with("greeting/in-rust/"), "{id}");
+    assert!(why.contains("recording"), "only a recording is missing: {why}");
+}
+
+#[test]
+fn what_is_wrong_with_a_case_in_rust_points_to_its_line() {
+    let line = line!() + 1;
+    let harness = Harness::new().case("greeting", "typo", |case| case.prompt("Hi").set("must_inclde", "x"));
+    let [(_, why)] = &refused(harness, &["greeting::typo"])[..] else { panic!("one trial") };
+    assert!(why.contains("must_inclde") && why.contains(&format!("rust_cases.rs:{line}:")), "{why}");
+    let harness = Harness::new().case("greting", "one", |case| case.prompt("Hi"));
+    let [(_, why)] = &refused(harness, &["greting::one"])[..] else { panic!("one trial") };
+    assert!(
+        why.contains("the skill `greting`, which is not here") && why.contains("did you mean `greeting`?"),
+        "{why}"
+    );
+    let harness = Harness::new().case("greeting", "a/b", |case| case.prompt("Hi"));
+    let [(_, why)] = &refused(harness, &["greeting::a"])[..] else { panic!("one trial") };
+    assert!(why.contains("the case id \"a/b\""), "{why}");
+}
+
+#[test]
+fn cases_in_rust_run_live_and_are_recorded() {
+    let stub = Stub::new(1, "");
+    let run = |variable: &str| {
+        let mut program = stub.with_variables(std::process::Command::new(example("cases")));
+        program.args(["tidy::"]).current_dir(stub.root()).env("SKILL_EVALS_ROOT", stub.root()).env(variable, "1");
+        ran(program.env_remove("NEXTEST").env_remove("NEXTEST_RUN_ID").env("SKILL_EVALS_RECORD", "1"))
+    };
+    let live = run("SKILL_EVALS_LIVE");
+    assert_eq!(live.code, 101, "{}", live.stdout);
+    assert!(live.stdout.contains("test tidy::says_nothing_about_weather::codex ... ok"), "{}", live.stdout);
+    assert!(live.stdout.contains("test tidy::tidies_rust::codex"), "{}", live.stdout);
+    assert!(stub.starts().iter().any(|prompt| prompt.contains("Tidy this Python file.")), "{:?}", stub.starts());
+}

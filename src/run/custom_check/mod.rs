@@ -1,0 +1,92 @@
+//! Custom checks of a repository, written in Rust. They take part in its verdict like the built-in ones, live and in replay.
+//!
+//! [`Check`] is what users write, and [`Trial`] what they see. The harness has its checks as closures. [`host`] builds a harness and
+//! answers for it; [`client`] asks it for the program `skill-evals`.
+
+mod check;
+pub mod client;
+pub mod host;
+mod trial;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::cases::catalog::Catalog;
+use crate::checks::OPEN;
+use crate::grade::verdict::settle;
+use crate::store::TrialFolder;
+use crate::trial::evidence::Evidence;
+use crate::trial::outcome::{CheckResult, Grade, Status};
+
+pub use check::{Check, CheckError, Finding};
+use client::HarnessClient;
+pub use trial::{ReadError, Recording, RecordingError, Trial, TrialSample};
+
+/// Custom checks: those of this process, and those of harnesses, which are other programs.
+#[derive(Clone, Default)]
+pub struct CustomChecks {
+    checks: Vec<Check>,
+    harnesses: Vec<Arc<HarnessClient>>,
+}
+
+impl fmt::Debug for CustomChecks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
+
+impl CustomChecks {
+    pub fn add(&mut self, check: Check) {
+        self.checks.push(check);
+    }
+
+    pub fn add_harness(&mut self, harness: HarnessClient) {
+        self.harnesses.push(Arc::new(harness));
+    }
+
+    pub fn extend(&mut self, others: Self) {
+        self.checks.extend(others.checks);
+        self.harnesses.extend(others.harnesses);
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let others = self.harnesses.iter().flat_map(|harness| harness.names());
+        self.checks.iter().map(|check| check.name.as_str()).chain(others.map(String::as_str))
+    }
+
+    /// The custom checks in `grade` that are not among these: grading would drop them.
+    pub fn lacking(&self, grade: &Grade) -> Vec<String> {
+        let custom = grade.checks.iter().filter(|check| check.custom);
+        custom.filter(|check| !self.names().any(|name| name == check.id)).map(|check| check.id.clone()).collect()
+    }
+
+    /// Why checks of this process are about no case of the whole `catalog`, in words.
+    pub fn without_effect(&self, catalog: &Catalog) -> Vec<String> {
+        self.checks.iter().filter_map(|check| check.without_effect(catalog)).collect()
+    }
+
+    /// `grade` with the results of these checks for the trial in `folder`. They see whole trials only. Fails if another program
+    /// does not answer.
+    pub fn applied(&self, mut grade: Grade, evidence: &Evidence<'_>, folder: &TrialFolder) -> Result<Grade, String> {
+        let before = grade.checks.len();
+        if evidence.meta.ending.settled {
+            grade.checks.extend(self.names().map(open));
+            return Ok(settle(grade));
+        }
+        grade.checks.extend(self.made_here(&Trial::stored(*evidence, folder)));
+        for harness in &self.harnesses {
+            grade.checks.extend(harness.ask(folder.path())?);
+        }
+        Ok(if grade.checks.len() > before { settle(grade) } else { grade })
+    }
+
+    /// The results of the checks of this process.
+    fn made_here(&self, trial: &Trial<'_>) -> Vec<CheckResult> {
+        self.checks.iter().filter_map(|check| check.result(trial)).collect()
+    }
+}
+
+/// The result of a custom check of this name that is still open.
+fn open(name: &str) -> CheckResult {
+    check::result(name, Status::Unknown, check::own(name), OPEN.to_owned())
+}
