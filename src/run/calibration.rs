@@ -6,10 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use crate::agent;
+use crate::profile::of_all;
 use crate::results::calibration::AgentCalibration;
 use crate::settings::mode::{AgentKind, Mode};
 use crate::settings::{Calibrate, Home, Settings};
 use crate::store::{CalibrationCache, StoreError};
+use crate::text::diagnostic::{Code, Diagnostic, suggest};
 use crate::trace::trouble::Trouble;
 use crate::trial::evidence::digest;
 use crate::trial::reading::{Doubts, Reading};
@@ -87,18 +89,34 @@ impl InstalledAgent {
     }
 }
 
+/// Where the settings say where an agent of the user's looks for skills, if its calibration does not show that it does.
+pub fn misplaced(settings: &Settings, calibration: &AgentCalibration) -> Option<Diagnostic> {
+    let start = settings.agents.get(&calibration.agent)?.custom.as_ref()?;
+    calibration.doubts().get(&Reading::Delivered)?;
+    let skills = start.agent.description.skills.as_str();
+    let known: Vec<&str> = of_all(|profile| profile.skill_folders).copied().filter(|known| *known != skills).collect();
+    let expected = "expected the directory of its workspace in which it does";
+    let name = &calibration.agent;
+    let message =
+        format!("nothing shows that {name} looks for skills in {skills:?}; {expected}; {}", suggest(skills, &known));
+    Some(Diagnostic::new(Code::Config, start.skills_place.clone(), message))
+}
+
 /// What of this mode's trials cannot be relied on here.
 pub fn doubts(settings: &Settings, mode: &Mode) -> Doubts {
     if settings.calibrate == Calibrate::Off {
         return Doubts::new();
     }
     let calibration = InstalledAgent::find(settings, mode.agent).ok().and_then(|agent| agent.calibration(settings));
-    match calibration.filter(|calibration| calibration.asked) {
-        Some(calibration) => calibration.doubts(),
+    let Some(calibration) = calibration.filter(|calibration| calibration.asked) else {
         // That a directory has the skills does not say that the agent looks there.
-        None if matches!(mode.agent, AgentKind::Custom(_)) && mode.delivery.native() => {
-            Doubts::from([(Reading::Delivered, NEVER_SEEN.to_owned())])
-        }
-        None => Doubts::new(),
+        let is_open = matches!(mode.agent, AgentKind::Custom(_)) && mode.delivery.native();
+        return is_open.then(|| (Reading::Delivered, NEVER_SEEN.to_owned())).into_iter().collect();
+    };
+    let mut doubts = calibration.doubts();
+    let place = misplaced(settings, &calibration).filter(|_| mode.delivery.native());
+    if let Some((why, place)) = doubts.get_mut(&Reading::Delivered).zip(place) {
+        *why = format!("{place}; {why}");
     }
+    doubts
 }

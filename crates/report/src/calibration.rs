@@ -12,25 +12,36 @@ fn name(calibration: &AgentCalibration) -> String {
     safe::line(&format!("{}{version}", calibration.agent))
 }
 
-/// Whether numbers of this agent can be trusted here, in a line.
+/// Whether numbers of this agent can be trusted here, and which if not all, in a line.
 pub fn sentence(calibration: &AgentCalibration, paint: Paint) -> String {
-    let doubts = calibration.doubts();
-    let unknown = doubts.keys().map(|reading| reading.as_str()).collect::<Vec<_>>().join(", ");
     let name = name(calibration);
     if !calibration.asked {
         let text =
             format!("{name} did not ask the scripted model: nobody knows whether its numbers can be trusted here");
         return paint.on(Tone::Broken, &text);
     }
-    match (calibration.trusted, unknown.is_empty()) {
-        (true, true) => paint.on(Tone::Good, &format!("numbers of {name} can be trusted here")),
-        (true, false) => format!("numbers of {name} can be trusted here; checks that need this are unknown: {unknown}"),
-        (false, _) => {
-            let text =
-                format!("numbers of {name} cannot be trusted here; checks that need this are unknown: {unknown}");
-            paint.on(Tone::Bad, &text)
+    let doubts = calibration.doubts();
+    let list = |is_it: &dyn Fn(&CalibrationRow) -> bool| {
+        let rows = calibration.rows.iter().filter(|row| is_it(row));
+        rows.map(|row| row.reading.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let is_right = |row: &CalibrationRow| row.state == ReadState::Right;
+    let unknown = list(&|row| doubts.contains_key(&row.reading));
+    let mixed = list(&|row| !is_right(row) && !doubts.contains_key(&row.reading));
+    let (tone, mut text) = match calibration.trusted {
+        true if unknown.is_empty() && mixed.is_empty() => {
+            (Tone::Good, format!("numbers of {name} can be trusted here"))
         }
+        true => (Tone::Broken, format!("of {name}, this can be trusted here: {}", list(&is_right))),
+        false => (Tone::Bad, format!("numbers of {name} cannot be trusted here; read rightly: {}", list(&is_right))),
+    };
+    if !unknown.is_empty() {
+        let _ = write!(text, "; checks that need this are unknown: {unknown}");
     }
+    if !mixed.is_empty() {
+        let _ = write!(text, "; not told from other errors: {mixed}");
+    }
+    paint.on(tone, &text)
 }
 
 /// A line on each thing that is read, and the sentence.
@@ -50,4 +61,55 @@ pub fn table(calibration: &AgentCalibration, paint: Paint) -> String {
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text + &sentence(calibration, paint) + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::results::calibration::{CALIBRATION_FORMAT, Observation, rows};
+    use crate::trial::reading::Reading;
+
+    /// The sentence if these are not right, and all others are.
+    fn said(others: &[(Reading, ReadState)]) -> String {
+        let state =
+            |reading| others.iter().find(|(other, _)| *other == reading).map_or(ReadState::Right, |(_, state)| *state);
+        let observed = |reading| Observation {
+            trial: "uses".to_owned(),
+            reading,
+            state: state(reading),
+            expected: "2".to_owned(),
+            found: "1".to_owned(),
+        };
+        let rows = rows(&Reading::ALL.map(observed), &BTreeMap::new());
+        let trusted = rows.iter().all(|row| row.state != ReadState::Wrong);
+        let calibration = AgentCalibration {
+            format: CALIBRATION_FORMAT,
+            agent: "x".to_owned(),
+            version: Some("1".to_owned()),
+            skill_evals: String::new(),
+            configuration: String::new(),
+            measured: String::new(),
+            trials: 1,
+            asked: true,
+            trusted,
+            rows,
+        };
+        sentence(&calibration, Paint::Plain)
+    }
+
+    #[test]
+    fn the_sentence_says_what_is_trusted_what_is_unknown_and_what_has_another_name() {
+        assert_eq!(said(&[]), "numbers of x 1 can be trusted here");
+        let some = said(&[(Reading::Login, ReadState::Unseen), (Reading::Tokens, ReadState::Unseen)]);
+        let expected = "of x 1, this can be trusted here: delivered, activation, resources, commands, model, end, limit; checks \
+                        that need this are unknown: tokens; not told from other errors: login";
+        assert_eq!(some, expected);
+        let wrong = said(&[(Reading::Activation, ReadState::Wrong)]);
+        assert!(
+            wrong.starts_with("numbers of x 1 cannot be trusted here; read rightly: delivered, resources,"),
+            "{wrong}"
+        );
+    }
 }

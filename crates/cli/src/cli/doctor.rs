@@ -12,7 +12,9 @@ use crate::cli::next::next;
 use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
 use crate::process::interrupt;
 use crate::report::calibration::table;
+use crate::report::diagnostics;
 use crate::report::paint::Tone;
+use crate::run::calibration::misplaced;
 use crate::settings::mode::AgentKind;
 use crate::settings::{Settings, load};
 use crate::setup::calibrate;
@@ -85,7 +87,9 @@ fn calibrate(args: &DoctorArgs, repository: Option<&Repository>) -> CliResult {
         match calibrate::of(&settings, kind) {
             Ok(calibration) => {
                 if !args.json {
-                    text_stdout().write_all(table(&calibration, paint).as_bytes())?;
+                    let problems: Vec<_> = misplaced(&settings, &calibration).into_iter().collect();
+                    let text = table(&calibration, paint) + &diagnostics::render(&problems, paint);
+                    text_stdout().write_all(text.as_bytes())?;
                 }
                 calibrations.push(calibration);
             }

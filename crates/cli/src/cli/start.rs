@@ -15,7 +15,9 @@ use crate::cli::exit_code::Exit;
 use crate::cli::output::{Stream, stderr, warn};
 use crate::process::{background, interrupt};
 use crate::report::calibration::sentence;
+use crate::report::diagnostics;
 use crate::report::trial_text::RerunCommand;
+use crate::run::calibration::misplaced;
 use crate::run::context::RunContext;
 use crate::run::{opening, plan, ready};
 use crate::settings::Settings;
@@ -95,7 +97,10 @@ impl StartArgs {
             )?;
             let calibration = calibrate::calibrate(&agent, &run.settings)
                 .map_err(|why| format!("{why}\nto run without, set SKILL_EVALS_CALIBRATE=off"))?;
-            writeln!(stderr(), "{}", sentence(&calibration, paint(Stream::Errors)))?;
+            let paint = paint(Stream::Errors);
+            let problems: Vec<_> = misplaced(&run.settings, &calibration).into_iter().collect();
+            writeln!(stderr(), "{}", sentence(&calibration, paint))?;
+            write!(stderr(), "{}", diagnostics::render(&problems, paint))?;
         }
         if is_stored {
             let live = opening::live(run).map_err(ToString::to_string)?;

@@ -68,6 +68,18 @@ const CODEX: (&str, &str) = ("codex", "codex");
 const CLAUDE: (&str, &str) = ("claude-cli", "cli-native");
 const CLAUDE_SDK: (&str, &str) = ("claude-sdk", "native");
 const GEMINI: (&str, &str) = ("gemini", "gemini");
+const QWEN: (&str, &str) = ("qwen", "qwen");
+
+/// Numbers of tokens as texts, wherever they are.
+const TEXTS: &str = objects!(
+    "f = lambda v, k=\"\": {n: f(w, n) for n, w in v.items()} if isinstance(v, dict) else [f(w) for w in v] if isinstance(v, list) else str(v) if isinstance(v, int) and \"token\" in k else v\n  o = f(o)"
+);
+
+/// Each line in an object of its own.
+const ENVELOPE: &str = objects!("o = {\"seq\": 1, \"event\": o}");
+
+/// What a tool returns is printed before its call.
+const BEFORE: &str = "\"$real\" \"$@\" | python3 -uc '\nimport sys\nheld = \"\"\nfor line in sys.stdin:\n  if held or \"tool_use\\\"\" in line: \n    if \"tool_result\" in line: print(line, end=\"\"); print(held, end=\"\", flush=True); held = \"\"\n    else: held += line\n  else: print(line, end=\"\", flush=True)\nprint(held, end=\"\")'; exit ${PIPESTATUS[0]}";
 
 static WRAPPERS: &[Wrapper] = &[
     wrapper("keys_are_sorted", CODEX, None, objects!("o = dict(sorted(o.items()))")),
@@ -162,6 +174,101 @@ static WRAPPERS: &[Wrapper] = &[
         lines!("s/\"tool_name\":\"activate_skill\"/\"tool_name\":\"activate\"/g"),
     ),
     wrapper("commands_are_printed_twice", GEMINI, None, lines!("/run_shell_command/p")),
+    wrapper("numbers_are_texts", CODEX, Some("tokens"), TEXTS),
+    wrapper("lines_are_in_envelopes", CODEX, Some("end"), ENVELOPE),
+    wrapper("lines_end_in_two_characters", CODEX, None, lines!("s/$/\\r/")),
+    wrapper("a_mark_of_the_encoding_comes_first", CODEX, Some("activation"), lines!("1s/^/\\xEF\\xBB\\xBF/")),
+    wrapper(
+        "missing_values_are_null",
+        CODEX,
+        None,
+        objects!("o.update({key: None for key in (\"item\", \"usage\", \"error\", \"message\") if key not in o})"),
+    ),
+    wrapper(
+        "tokens_are_counted_in_thousands",
+        CODEX,
+        Some("tokens"),
+        objects!("u = o.get(\"usage\", {}); u.update({key: value / 1000 for key, value in u.items()})"),
+    ),
+    wrapper("the_field_of_commands_is_renamed", CODEX, None, lines!("s/\"command\":/\"cmd\":/")),
+    wrapper(
+        "commands_are_lists_of_lists",
+        CODEX,
+        Some("activation"),
+        objects!("i = o.get(\"item\") or {}; \"command\" in i and i.update(command=[[i[\"command\"]]])"),
+    ),
+    wrapper(
+        "lines_are_split_into_two",
+        CODEX,
+        Some("activation"),
+        lines!("/\"command_execution\"/s/,\"status\"/\\n,\"status\"/"),
+    ),
+    wrapper("the_streams_are_swapped", CODEX, Some("end"), "\"$real\" \"$@\" 3>&1 1>&2 2>&3"),
+    wrapper("numbers_are_texts", CLAUDE, None, TEXTS),
+    wrapper("lines_are_in_envelopes", CLAUDE, Some("end"), ENVELOPE),
+    wrapper("results_come_before_their_calls", CLAUDE, Some("activation"), BEFORE),
+    wrapper(
+        "a_field_of_the_input_is_renamed",
+        CLAUDE,
+        Some("activation"),
+        lines!("s/\"input\":{\"skill\":/\"input\":{\"title\":/"),
+    ),
+    wrapper(
+        "the_tool_of_skills_is_renamed",
+        CLAUDE,
+        Some("activation"),
+        lines!("s/\"name\":\"Skill\"/\"name\":\"LoadSkill\"/"),
+    ),
+    wrapper(
+        "skills_are_listed_twice",
+        CLAUDE,
+        None,
+        sessions!("/\"skill_listing\"/s/\"greeting\",/\"greeting\",\"greeting\",/"),
+    ),
+    wrapper(
+        "answers_are_of_a_second_session",
+        CLAUDE,
+        None,
+        objects!("o.get(\"type\") == \"assistant\" and o.update(session_id=\"00000000-0000-4000-8000-000000000000\")"),
+    ),
+    wrapper(
+        "characters_are_cut",
+        CLAUDE,
+        Some("end"),
+        lines!("s/CALIBRATED/CALIB\\xE2\\x82/; s/AHOY_MARKER/AHOY\\xE2\\x82/"),
+    ),
+    wrapper(
+        "the_limit_is_told_in_another_language",
+        CLAUDE,
+        Some("limit"),
+        lines!("s/429/200/g; s/rate_limit[a-z_]*/gesperrt/g; s/API Error[^\"]*/Zu viele Anfragen/g"),
+    ),
+    wrapper(
+        "the_limit_is_told_in_the_time_of_another_place",
+        CLAUDE,
+        Some("limit"),
+        lines!("/429/s/API Error[^\"]*/You'\\''ve hit your session limit · resets 9am (Asia\\/Tokyo)/"),
+    ),
+    wrapper("the_exit_status_is_another", GEMINI, Some("end"), "\"$real\" \"$@\"; exit 3"),
+    wrapper("lines_are_in_envelopes", GEMINI, Some("end"), ENVELOPE),
+    wrapper("numbers_are_texts", GEMINI, None, TEXTS),
+    wrapper(
+        "the_input_is_a_text",
+        GEMINI,
+        Some("activation"),
+        objects!("\"parameters\" in o and o.update(parameters=json.dumps(o[\"parameters\"]))"),
+    ),
+    wrapper("lines_end_in_two_characters", QWEN, None, lines!("s/$/\\r/")),
+    wrapper("the_streams_are_swapped", QWEN, Some("end"), "\"$real\" \"$@\" 3>&1 1>&2 2>&3"),
+    wrapper("the_field_of_commands_is_renamed", QWEN, None, lines!("s/\"input\":{\"command\":/\"input\":{\"cmd\":/g")),
+    wrapper(
+        "the_model_is_null",
+        QWEN,
+        Some("model"),
+        objects!(
+            "f = lambda v: {k: None if k == \"model\" else f(w) for k, w in v.items()} if isinstance(v, dict) else v\n  o = f(o)"
+        ),
+    ),
 ];
 
 pub fn trials() -> Vec<Trial> {

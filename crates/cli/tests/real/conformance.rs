@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fs;
 
 use libtest_mimic::Trial;
-use serde_json::{Value, json};
+use serde_json::json;
 use skill_evals_evidence::settings::mode::{AgentKind, Delivery, Mode};
 use skill_evals_evidence::trace::Mechanism;
 use skill_evals_evidence::trace::description::DescriptionVisibility;
@@ -53,7 +53,6 @@ pub fn trials() -> Vec<Trial> {
         ("a_limit_on_turns_is_kept_or_said_not_to_be", limits_turns),
     ];
     let of_user: [(&str, Test); 1] = [("the_user_s_own_setup_is_there_only_if_it_is_asked_for", has_the_users_setup)];
-    let tasks: [(&str, Test); 1] = [("the_tasks_of_this_repository_pass", passes_the_tasks)];
     let baseline: [(&str, Test); 1] = [("a_baseline_offers_no_skill", offers_none)];
     let mut trials = Vec::new();
     let mut known = HashSet::new();
@@ -67,11 +66,9 @@ pub fn trials() -> Vec<Trial> {
         let by_home = of_user.iter().filter(|_| has_setup);
         // What a provider does is the same in all modes of an agent.
         let of_agent = always.iter().filter(|_| is_first);
-        let is_claude_or_codex = matches!(mode.agent, AgentKind::ClaudeSdk | AgentKind::ClaudeCli | AgentKind::Codex);
-        let by_tasks = tasks.iter().filter(|_| is_claude_or_codex && mode.delivery.offers_skills());
         // Our own program is never missing.
         let foreign = foreign.iter().filter(|_| is_first && mode.agent != AgentKind::Chat);
-        for &(name, test) in own.iter().chain(by_prompt).chain(by_home).chain(of_agent).chain(foreign).chain(by_tasks) {
+        for &(name, test) in own.iter().chain(by_prompt).chain(by_home).chain(of_agent).chain(foreign) {
             let mode: &'static Mode = mode;
             trials.push(needing(&format!("conformance::{mode}::{name}"), missing, HOW_TO_GET_AGENTS, move || {
                 test(mode);
@@ -127,44 +124,11 @@ fn skill_tool<'a>(request: &'a Request, mode: &Mode) -> Option<&'a String> {
     request.tools.iter().find(|tool| mode.agent.profile().tools.skills.contains(&tool.as_str()))
 }
 
-fn load_resource(request: &Request, mode: &Mode, skill: &str, path: &str) -> Turn {
+pub(super) fn load_resource(request: &Request, mode: &Mode, skill: &str, path: &str) -> Turn {
     match served(request, "resource") {
         Some(tool) => Turn::Call { tool, input: json!({ "skill": skill, "path": path }) },
         None => Turn::Shell(format!("cat {}/{skill}/{path}", mode.agent.profile().skill_folders[0])),
     }
-}
-
-/// The tasks of this repository: words of the prompt, the skill, and what the model answers.
-const TASKS: [(&str, &str, &str); 7] = [
-    ("def CalcTotal", "code-style", "SKILLJACK_CODE_FORMATTED"),
-    ("I'm Maya", "greeting", "SKILLJACK_GREETING_SUCCESS"),
-    ("order-tracker", "template-generator", "SKILLJACK_TEMPLATE_LOADED"),
-    ("revenue forecast", "xlsx", "Blue cells are inputs."),
-    ("quarterly sales", "xlsx", "ws['B6'] = '=SUM(B2:B5)'"),
-    ("monthly expenses", "xlsx", "openpyxl"),
-    ("#REF!", "xlsx", "Run recalc.py."),
-];
-
-fn passes_the_tasks(mode: &'static Mode) {
-    let fixture = Fixture::copy_of_sample();
-    // A skill without a task would get cases of its own.
-    for others in ["evals/skills", "skills/writing-skill-evals"] {
-        fs::remove_dir_all(fixture.root().join(others)).expect("other cases");
-    }
-    let live = Live::over(fixture, move |request| {
-        let task = TASKS.iter().find(|(words, ..)| request.prompt.contains(words));
-        let Some((_, skill, answer)) = task else { return Turn::Say("A task".to_owned()) };
-        let lacks_template = *skill == "template-generator" && !request.tool_results.concat().contains("schemaVersion");
-        match request.step {
-            0 => load(request, mode, skill),
-            1..5 if lacks_template => load_resource(request, mode, skill, "templates/config.json"),
-            _ => Turn::Say((*answer).to_owned()),
-        }
-    });
-    let ran = live.run(&["--mode", &mode.name]);
-    let summary = fs::read_to_string(live.fixture.root().join("artifacts/skill-evals/t/summary.json"));
-    let summary: Value = serde_json::from_str(&summary.expect("a summary")).expect("JSON");
-    assert_eq!((ran.code, &summary["total"]["passed"]), (0, &json!(TASKS.len())), "{}{}", ran.stdout, ran.stderr);
 }
 
 fn uses_the_skill(mode: &'static Mode) {

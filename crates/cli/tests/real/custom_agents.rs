@@ -63,6 +63,8 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
         let name = format!("{agent}::rules_give_the_verdicts_of_our_own_decoder");
         add(name, program, Box::new(move || same_verdicts(own, agent)));
     }
+    let misspelt = a_misspelt_directory_of_skills_is_an_error_at_its_place;
+    add("a_misspelt_directory_of_skills_is_an_error_at_its_place".to_owned(), "qwen", Box::new(misspelt));
     trials
 }
 
@@ -298,6 +300,30 @@ fn same_verdicts(own: &str, agent: &str) {
     let tokens = |mode| live.kept("greeting", "used", mode).and_then(|trial| trial.grade.metrics.usage);
     let expected = tokens(own).map(|usage| usage.output_tokens).filter(|_| agent != "copilot-lines");
     assert_eq!(tokens(agent).map(|usage| usage.output_tokens), expected, "Copilot does not print all tokens");
+}
+
+/// Only a calibration can say that a directory is the wrong one. It says where it is named, and which one may be meant.
+fn a_misspelt_directory_of_skills_is_an_error_at_its_place() {
+    let live = Live::new(COLUMNS, "false,What is 2+2?,60", |_| Turn::Say("4".to_owned()));
+    let settings = printers(&live).replace(".qwen/skills", ".qwen/skils");
+    let settings = settings.replace(&live.model.url(), "{endpoint}").replace(&format!("\"{MODEL}\""), "\"{model}\"");
+    let place = settings.lines().position(|line| line.contains("skils")).expect("a line") + 1;
+    fs::write(live.fixture.root().join("evals/evals.toml"), settings).expect("settings");
+    let program = |args: &[&str]| {
+        let mut command = live.program();
+        let cache = live.user_home().join(".cache-of-calibrations");
+        command.args(args).current_dir(live.fixture.root()).env("XDG_CACHE_HOME", cache);
+        let output = command.env_remove("SKILL_EVALS_CALIBRATE").output().expect("it starts");
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        (output.status.code(), said)
+    };
+    let (code, said) = program(&["doctor", "--calibrate", "--agent", "qwen-lines"]);
+    let words = [&*format!("evals/evals.toml:{place}:18"), "did you mean `.qwen/skills`?", "delivered   wrong"];
+    assert!(code == Some(1) && words.iter().all(|word| said.contains(word)), "{said}");
+    program(&["run", "--run-id", "t", "--mode", "qwen-lines", "--endpoint", &live.model.url(), "--model", MODEL]);
+    let trial = live.kept("greeting", "it", "qwen-lines").expect("a kept trial");
+    let why = trial.expect(Verdict::Error).grade.trouble.as_ref().expect("a reason").to_string();
+    assert!(words[..2].iter().all(|word| why.contains(word)), "{why}");
 }
 
 /// The settings of the agents that print lines.

@@ -30,6 +30,9 @@ mod opencode;
 mod reach;
 mod real_model;
 mod report_page;
+mod repository_cases;
+#[path = "../record/script.rs"]
+mod script;
 mod sessions;
 mod settled;
 mod skill_servers;
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         reach::trials,
         real_model::trials,
         report_page::trials,
+        repository_cases::trials,
         sessions::trials,
         settled::trials,
         skill_servers::trials,

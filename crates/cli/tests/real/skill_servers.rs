@@ -1,10 +1,9 @@
 //! MCP servers of skills as `[mcp]` in evals.toml chooses them, under real agents: the built-in one in other words, and the
 //! server skilljack itself.
 
-#[path = "../record/script.rs"]
-mod script;
 use std::path::PathBuf;
 
+use crate::script::Script;
 use crate::support::catalogue::{catalogue, description};
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live, request_text};
@@ -12,7 +11,6 @@ use crate::support::real::{Test, all_needing, programs};
 use crate::support::stand_in::{Request, Turn};
 use crate::tests;
 use libtest_mimic::Trial;
-use script::Script;
 use serde_json::json;
 use skill_evals_evidence::trial::outcome::Verdict;
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::json;
 use skill_evals_cases::cases::catalog::Catalog;
 
-use crate::support::stand_in::{Protocol, Request, Turn, named};
+use crate::support::stand_in::{Protocol, Request, Turn, call, named};
 
 /// claude's tool for answers that follow a schema.
 const STRUCTURED: &str = "StructuredOutput";
@@ -64,7 +64,13 @@ fn delivered(request: &Request, skill: &str) -> bool {
 }
 
 fn by_mcp(request: &Request) -> bool {
-    has_tool(request, "mcp__skilljack__skill")
+    served(request, "skill").is_some()
+}
+
+/// The tool of the skills' server with this name, as the agent names it.
+fn served<'a>(request: &'a Request, name: &str) -> Option<&'a String> {
+    let is_it = |tool: &&String| tool.contains("skilljack") && tool.ends_with(name);
+    request.tools.iter().find(is_it)
 }
 
 fn has_tool(request: &Request, name: &str) -> bool {
@@ -72,20 +78,20 @@ fn has_tool(request: &Request, name: &str) -> bool {
 }
 
 fn open_skill(request: &Request, skill: &str) -> Turn {
-    let tools = ["mcp__skilljack__skill", "activate_skill", "Skill", "skill", "skills"];
+    if let Some(tool) = served(request, "skill") {
+        return call(tool, json!({ "name": skill }));
+    }
+    let tools = ["activate_skill", "Skill", "skill", "skills"];
     if let Some(tool) = tools.into_iter().find(|tool| has_tool(request, tool)) {
-        Turn::Call { tool: tool.to_owned(), input: named(request, tool, skill) }
+        call(tool, named(request, tool, skill))
     } else {
         Turn::Shell(format!("cat .agents/skills/{skill}/SKILL.md"))
     }
 }
 
 fn load_resource(request: &Request, skill: &str, path: &str) -> Turn {
-    if by_mcp(request) {
-        let input = json!({ "skill": skill, "path": path });
-        // codex writes the tool's name with `_`.
-        let tool = request.tools.iter().find(|tool| tool.starts_with("mcp__") && tool.ends_with("resource"));
-        return Turn::Call { tool: tool.cloned().unwrap_or_default(), input };
+    if let Some(tool) = served(request, "resource") {
+        return call(tool, json!({ "skill": skill, "path": path }));
     }
     let folder = match request.protocol {
         Protocol::Messages if has_tool(request, "Skill") => ".claude",

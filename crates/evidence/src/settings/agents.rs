@@ -14,7 +14,7 @@ use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::settings::problems::{Problems, filled};
 use crate::settings::variables::{A_URL, is_url};
-use crate::text::diagnostic::suggest;
+use crate::text::diagnostic::{SourceLocation, suggest};
 use crate::text::name::check_id;
 use crate::text::relative_path::RelativePath;
 
@@ -51,6 +51,8 @@ pub struct AgentSettings {
 #[derive(Clone, Debug)]
 pub struct CustomStart {
     pub agent: &'static CustomAgent,
+    /// Where the settings say where the agent looks for skills, or else name the agent.
+    pub skills_place: SourceLocation,
     /// All arguments with placeholders, in groups: a group with a placeholder that has no value is left out.
     pub args: Vec<Vec<String>>,
     /// Variables; one with a placeholder that has no value is left out.
@@ -249,6 +251,7 @@ impl AgentTable {
             check_placeholders(value.get_ref(), is_acp, &value.span(), problems);
             env.insert(variable, value.into_inner());
         }
+        let skills_place = problems.place(self.skills.as_ref().map_or(range.clone(), Spanned::span));
         let skills = problems.paths(self.skills, "the directory of skills").pop();
         let errors = self.errors.unwrap_or_default();
         for empty in errors.iter().filter(|text| text.get_ref().trim().is_empty()) {
@@ -272,7 +275,7 @@ impl AgentTable {
             events: events.unwrap_or_default(),
         });
         let home_files = problems.paths(self.home_files.unwrap_or_default(), "the file in the home");
-        let start = CustomStart { agent, args, env, authenticate: self.authenticate, home_files };
+        let start = CustomStart { agent, skills_place, args, env, authenticate: self.authenticate, home_files };
         let modes = modes(name, agent, is_acp || start.has("mcp"));
         let endpoint = self.endpoint.map(Spanned::into_inner);
         (AgentSettings { command: self.command, args: Vec::new(), endpoint, custom: Some(start) }, modes)

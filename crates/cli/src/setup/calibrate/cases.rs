@@ -37,11 +37,9 @@ pub(super) const ANSWER: &str = "Ahoy, Ada! CALIBRATED";
 /// The most calls of a trial: an agent may refuse one again and again.
 const MAX_CALLS: usize = 8;
 
-/// Seconds that a trial may take, one whose agent may ask again and again, one that is refused for long, and one in which nobody
-/// answers.
+/// Seconds that a trial may take, one whose agent may ask again and again, and one in which nobody answers.
 const TIMEOUT: u32 = 60;
 const RETRIED: u32 = 30;
-const REFUSED: u32 = 30;
 const SHORT: u32 = 12;
 
 /// Seconds that a refusal asks to wait: longer than any trial.
@@ -78,9 +76,20 @@ pub(super) struct CalibrationCase {
     /// The name of its mode.
     pub(super) mode: String,
     pub(super) delivery: Delivery,
+    /// Seconds that it may take.
+    timeout: u32,
+    /// Whether it is tried for the second time.
+    pub(super) is_again: bool,
 }
 
 impl CalibrationCase {
+    /// The same trial with more time, for an agent that did not come to an end on a busy machine.
+    pub(super) fn again(&self) -> Self {
+        let id = format!("{}-again", self.id);
+        let prompt = self.prompt.replace(&self.id, &id);
+        Self { id, prompt, timeout: 3 * self.timeout, is_again: true, ..self.clone() }
+    }
+
     /// Whether the whole trial is expected to be measured.
     pub(super) fn ends_well(&self) -> bool {
         matches!(self.does, Does::Uses | Does::Reads | Does::UsesOther | Does::Answers)
@@ -121,7 +130,21 @@ pub(super) fn cases(modes: &[&Mode]) -> Vec<CalibrationCase> {
 fn case(name: &str, skill: &'static str, does: Does, prompt: &str, mode: &Mode) -> CalibrationCase {
     let id = format!("{name}-{}", mode.name.replace('+', "-"));
     let prompt = format!("{prompt} This is the task {id}.");
-    CalibrationCase { id, skill, does, prompt, mode: mode.name.clone(), delivery: mode.delivery }
+    let timeout = match does {
+        Does::Hangs => SHORT,
+        Does::Refused(_) | Does::Fails(Fault::Cut) => RETRIED,
+        _ => TIMEOUT,
+    };
+    CalibrationCase {
+        id,
+        skill,
+        does,
+        prompt,
+        mode: mode.name.clone(),
+        delivery: mode.delivery,
+        timeout,
+        is_again: false,
+    }
 }
 
 /// Writes a repository with the skills and cases.
@@ -143,13 +166,7 @@ pub(super) fn write(root: &Path, cases: &[CalibrationCase]) -> io::Result<()> {
         let mut table = "id,should_trigger,prompt,timeout_s\n".to_owned();
         for case in cases.iter().filter(|case| case.skill == skill) {
             let should = matches!(case.does, Does::Uses | Does::Reads);
-            let timeout = match case.does {
-                Does::Hangs => SHORT,
-                Does::Refused(429) => REFUSED,
-                Does::Refused(_) | Does::Fails(Fault::Cut) => RETRIED,
-                _ => TIMEOUT,
-            };
-            let _ = writeln!(table, "{},{should},\"{}\",{timeout}", case.id, case.prompt);
+            let _ = writeln!(table, "{},{should},\"{}\",{}", case.id, case.prompt, case.timeout);
         }
         let directory = root.join("evals/skills").join(skill);
         fs::create_dir_all(&directory)?;

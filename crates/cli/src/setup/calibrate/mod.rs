@@ -9,7 +9,6 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
 use crate::agent::endpoint;
 use crate::cases::repository::{Layout, Repository, Scope};
@@ -30,8 +29,8 @@ use crate::trial::outcome::Outcome;
 use cases::{CalibrationCase, SkillTools};
 use observe::{Measured, Observations, Truth};
 
-/// How many trials run at once: most of their time is that of the agent.
-const JOBS: usize = 6;
+/// How many trials run at once. Six of them mostly wait: for a model that hangs, or to ask again.
+const JOBS: usize = 9;
 
 /// Collects the outcomes of a run.
 struct Collector(Arc<Mutex<Vec<Outcome>>>);
@@ -72,7 +71,8 @@ pub fn calibrate(agent: &InstalledAgent, users: &Settings) -> Result<AgentCalibr
     let failed = |why: &dyn Display| format!("{} could not be calibrated: {why}", agent.name());
     let modes: Vec<&Mode> =
         users.modes.iter().map(AsRef::as_ref).filter(|mode| is_calibrated(mode, agent.kind)).collect();
-    let cases = Arc::new(cases::cases(&modes));
+    let first = cases::cases(&modes);
+    let cases = Arc::new([first.iter().map(CalibrationCase::again).collect(), first.clone()].concat());
     let base = users.scratch.as_deref().unwrap_or(Path::new("/var/tmp"));
     let directory = tempfile::Builder::new().prefix("calibration-").tempdir_in(base).map_err(|error| failed(&error))?;
     let root = directory.path().canonicalize().map_err(|error| failed(&error))?;
@@ -80,22 +80,27 @@ pub fn calibrate(agent: &InstalledAgent, users: &Settings) -> Result<AgentCalibr
     let tools = Arc::new(SkillTools::of(agent.kind.profile()));
     let stand_in = started(&cases, &tools).map_err(|error| failed(&error))?;
     let settings = settings(users, agent.kind, stand_in.url());
-    let of_end = |well| cases.iter().filter(move |case| case.ends_well() == well);
-    // A refusal holds back the other trials of its run.
-    let runs = [planned(&root, settings.clone(), of_end(false))?, planned(&root, settings, of_end(true))?];
-    let outcomes = outcomes(&runs).map_err(|why| failed(&why))?;
-    let truths = truths(&cases, &tools, stand_in.exchanges());
-    let (observations, version) = observed(agent, &runs, &cases, &outcomes, &truths);
+    let mut observations = Observations { version: agent.version.clone(), ..Observations::default() };
+    let mut measure = |chosen: &[CalibrationCase]| {
+        let run = planned(&root, settings.clone(), chosen)?;
+        let outcomes = outcomes(&run)?;
+        let truths = truths(&cases, &tools, stand_in.exchanges());
+        observe(&mut observations, agent.kind, &run, &cases, &outcomes, &truths);
+        Ok::<_, String>((outcomes.len(), !truths.is_empty(), std::mem::take(&mut observations.late)))
+    };
+    let (mut trials, asked, late) = measure(&first).map_err(|why| failed(&why))?;
+    if !late.is_empty() {
+        trials += measure(&late).map_err(|why| failed(&why))?.0;
+    }
     let rows = rows(&observations.all, &observations.notes);
-    let asked = !truths.is_empty();
     let calibration = AgentCalibration {
         format: CALIBRATION_FORMAT,
         agent: agent.kind.as_str().to_owned(),
-        version,
+        version: observations.version,
         skill_evals: env!("CARGO_PKG_VERSION").to_owned(),
         configuration: agent.configuration(users),
         measured: jiff::Timestamp::now().to_string(),
-        trials: outcomes.len(),
+        trials,
         asked,
         trusted: asked && rows.iter().all(|row| row.state != ReadState::Wrong),
         rows,
@@ -114,18 +119,12 @@ fn started(cases: &Arc<Vec<CalibrationCase>>, tools: &Arc<SkillTools>) -> io::Re
     })
 }
 
-/// Runs all trials.
-fn outcomes(runs: &[RunContext]) -> Result<Vec<Outcome>, String> {
-    for run in runs {
-        opening::live(run).map_err(Clone::clone)?;
-    }
+/// Runs all trials of a run.
+fn outcomes(run: &RunContext) -> Result<Vec<Outcome>, String> {
+    opening::live(run).map_err(Clone::clone)?;
     let outcomes = Arc::<Mutex<Vec<Outcome>>>::default();
-    thread::scope(|scope| {
-        for run in runs {
-            run.read_by(Collector(Arc::clone(&outcomes)));
-            scope.spawn(|| scheduler::run(run));
-        }
-    });
+    run.read_by(Collector(Arc::clone(&outcomes)));
+    scheduler::run(run);
     if interrupt::raised() {
         return Err("it was interrupted".to_owned());
     }
@@ -133,25 +132,23 @@ fn outcomes(runs: &[RunContext]) -> Result<Vec<Outcome>, String> {
     Ok(outcomes)
 }
 
-/// What the trials show, and the version of the agent.
-fn observed(
-    agent: &InstalledAgent,
-    runs: &[RunContext; 2],
+/// Adds what the trials of a run show.
+fn observe(
+    observations: &mut Observations,
+    kind: AgentKind,
+    run: &RunContext,
     cases: &[CalibrationCase],
     outcomes: &[Outcome],
     truths: &HashMap<&str, Truth>,
-) -> (Observations, Option<String>) {
-    let profile = agent.kind.profile();
+) {
+    let profile = kind.profile();
     let own_name = profile.endpoint.as_ref().map_or("{model}", |endpoint| endpoint.model);
-    let (mut observations, mut version) = (Observations::default(), agent.version.clone());
     let nothing = Truth::default();
     for outcome in outcomes {
         let Some(case) = cases.iter().find(|case| case.id == outcome.id.case) else { continue };
-        let run = &runs[usize::from(case.ends_well())];
         let Some(live) = run.opened() else { continue };
         // A trial that could not begin shows nothing.
         let Ok(stored) = StoredTrial::read(run, &live.folder.trial(&outcome.id)) else { continue };
-        version = version.or_else(|| stored.trace.agent_version.clone());
         observations.of(&Measured {
             case,
             truth: truths.get(case.id.as_str()).unwrap_or(&nothing),
@@ -161,7 +158,6 @@ fn observed(
             models: [MODEL.to_owned(), EndpointSetup::filled(own_name, "", MODEL, "")],
         });
     }
-    (observations, version)
 }
 
 /// Whether this is one of the agent's own ways to get skills: a mode with a choice of skills or arguments is like one of these.
@@ -201,11 +197,7 @@ fn settings(users: &Settings, kind: AgentKind, url: String) -> Settings {
 }
 
 /// A run of these cases, each in its mode.
-fn planned<'c>(
-    root: &Path,
-    settings: Settings,
-    cases: impl Iterator<Item = &'c CalibrationCase>,
-) -> Result<RunContext, String> {
+fn planned(root: &Path, settings: Settings, cases: &[CalibrationCase]) -> Result<RunContext, String> {
     let repository = Repository { root: root.to_path_buf() };
     let catalog = repository.catalog(Layout::of(&settings), Scope::All);
     let planned = |case: &CalibrationCase| {
@@ -213,7 +205,7 @@ fn planned<'c>(
         let mode = settings.mode(&case.mode)?;
         Some(PlannedCase::times(TestCase { found: Arc::clone(found), mode: Arc::clone(mode) }, 1))
     };
-    let entries: Option<Vec<PlannedCase>> = cases.map(planned).collect();
+    let entries: Option<Vec<PlannedCase>> = cases.iter().map(planned).collect();
     let entries = entries.ok_or("the cases of the calibration cannot be read")?;
     let run = RunContext::new(root.to_path_buf(), settings, catalog).with_plan(RunPlan { entries });
     // One trial is refused for hours; the others still run.

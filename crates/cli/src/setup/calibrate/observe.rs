@@ -84,6 +84,10 @@ pub(super) struct Measured<'a> {
 pub(super) struct Observations {
     pub(super) all: Vec<Observation>,
     pub(super) notes: BTreeMap<Reading, Vec<String>>,
+    /// The trials whose time was over before they showed anything.
+    pub(super) late: Vec<CalibrationCase>,
+    /// The agent's version, as its package or else its trials say.
+    pub(super) version: Option<String>,
 }
 
 impl Observations {
@@ -110,7 +114,13 @@ impl Observations {
     }
 
     pub(super) fn of(&mut self, trial: &Measured<'_>) {
-        if trial.case.ends_well() {
+        if self.version.is_none() {
+            self.version.clone_from(&trial.stored.trace.agent_version);
+        }
+        let is_late = trial.trouble_kind() == Some(TroubleKind::NoAnswer) && trial.case.does != Does::Hangs;
+        if is_late && !trial.case.is_again {
+            self.late.push(trial.case.again());
+        } else if trial.case.ends_well() {
             self.of_good_end(trial);
         } else {
             self.of_bad_end(trial);
@@ -170,7 +180,7 @@ impl Observations {
 
     fn of_bad_end(&mut self, trial: &Measured<'_>) {
         let Measured { case, truth, grade, profile, .. } = trial;
-        let kind = grade.trouble.as_ref().map(|trouble| trouble.kind);
+        let kind = trial.trouble_kind();
         let (reading, expected, wanted) = match case.does {
             Does::Refused(429) => (Reading::Limit, "the provider refused for now", Some(TroubleKind::RateLimit)),
             Does::Refused(_) => (Reading::Login, "the login was refused", Some(TroubleKind::Login)),
@@ -203,6 +213,10 @@ impl Observations {
 impl Measured<'_> {
     fn status(&self, id: &str) -> Option<Status> {
         self.grade.checks.iter().find(|check| check.id == id).map(|check| check.status)
+    }
+
+    fn trouble_kind(&self) -> Option<TroubleKind> {
+        self.grade.trouble.as_ref().map(|trouble| trouble.kind)
     }
 
     fn is_unknown(&self, id: &str) -> bool {

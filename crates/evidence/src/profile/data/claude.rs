@@ -101,6 +101,8 @@ pub const PROFILE: Profile = Profile {
             ("ANTHROPIC_BASE_URL", "{url}"),
             ("ANTHROPIC_API_KEY", "{key}"),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            // The runner starts a refused trial again.
+            ("CLAUDE_CODE_MAX_RETRIES", "1"),
         ],
         ..EndpointSetup::NONE
     }),
