@@ -13,7 +13,7 @@ use crate::run::ready::{self, ReadyCase};
 use crate::run::regrade::{again_by_checks, regrade};
 use crate::run::stored_trial::StoredTrial;
 use crate::settings::EffectiveRepetition;
-use crate::store::{self, TrialFolder};
+use crate::store::{self, StoreError, TrialFolder};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::RefusedAttempts;
@@ -121,7 +121,12 @@ pub fn kept(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Opti
         run.not_stored(&format!("{id}: {error}"));
         NoOutcome::NotRun(NotRun::NotStored)
     };
-    let Ok(trial) = StoredTrial::read(run, &folder) else { return Ok(None) };
+    let trial = match StoredTrial::read(run, &folder) {
+        Ok(trial) => trial,
+        // What was changed after it was measured is not measured again in silence.
+        Err(error @ StoreError::Damaged { .. }) if folder.has_grade() => return Err(unreadable(&error)),
+        Err(_) => return Ok(None),
+    };
     let stored = folder.grade().ok();
     let exhibit = trial.exhibit(case, skill, &folder);
     let by_checks = again_by_checks(run, &exhibit).map_err(|why| unreadable(&why))?;

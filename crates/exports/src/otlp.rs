@@ -29,12 +29,12 @@ struct OtlpSpans {
 impl TrialWriter for OtlpSpans {
     fn trial(&mut self, trial: &ExportedTrial<'_>) -> Vec<ExportPart> {
         let before = if std::mem::replace(&mut self.is_first, false) { "{ \"resourceSpans\": [\n" } else { ",\n" };
-        vec![ExportPart::next(format!("{before}{:#}", spans(trial)))]
+        vec![ExportPart::next_json(&format!("{before}{:#}", spans(trial)))]
     }
 
     fn end(&mut self) -> Vec<ExportPart> {
         let begin = if self.is_first { "{ \"resourceSpans\": [" } else { "" };
-        vec![ExportPart::next(format!("{begin}\n] }}\n"))]
+        vec![ExportPart::next_json(&format!("{begin}\n] }}\n"))]
     }
 }
 

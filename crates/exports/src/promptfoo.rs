@@ -81,7 +81,7 @@ impl TrialWriter for PromptfooResults {
             self.started.clone_from(&trial.evidence.meta.started);
         }
         let result = result(trial, column, test);
-        vec![ExportPart::next(format!("{}{result:#}", self.separator()))]
+        vec![ExportPart::next_json(&format!("{}{result:#}", self.separator()))]
     }
 
     fn end(&mut self) -> Vec<ExportPart> {
@@ -97,7 +97,7 @@ impl TrialWriter for PromptfooResults {
         let metadata = json!({ "exportedBy": "skill-evals", "evaluationCreatedAt": self.started });
         // promptfoo makes files of ids.
         let id = format!("eval-{}", digest(self.run.as_bytes()));
-        vec![ExportPart::next(format!(
+        vec![ExportPart::next_json(&format!(
             "{}], \"version\": {VERSION}, \"timestamp\": {}, \"prompts\": {:#}, \"stats\": {stats:#} }},\n\
              \"evalId\": {}, \"config\": {config:#}, \"shareableUrl\": null, \"metadata\": {metadata:#} }}\n",
             if self.is_first { self.separator() } else { "" },

@@ -9,6 +9,7 @@
 pub mod background;
 pub mod brief;
 pub mod git;
+mod given;
 pub mod interrupt;
 mod line_buffer;
 pub mod open_files;
@@ -27,7 +28,7 @@ pub mod watchdog;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -44,6 +45,7 @@ use crate::settings;
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
+use given::given;
 use interrupt::RegisteredTree;
 use line_buffer::LineBuffer;
 use output::{BoundedFile, ListenerState, StdoutReader, StdoutSource, pump};
@@ -260,7 +262,7 @@ fn pipes(job: &Job<'_>, writes: bool) -> io::Result<([OwnedFd; 3], Pipes)> {
         let (read, write) = io::pipe()?;
         (OwnedFd::from(read), Some(ChildStdin::from_std(OwnedFd::from(write).into())?))
     } else {
-        (input(job)?.into(), None)
+        (input(job)?, None)
     };
     let (stdout, output) = if let Some(path) = &job.by_file {
         (OwnedFd::from(File::create(path)?), StdoutSource::GrowingFile(File::open(path)?))
@@ -273,13 +275,12 @@ fn pipes(job: &Job<'_>, writes: bool) -> io::Result<([OwnedFd; 3], Pipes)> {
     Ok(([stdin, stdout, write.into()], Pipes { input, output, errors }))
 }
 
-/// Its standard input as a file that has no name.
-fn input(job: &Job<'_>) -> io::Result<File> {
-    let Some(content) = &job.input else { return File::open("/dev/null") };
-    let mut file = tempfile::tempfile_in(job.stderr.parent().unwrap_or(Path::new("/")))?;
-    file.write_all(content)?;
-    file.rewind()?;
-    Ok(file)
+/// Its standard input, if no listener writes to it.
+fn input(job: &Job<'_>) -> io::Result<OwnedFd> {
+    match &job.input {
+        Some(content) => given(content),
+        None => Ok(File::open("/dev/null")?.into()),
+    }
 }
 
 fn tree_holder(job: &Job<'_>) -> TreeHolder {

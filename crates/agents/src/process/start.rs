@@ -7,6 +7,9 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[cfg(target_os = "linux")]
+use super::given::given;
+
 /// A program with its arguments, and what is around it.
 #[derive(Clone, Debug)]
 pub struct Start {
@@ -76,7 +79,7 @@ fn sandbox_files(env: &BTreeMap<OsString, OsString>, bwrap: &mut Command) -> io:
     let mut files = Vec::new();
     for (option, content) in [("--args", Some(variables)), ("--seccomp", super::seccomp::filter())] {
         let Some(content) = content else { continue };
-        let file = in_memory(&content)?;
+        let file = given(&content)?;
         bwrap.args([option, &file.as_raw_fd().to_string()]);
         files.push(file);
     }
@@ -87,16 +90,4 @@ fn sandbox_files(env: &BTreeMap<OsString, OsString>, bwrap: &mut Command) -> io:
 #[cfg(not(target_os = "linux"))]
 fn sandbox_files(_env: &BTreeMap<OsString, OsString>, _bwrap: &mut Command) -> io::Result<Vec<OwnedFd>> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
-}
-
-#[cfg(target_os = "linux")]
-fn in_memory(content: &[u8]) -> io::Result<OwnedFd> {
-    use std::io::{Seek, Write};
-
-    use nix::sys::memfd::{MFdFlags, memfd_create};
-
-    let mut file = std::fs::File::from(memfd_create(c"skill-evals", MFdFlags::MFD_CLOEXEC)?);
-    file.write_all(content)?;
-    file.rewind()?;
-    Ok(file.into())
 }

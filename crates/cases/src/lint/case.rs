@@ -1,5 +1,6 @@
 //! One case in its repository.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -13,6 +14,7 @@ use crate::lint::script::{self, ScriptProblem};
 use crate::lint::{changes, history, is_curated, material, prompt};
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
+use crate::text::problem_list::MOST_OF_FILE;
 use crate::text::relative_path::RelativePath;
 use crate::trial::input_file::InputContent;
 
@@ -23,7 +25,7 @@ pub(super) fn check(
     tree: &dyn RepoFiles,
     schemas: &mut Schemas,
 ) -> Vec<Diagnostic> {
-    let checker = CaseChecker { found, case, tree };
+    let checker = CaseChecker::of(found, case, tree);
     let mut problems = Vec::new();
     problems.extend(checker.nul_bytes());
     problems.extend(checker.start_files());
@@ -49,7 +51,7 @@ pub(super) fn check(
 
 /// The files of a case that cannot be used: what its workspace starts with, and its reference solution. Each with its key.
 pub fn unusable_files(found: &FoundCase, case: &Case, tree: &dyn RepoFiles) -> Vec<(&'static str, Diagnostic)> {
-    let checker = CaseChecker { found, case, tree };
+    let checker = CaseChecker::of(found, case, tree);
     let start = if case.files.is_empty() { "fixture" } else { "files" };
     let start_files = checker.start_files().into_iter().map(|problem| (start, problem));
     start_files
@@ -59,16 +61,22 @@ pub fn unusable_files(found: &FoundCase, case: &Case, tree: &dyn RepoFiles) -> V
 }
 
 pub fn place_of(found: &FoundCase, case: &Case, check: &Check, tree: &dyn RepoFiles) -> SourceLocation {
-    CaseChecker { found, case, tree }.place_of(check, check.script().and_then(|path| path.as_path().to_str()))
+    CaseChecker::of(found, case, tree).place_of(check, check.script().and_then(|path| path.as_path().to_str()))
 }
 
 struct CaseChecker<'a> {
     found: &'a FoundCase,
     case: &'a Case,
     tree: &'a dyn RepoFiles,
+    /// How many places were looked for: each time, the file is read.
+    places: Cell<usize>,
 }
 
-impl CaseChecker<'_> {
+impl<'a> CaseChecker<'a> {
+    fn of(found: &'a FoundCase, case: &'a Case, tree: &'a dyn RepoFiles) -> Self {
+        Self { found, case, tree, places: Cell::new(0) }
+    }
+
     /// Texts that no program can be given.
     fn nul_bytes(&self) -> Vec<Diagnostic> {
         let Case { prompt, system_prompt, follow_ups, history, setup, .. } = self.case;
@@ -91,7 +99,7 @@ impl CaseChecker<'_> {
     fn solution(&self) -> Option<Diagnostic> {
         let help = "`solution` names a file or directory in the directory of the skill under evals/skills";
         let path = evals_folder(&self.case.skill).join(self.case.solution.as_ref()?.as_path());
-        self.copied(&path, self.tree.kind(&path), ("solution", help), self.place("solution", None))
+        self.copied(&path, self.tree.kind(&path), ("solution", help), || self.place("solution", None))
     }
 
     fn answer(&self) -> Option<Diagnostic> {
@@ -101,18 +109,18 @@ impl CaseChecker<'_> {
             FileKind::Folder => FileKind::Other,
             kind => kind,
         };
-        self.copied(&path, kind, ("answer", help), self.place("answer", None))
+        self.copied(&path, kind, ("answer", help), || self.place("answer", None))
     }
 
     fn fixture(&self) -> Option<Diagnostic> {
         let fixture = self.case.fixture.as_ref()?.as_path();
         let path = evals_folder(&self.case.skill).join(fixture);
         let help = "`fixture` names a directory in the directory of the skill under evals/skills";
-        let place = self.place("fixture", fixture.to_str());
+        let place = || self.place("fixture", fixture.to_str());
         match self.tree.kind(&path) {
             FileKind::File => {
                 let message = format!("the fixture {} is not a directory", path.display());
-                Some(Diagnostic::new(Code::MissingFixture, place, message).help(help))
+                Some(Diagnostic::new(Code::MissingFixture, place(), message).help(help))
             }
             kind => self.copied(&path, kind, ("fixture directory", help), place),
         }
@@ -139,7 +147,7 @@ impl CaseChecker<'_> {
             }
             let Some(source) = source else { continue };
             let source = source.as_path();
-            let place = self.place("files", source.strip_prefix(directory).unwrap_or(source).to_str());
+            let place = || self.place("files", source.strip_prefix(directory).unwrap_or(source).to_str());
             let help = "`files` names files and directories next to the file with the case";
             problems.extend(self.copied(source, self.tree.kind(source), ("file", help), place));
         }
@@ -153,14 +161,14 @@ impl CaseChecker<'_> {
         path: &Path,
         kind: FileKind,
         (what, help): (&str, &str),
-        place: SourceLocation,
+        place: impl FnOnce() -> SourceLocation,
     ) -> Option<Diagnostic> {
         let shown = path.display();
         let (code, message, help) = match kind {
             FileKind::File => return None,
             FileKind::Folder => {
                 let what = what.split(' ').next().unwrap_or(what);
-                return material::of_case(path, place, what, self.tree);
+                return material::of_case(path, place(), what, self.tree);
             }
             FileKind::Missing => (Code::MissingFixture, format!("the {what} {shown} does not exist"), help),
             FileKind::Symlink => (
@@ -170,7 +178,7 @@ impl CaseChecker<'_> {
             ),
             FileKind::Other => (Code::MissingFixture, format!("the {what} {shown} is not a file or directory"), help),
         };
-        Some(Diagnostic::new(code, place, message).help(help))
+        Some(Diagnostic::new(code, place(), message).help(help))
     }
 
     fn output_schema(&self, schemas: &mut Schemas) -> Option<Diagnostic> {
@@ -278,8 +286,13 @@ impl CaseChecker<'_> {
         check.origin.elsewhere.clone().unwrap_or_else(|| self.place(&check.origin.key, text))
     }
 
-    /// The place of `text` in the value of `key`, else of the value, else of the case.
+    /// The place of `text` in the value of `key`, else of the value, else of the case. A list may have a hundred thousand problems:
+    /// those of which only the number is shown are at the case.
     fn place(&self, key: &str, text: Option<&str>) -> SourceLocation {
+        let places = self.places.replace(self.places.get() + 1);
+        if places >= MOST_OF_FILE {
+            return self.case.origin.clone();
+        }
         self.found.source.place(key, text, self.tree).unwrap_or_else(|| self.case.origin.clone())
     }
 }

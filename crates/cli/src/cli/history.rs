@@ -5,7 +5,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs, print_list};
+use super::{CliResult, RepositoryArgs, named_runs, print_list};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{text_stdout, warn};
 use crate::report::diagnostics::counted;
@@ -42,7 +42,8 @@ pub fn history(args: &HistoryArgs) -> CliResult {
         if points.len() as u64 == args.last {
             break;
         }
-        match trend::point(&run, &filter) {
+        let whole = if run.is_live() { Ok(()) } else { named_runs::check_trials(&run) };
+        match whole.and_then(|()| Ok(trend::point(&run, &filter)?)) {
             Ok(Some(point)) => {
                 if point.damaged_lines > 0 {
                     let (id, lines) = (&point.run, counted(point.damaged_lines, "line"));

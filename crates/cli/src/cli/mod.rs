@@ -65,13 +65,13 @@ use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::Stream;
 use crate::files::inside;
-use crate::process::{open_files, watchdog};
+use crate::process::{git, open_files, watchdog};
 use crate::report::diagnostics;
 use crate::report::paint::{Paint, Tone};
 use crate::run::custom_check::CustomChecks;
 use crate::run::custom_check::host;
 use crate::settings::load::{self, ConfigError};
-use crate::settings::{Settings, Trust};
+use crate::settings::{FILE, Settings, Trust, ignored_keys};
 use crate::store::{self, RunFolder};
 use crate::text::diagnostic::{Diagnostic, once};
 use crate::text::safe;
@@ -269,9 +269,11 @@ struct RepositoryArgs {
     /// Start nothing of the repository outside a sandbox; `gate` does so for forks
     #[arg(long)]
     untrusted: bool,
-    /// Whether the settings are those of a gate.
+    /// Whether the settings are those of a gate, and what it compares with, if that is named.
     #[arg(skip)]
     for_gate: bool,
+    #[arg(skip)]
+    gate_base: Option<String>,
 }
 
 impl RepositoryArgs {
@@ -309,10 +311,31 @@ impl RepositoryArgs {
         Ok((repository, settings, catalog))
     }
 
+    fn settings(&self, repository: &Repository) -> CliResultOf<Settings> {
+        let (root, trust) = (&repository.root, self.trust());
+        let base = if self.for_gate && trust == Trust::Untrusted {
+            let (commit, _) = gate::base(repository, self.gate_base.as_deref())?;
+            git::stored_file(root, &commit, FILE).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        } else {
+            None
+        };
+        let settings =
+            if self.for_gate { load::read_for_gate(root, trust, base.as_deref())? } else { load::read(root, trust)? };
+        let ignored = match load::text(root).filter(|_| trust == Trust::Untrusted) {
+            Some(text) => ignored_keys(&text, base.as_deref()),
+            None => Vec::new(),
+        };
+        if !ignored.is_empty() {
+            let instead = if self.for_gate { "that of the base counts" } else { "name them on the command line" };
+            let keys = ignored.join("`, `");
+            output::warn(&format!("{FILE} is not trusted, and these keys of it do not count: `{keys}`; {instead}"))?;
+        }
+        Ok(settings)
+    }
+
     fn read_quietly(&self) -> CliResultOf<(Repository, Settings, Catalog)> {
         let repository = self.open()?;
-        let read = if self.for_gate { load::read_for_gate } else { load::read };
-        let settings = read(&repository.root, self.trust())?;
+        let settings = self.settings(&repository)?;
         let catalog = repository.catalog(Layout::of(&settings), Scope::All);
         Ok((repository, settings, catalog))
     }
@@ -380,18 +403,5 @@ fn print_answer<T: serde::Serialize>(
 }
 
 fn print_json(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
-    // JSON itself escapes only some of what acts on a terminal or a CI service.
-    let text = serde_json::to_string_pretty(value)?.replace("##[", "\\u0023#[");
-    let mut units = [0; 2];
-    for part in text.split_inclusive(|c: char| c != '\n' && safe::is_live(c)) {
-        let Some(live) = part.chars().next_back().filter(|c| *c != '\n' && safe::is_live(*c)) else {
-            out.write_all(part.as_bytes())?;
-            continue;
-        };
-        out.write_all(&part.as_bytes()[..part.len() - live.len_utf8()])?;
-        for unit in live.encode_utf16(&mut units) {
-            write!(out, "\\u{unit:04x}")?;
-        }
-    }
-    writeln!(out)
+    writeln!(out, "{}", safe::json(&serde_json::to_string_pretty(value)?))
 }

@@ -88,6 +88,16 @@ fn a_pattern_has_a_longest_length_and_plain_text_has_none() {
     }
 }
 
+#[test]
+fn a_pattern_with_look_around_makes_no_large_program() {
+    let problem = |text: &str| {
+        Pattern { text: text.to_owned(), style: Style::Exact }.check().err().map(|error| error.to_string())
+    };
+    assert_eq!(problem(r"(?=x)\w{1,64}\b"), None);
+    let large = problem(r"(?=x)\w{900}").expect("a problem");
+    assert!(large.contains("too large"), "{large}");
+}
+
 /// Goes back once for each character of a text without `z`.
 const LOOKS_AROUND: &str = r"(?:(?!foo)[\s\S])*z";
 

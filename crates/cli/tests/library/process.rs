@@ -39,7 +39,11 @@ impl OutputListener for Ears {
     }
 }
 
-fn run_with(script: &str, timeout: Duration, mut ears: Ears, redactor: &Redactor) -> Ran {
+fn run_with(script: &str, timeout: Duration, ears: Ears, redactor: &Redactor) -> Ran {
+    run_given(None, script, timeout, ears, redactor)
+}
+
+fn run_given(input: Option<Vec<u8>>, script: &str, timeout: Duration, mut ears: Ears, redactor: &Redactor) -> Ran {
     let folder = tempfile::tempdir().expect("a directory");
     let env = [("PATH", std::env::var_os("PATH").expect("a PATH"))];
     let job = Job {
@@ -50,7 +54,7 @@ fn run_with(script: &str, timeout: Duration, mut ears: Ears, redactor: &Redactor
         stdout: folder.path().join("stdout"),
         appends: false,
         by_file: None,
-        input: None,
+        input,
         stderr: folder.path().join("stderr"),
         redactor,
         works_on: false,
@@ -236,4 +240,14 @@ fn output_by_file_is_heard_masked_and_whole() {
     let kept = fs::read_to_string(&job.stdout).expect("stdout was kept");
     assert!(kept.starts_with("file\n[masked]\n1\n") && kept.ends_with("200000\nend"), "{}", kept.len());
     assert_eq!((ears.lines.len(), ears.lines.last().map(String::as_str)), (200_003, Some("end")));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_reads_its_standard_input_and_cannot_change_it() {
+    let script = "for way in '1>&0' '1>/proc/self/fd/0' '1>>/proc/self/fd/0' '1<>/proc/self/fd/0'; do
+        sh -c \"echo evil $way\" 2>/dev/null && echo wrote; done; cat";
+    let input = Some(b"the prompt".to_vec());
+    let ran = run_given(input, script, Duration::from_secs(60), Ears::default(), &Redactor::new([]));
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "the prompt");
 }

@@ -176,11 +176,32 @@ fn broken_by_lines(secret: &str) -> Vec<(&'static str, Vec<u8>)> {
     all
 }
 
+/// The hexadecimal digits of a secret, as programs print them.
+fn hexadecimal(secret: &str) -> Vec<(&'static str, String)> {
+    let hex = |between: &str| secret.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between);
+    let pairs = |first: usize| {
+        let bytes = secret.bytes().enumerate();
+        let space = |at: usize| if at > 0 && at % 2 == first { " " } else { "" };
+        bytes.map(|(at, byte)| format!("{}{byte:02x}", space(at))).collect::<Vec<_>>().concat()
+    };
+    vec![
+        ("hex", hex("")),
+        ("HEX", hex("").to_uppercase()),
+        ("hex with spaces", hex(" ")),
+        ("xxd", pairs(0)),
+        ("xxd, between two groups", pairs(1)),
+        ("bytes of a program", format!("{{ 0x{} }}", hex(", 0x").to_uppercase().replace('X', "x"))),
+        ("bytes of a program without spaces", format!("0x{}", hex(",0x"))),
+        ("hex with colons", hex(":").to_uppercase()),
+        ("hex escapes", format!("\\x{}", hex("\\x"))),
+        ("hex in lines", wrapped(&hex(""), 7, "\n")),
+    ]
+}
+
 /// Ways in which a program may print a secret.
 fn encodings(secret: &str) -> Vec<(&'static str, Vec<u8>)> {
     let base64 = |bytes: &[u8]| GeneralPurpose::new(&alphabet::STANDARD, PAD).encode(bytes);
     let for_urls = |bytes: &[u8]| GeneralPurpose::new(&alphabet::URL_SAFE, PAD).encode(bytes);
-    let hex = |between: &str| secret.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between);
     let utf16 = |unit: fn(u16) -> [u8; 2]| secret.encode_utf16().flat_map(unit).collect::<Vec<u8>>();
     let each = |of: fn(char) -> String| secret.chars().map(of).collect::<String>();
     let named = |c: char| match c {
@@ -200,12 +221,6 @@ fn encodings(secret: &str) -> Vec<(&'static str, Vec<u8>)> {
         base64(["x", &of([front.as_bytes(), secret.as_bytes()].concat().as_slice())].concat().as_bytes())
     };
     let mut all: Vec<(&str, Vec<u8>)> = [
-        ("hex", hex("")),
-        ("HEX", hex("").to_uppercase()),
-        ("hex with spaces", hex(" ")),
-        ("hex with colons", hex(":").to_uppercase()),
-        ("hex escapes", format!("\\x{}", hex("\\x"))),
-        ("hex in lines", wrapped(&hex(""), 7, "\n")),
         ("HTML", each(named)),
         ("HTML by number", each(|c| format!("&#{};", u32::from(c)))),
         ("HTML by hex number", each(|c| format!("&#x{:X};", u32::from(c)))),
@@ -231,8 +246,10 @@ fn encodings(secret: &str) -> Vec<(&'static str, Vec<u8>)> {
         ("quoted-printable", wrapped(secret, 6, "=\r\n")),
         ("a shell's lines", wrapped(secret, 6, "\\\n")),
     ]
+    .into_iter()
+    .chain(hexadecimal(secret))
     .map(|(name, text)| (name, text.into_bytes()))
-    .into();
+    .collect();
     all.extend(broken_by_lines(secret));
     all.extend([("UTF-16", utf16(u16::to_le_bytes)), ("UTF-16, big end first", utf16(u16::to_be_bytes))]);
     all

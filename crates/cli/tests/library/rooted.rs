@@ -122,6 +122,46 @@ fn a_hard_link_to_a_file_elsewhere_is_refused_and_one_in_the_room_is_not() {
 }
 
 #[test]
+fn a_name_that_is_removed_while_it_is_opened_makes_no_other_file_one_of_the_room() {
+    let world = World::new();
+    let (name, victim, stop) = (world.room().join("name"), world.victim().join("file"), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let _ = fs::hard_link(&victim, &name).and_then(|()| fs::remove_file(&name));
+            }
+        });
+        let room = world.entered();
+        let read: Vec<Vec<u8>> = (0..20_000).filter_map(|_| room.join("name").read(1_000).ok()).collect();
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(read, Vec::<Vec<u8>>::new());
+    });
+}
+
+#[test]
+fn a_directory_that_is_moved_gives_a_file_in_it_no_second_name() {
+    let world = World::new();
+    let stop = AtomicBool::new(false);
+    for directory in ["a", "m"] {
+        fs::create_dir(world.room().join(directory)).expect("a directory");
+    }
+    fs::hard_link(world.victim().join("file"), world.room().join("a/file")).expect("a link");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let _ = fs::rename(world.room().join("a"), world.room().join("z"));
+                let _ = fs::rename(world.room().join("z"), world.room().join("a"));
+            }
+        });
+        let room = world.entered();
+        let names = ["a/file", "z/file"].into_iter().cycle().take(10_000);
+        let read: Vec<&str> = names.filter(|name| room.join(name).read(1_000).is_ok()).collect();
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(read, Vec::<&str>::new());
+    });
+}
+
+#[test]
 fn pipes_devices_and_sockets_are_not_opened() {
     let world = World::new();
     let pipe = world.room().join("pipe");

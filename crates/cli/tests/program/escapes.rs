@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use skill_evals_agents::agent::bwrap;
 
 use crate::support::fixture::{Ran, temporary};
+use crate::support::stored;
 use crate::support::stub::{Stub, ran};
 
 pub const SECRET: &str = "the private key of the user";
@@ -248,6 +249,7 @@ fn no_path_in_the_facts_of_a_trial_leads_a_command_out_of_its_directory() {
             assert!(folder.join("workspace/made.txt").is_file());
             meta[field] = value;
             fs::write(folder.join("meta.json"), meta.to_string()).expect("facts");
+            stored::seal(&folder);
             for args in [
                 &["show", "tidy/c0", "--run", "r-shard-1-of-1"][..],
                 &["report", "r-shard-1-of-1"],

@@ -111,6 +111,7 @@ fn the_answers_of_a_mock_model_say_so_in_every_format() {
     let mut facts = json(&fs::read_to_string(&meta).expect("facts"));
     facts["scripted"] = json!("stand-in");
     fs::write(&meta, facts.to_string()).expect("a file");
+    stored::seal(meta.parent().expect("a directory"));
     for format in ["csv", "promptfoo", "otlp"] {
         assert!(export(&fixture, &["r", "--to", format]).stdout.contains("stand-in"), "{format}");
     }

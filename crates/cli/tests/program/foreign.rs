@@ -8,6 +8,7 @@ use skill_evals_evidence::trial::outcome::Weight;
 use crate::support::fake_codex::{Fake, Says};
 use crate::support::fixture::{Fixture, Ran};
 use crate::support::harness::harness;
+use crate::support::stored;
 use crate::support::stub::Stub;
 
 /// The cases as `list --json` has them.
@@ -694,6 +695,7 @@ fn a_stale_answer_of_the_judge_leaves_open_only_a_score_that_it_can_change() {
         let (fake, _) = scored(least, POLITE);
         let trial = fake.fixture.root().join("artifacts/skill-evals/r/work/greeting/eval-one/codex/1");
         std::fs::write(trial.join("final.txt"), "Ahoy, Ada, again!").expect("other evidence");
+        stored::seal(&trial);
         let ran = fake.program(&["grade", "r"]);
         assert_eq!(ran.code, code, "{least}: {}{}", ran.stdout, ran.stderr);
         assert_eq!(ran.stdout.contains("the judge's answer is stale"), code == 3, "{least}: {}", ran.stdout);

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::support::fake_codex::{BAD, Fake, GOOD, Says, files_below};
+use crate::support::stored;
 use crate::support::stub::{Stub, on_a_small_disk};
 use serde_json::Value;
 use skill_evals_cases::grade::rubric::Judgment;
@@ -298,12 +299,14 @@ fn a_stored_answer_grades_again_until_what_it_is_about_changes() {
 
     fs::remove_file(template).expect("no template");
     fs::write(fake.trial().join("final.txt"), "Ahoy, Grace!").expect("other evidence");
+    stored::seal(&fake.trial());
     let stale = fake.program(&["grade", "t"]);
     assert!(stale.stdout.contains("changed since: judge's prompt\n"), "{}", stale.stdout);
 
     fs::write(fake.trial().join("final.txt"), "Ahoy, Ada!").expect("the evidence");
     let trace = fs::read_to_string(fake.trial().join("trace.jsonl")).expect("a trace");
     fs::write(fake.trial().join("trace.jsonl"), trace.replace("cat .agents", "cat ./.agents")).expect("a trace");
+    stored::seal(&fake.trial());
     let stale = fake.program(&["grade", "t"]);
     assert!(stale.stdout.contains("changed since: evidence\n"), "{}", stale.stdout);
 }

@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::support::examples::example;
 use crate::support::fixture::Ran;
 use crate::support::live::wait_until;
+use crate::support::stored;
 use crate::support::stub::{Stub, ran, signal};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -245,6 +246,7 @@ fn a_summary_says_which_agents_were_on_their_own() {
     let meta = stub.run_folder("r").join("work/tidy/c0/codex/1/meta.json");
     let facts = fs::read_to_string(&meta).expect("facts");
     fs::write(&meta, facts.replace("\"isolation\": \"agent\"", "\"isolation\": \"bwrap\"")).expect("facts");
+    stored::seal(meta.parent().expect("a directory"));
     for form in ["--json", "--markdown"] {
         let said = stub.run(&["summary", "r", form]).stdout;
         let expected =
@@ -432,7 +434,9 @@ fn facts_that_an_agent_wrote_are_not_taken_for_a_trial() {
     assert_eq!(summary["total"]["passed"], 1);
     assert_eq!(stub.run(&["record", "r"]).code, 0);
     // In the place of a trial they are refused.
-    fs::copy(work, stub.run_folder("r").join("work/tidy/c0/codex/1/meta.json")).expect("a file");
+    let place = stub.run_folder("r").join("work/tidy/c0/codex/1");
+    fs::copy(work, place.join("meta.json")).expect("a file");
+    stored::seal(&place);
     let graded = stub.run(&["grade", "r"]);
     assert_eq!(graded.code, 2, "{}", graded.stdout);
     assert!(graded.stdout.contains("its skill \"../../../../victim\" starts with `.`"), "{}", graded.stdout);

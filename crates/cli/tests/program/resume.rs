@@ -80,6 +80,39 @@ fn a_trial_whose_runner_was_killed_before_it_graded_is_graded_not_run() {
 }
 
 #[test]
+fn a_file_of_a_stored_trial_that_was_changed_is_named_and_no_trial_runs_for_it() {
+    for file in ["final.txt", "trace.jsonl", "meta.json", "grade.json", "digests.json"] {
+        let stub = Stub::new(2, "");
+        assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+        let path = stub.run_folder("r").join("work/tidy/c1/codex/1").join(file);
+        let mut bytes = fs::read(&path).expect("a file");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&path, bytes).expect("a file");
+        for args in [&["run", "--run-id", "r", "--resume"][..], &["summary", "r"], &["show", "tidy/c1", "--run", "r"]] {
+            let ran = stub.run(args);
+            let said = ran.stdout + &ran.stderr;
+            let is_named = said.contains(&format!("tidy/c1/codex/1/{file}"));
+            assert!(ran.code != 0 && is_named, "{args:?}, {file}: {} {said}", ran.code);
+        }
+        assert_eq!(stub.starts().len(), 2, "{file}");
+    }
+}
+
+#[test]
+fn a_run_without_one_of_its_graded_trials_is_not_done() {
+    let stub = Stub::new(2, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    fs::remove_dir_all(stub.run_folder("r").join("work/tidy/c1")).expect("a trial");
+    for args in [&["status"][..], &["runs"], &["history"]] {
+        let ran = stub.run(args);
+        let said = ran.stdout + &ran.stderr;
+        assert!(said.contains("1 of its 2 graded trials are missing"), "{args:?}: {said}");
+        assert!(!said.contains("done") && !said.contains("100 %"), "{args:?}: {said}");
+    }
+}
+
+#[test]
 fn changed_skills_cases_and_settings_are_refused_by_name() {
     let stub = Stub::new(2, "");
     assert_eq!(stub.run(&["run", "--run-id", "r", "--case", "c0"]).code, 0);

@@ -207,11 +207,13 @@ fn an_untrusted_repository_is_refused_by_name_and_a_gate_distrusts_forks() {
         assert_eq!(gate(&[("GITHUB_EVENT_PATH", path.as_str())]), is_fork, "{head}");
         assert!(!gate(&[("GITHUB_EVENT_PATH", path.as_str()), ("SKILL_EVALS_UNTRUSTED", "0")]), "{head}");
     }
-    // What it says of its own limits does not count: the commit to compare with, and prices.
+    // What it says of the gate does not count.
     stub.write("evals/evals.toml", "[gate]\nbase = \"HEAD\"\n");
     let mut command = stub.command(&["gate", "--untrusted"]);
     let ran_untrusted = ran(command.env_remove("SKILL_EVALS_ISOLATION"));
     assert!(!ran_untrusted.stdout.contains("gate: passed"), "{}{}", ran_untrusted.stdout, ran_untrusted.stderr);
+    let ignored = "these keys of it do not count: `gate`; that of the base counts";
+    assert!(ran_untrusted.stderr.contains(ignored), "{}", ran_untrusted.stderr);
     // The user's own variable cannot take the sandbox away.
     stub.write("evals/evals.toml", "");
     let ran = stub.run(&["run", "--untrusted"]);

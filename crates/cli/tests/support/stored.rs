@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use skill_evals_cases::cases::case::FoundCase;
+use skill_evals_results::store;
 
 use super::fixture::Fixture;
 
@@ -88,6 +89,7 @@ pub fn trial(root: &Path, run: &str, names: [&str; 4], session: &Session) {
         fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
         fs::write(path, content).expect("a file");
     }
+    seal(&folder);
 }
 
 /// Has the trials of a run ask what their cases ask today. Returns their facts as they were, by file.
@@ -103,6 +105,7 @@ fn ask_as_today(fixture: &Fixture, run: &str) -> Vec<(PathBuf, String)> {
         if let Some(prompt) = prompt {
             meta["case"]["prompt"] = prompt.into();
             fs::write(&path, meta.to_string()).expect("a file");
+            seal(path.parent().expect("a directory"));
         }
         (path, text)
     };
@@ -116,7 +119,8 @@ pub fn graded(fixture: &Fixture, run: &str, sessions: &[([&str; 4], Session)]) {
     let ran = fixture.run(&["grade", run]);
     assert!(ran.code < 2 || ran.code == 3, "{}{}", ran.stdout, ran.stderr);
     for (path, facts) in as_they_were {
-        fs::write(path, facts).expect("a file");
+        fs::write(&path, facts).expect("a file");
+        seal(path.parent().expect("a directory"));
     }
     for (names, session) in sessions.iter().filter(|(_, session)| session.own.is_some() || session.judged.is_some()) {
         let folder = trial_folder(fixture.root(), run, *names);
@@ -139,6 +143,15 @@ pub fn graded(fixture: &Fixture, run: &str, sessions: &[([&str; 4], Session)]) {
             fs::write(folder.join("judge.json"), judgment(notes).to_string()).expect("a judgment");
         }
         fs::write(folder.join("grade.json"), grade.to_string()).expect("a grade");
+        seal(&folder);
+    }
+}
+
+/// Seals a graded trial again, which a test has changed.
+pub fn seal(folder: &Path) {
+    let trial = store::trial_at(folder);
+    if trial.has_grade() {
+        trial.write_grade(&trial.grade().expect("a grade")).expect("a sealed trial");
     }
 }
 

@@ -41,32 +41,52 @@ impl LintSettings {
         let LintTable { allow, warning, error } = table;
         for (severity, rules) in [(Severity::Allowed, allow), (Severity::Warning, warning), (Severity::Error, error)] {
             for rule in rules {
-                if let Err(why) = self.set(severity, rule.get_ref()) {
-                    problems.add(rule.span(), why);
+                match self.set(severity, rule.get_ref()) {
+                    Ok(()) => {}
+                    Err(RuleProblem::Unknown(name)) => problems.add_with(rule.span(), || unknown_rule(name)),
+                    Err(RuleProblem::Other(why)) => problems.add(rule.span(), why),
                 }
             }
         }
     }
 
-    fn set(&mut self, severity: Severity, written: &toml::Value) -> Result<(), String> {
+    fn set<'a>(&mut self, severity: Severity, written: &'a toml::Value) -> Result<(), RuleProblem<'a>> {
         let (name, reason) = name_and_reason(written)?;
-        let code = Code::ALL.iter().copied().find(|code| code.as_str() == name).ok_or_else(|| {
-            let near = nearest_few(name, Code::ALL.iter().map(|code| code.as_str()), 3).join("`, `");
-            format!("unknown rule `{name}`; nearest: `{near}` (all: docs/reference/lint.md)")
-        })?;
+        let Some(code) = Code::ALL.iter().copied().find(|code| code.as_str() == name) else {
+            return Err(RuleProblem::Unknown(name));
+        };
         if code.level() == Level::Fixed {
-            return Err(format!(
+            return Err(RuleProblem::Other(format!(
                 "the rule `{code}` is always an error: what breaks it cannot be read, or cannot be given to an agent"
-            ));
+            )));
         }
         if severity == Severity::Allowed && reason.is_none() {
-            return Err(format!("what is allowed needs a reason: {ALLOWED}"));
+            return Err(RuleProblem::Other(format!("what is allowed needs a reason: {ALLOWED}")));
         }
         match self.0.insert(code, (severity, reason)) {
-            Some(_) => Err(format!("the rule `{code}` is named twice")),
+            Some(_) => Err(RuleProblem::Other(format!("the rule `{code}` is named twice"))),
             None => Ok(()),
         }
     }
+}
+
+/// Why a rule cannot have a severity.
+enum RuleProblem<'a> {
+    /// No rule has this name.
+    Unknown(&'a str),
+    Other(String),
+}
+
+impl From<String> for RuleProblem<'_> {
+    fn from(why: String) -> Self {
+        Self::Other(why)
+    }
+}
+
+/// The message about an unknown rule. It takes time: a file may name a million.
+fn unknown_rule(name: &str) -> String {
+    let near = nearest_few(name, Code::ALL.iter().map(|code| code.as_str()), 3).join("`, `");
+    format!("unknown rule `{name}`; nearest: `{near}` (all: docs/reference/lint.md)")
 }
 
 /// The name of a rule and the reason next to it.

@@ -18,6 +18,9 @@ pub enum ConfigError {
     /// The settings file is invalid.
     #[error("{} in {FILE}", count(.0.len()))]
     File(Vec<Diagnostic>),
+    /// The settings file of the commit to compare with is invalid.
+    #[error("{} in {FILE} of the base:\n{}", count(.0.len()), .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Base(Vec<Diagnostic>),
     /// Variables are invalid.
     #[error("{}", .0.join("\n"))]
     Environment(Vec<String>),
@@ -32,9 +35,10 @@ pub fn read(root: &Path, trust: Trust) -> Result<Settings, ConfigError> {
     with_environment(read_file(root, trust)?, trust)
 }
 
-/// The same for a gate, whose table in the file overrides the rest of the file.
-pub fn read_for_gate(root: &Path, trust: Trust) -> Result<Settings, ConfigError> {
-    with_environment(read_file(root, trust)?.for_gate(), trust)
+/// The same for a gate, whose table in the file overrides the rest of the file. `base` is the text of the settings file of the commit
+/// to compare with: it says what an untrusted branch may not.
+pub fn read_for_gate(root: &Path, trust: Trust, base: Option<&str>) -> Result<Settings, ConfigError> {
+    with_environment(read_file_with(root, trust, base)?.for_gate(), trust)
 }
 
 fn with_environment(mut settings: Settings, trust: Trust) -> Result<Settings, ConfigError> {
@@ -48,6 +52,15 @@ fn with_environment(mut settings: Settings, trust: Trust) -> Result<Settings, Co
 
 /// The settings for the repository at `root` without the environment's: built in, file.
 pub fn read_file(root: &Path, trust: Trust) -> Result<Settings, ConfigError> {
+    read_file_with(root, trust, None)
+}
+
+/// The text of the settings file, if there is one.
+pub fn text(root: &Path) -> Option<String> {
+    inside::read_text(root, Path::new(FILE)).ok()
+}
+
+fn read_file_with(root: &Path, trust: Trust, base: Option<&str>) -> Result<Settings, ConfigError> {
     let mut settings = Settings { root: Some(root.to_path_buf()), ..Settings::default() };
     match inside::read_text(root, Path::new(FILE)) {
         Ok(text) => {
@@ -60,5 +73,10 @@ pub fn read_file(root: &Path, trust: Trust) -> Result<Settings, ConfigError> {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
         Err(error) => return Err(ConfigError::Unreadable(error)),
     }
-    Ok(settings)
+    if trust == Trust::Trusted {
+        return Ok(settings);
+    }
+    let mut of_base = Settings::default();
+    of_base.apply_file(base.unwrap_or_default()).map_err(ConfigError::Base)?;
+    Ok(Trust::of_file(settings, of_base))
 }

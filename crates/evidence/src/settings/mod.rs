@@ -50,7 +50,7 @@ pub use repetition::{EffectiveRepetition, RepetitionSettings};
 pub use selection::{Suite, TestSelection};
 pub use server::{BuiltIn, McpSettings, OwnServer, SkillResult, ToolNames, Wording};
 pub use stop::Stop;
-pub use trust::Trust;
+pub use trust::{Trust, ignored_keys};
 pub use variables::{
     BACKGROUND_VARIABLE, PREFIX, SUPERVISOR_VARIABLE, TREE_VARIABLE, VARIABLES, Variable, WATCHDOG_VARIABLE,
 };

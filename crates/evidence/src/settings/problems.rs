@@ -25,8 +25,13 @@ impl<'a> Problems<'a> {
 
     /// Reports the value in this range. Lines of the message after the first are its help.
     pub(super) fn add(&mut self, range: Range<usize>, message: String) {
+        self.add_with(range, || message);
+    }
+
+    /// The same with a message that takes time. It is only made if the problem is kept.
+    pub(super) fn add_with(&mut self, range: Range<usize>, message: impl FnOnce() -> String) {
         self.list.add(Code::Config, || {
-            let place = self.text.place(range);
+            let (place, message) = (self.text.place(range), message());
             match message.split_once('\n') {
                 Some((message, help)) => Diagnostic::new(Code::Config, place, message).help(help),
                 None => Diagnostic::new(Code::Config, place, message),

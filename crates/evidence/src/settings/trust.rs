@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::settings::problems::Problems;
 use crate::settings::variables::UNTRUSTED_VARIABLE;
-use crate::settings::{Isolation, Prices, Settings};
+use crate::settings::{Isolation, Settings};
 use crate::text::diagnostic::Diagnostic;
 
 /// Whether a repository is believed: its settings may then start programs outside a sandbox, and widen it.
@@ -67,19 +67,73 @@ impl Trust {
         problems
     }
 
-    /// Requires a sandbox for what is untrusted, and leaves out what it says of its own limits: with which commit it is compared, and
-    /// what its tokens cost. Fails if the environment forbids a sandbox.
+    /// Of the settings of an untrusted repository, only what says where its files are, how they are read and what is masked. What
+    /// spends the user's money, or decides what is measured and what fails, is that of `base`.
+    pub(super) fn of_file(file: Settings, mut base: Settings) -> Settings {
+        base.secret_env.extend(file.secret_env);
+        Settings {
+            root: file.root,
+            skill_roots: file.skill_roots,
+            own_columns: file.own_columns,
+            create: file.create,
+            secret_env: base.secret_env,
+            // What reaches out of the sandbox was refused in the file, and the base may build or start what the branch has changed.
+            harness: file.harness,
+            env: file.env,
+            pass_env: file.pass_env,
+            agents: file.agents,
+            mcp: file.mcp,
+            isolation: file.isolation,
+            ..base
+        }
+    }
+
+    /// Requires a sandbox for what is untrusted. Fails if the environment forbids it.
     pub(super) fn confine(self, settings: &mut Settings) -> Result<(), String> {
         if self == Self::Untrusted {
             if settings.isolation.kind == Isolation::Agent {
                 return Err("SKILL_EVALS_ISOLATION is \"agent\"; an untrusted repository needs \"bwrap\"".to_owned());
             }
             settings.isolation.required = true;
-            settings.gate.base = None;
-            settings.prices = Prices::default();
         }
         Ok(())
     }
+}
+
+/// The keys that do not count in an untrusted repository: those of the base do. All others are refused, or say where files are and
+/// what is masked.
+const OF_BASE: [&str; 22] = [
+    "modes",
+    "mode",
+    "model",
+    "trials",
+    "threshold",
+    "skills",
+    "jobs",
+    "timeout_s",
+    "stop",
+    "max_turns",
+    "retries",
+    "retry_wait_s",
+    "max_cost_usd",
+    "max_tokens",
+    "prices",
+    "check",
+    "check_timeout_s",
+    "judge",
+    "gate",
+    "lint",
+    "require_recordings",
+    "partial",
+];
+
+/// The keys in the text of a settings file that do not count, unless those of the base say the same.
+pub fn ignored_keys(text: &str, base: Option<&str>) -> Vec<&'static str> {
+    let (Ok(own), base) = (toml::from_str::<toml::Table>(text), base.map(toml::from_str::<toml::Table>)) else {
+        return Vec::new();
+    };
+    let base = base.and_then(Result::ok).unwrap_or_default();
+    OF_BASE.into_iter().filter(|key| own.get(*key).is_some_and(|value| base.get(*key) != Some(value))).collect()
 }
 
 /// The keys of a table that a path names, with their places. With a `value`, only those that have it.
@@ -106,44 +160,20 @@ mod tests {
     use super::*;
     use crate::settings::SettingsFile;
 
-    /// Keys that reach nothing outside a sandbox.
-    const HARMLESS: [&str; 26] = [
-        "skill_roots",
-        "own_columns",
-        "modes",
-        "model",
-        "trials",
-        "threshold",
-        "skills",
-        "jobs",
-        "timeout_s",
-        "stop",
-        "max_turns",
-        "retries",
-        "retry_wait_s",
-        "max_cost_usd",
-        "max_tokens",
-        "prices",
-        "secret_env",
-        "check",
-        "check_timeout_s",
-        "gate",
-        "lint",
-        "require_recordings",
-        "partial",
-        "require_isolation",
-        "require_sandbox",
-        "create",
-    ];
+    /// Keys that say where files are, what is masked, and what is required.
+    const HARMLESS: [&str; 6] =
+        ["skill_roots", "own_columns", "secret_env", "require_isolation", "require_sandbox", "create"];
 
     #[test]
-    fn every_key_of_the_settings_is_either_harmless_or_refused() {
+    fn every_key_of_the_settings_is_harmless_refused_or_that_of_the_base() {
         let unknown = toml::from_str::<SettingsFile>("no_such_key = 1").expect_err("an unknown key").to_string();
         let known: Vec<&str> = unknown.split('`').skip(3).step_by(2).collect();
         assert!(known.len() > 30, "{unknown}");
         for key in known {
             let refused = REFUSED.iter().any(|(path, ..)| path.split('.').next() == Some(key));
-            assert!(refused != HARMLESS.contains(&key), "{key}");
+            let counts = HARMLESS.contains(&key);
+            // Of a mode and of the judge, some keys are refused.
+            assert!(counts != (refused || OF_BASE.contains(&key)), "{key}");
         }
     }
 
@@ -163,5 +193,31 @@ mod tests {
         let harmless = "isolation = 'bwrap'\nhome = 'isolated'\n[mcp]\nwording = 'mild'\n[mode.mine]\nagent = 'x'\n";
         assert!(Trust::Untrusted.refuses(harmless).is_empty());
         assert!(Trust::Untrusted.refuses("not TOML").is_empty());
+    }
+
+    #[test]
+    fn what_spends_money_or_decides_what_fails_is_that_of_the_base() {
+        let settings = |text: &str| {
+            let mut settings = Settings::default();
+            settings.apply_file(text).expect("valid settings");
+            settings
+        };
+        let branch = "skill_roots = ['s']\nsecret_env = ['B']\ntrials = 500\nthreshold = 0.1\njobs = 99\ntimeout_s = 86400\n\
+             retries = 50\nmax_cost_usd = 9999.0\nmax_tokens = 999999999\nmodel = 'dear'\nmodes = ['native']\nstop = 'settled'\n\
+             max_turns = 9999\nretry_wait_s = 299\npartial = true\nrequire_recordings = false\ncheck_timeout_s = 900\n\
+             [judge]\nvotes = 9\n[gate]\nmax_trials = 9999\nneighbors = 900\nfail_on = ['undecided']\nmax_cost_usd = 999.0\n\
+             [prices]\nx = { input = 0.0, output = 0.0 }\n[lint]\nallow = [{ rule = 'no-positive', reason = 'x' }]\n";
+        let base = "secret_env = ['A']\ntrials = 3\nmax_cost_usd = 5.0\n[gate]\nmax_trials = 40\n[judge]\nvotes = 3\n";
+        let read = Trust::of_file(settings(branch), settings(base));
+        let expected = Settings {
+            skill_roots: settings(branch).skill_roots,
+            secret_env: vec!["A".to_owned(), "B".to_owned()],
+            ..settings(base)
+        };
+        assert_eq!(format!("{read:?}"), format!("{expected:?}"));
+        let ignored = ignored_keys(branch, Some(base));
+        assert!(ignored.len() > 15 && !ignored.contains(&"skill_roots"), "{ignored:?}");
+        assert!(ignored_keys(base, Some(base)).is_empty());
+        assert_eq!(ignored_keys(base, None), ["trials", "max_cost_usd", "judge", "gate"]);
     }
 }

@@ -25,6 +25,28 @@ fn escaped(text: &str, live: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// The JSON text `text`, in which strings spell out what acts on a terminal (`\u202e`), and the beginnings of commands to a CI service
+/// (`##[group]`). It is equal JSON.
+pub fn json(text: &str) -> Cow<'_, str> {
+    // JSON itself escapes only some of it. Outside of strings, it has line breaks and spaces alone.
+    let live = |c: char| !matches!(c, '\n' | '\t' | '\r') && is_live(c);
+    if !text.contains(live) && !text.contains("##[") {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    let mut units = [0; 2];
+    for (at, c) in text.char_indices() {
+        if live(c) || text[at..].starts_with("##[") {
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
+        } else {
+            safe.push(c);
+        }
+    }
+    Cow::Owned(safe)
+}
+
 /// `text` on one line: line breaks and tabs become spaces; other control characters and marks that reorder text are
 /// spelled out (`\u{1b}`).
 pub fn line(text: &str) -> String {
@@ -117,7 +139,17 @@ pub fn code(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::printed;
+    use super::{json, printed};
+
+    #[test]
+    fn json_is_equal_and_spells_out_what_acts() {
+        for text in ["plain", "a\u{202e}b\u{9b}2J\u{85}\u{7f}", "##[group]x ###[y", "\u{1b}\n\u{2066}\"\\ä𝕏"] {
+            let written = serde_json::to_string_pretty(&[text]).expect("JSON");
+            let safe = json(&written);
+            assert!(!safe.contains(|c: char| c != '\n' && super::is_live(c)) && !safe.contains("##["), "{safe}");
+            assert_eq!(serde_json::from_str::<[String; 1]>(&safe).expect("JSON"), [text]);
+        }
+    }
 
     #[test]
     fn what_is_printed_keeps_colors_and_spells_out_what_acts() {

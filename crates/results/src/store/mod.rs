@@ -183,9 +183,13 @@ pub enum StoreError {
 }
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
-    let mut text = serde_json::to_vec_pretty(value).map_err(io::Error::from).at(path)?;
+    write_whole(path, &as_json(value).at(path)?)
+}
+
+fn as_json(value: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
-    write_whole(path, &text)
+    Ok(text)
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {

@@ -1,4 +1,4 @@
-//! Digests of stored files: of a recording's files, and of the lines of a plan. What was changed by anything but this program is
+//! Digests of stored files: of the files of a recording and of a graded trial, and of the lines of a plan. What was changed by anything but this program is
 //! refused.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use walkdir::{DirEntry, WalkDir};
 
 use super::seal_key::SealKey;
-use super::{At, JUDGMENT, StoreError, read_json, sub_folders, write_json};
+use super::{At, GRADE, JUDGMENT, StoreError, read_json, sub_folders, write_json};
 use crate::files::bounded;
 use crate::trial::evidence::digest;
 
@@ -16,6 +16,10 @@ use crate::trial::evidence::digest;
 pub(super) const DIGESTS: &str = "digests.json";
 
 const DIGESTS_FORMAT: u32 = 2;
+
+/// What to do about a changed trial of a run.
+const TRIAL_REMEDY: &str =
+    "restore the trial's directory, or remove it and resume the run, which measures the trial again";
 
 /// What to do about a changed recording.
 const REMEDY: &str = "restore the recording's directory from version control, or record the trial again";
@@ -65,6 +69,35 @@ fn is_one(repeats: &u32) -> bool {
 /// Writes the digests of the files in `folder`, one of `repeats` that are recorded together.
 pub(super) fn seal(folder: &Path, repeats: u32, key: Option<&SealKey>) -> Result<(), StoreError> {
     write_json(&folder.join(DIGESTS), &SealedDigests::new(repeats, files(folder)?, key))
+}
+
+/// Writes the digests of the files of a run's trial in `folder`, which will get this grade. What is written to it later does not count.
+pub(super) fn seal_graded(folder: &Path, grade: &[u8]) -> Result<(), StoreError> {
+    let mut files = files(folder)?;
+    files.insert(GRADE.to_owned(), digest(grade));
+    write_json(&folder.join(DIGESTS), &SealedDigests::new(1, files, None))
+}
+
+/// Checks the files of a graded trial of a run, in `folder`, against their digests.
+pub(super) fn verify_graded(folder: &Path) -> Result<(), StoreError> {
+    let path = folder.join(DIGESTS);
+    let damaged = |path, what: &str| Err(StoreError::Damaged { path, why: format!("{what}; {TRIAL_REMEDY}") });
+    if !path.exists() {
+        return damaged(path, "it is missing, and without it nothing shows that the trial is whole");
+    }
+    let digests: SealedDigests = read_json(&path)?;
+    super::check_format(&path, digests.format, DIGESTS_FORMAT)?;
+    if digests.seal != digests.expected(None) {
+        return damaged(path, "it is not as it was stored, by its own digest");
+    }
+    let found = files(folder)?;
+    match digests.files.iter().find(|(name, digest)| found.get(*name) != Some(digest)) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let what = if found.contains_key(name) { "it is not as it was stored" } else { "it is missing" };
+            damaged(folder.join(name), &format!("{what}, by {DIGESTS} of the trial"))
+        }
+    }
 }
 
 /// Checks the files of the recording in `folder` against their digests, and that no repeat is missing or new.
@@ -117,7 +150,7 @@ fn repeats_beside(folder: &Path) -> Option<BTreeSet<String>> {
     Some(names.filter(|name| name.parse::<u32>().is_ok()).collect())
 }
 
-/// The digests of all files in `folder`, by path. Recordings have regular files only.
+/// The digests of all files in `folder`, by path. Trials have regular files only.
 fn files(folder: &Path) -> Result<BTreeMap<String, String>, StoreError> {
     let mut files = BTreeMap::new();
     // Hidden files come from other tools.

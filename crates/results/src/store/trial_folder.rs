@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::seal_key::SealKey;
 use super::{
-    At, DEPTH, FINAL, GRADE, JUDGING, JUDGMENT, META, SESSION, StoreError, WORK, WORKSPACE, check_format, read_json,
-    seal, snapshot_name, write_json, write_whole,
+    At, DEPTH, FINAL, GRADE, JUDGING, JUDGMENT, META, SESSION, StoreError, WORK, WORKSPACE, as_json, check_format,
+    read_json, seal, snapshot_name, write_json, write_whole,
 };
 use crate::files::below::{self, WalkControl, WalkedFile};
 use crate::files::bounded;
@@ -142,9 +142,18 @@ impl TrialFolder {
         write_json(&self.path.join(META), meta)
     }
 
-    /// Writes the grade. It is written last, so a trial with a grade is finished.
+    /// Writes the grade. It is written last, so a trial with a grade is finished. Before it, a trial of a run gets its seal.
     pub fn write_grade(&self, grade: &Grade) -> Result<(), StoreError> {
-        write_json(&self.path.join(GRADE), grade)
+        let path = self.path.join(GRADE);
+        let text = as_json(grade).at(&path)?;
+        if !self.is_recording() {
+            // Without the old grade: a process that is killed here leaves a trial that is not finished, and none that is damaged.
+            if self.has_grade() {
+                fs::remove_file(&path).at(&path)?;
+            }
+            seal::seal_graded(&self.path, &text)?;
+        }
+        write_whole(&path, &text)
     }
 
     pub fn write_judgment(&self, judgment: &Judgment) -> Result<(), StoreError> {
@@ -175,11 +184,14 @@ impl TrialFolder {
         seal::seal(&self.path, repeats, self.key.as_ref())
     }
 
-    /// The facts of the trial. An error if they contradict each other, or the files of a recording have changed.
+    /// The facts of the trial. An error if they contradict each other, or the files of a recording or of a graded trial have
+    /// changed.
     pub fn meta(&self) -> Result<Meta, StoreError> {
         if self.is_recording() {
             self.check_links()?;
             seal::verify(&self.path, self.key.as_ref())?;
+        } else if self.has_grade() {
+            seal::verify_graded(&self.path)?;
         }
         let path = self.path.join(META);
         let meta: Meta = read_json(&path)?;

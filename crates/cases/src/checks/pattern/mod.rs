@@ -105,7 +105,7 @@ impl Pattern {
         let whole = error.to_string();
         // The crate draws the pattern over several lines and ends with "error: what".
         let what = whole.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        let help = if matches!(error, PatternError::TooLong(_)) {
+        let help = if matches!(error, PatternError::TooLong(_) | PatternError::TooLarge) {
             "write several shorter patterns"
         } else if self.style == Style::JavaScript {
             "patterns of this file are regular expressions of JavaScript without flags"

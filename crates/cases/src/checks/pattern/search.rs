@@ -14,6 +14,9 @@ const MOST_STEPS_BACK: usize = 100_000;
 /// How many bytes of the text all steps of such a search may look at: a step may look at the whole text. This takes some seconds.
 const MOST_BYTES: usize = 1_000_000_000;
 
+/// The largest program, in bytes, of a part without look-around. Programs take time: one of ten megabytes, half a second.
+const MOST_PROGRAM: usize = 2 << 20;
+
 /// A compiled pattern.
 #[derive(Debug)]
 pub enum PatternSearch {
@@ -48,6 +51,9 @@ pub enum PatternError {
     /// It has a group or a repetition that JavaScript does not know.
     #[error("JavaScript does not know one of its groups or repetitions")]
     JavaScript,
+    /// A part without look-around would become a program of more than [`MOST_PROGRAM`] bytes.
+    #[error("a repetition in it is too large: its program has more than {MOST_PROGRAM} bytes")]
+    TooLarge,
     /// It has this many bytes.
     #[error("it has {0} bytes; at most {LONGEST} are read")]
     TooLong(usize),
@@ -68,7 +74,7 @@ impl PatternSearch {
             // The message of the usual rules shows the place in the pattern.
             Err(error) => return Err(error.into()),
         }
-        let regex = backtracking(pattern, loose, MOST_STEPS_BACK).map_err(Box::new)?;
+        let regex = backtracking(pattern, loose, MOST_STEPS_BACK)?;
         Ok(Self::Backtracking(Box::new(Backtracking { regex, pattern: pattern.to_owned(), loose })))
     }
 
@@ -140,9 +146,17 @@ impl Backtracking {
     }
 }
 
-fn backtracking(pattern: &str, loose: bool, steps: usize) -> Result<fancy_regex::Regex, fancy_regex::Error> {
+fn backtracking(pattern: &str, loose: bool, steps: usize) -> Result<fancy_regex::Regex, PatternError> {
     let mut builder = fancy_regex::RegexBuilder::new(pattern);
-    builder.case_insensitive(loose).multi_line(loose).crlf(loose).backtrack_limit(steps).build()
+    builder.case_insensitive(loose).multi_line(loose).crlf(loose).backtrack_limit(steps);
+    builder.delegate_size_limit(MOST_PROGRAM).build().map_err(|error| match &error {
+        fancy_regex::Error::CompileError(why) if is_too_large(why) => PatternError::TooLarge,
+        _ => Box::new(error).into(),
+    })
+}
+
+fn is_too_large(why: &fancy_regex::CompileError) -> bool {
+    matches!(why, fancy_regex::CompileError::InnerError(error) if error.size_limit().is_some())
 }
 
 /// How often a search in a text of this many bytes may go back.

@@ -15,7 +15,7 @@ use crate::run::skill_version::SkillVersion;
 use crate::settings::{GateSettings, Settings};
 
 /// The commit to compare with, and its name for people.
-pub(super) fn base(repository: &Repository, reference: Option<&str>) -> CliResultOf<(String, String)> {
+pub fn base(repository: &Repository, reference: Option<&str>) -> CliResultOf<(String, String)> {
     let root = &repository.root;
     let (commit, name) = if let Some(reference) = reference {
         (git::commit(root, reference)?, reference.to_owned())

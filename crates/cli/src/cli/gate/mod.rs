@@ -9,6 +9,8 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 
+pub use change::base;
+
 use super::compare::{self, LiveComparison, LiveRequest};
 use super::export_args::IN_PLACE;
 use super::report::write_run;
@@ -113,6 +115,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     }
     args.start.quiet |= args.markdown;
     args.start.repository.for_gate = true;
+    args.start.repository.gate_base.clone_from(&args.base);
     let (repository, mut settings, catalog) = args.start.read()?;
     args.tags.select(&mut settings.selection, &catalog)?;
     let asked = args.asked(&settings.gate);

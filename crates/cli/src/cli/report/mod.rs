@@ -97,7 +97,8 @@ pub fn report(args: &ReportArgs) -> CliResult {
 /// Writes the report of the run in the directory `run`, of the repository at `root`.
 pub fn write_run(root: &Path, run: &Path, output: &Path) -> CliResultOf<()> {
     let (repository, settings, catalog) =
-        RepositoryArgs { root: Some(root.to_path_buf()), untrusted: false, for_gate: false }.read_quietly()?;
+        RepositoryArgs { root: Some(root.to_path_buf()), untrusted: false, for_gate: false, gate_base: None }
+            .read_quietly()?;
     let context = RunContext::new(repository.root, settings, catalog);
     write(context, &[RunFolder::at(run)], &[], output, MAX_SIZE)?;
     Ok(())

@@ -178,7 +178,7 @@ impl RootedPath {
     /// Opens the regular file for reading.
     pub fn file(&self) -> io::Result<File> {
         let (parent, name) = self.parent()?;
-        Links::new(&self.root).checked(descend::file_in(parent, name)?)
+        Links::new(&self.root).open(parent, name)
     }
 
     /// The content of the regular file, at most `limit` bytes.

@@ -1,18 +1,17 @@
 //! Walks through a directory without recursion, to a limited depth.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::vec::IntoIter;
 
 use nix::dir::Dir;
-use nix::sys::stat::{FileStat, SFlag};
+use nix::sys::stat::{FileStat, SFlag, fstat};
 
 use super::Root;
 use super::descend::{directory, directory_in, file_in, kind, status};
@@ -41,7 +40,7 @@ pub struct WalkedFile<'a> {
 impl WalkedFile<'_> {
     /// Opens the file.
     pub fn open(&self) -> io::Result<File> {
-        self.links.checked(file_in(self.directory, self.name)?)
+        self.links.open(self.directory, self.name)
     }
 }
 
@@ -157,37 +156,82 @@ pub(super) fn names(directory: &mut Dir, is_whole: &mut bool) -> Vec<OsString> {
     names
 }
 
-/// How many names the files with several names have in a closed directory, by inode. Counted when it is needed.
+/// Tells whether a file has all its names in a closed directory, although others link, rename and remove meanwhile.
 #[derive(Debug)]
 pub(super) struct Links<'a> {
     root: &'a Root,
-    counted: OnceCell<HashMap<u64, u64>>,
+    /// Counted when it is needed.
+    counted: OnceCell<HashMap<u64, Names>>,
 }
+
+/// The names of a file in a closed directory.
+#[derive(Debug, Default)]
+struct Names {
+    /// The inode of its directory, and the name there: a directory that is moved during the count gives no second name.
+    found: HashSet<(u64, OsString)>,
+    /// When the file got or lost a name before it was found.
+    changed: HashSet<(i64, i64)>,
+}
+
+/// How often a file is opened again because it changes meanwhile.
+const TRIES: usize = 100;
 
 impl<'a> Links<'a> {
     pub(super) fn new(root: &'a Root) -> Self {
         Self { root, counted: OnceCell::new() }
     }
 
-    /// The file, unless it is one of a closed directory and has another name elsewhere.
-    pub(super) fn checked(&self, file: File) -> io::Result<File> {
-        let found = file.metadata()?;
-        if !self.root.is_closed || found.nlink() < 2 {
+    /// Opens the regular file `name` in the open directory `at`, unless the directory of the walk is closed and the file has a name
+    /// elsewhere.
+    pub(super) fn open(&self, at: impl AsFd, name: &OsStr) -> io::Result<File> {
+        let mut file = file_in(at.as_fd(), name)?;
+        if !self.root.is_closed {
             return Ok(file);
         }
-        let counted = self.counted.get_or_init(|| self.count());
-        if counted.get(&found.ino()).is_some_and(|names| *names >= found.nlink()) {
-            return Ok(file);
+        for _ in 0..TRIES {
+            // Each link and each removal changes this time. So if it is the same before and after, the names between were all.
+            let before = fstat(&file)?;
+            let named = status(at.as_fd(), name)?;
+            let is_own = (named.st_dev, named.st_ino) == (before.st_dev, before.st_ino) && self.are_all(&before);
+            let after = fstat(&file)?;
+            if (changed(&before), before.st_nlink) == (changed(&after), after.st_nlink) {
+                if is_own {
+                    return Ok(file);
+                }
+                if after.st_nlink > 1 {
+                    let why = "it is a hard link to a file outside its directory";
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+                }
+            }
+            // Something else has its name by now.
+            file = file_in(at.as_fd(), name)?;
         }
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a hard link to a file outside its directory"))
+        Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is replaced again and again while it is opened"))
     }
 
-    fn count(&self) -> HashMap<u64, u64> {
-        let mut counts = HashMap::new();
+    /// Whether a file, one of whose names is in the directory, has all of them there.
+    fn are_all(&self, file: &FileStat) -> bool {
+        if file.st_nlink < 2 {
+            return file.st_nlink == 1;
+        }
+        let counted = self.counted.get_or_init(|| self.count());
+        counted.get(&file.st_ino).is_some_and(|names| {
+            let has_changed = names.changed.iter().any(|time| *time != changed(file));
+            !has_changed && u64::try_from(names.found.len()).is_ok_and(|found| found >= file.st_nlink)
+        })
+    }
+
+    fn count(&self) -> HashMap<u64, Names> {
+        let mut counts: HashMap<u64, Names> = HashMap::new();
         let visited = directory(&self.root.fd, Path::new("")).and_then(|at| {
             visit(at, |_| false, &mut |found| {
-                if kind(&found.status) == SFlag::S_IFREG && found.status.st_nlink > 1 {
-                    *counts.entry(found.status.st_ino).or_default() += 1;
+                let status = &found.status;
+                if kind(status) == SFlag::S_IFREG && status.st_nlink > 1 {
+                    let names = counts.entry(status.st_ino).or_default();
+                    names.changed.insert(changed(status));
+                    if let Ok(directory) = fstat(found.directory) {
+                        names.found.insert((directory.st_ino, found.name.to_owned()));
+                    }
                 }
                 WalkControl::On
             })
@@ -197,4 +241,9 @@ impl<'a> Links<'a> {
         }
         counts
     }
+}
+
+/// When the file last changed, or got or lost a name: no program can set it.
+fn changed(found: &FileStat) -> (i64, i64) {
+    (found.st_ctime, found.st_ctime_nsec)
 }

@@ -31,7 +31,7 @@ pub(super) enum SecretForm {
     Text(Vec<char>),
     /// These base64 digits. If `open`, the last byte continues in one more digit.
     Base64 { digits: Vec<u8>, open: bool },
-    /// These bytes in hexadecimal digits, possibly with one of [`BETWEEN_BYTES`] between two of them.
+    /// These bytes in hexadecimal digits, possibly with one of [`BETWEEN_BYTES`] between two of them, and `0x` before each.
     Hex(Vec<u8>),
     /// These bytes.
     Bytes(Vec<u8>),
@@ -39,6 +39,21 @@ pub(super) enum SecretForm {
 
 /// What may be between the hexadecimal digits of two bytes.
 const BETWEEN_BYTES: [&[u8]; 4] = [b" ", b":", b"-", b","];
+
+/// Skips what is between the digits of two bytes: nothing, one of [`BETWEEN_BYTES`], or `, 0x` as in the text of a program.
+fn between_bytes(cursor: &mut ByteCursor<'_>) -> Result<(), NeedsMoreBytes> {
+    let before = *cursor;
+    let is_between = cursor.peek()?.is_some_and(|byte| BETWEEN_BYTES.contains(&&[byte][..]));
+    cursor.skip(usize::from(is_between));
+    let after = *cursor;
+    let has_space = is_between && cursor.peek()? == Some(b' ');
+    cursor.skip(usize::from(has_space));
+    let has_prefix = cursor.literal(b"0x")?;
+    if !has_prefix {
+        *cursor = if is_between { after } else { before };
+    }
+    Ok(())
+}
 
 /// Where a form ends at a place.
 pub(super) enum FormEnd {
@@ -211,8 +226,8 @@ impl SecretForm {
             }
             SecretForm::Hex(bytes) => {
                 for (at, byte) in bytes.iter().enumerate() {
-                    if at > 0 && cursor.peek()?.is_some_and(|byte| BETWEEN_BYTES.contains(&&[byte][..])) {
-                        cursor.skip(1);
+                    if at > 0 {
+                        between_bytes(&mut cursor)?;
                     }
                     if !cursor.literal(&hex(*byte, false))? {
                         return Ok(FormEnd::Differs(at));
@@ -273,8 +288,13 @@ impl SecretForm {
             SecretForm::Hex(bytes) => {
                 for upper in [false, true] {
                     let first = [bytes[0], bytes[1], bytes[2]].map(|byte| hex(byte, upper));
+                    let [a, b, c] = first;
                     found.push(first.concat());
                     found.extend(BETWEEN_BYTES.map(|between| first.join(between)));
+                    // In groups of two bytes, as of `xxd`.
+                    found.push([&a[..], b" ", &b, &c].concat());
+                    found.push([&a[..], &b, b" ", &c].concat());
+                    found.extend([&b", 0x"[..], b",0x", b" 0x"].map(|between| [&a[..], between, &b].concat()));
                 }
             }
             SecretForm::Bytes(bytes) => found.push(bytes[..PLAIN].to_vec()),
