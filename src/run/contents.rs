@@ -33,6 +33,10 @@ impl Contents for TrialContents<'_> {
         Ok(without_trial_paths(&content).into_owned())
     }
 
+    fn of_output(&self) -> Result<Vec<u8>, String> {
+        bounded::read(&self.exhibit.folder.trace()).map_err(|error| error.to_string())
+    }
+
     fn of_repository(&self, path: &Path) -> Result<Vec<u8>, String> {
         inside::read(&self.run.root, path).map_err(|error| error.to_string())
     }

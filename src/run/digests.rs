@@ -87,6 +87,12 @@ impl InputReader {
         if settings.live && settings.isolation.home == Home::User {
             self.add_setup(&mut inputs, mode.agent)?;
         }
+        if let Some(tools) = &case.tools {
+            inputs.add("tools", format!("{tools:?}").as_bytes());
+        }
+        if !case.env.is_empty() {
+            inputs.add("environment", format!("{:?}", case.env).as_bytes());
+        }
         if let Some(most) = settings.max_turns_of(case.max_turns) {
             inputs.add("most turns", most.to_string().as_bytes());
         }

@@ -20,6 +20,8 @@ pub struct AgentCommand {
     pub secrets: Vec<String>,
     /// What was requested and is not enforced, in words.
     pub not_enforced: Vec<String>,
+    /// Whether the agent keeps the tools that a case names.
+    pub limits_tools: bool,
     /// What else is not enforced if the agent does not run inside bubblewrap.
     pub open: Vec<&'static str>,
     /// Files outside its trial environment that the agent has to read: a provider's credentials.
@@ -128,6 +130,7 @@ pub(super) fn environment(assignment: &Assignment<'_>, more: &[&str]) -> BTreeMa
         };
         env.insert(name.into(), value.into());
     }
+    env.extend(assignment.case.env.iter().map(|(name, value)| (name.into(), value.into())));
     env.extend(directories(trial_env));
     env
 }

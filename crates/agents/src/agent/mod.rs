@@ -93,6 +93,9 @@ pub fn command(assignment: &Assignment<'_>) -> Result<(AgentCommand, Place), Tro
     let settings = endpoint.as_ref().map_or(assignment.settings, |endpoint| &endpoint.settings);
     let assignment = &Assignment { settings, schema: assignment.schema.clone(), ..*assignment };
     let mut command = agent.command(assignment)?;
+    if assignment.case.tools.is_some() && !command.limits_tools {
+        command.not_enforced.push("the agent has its own tools, and not those that the case names".to_owned());
+    }
     if let Some(endpoint) = &endpoint {
         let (provider, _) = agent.users_setup(settings.isolation.home)?;
         endpoint.apply(assignment, &provider, &mut command)?;

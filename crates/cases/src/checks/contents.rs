@@ -8,6 +8,11 @@ pub trait Contents: fmt::Debug {
     /// The content of a file of the workspace at the end of the trial.
     fn of_workspace(&self, path: &Path) -> Result<Vec<u8>, String>;
 
+    /// The lines that the agent's program printed, as the trial stores them.
+    fn of_output(&self) -> Result<Vec<u8>, String> {
+        Err("what the agent printed is not stored".to_owned())
+    }
+
     /// The content of a file of the repository.
     fn of_repository(&self, path: &Path) -> Result<Vec<u8>, String>;
 }

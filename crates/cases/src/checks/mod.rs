@@ -23,9 +23,10 @@ use serde_json::Value as Json;
 
 pub use field::{CASE_DIRECTORY, Field, FieldForm, FieldValue, InvalidField};
 pub use kinds::{
-    FileWant, NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, TextPlace, Work, activates, any_tool, changes_seen, file,
-    final_message, full_score, invoked_skills, loads, max_commands, max_cost, max_duration, max_total_tokens,
-    max_turns, output_schema, rejects, run, script, script_command, text, triggers, work,
+    CallPattern, FileWant, Grader, GraderTest, NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, TextMatch, TextPlace, TextSource,
+    Work, activates, any_tool, changes_seen, file, final_message, full_score, invoked_skills, loads, max_commands,
+    max_cost, max_duration, max_total_tokens, max_turns, output_schema, rejects, run, script, script_command, text,
+    triggers, work,
 };
 pub use listed::{InvalidCheck, ListForm, ListedCheck, WrittenCheck};
 pub use subject::{CheckAnswer, Subject};
@@ -69,6 +70,8 @@ pub static KINDS: &[&CheckKind] = &[
     &limits::MAX_COST,
     &limits::MAX_SECONDS,
     &limits::MAX_TURNS,
+    &kinds::grader::GRADER,
+    &kinds::grader::SKILL_GRADER,
     &kinds::run::RUN,
     &kinds::script::SCRIPT,
 ];
@@ -281,13 +284,19 @@ impl Check {
     }
 }
 
+/// The kind of check whose results have this id: the id of the kind, or `grader: name`.
+fn kind_of(id: &str) -> Option<&'static CheckKind> {
+    let kind = id.split_once(": ").map_or(id, |(kind, _)| kind);
+    KINDS.iter().copied().find(|known| known.id == kind)
+}
+
 /// Whether checks with this id, of a case or the repository's own, judge what the agent achieved.
 pub fn judges_outcome(id: &str) -> bool {
-    let kind = KINDS.iter().find(|kind| kind.id == id);
+    let kind = kind_of(id);
     kind.is_none_or(|kind| !kind.asks_for_skill && matches!(kind.goal, Goal::Outcome | Goal::Style))
 }
 
 /// Whether checks with this id are about the skill under test.
 pub fn asks_for_skill(id: &str) -> bool {
-    KINDS.iter().any(|kind| kind.id == id && kind.asks_for_skill)
+    kind_of(id).is_some_and(|kind| kind.asks_for_skill)
 }

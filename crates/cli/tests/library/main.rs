@@ -18,6 +18,7 @@ mod kinds;
 mod offers;
 mod parsers;
 mod patterns;
+mod plugin_evals;
 mod process;
 mod programs;
 mod project;

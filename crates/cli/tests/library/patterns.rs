@@ -1,6 +1,6 @@
 //! Patterns of users: which compile, what they match, and what Python makes of them.
 
-use skill_evals_cases::checks::pattern::{Pattern, PatternError, PatternSearch, Style};
+use skill_evals_cases::checks::pattern::{Pattern, PatternError, Style};
 
 fn pattern(text: &str, style: Style) -> Pattern {
     Pattern { text: text.to_owned(), style }
@@ -41,10 +41,16 @@ fn escapes_and_signs_mean_what_they_mean_in_javascript() {
     }
     for invalid in ["a**", "a++", "a+??", "+?+", "(?x)a", "(?>a)", "a{1}+"] {
         let problem = pattern(invalid, Style::JavaScript).check().expect_err(invalid);
-        assert!(matches!(problem, PatternError::JavaScript), "{invalid}: {problem}");
+        assert!(matches!(problem, PatternError::JavaScript(_)), "{invalid}: {problem}");
     }
-    let boundary = pattern(r"\bAda\b", Style::JavaScript).compile();
-    assert!(matches!(boundary, Ok(PatternSearch::Linear(_))), "it needs no look-around: {boundary:?}");
+}
+
+#[test]
+fn a_search_by_the_rules_of_javascript_ends_whatever_the_pattern() {
+    let text = format!("{}b", "a".repeat(60));
+    assert_eq!(javascript("(a+)+$", &text), Some(false), "nested repetitions take linear time");
+    let search = pattern(r"^(?:(a+)\1*)+$", Style::JavaScript).compile().expect("a pattern");
+    assert!(search.matches(&text, 1).is_err(), "a back-reference may take any time: that is no answer");
 }
 
 #[test]

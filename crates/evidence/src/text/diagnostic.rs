@@ -137,6 +137,8 @@ codes! {
     BadNumber = "bad-number": Fixed,
     /// Not one of the allowed words.
     BadChoice = "bad-choice": Fixed,
+    /// A part of a case that its own program ignores, or a grader that never passes or guards nothing.
+    Inert = "inert": Warning,
     /// A regular expression does not compile.
     BadRegex = "bad-regex": Fixed,
     /// A regular expression that means something else to other runners.

@@ -18,11 +18,14 @@ pub struct WorkspaceFile {
     /// Whether the agent left it as a setup command had made it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_setup: bool,
+    /// Whether the agent changed it, and it was there when the agent started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
 }
 
 impl WorkspaceFile {
     pub fn new(path: PathBuf, size: u64, changed: bool) -> Self {
-        Self { path, size, changed, by_setup: false }
+        Self { path, size, changed, by_setup: false, edited: false }
     }
 
     /// Whether it is as the repository has it.

@@ -66,6 +66,7 @@ pub(super) fn command(
     }
     let files = home::provider_files(&env);
     Ok(AgentCommand {
+        limits_tools: true,
         program,
         args,
         env,
@@ -77,11 +78,15 @@ pub(super) fn command(
     })
 }
 
+/// The tools that a case which names tools has only if it names them.
+const LIMITED: [&str; 9] =
+    ["Bash", "Write", "Edit", "NotebookEdit", "Read", "Glob", "Grep", "WebFetch", "WebSearch"];
+
 /// What claude may do without asking: an eval has no user to ask.
 struct Permissions {
     mode: &'static str,
     allowed: Vec<String>,
-    disallowed: Vec<&'static str>,
+    disallowed: Vec<String>,
     not_enforced: Vec<String>,
     open: Vec<&'static str>,
 }
@@ -95,6 +100,14 @@ fn permissions(case: &Case, has_skills: bool, server: Option<&ToolNames>) -> Per
     allowed.extend(server.map(|names| format!("mcp__{}", names.server)));
     let mut not_enforced = vec!["shell commands see the variables with the login".to_owned()];
     let mut open = vec!["reading is not limited to the workspace"];
+    if let Some(tools) = &case.tools {
+        let is_granted = |tool: &&str| has_skills && *tool == "Skill" || tools.allow(tool);
+        allowed.retain(|tool| is_granted(&tool.as_str()) || tool.starts_with("mcp__"));
+        allowed.extend(tools.allowed.iter().filter(|tool| !allowed.contains(tool)).cloned().collect::<Vec<_>>());
+        let removed = LIMITED.iter().copied().filter(|tool| !tools.allow(tool)).map(str::to_owned);
+        let disallowed = removed.chain(tools.disallowed.iter().cloned()).collect();
+        return Permissions { mode: "dontAsk", allowed, disallowed, not_enforced, open };
+    }
     if can_write {
         open.insert(0, "shell commands can write outside the workspace");
         // Its editing tools may write in the working directory, and ask elsewhere.
@@ -102,7 +115,8 @@ fn permissions(case: &Case, has_skills: bool, server: Option<&ToolNames>) -> Per
     }
     // Even without a permission for Bash, claude runs commands that it knows to only read.
     not_enforced.insert(0, "claude itself judges which shell commands only read".to_owned());
-    Permissions { mode: "default", allowed, disallowed: vec!["Write", "Edit", "NotebookEdit"], not_enforced, open }
+    let disallowed = ["Write", "Edit", "NotebookEdit"].map(str::to_owned).into();
+    Permissions { mode: "default", allowed, disallowed, not_enforced, open }
 }
 
 /// The MCP server in a file. The SDK itself passes it as an argument.

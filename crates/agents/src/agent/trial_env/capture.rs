@@ -63,9 +63,9 @@ impl TrialEnv {
                     result = store(&directory.join(masked(entry.path, mask)), &mask(&content), &permissions);
                 }
             }
-            captured
-                .files
-                .push(WorkspaceFile { by_setup: !changed && by_setup, ..WorkspaceFile::new(path, size, changed) });
+            let edited = changed && self.start_files.contains_key(entry.path);
+            let by_setup = !changed && by_setup;
+            captured.files.push(WorkspaceFile { by_setup, edited, ..WorkspaceFile::new(path, size, changed) });
             if result.is_ok() { WalkControl::On } else { WalkControl::Stop }
         });
         result?;

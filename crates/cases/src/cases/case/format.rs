@@ -117,8 +117,13 @@ impl ForeignFile<'_> {
     pub fn case_id(&self, name: &str) -> String {
         let file = self.path.file_name().unwrap_or_default().to_string_lossy();
         let stem = file.split('.').find(|part| !part.is_empty()).unwrap_or_default();
+        self.named_id(&format!("{stem}-{name}"))
+    }
+
+    /// A name as the id of a case.
+    pub fn named_id(&self, name: &str) -> String {
         let mut id = String::new();
-        for c in format!("{stem}-{name}").chars().skip_while(|c| !c.is_alphanumeric()) {
+        for c in name.chars().skip_while(|c| !c.is_alphanumeric()) {
             let c = if c.is_alphanumeric() || c == '_' { c } else { '-' };
             if id.len() + c.len_utf8() > LONGEST_ID {
                 break;

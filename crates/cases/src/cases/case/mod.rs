@@ -16,6 +16,7 @@ mod found;
 mod history_list;
 mod known_tool;
 mod named_files;
+pub mod plugin_eval;
 pub mod promptfoo;
 pub mod prompts_csv;
 pub mod routing;
@@ -60,6 +61,8 @@ pub static FORMATS: &[&CaseFormat] = &[
     &promptfoo::FORMAT,
     &agentv::FORMAT,
     &routing::FORMAT,
+    &plugin_eval::PROSE,
+    &plugin_eval::YAML,
 ];
 
 /// The formats of other programs with the files of each.
@@ -120,6 +123,10 @@ pub struct Case {
     pub assertions: Vec<Assertion>,
     /// The score from which on a trial passes. Without it every check must pass, and the score is information.
     pub least_score: Option<f64>,
+    /// Which tools the agent may use; `None` if the case does not say.
+    pub tools: Option<ToolLimits>,
+    /// Variables of the agent's environment.
+    pub env: Vec<(String, String)>,
     /// What it asks for and this program does not do.
     pub unsupported: Vec<Unsupported>,
     /// What its workspace holds at the start besides the fixture.
@@ -184,6 +191,26 @@ impl Case {
     /// The files that its workspace must hold.
     pub fn required_files(&self) -> impl Iterator<Item = &Path> {
         self.checks.iter().filter_map(|check| check.ask.required_file()).map(RelativePath::as_path)
+    }
+}
+
+/// The tools that a case allows and forbids, by their names; a name may end with a pattern in parentheses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolLimits {
+    pub allowed: Vec<String>,
+    pub disallowed: Vec<String>,
+}
+
+impl ToolLimits {
+    /// The name of a tool without its pattern.
+    pub fn name(tool: &str) -> &str {
+        tool.split('(').next().unwrap_or(tool).trim()
+    }
+
+    /// Whether a tool may be used in some way.
+    pub fn allow(&self, tool: &str) -> bool {
+        let is_it = |known: &String| Self::name(known) == tool;
+        self.allowed.iter().any(is_it) && !self.disallowed.iter().any(is_it)
     }
 }
 

@@ -65,15 +65,12 @@ impl Pattern {
         match self.style {
             Style::Literal => Ok(PatternSearch::Plain(self.text.to_lowercase()).lower()),
             Style::Verbatim => Ok(plain()),
-            Style::Exact | Style::JavaScript if self.is_literal() => Ok(plain()),
+            Style::Exact if self.is_literal() => Ok(plain()),
             Style::Lower if self.is_literal() => Ok(plain().lower()),
             _ if self.text.len() > LONGEST => Err(PatternError::TooLong(self.text.len())),
             Style::Exact => PatternSearch::new(&self.text, false),
             Style::Lower => PatternSearch::new(&self.text, false).map(PatternSearch::lower),
-            Style::JavaScript => {
-                let pattern = javascript::translated(&self.text, search::is_fancy(&self.text));
-                PatternSearch::new(&pattern.ok_or(PatternError::JavaScript)?, false)
-            }
+            Style::JavaScript => PatternSearch::javascript(&self.text, ""),
             Style::Loose => PatternSearch::new(&self.text, true),
         }
     }

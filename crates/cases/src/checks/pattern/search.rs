@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use thiserror::Error;
 
+use super::javascript;
+
 /// The longest regular expression, in bytes. Plain text may have any length.
 pub const LONGEST: usize = 64 << 10;
 
@@ -26,6 +28,8 @@ pub enum PatternSearch {
     Linear(regex::Regex),
     /// Has look-ahead, look-behind, back-references or atomic groups.
     Backtracking(Box<Backtracking>),
+    /// By the rules of JavaScript.
+    JavaScript(Box<corvus_regex_ecma262::Regex>),
     /// Searches the text in lower case.
     Lower(Box<PatternSearch>),
 }
@@ -48,9 +52,9 @@ pub enum PatternError {
     /// By the rules of the others.
     #[error(transparent)]
     Backtracking(#[from] Box<fancy_regex::Error>),
-    /// It has a group or a repetition that JavaScript does not know.
-    #[error("JavaScript does not know one of its groups or repetitions")]
-    JavaScript,
+    /// By the rules of JavaScript.
+    #[error("JavaScript: {0}")]
+    JavaScript(String),
     /// A part without look-around would become a program of more than [`MOST_PROGRAM`] bytes.
     #[error("a repetition in it is too large: its program has more than {MOST_PROGRAM} bytes")]
     TooLarge,
@@ -78,6 +82,11 @@ impl PatternSearch {
         Ok(Self::Backtracking(Box::new(Backtracking { regex, pattern: pattern.to_owned(), loose })))
     }
 
+    /// Compiles a regular expression of JavaScript with these flags.
+    pub fn javascript(pattern: &str, flags: &str) -> Result<Self, PatternError> {
+        Ok(Self::JavaScript(Box::new(javascript::compile(pattern, flags)?)))
+    }
+
     /// The same search of texts in lower case.
     pub(super) fn lower(self) -> Self {
         Self::Lower(Box::new(self))
@@ -92,6 +101,7 @@ impl PatternSearch {
             }
             Self::Linear(regex) => Ok(regex.find_iter(text).take(most).map(|found| found.range()).collect()),
             Self::Backtracking(search) => search.matches(text, most),
+            Self::JavaScript(regex) => javascript::matches(regex, text, most),
             Self::Lower(search) => {
                 let found = search.matches(&text.to_lowercase(), most)?;
                 // A character in lower case may have more bytes, or fewer.
@@ -119,7 +129,7 @@ impl PatternSearch {
     pub fn is_local(&self) -> bool {
         match self {
             Self::Plain(_) | Self::Linear(_) => true,
-            Self::Backtracking(_) => false,
+            Self::Backtracking(_) | Self::JavaScript(_) => false,
             Self::Lower(search) => search.is_local(),
         }
     }
@@ -165,7 +175,7 @@ pub fn steps_for(length: usize) -> usize {
 }
 
 /// Whether a pattern uses what linear patterns cannot have. The end of the text, `\Z`, means something else to each program.
-pub(super) fn is_fancy(pattern: &str) -> bool {
+fn is_fancy(pattern: &str) -> bool {
     let refers_back = || (b'1'..=b'9').any(|digit| pattern.contains(&format!("\\{}", char::from(digit))));
     if pattern.contains(r"\Z") {
         return false;

@@ -1,0 +1,125 @@
+//! What an agent printed, as a grader of `claude plugin eval` looks at it: lines of JSON, each with a message whose blocks are texts
+//! and calls. The session of an agent that prints other lines is read from its trace.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::checks::Subject;
+use crate::trace::{Step, kept_part};
+
+/// A session by its printed lines.
+#[derive(Debug)]
+pub(super) struct PrintedSession {
+    /// The calls of the agent and of its sub-agents, in the order in which the model made them.
+    pub calls: Vec<Call>,
+    /// The last text of the agent itself that is not empty; empty if there is none.
+    pub last_text: String,
+    /// All lines; an error says why they are not known.
+    pub lines: Result<String, String>,
+}
+
+/// A call of a tool.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub tool: String,
+    /// The input as JSON without blanks.
+    pub input: String,
+    /// Whether only the start of the input is known.
+    pub is_cut: bool,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(borrow, default)]
+    message: Option<Message<'a>>,
+    #[serde(default)]
+    parent_tool_use_id: Option<String>,
+    #[serde(default)]
+    session_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(borrow, default)]
+    input: Option<&'a RawValue>,
+}
+
+impl PrintedSession {
+    /// The session of a trial, or why it is not known.
+    pub fn of(subject: &Subject<'_>) -> Result<Self, String> {
+        if let Some(gap) = subject.evidence.trace.gap() {
+            return Err(gap);
+        }
+        let output = subject.contents.of_output();
+        let lines = output.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        lines.and_then(|text| Self::read(&text)).map_or_else(|| Self::of_trace(subject), Ok)
+    }
+
+    /// The session that these lines show; `None` if they are of another form.
+    pub fn read(text: &str) -> Option<Self> {
+        let lines = Ok(text.trim_end_matches('\n').to_owned());
+        let mut session = Self { calls: Vec::new(), last_text: String::new(), lines };
+        let mut is_whole = None;
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let line: Line<'_> = serde_json::from_str(line).ok()?;
+            is_whole.get_or_insert(line.session_id.is_some());
+            let Some(content) = line.message.and_then(|message| message.content).filter(|_| line.kind == "assistant")
+            else {
+                continue;
+            };
+            let blocks: Vec<Block<'_>> = serde_json::from_str(content.get()).unwrap_or_default();
+            for block in blocks {
+                match (block.kind.as_str(), block.text, block.name) {
+                    ("text", Some(text), _) if line.parent_tool_use_id.is_none() && !text.is_empty() => {
+                        session.last_text = text;
+                    }
+                    ("tool_use", _, Some(tool)) => {
+                        let input = block.input.map_or("{}", RawValue::get).to_owned();
+                        session.calls.push(Call { tool, input, is_cut: false });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if is_whole != Some(true) {
+            session.lines = Err("only a part of the lines that the agent printed is stored".to_owned());
+        }
+        is_whole.map(|_| session)
+    }
+
+    /// The session of an agent that prints other lines: the calls are in the order in which they ended.
+    fn of_trace(subject: &Subject<'_>) -> Result<Self, String> {
+        let trace = subject.evidence.trace;
+        if trace.steps_dropped > 0 {
+            return Err(format!("the trace lacks {} events", trace.steps_dropped));
+        }
+        let mut calls = Vec::new();
+        for (step, moment) in trace.steps.iter().zip(&trace.moments) {
+            let (tool, input) = match step {
+                Step::Tool { name, input, .. } => (Some(name), Some(input)),
+                Step::Command { .. } | Step::FileChange(_) => (moment.tool.as_ref(), moment.input.as_ref()),
+                _ => continue,
+            };
+            let Some(tool) = tool else { continue };
+            let (input, is_cut) = input.map_or(("", true), |input| kept_part(input));
+            calls.push(Call { tool: tool.clone(), input: input.to_owned(), is_cut });
+        }
+        let lines = Err("this agent prints no lines that `target: trace` could search".to_owned());
+        let last_text = subject.evidence.final_text.unwrap_or_default().to_owned();
+        Ok(Self { calls, last_text, lines })
+    }
+}

@@ -1,0 +1,282 @@
+//! Cases of `claude plugin eval`: the verdicts of their graders are those of the real program, which a script
+//! (tests/`plugin_evals`/make.py) ran against a scripted model.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use skill_evals_agents::agent;
+use skill_evals_cases::cases::case::Case;
+use skill_evals_cases::cases::repository::{Layout, Repository, Scope};
+use skill_evals_cases::checks::Subject;
+use skill_evals_cases::checks::contents::Contents;
+use skill_evals_cases::checks::program::ProgramRuns;
+use skill_evals_evidence::settings::mode::{AgentKind, Delivery};
+use skill_evals_evidence::settings::{ActivationRule, Prices};
+use skill_evals_evidence::trace::exposure::Reference;
+use skill_evals_evidence::trial::evidence::{Evidence, META_FORMAT, Meta};
+use skill_evals_evidence::trial::outcome::Status;
+
+use crate::support::fixture::Fixture;
+use crate::support::repository;
+
+fn fixture() -> PathBuf {
+    repository().join("tests/fixtures/plugin_evals")
+}
+
+/// What a run of the real program left.
+#[derive(Debug)]
+struct Left {
+    output: Vec<u8>,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Contents for Left {
+    fn of_workspace(&self, path: &Path) -> Result<Vec<u8>, String> {
+        self.files.get(&*path.to_string_lossy()).cloned().ok_or_else(|| "its content is not stored".to_owned())
+    }
+
+    fn of_output(&self) -> Result<Vec<u8>, String> {
+        Ok(self.output.clone())
+    }
+
+    fn of_repository(&self, _: &Path) -> Result<Vec<u8>, String> {
+        Err("the repository is not known".to_owned())
+    }
+}
+
+/// The results of the graders of a case, each with its name, about what the real program left.
+fn graded(case: &Case, skill: &skill_evals_evidence::skill::Skill) -> Vec<(String, Status, String)> {
+    let folder = fixture().join("runs").join(&case.id);
+    let trace = agent::of(AgentKind::ClaudeCli).decode(&Reference::default(), &folder).expect("the session");
+    let read = |name: &str| fs::read(folder.join(name)).expect("a file of the run");
+    let stored: BTreeMap<String, Value> = serde_json::from_slice(&read("files.json")).expect("JSON");
+    let files = stored.iter().map(|(path, content)| (path.clone(), bytes(content))).collect();
+    let left = Left { output: read("trace.jsonl"), files };
+    let scaffolded = case.setup.iter().flat_map(|script| script.split(['>', ';', '&', '\n']));
+    let scaffolded: Vec<&str> = scaffolded.map(str::trim).collect();
+    let listed = stored.keys().map(|path| {
+        let was_there = scaffolded.contains(&path.as_str());
+        let edited = was_there && path == "seed.txt";
+        json!({ "path": path, "size": 1, "changed": !was_there || edited, "edited": edited, "by_setup": was_there && !edited })
+    });
+    let meta: Meta = serde_json::from_value(json!({
+        "format": META_FORMAT,
+        "run_id": "t",
+        "skill": { "name": "brew", "slug": "brew" },
+        "case": { "id": case.id, "prompt": case.prompt, "sandbox": case.sandbox, "timeout_s": 60 },
+        "mode": "cli-native",
+        "trial": 1,
+        "agent": { "kind": AgentKind::ClaudeCli },
+        "delivery": Delivery::Native,
+        "started": "2026-01-01T00:00:00Z",
+        "ending": { "exit_code": 0, "duration_ms": 1 },
+        "inputs": {},
+        "files": listed.collect::<Vec<_>>(),
+        "links": if case.id == "files" { vec!["link.txt"] } else { Vec::new() },
+    }))
+    .expect("facts");
+    let evidence = Evidence { meta: &meta, trace: &trace, final_text: trace.final_message.as_deref() };
+    let subject = Subject {
+        skill,
+        schema: None,
+        activation: ActivationRule::default(),
+        evidence: &evidence,
+        contents: &left,
+        prices: &Prices::default(),
+        programs: &ProgramRuns::new(),
+    };
+    let results = case.checks.iter().flat_map(|check| check.evaluate(&subject));
+    let name = |id: &str| id.split_once(": ").map_or_else(String::new, |(_, name)| name.to_owned());
+    results.map(|result| (name(&result.id), result.status, format!("{} | {}", result.expected, result.found))).collect()
+}
+
+/// The digits of Base64.
+const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+fn bytes(content: &Value) -> Vec<u8> {
+    let Some(encoded) = content["base64"].as_str() else {
+        return content.as_str().expect("a text").as_bytes().to_vec();
+    };
+    let digit = |byte: &u8| DIGITS.iter().position(|known| known == byte);
+    let bits =
+        encoded.as_bytes().iter().filter_map(digit).flat_map(|digit| (0..6).rev().map(move |bit| digit >> bit & 1));
+    let bits: Vec<usize> = bits.collect();
+    bits.chunks_exact(8)
+        .map(|byte| byte.iter().fold(0, |byte, bit| byte << 1 | bit))
+        .filter_map(|byte| u8::try_from(byte).ok())
+        .collect()
+}
+
+#[test]
+fn graders_of_a_plugin_eval_say_what_the_real_program_says() {
+    let root = fixture().join("plugin");
+    let catalog = Repository { root: root.clone() }.catalog(Layout::default(), Scope::All);
+    let problems: Vec<String> =
+        catalog.problems.iter().filter(|problem| problem.is_error()).map(ToString::to_string).collect();
+    assert_eq!(problems, Vec::<String>::new());
+    let verdicts: Value =
+        serde_json::from_slice(&fs::read(fixture().join("verdicts.json")).expect("the verdicts")).expect("JSON");
+    let (mut equal, mut differ, mut unknown) = (0, Vec::new(), Vec::new());
+    for (id, wanted) in verdicts["cases"].as_object().expect("cases") {
+        let found = catalog.cases.iter().find(|found| found.id == *id).unwrap_or_else(|| panic!("no case {id}"));
+        let case = found.case().expect("a case");
+        let skill = catalog.skill(&case.skill).expect("the skill of the plugin").skill();
+        for (name, status, what) in graded(case, skill) {
+            // A judge answers these; the check says only that there is its file.
+            if name.starts_with("llm") {
+                continue;
+            }
+            let passed = wanted[&name].as_bool().unwrap_or_else(|| panic!("no verdict of {id} {name}"));
+            match status {
+                Status::Unknown => unknown.push(format!("{id} {name}")),
+                status if (status == Status::Pass) == passed => equal += 1,
+                _ => differ.push(format!("{id} {name}: {passed}; {what}")),
+            }
+        }
+    }
+    assert_eq!(differ, Vec::<String>::new(), "{equal} are equal");
+    // A link is not followed.
+    assert_eq!(unknown, ["files of-files-055"]);
+    assert!(equal > 300, "{equal}");
+}
+
+/// What lint says of a plugin's cases with these files: the cases, the errors and the warnings.
+fn said(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
+    let mut fixture = Fixture::new().skill("greeting").file(".claude-plugin/plugin.json", r#"{"name": "tea"}"#);
+    for (path, text) in files {
+        fixture = fixture.file(&format!("evals/{path}"), *text);
+    }
+    let catalog = fixture.catalog();
+    let mut problems: Vec<String> = catalog.problems.iter().map(ToString::to_string).collect();
+    let mut cases = Vec::new();
+    for found in &catalog.cases {
+        match found.case() {
+            Ok(case) => {
+                cases.push(format!("{}: {}", case.id, case.prompt));
+                problems.extend(case.unsupported.iter().map(|part| part.diagnostic().to_string()));
+            }
+            Err(errors) => problems.extend(errors.iter().map(ToString::to_string)),
+        }
+    }
+    (cases, problems)
+}
+
+const GRADER: &str = "---\ntype: regex\npattern: x\n---\n";
+
+/// A case.yaml with these graders.
+fn with(graders: &str) -> String {
+    format!("schema_version: '1.1'\nname: a\nexecution: {{ prompt: p }}\ngraders:\n  - {{ name: g, {graders} }}\n")
+}
+
+#[test]
+fn a_case_is_a_directory_with_a_prompt_or_a_file_of_it_all() {
+    let whole = with("type: regex, pattern: x");
+    for (files, cases) in [
+        (vec![("a/prompt.md", "Make tea.\n"), ("a/graders/g.md", GRADER)], vec!["a: Make tea."]),
+        (
+            vec![("a/prompt.md", "---\nname: b c\n---\r\n\r\nMake\n---\ntea.\n"), ("a/graders/g.md", GRADER)],
+            vec!["b-c: Make\n---\ntea."],
+        ),
+        (vec![("a/case.yaml", &whole)], vec!["a: p"]),
+        (vec![("deep/er/a/case.yaml", &whole)], vec!["a: p"]),
+        (vec![("a/case.yaml", &whole), ("a/prompt.md", "Other.")], vec!["a: Other."]),
+        (
+            vec![
+                ("a/prompt.md", "\u{feff}---\n# a note\n---\nMake tea."),
+                ("a/graders/g.md", GRADER),
+                ("a/graders/README.md", "notes"),
+            ],
+            vec!["a: Make tea."],
+        ),
+        // What is in the directory of a case is no case, nor is what is in results and mocks.
+        (
+            vec![
+                ("a/case.yaml", &whole),
+                ("a/b/case.yaml", "schema_version: '1.1'"),
+                ("results/b/case.yaml", "schema_version: '1.1'"),
+            ],
+            vec!["a: p"],
+        ),
+    ] {
+        let (found, problems) = said(&files);
+        assert_eq!((found, problems), (cases.into_iter().map(str::to_owned).collect(), Vec::new()), "{files:?}");
+    }
+}
+
+#[test]
+fn what_the_real_program_refuses_is_an_error_with_its_place() {
+    for (front, wanted) in [
+        ("runs: 0", "evals/a/prompt.md:2:7: [value-type] `runs` is a number; expected a number from 1 to 50"),
+        ("runs:", "prompt.md:2:5: [value-type] `runs` is null; expected a value"),
+        ("runs: '3'", "`runs` is a string; expected a number from 1 to 50"),
+        ("max_turns: 201", "expected a number from 1 to 200"),
+        ("timeout_seconds: 3601", "expected a number from 1 to 3600"),
+        ("allowed_tools: Read, Glob", "`allowed_tools` is a string; expected an array"),
+        ("tags: x", "`tags` is a string; expected an array"),
+        ("schema_version: '2.0'", "`schema_version` is \"2.0\"; expected one of 1.0, 1.1"),
+        ("schema_version: 1.1", "`schema_version` is a number; expected a string"),
+        ("colour: red", "prompt.md:2:1: [unknown-key] unknown key `colour`"),
+        ("name: ''", "`name` is empty"),
+        ("env: { TEA: x }", "the variable `TEA` would end each run"),
+        ("env: { EVAL_A: 1 }", "`env.EVAL_A` is a number; expected a string"),
+        ("[1]", "the front matter is an array; expected an object"),
+        ("plugins: ['../..', '../../other']", "unsupported: other plugins than the one"),
+    ] {
+        let (_, problems) =
+            said(&[("a/prompt.md", &format!("---\n{front}\n---\nMake tea.")), ("a/graders/g.md", GRADER)]);
+        assert!(problems.iter().any(|problem| problem.contains(wanted)), "{front}: {problems:?}");
+    }
+    for (grader, wanted) in [
+        ("type: code", "[invalid-check] unknown type of grader `code`"),
+        ("pattern: x", "the key `type` is missing"),
+        ("type: regex", "the key `pattern` is missing"),
+        ("type: regex, pattern: 1", "`pattern` is a number; expected a string"),
+        ("type: regex, pattern: x, flags: q", "unknown flag `q`"),
+        ("type: regex, pattern: x, match: 'count: 2'", "unknown `match` `count: 2`"),
+        ("type: regex, pattern: x, focus: trace", "unknown key `focus`"),
+        ("type: regex, pattern: x, target: stdout", "unknown `target`"),
+        ("type: regex, pattern: x, target: mock_calls", "unknown `target`"),
+        ("type: regex, pattern: x, target: { source: file, path: x, more: 1 }", "unknown key `more`"),
+        ("type: tool_used, tool: Read, min: -1", "`min` is a number; expected a whole number"),
+        ("type: tool_order, before: Read", "the key `after` is missing"),
+        ("type: file_exists", "the key `path` is missing"),
+        ("type: llm, criteria: x, weight: 0", "`weight` is a number; expected a number above 0"),
+        ("type: llm, criteria: x, arm: with", "unknown `arm` `with`; expected with-only or both"),
+        ("type: llm, criteria: x, arm: with-only", "unsupported: `arm: with-only` of a grader that a judge answers"),
+        ("type: baseline, criteria: x, baseline_file: b", "unsupported: the grader `baseline`"),
+    ] {
+        let (_, problems) = said(&[("a/case.yaml", &with(grader))]);
+        assert!(problems.iter().any(|problem| problem.contains(wanted)), "{grader}: {problems:?}");
+    }
+}
+
+#[test]
+fn what_the_real_program_ignores_in_silence_is_a_warning() {
+    for (grader, wanted) in [
+        (
+            "type: regex, pattern: '(?i)x'",
+            "evals/a/case.yaml:5:38: [inert] the pattern does not compile, so the grader never passes",
+        ),
+        ("type: regex, pattern: x, flags: ii", "[inert] the pattern does not compile"),
+        ("type: tool_used, tool: Read, input_match: '('", "[inert] the pattern does not compile"),
+        ("type: tool_used, tool: Skill, min: 0, max: 0", "[inert] without `arm: both`"),
+        ("type: tool_used, tool: Read, max: 0", "[inert] `max` is less than `min`, which is 1: this never passes"),
+        ("type: tool_used, tool: mcp__tea__pour", "[inert] a tool of a plugin's server is named mcp__plugin_"),
+        ("type: tool_order, before: Read, after: mcp__tea__pour", "[inert] a tool of a plugin's server"),
+        (
+            "type: regex, pattern: x }\nmax_turns: 3\nx: {",
+            "[inert] `claude plugin eval` ignores the key `max_turns` here",
+        ),
+    ] {
+        let (cases, problems) = said(&[("a/case.yaml", &with(grader))]);
+        assert_eq!(cases, ["a: p"], "{grader}: {problems:?}");
+        assert!(problems.iter().any(|problem| problem.contains(wanted)), "{grader}: {problems:?}");
+    }
+    for grader in
+        ["type: tool_used, tool: Skill, min: 0, max: 0, arm: both", "type: tool_used, tool: mcp__plugin_tea_tea__pour"]
+    {
+        assert_eq!(said(&[("a/case.yaml", &with(grader))]).1, Vec::<String>::new(), "{grader}");
+    }
+}
