@@ -79,8 +79,7 @@ pub(super) fn command(
 }
 
 /// The tools that a case which names tools has only if it names them.
-const LIMITED: [&str; 9] =
-    ["Bash", "Write", "Edit", "NotebookEdit", "Read", "Glob", "Grep", "WebFetch", "WebSearch"];
+const LIMITED: [&str; 9] = ["Bash", "Write", "Edit", "NotebookEdit", "Read", "Glob", "Grep", "WebFetch", "WebSearch"];
 
 /// What claude may do without asking: an eval has no user to ask.
 struct Permissions {
