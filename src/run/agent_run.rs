@@ -135,7 +135,7 @@ impl AgentRun {
         let mut job = Job {
             start: place.start(&command.program, command.args.clone()),
             env: command.env.clone(),
-            folder: trial_env.workspace().into(),
+            folder: trial_env.start_directory(),
             timeout,
             stdout: folder.trace(),
             appends: false,

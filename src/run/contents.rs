@@ -3,7 +3,6 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::agent::trial_env::without_trial_paths;
 use crate::checks::contents::Contents;
 use crate::files::{bounded, inside};
 use crate::run::context::RunContext;
@@ -28,9 +27,7 @@ impl Contents for TrialContents<'_> {
         if evidence.meta.files.iter().any(|file| file.path == path && file.is_as_in_repository()) {
             return self.of_start(path);
         }
-        let content = folder.workspace_file(path).map_err(|_| "its content is not stored".to_owned())?;
-        // As a recording stores it.
-        Ok(without_trial_paths(&content).into_owned())
+        folder.workspace_file(path).map_err(|_| "its content is not stored".to_owned())
     }
 
     fn of_output(&self) -> Result<Vec<u8>, String> {

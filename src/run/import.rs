@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::agent::trial_env::capture::masked;
 use crate::agent::trial_env::capture::wanted;
-use crate::agent::trial_env::masked;
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::cases::start_files::start_files;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::agent;
-use crate::agent::trial_env::{TrialEnv, without_trial_paths};
+use crate::agent::trial_env::TrialEnv;
 use crate::files::at::At;
 use crate::files::bounded;
 use crate::files::rooted::{COMMON, RootedPath, WalkedFile};
@@ -137,8 +137,7 @@ fn by_rubric(run: &RunContext, exhibit: &TrialExhibit<'_>) -> bool {
 /// The judge's prompt: the same for a run and for a recording of it.
 fn prompt(question: JudgeQuestion<'_>, exhibit: &TrialExhibit<'_>) -> String {
     let TrialExhibit { case, skill, evidence, .. } = exhibit;
-    let final_message = evidence.final_text.map(|text| without_trial_paths(text.as_bytes()));
-    let final_message = final_message.as_deref().map(String::from_utf8_lossy);
+    let final_message = evidence.final_text;
     question.prompt(&JudgeSubject {
         skill_name: &skill.skill().name,
         skill_description: &skill.skill().description,
@@ -146,7 +145,7 @@ fn prompt(question: JudgeQuestion<'_>, exhibit: &TrialExhibit<'_>) -> String {
         should_trigger: case.should_trigger,
         prompt: &case.asked(),
         system_prompt: case.system_prompt.as_deref(),
-        final_message: final_message.as_deref(),
+        final_message,
     })
 }
 
@@ -169,8 +168,7 @@ fn inputs(question: JudgeQuestion<'_>, exhibit: &TrialExhibit<'_>) -> io::Result
 /// The agent's streams as a recording stores them.
 fn streams(exhibit: &TrialExhibit<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let meta = exhibit.evidence.meta;
-    let files = agent::of(meta.agent.kind).recorded_evidence(exhibit.folder.path(), &[&meta.skill.slug])?;
-    Ok(files.into_iter().map(|(name, content)| (name, without_trial_paths(&content).into_owned())).collect())
+    agent::of(meta.agent.kind).recorded_evidence(exhibit.folder.path(), &[&meta.skill.slug])
 }
 
 struct Judge<'a> {

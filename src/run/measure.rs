@@ -7,7 +7,8 @@ use crate::agent::Assignment;
 use crate::agent::isolation::{self, IsolationStatus};
 use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::snapshot::{self, SkillSnapshot};
-use crate::agent::trial_env::{TrialEnv, masked};
+use crate::agent::trial_env::TrialEnv;
+use crate::agent::trial_env::capture::masked;
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::cases::start_files::start_files;
@@ -120,7 +121,7 @@ impl LiveTrial<'_> {
         if !self.mode.delivery.mcp() {
             return Ok(None);
         }
-        let server = ServerCommand::new(&self.run.settings, &self.run.root, &trial_env.skills().to_string())?;
+        let server = ServerCommand::new(&self.run.settings, &self.run.root, trial_env)?;
         // An agent that the user describes does not show whether it uses the server.
         let logs = !self.case.during.is_empty() || matches!(self.mode.agent, AgentKind::Custom(_));
         Ok(Some(if logs { server.logging_to(&trial_env.request_log_path()) } else { server }))

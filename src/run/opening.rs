@@ -6,6 +6,7 @@ use std::fmt::Display;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::agent::isolation;
 use crate::agent::snapshot::SkillSnapshot;
 use crate::agent::trial_env::{ScratchDir, WorkspaceError};
 use crate::cases::catalog::Catalog;
@@ -75,7 +76,7 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), String> {
     }
     let before = folder.progress().map_err(trouble)?;
     let ledger = folder.ledger().map_err(trouble)?;
-    let scratch = ScratchDir::open(run.settings.scratch.as_deref()).map_err(trouble)?;
+    let scratch = isolation::scratch(&run.settings).map_err(trouble)?;
     watchdog::remove_afterwards(scratch.path());
     let snapshots = snapshots(run, &folder, &scratch).map_err(trouble)?;
     let kept_although_changed = if resumes { changed(run, &folder, &snapshots)? } else { Vec::new() };

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use crate::agent::isolation;
 use crate::agent::trial_env::{ScratchDir, TrialEnv};
 use crate::run::live::Redactors;
 use crate::settings::Settings;
@@ -14,7 +15,7 @@ impl ProgramRunner {
     /// Where programs run, and what masks secrets in their output.
     pub(super) fn open(&self, settings: &Settings) -> Result<&(ScratchDir, Redactors), String> {
         let open = || {
-            let scratch = ScratchDir::open(settings.scratch.as_deref()).map_err(|error| error.to_string())?;
+            let scratch = isolation::scratch(settings).map_err(|error| error.to_string())?;
             Ok((scratch, Redactors::new(settings)))
         };
         self.0.get_or_init(open).as_ref().map_err(Clone::clone)

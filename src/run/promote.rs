@@ -8,7 +8,6 @@ use serde::Serialize;
 use walkdir::WalkDir;
 
 use crate::agent;
-use crate::agent::trial_env::without_trial_paths;
 use crate::cases::case::Case;
 use crate::cases::test_case::TestCase;
 use crate::files::at::At;
@@ -180,10 +179,10 @@ pub(super) fn write(
     let files = agent::of(meta.agent.kind).recorded_evidence(trial.path(), &skills).at(trial.path())?;
     recording.clear()?;
     for (name, content) in files {
-        recording.write(name, &without_trial_paths(&content))?;
+        recording.write(name, &content)?;
     }
     if let Some(text) = trial.final_text()? {
-        recording.write_final(&String::from_utf8_lossy(&without_trial_paths(text.as_bytes())))?;
+        recording.write_final(&text)?;
     }
     if let Some(judgment) = trial.judgment()? {
         recording.write_judgment(&judgment)?;
@@ -205,7 +204,7 @@ fn write_workspace(trial: &TrialFolder, recording: &TrialFolder, most: u64) -> R
         let path = entry.path().strip_prefix(&workspace).unwrap_or(entry.path());
         let content = fs::read(entry.path()).at(entry.path())?;
         let to = recording.workspace().join(path);
-        store::write_whole(&to, &without_trial_paths(&content))?;
+        store::write_whole(&to, &content)?;
         // A program may run what the agent made.
         fs::metadata(entry.path()).and_then(|from| fs::set_permissions(&to, from.permissions())).at(&to)?;
     }

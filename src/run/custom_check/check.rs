@@ -35,7 +35,7 @@ impl Finding {
 /// not known makes it unknown.
 pub struct CheckError(Box<dyn Error + Send + Sync>);
 
-// It is no `Error` itself: every error becomes one.
+// It does not implement `Error`: every error becomes one.
 impl<E: Error + Send + Sync + 'static> From<E> for CheckError {
     fn from(error: E) -> Self {
         Self(Box::new(error))

@@ -121,7 +121,7 @@ impl<'a> Trial<'a> {
     ///
     /// # Errors
     ///
-    /// If there is no such file, or its content was not kept.
+    /// If the file does not exist, or its content was not kept.
     pub fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         let inner = RelativePath::parse(path)
             .map_err(|why| ReadError::BadPath { path: path.to_owned(), why: why.to_string() })?;
@@ -156,7 +156,7 @@ impl<'a> Trial<'a> {
 /// # use skill_evals::harness::{Check, Finding, Recording, RecordingError};
 /// # fn main() -> Result<(), RecordingError> {
 /// # let check = Check::new("brief", |trial| Ok(Finding::of(trial.trace().commands < 20, "")));
-/// let recording = Recording::open("evals/recordings/greeting/explicit/codex")?;
+/// let recording = Recording::open("evals/recordings/greeting/explicit/codex/1")?;
 /// assert!(matches!(check.finding(&recording.trial()), Finding::Pass(_)));
 /// # Ok(())
 /// # }
@@ -179,7 +179,7 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// If it is no stored trial, or a file of it is damaged or missing.
+    /// If no trial is stored there, or a file of it is damaged or missing.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         let path = path.as_ref();
         let folder = store::trial_at(path);

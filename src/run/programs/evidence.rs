@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::agent::trial_env::{TrialEnv, without_trial_paths};
+use crate::agent::trial_env::TrialEnv;
 use crate::run::stored_trial::TrialExhibit;
 use crate::store;
 use crate::trace::file::TraceFile;
@@ -49,8 +49,7 @@ impl EvidenceDir {
             (self.meta(), serde_json::to_vec_pretty(evidence.meta)?),
         ];
         for (path, content) in files {
-            // As a recording has it.
-            fs::write(path, without_trial_paths(&content))?;
+            fs::write(path, content)?;
         }
         let id = evidence.meta.id();
         Ok(serde_json::to_vec(&ProgramInput {

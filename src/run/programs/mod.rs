@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::agent::trial_env::without_trial_paths;
 use crate::checks::program::{ProgramEnding, ProgramRun, ProgramRuns, WorkspaceProgram};
 use crate::files::inside;
 use crate::run::context::RunContext;
@@ -105,7 +104,8 @@ pub fn run_in_copy(
     }
     .run()?;
     // Another run has other paths, and must find the same.
-    let clean = |text: &str| String::from_utf8_lossy(&without_trial_paths(text.as_bytes())).into_owned();
+    let workspace = trial_env.workspace().to_string();
+    let clean = |text: &str| text.replace(&workspace, ".");
     let clean_why = |why: &str| clean(why).replace(&format!("{}/", run.root.display()), "");
     match &mut ended.ending {
         Ok(ProgramEnding { stdout, stderr, not_started, .. }) => {

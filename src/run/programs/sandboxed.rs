@@ -83,7 +83,7 @@ impl SandboxedRun<'_> {
         let job = Job {
             start: place.start(self.program, self.args),
             env,
-            folder: self.trial_env.workspace().into(),
+            folder: self.trial_env.start_directory(),
             timeout: self.timeout,
             // The collector has it.
             stdout: PathBuf::from("/dev/null"),

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::agent::trial_env::{TrialEnv, without_trial_paths};
+use crate::agent::trial_env::TrialEnv;
 use crate::cases::start_files::start_files;
 use crate::checks::program::WorkspaceProgram;
 use crate::files::bounded;
@@ -100,6 +100,5 @@ fn copy(file: &WalkedFile<'_>, to: &RootedPath) -> io::Result<()> {
     let from = file.open()?;
     let is_executable = from.metadata()?.permissions().mode() & 0o111 != 0;
     let content = bounded::read_file(from, bounded::MAX_FILE)?;
-    // As a recording has it.
-    Ok(to.replace(&without_trial_paths(&content), if is_executable { 0o755 } else { 0o644 })?)
+    Ok(to.replace(&content, if is_executable { 0o755 } else { 0o644 })?)
 }

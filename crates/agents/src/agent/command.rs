@@ -141,6 +141,9 @@ pub fn common_environment(trial_env: &TrialEnv) -> BTreeMap<OsString, OsString> 
     common.chain(directories(trial_env)).collect()
 }
 
-fn directories(trial_env: &TrialEnv) -> [(OsString, OsString); 2] {
-    [("HOME".into(), trial_env.home().into()), ("TMPDIR".into(), trial_env.tmp().into())]
+/// The user's directories and name in the trial environment.
+fn directories(trial_env: &TrialEnv) -> impl Iterator<Item = (OsString, OsString)> {
+    let user = trial_env.paths().map(|paths| OsString::from(&paths.user));
+    let named = user.into_iter().flat_map(|user| ["USER", "LOGNAME"].map(|name| (name.into(), user.clone())));
+    [("HOME".into(), trial_env.home().into()), ("TMPDIR".into(), trial_env.tmp().into())].into_iter().chain(named)
 }

@@ -37,12 +37,14 @@ pub struct ServerCommand {
 }
 
 impl ServerCommand {
-    /// The server that the settings choose for the skills in the directory `skills`: the repository's own, or this program
+    /// The server that the settings choose for the skills of this trial environment: the repository's own, or this program
     /// with the arguments `mcp --skills DIR`.
-    pub fn new(settings: &Settings, root: &Path, skills: &str) -> Result<Self, Trouble> {
+    pub fn new(settings: &Settings, root: &Path, trial_env: &TrialEnv) -> Result<Self, Trouble> {
+        let skills = &trial_env.skills().to_string();
         let always_load = settings.mcp.always_load;
         let Some(own) = &settings.mcp.own else {
-            let program = std::env::current_exe()
+            let program = trial_env
+                .show_this_program("skills-mcp")
                 .map_err(|error| Trouble::new(TroubleKind::CouldNotStart, format!("the MCP server: {error}")))?;
             let args = vec!["mcp".to_owned(), "--skills".to_owned(), skills.to_owned()];
             let chosen = settings.mcp.built_in.chosen();
@@ -99,7 +101,7 @@ impl ServerCommand {
         let job = Job {
             start: place.start(&self.program, self.args.iter().map(Into::into).collect()),
             env,
-            folder: trial_env.workspace().into(),
+            folder: trial_env.start_directory(),
             timeout: TIMEOUT,
             stdout: trial_env.control().join("server-stdout"),
             appends: false,

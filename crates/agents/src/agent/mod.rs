@@ -58,7 +58,7 @@ pub use interface::{Agent, WorkOwner};
 pub use isolation::bwrap;
 pub use sandbox::Place;
 use sandbox::SandboxProgram;
-pub use trial_env::{ScratchDir, without_trial_paths};
+pub use trial_env::ScratchDir;
 pub use user_session::UserSession;
 
 macro_rules! programs {

@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use crate::agent::trial_env::relative;
 use crate::profile::{AgentTools, PROFILES};
 use crate::skill::{SKILL_FILE, USER_ONLY, of_plugin, slug};
 use crate::trace::change::{ChangeKind, ChangeMeta};
@@ -145,11 +144,10 @@ impl<'a> TraceRecorder<'a> {
         if exit_code != Some(0) {
             return;
         }
-        let command_here = relative(command);
-        if !Paths::of(&command_here).are_about_skills() && self.skill_files(&command_here).is_empty() {
+        if !Paths::of(command).are_about_skills() && self.skill_files(command).is_empty() {
             return;
         }
-        for script in shell::scripts(&command_here) {
+        for script in shell::scripts(command) {
             for (skill, path) in self.skill_files(&script) {
                 self.trace.load(&skill, &path, command);
             }
@@ -272,7 +270,7 @@ impl<'a> TraceRecorder<'a> {
 
     /// Records the skills that a failed call should have shown and did not, if the agent has them in its own directory.
     fn missed(&mut self, call: &str, evidence: &str, seen_skills: &BTreeSet<String>) {
-        for (skill, _) in Paths::of(&relative(call)).below_skills() {
+        for (skill, _) in Paths::of(call).below_skills() {
             let slug_of_skill = slug(skill);
             let is_offered = self
                 .trace
@@ -287,7 +285,7 @@ impl<'a> TraceRecorder<'a> {
 
     /// The files of skills that a path may mean.
     fn skill_files(&self, path: &str) -> Vec<(String, String)> {
-        let paths = Paths::of(&relative(path));
+        let paths = Paths::of(path);
         let in_skills = paths.below_skills().filter(|(_, path)| !path.is_empty());
         let known = paths.below_any().filter(|(skill, path)| self.exposure.has(skill, path));
         let mut files: Vec<_> = in_skills.chain(known).map(|(skill, path)| (skill.to_owned(), path)).collect();
@@ -334,7 +332,7 @@ impl<'a> TraceRecorder<'a> {
         if output.len() > MAX_ANSWER {
             self.trace.lose("an answer of a tool that is longer than is read");
         }
-        let paths = Paths::of(&relative(call));
+        let paths = Paths::of(call);
         let named_files = self.exposure.named(&paths);
         let seen_files = self.exposure.shown(output, &named_files, succeeded);
         let mut any_loaded = false;

@@ -14,7 +14,7 @@ pub(super) fn given(content: &[u8]) -> io::Result<OwnedFd> {
     use nix::sys::memfd::{MFdFlags, memfd_create};
 
     let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
-    let mut file = File::from(memfd_create(c"skill-evals", flags)?);
+    let mut file = File::from(memfd_create(c"input", flags)?);
     file.write_all(content)?;
     file.rewind()?;
     fcntl(&file, FcntlArg::F_ADD_SEALS(SealFlag::all()))?;

@@ -13,7 +13,6 @@ use std::thread;
 use serde_json::json;
 use skill_evals::run::skill_texts::TextReader;
 use skill_evals_agents::agent;
-use skill_evals_agents::agent::without_trial_paths;
 use skill_evals_cases::cases::repository::{Layout, Repository, Scope};
 use skill_evals_evidence::settings::mode::{AgentKind, Mode};
 use skill_evals_evidence::trace::Trace;
@@ -384,33 +383,20 @@ fn told(kind: AgentKind, reference: &Reference, folder: &Path) -> (Trace, String
     (trace, told)
 }
 
-/// Whether a trial, its recording, and the same trial in another scratch directory have the same result.
-fn is_the_same_everywhere(
+/// Whether a trial and its recording have the same result.
+fn is_the_same_recorded(
     kind: AgentKind,
     reference: &Reference,
     folder: &Path,
     skills: &[&str],
 ) -> Result<Trace, String> {
     let (trace, live) = told(kind, reference, folder);
-    let copies = [tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory")];
+    let copy = tempfile::tempdir().expect("a directory");
     for (name, content) in agent::of(kind).recorded_evidence(folder, skills).expect("the files") {
-        fs::write(copies[0].path().join(name), without_trial_paths(&content)).expect("a file");
+        fs::write(copy.path().join(name), content).expect("a file");
     }
-    for entry in fs::read_dir(folder).expect("a directory").map(|entry| entry.expect("an entry").path()) {
-        if entry.extension().is_some_and(|name| name == "jsonl") {
-            let content = fs::read(&entry).expect("a file");
-            let plain = String::from_utf8_lossy(&without_trial_paths(&content)).into_owned();
-            let other = plain.replace("/trial/", "/home/skills/ledger/greeting/run-Ab12cD/trial-xY34zW/");
-            fs::write(copies[1].path().join(entry.file_name().expect("a name")), other).expect("a file");
-        }
-    }
-    for (copy, how) in copies.iter().zip(["as its recording", "below another directory"]) {
-        let (_, again) = told(kind, reference, copy.path());
-        if again != live {
-            return Err(format!("{}: {how}\n{live}\n{again}", folder.display()));
-        }
-    }
-    Ok(trace)
+    let (_, again) = told(kind, reference, copy.path());
+    if again == live { Ok(trace) } else { Err(format!("{}\n{live}\n{again}", folder.display())) }
 }
 
 /// What the scenarios load where the agent works in a room of this process's own, and where the paths in its commands begin.
@@ -419,7 +405,7 @@ fn played(scenarios: &[Scenario], absolute: bool) -> Vec<Files> {
     let play = |part: &[Scenario]| -> Vec<Files> {
         let reference = Reference { texts: texts(), ..Reference::default() };
         let scratch = tempfile::tempdir().expect("a directory");
-        let world = scratch.path().join("skill-evals-0/run-a1b2c3/trial-d4e5f6/workspace");
+        let world = scratch.path().join("work-0/1/1/room/project");
         let kept = tempfile::tempdir().expect("a directory");
         write_world(&world);
         let from = if absolute { world.to_str().expect("UTF-8") } else { "." };
@@ -430,7 +416,7 @@ fn played(scenarios: &[Scenario], absolute: bool) -> Vec<Files> {
                 fs::write(kept.path().join("trace.jsonl"), "").expect("a file");
                 let trace = if absolute {
                     let slugs = ["ledger", "invoices", "fapiao", "archive", "api", "tiny"];
-                    is_the_same_everywhere(AgentKind::Codex, &reference, kept.path(), &slugs).unwrap_or_else(|error| {
+                    is_the_same_recorded(AgentKind::Codex, &reference, kept.path(), &slugs).unwrap_or_else(|error| {
                         panic!("{:?}: {error}", scenario.commands);
                     })
                 } else {
@@ -466,7 +452,7 @@ fn real() -> Vec<(&'static str, String, Files, Trace)> {
                 _ => &[],
             };
             let reference = Reference::default();
-            let trace = is_the_same_everywhere(kind, &reference, &entry, &["greeting"]).expect("the same");
+            let trace = is_the_same_recorded(kind, &reference, &entry, &["greeting"]).expect("the same");
             all.push((name, format!("{agent} {scenario}"), named(truth), trace));
         }
     }
@@ -485,7 +471,7 @@ fn real() -> Vec<(&'static str, String, Files, Trace)> {
         let mut cases = catalog.cases_of(&meta.skill.slug).filter_map(|found| found.case().ok());
         let Some(case) = cases.find(|case| case.id == meta.case.id) else { continue };
         let reference = reader.reference(root, &catalog, &meta, &stored);
-        let trace = is_the_same_everywhere(kind, &reference, folder, &[&meta.skill.slug]).expect("the same");
+        let trace = is_the_same_recorded(kind, &reference, folder, &[&meta.skill.slug]).expect("the same");
         let truth = if case.should_trigger { named(&[&format!("{}/SKILL.md", meta.skill.slug)]) } else { Files::new() };
         all.push((name, folder.display().to_string(), truth, trace));
     }

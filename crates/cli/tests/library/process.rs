@@ -131,7 +131,7 @@ fn standard_input_is_empty() {
 fn the_environment_is_only_what_was_given() {
     let env = String::from_utf8(run("env").stdout).expect("UTF-8");
     let names: Vec<&str> = env.lines().filter_map(|line| line.split('=').next()).collect();
-    assert!(names.contains(&"PATH") && names.contains(&"SKILL_EVALS_TREE"));
+    assert!(names.contains(&"PATH") && names.contains(&"PROCESS_TREE"));
     assert!(!names.contains(&"HOME") && !names.contains(&"CARGO_MANIFEST_DIR"), "{names:?}");
 }
 

@@ -206,8 +206,8 @@ fn in_memory(stub: &Stub, scratch: &Path) -> Ran {
 fn runs_that_deep_directories_were_left_in_are_removed_and_stop_no_later_run() {
     let (stub, scratch) = (Stub::new(2, ""), memory());
     for run in 0..3 {
-        let left = scratch.path().join(format!("run-left0{run}"));
-        fill(&left.join("trial-abcdef/room/workspace/deep"));
+        let left = scratch.path().join(format!("{}", run + 1));
+        fill(&left.join("1/room/project/deep"));
         fs::write(left.join("lock"), "").expect("a file");
     }
     let ran = in_memory(&stub, scratch.path());

@@ -15,7 +15,7 @@ use skill_evals_evidence::trial::outcome::{Status, Verdict};
 use super::fault_matrix::wrap;
 use crate::support::fixture::Fixture;
 use crate::support::live::{GREETING, Live, request_text};
-use crate::support::real::{HOW_TO_GET_AGENTS, needing, program_of};
+use crate::support::real::{HOW_TO_GET_AGENTS, bwrap_works, needing, program_of};
 use crate::support::stand_in::{Fault, Request, Turn, named};
 
 /// A case that wants the skill and a file of it, in words that every format of cases has.
@@ -142,6 +142,7 @@ fn uses_the_skill(mode: &'static Mode) {
     });
     let trial = live.trial(&mode.name);
     trial.expect(Verdict::Pass);
+    asked_as_by_a_user(&live, mode);
     let requests = live.model.requests();
     let last = requests.last().expect("a request");
     assert!(last.tool_results.join("\n").contains("Good day"), "the model was given the file: {:?}", last.tool_results);
@@ -183,6 +184,26 @@ fn does_not_use_it(mode: &'static Mode) {
     assert_eq!(trial.expect(Verdict::Fail).status("triggered"), Status::Fail);
     assert_eq!(trial.check("triggered").found, "not activated");
     assert_eq!((trial.status("delivered"), trial.text("final.txt").as_str()), (Status::Pass, ANSWER));
+    asked_as_by_a_user(&live, mode);
+}
+
+/// Nothing that the model was sent names this program, its directories or the repository with the cases.
+fn asked_as_by_a_user(live: &Live, mode: &Mode) {
+    if !bwrap_works() {
+        return;
+    }
+    let paths = [live.scratch(), live.fixture.root()].map(|path| path.display().to_string());
+    let words = ["skill-evals", "skill_evals", "SKILL_EVALS", "/room", "/control", "/trial", &paths[0], &paths[1]];
+    for request in live.model.requests() {
+        let text = request.body.to_string();
+        for word in words {
+            let around = text.find(word).map(|at| {
+                String::from_utf8_lossy(&text.as_bytes()[at.saturating_sub(200)..(at + 200).min(text.len())])
+                    .into_owned()
+            });
+            assert_eq!(around, None, "{mode}: `{word}` reached the model");
+        }
+    }
 }
 
 fn wants_another(mode: &'static Mode) {

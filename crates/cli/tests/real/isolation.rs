@@ -25,6 +25,7 @@ pub fn trials() -> Vec<Trial> {
             no_real_agent_gets_to_the_repository_a_home_another_room_or_a_process,
             an_agent_on_its_own_can_read_the_expected_answers,
             an_agent_sees_its_room_and_no_other_process,
+            an_agent_finds_itself_in_an_ordinary_project,
             an_agent_can_write_no_setting_of_the_kernel,
             skills_are_read_only_and_the_case_passes,
             a_sandbox_that_does_not_work_is_told_and_where_required_an_error,
@@ -76,7 +77,7 @@ fn curious(bystander: &Bystander) -> Live {
         fs::write(path, text).expect("a file");
     };
     let key = live.user_home().join(".ssh/id_ed25519");
-    let note = live.scratch().join("run-abcdef/trial-abcdef/workspace/note.txt");
+    let note = live.scratch().join("99/99/room/project/note.txt");
     write(&key, "PRIVATE_KEY");
     write(&note, "OTHER_ROOM");
     let cases = live.fixture.root().join("evals/skills/greeting/prompts.csv");
@@ -158,7 +159,7 @@ fn an_agent_sees_its_room_and_no_other_process() {
         &stub,
         "r",
         &format!(
-            "ls -A {root} | grep -v starts; ls -A {scratch}/run-*; echo processes; ls -d /proc/[0-9]* | wc -l; touch /usr/touched; \
+            "ls -A {root} | grep -v starts; ls -A {scratch}; echo processes; ls -d /proc/[0-9]* | wc -l; touch /usr/touched; \
              touch /etc/touched; echo shadow; cat /etc/shadow; echo mine > \"$HOME/mine\" && cat \"$HOME/mine\"; \
              touch \"$TMPDIR/t\" /tmp/t && echo writable; mount -t tmpfs none /usr 2>&1 | head -n 1"
         ),
@@ -166,7 +167,7 @@ fn an_agent_sees_its_room_and_no_other_process() {
     assert_eq!(code, 0, "{report}");
     let lines: Vec<&str> = report.lines().collect();
     assert_eq!(lines[0], "agent.sh", "of the repository there is the program: {report}");
-    assert!(lines[1].starts_with("skills") || lines[1].starts_with("trial-"), "{report}");
+    assert!(lines[1].contains("No such file or directory"), "{report}");
     assert!(!report.contains("lock") && !report.contains("evals\n"), "{report}");
     let processes = report.split("processes\n").nth(1).and_then(|rest| rest.lines().next()).expect("a number");
     assert!(processes.trim().parse::<usize>().expect("a number") < 8, "{report}");
@@ -174,6 +175,30 @@ fn an_agent_sees_its_room_and_no_other_process() {
     assert!(!report.contains("root:"), "{report}");
     assert!(report.contains("mine\nwritable\n"), "{report}");
     assert!(!Path::new("/usr/touched").exists() && !Path::new("/tmp/t").exists());
+}
+
+/// What an agent can see, but for what the user's own programs and directories are called: no word of this program, and no id.
+fn an_agent_finds_itself_in_an_ordinary_project() {
+    let stub = Stub::new(1, "");
+    let looks = "pwd; whoami; hostname; echo \"$HOME $USER $TMPDIR\"; env; cat /etc/passwd /proc/self/mountinfo; \
+                 cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ | tr '\\0' '\\n'; ls -l /proc/[0-9]*/fd; ls -laR /home /mnt /tmp .";
+    let (code, report) = reported(&stub, "r", looks);
+    assert_eq!(code, 0, "{report}");
+    let home = report.lines().next().and_then(|line| line.strip_suffix("/project")).expect("the workspace");
+    let user = home.strip_prefix("/home/").expect("a home");
+    let lines: Vec<&str> = report.lines().skip(1).take(3).collect();
+    assert_eq!(lines, [user, "workstation", &format!("{home} {user} {home}/.cache/tmp")], "{report}");
+    let mut seen = report.clone();
+    let search_path = std::env::var("PATH").unwrap_or_default();
+    let program = env!("CARGO_BIN_EXE_skill-evals");
+    let directories = search_path.split(':').chain([program]).filter(|path| path.len() > 1);
+    for own in directories.chain([stub.root(), stub.scratch()].map(|path| path.to_str().expect("UTF-8"))) {
+        seen = seen.replace(own, "");
+    }
+    for word in ["skill-evals", "skill_evals", "trial", "eval", "grade", "case", "run-"] {
+        let found = seen.lines().find(|line| line.to_lowercase().contains(word));
+        assert_eq!(found, None, "`{word}` can be seen");
+    }
 }
 
 /// Opens every file for writing, without writing, and prints those that opened.

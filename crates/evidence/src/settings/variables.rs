@@ -14,8 +14,8 @@ pub const PREFIX: &str = "SKILL_EVALS_";
 /// The variable that CI servers set. There, nobody would see that a case was not run.
 const CI: &str = "CI";
 
-/// The variable that marks every process of an agent's tree, so that none is lost.
-pub const TREE_VARIABLE: &str = "SKILL_EVALS_TREE";
+/// The variable that marks every process of an agent's tree, so that none is lost. Agents see it: its name says nothing.
+pub const TREE_VARIABLE: &str = "PROCESS_TREE";
 
 /// The variable with which this program starts itself as the watchdog of a run.
 pub const WATCHDOG_VARIABLE: &str = "SKILL_EVALS_WATCHDOG";
@@ -31,7 +31,7 @@ pub const BACKGROUND_VARIABLE: &str = "SKILL_EVALS_BACKGROUND";
 pub const UNTRUSTED_VARIABLE: &str = "SKILL_EVALS_UNTRUSTED";
 
 /// Variables that this program passes to its processes; users do not set them.
-const INTERNAL: [&str; 4] = [TREE_VARIABLE, WATCHDOG_VARIABLE, SUPERVISOR_VARIABLE, BACKGROUND_VARIABLE];
+const INTERNAL: [&str; 3] = [WATCHDOG_VARIABLE, SUPERVISOR_VARIABLE, BACKGROUND_VARIABLE];
 
 /// The largest cost limit of a run, in US dollars.
 const MOST_COST: f64 = 1e9;

@@ -42,7 +42,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     if let Some(schema) = &assignment.schema {
         args.extend(["--output-schema".into(), schema.into()]);
     }
-    args.extend(["--output-last-message".into(), trial_env.room().join(LAST_MESSAGE).into()]);
+    args.extend(["--output-last-message".into(), trial_env.tmp().join(LAST_MESSAGE).into()]);
     if let Some(model) = settings.model_for(assignment.mode) {
         args.extend(["-m".into(), model.into()]);
     }

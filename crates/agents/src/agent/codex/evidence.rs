@@ -52,11 +52,12 @@ pub(super) fn store(trial_env: &TrialEnv, directory: &Path, mask: &dyn Fn(&[u8])
         let lines = content.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_history(line));
         fs::write(directory.join(ROLLOUT), mask(&lines.collect::<Vec<_>>().concat()))?;
     }
-    match trial_env.room().join(LAST_MESSAGE).read(bounded::MAX_FILE) {
+    match trial_env.tmp().join(LAST_MESSAGE).read(bounded::MAX_FILE) {
         // codex creates the file when it starts and leaves it empty when it fails.
         Ok(content) if !content.is_empty() => fs::write(directory.join("final.txt"), mask(&content)),
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        // An agent may remove its directory for temporary files, or put something else there.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
         Err(error) => Err(io::Error::new(error.kind(), format!("the final message, {LAST_MESSAGE}: {error}"))),
     }
 }

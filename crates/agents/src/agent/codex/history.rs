@@ -57,7 +57,7 @@ pub(super) fn version(program: &Path, assignment: &Assignment<'_>) -> Result<Str
     let job = Job {
         start: place.start(program, vec!["--version".into()]),
         env,
-        folder: trial_env.workspace().into(),
+        folder: trial_env.start_directory(),
         timeout: PATIENCE,
         stdout: stdout.clone(),
         appends: false,

@@ -125,7 +125,7 @@ impl Agent for Codex {
 
     fn resumed(&self, assignment: &Assignment<'_>, args: &[OsString], message: &str) -> Option<NextMessage> {
         // The answer to an earlier message is not the answer to this one.
-        let _ = assignment.trial_env.room().join(LAST_MESSAGE).remove();
+        let _ = assignment.trial_env.tmp().join(LAST_MESSAGE).remove();
         command::resumed(args, &evidence::session_id(assignment.trial_env)?, message)
     }
 

@@ -61,7 +61,7 @@ pub(super) fn base() -> Vec<OsString> {
 fn make_base() -> Vec<OsString> {
     let namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"];
     let mut args: Vec<OsString> = namespaces.map(OsString::from).to_vec();
-    args.extend(["--new-session", "--die-with-parent"].map(OsString::from));
+    args.extend(["--hostname", "workstation", "--new-session", "--die-with-parent"].map(OsString::from));
     let is_root = nix::unistd::getuid().is_root();
     if is_root {
         // Root could leave the sandbox with its privileges. It keeps one: without it the kernel does not let root create a user

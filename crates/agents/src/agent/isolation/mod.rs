@@ -15,7 +15,7 @@ use crate::agent::assignment::Assignment;
 use crate::agent::command::AgentCommand;
 use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::sandbox::{Place, SandboxProgram};
-use crate::agent::trial_env::TrialEnv;
+use crate::agent::trial_env::{ScratchDir, TrialEnv, WorkspaceError};
 use crate::settings::{FILE, Isolation, IsolationSettings, Settings};
 use crate::trace::trouble::{Trouble, TroubleKind};
 
@@ -59,6 +59,12 @@ impl SandboxedProgram<'_> {
             IsolationStatus::Refused(why) => Err(why),
         }
     }
+}
+
+/// This process's directory for trials with these settings.
+pub fn scratch(settings: &Settings) -> Result<ScratchDir, WorkspaceError> {
+    let is_mounted = matches!(status(&settings.isolation), IsolationStatus::Bwrap(_));
+    ScratchDir::open(settings.scratch.as_deref(), is_mounted)
 }
 
 /// The isolation that these settings give on this machine.

@@ -19,8 +19,8 @@ const HIDDEN: [&str; 3] = ["evals", "artifacts", ".git"];
 /// The paths that a sandbox shows and hides, canonical except for links.
 struct SandboxView {
     private: PrivatePaths,
-    /// The agent's room, where every path may be a link by now.
-    room: PathBuf,
+    /// The places of the agent's room, where every path may be a link by now.
+    room: Vec<PathBuf>,
     readable: BTreeSet<PathBuf>,
     hidden: BTreeSet<PathBuf>,
     /// Links by which programs are called, and their targets.
@@ -31,9 +31,10 @@ struct SandboxView {
 pub(super) fn arguments(program: &SandboxedProgram<'_>) -> Vec<OsString> {
     let SandboxedProgram { program, env, reads, server, root, trial_env, settings } = *program;
     let private = PrivatePaths::new(root, trial_env);
-    let room = OsString::from(trial_env.room().clone());
+    let mounts = trial_env.mounts();
+    let room = mounts.iter().map(|(_, place)| place.into()).collect();
     let (readable, hidden, links) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-    let mut view = SandboxView { private, room: room.clone().into(), readable, hidden, links };
+    let mut view = SandboxView { private, room, readable, hidden, links };
     view.add_program(program);
     view.add_search_path(env.get(OsStr::new("PATH")));
     if let Some(server) = server {
@@ -48,16 +49,22 @@ pub(super) fn arguments(program: &SandboxedProgram<'_>) -> Vec<OsString> {
     let certificates = CERTIFICATES.iter().filter_map(|name| env.get(OsStr::new(name))).map(Path::new);
     // The target of this link often resolves host names.
     let shown = trial_env.shown();
-    let more = reads.iter().chain(&shown).chain(&settings.isolation.readable).map(PathBuf::as_path);
+    let more = reads.iter().chain(&settings.isolation.readable).map(PathBuf::as_path);
     for path in certificates.chain(more).chain([Path::new("/etc/resolv.conf")]) {
         view.add(path);
     }
     view.hide();
     let mut args = base();
     view.write(&mut args);
-    args.extend(["--bind".into(), room.clone(), room]);
+    for (directory, place) in mounts {
+        args.extend(["--bind".into(), directory, place]);
+    }
     if let Some(skills) = trial_env.skills_to_mount() {
         args.extend(["--ro-bind".into(), skills, trial_env.skills().into()]);
+    }
+    let passwd = trial_env.passwd().map(|file| (file, "/etc/passwd".into()));
+    for (file, place) in shown.into_iter().chain(passwd) {
+        args.extend(["--ro-bind".into(), file.into(), place.into()]);
     }
     // A write elsewhere fails instead of getting lost.
     args.extend(["--remount-ro".into(), "/".into()]);
@@ -68,7 +75,7 @@ pub(super) fn arguments(program: &SandboxedProgram<'_>) -> Vec<OsString> {
 impl SandboxView {
     /// The path without links; `None` if nothing is there, or if it is in the room.
     fn real(&self, path: &Path) -> Option<PathBuf> {
-        if path.starts_with(&self.room) { None } else { path.canonicalize().ok() }
+        if self.room.iter().any(|room| path.starts_with(room)) { None } else { path.canonicalize().ok() }
     }
 
     /// Shows a file or directory, under its own name and that of its target.

@@ -3,15 +3,21 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{At, TrialEnv, WorkspaceError, masked};
+use super::{At, TrialEnv, WorkspaceError};
 use crate::files::bounded;
 use crate::files::rooted::{RootedPath, WalkControl, Walked, WalkedFile};
 use crate::files::stamp::Stamp;
 use crate::trial::evidence::MAX_FILES;
 use crate::trial::workspace_file::WorkspaceFile;
+
+/// A path with the secrets in its names masked: an agent may name a file after one.
+pub fn masked(path: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> PathBuf {
+    PathBuf::from(OsString::from_vec(mask(path.as_os_str().as_bytes())))
+}
 
 /// The most bytes of one workspace file that are stored.
 const MAX_FILE_BYTES: u64 = 1 << 20;

@@ -27,10 +27,11 @@ use crate::files::rooted::{self, RootedPath};
 use crate::files::stamp::Stamp;
 use crate::text::relative_path::RelativePath;
 use crate::trace::change::ChangeMeta;
-use skills::EnvSkills;
+use skills::{EnvSkills, rooted_in_parent};
 use versions::PreparedChanges;
 
-pub use paths::{masked, relative, without_trial_paths};
+use paths::PROJECT;
+pub use paths::RoomPaths;
 pub use scratch::ScratchDir;
 pub use skills::{OriginalSkills, SkillContents, file_mode};
 
@@ -52,6 +53,11 @@ pub enum WorkspaceError {
         /// What makes agents read it.
         sign: &'static str,
     },
+    /// The scratch directory is where every file looks like a skill's.
+    #[error(
+        "{0} is below a directory `skills`, where every file would count as a skill's; set SKILL_EVALS_SCRATCH to another one"
+    )]
+    BelowSkills(PathBuf),
     /// A file of the case cannot be given to an agent.
     #[error("the case's files: {0}")]
     Files(MaterialProblem),
@@ -76,10 +82,12 @@ pub struct TrialEnv {
     /// The directory of both others.
     directory: PathBuf,
     room: RootedPath,
+    /// The paths of the room in a sandbox; `None` without one.
+    paths: Option<RoomPaths>,
     /// Entered by its own descriptor: an agent may move it, and put something else in its place.
     workspace: RootedPath,
     /// The files of the runner that the agent's sandbox shows.
-    shown: Mutex<Vec<PathBuf>>,
+    shown: Mutex<Vec<(PathBuf, PathBuf)>>,
     /// The case's files as they were copied, by path in the workspace.
     start_files: HashMap<PathBuf, (Stamp, blake3::Hash)>,
     /// Those that setup commands made or changed.
@@ -107,15 +115,37 @@ impl Drop for TrialEnv {
 impl TrialEnv {
     const ROOM: &str = "room";
     const CONTROL: &str = "control";
-    const WORKSPACE: &str = "workspace";
     const HOME: &str = "home";
     const TMP: &str = "tmp";
     const SKILLS: &str = "skills";
+    const PASSWD: &str = "passwd";
     const REQUEST_LOG: &str = "mcp-asked";
 
-    /// The agent's directory.
-    pub fn room(&self) -> &RootedPath {
-        &self.room
+    /// Where a program in the workspace starts, for the system, which resolves it outside every sandbox.
+    pub fn start_directory(&self) -> OsString {
+        self.directory.join(Self::ROOM).join(PROJECT).into()
+    }
+
+    /// The paths of the room in a sandbox.
+    pub fn paths(&self) -> Option<&RoomPaths> {
+        self.paths.as_ref()
+    }
+
+    /// The file that names the user of its rooms, for a sandbox.
+    pub fn passwd(&self) -> Option<PathBuf> {
+        self.paths.is_some().then(|| self.directory.with_file_name(Self::PASSWD))
+    }
+
+    /// What a sandbox mounts, writable, with the places.
+    pub fn mounts(&self) -> Vec<(OsString, OsString)> {
+        let room = self.directory.join(Self::ROOM);
+        match &self.paths {
+            None => vec![(room.clone().into(), room.into())],
+            // The home before what is in it.
+            Some(paths) => [(Self::HOME, &paths.home), (Self::TMP, &paths.tmp), (PROJECT, &paths.workspace)]
+                .map(|(name, path)| (room.join(name).into(), path.into()))
+                .to_vec(),
+        }
     }
 
     /// The runner's directory, which no sandbox shows.
@@ -128,16 +158,33 @@ impl TrialEnv {
         self.directory.parent().and_then(Path::parent)
     }
 
-    /// Writes a file of the runner that the agent must read, and cannot write. Returns its path.
+    /// Writes a file of the runner that the agent must read, and cannot write. Returns its path for the agent.
     pub fn show(&self, name: &str, content: &[u8]) -> Result<PathBuf, PathError> {
         let path = self.control().join(name);
         RootedPath::open(&self.control()).at(&path)?.join(name).replace(content, rooted::PRIVATE)?;
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
-        Ok(path)
+        let place = self.paths.as_ref().map_or_else(|| path.clone(), |paths| paths.shown.join(name));
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).push((path, place.clone()));
+        Ok(place)
     }
 
-    /// The files that the agent must read.
-    pub fn shown(&self) -> Vec<PathBuf> {
+    /// Shows this program to the agent under another name. Returns its path for the agent.
+    pub fn show_this_program(&self, name: &str) -> Result<PathBuf, WorkspaceError> {
+        let program = std::env::current_exe().at(Path::new(name))?;
+        let Some(paths) = &self.paths else { return Ok(program) };
+        // The table of mounts has the name of what is mounted.
+        let link = self.directory.with_file_name(name);
+        if !link.exists() {
+            let new = RootedPath::open(&self.control()).at(&link)?.join(name);
+            rooted_in_parent(&program)?.copy_to(&new)?;
+            new.rename(&rooted_in_parent(&link)?).at(&link)?;
+        }
+        let place = paths.shown.join(name);
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).push((link, place.clone()));
+        Ok(place)
+    }
+
+    /// The files that the agent must read, with their paths for the agent.
+    pub fn shown(&self) -> Vec<(PathBuf, PathBuf)> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -201,7 +248,7 @@ impl TrialEnv {
 
     /// Whether the workspace is still in its place.
     pub fn has_workspace(&self) -> bool {
-        self.room.join(Self::WORKSPACE).is_same_directory(&self.workspace)
+        self.room.join(PROJECT).is_same_directory(&self.workspace)
     }
 
     pub fn home(&self) -> RootedPath {
@@ -233,7 +280,7 @@ impl TrialEnv {
     pub fn skills_to_mount(&self) -> Option<OsString> {
         Some(match self.skills.as_ref()? {
             EnvSkills::Shown(originals) => originals.directory().into(),
-            EnvSkills::Own(..) => self.skills().into(),
+            EnvSkills::Own(..) => self.directory.join(Self::ROOM).join(Self::SKILLS).into(),
         })
     }
 

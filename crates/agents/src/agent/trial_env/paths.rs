@@ -1,40 +1,53 @@
-//! The paths of trial environments in stored files.
+//! The paths of a room, for those in it.
+//!
+//! A model reads its working directory, and may read everything else around it. It must not learn from a path that it is evaluated,
+//! or by what; and providers know a prompt again only if it is the same in every trial.
 
-use std::borrow::Cow;
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
-use regex::bytes::{Captures, Regex};
+use nix::unistd::{getgid, getuid};
 
-#[expect(clippy::expect_used, reason = "a fixed pattern")]
-static TRIAL_PATH: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"(?:/[A-Za-z0-9._@+-]+)+/run-[A-Za-z0-9]{6}/(?:trial-[A-Za-z0-9]{6}(?:/(?:room/)?(skills)|(?:/(?:room|control)\b)?)|(skills))";
-    Regex::new(pattern).expect("a fixed pattern compiles")
-});
-
-/// `content` with `/skills` or `/trial` in place of the paths of trial environments: those no longer exist, and name
-/// somebody's machine. A second call changes nothing.
-pub fn without_trial_paths(content: &[u8]) -> Cow<'_, [u8]> {
-    TRIAL_PATH.replace_all(content, |path: &Captures<'_>| {
-        if path.get(1).or(path.get(2)).is_some() { b"/skills".to_vec() } else { b"/trial".to_vec() }
-    })
+/// The paths of a room's directories where a sandbox shows them: those of an ordinary user's project, the same in every trial.
+#[derive(Clone, Debug)]
+pub struct RoomPaths {
+    /// The name of the user.
+    pub user: String,
+    pub home: PathBuf,
+    pub workspace: PathBuf,
+    pub tmp: PathBuf,
+    pub skills: PathBuf,
+    /// Where it shows the files of the runner that its programs must read.
+    pub shown: PathBuf,
 }
 
-/// The same for a call. The names of a trial's directories say nothing about skills.
-pub fn relative(call: &str) -> Cow<'_, str> {
-    // The pattern is slow.
-    if !call.contains("/run-") {
-        return Cow::Borrowed(call);
-    }
-    match without_trial_paths(call.as_bytes()) {
-        Cow::Borrowed(_) => Cow::Borrowed(call),
-        Cow::Owned(call) => Cow::Owned(String::from_utf8_lossy(&call).into_owned()),
-    }
-}
+/// Names of users, of which the first without a home on this machine is taken: programs of a real user may be shown.
+const USERS: [&str; 4] = ["dev", "sam", "robin", "kim"];
 
-/// A path with the secrets in its names masked: an agent may name a file after one.
-pub fn masked(path: &Path, mask: &dyn Fn(&[u8]) -> Vec<u8>) -> PathBuf {
-    PathBuf::from(OsString::from_vec(mask(path.as_os_str().as_bytes())))
+/// The name of the workspace's directory.
+pub const PROJECT: &str = "project";
+
+impl RoomPaths {
+    /// The paths on this machine.
+    pub fn here() -> Self {
+        let is_free = |user: &&&str| !Path::new("/home").join(user).exists();
+        let user = USERS.iter().find(is_free).unwrap_or(&USERS[0]);
+        let home = Path::new("/home").join(user);
+        Self {
+            user: (*user).to_owned(),
+            workspace: home.join(PROJECT),
+            skills: home.join(".local/share/skills"),
+            // Not /tmp: the user may have files there that agents are to read.
+            tmp: home.join(".cache/tmp"),
+            home,
+            shown: "/mnt".into(),
+        }
+    }
+
+    /// The system's users: this process's user is that of the room.
+    pub fn passwd(&self) -> String {
+        let Self { user, home, .. } = self;
+        let (id, group, home) = (getuid(), getgid(), home.display());
+        let root = if id.is_root() { "" } else { "root:x:0:0:root:/root:/bin/bash\n" };
+        format!("{root}{user}:x:{id}:{group}::{home}:/bin/bash\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n")
+    }
 }

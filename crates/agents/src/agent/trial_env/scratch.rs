@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirBuilder, File};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use super::scratch_base::ScratchBase;
-use super::{At, TrialEnv, WorkspaceError};
+use super::{At, PROJECT, RoomPaths, TrialEnv, WorkspaceError};
 use crate::files::at::PathError;
 use crate::files::rooted::{self, RootedPath};
 use crate::profile;
@@ -15,8 +16,8 @@ use crate::profile;
 /// The file that a process keeps locked in its scratch directory.
 const LOCK: &str = "lock";
 
-/// How the names of directories of processes begin, then those that are being removed, then those that cannot be removed.
-const RUN: &str = "run-";
+/// How the names of directories begin that are being removed, then those that cannot be removed. Those of processes are numbers:
+/// without a sandbox, agents see them.
 const REMOVED: &str = "removed-";
 const LEFT: &str = "left-";
 
@@ -25,6 +26,8 @@ const LEFT: &str = "left-";
 pub struct ScratchDir {
     directory: PathBuf,
     base: ScratchBase,
+    /// The paths of every room in a sandbox; `None` without one.
+    paths: Option<RoomPaths>,
     /// What dead processes left and cannot be removed.
     left: Vec<String>,
     /// Locked while this process runs, so that other processes do not remove the directory.
@@ -46,10 +49,14 @@ fn is_sign(path: &Path) -> bool {
 }
 
 impl ScratchDir {
-    /// Creates this process's directory in `base`, or in the default place, and removes what dead processes left.
-    pub fn open(base: Option<&Path>) -> Result<Self, WorkspaceError> {
+    /// Creates this process's directory in `base`, or in the default place, and removes what dead processes left. If a
+    /// sandbox will show its rooms, then all by the same paths.
+    pub fn open(base: Option<&Path>, is_mounted: bool) -> Result<Self, WorkspaceError> {
         let opened = ScratchBase::open(base)?;
         let base = opened.path.clone();
+        if !is_mounted && base.iter().any(|name| name == "skills") {
+            return Err(WorkspaceError::BelowSkills(base));
+        }
         for ancestor in base.ancestors() {
             let mut signs = std::iter::once(".git").chain(profile::of_all(|profile| profile.follows.iter().copied()));
             if let Some(sign) = signs.find(|sign| is_sign(&ancestor.join(sign))) {
@@ -58,14 +65,19 @@ impl ScratchDir {
             }
         }
         let left = sweep(&base);
-        let directory = tempfile::Builder::new().prefix(RUN).tempdir_in(&base).at(&base)?.keep();
+        let directory = numbered(&base)?;
         // Lock before the rename: another process's sweep removes a directory with an unlocked lock.
         let unnamed = directory.join("lock-to-be");
         let lock = File::create(&unnamed).at(&unnamed)?;
         lock.lock().at(&unnamed)?;
         let path = directory.join(LOCK);
         fs::rename(&unnamed, &path).at(&path)?;
-        Ok(Self { directory, base: opened, left, _lock: lock })
+        let paths = is_mounted.then(RoomPaths::here);
+        if let Some(paths) = &paths {
+            let file = directory.join(TrialEnv::PASSWD);
+            fs::write(&file, paths.passwd()).at(&file)?;
+        }
+        Ok(Self { directory, base: opened, paths, left, _lock: lock })
     }
 
     /// Why it is not in the usual place, if so.
@@ -85,21 +97,27 @@ impl ScratchDir {
 
     /// A trial environment.
     pub fn trial_env(&self) -> Result<TrialEnv, WorkspaceError> {
-        let directory = tempfile::Builder::new().prefix("trial-").tempdir_in(self.path()).at(self.path())?.keep();
+        let directory = numbered(self.path())?;
         let make = |name: &str| {
             let path = directory.join(name);
             DirBuilder::new().mode(0o700).create(&path).at(&path).map(|()| path)
         };
         make(TrialEnv::CONTROL)?;
         let room = make(TrialEnv::ROOM)?;
-        for part in [TrialEnv::WORKSPACE, TrialEnv::HOME, TrialEnv::TMP] {
+        for part in [PROJECT, TrialEnv::HOME, TrialEnv::TMP] {
             make(&format!("{}/{part}", TrialEnv::ROOM))?;
         }
-        let room = RootedPath::open_closed(&room).at(&room)?;
-        let workspace = room.join(TrialEnv::WORKSPACE);
+        let known = self.paths.iter().flat_map(|paths| {
+            let RoomPaths { home, workspace, tmp, skills, .. } = paths.clone();
+            let names = [PROJECT, TrialEnv::SKILLS, TrialEnv::HOME, TrialEnv::TMP].map(PathBuf::from);
+            names.into_iter().zip([workspace, skills, home, tmp])
+        });
+        let room = RootedPath::open_known(&room, known.collect()).at(&room)?;
+        let workspace = room.join(PROJECT);
         Ok(TrialEnv {
             workspace: workspace.pinned().map_err(|error| workspace.error(error))?,
             room,
+            paths: self.paths.clone(),
             directory,
             shown: Mutex::default(),
             start_files: HashMap::new(),
@@ -112,6 +130,23 @@ impl ScratchDir {
     }
 }
 
+/// Makes the directory with the first free number, which only this user enters.
+fn numbered(parent: &Path) -> Result<PathBuf, PathError> {
+    for number in 1_u32.. {
+        let path = parent.join(number.to_string());
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| path.clone()).at(&path),
+        }
+    }
+    Err(io::Error::from(io::ErrorKind::StorageFull)).at(parent)
+}
+
+/// Whether it is the name of a process's directory.
+fn is_of_process(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Removes the directories of dead processes. Returns what cannot be removed: it is tried and named once.
 fn sweep(base: &Path) -> Vec<String> {
     let mut left = Vec::new();
@@ -119,12 +154,12 @@ fn sweep(base: &Path) -> Vec<String> {
     for path in entries.flatten().map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let is_dead = || File::open(path.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
-        let is_removable = name.starts_with(REMOVED) || name.starts_with(RUN) && is_dead();
+        let is_removable = name.starts_with(REMOVED) || is_of_process(&name) && is_dead();
         if !is_removable {
             continue;
         }
         let Err(error) = remove(&path) else { continue };
-        let aside = base.join(name.replacen(RUN, LEFT, 1).replacen(REMOVED, LEFT, 1));
+        let aside = unused(base, LEFT, name.trim_start_matches(REMOVED));
         // Another process may have been faster.
         if fs::rename(&error.path, &aside).is_ok() {
             let (path, why) = (aside.display(), error.source);
@@ -134,10 +169,23 @@ fn sweep(base: &Path) -> Vec<String> {
     left
 }
 
+/// A path that nobody has yet. Numbers are used again.
+fn unused(parent: &Path, prefix: &str, name: &str) -> PathBuf {
+    let mut path = parent.join(format!("{prefix}{name}"));
+    for more in 1_u32.. {
+        if !path.exists() {
+            break;
+        }
+        path = parent.join(format!("{prefix}{name}-{more}"));
+    }
+    path
+}
+
 /// Removes a process's directory. If this process is killed meanwhile, the name says that nobody needs the rest.
 fn remove(path: &Path) -> Result<(), PathError> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().replacen(RUN, REMOVED, 1);
-    let removed = path.with_file_name(name);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let parent = path.parent().unwrap_or(Path::new(""));
+    let removed = if name.starts_with(REMOVED) { path.to_path_buf() } else { unused(parent, REMOVED, &name) };
     // Where it cannot be renamed, it can still be emptied.
     let at = if fs::rename(path, &removed).is_ok() { &removed } else { path };
     rooted::remove(at)

@@ -45,13 +45,13 @@ impl ScratchBase {
 
     fn of_user(parent: &Path) -> Result<Self, WorkspaceError> {
         let parent = parent.canonicalize().at(parent)?;
-        let path = parent.join(format!("skill-evals-{}", getuid()));
+        let path = parent.join(format!("work-{}", getuid()));
         match DirBuilder::new().mode(0o700).create(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error).at(&path)?,
             _ => {}
         }
         let Err(why) = check(&path) else { return Ok(Self { path, note: None }) };
-        let own = tempfile::Builder::new().prefix("skill-evals-").tempdir_in(&parent).at(&parent)?.keep();
+        let own = tempfile::Builder::new().prefix("work-").tempdir_in(&parent).at(&parent)?.keep();
         fs::set_permissions(&own, Permissions::from_mode(0o700)).at(&own)?;
         let note = format!("{}: {why}: not used, trials run in {}; remove it", path.display(), own.display());
         Ok(Self { path: own, note: Some(note) })
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_directory_that_another_user_may_have_made_is_not_used() {
         let top = tempfile::tempdir().expect("a directory");
-        let usual = top.path().canonicalize().expect("a path").join(format!("skill-evals-{}", getuid()));
+        let usual = top.path().canonicalize().expect("a path").join(format!("work-{}", getuid()));
         let opened = || ScratchBase::of_user(top.path()).expect("a directory");
         let first = opened();
         assert_eq!((&first.path, first.note.as_ref()), (&usual, None));

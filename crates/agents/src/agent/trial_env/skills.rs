@@ -189,7 +189,7 @@ impl OriginalSkills {
 }
 
 /// A directory of the scratch directory.
-fn rooted_in_parent(directory: &Path) -> Result<RootedPath, WorkspaceError> {
+pub(super) fn rooted_in_parent(directory: &Path) -> Result<RootedPath, WorkspaceError> {
     let parent = directory.parent().unwrap_or(directory);
     Ok(RootedPath::open(parent).at(parent)?.join(directory.file_name().unwrap_or_default()))
 }

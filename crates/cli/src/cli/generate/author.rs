@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::agent::ScratchDir;
+use crate::agent::isolation;
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repository::Repository;
 use crate::cli::CliResultOf;
@@ -98,7 +99,7 @@ impl<'a> Author<'a> {
             return Err(problem.into());
         }
         interrupt::listen(false)?;
-        let scratch = ScratchDir::open(drafter.settings.scratch.as_deref())?;
+        let scratch = isolation::scratch(drafter.settings)?;
         watchdog::remove_afterwards(scratch.path());
         let redactors = Redactors::new(drafter.settings);
         Ok(Self { drafter, repository, scratch, redactors, accepts_all: false, spent: AttemptCost::default() })

@@ -199,7 +199,7 @@ impl Doctor {
     }
 
     fn scratch(&mut self, settings: &Settings) -> Option<ScratchDir> {
-        match ScratchDir::open(settings.scratch.as_deref()) {
+        match isolation::scratch(settings) {
             Ok(scratch) => {
                 let base = scratch.path().parent().unwrap_or(scratch.path()).display().to_string();
                 // In their sandboxes, all agents may write to /tmp. Codex does not put the helpers of its sandbox there.

@@ -116,7 +116,7 @@ fn run(environment: &TrialEnv, start: Start, listener: &mut dyn OutputListener) 
     let job = Job {
         start,
         env: variables(environment),
-        folder: environment.workspace().into(),
+        folder: environment.start_directory(),
         timeout: PATIENCE,
         stdout: stdout.clone(),
         appends: false,

@@ -128,11 +128,11 @@ fn a_check_that_is_about_nothing_is_named_with_what_is_near() {
 #[test]
 fn a_unit_test_can_open_a_recording() {
     let recordings = repository().join("evals/recordings");
-    let recording = Recording::open(recordings.join("greeting/explicit/codex")).expect("a recording");
+    let recording = Recording::open(recordings.join("greeting/explicit/codex/1")).expect("a recording");
     let trial = recording.trial();
     assert_eq!((trial.skill(), trial.case(), trial.mode()), ("greeting", "explicit", "codex"));
     assert!(trial.final_text().is_some() && !trial.trace().steps.is_empty());
     assert!(matches!(trial.read("gone.txt"), Err(ReadError::Missing(_))));
     let why = Recording::open(recordings.join("greeting")).expect_err("no trial").to_string();
-    assert!(why.contains("meta.json"), "{why}");
+    assert!(why.contains("digests.json: it is missing"), "{why}");
 }

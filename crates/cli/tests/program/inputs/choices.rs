@@ -24,7 +24,7 @@ fn folders_are_created_and_root_and_workspace_are_filled_in() {
     let seen = fs::read_to_string(stub.run_folder("r").join("work/tidy/c0/codex/1/workspace/seen")).expect("a list");
     assert!(seen.starts_with("human\n"), "{seen}");
     assert!(seen.contains(&format!("{}/data\n", stub.root().display())), "{seen}");
-    assert!(seen.contains("/workspace/out\n"), "{seen}");
+    assert!(seen.contains("/project/out\n"), "{seen}");
     fs::write(stub.root().join("evals/evals.toml"), "create = ['../x']\n").expect("settings");
     let ran = stub.run(&["list"]);
     assert!(ran.code != 0 && ran.stderr.contains("leaves its directory"), "{}{}", ran.stdout, ran.stderr);

@@ -51,6 +51,8 @@ struct Root {
     fd: OwnedFd,
     /// For messages, arguments and variables.
     path: PathBuf,
+    /// The paths by which those in it know directories in it, deepest first, for the same.
+    known: Vec<(PathBuf, PathBuf)>,
     /// Whether files that have names elsewhere are refused.
     is_closed: bool,
 }
@@ -77,22 +79,28 @@ impl From<RootedPath> for OsString {
 impl RootedPath {
     /// Opens a directory, whose own path may go through links.
     pub fn open(directory: &Path) -> io::Result<Self> {
-        Self::opened(directory, false)
+        Self::opened(directory, Vec::new(), false)
     }
 
     /// The same for a directory that an untrusted program may write: files in it that have names elsewhere are refused.
     pub fn open_closed(directory: &Path) -> io::Result<Self> {
-        Self::opened(directory, true)
+        Self::open_known(directory, Vec::new())
     }
 
-    fn opened(directory: &Path, is_closed: bool) -> io::Result<Self> {
+    /// The same where that program knows directories in it, deepest first, by other paths.
+    pub fn open_known(directory: &Path, known: Vec<(PathBuf, PathBuf)>) -> io::Result<Self> {
+        Self::opened(directory, known, true)
+    }
+
+    fn opened(directory: &Path, known: Vec<(PathBuf, PathBuf)>, is_closed: bool) -> io::Result<Self> {
         let fd = open(directory, OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
-        Ok(Self { root: Arc::new(Root { fd, path: directory.to_path_buf(), is_closed }), path: PathBuf::new() })
+        let root = Root { fd, path: directory.to_path_buf(), known, is_closed };
+        Ok(Self { root: Arc::new(root), path: PathBuf::new() })
     }
 
     /// This place as a directory that is entered by a descriptor of its own, wherever it will be moved.
     pub fn pinned(&self) -> io::Result<Self> {
-        let root = Root { fd: self.directory()?, path: self.full(), is_closed: self.root.is_closed };
+        let root = Root { fd: self.directory()?, path: self.full(), known: Vec::new(), is_closed: self.root.is_closed };
         Ok(Self { root: Arc::new(root), path: PathBuf::new() })
     }
 
@@ -103,7 +111,10 @@ impl RootedPath {
     }
 
     fn full(&self) -> PathBuf {
-        if self.path.as_os_str().is_empty() { self.root.path.clone() } else { self.root.path.join(&self.path) }
+        let join = |at: &Path, path: &Path| if path.as_os_str().is_empty() { at.to_path_buf() } else { at.join(path) };
+        let mut known = self.root.known.iter();
+        let known = known.find_map(|(inner, outer)| Some(join(outer, self.path.strip_prefix(inner).ok()?)));
+        known.unwrap_or_else(|| join(&self.root.path, &self.path))
     }
 
     /// An error about it.
@@ -250,7 +261,7 @@ impl RootedPath {
             let mut target = next.link_target()?;
             link = (next.path, target.clone());
             if target.is_absolute() {
-                let real = self.root.path.canonicalize()?;
+                let real = self.root.path.canonicalize().unwrap_or_else(|_| self.root.path.clone());
                 let inside = target.strip_prefix(&self.root.path).or_else(|_| target.strip_prefix(real));
                 target = inside.map_err(|_| leaves(&link))?.to_path_buf();
                 at.path = PathBuf::new();
