@@ -306,6 +306,7 @@ impl Tuning<'_> {
             chosen,
             sides: Some(sides),
             fails: &[],
+            must_decide: true,
             max_trials: Some(most),
             max_age: None,
             max_cost_usd: left.usd,

@@ -13,6 +13,7 @@ use skill_evals_cases::checks::Subject;
 use skill_evals_cases::checks::contents::Contents;
 use skill_evals_cases::checks::program::ProgramRuns;
 use skill_evals_evidence::settings::mode::{AgentKind, Delivery};
+use skill_evals_evidence::settings::trials::Trials;
 use skill_evals_evidence::settings::{ActivationRule, Prices};
 use skill_evals_evidence::trace::exposure::Reference;
 use skill_evals_evidence::trial::evidence::{Evidence, META_FORMAT, Meta};
@@ -53,7 +54,12 @@ fn graded(case: &Case, skill: &skill_evals_evidence::skill::Skill) -> Vec<(Strin
     let read = |name: &str| fs::read(folder.join(name)).expect("a file of the run");
     let stored: BTreeMap<String, Value> = serde_json::from_slice(&read("files.json")).expect("JSON");
     let files = stored.iter().map(|(path, content)| (path.clone(), bytes(content))).collect();
-    let left = Left { output: read("trace.jsonl"), files };
+    // A trial stores some characters as escapes.
+    let output = String::from_utf8(read("trace.jsonl"))
+        .expect("UTF-8")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{7f}', "\\u007F");
+    let left = Left { output: output.into_bytes(), files };
     let scaffolded = case.setup.iter().flat_map(|script| script.split(['>', ';', '&', '\n']));
     let scaffolded: Vec<&str> = scaffolded.map(str::trim).collect();
     let listed = stored.keys().map(|path| {
@@ -203,6 +209,39 @@ fn a_case_is_a_directory_with_a_prompt_or_a_file_of_it_all() {
         let (found, problems) = said(&files);
         assert_eq!((found, problems), (cases.into_iter().map(str::to_owned).collect(), Vec::new()), "{files:?}");
     }
+}
+
+#[test]
+fn a_case_gets_its_directories_its_script_its_history_and_its_limits() {
+    let context = "{ add_dirs: [given/docs], scaffold_script: make.sh, history_file: before.jsonl }";
+    let execution = "{ prompt: ' p ', max_turns: 3, env: { EVAL_A: x }, allowed_tools: ['Bash(ls:*)', Read], disallowed_tools: [Read] }";
+    let whole = format!(
+        "schema_version: '1.1'\nname: a\nruns: 2\ntags: [t]\ncontext: {context}\nexecution: {execution}\ngraders:\n  - {{ name: g, type: regex, pattern: x, weight: 2.5 }}\n"
+    );
+    let before = r#"{"role":"user","content":"Hi"}
+{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"Ho"}]}}
+"#;
+    let fixture = Fixture::new()
+        .skill("greeting")
+        .file("evals/a/case.yaml", whole)
+        .file("evals/a/given/docs/tea.md", "Tea.")
+        .file("evals/a/make.sh", "echo \"it's\" > made\n")
+        .file("evals/a/before.jsonl", before);
+    let catalog = fixture.catalog();
+    let case = catalog.cases[0].case().expect("a case");
+    assert_eq!(case.prompt, "p");
+    assert_eq!(case.setup, ["bash -c 'echo \"it'\\''s\" > made\n'"]);
+    assert_eq!((case.max_turns, case.timeout.map(|timeout| timeout.as_secs())), (Some(3), Some(300)));
+    assert_eq!(case.repetition.trials.map(Trials::most), Some(2));
+    assert_eq!(
+        (case.tags.as_slice(), case.env.as_slice()),
+        (&["t".to_owned()][..], &[("EVAL_A".to_owned(), "x".to_owned())][..])
+    );
+    let tools = case.tools.as_ref().expect("limits");
+    assert!(tools.allow("Bash") && !tools.allow("Read") && !tools.allow("Write"), "{tools:?}");
+    assert_eq!(case.history.iter().map(|message| message.content.as_str()).collect::<Vec<_>>(), ["Hi", "Ho"]);
+    assert_eq!(case.files.iter().map(|file| file.path.to_string()).collect::<Vec<_>>(), ["docs"]);
+    assert_eq!(case.checks[0].weight.map(|weight| weight.amount.to_bits()), Some(2.5_f64.to_bits()));
 }
 
 #[test]

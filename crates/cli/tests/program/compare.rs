@@ -508,6 +508,22 @@ exit 0
 }
 
 #[test]
+fn a_run_with_its_lift_prints_first_what_the_skills_add() {
+    let body = r#"if [ -e .agents/skills/tidy/SKILL.md ]; then answer=Fine; else answer=Lost
+sed -i 's/- tidy.*file: r0.*md)//' "$CODEX_HOME/sessions/rollout-1.jsonl"; fi
+printf '%s\n' '{"type":"thread.started","thread_id":"1"}' '{"type":"turn.started"}' '{"type":"item.completed","item":{"id":"0","type":"agent_message","text":"'$answer'."}}' '{"type":"turn.completed","usage":{"input_tokens":10,"output_tokens":5}}'
+exit 0
+"#;
+    let stub = repository(3, body);
+    let ran = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--run-id", "r"]);
+    assert!(ran.stdout.contains(": 0/6 → 6/6 passed, +100 points (95 %: "), "{}{}", ran.stdout, ran.stderr);
+    let quiet = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--quiet"]);
+    assert!(quiet.stdout.lines().next().is_some_and(|line| line.contains("0/6 → 6/6 passed")), "{}", quiet.stdout);
+    let several = stub.run(&["run", "--lift", "--mode", "codex", "--mode", "mcp"]);
+    assert!(several.code == 2 && several.stderr.contains("--lift compares in one mode"), "{}", several.stderr);
+}
+
+#[test]
 fn a_skill_that_changes_no_outcome_is_not_worse_for_what_nobody_asks_without_it() {
     let gone = r#"[ -e .agents/skills ] || sed -i 's/- tidy.*file: r0.*md)//' "$CODEX_HOME/sessions/rollout-1.jsonl""#;
     let stub = repository(3, &format!("{gone}\n{BY_SKILL}"));

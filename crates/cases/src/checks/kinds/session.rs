@@ -58,6 +58,32 @@ struct Block<'a> {
     input: Option<&'a RawValue>,
 }
 
+/// JSON as JavaScript's `JSON.stringify` writes its strings: only what must be escaped is.
+fn stringified(json: &str) -> String {
+    let mut written = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        written.push_str(&rest[..at]);
+        let length = if rest[at..].starts_with("\\u") { 6 } else { 2 };
+        // The halves of a character are two escapes.
+        let is_half = matches!(rest.get(at + 2..at + 4), Some("d8" | "d9" | "da" | "db" | "D8" | "D9" | "DA" | "DB"));
+        let pair = rest.get(at..at + 12).filter(|_| length == 6 && is_half);
+        let decoded = |escape: &str| serde_json::from_str::<String>(&format!("\"{escape}\"")).ok();
+        let (length, text) = match pair.and_then(decoded) {
+            Some(text) => (12, Some(text)),
+            None => (length, rest.get(at..at + length).and_then(decoded)),
+        };
+        let escape = rest.get(at..at + length).unwrap_or(&rest[at..]);
+        match text.as_deref().map(serde_json::to_string) {
+            Some(Ok(quoted)) => written.push_str(&quoted[1..quoted.len() - 1]),
+            // Half of a character stays an escape.
+            _ => written.push_str(&escape.to_lowercase()),
+        }
+        rest = &rest[at + escape.len()..];
+    }
+    written + rest
+}
+
 impl PrintedSession {
     /// The session of a trial, or why it is not known.
     pub fn of(subject: &Subject<'_>) -> Result<Self, String> {
@@ -88,7 +114,7 @@ impl PrintedSession {
                         session.last_text = text;
                     }
                     ("tool_use", _, Some(tool)) => {
-                        let input = block.input.map_or("{}", RawValue::get).to_owned();
+                        let input = stringified(block.input.map_or("{}", RawValue::get));
                         session.calls.push(Call { tool, input, is_cut: false });
                     }
                     _ => {}

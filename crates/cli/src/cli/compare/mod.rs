@@ -2,6 +2,7 @@
 
 mod drift;
 mod gate;
+mod lift;
 mod live;
 mod merged;
 mod models;
@@ -35,7 +36,8 @@ use crate::run::change_locations::change_locations;
 use crate::settings::Stop;
 use crate::store::RunFolder;
 use crate::text::safe;
-use crate::trial::run_record::{ComparedSides, RunChoices};
+use crate::trial::run_record::{ComparedSide, ComparedSides, RunChoices};
+pub use lift::lift;
 pub use live::{LiveComparison, measure};
 pub use merged::merged;
 use target::CompareTarget;
@@ -140,6 +142,8 @@ pub struct LiveRequest<'a> {
     pub sides: Option<ComparedSides>,
     /// The results that fail; none for the usual ones.
     pub fails: &'a [CompareResult],
+    /// Whether numbers that can decide nothing are refused.
+    pub must_decide: bool,
     pub max_trials: Option<u64>,
     /// How long kept trials may stand for trials of the baseline; `None` if none do.
     pub max_age: Option<Duration>,
@@ -197,6 +201,7 @@ impl CompareArgs {
             chosen,
             sides,
             fails: &self.gate,
+            must_decide: true,
             max_trials: self.max_trials,
             max_age: None,
             max_cost_usd: None,

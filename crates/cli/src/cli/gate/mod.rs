@@ -272,6 +272,7 @@ impl GateArgs {
             chosen,
             sides: Some(sides),
             fails: &asked.fail_on,
+            must_decide: true,
             max_trials: asked.max_trials,
             max_age: Some(asked.max_age),
             max_cost_usd: None,

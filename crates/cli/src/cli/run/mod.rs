@@ -1,5 +1,6 @@
 //! `skill-evals run`.
 
+mod lift;
 mod repeats;
 mod watch;
 
@@ -84,6 +85,9 @@ pub struct RunArgs {
     /// Store the run for --replay too; a live run is always stored
     #[arg(long)]
     write_progress: bool,
+    /// Run each case without the skills too, in pairs, and print the difference that the skills make
+    #[arg(long, conflicts_with_all = WITHOUT_LIFT.split(' '))]
+    lift: bool,
     /// Print trials and cases that passed too
     #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
@@ -94,6 +98,10 @@ pub struct RunArgs {
 /// Options of one run, which watching has none of.
 const WITHOUT_WATCH: &str =
     "ids resume failed stale aged shard run_id background dry_run write_progress junit github quiet in_place";
+
+/// Options of a run that compares nothing.
+const WITHOUT_LIFT: &str =
+    "resume failed stale aged shard record watch replay threshold write_progress junit github in_place";
 
 /// Options that decide what is measured. A resumed run keeps those of its first part.
 #[derive(Args)]
@@ -169,6 +177,9 @@ pub fn run(args: &RunArgs) -> CliResult {
         return Err(format!("--{name} needs a file here: `skill-evals summary RUN --{name} -` prints it").into());
     }
     args.exports.check_files()?;
+    if args.lift {
+        return lift::lift(args);
+    }
     let (repository, mut settings, catalog) = args.start.read()?;
     settings.record |= args.record;
     settings.require_recordings = Some(true).filter(|_| args.require_recordings).or(settings.require_recordings);

@@ -7,10 +7,12 @@ use super::plugin::Plugin;
 use crate::cases::case::document::{Document, Node, NodeEntry};
 use crate::cases::case::vally::quoted;
 use crate::cases::case::{Case, ForeignFile, ToolLimits, Unsupported};
+use crate::cases::repo_files::FileKind;
 use crate::settings::trials::Trials;
 use crate::text::diagnostic::{Code, shorten};
-use crate::text::relative_path::resolved;
+use crate::text::relative_path::{RelativePath, resolved};
 use crate::trial::history::{HistoryMessage, Speaker};
+use crate::trial::input_file::{InputContent, InputFile};
 use crate::trial::sandbox::Sandbox;
 
 /// The key of the format's version.
@@ -79,6 +81,7 @@ pub(super) struct Asked {
     env: Vec<(String, String)>,
     scaffold: Option<String>,
     history: Vec<HistoryMessage>,
+    files: Vec<InputFile>,
     unsupported: Vec<Unsupported>,
 }
 
@@ -146,8 +149,8 @@ impl Asked {
                 Vec::new()
             });
         }
-        if let Some(written) = object.get("add_dirs").filter(|list| list.elements() != Some(&[])) {
-            self.unsupported.push(document.unsupported("further directories (`add_dirs`)", written));
+        for directory in document.list(object, "add_dirs").unwrap_or_default() {
+            self.files.extend(copied(document, directory, file, folder));
         }
     }
 
@@ -171,6 +174,7 @@ impl Asked {
         case.env = self.env;
         case.setup.extend(self.scaffold.map(|script| format!("bash -c {}", quoted(&script))));
         case.history = self.history;
+        case.files = self.files;
     }
 }
 
@@ -192,6 +196,22 @@ fn near(
     let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned()));
     let unusable = |why| format!("the file `{}` cannot be used: {why}", shorten(path));
     text.map_err(|why| document.problem(Code::Unreadable, written.range.clone(), unusable(why))).ok()
+}
+
+/// A directory of the case that the agent finds in its workspace, under its own name.
+fn copied(document: &mut Document<'_>, written: &Node, file: &ForeignFile<'_>, folder: &Path) -> Option<InputFile> {
+    let Some(text) = written.text() else {
+        document.wrong_type("an element of `add_dirs`", "a string", written);
+        return None;
+    };
+    let inside = resolved(Path::new(text)).and_then(|path| RelativePath::parse(&path.to_string_lossy()).ok());
+    let source = inside.map(|path| path.under(folder));
+    let source = source.filter(|source| file.tree.kind(source.as_path()) == FileKind::Folder);
+    if source.is_none() {
+        document.bad_path(text, "is not a directory inside that of the case", written);
+    }
+    let source = source?;
+    Some(InputFile { path: source.name(), content: InputContent::Source(source) })
 }
 
 fn variable(document: &mut Document<'_>, entry: &NodeEntry) -> Option<(String, String)> {

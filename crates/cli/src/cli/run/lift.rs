@@ -1,0 +1,23 @@
+//! `run --lift`: each case with the skills and without them, in pairs.
+
+use std::collections::BTreeSet;
+
+use super::RunArgs;
+use crate::cli::{CliResult, compare, select, start};
+
+/// Runs each case with and without the skills, as often as it would run, and prints the difference that the skills make.
+pub(super) fn lift(args: &RunArgs) -> CliResult {
+    let (repository, mut settings, catalog) = args.start.read()?;
+    let mut chosen = args.choice.chosen(&settings)?;
+    args.choice.ids.choose(&mut chosen, &settings, &catalog)?;
+    select::apply(&chosen, &mut settings)?;
+    let run = args.with_chosen_plan(start::planned(repository, settings, catalog, chosen.clone())?)?;
+    let modes: BTreeSet<&str> = run.plan.entries.iter().map(|entry| entry.planned.mode.name.as_str()).collect();
+    let mut names = modes.into_iter();
+    let (Some(mode), None) = (names.next(), names.next()) else {
+        return Err("--lift compares in one mode: name it with --mode".into());
+    };
+    let most = |entry: &crate::run::plan::PlannedCase| entry.until.map_or(entry.repeats, |until| until.most);
+    let pairs = run.plan.entries.iter().map(|entry| u64::from(most(entry))).sum();
+    compare::lift(&args.start, chosen, mode, pairs)
+}
