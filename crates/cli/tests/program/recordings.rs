@@ -193,7 +193,7 @@ fn what_a_killed_recorder_left_is_no_recording_and_goes_with_the_next_one() {
     let names = |folder: &Path| -> Vec<String> {
         let mut names: Vec<String> =
             files(folder).iter().map(|path| path.file_name().expect("a name").to_string_lossy().into_owned()).collect();
-        names.retain(|name| name != "tidy");
+        names.retain(|name| name != "tidy" && name != ".gitattributes");
         names
     };
     assert_eq!(names(&recordings), [".new-link", ".new-other"]);
@@ -284,4 +284,38 @@ fn flipped_bits_in_the_digests_are_an_error() {
         let is_same = json(&spoiled) == json(&whole);
         assert!(is_same || trial.meta().is_err(), "{}", String::from_utf8_lossy(&spoiled));
     }
+}
+
+/// A clone of the stub's repository by a git that writes CRLF, and what a replay in it prints.
+fn cloned_with_crlf(stub: &Stub) -> (tempfile::TempDir, String) {
+    let git = |folder: &Path, args: &[&str]| {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.autocrlf=false"]).args(args);
+        assert!(git.current_dir(folder).output().expect("git starts").status.success(), "{args:?}");
+    };
+    for args in [&["init", "-q"][..], &["add", "evals", "skills"], &["commit", "-qm", "all"]] {
+        git(stub.root(), args);
+    }
+    let clone = tempfile::tempdir().expect("a directory");
+    let from = stub.root().to_str().expect("UTF-8");
+    let to = clone.path().join("clone");
+    let args = ["clone", "-q", "--config", "core.autocrlf=true", from, to.to_str().expect("UTF-8")];
+    git(clone.path(), &args);
+    let root = ["run", "--replay", "--root"].map(str::to_owned).into_iter().chain([to.display().to_string()]);
+    let ran = stub.run(&root.collect::<Vec<_>>().iter().map(String::as_str).collect::<Vec<_>>());
+    (clone, format!("{}{}", ran.stdout, ran.stderr))
+}
+
+#[test]
+fn git_keeps_the_line_ends_of_recordings_and_changed_ones_are_named() {
+    let stub = Stub::new(1, "");
+    assert_eq!(stub.run(&["run", "--record", "--run-id", "r"]).code, 0);
+    let (_clone, said) = cloned_with_crlf(&stub);
+    assert!(!said.contains("damaged") && !said.contains("CRLF"), "{said}");
+    let stub = Stub::new(1, "");
+    assert_eq!(stub.run(&["run", "--record", "--run-id", "r"]).code, 0);
+    fs::remove_file(stub.root().join("evals/recordings/.gitattributes")).expect("a file");
+    let (_clone, said) = cloned_with_crlf(&stub);
+    assert!(said.contains("its lines end in CRLF") && said.contains("core.autocrlf"), "{said}");
+    assert!(said.contains("evals/recordings/.gitattributes"), "{said}");
 }

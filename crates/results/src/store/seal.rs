@@ -24,6 +24,10 @@ const TRIAL_REMEDY: &str =
 /// What to do about a changed recording.
 const REMEDY: &str = "restore the recording's directory from version control, or record the trial again";
 
+/// What to do about line ends that git has changed.
+const LINE_ENDS_REMEDY: &str = "git has changed them (core.autocrlf); commit `* -text` in evals/recordings/.gitattributes, remove \
+                                evals/recordings, and run `git checkout evals/recordings`";
+
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SealedDigests {
@@ -137,10 +141,24 @@ pub(super) fn verify(folder: &Path, key: Option<&SealKey>) -> Result<(), StoreEr
                 (false, _) => "it is not part of the recording",
                 _ => "it is not as it was recorded",
             };
-            let why = format!("{what}, by {DIGESTS} of the recording; {REMEDY}");
-            Err(StoreError::Damaged { path: folder.join(name), why })
+            let path = folder.join(name);
+            let why = if digests.files.get(name).is_some_and(|digest| has_other_line_ends(&path, digest)) {
+                format!("its lines end in CRLF, and those of the recording in LF: {LINE_ENDS_REMEDY}")
+            } else {
+                format!("{what}, by {DIGESTS} of the recording; {REMEDY}")
+            };
+            Err(StoreError::Damaged { path, why })
         }
     }
+}
+
+/// Whether the file with this digest had LF at its line ends and has CRLF now, as a checkout by git may leave it.
+fn has_other_line_ends(path: &Path, recorded: &str) -> bool {
+    let Ok(content) = bounded::read(path) else { return false };
+    let lines = content.split_inclusive(|byte| *byte == b'\n');
+    let plain: Vec<&[u8]> =
+        lines.flat_map(|line| line.strip_suffix(b"\r\n").map_or([line, b""], |line| [line, b"\n"])).collect();
+    digest(&plain.concat()) == recorded
 }
 
 /// The repeats next to the recording in `folder`, including itself; `None` if it is not in a directory of repeats.

@@ -14,6 +14,9 @@ use crate::trial::id::TrialId;
 /// The prefix of directories for what is new. No skill and no run has such a name: ids do not begin with a dot.
 pub(super) const NEW: &str = ".new-";
 
+/// Keeps git from changing recordings.
+const ATTRIBUTES: &str = ".gitattributes";
+
 /// The directory in it for what is being replaced, by its path.
 const OLD: &str = "old";
 
@@ -32,6 +35,13 @@ impl Staging {
     pub fn of_recordings(root: &Path) -> Result<Self, StoreError> {
         let recordings = inside::real(root, Path::new(RECORDINGS)).at(&root.join(RECORDINGS))?;
         fs::create_dir_all(&recordings).at(&recordings)?;
+        let attributes = recordings.join(ATTRIBUTES);
+        if !attributes.exists() {
+            super::write_whole(
+                &attributes,
+                b"# Recordings are compared byte for byte: git must not change their line ends.\n* -text\n",
+            )?;
+        }
         Self::new(recordings, 3)
     }
 
