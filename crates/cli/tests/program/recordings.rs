@@ -290,7 +290,7 @@ fn flipped_bits_in_the_digests_are_an_error() {
 fn cloned_with_crlf(stub: &Stub) -> (tempfile::TempDir, String) {
     let git = |folder: &Path, args: &[&str]| {
         let mut git = Command::new("git");
-        git.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.autocrlf=false"]).args(args);
+        git.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(args);
         assert!(git.current_dir(folder).output().expect("git starts").status.success(), "{args:?}");
     };
     for args in [&["init", "-q"][..], &["add", "evals", "skills"], &["commit", "-qm", "all"]] {
