@@ -213,6 +213,10 @@ pub fn withheld(
         return None;
     }
     let profile = mode.agent.profile();
+    if profile.reads(&skill.faults).is_none() {
+        let faults: Vec<&str> = skill.faults.iter().map(|fault| fault.as_str()).collect();
+        return Some((SKILL_FILE, format!("{} does not load the skill: {}", profile.name, faults.join(", "))));
+    }
     if skill.user_only && profile.hides_user_only {
         let name = profile.name;
         let why = match profile.call_of(&skill.name) {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Seek, Write};
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -79,6 +79,18 @@ pub fn ignored(directory: &Path, parts: &[&Path]) -> BTreeSet<PathBuf> {
     let args = ["--literal-pathspecs", "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"];
     let listed = if parts.is_empty() { None } else { stdout(git(directory).args(args).args(parts)).ok() };
     let listed = listed.unwrap_or_default();
+    listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path).collect()
+}
+
+/// Those of these files of `directory` that git ignores. Empty if git fails.
+pub fn ignored_of(directory: &Path, files: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+    let Ok(mut names) = tempfile::tempfile() else { return BTreeSet::new() };
+    let listed: Vec<u8> = files.iter().flat_map(|file| [file.as_os_str().as_bytes(), b"\0"].concat()).collect();
+    if names.write_all(&listed).and_then(|()| names.rewind()).is_err() {
+        return BTreeSet::new();
+    }
+    // It fails if git ignores none.
+    let listed = stdout(git(directory).args(["check-ignore", "-z", "--stdin"]).stdin(names)).unwrap_or_default();
     listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path).collect()
 }
 

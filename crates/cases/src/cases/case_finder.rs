@@ -7,23 +7,31 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::cases::candidate;
 use crate::cases::case::{
     CaseFile, CaseFormat, FORMATS, FileCases, Files, ForeignFile, FoundCase, ReadCase, file_formats, files_of_skill,
     smoke,
 };
 use crate::cases::catalog::{Catalog, FoundSkill, RESPONSE_SCHEMA, SKILL_EVALS, evals_folder};
 use crate::cases::layout::Layout;
+use crate::cases::other_skill::{NotRead, OtherSkill};
+use crate::cases::other_skills;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::{Repository, Scope};
-use crate::cases::unread::{self, CaseFiles};
+use crate::cases::skill_index::SkillIndex;
+use crate::cases::unread::{self, CaseFiles, UnreadFile};
 use crate::settings::NamedScript;
 use crate::skill::SKILL_FILE;
+use crate::text::cut;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::name;
 use crate::text::relative_path::RelativePath;
 
 /// The first part of the test's name of a case whose skill is not here.
 const NO_SKILL: &str = "tasks";
+
+/// The most files that a message names.
+const MOST_NAMES: usize = 10;
 
 impl Repository {
     /// Adds the cases in `scope` to a catalog that has the skills.
@@ -109,7 +117,10 @@ impl CaseFinder<'_> {
             return;
         }
         if !self.catalog.skills.iter().any(|found| found.skill().folder == folder) {
-            let help = format!("name its directory too, in evals/evals.toml: {}", with_skill_evals(self.catalog));
+            let help = format!(
+                "name its directory too, in evals/evals.toml: {}",
+                other_skills::roots_line(self.catalog, [Path::new(SKILL_EVALS)])
+            );
             let message = "skill not tested: outside every skill root";
             let problem = Diagnostic::new(Code::SkillRoot, SourceLocation::file(&file), message);
             self.catalog.problems.push(problem.help(help));
@@ -137,7 +148,7 @@ impl CaseFinder<'_> {
                 let message = format!("unknown skill slug `{}`", file.name);
                 let problem = Diagnostic::new(Code::OrphanCases, SourceLocation::file(&file.path), message);
                 let problem = problem.help(suggest(&file.name, &self.catalog.slugs()));
-                FileCases { problems: vec![problem], cases: Vec::new() }
+                FileCases { problems: vec![problem], ..FileCases::default() }
             }
             Ok(bytes) => (files.parse)(&file, bytes, self.layout),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => return,
@@ -145,7 +156,7 @@ impl CaseFinder<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => return,
             Err(error) => {
                 let problem = self.repository.unreadable(&path, &error.to_string());
-                FileCases { problems: vec![problem], cases: Vec::new() }
+                FileCases { problems: vec![problem], ..FileCases::default() }
             }
         };
         let parsed = parsed.bounded(&file.path);
@@ -183,8 +194,15 @@ impl CaseFinder<'_> {
                     format!("this {format} names the skill `{}`, which is not here", case.skill)
                 };
                 let file = evals_folder(&case.skill).join(SKILL_FILE);
-                let help = if self.repository.kind(&file) == FileKind::File {
-                    format!("it lies in {}: {}", file.display(), with_skill_evals(self.catalog))
+                let other = self.catalog.others.iter().find(|other| other.slug == case.skill);
+                let help = if let Some(other) = other {
+                    format!("it is {}, which is not read", other.file.display())
+                } else if self.repository.kind(&file) == FileKind::File {
+                    format!(
+                        "it lies in {}: {}",
+                        file.display(),
+                        other_skills::roots_line(self.catalog, [Path::new(SKILL_EVALS)])
+                    )
                 } else {
                     suggest(&case.skill, &self.catalog.slugs())
                 };
@@ -207,14 +225,60 @@ impl CaseFinder<'_> {
         }
         let mut files = unread::walk(&self.repository.root, self.catalog);
         self.catalog.problems.extend(files.problem.take());
-        let foreign = self.once_for_each_skill(std::mem::take(&mut files.foreign));
-        let read: BTreeSet<PathBuf> = foreign.into_iter().filter(|path| self.read_foreign(path)).collect();
-        self.add_unread(files, &read);
+        self.name_other_skills(&files.skills);
+        let index = SkillIndex::of(self.catalog);
+        files.foreign.retain(|path| {
+            let other = index.other_of(path, self.catalog);
+            if let Some(other) = other.and_then(|at| self.catalog.others.get_mut(at)) {
+                other.case_files += 1;
+            }
+            other.is_none()
+        });
+        let findings = other_skills::findings(self.catalog);
+        self.catalog.problems.extend(findings);
+        let foreign = self.once_for_each_skill(std::mem::take(&mut files.foreign), &index);
+        let mut claimed = BTreeSet::new();
+        let (read, left): (Vec<PathBuf>, Vec<PathBuf>) =
+            foreign.into_iter().partition(|path| self.read_foreign(path, &index, &mut claimed));
+        claimed.extend(read);
+        self.warn_of_ignored(&claimed);
+        let is_claimed = |path: &Path| path.ancestors().any(|part| claimed.contains(part));
+        let left = left.into_iter().filter(|path| files.placed.contains(path) && !is_claimed(path)).collect();
+        self.add_unread(files, left, &claimed, &index);
+    }
+
+    /// Adds what is named SKILL.md and no skill.
+    fn name_other_skills(&mut self, files: &[PathBuf]) {
+        let folders = self.catalog.skills.iter().map(|found| found.skill().folder.clone()).collect();
+        let of = |file: &PathBuf| other_skills::other_skill(file, self.catalog, &folders, self.repository);
+        let mut others: Vec<OtherSkill> = files.iter().filter_map(of).collect();
+        let ignored = self.ignored(others.iter().map(|other| other.file.clone()));
+        others.iter_mut().filter(|other| ignored.contains(&other.file)).for_each(|other| other.why = NotRead::Ignored);
+        self.catalog.others = others;
+    }
+
+    /// Warns of files of cases and of fixtures that git ignores: a clone has none of them.
+    fn warn_of_ignored(&mut self, claimed: &BTreeSet<PathBuf>) {
+        let own: BTreeSet<&Path> = self.cases.values().flatten().map(|found| &*found.file).collect();
+        let files = own.into_iter().map(Path::to_path_buf).chain(claimed.iter().cloned());
+        let ignored: Vec<String> = self.ignored(files).iter().map(|path| path.display().to_string()).collect();
+        let Some(first) = ignored.first() else { return };
+        let message =
+            format!("git ignores files of cases, so a clone has none of them: {}", cut::names(&ignored, MOST_NAMES));
+        let problem = Diagnostic::new(Code::IgnoredCases, SourceLocation::file(first), message);
+        self.catalog.problems.push(problem.help("add them to git with `git add --force`, or change .gitignore"));
+    }
+
+    /// Those of these files that git ignores.
+    fn ignored(&self, files: impl Iterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
+        let files: BTreeSet<PathBuf> = files.collect();
+        let ask = self.layout.ignored.filter(|_| !files.is_empty());
+        ask.map(|ask| ask(&self.repository.root, &files)).unwrap_or_default()
     }
 
     /// These paths without those that lead to a file of another one, by a link: of the paths that stand for one skill, or for none if
     /// others stand for one, the first. Files of our own formats are read already.
-    fn once_for_each_skill(&self, mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    fn once_for_each_skill(&self, mut paths: Vec<PathBuf>, index: &SkillIndex) -> Vec<PathBuf> {
         let is_link = |path: &Path| self.repository.kind(path) == FileKind::Symlink;
         let mut own: Vec<&Arc<Path>> = self.cases.values().flatten().map(|found| &found.file).collect();
         // The cases of a file share its path, and there may be very many.
@@ -230,7 +294,7 @@ impl CaseFinder<'_> {
             let path = file.strip_prefix(&root).unwrap_or(file);
             linked.contains(file) || file_formats().any(|(_, files)| files.have(path))
         };
-        let skill = |path: &PathBuf| unread::skill_of_foreign(path, self.catalog);
+        let skill = |path: &PathBuf| index.skill_of(path, self.catalog);
         paths.sort_by_cached_key(|path| (skill(path).is_none(), is_link(path)));
         let mut seen: BTreeSet<(PathBuf, Option<String>)> = BTreeSet::new();
         paths.retain(|path| {
@@ -245,9 +309,9 @@ impl CaseFinder<'_> {
         paths
     }
 
-    /// Reads a file with a name of another program's cases. Returns whether it is one.
-    fn read_foreign(&mut self, path: &Path) -> bool {
-        let skill = unread::skill_of_foreign(path, self.catalog);
+    /// Reads a file that may hold another program's cases. Returns whether it does, and adds what belongs to them to `claimed`.
+    fn read_foreign(&mut self, path: &Path, index: &SkillIndex, claimed: &mut BTreeSet<PathBuf>) -> bool {
+        let skill = index.skill_of(path, self.catalog);
         let (skill, skills, tree) = (skill.as_deref(), &self.catalog.slugs()[..], self.repository);
         let directories = self.catalog.skills.iter().map(FoundSkill::skill);
         let directories = directories.map(|skill| (&*skill.folder, &*skill.slug));
@@ -257,20 +321,21 @@ impl CaseFinder<'_> {
             Ok(bytes) => file.read(&bytes),
             Err(error) => file.claimed_by("").map(|format| {
                 let problem = self.repository.unreadable(&self.repository.root.join(path), &error.to_string());
-                (format, FileCases { problems: vec![problem], cases: Vec::new() })
+                (format, FileCases { problems: vec![problem], ..FileCases::default() })
             }),
         };
         let Some((format, parsed)) = read else { return false };
-        self.add_foreign(format, path, parsed);
+        claimed.extend(parsed.claimed());
+        self.add_foreign(format, path, parsed, index);
         true
     }
 
-    fn add_foreign(&mut self, format: &'static CaseFormat, path: &Path, parsed: FileCases) {
+    fn add_foreign(&mut self, format: &'static CaseFormat, path: &Path, parsed: FileCases, index: &SkillIndex) {
         let parsed = parsed.bounded(path);
         let (errors, warnings): (Vec<_>, Vec<_>) = parsed.problems.into_iter().partition(Diagnostic::is_error);
         self.catalog.problems.extend(warnings);
         if !errors.is_empty() {
-            let skill = unread::skill_of_foreign(path, self.catalog);
+            let skill = index.skill_of(path, self.catalog);
             let skill = skill.filter(|slug| self.catalog.skill_mut(slug).map(|found| found.curated = true).is_some());
             let id = path.to_string_lossy().replace('/', "-");
             self.add(broken(format, skill.as_deref().unwrap_or(NO_SKILL), id.trim_start_matches('.'), path, errors));
@@ -283,13 +348,17 @@ impl CaseFinder<'_> {
 
     /// Reports files that look like cases and are not read. A skill without other cases gets one broken case for all files
     /// that may be its own, and no built-in cases: they would pass in place of what the files ask.
-    fn add_unread(&mut self, files: CaseFiles, read: &BTreeSet<PathBuf>) {
+    fn add_unread(&mut self, files: CaseFiles, left: Vec<PathBuf>, read: &BTreeSet<PathBuf>, index: &SkillIndex) {
         let scope = self.scope;
         let lacks_cases = |found: &FoundSkill| !found.curated && scope.wants_skill(&found.skill().slug);
         if !matches!(scope, Scope::All) && !self.catalog.skills.iter().any(lacks_cases) {
             return;
         }
-        let unread = unread::find(&self.repository.root, self.catalog, files, read);
+        let mut unread = unread::find(&self.repository.root, self.catalog, files, read);
+        unread.extend(left.into_iter().filter_map(|path| {
+            let problem = candidate::unread(&path, &self.repository.read(&path).ok()?)?;
+            Some(UnreadFile { skill: index.skill_of(&path, self.catalog), problem })
+        }));
         let orphans = unread::orphans(self.catalog, &self.cases);
         let mut broken_cases = Vec::new();
         for found in self.catalog.skills.iter_mut().filter(|found| lacks_cases(found)) {
@@ -324,18 +393,6 @@ impl CaseFinder<'_> {
             }
         }
     }
-}
-
-/// The line of evals.toml that names the directories of the known skills and [`SKILL_EVALS`] as skill roots.
-fn with_skill_evals(catalog: &Catalog) -> String {
-    let mut roots = BTreeSet::from([Path::new(SKILL_EVALS)]);
-    for found in &catalog.skills {
-        let folder = found.skill().folder.as_path();
-        // The repository's root cannot be named: each skill in it is a root of its own.
-        roots.insert(folder.parent().filter(|root| !root.as_os_str().is_empty()).unwrap_or(folder));
-    }
-    let roots: Vec<String> = roots.iter().map(|root| format!("{:?}", root.to_string_lossy())).collect();
-    format!("skill_roots = [{}]", roots.join(", "))
 }
 
 fn base_name(path: &Path) -> &str {
@@ -380,7 +437,10 @@ fn mark_duplicates(cases: &mut [FoundCase], tree: &dyn RepoFiles) {
         let is_free = |id: &String| !first.contains_key(&name::segment(id));
         let id = ends.map(|end| format!("{id}{end}")).find(is_free).unwrap_or_default();
         first.insert(name::segment(&id), at);
-        let source = ReadCase::new(found.format(), Err(vec![problem]));
+        // A case that is broken anyway has one cause.
+        let problems =
+            if found.source.file_problems().is_empty() { vec![problem] } else { found.source.file_problems().to_vec() };
+        let source = ReadCase::new(found.format(), Err(problems));
         cases[at] = FoundCase::new(id, found.skill.clone(), found.file.clone(), found.line, source);
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::cases::case::FoundCase;
+use crate::cases::other_skill::OtherSkill;
 use crate::skill::{Skill, SkillFile, slug};
 use crate::text::diagnostic::{Diagnostic, suggest};
 
@@ -29,6 +30,8 @@ pub struct Catalog {
     pub skills: Vec<FoundSkill>,
     /// The cases, by skill, then in the order of their files.
     pub cases: Vec<Arc<FoundCase>>,
+    /// The files named SKILL.md that are no skills here, by path.
+    pub others: Vec<OtherSkill>,
     /// Problems that belong to no single case: unreadable files, duplicate slugs, cases without a skill.
     pub problems: Vec<Diagnostic>,
 }

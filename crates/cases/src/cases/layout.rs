@@ -1,7 +1,13 @@
 //! Where a repository's skills are, and how its cases are written.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
 use crate::settings::{CheckSettings, Settings};
 use crate::text::relative_path::RelativePath;
+
+/// Of these files of a repository with this root, those that git ignores.
+pub type IgnoredFiles = fn(&Path, &BTreeSet<PathBuf>) -> BTreeSet<PathBuf>;
 
 /// The settings that decide which files of a repository are read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,6 +18,8 @@ pub struct Layout<'a> {
     pub own_columns: &'a [String],
     /// The scripts that check every case, or every case of a skill.
     pub checks: Option<&'a CheckSettings>,
+    /// Which of these files of the repository with this root git ignores; `None` if nobody asks git.
+    pub ignored: Option<IgnoredFiles>,
 }
 
 impl<'a> Layout<'a> {
@@ -21,6 +29,7 @@ impl<'a> Layout<'a> {
             skill_roots: settings.skill_roots.as_deref(),
             own_columns: &settings.own_columns,
             checks: Some(&settings.checks),
+            ignored: None,
         }
     }
 }

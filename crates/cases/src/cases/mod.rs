@@ -1,14 +1,20 @@
 //! What users write: skills, cases in both formats, schemas of answers, and the repository that holds them.
 
+mod candidate;
 pub mod case;
 mod case_finder;
+mod case_folders;
 pub mod catalog;
 mod layout;
+mod manifests;
+pub mod other_skill;
+mod other_skills;
 pub mod repo_files;
 pub mod repository;
 mod root;
 pub mod rust_case;
 pub mod selection;
+mod skill_index;
 pub mod skill_material;
 pub mod skills;
 pub mod start_files;

@@ -1,11 +1,13 @@
 //! Finds the skills of a repository.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::cases::catalog::{ARTIFACTS, Catalog, FoundSkill, SKILL_EVALS};
+use crate::cases::manifests;
 use crate::cases::repository::Repository;
 use crate::files::inside;
 use crate::profile;
@@ -13,10 +15,18 @@ use crate::skill::{SKILL_FILE, Skill, SkillFile};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shown_path};
 use crate::text::relative_path::RelativePath;
 
-/// The skill roots if the settings name none. The first that holds a skill counts, with the skills of published plugins;
-/// then the whole repository; then [`SKILL_EVALS`], for skills that exist only for evals.
+/// Where skills usually are: what a repository publishes, then what its maintainers' agents get.
 pub fn default_skill_roots() -> impl Iterator<Item = &'static str> {
-    std::iter::once("skills").chain(profile::listed().filter_map(|profile| profile.skill_folders.first().copied()))
+    std::iter::once("skills").chain(agent_folders())
+}
+
+/// The directories in which agents look for skills, each once.
+fn agent_folders() -> impl Iterator<Item = &'static str> {
+    let all = || profile::listed().flat_map(|profile| profile.skill_folders.iter().copied());
+    all()
+        .enumerate()
+        .filter(move |(at, folder)| !all().take(*at).any(|earlier| earlier == *folder))
+        .map(|(_, folder)| folder)
 }
 
 /// The directory of the plugins that a repository publishes, each with skills of its own.
@@ -24,6 +34,9 @@ const PLUGINS: &str = "plugins";
 
 /// Directories of a repository that hold no skills of its own: fixtures of evals, build outputs, artifacts of runs.
 const NO_SKILLS: [&str; 3] = ["evals", "target", ARTIFACTS];
+
+/// Directories whose skills are published only if there are no others.
+const NOT_PUBLISHED: [&str; 6] = ["examples", "fixtures", "template", "templates", "test", "tests"];
 
 /// How deep in a skill root skills are searched.
 const MAX_DEPTH: usize = 12;
@@ -36,21 +49,12 @@ impl Repository {
                 self.read_named_root(root.as_path(), catalog);
             }
         } else {
-            for root in default_skill_roots().chain(["", SKILL_EVALS]).map(Path::new) {
-                // A root that leads out of the repository is reported, and no other one taken for it.
-                let leaves = inside::place(&self.root, root).is_err();
-                if !leaves && !self.root.join(root).is_dir() {
-                    continue;
-                }
-                self.read_skill_root(root, catalog);
-                if leaves || !catalog.skills.is_empty() {
-                    if !root.as_os_str().is_empty() {
-                        self.read_plugins(catalog);
-                    }
-                    break;
-                }
-            }
+            self.read_default_roots(catalog);
         }
+        let known: BTreeSet<PathBuf> = catalog.skills.iter().map(|found| found.skill().folder.clone()).collect();
+        catalog
+            .problems
+            .retain(|problem| problem.code != Code::LinkedFolder || !self.leads_to(&problem.place.path, &known));
         catalog
             .skills
             .sort_by(|a, b| a.skill().slug.cmp(&b.skill().slug).then(a.skill().folder.cmp(&b.skill().folder)));
@@ -71,15 +75,58 @@ impl Repository {
         catalog.skills = unique;
     }
 
-    /// Adds the skills of the plugins that the repository publishes, except copies of those that it has already.
-    fn read_plugins(&self, catalog: &mut Catalog) {
-        let mut plugins = Catalog::default();
-        if self.root.join(PLUGINS).is_dir() {
-            self.read_skill_root(Path::new(PLUGINS), &mut plugins);
+    /// Adds the skills of the first of these that has any: what is published, the whole repository, agents' own directories,
+    /// examples and the like, skills that exist only for evals.
+    fn read_default_roots(&self, catalog: &mut Catalog) {
+        let mut published = manifests::published(self, &mut catalog.problems);
+        published.extend(["skills", PLUGINS].map(PathBuf::from));
+        let own = agent_folders().map(PathBuf::from).collect();
+        let whole = || vec![PathBuf::new()];
+        for (number, roots) in [published, whole(), own, whole(), vec![SKILL_EVALS.into()]].into_iter().enumerate() {
+            let mut leaves = false;
+            for root in roots {
+                // A root that leads out of the repository is reported, and no other one taken for it.
+                let leads_out = inside::place(&self.root, &root).is_err();
+                leaves |= leads_out;
+                if leads_out || self.root.join(&root).is_dir() {
+                    self.add_new_skills(&root, number == 1, catalog);
+                }
+            }
+            if leaves || !catalog.skills.is_empty() {
+                break;
+            }
         }
-        plugins.skills.retain(|found| catalog.skills.iter().all(|known| known.skill().slug != found.skill().slug));
-        catalog.skills.append(&mut plugins.skills);
-        catalog.problems.append(&mut plugins.problems);
+    }
+
+    /// Adds the skills in `root`, except those of a name that an earlier root has: copies of them.
+    fn add_new_skills(&self, root: &Path, is_published: bool, catalog: &mut Catalog) {
+        let mut found = Catalog::default();
+        self.read_skill_root(root, &mut found);
+        let known: BTreeSet<&str> = catalog.skills.iter().map(|known| known.skill().slug.as_str()).collect();
+        let is_new = |found: &FoundSkill| {
+            let folder = &found.skill().folder;
+            let is_example = folder.iter().any(|part| NOT_PUBLISHED.iter().any(|name| part == *name));
+            !(known.contains(found.skill().slug.as_str()) || is_published && is_example)
+        };
+        found.skills.retain(is_new);
+        // Plugins may have skills of one name. Two in the directory of published skills are an error.
+        if root != Path::new("skills") {
+            let mut slugs = BTreeSet::new();
+            found.skills.retain(|found| slugs.insert(found.skill().slug.clone()));
+        }
+        catalog.skills.append(&mut found.skills);
+        catalog.problems.append(&mut found.problems);
+    }
+
+    /// Whether the link at `path` leads to one of these skills, or to a directory that holds only such.
+    fn leads_to(&self, path: &Path, skills: &BTreeSet<PathBuf>) -> bool {
+        let Ok(target) = inside::place(&self.root, path).map(|place| place.relative().to_path_buf()) else {
+            return false;
+        };
+        // Nobody reads a directory of skills that holds itself to the end.
+        let is_loop = path.starts_with(&target)
+            && path.parent().is_some_and(|parent| skills.iter().any(|skill| skill.starts_with(parent)));
+        !is_loop && skills.iter().any(|skill| skill.starts_with(&target))
     }
 
     fn read_named_root(&self, root: &Path, catalog: &mut Catalog) {
@@ -147,9 +194,13 @@ impl Repository {
                 let links = entries.iter().filter(|(_, kind)| kind.is_symlink());
                 problems.extend(links.filter_map(|(name, _)| self.link_in_skill_root(&folder.join(name))));
             }
+            // Published skills may be in hidden directories of `skills`, as `skills/.curated`.
+            let path = folder.strip_prefix(&self.root).unwrap_or(Path::new(""));
+            let is_in_skills = path.iter().any(|part| part == "skills");
             let searched = entries.into_iter().rev().filter(|(name, kind)| {
                 let is_excluded = is_repository && depth == 0 && NO_SKILLS.iter().any(|excluded| name == excluded);
-                kind.is_dir() && !name.as_encoded_bytes().starts_with(b".") && name != "node_modules" && !is_excluded
+                let is_hidden = name.as_encoded_bytes().starts_with(b".") && (!is_in_skills || name == ".git");
+                kind.is_dir() && !is_hidden && name != "node_modules" && !is_excluded
             });
             waiting.extend(searched.map(|(name, _)| (folder.join(name), depth + 1)));
         }

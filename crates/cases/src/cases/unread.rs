@@ -12,18 +12,37 @@ use std::sync::Arc;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::cases::case::{CaseFile, Files, FoundCase, file_formats, foreign_formats};
+use crate::cases::case_folders::case_folders;
 use crate::cases::catalog::{ARTIFACTS, Catalog, EVALS, FoundSkill};
 use crate::cases::layout::Layout;
 use crate::files::{bounded, inside};
 use crate::settings::FILE;
-use crate::skill::slug;
+use crate::skill::{SKILL_FILE, slug};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest};
 
-/// Directories of eval material without cases: copies for agents, and what was recorded, built or installed.
-const NO_CASES: [&str; 4] = ["fixtures", "recordings", "node_modules", "target"];
+/// Directories of eval material without cases: copies for agents, what was recorded, built or installed, and results.
+const NO_CASES: [&str; 11] = [
+    "fixture",
+    "fixtures",
+    "_fixtures",
+    "recordings",
+    "node_modules",
+    "target",
+    "results",
+    "runs",
+    "outputs",
+    "reports",
+    "snapshots",
+];
 
-/// Endings of files of values. Other files may have the name of cases, too: notes and programs.
-const OTHER_ENDINGS: [&str; 7] = ["json", "json5", "jsonc", "jsonl", "toml", "yaml", "yml"];
+/// Directories that hold no skills of the repository.
+const NO_SKILLS: [&str; 4] = [".git", "node_modules", "recordings", "target"];
+
+/// Endings of files that may hold cases.
+const ENDINGS: [&str; 6] = ["json", "jsonl", "yaml", "yml", "toml", "csv"];
+
+/// The names of Markdown files that are a case each.
+const MARKDOWN: [&str; 4] = ["case.md", "prompt.md", "scenario.md", "task.md"];
 
 /// How deep is searched.
 const MAX_DEPTH: usize = 12;
@@ -66,6 +85,13 @@ impl SearchScope {
         self.skills.contains(folder) || self.above.contains(folder)
     }
 
+    /// Whether a file is in a directory of cases of a skill, of what is around one, or of the repository. These skills are not read.
+    fn is_in_cases(&self, path: &Path, others: &BTreeSet<&Path>) -> bool {
+        let is_around =
+            |around: &Path| around.as_os_str().is_empty() || self.leads_to_skills(around) || others.contains(around);
+        case_folders(path).any(is_around)
+    }
+
     fn has(&self, folder: &Path) -> bool {
         let mut is_in_cases = false;
         let parts: Vec<&Path> = folder.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
@@ -82,12 +108,14 @@ impl SearchScope {
 /// The files that may hold cases, by one walk of the repository.
 #[derive(Debug, Default)]
 pub(super) struct CaseFiles {
-    /// Files with a name of another program's cases, from the repository's root.
+    /// Files that another program's cases may be in, by their names or their places, from the repository's root.
     pub(super) foreign: Vec<PathBuf>,
+    /// Those of them that are in a directory of cases.
+    pub(super) placed: BTreeSet<PathBuf>,
+    /// The files named SKILL.md, in any case.
+    pub(super) skills: Vec<PathBuf>,
     /// Files where our own cases may be.
     others: Vec<DirEntry>,
-    /// Files with a name of another program's cases but for its ending, each with that name.
-    renamed: Vec<(PathBuf, PathBuf)>,
     /// The repository has more files than are looked at.
     pub(super) problem: Option<Diagnostic>,
 }
@@ -103,15 +131,16 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
     let walk = walk.filter_entry(|entry| {
         let (own, foreign) = of_parent(entry);
         if !entry.file_type().is_dir() {
-            return own || foreign;
+            return true;
         }
         let path = relative(root, entry);
         let leads = entry.depth() == 0 || scope.leads_to_skills(path);
         let own = own && scope.has(path) && (leads || !is_repository(entry.path()));
-        let foreign = foreign && may_hold_foreign_cases(path, leads) && (leads || !entry.path().join(".git").exists());
+        let is_other_repository = || !leads && entry.path().join(".git").exists();
+        let foreign = foreign && may_hold_foreign_cases(path, leads) && !is_other_repository();
         open.borrow_mut().truncate(entry.depth());
         open.borrow_mut().push((own, foreign));
-        own || foreign
+        own || foreign || may_hold_skills(path) && !is_other_repository()
     });
     let mut found = CaseFiles::default();
     let mut looked_at = 0;
@@ -127,12 +156,12 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
         if entry.file_type().is_dir() {
             continue;
         }
-        if foreign && let Some(name) = name_with_other_ending(path) {
-            found.renamed.push((path.to_path_buf(), name));
+        if name_of(path) == SKILL_FILE.to_lowercase() && may_hold_skills(path) && entry.path().is_file() {
+            found.skills.push(path.to_path_buf());
         }
         looked_at += 1;
         if looked_at > MAX_FILES {
-            let message = format!("only the first {MAX_FILES} files are searched for cases of other programs");
+            let message = format!("only the first {MAX_FILES} files are searched for skills and cases");
             found.problem = Some(Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message));
             break;
         }
@@ -140,7 +169,17 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
             found.others.push(entry);
         }
     }
+    let CaseFiles { foreign, skills, placed, .. } = &mut found;
+    let others = skills.iter().flat_map(|skill| skill.ancestors().skip(1)).collect();
+    placed.extend(foreign.iter().filter(|path| is_placed(path) && scope.is_in_cases(path, &others)).cloned());
+    let is_named = |path: &Path| foreign_formats().any(|(_, files)| files.match_path(path).is_some());
+    foreign.retain(|path| is_named(path) || placed.contains(path));
     found
+}
+
+/// Whether a file may hold cases because it is in a directory of cases.
+fn is_placed(path: &Path) -> bool {
+    may_be_case(path) && case_folders(path).next().is_some()
 }
 
 /// The paths of another program's cases at `entry`. What has the name of cases for certain need not be a file, so that its reader says
@@ -148,7 +187,7 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
 fn foreign_paths(path: &Path, entry: &DirEntry) -> Vec<PathBuf> {
     let certainty = |path: &Path| foreign_formats().filter_map(|(_, files)| files.match_path(path)).max();
     let is_file = entry.file_type().is_file() || entry.path().is_file();
-    if certainty(path).is_some_and(|is_certain| is_certain || is_file) {
+    if is_file && is_placed(path) || certainty(path).is_some_and(|is_certain| is_certain || is_file) {
         return vec![path.to_path_buf()];
     }
     if !entry.path_is_symlink() {
@@ -169,6 +208,17 @@ pub(super) fn may_hold_foreign_cases(path: &Path, leads: bool) -> bool {
     !is_hidden && !NO_CASES.contains(&&*name) && path != Path::new(ARTIFACTS)
 }
 
+/// Whether the repository's skills are searched in a directory.
+fn may_hold_skills(path: &Path) -> bool {
+    path != Path::new(ARTIFACTS) && !NO_SKILLS.contains(&&*name_of(path))
+}
+
+/// Whether a file may be a case, or hold some, by its name alone.
+pub(super) fn may_be_case(path: &Path) -> bool {
+    let has_values = |end: &str| ENDINGS.contains(&&*end.to_ascii_lowercase());
+    path.extension().and_then(OsStr::to_str).is_some_and(has_values) || MARKDOWN.contains(&&*name_of(path))
+}
+
 /// The files that look like our own cases and are not read: those of the walk that are not among the `read` ones.
 pub(super) fn find(root: &Path, catalog: &Catalog, files: CaseFiles, read: &BTreeSet<PathBuf>) -> Vec<UnreadFile> {
     let mut unread = Vec::new();
@@ -182,11 +232,6 @@ pub(super) fn find(root: &Path, catalog: &Catalog, files: CaseFiles, read: &BTre
             let (skill, name) = right_place(root, path, files, catalog);
             unread.push(UnreadFile { skill, problem: unread_problem(path, &name) });
         }
-    }
-    for (path, name) in files.renamed.iter().filter(|(path, _)| !read.contains(path)) {
-        // At a place of no skill it may be anything.
-        let of_skill = skill_of_path(path, catalog);
-        unread.extend(of_skill.map(|skill| UnreadFile { skill: Some(skill), problem: unread_problem(path, name) }));
     }
     unread
 }
@@ -223,14 +268,6 @@ fn is_same(one: &Path, other: &Path) -> bool {
 
 fn relative<'a>(root: &Path, entry: &'a DirEntry) -> &'a Path {
     entry.path().strip_prefix(root).unwrap_or(entry.path())
-}
-
-/// The path of another program's cases that a file has but for its ending.
-fn name_with_other_ending(path: &Path) -> Option<PathBuf> {
-    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
-    let is_certain = |path: &Path| foreign_formats().any(|(_, files)| files.match_path(path) == Some(true));
-    let mut names = ["json", "yaml"].into_iter().map(|ending| path.with_extension(ending));
-    (OTHER_ENDINGS.contains(&&*ending) && !is_certain(path)).then(|| names.find(|name| is_certain(name))).flatten()
 }
 
 fn unread_problem(path: &Path, name: &Path) -> Diagnostic {
@@ -271,12 +308,6 @@ pub(super) fn orphans(catalog: &Catalog, cases: &HashMap<Arc<str>, Vec<FoundCase
         }
     }
     orphans
-}
-
-/// The slug of the skill that the place of a foreign file stands for: as above, or the only skill.
-pub(super) fn skill_of_foreign(path: &Path, catalog: &Catalog) -> Option<String> {
-    let only = || (catalog.skills.len() == 1).then(|| catalog.skills.first().map(|found| found.skill().slug.clone()));
-    skill_of_path(path, catalog).or_else(|| only().flatten())
 }
 
 /// The slug of the skill that a path names: the skill whose directory holds the file, or whose name is a part of the path.
@@ -323,7 +354,8 @@ fn has_near_name(files: &Files, path: &Path) -> bool {
     path.starts_with(EVALS)
         && path.components().count() <= expected.components().count()
         && nearest(stem(&name), [stem(&name_of(&expected))]).is_some()
-        && (has_ending(files, &name) || !name.contains('.'))
+        // `prompt.txt` is more often a prompt than a table of some.
+        && (has_ending(files, &name) && (name.contains(".csv") || Path::new(&name).extension() != Some(OsStr::new("txt"))) || !name.contains('.'))
 }
 
 fn stem(name: &str) -> &str {

@@ -46,11 +46,19 @@ fn file_of(target: &str) -> Option<PathBuf> {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
     });
-    let placeholder = path.contains(['{', '}', '<', '>', '$', '*', '\0']) || path.contains("...");
+    let placeholder = path.contains(['{', '}', '<', '>', '$', '*', '\0']) || path.contains("...") || is_template(path);
     if path.is_empty() || scheme || placeholder || path.starts_with(['/', '\\', '~']) {
         return None;
     }
     Some(PathBuf::from(percent_decode_str(path).decode_utf8().unwrap_or(path.into()).as_ref()))
+}
+
+/// Whether a path stands for another one, in a template of a text: `url`, `path/to/file.md`, `FILE_NAME.md`.
+fn is_template(path: &str) -> bool {
+    let is_word = path.chars().all(|c| c.is_lowercase() || "-_".contains(c));
+    let stem = path.rsplit('/').next().unwrap_or(path).split('.').next().unwrap_or_default();
+    let is_name = stem.contains('_') && stem.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    is_word || is_name || path.contains("path/to/") || path.contains("YYYY")
 }
 
 /// The ranges of the targets of links and images, outside code.
@@ -83,7 +91,8 @@ fn targets(text: &str, body: Range<usize>) -> Vec<Range<usize>> {
 fn in_line(line: &str) -> Vec<Range<usize>> {
     let bytes = line.as_bytes();
     let mut targets = Vec::new();
-    let mut is_first_label = line.trim_start().starts_with('[');
+    // A footnote has a text in place of a target.
+    let mut is_first_label = line.trim_start().starts_with('[') && !line.trim_start().starts_with("[^");
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {

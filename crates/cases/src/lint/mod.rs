@@ -55,6 +55,9 @@ pub fn case_errors(
     match found.case() {
         Ok(read) => {
             let of_skill = catalog.skill(&found.skill).map(|skill| skill.file.problems.clone()).unwrap_or_default();
+            // Agents differ in what they read: such a skill is withheld from a mode.
+            let is_read = |problem: &Diagnostic| problem.code == Code::FrontMatterMissing;
+            let of_skill = of_skill.into_iter().filter(|problem| !is_read(problem));
             let problems = case(found, read, catalog, tree).into_iter().chain(of_skill);
             settings.judged(problems.collect()).into_iter().filter(Diagnostic::is_error).collect()
         }
@@ -74,7 +77,7 @@ pub fn skill(found: &FoundSkill, siblings: &Catalog, tree: &dyn RepoFiles) -> Ve
 }
 
 fn skill_among(found: &FoundSkill, descriptions: &similar::Descriptions<'_>, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
-    let mut problems = found.file.problems.clone();
+    let mut problems = skill::of_file(found);
     problems.extend(skill::check(found));
     problems.extend(links::check(found, tree));
     problems.extend(material::skill(found, tree));

@@ -12,7 +12,7 @@ use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 const SIMILAR: usize = 60;
 
 /// Descriptions with fewer content words are not compared.
-const FEWEST_WORDS: usize = 5;
+const FEWEST_WORDS: usize = 7;
 
 /// Words that are in the descriptions of many skills.
 const STOP_WORDS: [&str; 48] = [
@@ -44,30 +44,45 @@ impl<'a> Descriptions<'a> {
         Self { skills, by_word }
     }
 
-    /// The problem of a skill if the description of another one is similar.
+    /// The problem of a skill if the description of another one is similar. Of two that are most similar to each other, the first
+    /// has it.
     pub(super) fn check(&self, found: &FoundSkill) -> Option<Diagnostic> {
+        let (share, sibling) = self.most_similar(found)?;
+        let [skill, other] = [found, sibling].map(FoundSkill::skill);
+        if other.slug < skill.slug && self.most_similar(sibling).is_some_and(|(_, most)| std::ptr::eq(most, found)) {
+            return None;
+        }
+        let message = format!(
+            "the descriptions of `{}` and `{}` share {share} % of their words: agents choose by the description alone",
+            skill.name, other.name
+        );
+        Some(
+            Diagnostic::new(Code::SimilarDescription, description_place(found), message)
+                .help("say what each is for that the other is not, and what it is not for"),
+        )
+    }
+
+    /// The skill with the most similar description if one is similar, and the percentage of words that they share.
+    fn most_similar(&self, found: &FoundSkill) -> Option<(usize, &'a FoundSkill)> {
         let skill = found.skill();
         let words = content_words(&skill.description);
         let mut common = vec![0; self.skills.len()];
         for index in words.iter().filter_map(|word| self.by_word.get(word)).flatten() {
             common[*index] += 1;
         }
-        let mut most_similar = None;
+        let mut most_similar: Option<(usize, &'a FoundSkill)> = None;
         for ((sibling, count), common) in self.skills.iter().zip(common) {
             let fewer = words.len().min(*count);
-            if !std::ptr::eq(*sibling, found) && fewer >= FEWEST_WORDS {
-                most_similar = most_similar.max(Some((common * 100 / fewer, sibling.skill().name.as_str())));
+            if std::ptr::eq(*sibling, found) || fewer < FEWEST_WORDS {
+                continue;
+            }
+            let share = common * 100 / fewer;
+            let name = |found: &FoundSkill| found.skill().name.clone();
+            if most_similar.is_none_or(|(most, known)| (share, name(sibling)) > (most, name(known))) {
+                most_similar = Some((share, *sibling));
             }
         }
-        let (share, sibling) = most_similar.filter(|(share, _)| *share >= SIMILAR)?;
-        let message = format!(
-            "the descriptions of `{}` and `{}` share {share} % of their words: agents choose by the description alone",
-            skill.name, sibling
-        );
-        Some(
-            Diagnostic::new(Code::SimilarDescription, description_place(found), message)
-                .help("say what each is for that the other is not, and what it is not for"),
-        )
+        most_similar.filter(|(share, _)| *share >= SIMILAR)
     }
 }
 

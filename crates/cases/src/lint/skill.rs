@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use crate::cases::catalog::FoundSkill;
 use crate::profile;
+use crate::profile::fault::readings;
 use crate::skill::{SKILL_FILE, USER_INVOCABLE, USER_ONLY, slug};
 use crate::text::diagnostic::{Code, Diagnostic, nearest, shorten};
-use crate::text::node::{NodeEntry, NodeValue};
+use crate::text::node::{Node, NodeEntry, NodeValue};
 use crate::text::problem_list::ProblemList;
 use crate::text::source_text::SourceText;
 
@@ -24,6 +25,19 @@ const LONGEST_BODY: usize = 500;
 
 /// The keys that agentskills.io defines.
 const KEYS: [&str; 6] = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+
+/// The problems of its file. What agents read in different ways says which do.
+pub(super) fn of_file(found: &FoundSkill) -> Vec<Diagnostic> {
+    let mut faults = found.skill().faults.iter();
+    let mut problems = found.file.problems.clone();
+    for problem in &mut problems {
+        let is_fault = matches!(problem.code, Code::FrontMatterMissing | Code::FrontMatterYaml);
+        if let Some(fault) = is_fault.then(|| faults.next()).flatten() {
+            problem.message = format!("{}: {}", problem.message, readings(*fault));
+        }
+    }
+    problems
+}
 
 pub(super) fn check(found: &FoundSkill) -> Vec<Diagnostic> {
     let path = found.skill().folder.join(SKILL_FILE);
@@ -176,21 +190,21 @@ impl<'a> SkillChecker<'a> {
 
     fn metadata(&mut self) {
         let Some(entry) = self.entry("metadata") else { return };
-        let map = match &entry.value.value {
-            NodeValue::Map(map) => map,
-            NodeValue::Null => return,
-            _ => return self.wrong_type(entry, "an object of strings"),
-        };
-        for NodeEntry { key, key_range, value } in map.iter().filter(|inner| inner.value.text().is_none()) {
-            let message = format!("`metadata.{key}` is {}; expected a string", value.kind());
-            self.problem(Code::FrontMatterType, key_range.clone(), message, "put quotes around the value");
+        // Agents read other values in it than texts, too.
+        if !matches!(entry.value.value, NodeValue::Map(_) | NodeValue::Null) {
+            self.wrong_type(entry, "an object");
         }
     }
 
     fn allowed_tools(&mut self) {
         let Some(entry) = self.entry("allowed-tools") else { return };
+        // Every agent reads a list of names, too.
+        let is_name = |node: &Node| node.text().is_some();
+        if entry.value.elements().is_some_and(|names| names.iter().all(is_name)) {
+            return;
+        }
         let Some(tools) = entry.value.text() else {
-            return self.wrong_type(entry, "a string of names separated by spaces");
+            return self.wrong_type(entry, "names separated by spaces");
         };
         // A comma in parentheses belongs to the pattern of a tool.
         let mut depth = 0_usize;

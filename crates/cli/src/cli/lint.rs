@@ -20,7 +20,7 @@ use crate::run::rubric;
 use crate::settings::Settings;
 use crate::skill::{SKILL_FILE, slug};
 use crate::store;
-use crate::text::diagnostic::{Diagnostic, Severity, suggest};
+use crate::text::diagnostic::{Diagnostic, Severity, grouped, suggest};
 
 #[derive(Args)]
 pub struct LintArgs {
@@ -49,12 +49,12 @@ pub fn lint(args: &LintArgs) -> CliResult {
         let paths = args.paths(&catalog)?;
         problems.retain(|problem| paths.iter().any(|path| problem.place.path.starts_with(path)));
     }
-    let problems = settings.lint.judged(problems);
+    let problems = grouped(settings.lint.judged(problems));
     if args.json {
         print_list("problems", &problems)?;
     } else {
         let text = if problems.iter().all(|problem| problem.severity == Severity::Allowed) {
-            format!("{}: {}\n", args.counts(&catalog), diagnostics::counts(&problems))
+            format!("{}: {}\n", args.counts(&catalog), args.nothing_found(&catalog, &problems))
         } else {
             diagnostics::render(&problems, paint(Stream::Output))
         };
@@ -98,6 +98,20 @@ impl LintArgs {
         } else {
             skills
         }
+    }
+
+    /// What is said of a repository without findings. Copies, fixtures and ignored files are none, but nobody may believe that they
+    /// were checked.
+    fn nothing_found(&self, catalog: &Catalog, problems: &[Diagnostic]) -> String {
+        let counts = diagnostics::counts(problems);
+        if catalog.others.is_empty() || !self.skills.is_empty() {
+            return counts;
+        }
+        let others = catalog.others.len();
+        format!(
+            "{others} other {SKILL_FILE} not read (copies, fixtures: `list --json`); {}",
+            counts.replace("no problems", "nothing else")
+        )
     }
 
     /// The directories and files of the named skills.

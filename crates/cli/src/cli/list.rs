@@ -1,21 +1,25 @@
 //! `skill-evals list`.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use serde::Serialize;
 
 use super::select::{NameArgs, no_match};
 use super::shard::{ShardArgs, shard_is_empty};
-use super::{CliResult, RepositoryArgs, file_problems, print_list, problem_line};
+use super::{CliResult, LIST_FORMAT, RepositoryArgs, file_problems, print_json, print_list, problem_line};
 use crate::cases::case::FoundCase;
-use crate::cases::catalog::{Catalog, EVALS};
+use crate::cases::catalog::{Catalog, FoundSkill};
+use crate::cases::other_skill::OtherSkill;
 use crate::cases::repository::Repository;
-use crate::cases::skill_material::has_cases;
+use crate::cases::skill_material;
 use crate::cases::test_case::TestCase;
 use crate::cli::exit_code::Exit;
 use crate::cli::next::after_built_in;
-use crate::cli::output::{Stream, stderr, text_stdout};
+use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
+use crate::report::listing::ListedTrial;
 use crate::report::{coverage, listing};
 use crate::run::plan;
 use crate::settings::Settings;
@@ -46,6 +50,29 @@ pub struct ListArgs {
     repository: RepositoryArgs,
 }
 
+/// The cases, the skills, and what is named SKILL.md and no skill.
+#[derive(Serialize)]
+struct CaseList<'a> {
+    format: u32,
+    cases: &'a [ListedTrial],
+    skills: Vec<ListedSkill<'a>>,
+    not_read: &'a [OtherSkill],
+}
+
+#[derive(Serialize)]
+struct ListedSkill<'a> {
+    slug: &'a str,
+    folder: &'a Path,
+}
+
+impl<'a> CaseList<'a> {
+    fn of(cases: &'a [ListedTrial], catalog: &'a Catalog) -> Self {
+        let skills = catalog.skills.iter().map(FoundSkill::skill);
+        let skills = skills.map(|skill| ListedSkill { slug: &skill.slug, folder: &skill.folder }).collect();
+        Self { format: LIST_FORMAT, cases, skills, not_read: &catalog.others }
+    }
+}
+
 fn print_coverage(
     args: &ListArgs,
     repository: &Repository,
@@ -65,10 +92,12 @@ fn print_coverage(
     let mut out = text_stdout();
     out.write_all(coverage::render(&files).as_bytes())?;
     let folders = catalog.skills.iter().map(|found| &found.skill().folder);
-    let withheld: Vec<String> = folders
-        .filter(|folder| has_cases(&repository.root.join(folder)))
-        .map(|folder| folder.join(EVALS).display().to_string())
-        .collect();
+    let of_skill = |folder: &PathBuf| {
+        skill_material::withheld(&repository.root.join(folder))
+            .map(|place| folder.join(place).display().to_string())
+            .collect()
+    };
+    let withheld: Vec<String> = folders.flat_map(|folder| -> Vec<String> { of_skill(folder) }).collect();
     if !withheld.is_empty() {
         writeln!(out, "not given to agents, because they hold cases: {}", cut::names(&withheld, 1))?;
     }
@@ -108,7 +137,7 @@ pub fn list(args: &ListArgs) -> CliResult {
         }
     }
     if args.json {
-        print_list("cases", &listed)?;
+        print_json(&mut document_stdout(), &CaseList::of(&listed, &catalog))?;
     } else {
         text_stdout().write_all(listing::render(&listed, Stream::Output.is_terminal()).as_bytes())?;
     }

@@ -73,7 +73,7 @@ use crate::run::custom_check::host;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::{FILE, Settings, Trust, ignored_keys};
 use crate::store::{self, RunFolder};
-use crate::text::diagnostic::{Diagnostic, once};
+use crate::text::diagnostic::{Code, Diagnostic, Severity, grouped, once};
 use crate::text::safe;
 
 /// Evals of agent skills: does a skill activate when it should, and is it followed?
@@ -302,10 +302,13 @@ impl RepositoryArgs {
         Trust::of_environment().unwrap_or(by_default)
     }
 
-    /// The repository, its settings and its catalog. Warns of each file of cases that cannot be read or is ignored.
+    /// The repository, its settings and its catalog. Warns of each skill and each file of cases that is not read.
     fn read(&self) -> CliResultOf<(Repository, Settings, Catalog)> {
         let (repository, settings, catalog) = self.read_quietly()?;
-        for problem in file_problems(&settings, &catalog).iter().filter(|problem| problem.is_error()) {
+        let is_said = |problem: &&Diagnostic| {
+            problem.is_error() || problem.code == Code::SkillRoot && problem.severity != Severity::Allowed
+        };
+        for problem in file_problems(&settings, &catalog).iter().filter(is_said) {
             writeln!(output::stderr(), "{}", problem_line(problem))?;
         }
         Ok((repository, settings, catalog))
@@ -336,7 +339,8 @@ impl RepositoryArgs {
     fn read_quietly(&self) -> CliResultOf<(Repository, Settings, Catalog)> {
         let repository = self.open()?;
         let settings = self.settings(&repository)?;
-        let catalog = repository.catalog(Layout::of(&settings), Scope::All);
+        let layout = Layout { ignored: Some(git::ignored_of), ..Layout::of(&settings) };
+        let catalog = repository.catalog(layout, Scope::All);
         Ok((repository, settings, catalog))
     }
 }
@@ -344,7 +348,7 @@ impl RepositoryArgs {
 /// The problems of whole files of skills and cases.
 fn file_problems(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
     let of_cases = catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec());
-    once(settings.lint.judged(catalog.problems.clone()).into_iter().chain(of_cases))
+    grouped(once(settings.lint.judged(catalog.problems.clone()).into_iter().chain(of_cases)))
 }
 
 fn problem_line(problem: &Diagnostic) -> String {

@@ -144,6 +144,7 @@ impl Trial {
             folder: PathBuf::from("skills/greeting"),
             user_only: self.user_only,
             model_only: false,
+            faults: Vec::new(),
         };
         let evidence = Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text };
         let (schema, activation) = (self.schema.as_ref(), self.case.activation.unwrap_or_default());

@@ -110,7 +110,7 @@ fn every_form_of_an_evals_json_is_read_and_what_it_expects_has_a_place() {
     { "id": 0, "name": "strings", "prompt": "A", "expected_output": "All is tidy", "files": [],
       "expectations": ["one", "two"] },
     { "id": 1, "prompt": "B", "assertions": [ "three", { "text": "four" }, { "name": "n", "description": "five" },
-      { "name": "n", "check": "six" }, { "text": "seven", "type": "contains" } ] },
+      { "name": "n", "check": "six" }, { "text": "seven", "type": "contains_all" } ] },
     { "id": 2, "prompt": "C", "should_trigger": false, "category": "none", "forbidden_behaviors": ["eight"] },
     { "prompt": "D", "turns": 3 }
   ]
@@ -134,7 +134,7 @@ fn every_form_of_an_evals_json_is_read_and_what_it_expects_has_a_place() {
     let expected: Vec<_> = cases.iter().map(|case| case.asks_for_trigger().then_some(case.should_trigger)).collect();
     assert_eq!(expected, [None, None, Some(false), None]);
     let lines = lines(&fixture);
-    assert!(lines[4].contains("7:59 unsupported: the key `type` of an assertion"), "{lines:?}");
+    assert!(lines[4].contains("7:40 unsupported: an assertion of the type `contains_all`"), "{lines:?}");
     assert!(
         lines[6].contains("tidy/evals-4 eval skills/tidy/evals/evals.json:9:5 | 9:22 unsupported: the key `turns`"),
         "{lines:?}"
@@ -292,7 +292,7 @@ fn what_a_case_expects_is_read_whole_or_the_case_does_not_run() {
         (r#""assertions": [{ "text": "b", "text": "c" }]"#, "duplicate key `text`"),
         (r#""assertions": [{ "text": "" }]"#, "an assertion is an empty text"),
         (r#""assertions": [{ "text": 5 }]"#, "`text` is a number; expected a string"),
-        (r#""assertions": [{ "type": "contains", "value": "b" }]"#, "unsupported: the key `type` of an assertion"),
+        (r#""assertions": [{ "type": "contains_all", "value": "b" }]"#, "unsupported: an assertion of the type"),
         (r#""expectations": [" "]"#, "an assertion is an empty text"),
         (r#""expectations": """#, "an assertion is an empty text"),
         (r#""forbidden_behaviors": [""]"#, "an assertion is an empty text"),

@@ -63,7 +63,7 @@ fn a_configuration_holds_cases_if_it_names_a_skill_or_is_in_the_evals_of_one() {
         (CONFIG, &plain, false),
         ("evals/promptfooconfig.yaml", &plain, false),
         (CONFIG, &"prompts: [a]\nproviders: [b]\n".to_owned(), false),
-        ("evals/prompts.yaml", &names, false),
+        ("evals/prompts.yaml", &names, true),
         ("evals/evals/x.eval.yaml", &names, true),
         ("evals/suite.yaml", &plain, false),
         ("evals/suite.yaml", &names, true),

@@ -43,6 +43,7 @@ mod one_road;
 mod outcome_table;
 mod outputs;
 mod pages;
+mod passed_over;
 mod recordings;
 mod repeats;
 mod report;

@@ -164,7 +164,7 @@ fn a_skill_that_no_agent_can_load_is_refused_before_an_agent_starts() {
     let ran = repository().file("skills/pdf/SKILL.md", "No front matter.\n").run(&["run", "pdf", "--dry-run"]);
     assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
     assert!(
-        ran.stdout.contains("front-matter-missing") || ran.stderr.contains("front-matter-missing"),
+        ran.stdout.contains("does not load the skill") || ran.stderr.contains("does not load the skill"),
         "{}",
         ran.stdout
     );

@@ -165,11 +165,12 @@ fn a_file_that_is_broken_while_it_is_edited_is_shown_and_waited_for() {
     let skill = stub.root().join("skills/tidy/SKILL.md");
     let text = fs::read_to_string(&skill).expect("a skill");
     // Both are mended, one after the other: the cases that the second touches run.
-    watching.after(|| write(&stub, &skill, "no front matter\n"), "expected 1 to 1000");
+    watching
+        .after(|| write(&stub, &skill, "---\nname: tidy\ndescription: Tidies.\n---\nDo\0it\n"), "expected 1 to 1000");
     let block = watching.after(|| write(&stub, &settings, &whole), "; took ");
-    assert!(block.contains("front-matter-missing"), "{block}");
+    assert!(block.contains("nul-byte"), "{block}");
     let block = watching.after(|| write(&stub, &skill, &text), "; took ");
-    assert!(block.contains("skills/tidy/SKILL.md changed: 4 cases\n") && !block.contains("front-matter"), "{block}");
+    assert!(block.contains("skills/tidy/SKILL.md changed: 4 cases\n") && !block.contains("nul-byte"), "{block}");
     // A broken row fails alone.
     let block = watching.after(|| replace(&stub, "c2,false", "c2,perhaps"), "; took ");
     assert!(block.contains("changed: 1 case\n") && block.contains("perhaps"), "{block}");

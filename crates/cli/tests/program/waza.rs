@@ -51,7 +51,7 @@ fn each_task_file_that_a_spec_of_waza_names_is_a_case_at_its_own_place() {
             ("tasks/off.yaml", "id: z\nenabled: false\ninputs: { prompt: Do it }\n"),
             ("tasks/notes.md", "none"),
             ("../shared/x/c1{}.yaml", TASK),
-            ("../shared/x/e1{}.yaml", TASK),
+            ("../shared/x/e1{}.yaml", "id: another\n"),
             ("fixtures/a.txt", "a"),
         ],
     );

@@ -70,6 +70,7 @@ pub fn skill(name: &str) -> Skill {
         folder: format!("skills/{name}").into(),
         user_only: false,
         model_only: false,
+        faults: Vec::new(),
     }
 }
 

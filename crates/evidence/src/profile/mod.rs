@@ -4,11 +4,15 @@
 //! crate can read the data.
 
 pub mod custom;
+pub mod fault;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use custom::CustomAgent;
 
+use fault::Reading;
+
+use crate::skill::Fault;
 use crate::text::words::words;
 
 /// Calls the macro `$each` with the registry. A line names the agent's directory, the types in it that implement
@@ -197,6 +201,9 @@ pub struct Profile {
     pub follows: &'static [&'static str],
     /// Variables that it sets to the path of a directory for the commands that it runs.
     pub folder_variables: &'static [&'static str],
+    /// How it reads skills whose front matter has a fault; faults that are left out keep it from loading the skill. `None` if
+    /// nobody measured it.
+    pub front_matter: Option<&'static [(Fault, Reading)]>,
     /// The front matter keys that it defines in addition to those of agentskills.io. Their values are not checked.
     pub skill_keys: &'static [&'static str],
     /// Whether it hides skills from its model that only users may call.
@@ -342,6 +349,7 @@ impl Profile {
         instructions: &[],
         follows: &[],
         folder_variables: &[],
+        front_matter: None,
         skill_keys: &[],
         hides_user_only: false,
         calls_skill: None,

@@ -279,7 +279,7 @@ impl Settings {
         self.apply_modes(file.mode, file.modes, &mut problems);
         self.create.extend(problems.paths(file.create.unwrap_or_default(), "the directory to create"));
         if let Some(roots) = file.skill_roots {
-            self.skill_roots = Some(problems.paths(roots, "the skill root"));
+            self.skill_roots = Some(problems.directories(roots, "the skill root"));
         }
         self.harness = problems.paths(file.harness, "the harness").pop().or(self.harness.take());
         for (key, number) in [

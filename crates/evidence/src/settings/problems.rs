@@ -73,6 +73,15 @@ impl<'a> Problems<'a> {
         }
         paths
     }
+
+    /// The same, for directories: `.` is the repository itself.
+    pub(super) fn directories(&mut self, written: Vec<toml::Spanned<String>>, what: &str) -> Vec<RelativePath> {
+        let is_here = |path: &toml::Spanned<String>| matches!(path.get_ref().as_str(), "." | "./");
+        let (here, others): (Vec<_>, Vec<_>) = written.into_iter().partition(is_here);
+        let mut paths = self.paths(others, what);
+        paths.extend((!here.is_empty()).then(RelativePath::here));
+        paths
+    }
 }
 
 /// Reads a text that has to say something.

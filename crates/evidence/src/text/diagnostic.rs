@@ -3,7 +3,7 @@
 //! Parsers return a value *and* diagnostics, so that one run shows every problem. A diagnostic contains the line that it
 //! points into, so that drawing it reads no file.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -76,9 +76,9 @@ codes! {
     /// A text holds a NUL byte.
     NulByte = "nul-byte": Fixed,
     /// SKILL.md does not start with a front matter block.
-    FrontMatterMissing = "front-matter-missing": Fixed,
+    FrontMatterMissing = "front-matter-missing": Error,
     /// The front matter is not valid YAML.
-    FrontMatterYaml = "front-matter-yaml": Fixed,
+    FrontMatterYaml = "front-matter-yaml": Warning,
     /// A front matter key has a value of the wrong type.
     FrontMatterType = "front-matter-type": Error,
     /// `allowed-tools` parts the names by commas.
@@ -88,9 +88,11 @@ codes! {
     /// The skill's name is missing or breaks the naming rules.
     SkillName = "skill-name": Error,
     /// The skill's name differs from the name of its directory.
-    SkillNameFolder = "skill-name-folder": Error,
+    SkillNameFolder = "skill-name-folder": Warning,
     /// The description is missing, empty or too long.
     SkillDescription = "skill-description": Error,
+    /// A part of the description that no agent sees.
+    CutDescription = "cut-description": Warning,
     /// `compatibility` is empty or too long.
     SkillCompatibility = "skill-compatibility": Error,
     /// A skill that no model may call by itself.
@@ -193,6 +195,8 @@ codes! {
     OrphanCases = "orphan-cases": Fixed,
     /// A file that looks like cases, in a place or of a name that is not read.
     UnreadCases = "unread-cases": Error,
+    /// A file of cases that git ignores: a clone does not have it.
+    IgnoredCases = "ignored-cases": Warning,
     /// A file that looks like the settings, in a place or of a name that is not read.
     UnreadSettings = "unread-settings": Error,
     /// The stubs for IDEs are not those of today's trials.
@@ -275,6 +279,32 @@ impl Diagnostic {
 pub fn once(problems: impl IntoIterator<Item = Diagnostic>) -> Vec<Diagnostic> {
     let mut reported = HashSet::new();
     problems.into_iter().filter(|problem| reported.insert(problem.clone())).collect()
+}
+
+/// Above this number of problems with one message, only the first is shown, and how many there are.
+const MOST_ALIKE: usize = 3;
+
+/// These problems with each cause once: the first of many with one message counts the others.
+pub fn grouped(problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let key = |problem: &Diagnostic| (problem.code, problem.severity, problem.message.clone());
+    let mut alike: HashMap<_, usize> = HashMap::new();
+    for problem in &problems {
+        *alike.entry(key(problem)).or_default() += 1 + problem.more;
+    }
+    let mut shown: HashSet<(Code, Severity, String)> = HashSet::new();
+    let mut grouped = Vec::new();
+    for mut problem in problems {
+        let key = key(&problem);
+        let count = alike.get(&key).copied().unwrap_or_default();
+        if count > MOST_ALIKE {
+            if !shown.insert(key) {
+                continue;
+            }
+            problem.more = count - 1;
+        }
+        grouped.push(problem);
+    }
+    grouped
 }
 
 /// The known word nearest to `word`, if it is near enough for a typo.

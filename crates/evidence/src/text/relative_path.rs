@@ -46,6 +46,11 @@ impl RelativePath {
         Ok(Self(path))
     }
 
+    /// The directory itself.
+    pub fn here() -> Self {
+        Self(PathBuf::new())
+    }
+
     pub fn as_path(&self) -> &Path {
         &self.0
     }

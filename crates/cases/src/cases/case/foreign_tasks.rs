@@ -31,7 +31,7 @@ impl ForeignTasks<'_> {
     ) -> FileCases {
         let problems = document.problems.take();
         let cases = tasks.iter().zip(1..).map(|(task, number)| self.found(&mut document, task, number, &read));
-        FileCases { cases: cases.collect(), problems }
+        FileCases { cases: cases.collect(), problems, ..FileCases::default() }
     }
 
     fn found(

@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use crate::cases::case::document::{Document, Node, NodeValue, Syntax};
 use crate::cases::case::promptfoo::mentions_skill;
-use crate::cases::case::{FoundCase, foreign_formats};
+use crate::cases::case::{Case, FoundCase, foreign_formats};
+use crate::cases::case_folders::case_folders;
 use crate::cases::layout::Layout;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::name::LONGEST_ID;
 use crate::text::relative_path::RelativePath;
+use crate::trial::input_file::InputContent;
 
 #[derive(Debug)]
 pub struct CaseFormat {
@@ -36,8 +38,21 @@ pub struct ForeignFiles {
     pub possible_names: &'static [&'static str],
     /// A key that every file of a possible name has if it is one; empty if the reader decides.
     pub mark: &'static str,
+    /// The keys that every file has, for messages about files that lack one; empty for formats that nothing is nearly.
+    pub keys: &'static [&'static str],
     /// Reads a file with this value, which is null for a table; `None` if it is something else.
     pub parse: for<'a> fn(&'a ForeignFile<'a>, Document<'a>, &'a Node) -> Option<FileCases>,
+}
+
+/// How certain the path of a file makes its format.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Certainty {
+    /// Only this format has files of this name.
+    Own,
+    /// Other files have such names, too.
+    Shared,
+    /// It is only in a directory of cases.
+    Placed,
 }
 
 /// A file that may hold the cases of another program.
@@ -67,15 +82,30 @@ impl ForeignFile<'_> {
         let mut read = document();
         let table = syntax.is_none().then_some(Node { value: NodeValue::Null, range: 0..0 });
         let Some(root) = table.or_else(|| read.root()) else {
-            let cases = FileCases { problems: read.problems.into_vec(), cases: Vec::new() };
+            let cases = FileCases { problems: read.problems.into_vec(), ..FileCases::default() };
             return self.claimed_by(&text).map(|format| (format, cases));
         };
-        let named = foreign_formats().filter_map(|(format, files)| Some((files.match_path(self.path)?, format, files)));
+        let is_in_cases = self.is_in_cases();
+        let named = foreign_formats().filter_map(|(format, files)| {
+            let certainty = match files.match_path(self.path) {
+                Some(true) => Certainty::Own,
+                Some(false) => Certainty::Shared,
+                None if is_in_cases && files.have_ending_of(self.path) => Certainty::Placed,
+                None => return None,
+            };
+            Some((certainty, format, files))
+        });
         // A name that is a format's own comes before one that several have, wherever the format is in the list.
         let mut named: Vec<_> = named.collect();
-        named.sort_by_key(|(is_certain, ..)| !is_certain);
-        named.into_iter().find_map(|(is_certain, format, files)| {
-            let is_possible = files.mark.is_empty() || has_key(&text, files.mark) || files.claim(&self);
+        named.sort_by_key(|(certainty, ..)| *certainty);
+        named.into_iter().find_map(|(certainty, format, files)| {
+            let is_certain = certainty == Certainty::Own;
+            // In a directory of cases, a file of any name must have all keys of a format that its reader does not know it by.
+            let is_open = files.keys.len() > 1 && certainty == Certainty::Placed && syntax.is_some();
+            let has_keys = !is_open || files.keys.iter().all(|key| has_key(&text, key));
+            let is_possible = files.mark.is_empty() && has_keys
+                || !files.mark.is_empty() && has_key(&text, files.mark)
+                || files.claim(&self);
             let read = || (files.parse)(&ForeignFile { is_certain, ..self }, document(), &root);
             is_possible.then(read).flatten().map(|cases| (format, cases))
         })
@@ -90,6 +120,11 @@ impl ForeignFile<'_> {
         let marked = || named().find(|(_, files)| is_marked(files.mark));
         let placed = || named().find(|(_, files)| files.claim(self));
         certain.or_else(marked).or_else(placed).map(|(format, _)| format)
+    }
+
+    /// Whether it is in a directory of cases.
+    pub fn is_in_cases(&self) -> bool {
+        case_folders(self.path).next().is_some()
     }
 
     /// Whether its directory is one of a skill, or of the evals of one.
@@ -205,12 +240,31 @@ pub struct FileCases {
     pub cases: Vec<FoundCase>,
     /// Problems of the file as a whole.
     pub problems: Vec<Diagnostic>,
+    /// The other files and directories that belong to these cases, from the repository's root: no format reads them again.
+    pub claims: Vec<PathBuf>,
 }
 
 /// The most cases in a file: some hundred megabytes of memory.
 pub const MOST_CASES: usize = 100_000;
 
 impl FileCases {
+    /// The files and directories, from the repository's root, that its cases are made of besides it.
+    pub fn claimed(&self) -> Vec<PathBuf> {
+        // `FoundCase::case` would keep the case as it is before it has the scripts of its skill.
+        let cases = self.cases.iter().filter_map(|found| found.source.case(&found.skill).ok());
+        let of_case = |case: Case| {
+            let sources = case.files.iter().filter_map(|file| match &file.content {
+                InputContent::Source(source) | InputContent::Near(source) => Some(source.as_path().to_path_buf()),
+                InputContent::Text(_) => None,
+            });
+            sources.chain([case.origin.path.clone()]).collect::<Vec<_>>()
+        };
+        let problems =
+            self.cases.iter().flat_map(|found| found.source.file_problems()).map(|problem| problem.place.path.clone());
+        let files = self.cases.iter().map(|found| found.file.to_path_buf());
+        self.claims.iter().cloned().chain(files).chain(problems).chain(cases.flat_map(of_case)).collect()
+    }
+
     /// The cases of the file at `path`, or the problem that there are too many.
     #[must_use]
     pub fn bounded(self, path: &Path) -> Self {
@@ -220,7 +274,7 @@ impl FileCases {
         let message = format!("the file has more than {MOST_CASES} cases");
         let problem = Diagnostic::new(Code::TooManyCases, SourceLocation::file(path), message);
         let help = "remove cases; or divide them among files in evals/tasks, or among skills";
-        Self { problems: vec![problem.help(help)], cases: Vec::new() }
+        Self { problems: vec![problem.help(help)], ..Self::default() }
     }
 }
 
@@ -244,6 +298,13 @@ impl ForeignFiles {
         if is_any(self.names) { Some(true) } else { is_any(self.possible_names).then_some(false) }
     }
 
+    /// Whether some of them have the ending of this file.
+    pub fn have_ending_of(&self, path: &Path) -> bool {
+        let names = || self.names.iter().chain(self.possible_names).map(|name| Path::new(*name).extension());
+        path.extension()
+            .is_some_and(|end| names().any(|known| known.is_some_and(|known| known.eq_ignore_ascii_case(end))))
+    }
+
     /// Whether the name and the place of a file say that it is one. The name `*.json` alone says nothing.
     fn claim(&self, file: &ForeignFile<'_>) -> bool {
         let path = file.path.to_string_lossy().to_ascii_lowercase();
@@ -253,7 +314,7 @@ impl ForeignFiles {
 }
 
 /// Whether a text has this key, in JSON or YAML that may be broken.
-fn has_key(text: &str, key: &str) -> bool {
+pub fn has_key(text: &str, key: &str) -> bool {
     text.match_indices(key).any(|(at, _)| {
         let before = text[..at].trim_end_matches([' ', '\t', '"', '\'']);
         let after = text[at + key.len()..].trim_start_matches(['"', '\'']).trim_start();

@@ -26,6 +26,7 @@ pub mod smoke;
 pub mod task_json;
 pub mod task_schema;
 pub mod task_text;
+pub mod tessl;
 pub mod vally;
 pub mod waza;
 
@@ -43,7 +44,7 @@ use crate::trial::input_file::InputFile;
 use crate::trial::outcome::Weight;
 use crate::trial::sandbox::Sandbox;
 
-pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFiles, MOST_CASES};
+pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFiles, MOST_CASES, has_key};
 pub use found::{CaseSource, FoundCase, ReadCase};
 
 /// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.
@@ -63,6 +64,7 @@ pub static FORMATS: &[&CaseFormat] = &[
     &routing::FORMAT,
     &plugin_eval::PROSE,
     &plugin_eval::YAML,
+    &tessl::FORMAT,
 ];
 
 /// The formats of other programs with the files of each.

@@ -24,7 +24,13 @@ pub static FORMAT: CaseFormat = CaseFormat {
     name: "routing case",
     default_mode: DEFAULT_MODE,
     files: None,
-    foreign: Some(ForeignFiles { names: &[], possible_names: &["cases.json"], mark: EXPECTED, parse }),
+    foreign: Some(ForeignFiles {
+        names: &[],
+        possible_names: &["cases.json"],
+        mark: EXPECTED,
+        keys: &["case_id", "prompt", EXPECTED],
+        parse,
+    }),
 };
 
 /// The key of the skill that loads.

@@ -36,7 +36,13 @@ pub static FORMAT: CaseFormat = CaseFormat {
     name: "skillgrade task",
     default_mode: DEFAULT_MODE,
     files: None,
-    foreign: Some(ForeignFiles { names: &[], possible_names: &["eval.yaml"], mark: INSTRUCTION, parse }),
+    foreign: Some(ForeignFiles {
+        names: &[],
+        possible_names: &["eval.yaml"],
+        mark: INSTRUCTION,
+        keys: &["tasks", INSTRUCTION, "graders"],
+        parse,
+    }),
 };
 
 /// The key of a prompt.

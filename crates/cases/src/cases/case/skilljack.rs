@@ -28,7 +28,13 @@ pub static FORMAT: CaseFormat = CaseFormat {
     name: "skilljack task",
     default_mode: DEFAULT_MODE,
     files: None,
-    foreign: Some(ForeignFiles { names: &[], possible_names: &["tasks.yaml", "tasks.yml"], mark: "skill", parse }),
+    foreign: Some(ForeignFiles {
+        names: &[],
+        possible_names: &["tasks.yaml", "tasks.yml"],
+        mark: "skill",
+        keys: &["skill", "tasks", "prompt"],
+        parse,
+    }),
 };
 
 const EXPECTED_SKILL: &str = "expected_skill_load";

@@ -91,6 +91,7 @@ mod tests {
             folder: "skills/tidy".into(),
             user_only: false,
             model_only: false,
+            faults: Vec::new(),
         };
         assert!(cases(&skill, None).iter().all(|case| case.timeout.is_none()));
     }

@@ -47,7 +47,7 @@ const fn format(default_mode: &'static str) -> CaseFormat {
                 let format = if is_neutral { &NEUTRAL } else { &FORMAT };
                 let task = ReadCase::new(format, case);
                 let found = FoundCase::new(file.name.clone(), skill.unwrap_or_default(), file.path.clone(), 1, task);
-                FileCases { cases: vec![found], problems: Vec::new() }
+                FileCases { cases: vec![found], ..FileCases::default() }
             },
             place: place_of,
         }),

@@ -15,6 +15,7 @@ use crate::agent::trial_env::ScratchDir;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::process::Start;
+use crate::process::git;
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::run::rubric;
@@ -22,6 +23,7 @@ use crate::settings::load::{self, ConfigError};
 use crate::settings::mode::AgentKind;
 use crate::settings::{Isolation, Settings, Trust};
 use crate::store::{RUNS, RunFolder};
+use crate::text::diagnostic::Code;
 use crate::text::redact::Redactor;
 use probe::{PlacedResult, Probes};
 
@@ -167,7 +169,7 @@ impl Doctor {
             self.missing("repository", "no skills here or in a parent directory", advice);
             return Catalog::default();
         };
-        let layout = settings.map(Layout::of).unwrap_or_default();
+        let layout = Layout { ignored: Some(git::ignored_of), ..settings.map(Layout::of).unwrap_or_default() };
         let catalog = repository.catalog(layout, Scope::All);
         let skills = diagnostics::counted(catalog.skills.len(), "skill");
         let found = format!("{skills}, {}", diagnostics::counted(catalog.cases.len(), "case"));
@@ -175,6 +177,9 @@ impl Doctor {
             self.missing("repository", found, advice);
         } else {
             self.ok("repository", found);
+        }
+        for problem in catalog.problems.iter().filter(|problem| problem.code == Code::SkillRoot) {
+            self.note("skills", Health::Unknown, problem.message.clone(), problem.help.clone());
         }
         catalog
     }

@@ -20,7 +20,7 @@ fn prefixed(settings: &str) -> Fixture {
 
 #[test]
 fn what_is_allowed_fails_nothing_and_is_told_with_its_reason() {
-    let broken = prefixed("");
+    let broken = prefixed("lint.error = [\"skill-name-folder\"]\n");
     assert_eq!((broken.run(&["lint"]).code, broken.run(&["lint", "--check-evals"]).code), (1, 1));
     assert_eq!(harness(&broken, &["tidy::lint"]).run().code, 101);
 

@@ -70,7 +70,7 @@ fn values_of_the_wrong_type() {
         ("license:", 1, "`license` is null; expected a string"),
         ("compatibility: 3", 16, "`compatibility` is a number; expected a string"),
         ("metadata: text", 11, "`metadata` is a string; expected an object"),
-        ("allowed-tools: [Read]", 16, "`allowed-tools` is an array; expected a string"),
+        ("allowed-tools: [[Read]]", 16, "`allowed-tools` is an array; expected names"),
         ("disable-model-invocation: yes", 27, "`disable-model-invocation` is a string; expected true or false"),
         ("user-invocable: 0", 17, "`user-invocable` is a number; expected true or false"),
     ] {
@@ -79,11 +79,6 @@ fn values_of_the_wrong_type() {
     }
     let commas = with_skill("name: tidy\ndescription: Tidies.\nallowed-tools: Read, Grep");
     assert_only(&commas, &format!("{AT}:4:16: [allowed-tools] `allowed-tools` has commas"), &[]);
-    assert_only(
-        &with_skill("name: tidy\ndescription: Tidies.\nmetadata:\n  author: me\n  version: 1.0"),
-        &format!("{AT}:6:3: [front-matter-type] `metadata.version` is a number; expected a string"),
-        &[],
-    );
 }
 
 #[test]
@@ -157,8 +152,8 @@ fn text_that_is_not_utf_8_or_holds_a_nul() {
 }
 
 #[test]
-fn windows_line_ends_and_a_byte_order_mark_change_nothing() {
-    let text = "\u{feff}---\r\nname: tidy\r\ndescription: Tidies.\r\n---\r\n\r\nDo it.\r\n";
+fn windows_line_ends_change_nothing() {
+    let text = "---\r\nname: tidy\r\ndescription: Tidies.\r\n---\r\n\r\nDo it.\r\n";
     assert_eq!(Fixture::new().skill_text("tidy", text).task("one", TASK).lines(), "");
     let text = text.replace("name: tidy", "name: Tidy");
     assert_only(

@@ -19,7 +19,6 @@ fn tests(fixture: &Fixture, skill: &str) -> Vec<String> {
 #[test]
 fn cases_in_a_wrong_place_keep_the_built_in_ones_of_their_skill_from_running() {
     let places = [
-        ("evals/tidy/prompt.csv", SHEET),
         ("evals/skills/tidy/prompt.csv", SHEET),
         ("evals/skills/tidy/prompts.CSV", SHEET),
         ("evals/skills/tidy/prompts.csv.txt", ""),
@@ -100,7 +99,7 @@ fn cases_that_are_read_through_a_link_are_not_unread_where_they_lie() {
 #[test]
 fn cases_in_the_folder_that_holds_the_skills_are_told() {
     let skill = "---\nname: tidy\ndescription: Tidies.\n---\n\nDo it.\n";
-    let names = ["skills/tidy/prompts.csv", "evals/prompt.csv", "evals/skills/tidy/prompts.csv", "prompts.csv"];
+    let names = ["skills/tidy/prompts.csv", "evals/skills/tidy/prompts.csv", "prompts.csv"];
     for (folder, name) in [".claude", "plugin"].into_iter().flat_map(|folder| names.map(|name| (folder, name))) {
         let path = &format!("{folder}/{name}");
         let fixture = Fixture::new().file(&format!("{folder}/skills/tidy/SKILL.md"), skill).file(path, SHEET);
@@ -129,7 +128,6 @@ fn what_an_agent_or_a_build_is_given_is_taken_for_no_cases() {
         ".cache/prompts.csv",
         "sub/evals/skills/tidy/prompts.csv",
         "tests/sub/evals/skills/tidy/prompts.csv",
-        "tests/evals/skills/tidy/prompts.csv",
         "vendor/prompts.csv",
         "vendor/x/evals/prompts.csv",
         "dist/skills/tidy/prompts.csv",
@@ -151,32 +149,6 @@ fn a_file_beside_cases_that_are_read_is_an_error_that_the_settings_can_lower() {
     assert_eq!(fixture.run(&["harness", "repository::lint"]).code, 101);
     let fixture = fixture.file("evals/evals.toml", "lint.warning = [\"unread-cases\"]\n");
     assert_eq!(fixture.run(&["lint"]).code, 0);
-}
-
-#[test]
-fn a_file_of_a_skill_with_the_name_of_another_programs_cases_but_another_ending_is_told() {
-    let unread = "this file looks like cases and is not read";
-    for (path, name) in [
-        ("skills/tidy/evals/evals.yaml", "skills/tidy/evals/evals.json"),
-        ("skills/tidy/evals/evals.jsonl", "skills/tidy/evals/evals.json"),
-        ("skills/tidy/evals/evals.JSON5", "skills/tidy/evals/evals.json"),
-        ("evals/tidy/evals/eval.toml", "evals/tidy/evals/eval.yaml"),
-    ] {
-        let fixture = with_file(path, "[]");
-        let lint = fixture.run(&["lint"]).stdout;
-        assert!(lint.contains(unread) && lint.contains(&format!("move them to {name}")), "{path}: {lint}");
-        assert_eq!(fixture.broken_cases().len(), 1, "{path}");
-    }
-    for path in [
-        "skills/tidy/evals/evals.md",
-        "skills/tidy/evals/evals.json.py",
-        "skills/tidy/evals.yaml",
-        ".github/workflows/evals.yaml",
-        "vendor/evals/evals.yaml",
-        "skills/tidy/evals/fixtures/evals/evals.yaml",
-    ] {
-        assert!(!with_file(path, "[]").run(&["lint"]).stdout.contains(unread), "{path}");
-    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What the rest of the program has to know about Claude Code.
 
+use crate::profile::fault::Reading;
 use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, Profile, RefusalPhrases};
+use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
     name: "Claude Code",
@@ -34,6 +36,20 @@ pub const PROFILE: Profile = Profile {
     ],
     login_arguments: &["--settings", "apiKeyHelper"],
     skill_folders: &[".claude/skills"],
+    front_matter: Some(&[
+        (Fault::Colon, Reading::Whole),
+        (Fault::ColonAtEnd, Reading::Part),
+        (Fault::Symbol, Reading::Whole),
+        (Fault::Mark, Reading::Whole),
+        (Fault::Tag, Reading::Part),
+        (Fault::Quote, Reading::Part),
+        (Fault::Tab, Reading::Whole),
+        (Fault::Repeated, Reading::Whole),
+        (Fault::List, Reading::Part),
+        (Fault::Missing, Reading::Whole),
+        (Fault::ByteOrderMark, Reading::Whole),
+        (Fault::Other, Reading::Part),
+    ]),
     instructions: &["CLAUDE.md", "CLAUDE.local.md", ".mcp.json"],
     follows: &["CLAUDE.md", ".claude"],
     folder_variables: &["CLAUDE_PROJECT_DIR"],

@@ -1,6 +1,8 @@
 //! What the rest of the program has to know about Cline.
 
+use crate::profile::fault::Reading;
 use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, ToolDisplay};
+use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
     name: "Cline",
@@ -25,6 +27,11 @@ pub const PROFILE: Profile = Profile {
     ],
     login_arguments: &["--provider", "--key"],
     skill_folders: &[".cline/skills", ".agents/skills", ".clinerules/skills"],
+    front_matter: Some(&[
+        (Fault::Tag, Reading::Whole),
+        (Fault::Missing, Reading::Whole),
+        (Fault::ByteOrderMark, Reading::Whole),
+    ]),
     instructions: &["AGENTS.md", ".clinerules", ".cline/rules"],
     follows: &[".cline", ".agents", ".clinerules"],
     skill_keys: &["disabled", "enabled"],

@@ -1,6 +1,8 @@
 //! What the rest of the program has to know about codex.
 
+use crate::profile::fault::Reading;
 use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, RefusalPhrases, ToolDisplay};
+use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
     name: "codex",
@@ -28,6 +30,7 @@ pub const PROFILE: Profile = Profile {
     session: "rollout.jsonl",
     // The directory of current versions, then the one of older versions.
     skill_folders: &[".agents/skills", ".codex/skills"],
+    front_matter: Some(&[(Fault::Colon, Reading::Whole), (Fault::Symbol, Reading::Whole), (Fault::Tag, Reading::Part)]),
     instructions: &["AGENTS.md", "AGENTS.override.md"],
     follows: &["AGENTS.md"],
     folder_variables: &["CODEX_HOME"],

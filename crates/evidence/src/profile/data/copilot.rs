@@ -1,6 +1,8 @@
 //! What the rest of the program has to know about GitHub Copilot CLI.
 
+use crate::profile::fault::Reading;
 use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, RefusalPhrases, ToolDisplay};
+use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
     name: "GitHub Copilot CLI",
@@ -26,6 +28,7 @@ pub const PROFILE: Profile = Profile {
         ".agents/skills",
     ],
     skill_folders: &[".github/skills", ".agents/skills", ".claude/skills"],
+    front_matter: Some(&[(Fault::Tag, Reading::Part), (Fault::ByteOrderMark, Reading::Whole)]),
     instructions: &["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"],
     follows: &["AGENTS.md", ".agents", ".claude", ".github"],
     folder_variables: &["COPILOT_HOME"],

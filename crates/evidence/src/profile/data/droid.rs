@@ -1,6 +1,8 @@
 //! What the rest of the program has to know about Droid.
 
+use crate::profile::fault::Reading;
 use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, Profile, RefusalPhrases};
+use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
     name: "Droid",
@@ -25,6 +27,16 @@ pub const PROFILE: Profile = Profile {
         ".agents/skills",
     ],
     skill_folders: &[".factory/skills", ".agents/skills", ".agent/skills"],
+    front_matter: Some(&[
+        (Fault::Colon, Reading::Whole),
+        (Fault::ColonAtEnd, Reading::Whole),
+        (Fault::Symbol, Reading::Whole),
+        (Fault::Mark, Reading::Whole),
+        (Fault::Tag, Reading::Whole),
+        (Fault::Quote, Reading::Whole),
+        (Fault::Repeated, Reading::Whole),
+        (Fault::Other, Reading::Part),
+    ]),
     instructions: &["AGENTS.md", "CLAUDE.md"],
     follows: &[".factory"],
     skill_keys: &["disable-model-invocation", "enabled", "tools", "user-invocable", "version"],

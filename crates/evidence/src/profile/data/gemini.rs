@@ -1,6 +1,8 @@
 //! What the rest of the program has to know about Gemini CLI.
 
+use crate::profile::fault::Reading;
 use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, RefusalPhrases, ToolDisplay};
+use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
     name: "Gemini CLI",
@@ -25,6 +27,18 @@ pub const PROFILE: Profile = Profile {
     ],
     // It also looks in `.agents/skills`, and warns of a skill that is in both.
     skill_folders: &[".gemini/skills"],
+    front_matter: Some(&[
+        (Fault::Colon, Reading::Whole),
+        (Fault::ColonAtEnd, Reading::Whole),
+        (Fault::Symbol, Reading::Whole),
+        (Fault::Mark, Reading::Whole),
+        (Fault::Tag, Reading::Whole),
+        (Fault::Quote, Reading::Whole),
+        (Fault::Tab, Reading::Whole),
+        (Fault::Repeated, Reading::Whole),
+        (Fault::List, Reading::Whole),
+        (Fault::Other, Reading::Part),
+    ]),
     instructions: &["GEMINI.md"],
     follows: &["GEMINI.md", ".env", ".gemini/.env"],
     folder_variables: &["GEMINI_CLI_HOME"],

@@ -1,6 +1,8 @@
 //! What the rest of the program has to know about Kimi Code.
 
+use crate::profile::fault::Reading;
 use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile};
+use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
     name: "Kimi Code",
@@ -24,6 +26,7 @@ pub const PROFILE: Profile = Profile {
         ".agents/skills",
     ],
     skill_folders: &[".agents/skills", ".kimi-code/skills"],
+    front_matter: Some(&[(Fault::ByteOrderMark, Reading::Whole)]),
     instructions: &["AGENTS.md", ".kimi-code/AGENTS.md"],
     follows: &["AGENTS.md"],
     skill_keys: &["arguments", "disable-model-invocation", "type", "when_to_use"],

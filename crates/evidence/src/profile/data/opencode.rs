@@ -1,6 +1,8 @@
 //! What the rest of the program has to know about OpenCode.
 
+use crate::profile::fault::Reading;
 use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile};
+use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
     name: "OpenCode",
@@ -30,6 +32,12 @@ pub const PROFILE: Profile = Profile {
     login_arguments: &["--model", "-m"],
     // Not `.opencode/skills`: OpenCode installs packages into every directory `.opencode`.
     skill_folders: &[".agents/skills", ".claude/skills"],
+    front_matter: Some(&[
+        (Fault::Colon, Reading::Whole),
+        (Fault::ColonAtEnd, Reading::Whole),
+        (Fault::Tab, Reading::Whole),
+        (Fault::ByteOrderMark, Reading::Whole),
+    ]),
     instructions: &["AGENTS.md", "CLAUDE.md", "CONTEXT.md"],
     follows: &[
         "AGENTS.md",

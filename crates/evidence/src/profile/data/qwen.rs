@@ -1,6 +1,8 @@
 //! What the rest of the program has to know about Qwen Code.
 
+use crate::profile::fault::Reading;
 use crate::profile::{AgentReports, AgentTools, EndpointSetup, Profile, RefusalPhrases};
+use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
     name: "Qwen Code",
@@ -18,6 +20,19 @@ pub const PROFILE: Profile = Profile {
     setup: &[".qwen/QWEN.md", ".qwen/agents", ".qwen/commands", ".qwen/extensions", ".qwen/skills", ".agents/skills"],
     login_arguments: &["--auth-type", "--openai-api-key", "--openai-base-url"],
     skill_folders: &[".qwen/skills", ".agents/skills"],
+    front_matter: Some(&[
+        (Fault::Colon, Reading::Whole),
+        (Fault::ColonAtEnd, Reading::Whole),
+        (Fault::Symbol, Reading::Whole),
+        (Fault::Mark, Reading::Whole),
+        (Fault::Tag, Reading::Part),
+        (Fault::Quote, Reading::Whole),
+        (Fault::Tab, Reading::Whole),
+        (Fault::Repeated, Reading::Whole),
+        (Fault::List, Reading::Whole),
+        (Fault::ByteOrderMark, Reading::Whole),
+        (Fault::Other, Reading::Part),
+    ]),
     instructions: &["QWEN.md", "AGENTS.md"],
     follows: &["QWEN.md", "AGENTS.md", ".env", ".qwen/.env"],
     folder_variables: &["QWEN_CODE_PROJECT_DIR"],

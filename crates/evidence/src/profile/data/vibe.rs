@@ -1,6 +1,8 @@
 //! What the rest of the program has to know about Mistral Vibe.
 
+use crate::profile::fault::Reading;
 use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, Profile, RefusalPhrases};
+use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
     name: "Mistral Vibe",
@@ -27,6 +29,7 @@ pub const PROFILE: Profile = Profile {
         ".agents/skills",
     ],
     skill_folders: &[".vibe/skills", ".agents/skills"],
+    front_matter: Some(&[(Fault::Repeated, Reading::Whole), (Fault::ByteOrderMark, Reading::Whole)]),
     instructions: &["AGENTS.md"],
     follows: &["AGENTS.md"],
     skill_keys: &["disable-model-invocation", "user-invocable"],

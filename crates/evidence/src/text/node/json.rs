@@ -29,6 +29,21 @@ pub fn parse(text: &str) -> Parsed {
     Ok(parsed.value.map(node))
 }
 
+/// The list of the values on the lines of a text; none if the text is empty.
+pub fn parse_lines(text: &str) -> Parsed {
+    let (mut values, mut at) = (Vec::new(), 0);
+    for line in text.split_inclusive('\n') {
+        let parsed = parse(line)
+            .map_err(|problem| SyntaxProblem { range: problem.range.start + at..problem.range.end + at, ..problem })?;
+        values.extend(parsed.map(|mut value| {
+            value.shift(at);
+            value
+        }));
+        at += line.len();
+    }
+    Ok((!values.is_empty()).then_some(Node { value: NodeValue::List(values), range: 0..text.len() }))
+}
+
 fn node(value: Value<'_>) -> Node {
     let range = range(&value);
     let value = match value {

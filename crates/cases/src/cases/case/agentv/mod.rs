@@ -26,6 +26,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
         names: &[],
         possible_names: &["*eval.yaml", "*eval.yml", "*suite.yaml", "*suite.yml"],
         mark: "",
+        keys: &["tests", "input", "assert"],
         parse: |file, document, root| parse(&DIALECT, file, document, root),
     }),
 };

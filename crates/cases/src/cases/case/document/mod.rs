@@ -3,12 +3,13 @@
 mod field;
 mod input_file;
 
+use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 use crate::cases::case::Unsupported;
 use crate::settings::trials::{MOST_TRIALS, Trials};
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest, shorten, suggest};
+use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, nearest, shorten, suggest};
 use crate::text::node::{Parsed, SyntaxProblem, json, yaml};
 use crate::text::problem_list::ProblemList;
 use crate::text::source_text::SourceText;
@@ -18,11 +19,16 @@ pub use crate::text::node::{Node, NodeEntry, NodeValue};
 /// The byte order mark.
 const MARK: &[u8] = "\u{feff}".as_bytes();
 
+/// The note that says of a format that its files have comments.
+const COMMENT: &str = "_comment";
+
 /// How a document is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
     /// JSON by RFC 8259.
     Json,
+    /// A JSON value on each line: the list of them.
+    JsonLines,
     /// YAML 1.2.
     Yaml,
 }
@@ -38,6 +44,7 @@ impl Syntax {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "yaml" | "yml" => Some(Self::Yaml),
             "json" => Some(Self::Json),
+            "jsonl" => Some(Self::JsonLines),
             _ => None,
         }
     }
@@ -46,20 +53,21 @@ impl Syntax {
     fn parse(self, text: &str) -> Parsed {
         match self {
             Self::Json => json::parse(text),
+            Self::JsonLines => json::parse_lines(text),
             Self::Yaml => yaml::parse(text),
         }
     }
 
     fn problem_code(self) -> Code {
         match self {
-            Self::Json => Code::JsonSyntax,
+            Self::Json | Self::JsonLines => Code::JsonSyntax,
             Self::Yaml => Code::YamlSyntax,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Self::Json => "JSON",
+            Self::Json | Self::JsonLines => "JSON",
             Self::Yaml => "YAML",
         }
     }
@@ -77,12 +85,21 @@ pub struct Document<'a> {
     syntax: Syntax,
     text: SourceText<'a>,
     pub problems: ProblemList,
+    /// The keys so far that only comment, each with its first place.
+    comments: BTreeMap<String, Range<usize>>,
 }
 
 impl<'a> Document<'a> {
     /// The file at `path` with this content.
     pub fn new(path: &'a Path, bytes: &'a [u8], syntax: Syntax) -> Self {
-        Self { path, bytes, syntax, text: SourceText::new(path, bytes), problems: ProblemList::of_file() }
+        Self {
+            path,
+            bytes,
+            syntax,
+            text: SourceText::new(path, bytes),
+            problems: ProblemList::of_file(),
+            comments: BTreeMap::new(),
+        }
     }
 
     /// The value of the file; without one, the problem is that of the file.
@@ -191,6 +208,10 @@ impl<'a> Document<'a> {
             if known.iter().chain(notes).any(|known| known == key) || value.value == NodeValue::Null {
                 continue;
             }
+            if notes.contains(&COMMENT) && is_comment(key) {
+                self.comments.entry(key.clone()).or_insert_with(|| key_range.clone());
+                continue;
+            }
             // Any two short words are nearly the same.
             match nearest(key, known.iter().copied()).filter(|near| key.len() > 3 && near.len() > 3) {
                 Some(near) => {
@@ -202,6 +223,15 @@ impl<'a> Document<'a> {
             }
         }
         unsupported
+    }
+
+    /// The warning of the keys that only comment, once for the file.
+    pub fn comments(&self) -> Option<Diagnostic> {
+        let first = self.comments.values().min_by_key(|range| range.start)?;
+        let keys: Vec<String> = self.comments.keys().map(|key| format!("`{key}`")).collect();
+        let message = format!("keys that only comment are not read: {}", keys.join(", "));
+        let problem = Diagnostic::new(Code::UnknownKey, self.place(first.clone()), message);
+        Some(Diagnostic { severity: Severity::Warning, ..problem })
     }
 
     /// A part of a case that this program does not do.
@@ -306,6 +336,11 @@ impl<'a> Document<'a> {
         }
         value
     }
+}
+
+/// Whether the name of a key says that it only comments.
+fn is_comment(key: &str) -> bool {
+    key.starts_with('_') || ["_note", "_notes", "_comment", "_comments"].iter().any(|end| key.ends_with(end))
 }
 
 /// The key at the end of a path of keys.

@@ -2,17 +2,18 @@
 
 use std::collections::HashSet;
 
-use super::{Document, Entry, NOTES, PROMPTS, SKILL, assertions, skill_named};
+use super::{Document, Entry, NOTES, PROMPTS, SKILL, SKILLS, assertions, skill_named};
 use crate::cases::case::document::{Node, NodeValue};
 use crate::cases::case::foreign_case::ForeignCase;
 use crate::cases::case::{Case, CaseFormat, ForeignFile, FoundCase, Unsupported};
+use crate::checks::pattern::{Pattern, Style};
 use crate::checks::{self, Check, Origin};
 use crate::text::diagnostic::Code;
 use crate::text::relative_path::RelativePath;
 use crate::trial::input_file::{InputContent, InputFile};
 
 /// The key of whether the skill should trigger, or of the skill that should.
-const SHOULD_TRIGGER: &str = "should_trigger";
+pub(super) const SHOULD_TRIGGER: &str = "should_trigger";
 
 /// Words for true and false, which are the name of no skill.
 const FLAGS: [(&str, bool); 8] = [
@@ -27,10 +28,13 @@ const FLAGS: [(&str, bool); 8] = [
 ];
 
 /// The keys of the skill that should trigger.
-const EXPECTED_SKILL: [&str; 2] = ["expect_skill", "expected_skill"];
+pub(super) const EXPECTED_SKILL: [&str; 2] = ["expect_skill", "expected_skill"];
 
 /// The key of the skills that should trigger.
 const ACTIVATED: &str = "skills_expected_to_activate";
+
+/// The key of the script that the agent runs.
+const SCRIPT: &str = "expected_script";
 
 /// The key of the files that the workspace holds.
 const FILES: &str = "files";
@@ -97,12 +101,23 @@ impl EntryReader<'_> {
         let tags = node.get("tags").and_then(Node::elements).unwrap_or_default();
         case.tags = tags.iter().filter_map(Node::text).map(str::to_owned).collect();
         self.files(node, case);
-        let own = ["id", SHOULD_TRIGGER, ACTIVATED, FILES];
+        self.script(node, case);
+        let own = ["id", SHOULD_TRIGGER, ACTIVATED, FILES, SKILLS, SCRIPT];
         let known: Vec<&str> =
             own.into_iter().chain([key]).chain(SKILL).chain(EXPECTED_SKILL).chain(assertions::KEYS).collect();
         case.unsupported.extend(self.document.unsupported_keys(node, &known, &NOTES));
         foreign.locate(&self.document, "prompt", node.get(key));
         foreign.locate(&self.document, FILES, node.get(FILES));
+    }
+
+    /// The script that a command runs, wherever the agent has it.
+    fn script(&mut self, node: &Node, case: &mut Case) {
+        let Some(script) = self.document.text(node, SCRIPT).filter(|text| !is_none(text)) else { return };
+        let name = script.rsplit('/').next().unwrap_or(script).to_owned();
+        let check = checks::script_command(Pattern { text: name, style: Style::Verbatim }, true);
+        if let Some(value) = node.get(SCRIPT) {
+            self.add_check(case, (SCRIPT, value), check);
+        }
     }
 
     fn files(&mut self, node: &Node, case: &mut Case) {
@@ -130,7 +145,7 @@ impl EntryReader<'_> {
 
     fn expected(&mut self, entry: &Entry<'_>, case: &mut Case) -> Expected {
         let node = entry.node;
-        let own = skill_named(&mut self.document, node).or_else(|| self.skill.clone());
+        let own = skill_named(self.file, &mut self.document, node).or_else(|| self.skill.clone());
         let default = || own.clone().or_else(|| self.file.skill.map(str::to_owned));
         let named = self.named(node, case);
         let said = match node.get(SHOULD_TRIGGER).map(|node| &node.value) {
@@ -138,7 +153,8 @@ impl EntryReader<'_> {
             Some(NodeValue::Text(text)) if !is_flag(text) => {
                 self.document.required_text(node, SHOULD_TRIGGER).and(entry.should_trigger)
             }
-            None => entry.should_trigger,
+            // `null` at the key of the skill that should trigger says that it should not.
+            None => entry.should_trigger.or(expects_none(node).then_some(false)),
             Some(value) => {
                 let written = node.get(SHOULD_TRIGGER).unwrap_or(node);
                 let expected = "true, false or the name of a skill";
@@ -192,7 +208,8 @@ impl EntryReader<'_> {
         let mut all = keys
             .into_iter()
             .filter_map(|key| Some((key, node.get(key)?)))
-            .filter(|(key, value)| *key != SHOULD_TRIGGER || value.text().is_some_and(|text| !is_flag(text)));
+            .filter(|(key, value)| *key != SHOULD_TRIGGER || value.text().is_some_and(|text| !is_flag(text)))
+            .filter(|(_, value)| !value.text().is_some_and(is_none));
         let first = all.next()?;
         for (key, value) in all.filter(|(_, value)| value.json() != first.1.json()) {
             let what = format!("`{key}` next to other skills that activate");
@@ -215,6 +232,17 @@ impl EntryReader<'_> {
         let line = self.document.line_of(value.range.start);
         case.checks.push(Check { origin: Origin { key: key.into(), line, elsewhere: None }, ..check });
     }
+}
+
+/// Whether a case says that no skill is expected: there is the key, and nothing at it.
+fn expects_none(node: &Node) -> bool {
+    let mut expected = EXPECTED_SKILL.iter().filter_map(|key| node.entry(key));
+    expected.any(|entry| entry.value.value == NodeValue::Null || entry.value.text().is_some_and(is_none))
+}
+
+/// Whether a text stands for nothing.
+fn is_none(text: &str) -> bool {
+    ["none", "null", "n/a", "-"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
 }
 
 /// Whether a text is a word for true or false.

@@ -13,6 +13,7 @@
 
 mod assertions;
 mod entry;
+mod typed;
 
 use crate::cases::case::document::{Document, Node};
 use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles};
@@ -27,9 +28,10 @@ pub static FORMAT: CaseFormat = CaseFormat {
     default_mode: DEFAULT_MODE,
     files: None,
     foreign: Some(ForeignFiles {
-        names: &["evals/evals.json", "*.evals.json"],
+        names: &["evals/evals.json", "*.evals.json", "evals/evals.jsonl", "evals/evals.yaml", "evals/evals.yml"],
         possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
-        mark: "prompt",
+        mark: "",
+        keys: &["prompt"],
         parse: |file, document, root| parse((&FORMAT, false), file, document, root),
     }),
 };
@@ -51,12 +53,13 @@ pub static TRIGGERS: CaseFormat = CaseFormat {
         ],
         possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
         mark: "should_trigger",
+        keys: &["query", "should_trigger"],
         parse: |file, document, root| parse((&TRIGGERS, true), file, document, root),
     }),
 };
 
 /// The keys of lists of cases.
-const LISTS: [&str; 6] = ["evals", "cases", "tests", "test_cases", "queries", "trigger_evals"];
+const LISTS: [&str; 7] = ["evals", "cases", "tests", "test_cases", "queries", "trigger_evals", "expects"];
 
 /// The keys of lists of queries, and whether these should trigger the skill.
 const SIDES: [(&str, bool); 4] = [
@@ -69,13 +72,16 @@ const SIDES: [(&str, bool); 4] = [
 /// The keys of the skill under test, of a file or of a case.
 const SKILL: [&str; 2] = ["skill_name", "skill"];
 
+/// The key of the skills that are offered: the first that is here is the one under test.
+const SKILLS: &str = "skills";
+
 /// The skills of which a query may name one.
 const SKILLS_TESTED: &str = "skills_tested";
 
-const PROMPTS: [&str; 3] = ["prompt", "query", "input"];
+const PROMPTS: [&str; 4] = ["prompt", "query", "input", "question"];
 
 /// Keys that ask for nothing.
-pub(in crate::cases::case) const NOTES: [&str; 31] = [
+pub(in crate::cases::case) const NOTES: [&str; 33] = [
     "$schema",
     "area",
     "author",
@@ -87,6 +93,7 @@ pub(in crate::cases::case) const NOTES: [&str; 31] = [
     "date",
     "description",
     "difficulty",
+    "eval_name",
     "failure_mode",
     "generated_at",
     "harness",
@@ -100,6 +107,7 @@ pub(in crate::cases::case) const NOTES: [&str; 31] = [
     "rationale",
     "reason",
     "reasoning",
+    "scenario_name",
     "schema_version",
     "source",
     "tags",
@@ -126,20 +134,22 @@ fn parse(
     }
     if entries.is_empty() {
         missing_cases(&mut document, root);
-        return Some(FileCases { problems: document.problems.into_vec(), cases: Vec::new() });
+        return Some(FileCases { problems: document.problems.into_vec(), ..FileCases::default() });
     }
     let known: Vec<&str> =
-        LISTS.into_iter().chain(SIDES.map(|(key, _)| key)).chain(SKILL).chain([SKILLS_TESTED]).collect();
-    let shared = document.unsupported_keys(root, &known, &NOTES);
+        LISTS.into_iter().chain(SIDES.map(|(key, _)| key)).chain(SKILL).chain([SKILLS_TESTED, SKILLS]).collect();
+    let is_one_case = matches!(&entries[..], [only] if std::ptr::eq(only.node, root));
+    let shared = if is_one_case { Vec::new() } else { document.unsupported_keys(root, &known, &NOTES) };
     if root.is_map() {
         document.duplicate_keys(root, &known);
     }
-    let (skill, tested) = (skill_named(&mut document, root), document.texts(root, SKILLS_TESTED));
-    let problems = document.problems.take();
+    let (skill, tested) = (skill_named(file, &mut document, root), document.texts(root, SKILLS_TESTED));
+    let mut problems = document.problems.take();
     let names = entries.iter().filter_map(|entry| entry::name(entry.node)).collect();
     let mut reader = EntryReader { format, file, document, shared, skill, tested, names };
     let cases = (1..).zip(&entries).map(|(number, entry)| reader.found(entry, number)).collect();
-    Some(FileCases { cases, problems })
+    problems.extend(reader.document.comments());
+    Some(FileCases { cases, problems, ..FileCases::default() })
 }
 
 /// A case in the file.
@@ -155,7 +165,18 @@ fn entries(root: &Node) -> Vec<Entry<'_>> {
     let sides = SIDES.into_iter().map(|(key, side)| (root.get(key), Some(side)));
     let lists = std::iter::once((Some(root), None)).chain(lists).chain(sides);
     let lists = lists.filter_map(|(list, side)| Some((list?.elements()?, side)));
-    lists.flat_map(|(nodes, should_trigger)| nodes.iter().map(move |node| Entry { node, should_trigger })).collect()
+    let entries: Vec<Entry<'_>> = lists
+        .flat_map(|(nodes, should_trigger)| nodes.iter().map(move |node| Entry { node, should_trigger }))
+        .collect();
+    if entries.is_empty() && is_case(root) { vec![Entry { node: root, should_trigger: None }] } else { entries }
+}
+
+/// Whether a file is one case.
+fn is_case(root: &Node) -> bool {
+    let has = |keys: &[&str]| keys.iter().any(|key| root.entry(key).is_some());
+    !has(&LISTS)
+        && has(&PROMPTS)
+        && (has(&assertions::KEYS) || has(&[entry::SHOULD_TRIGGER]) || has(&entry::EXPECTED_SKILL))
 }
 
 /// Whether the cases say only which queries trigger the skill.
@@ -186,7 +207,12 @@ fn missing_cases(document: &mut Document<'_>, root: &Node) {
     document.problem_with_help(code, range.start..range.start + 1, message, help);
 }
 
-fn skill_named(document: &mut Document<'_>, node: &Node) -> Option<String> {
-    let key = SKILL.into_iter().find(|key| node.get(key).is_some())?;
+fn skill_named(file: &ForeignFile<'_>, document: &mut Document<'_>, node: &Node) -> Option<String> {
+    let Some(key) = SKILL.into_iter().find(|key| node.get(key).is_some()) else {
+        let names = document.texts(node, SKILLS);
+        let is_here = |name: &&String| file.skills.contains(&&*file.skill_slug(name));
+        // The directory of a skill says more than a name that no skill has.
+        return names.iter().find(is_here).or(names.first().filter(|_| file.skill.is_none())).cloned();
+    };
     document.required_text(node, key).map(str::to_owned)
 }

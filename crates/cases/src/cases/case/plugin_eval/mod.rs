@@ -38,7 +38,7 @@ pub static PROSE: CaseFormat = format(&[PROMPT], "");
 pub static YAML: CaseFormat = format(&[CASE], keys::VERSION);
 
 const fn format(possible_names: &'static [&'static str], mark: &'static str) -> CaseFormat {
-    let foreign = Some(ForeignFiles { names: &[], possible_names, mark, parse });
+    let foreign = Some(ForeignFiles { names: &[], possible_names, mark, keys: &[], parse });
     CaseFormat { name: "plugin eval", default_mode: DEFAULT_MODE, files: None, foreign }
 }
 
@@ -53,6 +53,9 @@ const GRADERS: &str = "graders";
 
 fn parse(file: &ForeignFile<'_>, _: Document<'_>, _: &Node) -> Option<FileCases> {
     let plugin = Plugin::of(file)?;
+    if ![PROMPT, CASE].iter().any(|name| file.path.ends_with(name)) {
+        return None;
+    }
     let folder = file.path.parent()?;
     let exists = |name: &str| file.tree.kind(&folder.join(name)) == FileKind::File;
     let (has_prompt, has_case) = (exists(PROMPT), exists(CASE));
@@ -82,7 +85,8 @@ fn parse(file: &ForeignFile<'_>, _: Document<'_>, _: &Node) -> Option<FileCases>
     }
     reader.grader_files();
     let (case, warnings) = reader.found();
-    Some(FileCases { cases: vec![case], problems: warnings })
+    // All that is next to the case belongs to it.
+    Some(FileCases { cases: vec![case], problems: warnings, claims: vec![folder.to_path_buf()] })
 }
 
 /// Reports keys without a value.

@@ -41,6 +41,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
         names: &["promptfooconfig*.yaml", "promptfooconfig*.yml", "promptfooconfig*.json"],
         possible_names: &["promptfoo*.yaml", "promptfoo*.yml", "promptfoo*.json"],
         mark: "",
+        keys: &["prompts", "tests", "assert"],
         parse: |file, document, root| parse(&DIALECT, file, document, root),
     }),
 };

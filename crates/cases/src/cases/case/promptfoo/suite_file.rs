@@ -47,7 +47,7 @@ pub(in crate::cases::case) fn parse(
 ) -> Option<FileCases> {
     let is_in_evals = file.is_in_evals_of_skill();
     let no_cases =
-        |document: Document<'_>| Some(FileCases { problems: document.problems.into_vec(), cases: Vec::new() });
+        |document: Document<'_>| Some(FileCases { problems: document.problems.into_vec(), ..FileCases::default() });
     let default = root.get(dialect.default_test);
     let Some(written) = TESTS.iter().find_map(|key| root.entry(key)).map(|entry| &entry.value) else {
         let is_suite = file.is_certain || dialect.implied_prompt.is_none() && root.get(prompts::KEY).is_some();
@@ -99,7 +99,7 @@ pub(in crate::cases::case) fn parse(
             cases.push(TestReader::found(&mut suite, prompt, part, test, number));
         }
     }
-    Some(FileCases { cases, problems })
+    Some(FileCases { cases, problems, ..FileCases::default() })
 }
 
 /// The files that an entry of the list of tests names; none if one of them cannot be read.

@@ -24,6 +24,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
         names: &["evals/*.prompts.csv"],
         possible_names: &["evals/*prompts.csv", "prompts.csv"],
         mark: "",
+        keys: &["id", "should_trigger", "prompt"],
         parse: |file, document, _| parse(file, document.bytes),
     }),
 };
@@ -58,7 +59,7 @@ fn parse(file: &ForeignFile<'_>, bytes: &[u8]) -> Option<FileCases> {
         let id = if row.id.is_empty() { format!("row-{}", row.line) } else { row.id.clone() };
         row.found_as(file.case_id(&id), named.or_else(|| of_file.clone()).unwrap_or_default())
     });
-    Some(FileCases { cases: cases.collect(), problems })
+    Some(FileCases { cases: cases.collect(), problems, ..FileCases::default() })
 }
 
 /// The slug of the skill that the file's name says if it is here, or else of the one that the file's place stands for.

@@ -37,7 +37,11 @@ pub static FORMAT: CaseFormat = CaseFormat {
         parse: |file, bytes, layout| {
             let ParsedCsv { rows, problems } = parse(&file.root, &file.path, bytes, layout.own_columns);
             let skill: Arc<str> = Arc::from(&*file.name);
-            FileCases { cases: rows.into_iter().map(|row| row.found(Arc::clone(&skill))).collect(), problems }
+            FileCases {
+                cases: rows.into_iter().map(|row| row.found(Arc::clone(&skill))).collect(),
+                problems,
+                ..FileCases::default()
+            }
         },
         place: |_, _, _| None,
     }),

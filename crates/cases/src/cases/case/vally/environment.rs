@@ -6,6 +6,7 @@ use super::{Document, is_spec};
 use crate::cases::case::document::Node;
 use crate::cases::case::{Case, ForeignFile};
 use crate::cases::repo_files::FileKind;
+use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, shorten};
 use crate::text::relative_path::{RelativePath, resolved};
 use crate::trial::input_file::{InputContent, InputFile};
@@ -23,7 +24,15 @@ pub(super) fn read(document: &mut Document<'_>, file: &ForeignFile<'_>, object: 
     }
     let Some(environment) = document.map(object, KEY) else { return };
     case.unsupported.extend(document.unsupported_keys(environment, &["files", "commands", "skills"], &[]));
-    if let Some(skills) = environment.get("skills") {
+    // The skill under test is offered in any case.
+    let folder = file.path.parent().unwrap_or(Path::new(""));
+    let under_test = file.skill.and_then(|slug| file.directory_of(slug));
+    let is_under_test = |path: &Node| {
+        let path = path.text().and_then(|path| resolved(&folder.join(path)));
+        path.is_some_and(|path| under_test.is_some_and(|skill| skill == path || skill.join(SKILL_FILE) == path))
+    };
+    let others = environment.get("skills").filter(|skills| !skills.each().iter().all(is_under_test));
+    if let Some(skills) = others {
         case.unsupported.push(document.unsupported("that only some skills are offered", skills));
     }
     for written in document.list(environment, "files").unwrap_or_default() {

@@ -35,20 +35,22 @@ use scoring::Scoring;
 use stimulus::{AsStimulus, StimulusReader};
 
 /// Stimuli and how their trials are graded.
-pub static FORMAT: CaseFormat = format("stimulus", STIMULI, parse);
+pub static FORMAT: CaseFormat = format("stimulus", STIMULI, &[STIMULI, "prompt", "graders"], parse);
 
 /// Scenarios: each stands for a stimulus.
-pub static SCENARIOS: CaseFormat = format("scenario", scenario::KEY, parse_scenarios);
+pub static SCENARIOS: CaseFormat = format("scenario", scenario::KEY, &[scenario::KEY, "prompt"], parse_scenarios);
 
 const fn format(
     name: &'static str,
     mark: &'static str,
+    keys: &'static [&'static str],
     parse: for<'a> fn(&'a ForeignFile<'a>, Document<'a>, &'a Node) -> Option<FileCases>,
 ) -> CaseFormat {
     let foreign = ForeignFiles {
         names: &["evals/eval.yaml", "evals/eval.yml", "*.eval.yaml", "*.eval.yml", "*.vally.yaml", "*.vally.yml"],
         possible_names: &["*eval.yaml", "*eval.yml"],
         mark,
+        keys,
         parse,
     };
     CaseFormat { name, default_mode: DEFAULT_MODE, files: None, foreign: Some(foreign) }
@@ -79,7 +81,7 @@ fn parse(file: &ForeignFile<'_>, mut document: Document<'_>, root: &Node) -> Opt
         // A file of another program has keys that no spec has, and none that is nearly `stimuli`.
         let may_be_ours = root.entry(STIMULI).is_some()
             || file.is_in_evals_of_skill() && (shared.is_empty() || document.problems.found() > 1);
-        return may_be_ours.then(|| FileCases { problems: document.problems.into_vec(), cases: Vec::new() });
+        return may_be_ours.then(|| FileCases { problems: document.problems.into_vec(), ..FileCases::default() });
     };
     let mut settings = RunSettings::default();
     for key in DEFAULTS {

@@ -54,7 +54,7 @@ impl StimulusReader<'_> {
         let problems = self.document.problems.take();
         let mut ids = HashSet::new();
         let cases = (1..).zip(list).map(|(number, node)| self.found(node, number, &mut ids)).collect();
-        FileCases { cases, problems }
+        FileCases { cases, problems, ..FileCases::default() }
     }
 
     /// The case with this number, from 1, and with an id that is not taken.

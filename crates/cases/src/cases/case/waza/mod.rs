@@ -50,6 +50,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
         possible_names: &["*eval.yaml", "*eval.yml", "eval-trigger.yaml", "eval-trigger.yml"],
         // Waza runs no file without it.
         mark: "trials_per_task",
+        keys: &["trials_per_task", "tasks"],
         parse,
     }),
 };
@@ -105,7 +106,7 @@ fn parse(file: &ForeignFile<'_>, mut document: Document<'_>, root: &Node) -> Opt
     let problems = document.problems.take();
     let mut reader = WazaTask { file, spec: document, root, shared, names: HashSet::new() };
     let cases = tasks.iter().map(|path| reader.found(path)).collect();
-    Some(FileCases { cases, problems })
+    Some(FileCases { cases, problems, ..FileCases::default() })
 }
 
 /// What the file says about the runs of every case.

@@ -1,5 +1,9 @@
 //! A skill: a directory with a SKILL.md, read by the rules of agentskills.io.
 
+mod front_matter;
+
+pub use front_matter::Fault;
+
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -16,6 +20,9 @@ pub const USER_ONLY: &str = "disable-model-invocation";
 
 /// The front matter key that stops users from calling a skill.
 pub const USER_INVOCABLE: &str = "user-invocable";
+
+/// The byte order mark.
+const MARK: char = '\u{feff}';
 
 /// The slug of a skill if its name and the name of its directory leave nothing: a directory needs a name.
 const UNNAMED: &str = "unnamed";
@@ -35,6 +42,8 @@ pub struct Skill {
     pub user_only: bool,
     /// Whether the front matter has `user-invocable: false`: agents that honor it let only models call the skill.
     pub model_only: bool,
+    /// What of its front matter agents read in different ways.
+    pub faults: Vec<Fault>,
 }
 
 /// A parsed SKILL.md.
@@ -119,14 +128,15 @@ impl SkillFile {
             ));
         }
         let (front, body) = split(&text);
-        let entries = front_matter(&path, &text, front, &mut problems);
+        let mut faults = Vec::new();
+        let entries = read_front_matter(&path, &text, front, (&mut problems, &mut faults));
         let folder_name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let name =
             string_field(&entries, "name").filter(|name| !slug(name).is_empty()).unwrap_or(&folder_name).to_owned();
         let slug = Some(slug(&name)).filter(|slug| !slug.is_empty()).unwrap_or_else(|| UNNAMED.to_owned());
         let (user_only, model_only) = (is_bool(&entries, USER_ONLY, true), is_bool(&entries, USER_INVOCABLE, false));
         let description = string_field(&entries, "description").unwrap_or_default().to_owned();
-        let skill = Skill { name, slug, description, folder, user_only, model_only };
+        let skill = Skill { name, slug, description, folder, user_only, model_only, faults };
         Self { skill, entries, body, problems }
     }
 }
@@ -142,39 +152,50 @@ fn is_bool(entries: &[NodeEntry], key: &str, value: bool) -> bool {
     values.any(|found| found.value == NodeValue::Flag(value) || found.text() == Some(&value.to_string()))
 }
 
-/// The fields of the front matter in the bytes `front`.
-fn front_matter(
+/// The fields of the front matter in the bytes `front`, with its problems and what agents read in different ways.
+fn read_front_matter(
     path: &Path,
     text: &str,
     front: Option<Range<usize>>,
-    problems: &mut Vec<Diagnostic>,
+    (problems, faults): (&mut Vec<Diagnostic>, &mut Vec<Fault>),
 ) -> Vec<NodeEntry> {
+    let place = |range: Range<usize>| SourceLocation::in_text(path, text.as_bytes(), range);
+    let mut report = |code, range, fault, why: &str, fix: &str| {
+        faults.push(fault);
+        problems.push(Diagnostic::new(code, place(range), format!("{why} ({})", fault.as_str())).help(fix));
+    };
     let Some(front) = front else {
         let first_line = 0..text.find('\n').unwrap_or(text.len());
-        problems.push(
-            Diagnostic::new(
-                Code::FrontMatterMissing,
-                SourceLocation::in_text(path, text.as_bytes(), first_line),
-                "SKILL.md has no front matter: expected a first line `---`, YAML, and a closing line `---`",
-            )
-            .help(
-                "start the file with\n---\nname: <the directory's name>\n\
-                 description: <what it does and when to use it>\n---",
-            ),
-        );
+        let why = "SKILL.md has no front matter: expected a first line `---`, YAML, and a closing line `---`";
+        let fix = "start the file with\n---\nname: <the directory's name>\ndescription: <what it does and when to use it>\n---";
+        report(Code::FrontMatterMissing, first_line, Fault::Missing, why, fix);
         return Vec::new();
     };
-    match fields(&text[front.clone()], front.start) {
-        Ok(fields) => fields,
-        Err(SyntaxProblem { range, message, help }) => {
-            let range = range.start + front.start..range.end + front.start;
-            let place = SourceLocation::in_text(path, text.as_bytes(), range);
-            let mut problem = Diagnostic::new(Code::FrontMatterYaml, place, message);
-            problem.help = help.map(str::to_owned);
-            problems.push(problem);
-            loose_entries(text, &front)
-        }
+    if text.starts_with(MARK) {
+        let fix = "save the file as UTF-8 without a byte order mark";
+        report(
+            Code::FrontMatterYaml,
+            0..MARK.len_utf8(),
+            Fault::ByteOrderMark,
+            "some agents do not find the front matter",
+            fix,
+        );
     }
+    let (entries, problem) = match fields(&text[front.clone()], front.start) {
+        Ok(fields) => fields,
+        Err(problem) => (loose_entries(text, &front), Some((problem, front_matter::fault_of(&text[front.clone()])))),
+    };
+    if let Some((SyntaxProblem { range, message, help }, fault)) = problem {
+        let range = range.start + front.start..range.end + front.start;
+        report(Code::FrontMatterYaml, range, fault, &message, help.unwrap_or("put quotes around the value"));
+    }
+    if let Some(description) = entries.iter().find(|entry| entry.key == "description") {
+        if description.value.elements().is_some() {
+            faults.push(Fault::List);
+        }
+        problems.extend(front_matter::changed_description(path, text, description.value.range.clone()));
+    }
+    entries
 }
 
 /// The byte ranges of the front matter's YAML and of the body.
@@ -195,20 +216,37 @@ fn split(text: &str) -> (Option<Range<usize>>, Range<usize>) {
     (None, start..text.len())
 }
 
+/// The fields of a YAML mapping, and the problem of a key that it has twice: most agents read the last.
+type Fields = (Vec<NodeEntry>, Option<(SyntaxProblem, Fault)>);
+
 /// The fields of a YAML mapping that begins at the byte `start` of its file.
-fn fields(yaml: &str, start: usize) -> Result<Vec<NodeEntry>, SyntaxProblem> {
-    let Some(mut root) = yaml::parse(yaml)? else { return Ok(Vec::new()) };
-    if let Some(NodeEntry { key, key_range, .. }) = root.repeated_keys(&[]).first() {
+fn fields(yaml: &str, start: usize) -> Result<Fields, SyntaxProblem> {
+    let Some(mut root) = yaml::parse(yaml)? else { return Ok((Vec::new(), None)) };
+    let repeated = root.repeated_keys(&[]).first().map(|entry| {
         let help = Some("remove one of the two");
-        return Err(SyntaxProblem { range: key_range.clone(), message: format!("duplicate key `{key}`"), help });
-    }
+        let message = format!("duplicate key `{}`", entry.key);
+        (SyntaxProblem { range: entry.key_range.clone(), message, help }, Fault::Repeated)
+    });
     if !root.is_map() && root.value != NodeValue::Null {
         let message = format!("the front matter is {}; expected keys and values", root.kind());
         let help = Some("write `name: ` and `description: `, each on a line of its own");
         return Err(SyntaxProblem { range: root.range, message, help });
     }
     root.shift(start);
-    Ok(if let NodeValue::Map(entries) = root.value { entries } else { Vec::new() })
+    let mut entries = if let NodeValue::Map(entries) = root.value { entries } else { Vec::new() };
+    if repeated.is_some() {
+        let mut later = HashSet::new();
+        entries.reverse();
+        entries.retain(|entry| later.insert(entry.key.clone()));
+        entries.reverse();
+    }
+    Ok((entries, repeated))
+}
+
+/// A text without the quotes around it, if these are all that it has.
+fn unquoted(text: &str) -> &str {
+    let inner = |quote| text.strip_prefix(quote)?.strip_suffix(quote).filter(|inner: &&str| !inner.contains(quote));
+    ['"', '\''].into_iter().find_map(inner).unwrap_or(text)
 }
 
 /// The `key: value` lines of front matter that is not YAML. Other runners read it so, and its cases still run.
@@ -218,8 +256,7 @@ fn loose_entries(text: &str, front: &Range<usize>) -> Vec<NodeEntry> {
     let mut at = front.start;
     for line in text[front.clone()].split_inclusive('\n') {
         if let Some((key, value)) = line.split_once(':') {
-            let key = key.trim();
-            let value = value.trim().trim_matches(['\'', '"']);
+            let (key, value) = (key.trim(), unquoted(value.trim()));
             if !key.is_empty() && !line.starts_with([' ', '\t']) && known.insert(key) {
                 let range = at..at + line.trim_end().len();
                 let value = Node { value: NodeValue::Text(value.to_owned()), range: range.clone() };

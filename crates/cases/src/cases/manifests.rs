@@ -1,0 +1,111 @@
+//! What the manifests of plugins publish: `plugin.json`, and `marketplace.json` with a list of plugins.
+//!
+//! A manifest is in the directory of the plugin, or in a hidden directory of it: `.claude-plugin`, `.codex-plugin`,
+//! `.github/plugin`, `.agents/plugins`. A key `skills` is a path or a list of paths, relative to the plugin. Without it, and
+//! next to it, the skills are in `skills`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::cases::case::document::{Document, Node, Syntax};
+use crate::cases::repo_files::{FileKind, RepoFiles};
+use crate::skill::SKILL_FILE;
+use crate::text::diagnostic::{Code, Diagnostic};
+use crate::text::relative_path::resolved;
+
+/// The names of manifests.
+const NAMES: [&str; 2] = ["plugin.json", "marketplace.json"];
+
+/// The directories of manifests in a hidden directory of a plugin.
+const FOLDERS: [&str; 3] = ["", "plugin", "plugins"];
+
+/// The key of a plugin's directories of skills.
+const SKILLS: &str = "skills";
+
+/// The directories that the manifests of the repository publish skills in, in their order.
+pub(super) fn published(tree: &dyn RepoFiles, problems: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
+    let mut reader = Reader { tree, roots: Vec::new(), seen: BTreeSet::new(), problems };
+    reader.plugin(Path::new(""));
+    reader.roots
+}
+
+struct Reader<'a> {
+    tree: &'a dyn RepoFiles,
+    roots: Vec<PathBuf>,
+    /// The plugins that are read: two may list each other.
+    seen: BTreeSet<PathBuf>,
+    problems: &'a mut Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    /// Reads the manifests of the plugin in `folder`.
+    fn plugin(&mut self, folder: &Path) {
+        if !self.seen.insert(folder.to_path_buf()) {
+            return;
+        }
+        let names = self.tree.names(folder).unwrap_or_default();
+        let hidden = names.iter().filter(|name| name.as_encoded_bytes().starts_with(b".") && *name != ".git");
+        let folders = hidden.flat_map(|hidden| FOLDERS.map(|inner| folder.join(hidden).join(inner)));
+        let folders: Vec<PathBuf> = std::iter::once(folder.to_path_buf()).chain(folders).collect();
+        for path in folders.iter().flat_map(|folder| NAMES.map(|name| folder.join(name))) {
+            if self.tree.kind(&path) == FileKind::File {
+                self.manifest(folder, &path);
+            }
+        }
+    }
+
+    fn manifest(&mut self, folder: &Path, path: &Path) {
+        let Ok(bytes) = self.tree.read(path) else { return };
+        let mut document = Document::new(path, &bytes, Syntax::Json);
+        let Some(root) = document.root() else {
+            for problem in document.problems.into_vec() {
+                let message = format!("this manifest is not read, nor what it publishes: {}", problem.message);
+                self.problems.push(Diagnostic::new(Code::SkillRoot, problem.place, message));
+            }
+            return;
+        };
+        self.paths(&document, folder, &root);
+        let base = root.get("metadata").and_then(|metadata| metadata.get("pluginRoot")).and_then(Node::text);
+        for entry in root.get("plugins").and_then(Node::elements).unwrap_or_default() {
+            // A source that is an object is another repository.
+            let Some(source) = entry.get("source").and_then(Node::text) else { continue };
+            let is_here = source.starts_with('.') || base.is_some();
+            let Some(plugin) = resolved(&folder.join(base.unwrap_or_default()).join(source)).filter(|_| is_here) else {
+                continue;
+            };
+            self.paths(&document, &plugin, entry);
+            if plugin != folder {
+                self.usual(&plugin);
+                self.plugin(&plugin);
+            }
+        }
+    }
+
+    /// Adds the directories that an object names.
+    fn paths(&mut self, document: &Document<'_>, plugin: &Path, object: &Node) {
+        for written in object.get(SKILLS).map(Node::each).unwrap_or_default() {
+            let path = written.text().and_then(|path| resolved(&plugin.join(path)));
+            match path.filter(|path| self.tree.kind(path) != FileKind::Missing) {
+                Some(path) if path.ends_with(SKILL_FILE) => self.roots.extend(path.parent().map(Path::to_path_buf)),
+                Some(path) => self.roots.push(path),
+                // A plugin without skills may have the usual path all the same.
+                None if written.text().is_some_and(|path| path.trim_matches(['.', '/']) == SKILLS) => {}
+                None => {
+                    let place = document.place(written.range.clone());
+                    let message = "this manifest publishes skills in a directory that is not here";
+                    self.problems.push(Diagnostic::new(Code::SkillRoot, place, message).help("fix the path"));
+                }
+            }
+        }
+    }
+
+    /// Adds the directory of skills that a plugin has without saying so, or the plugin itself if it is one skill.
+    fn usual(&mut self, plugin: &Path) {
+        let skills = plugin.join(SKILLS);
+        if self.tree.kind(&skills) == FileKind::Folder {
+            self.roots.push(skills);
+        } else if self.tree.kind(&plugin.join(SKILL_FILE)) == FileKind::File {
+            self.roots.push(plugin.to_path_buf());
+        }
+    }
+}

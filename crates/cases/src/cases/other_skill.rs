@@ -1,0 +1,45 @@
+//! A SKILL.md that is no skill of the catalog.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+/// A SKILL.md, in any case of its name, that is not read as a skill.
+#[derive(Clone, Debug, Serialize)]
+pub struct OtherSkill {
+    /// The file, from the repository's root.
+    pub file: PathBuf,
+    /// The slug that the skill would have.
+    pub slug: String,
+    /// Why it is not read.
+    pub why: NotRead,
+    /// The files of cases in its directory, which are not read either.
+    pub case_files: usize,
+}
+
+/// Why a SKILL.md is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotRead {
+    /// It is in no skill root.
+    Outside,
+    /// It is in the directory of another skill.
+    InSkill,
+    /// Another skill has its name.
+    SameName,
+    /// Agents find only files named SKILL.md.
+    FileName,
+    /// It is part of what tests or cases are made of.
+    Fixture,
+    /// Git ignores it.
+    Ignored,
+    /// It has the same content as a skill of this slug that is read.
+    Copy,
+}
+
+impl OtherSkill {
+    /// Its directory.
+    pub fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new(""))
+    }
+}
