@@ -26,6 +26,9 @@ const PROMPTS: [&str; 16] = [
     "utterance",
 ];
 
+/// Those of them that are prompts only in a list of cases.
+const WEAK: [&str; 5] = ["message", "messages", "request", "scenario", "text"];
+
 /// How the keys of what is expected of it begin.
 const EXPECTATIONS: [&str; 20] = [
     "accept",
@@ -82,7 +85,7 @@ pub(super) fn unread(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
                 // Only a value could show that it holds no cases.
                 return looks_like_cases(&text).then(|| document.problems.into_vec().into_iter().next()).flatten();
             };
-            let (case, key) = case_in(&root, MAX_DEPTH)?;
+            let (case, key) = case_in(&root, MAX_DEPTH, false)?;
             (document.place(case.range.start..case.range.start + 1), key.to_owned())
         }
         None if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv")) => {
@@ -120,21 +123,27 @@ fn nearest_format(path: &Path, text: &str) -> Option<(&'static str, Option<&'sta
 }
 
 /// The first object in a value that asks for something and expects something, and the key of what it asks.
-fn case_in(node: &Node, depth: usize) -> Option<(&Node, &str)> {
+fn case_in(node: &Node, depth: usize, is_in_list: bool) -> Option<(&Node, &str)> {
     if node.entries().iter().any(|entry| RESULTS.contains(&&*plain(&entry.key))) {
         return None;
     }
     // Some formats have the prompt in an object of its own.
     let inner = node.entries().iter().filter(|entry| entry.value.is_map()).flat_map(|entry| entry.value.entries());
-    let prompt = node.entries().iter().chain(inner).find(|entry| is_prompt(&entry.key) && is_filled(&entry.value));
+    let prompt = node.entries().iter().chain(inner).find(|entry| {
+        is_prompt(&entry.key) && is_filled(&entry.value) && (is_in_list || !WEAK.contains(&&*plain(&entry.key)))
+    });
     let is_other = |prompt: &NodeEntry, entry: &NodeEntry| {
         entry.key != prompt.key && is_expectation(&entry.key) && is_filled(&entry.value)
     };
     if let Some(prompt) = prompt.filter(|prompt| node.entries().iter().any(|entry| is_other(prompt, entry))) {
         return Some((node, &prompt.key));
     }
-    let inner = node.elements().unwrap_or_default().iter().chain(node.entries().iter().map(|entry| &entry.value));
-    if depth == 0 { None } else { inner.take(100).find_map(|inner| case_in(inner, depth - 1)) }
+    if depth == 0 {
+        return None;
+    }
+    let in_lists = node.elements().unwrap_or_default().iter().map(|inner| (inner, true));
+    let inner = in_lists.chain(node.entries().iter().map(|entry| (&entry.value, false)));
+    inner.take(100).find_map(|(inner, is_in_list)| case_in(inner, depth - 1, is_in_list))
 }
 
 /// Whether a value says something.
