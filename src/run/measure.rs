@@ -177,8 +177,9 @@ impl LiveTrial<'_> {
         let server = self.server(trial_env)?;
         let schema = self.schema(trial_env, &mut inputs)?;
         let started = jiff::Timestamp::now();
-        let assignment =
-            Assignment { root: &run.root, case, mode, settings, trial_env, server: server.as_ref(), schema };
+        let redactor = &live.redactors.masking(Vec::new());
+        let (root, server) = (&run.root, server.as_ref());
+        let assignment = Assignment { root, case, mode, settings, trial_env, server, schema, redactor };
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
         let is_settled = |server: Option<&ServerMeta>, trace: &Trace| {
             let meta = Meta { server: server.cloned(), ..meta.clone() };

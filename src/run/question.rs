@@ -79,6 +79,7 @@ impl Question<'_> {
             trial_env: &trial_env,
             server: None,
             schema: Some(schema),
+            redactor: &redactors.masking(Vec::new()),
         };
         let job = AgentJob {
             assignment: &assignment,

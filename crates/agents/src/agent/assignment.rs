@@ -7,6 +7,7 @@ use crate::agent::trial_env::TrialEnv;
 use crate::cases::case::Case;
 use crate::settings::Settings;
 use crate::settings::mode::Mode;
+use crate::text::redact::Redactor;
 
 /// A trial, for the agent that runs it.
 #[derive(Debug)]
@@ -21,4 +22,6 @@ pub struct Assignment<'a> {
     pub server: Option<&'a ServerCommand>,
     /// The output schema's file, if the case has one.
     pub schema: Option<PathBuf>,
+    /// Masks the secrets that the settings know in what its program prints before it is asked anything.
+    pub redactor: &'a Redactor,
 }

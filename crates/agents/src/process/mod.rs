@@ -10,6 +10,7 @@ pub mod background;
 pub mod brief;
 pub mod git;
 mod given;
+pub mod held;
 pub mod interrupt;
 mod line_buffer;
 pub mod open_files;

@@ -19,9 +19,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::SIGXFSZ;
 
-use super::supervisor;
 use super::tree::{ProcessTree, kill_orphans, wait_for_supervisors};
-use crate::files::rooted;
+use super::{held, supervisor};
 use crate::settings::{SUPERVISOR_VARIABLE, WATCHDOG_VARIABLE};
 
 /// Maximum number of searches for trees that are left: a tree may grow while it is being killed.
@@ -153,7 +152,30 @@ fn run(mut pipe: impl BufRead) {
         std::thread::sleep(PAUSE);
     }
     for directory in directories {
-        // Fails if the runner removed the directory.
-        let _ = rooted::remove(Path::new(&directory));
+        // The runner may have removed it, and another process may have its name by now.
+        let _ = held::remove_dead(Path::new(&directory));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_runner_left_is_removed_unless_another_process_has_its_name_by_now() {
+        let base = tempfile::tempdir().expect("a directory");
+        let directory = |name: &str| {
+            let path = base.path().join(name);
+            std::fs::create_dir(&path).expect("a directory");
+            path
+        };
+        let (dead, living, new) = (directory("1"), directory("2"), directory("3"));
+        drop(held::hold(&dead).expect("a lock"));
+        let _lock = held::hold(&living).expect("a lock");
+        let messages: Vec<String> = [&dead, &living, &new]
+            .map(|path| serde_json::to_string(&WatchdogMessage::Directory(path.into())).expect("JSON") + "\n")
+            .to_vec();
+        run(messages.concat().as_bytes());
+        assert_eq!([&dead, &living, &new].map(|path| path.exists()), [false, true, true]);
     }
 }

@@ -276,6 +276,22 @@ struct RepositoryArgs {
     gate_base: Option<String>,
 }
 
+/// The text of the settings file in a commit, if it has one. A checkout may have the commit without all its files: other settings must
+/// not take the place of those that are not there.
+fn settings_of(root: &Path, commit: &str) -> CliResultOf<Option<String>> {
+    if let Some(bytes) = git::stored_file(root, commit, FILE) {
+        return Ok(Some(String::from_utf8_lossy(&bytes).into_owned()));
+    }
+    let files = git::files(root, commit)?;
+    if files.iter().any(|file| file == Path::new(FILE)) {
+        return Err(format!(
+            "{FILE} of the base {commit} cannot be read; fetch it, without a filter such as `blob:none`"
+        )
+        .into());
+    }
+    Ok(None)
+}
+
 impl RepositoryArgs {
     fn open(&self) -> io::Result<Repository> {
         let variable = std::env::var_os("SKILL_EVALS_ROOT").filter(|root| !root.is_empty()).map(PathBuf::from);
@@ -318,7 +334,7 @@ impl RepositoryArgs {
         let (root, trust) = (&repository.root, self.trust());
         let base = if self.for_gate && trust == Trust::Untrusted {
             let (commit, _) = gate::base(repository, self.gate_base.as_deref())?;
-            git::stored_file(root, &commit, FILE).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            settings_of(root, &commit)?
         } else {
             None
         };

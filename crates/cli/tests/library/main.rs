@@ -25,6 +25,7 @@ mod project;
 mod redact;
 mod rooted;
 mod score;
+mod scratch;
 mod sentences;
 mod settled;
 mod shell;

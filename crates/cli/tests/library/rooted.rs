@@ -142,23 +142,39 @@ fn a_name_that_is_removed_while_it_is_opened_makes_no_other_file_one_of_the_room
 fn a_directory_that_is_moved_gives_a_file_in_it_no_second_name() {
     let world = World::new();
     let stop = AtomicBool::new(false);
-    for directory in ["a", "m"] {
-        fs::create_dir(world.room().join(directory)).expect("a directory");
+    // The names are counted in the order of the directories: what moves from `a` to `z` meanwhile is found twice.
+    for directory in ["a/moved", "m/n/o", "z"] {
+        fs::create_dir_all(world.room().join(directory)).expect("a directory");
     }
-    fs::hard_link(world.victim().join("file"), world.room().join("a/file")).expect("a link");
+    fs::hard_link(world.victim().join("file"), world.room().join("a/moved/file")).expect("a link");
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            let [first, last] = ["a/moved", "z/moved"].map(|path| world.room().join(path));
             while !stop.load(Ordering::Relaxed) {
-                let _ = fs::rename(world.room().join("a"), world.room().join("z"));
-                let _ = fs::rename(world.room().join("z"), world.room().join("a"));
+                let _ = fs::rename(&first, &last);
+                let _ = fs::rename(&last, &first);
             }
         });
         let room = world.entered();
-        let names = ["a/file", "z/file"].into_iter().cycle().take(10_000);
+        let names = ["a/moved/file", "z/moved/file"].into_iter().cycle().take(3_000);
         let read: Vec<&str> = names.filter(|name| room.join(name).read(1_000).is_ok()).collect();
         stop.store(true, Ordering::Relaxed);
         assert_eq!(read, Vec::<&str>::new());
     });
+}
+
+#[test]
+fn a_pinned_directory_is_the_same_wherever_it_is_moved_and_whatever_takes_its_place() {
+    let world = World::new();
+    let room = world.entered();
+    room.join("work/file").write(b"its own", 0o600).expect("a file");
+    let pinned = room.join("work").pinned().expect("a directory");
+    assert!(room.join("work").is_same_directory(&pinned));
+    fs::rename(world.room().join("work"), world.room().join("moved")).expect("a move");
+    fs::create_dir(world.room().join("work")).expect("a directory");
+    fs::write(world.room().join("work/file"), "another").expect("a file");
+    assert_eq!(pinned.join("file").read(100).expect("a file"), b"its own");
+    assert!(!room.join("work").is_same_directory(&pinned) && room.join("moved").is_same_directory(&pinned));
 }
 
 #[test]

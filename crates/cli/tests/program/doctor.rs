@@ -166,6 +166,12 @@ fn a_missing_or_broken_program_is_told_with_how_to_get_it() {
 }
 
 #[test]
+fn a_secret_that_a_program_prints_is_masked() {
+    let told = Machine::new(&codex(GOOD_SANDBOX).replace("9.9.9", "key-key-key")).examined();
+    assert!(told.finding("codex").1.contains("[masked]") && !told.text.contains("key-key-key"), "{}", told.text);
+}
+
+#[test]
 fn a_login_is_looked_for_where_codex_looks() {
     let machine = |config: &str| Machine::new(&codex(GOOD_SANDBOX)).variables(&[]).home("config.toml", config);
     let own = "model_provider = 'mine'\n[model_providers.mine]\nenv_key = 'MINE_KEY'\n";

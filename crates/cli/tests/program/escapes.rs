@@ -57,6 +57,14 @@ fn with_setup(setup: &str, columns: (&str, &str), body: &str) -> Stub {
     stub
 }
 
+/// A task of the skill `tidy`, and no other case.
+fn with_task(task: &str, body: &str) -> Stub {
+    let stub = Stub::new(0, body);
+    fs::remove_file(stub.root().join("evals/skills/tidy/prompts.csv")).expect("a file without rows");
+    stub.write("evals/tasks/t.json", task);
+    stub
+}
+
 /// Everything that the run `r` stored, and what it printed.
 fn stored(stub: &Stub, ran: &Ran) -> String {
     let files = walkdir::WalkDir::new(stub.run_folder("r")).into_iter().flatten();
@@ -88,9 +96,9 @@ fn the_runner_writes_no_file_of_a_trial_through_links_that_its_setup_left() {
         ("for d in .. ../.. ../../control; do ln -s VICTIM/new $d/schema.json; done; true", schema),
         ("rm -rf \"$HOME/.codex\"; ln -s VICTIM \"$HOME/.codex\"", ("", "")),
         ("mkdir -p \"$HOME/.codex\"; ln -s VICTIM/new \"$HOME/.codex/config.toml\"", ("", "")),
-        ("cd ..; mv home aside; ln -s VICTIM home", ("", "")),
-        ("cd ..; mv workspace aside; ln -s VICTIM workspace", ("", "")),
-        ("mkdir -p .agents; cd ..; mv tmp aside; ln -s VICTIM tmp", ("", "")),
+        ("mv $HOME $HOME.old; ln -s VICTIM $HOME", ("", "")),
+        ("mv $PWD $PWD.old; ln -s VICTIM $PWD", ("", "")),
+        ("mkdir -p .agents; mv $TMPDIR $TMPDIR.old; ln -s VICTIM $TMPDIR", ("", "")),
     ] {
         let victim = Victim::new();
         let attack = attack.replace("VICTIM", &victim.path());
@@ -117,19 +125,52 @@ fn a_link_in_the_place_of_the_skills_shows_nothing_to_the_agent() {
     victim.assert_untouched(&attack);
 }
 
+/// The directories that a sandbox shows in the places that an agent knows, and all above them.
+const PLACES: &str = "all=; for d in $PWD $HOME $TMPDIR /mnt/skills \
+                      $HOME/.local/share/skills; do while [ $d != / ]; do all=\"$all $d\"; d=$(dirname $d); done; done";
+
+#[test]
+fn no_sandbox_is_made_through_links_that_the_one_before_left() {
+    // While bubblewrap makes a sandbox, the whole machine is below /oldroot.
+    for plant in ["mv $d $d.old && ln -s /oldrootVICTIM $d", "ln -s /oldrootVICTIM $d"] {
+        let victim = Victim::new();
+        let plant = plant.replace("VICTIM", &victim.path());
+        let attack = format!("{PLACES}; for d in $all; do {plant}; done 2> /dev/null; true").replace('"', "\"\"");
+        let stub = with_setup(&attack, ("", ""), "");
+        let ran = run(&stub, &["run", "--run-id", "r"]);
+        victim.assert_untouched(&format!("{plant}: {}{}", ran.stdout, ran.stderr));
+        assert!(bwrap::working().is_err() || ran.code == 0, "{plant}: {}{}", ran.stdout, ran.stderr);
+    }
+}
+
+#[test]
+fn no_agent_puts_other_skills_in_the_place_of_those_that_it_was_given() {
+    if bwrap::working().is_err() {
+        return;
+    }
+    let swap = "s=$(readlink -f .agents/skills/tidy)/SKILL.md; cp $s before; d=$(dirname $s)\n\
+                while [ $d != / ]; do mv $d $d.old && mkdir -p $(dirname $s) && echo better > $s; d=$(dirname $d); done 2> /dev/null\n\
+                cmp .agents/skills/tidy/SKILL.md before && touch same";
+    let task = r#"{"prompt": "Do it.", "evalConfig": {"expectedSkillName": "tidy", "shouldTrigger": false, "checks": [{"file": "same"}]}}"#;
+    let stub = with_task(task, swap);
+    let ran = run(&stub, &["run", "--run-id", "r", "--mode", "codex"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+}
+
 #[test]
 fn a_solution_is_not_copied_through_links_that_the_setup_left() {
     let victim = Victim::new();
-    let stub = Stub::new(0, "");
-    stub.write("evals/skills/tidy/solved/new", "of the repository");
-    stub.write("evals/skills/tidy/solved/id_rsa", "of the repository");
     let task = format!(
         r#"{{"prompt": "Do it", "setup": ["ln -s {0}/new new; ln -s {0}/id_rsa id_rsa"], "solution": "solved",
-            "evalConfig": {{"expectedSkillName": "tidy", "expectTrigger": false, "requireFiles": ["new"]}}}}"#,
+            "evalConfig": {{"expectedSkillName": "tidy", "shouldTrigger": false, "requireFiles": ["new"]}}}}"#,
         victim.path()
     );
-    stub.write("evals/tasks/t.json", &task);
+    let stub = with_task(&task, "");
+    stub.write("evals/tasks/solved/new", "of the repository");
+    stub.write("evals/tasks/solved/id_rsa", "of the repository");
     let ran = run(&stub, &["verify"]);
+    // It gets as far as the copy.
+    assert!(ran.stdout.contains("solution"), "{}{}", ran.stdout, ran.stderr);
     victim.assert_untouched(&format!("{}{}", ran.stdout, ran.stderr));
 }
 
@@ -208,7 +249,7 @@ fn runs_that_deep_directories_were_left_in_are_removed_and_stop_no_later_run() {
     for run in 0..3 {
         let left = scratch.path().join(format!("{}", run + 1));
         fill(&left.join("1/room/project/deep"));
-        fs::write(left.join("lock"), "").expect("a file");
+        fs::write(left.join(".work-lock"), "").expect("a file");
     }
     let ran = in_memory(&stub, scratch.path());
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -300,12 +341,15 @@ fn files_that_the_runner_was_started_with_are_not_open_in_an_agent_or_a_setup_co
 #[test]
 fn what_an_agent_puts_in_the_place_of_its_workspace_hides_no_file_of_it() {
     for swap in ["mv $d $d.old; ln -s $d.old $d", "mv $d $d.old; mkdir $d", "mv $d $d.old; mkfifo $d"] {
-        let stub = Stub::new(0, &format!("echo x > bad.txt; d=$PWD; cd ..; {swap}"));
-        let check =
-            r#"{"prompt":"Do it.","skill":"tidy","should_trigger":false,"checks":[{"file":"bad.txt","not":true}]}"#;
-        stub.write("evals/tasks/swap.json", check);
-        let ran = stub.run(&["run", "--run-id", "r", "--task", "swap"]);
-        assert_ne!(ran.code, 0, "{swap}: {}{}", ran.stdout, ran.stderr);
-        assert!(!ran.stdout.contains(" 1 passed"), "{swap}: {}{}", ran.stdout, ran.stderr);
+        for isolation in ["agent", "bwrap"] {
+            let task = r#"{"prompt": "Do it.", "evalConfig": {"expectedSkillName": "tidy", "shouldTrigger": false,
+                           "checks": [{"file": "bad.txt", "not": true}]}}"#;
+            let stub = with_task(task, &format!("echo x > bad.txt; d=$PWD; cd ..; {swap}"));
+            let ran =
+                ran(stub.command(&["run", "--run-id", "r", "--mode", "codex"]).env("SKILL_EVALS_ISOLATION", isolation));
+            // The check fails. It is no error of the trial: the file was seen.
+            assert_eq!(ran.code, 1, "{swap} {isolation}: {}{}", ran.stdout, ran.stderr);
+            assert!(ran.stdout.contains("bad.txt"), "{swap} {isolation}: {}{}", ran.stdout, ran.stderr);
+        }
     }
 }

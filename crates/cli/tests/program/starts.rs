@@ -219,3 +219,22 @@ fn an_untrusted_repository_is_refused_by_name_and_a_gate_distrusts_forks() {
     let ran = stub.run(&["run", "--untrusted"]);
     assert!(ran.code == 2 && ran.stderr.contains("SKILL_EVALS_ISOLATION is \"agent\""), "{}", ran.stderr);
 }
+
+#[test]
+fn settings_of_the_base_that_are_not_in_the_checkout_are_an_error_and_not_the_defaults() {
+    let stub = Stub::new(1, "");
+    stub.write("evals/evals.toml", "max_cost_usd = 1.0\n");
+    git(&stub, &["init", "--quiet", "--initial-branch", "main"]);
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "a version"]);
+    // As in a checkout with a filter: the commit is there, and a file of it is not.
+    let mut command = std::process::Command::new("git");
+    let told = command.args(["rev-parse", "main:evals/evals.toml"]).current_dir(stub.root()).output().expect("git");
+    let blob = String::from_utf8(told.stdout).expect("a digest");
+    let blob = blob.trim();
+    std::fs::remove_file(stub.root().join(".git/objects").join(&blob[..2]).join(&blob[2..])).expect("an object");
+    let mut command = stub.command(&["gate", "main", "--untrusted", "--dry-run"]);
+    let ran = ran(command.env_remove("SKILL_EVALS_ISOLATION"));
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("of the base") && ran.stderr.contains("cannot be read; fetch it"), "{}", ran.stderr);
+}

@@ -177,12 +177,18 @@ fn files(folder: &Path) -> Result<BTreeMap<String, String>, StoreError> {
         let entry = entry.map_err(std::io::Error::from).at(folder)?;
         let name = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_string_lossy().into_owned();
         if entry.file_type().is_file() && name != DIGESTS {
-            files.insert(name, digest(&bounded::read_at_most(entry.path(), 1 << 30).at(entry.path())?));
+            files.insert(name, digest_of(entry.path()).at(entry.path())?);
         } else if !entry.file_type().is_dir() && name != DIGESTS {
             files.insert(name, "not a regular file".to_owned());
         }
     }
     Ok(files)
+}
+
+/// As [`digest`], of a file of any size.
+fn digest_of(path: &Path) -> std::io::Result<String> {
+    let (file, _) = bounded::open(path)?;
+    Ok(bounded::digest_file(file)?.to_hex()[..32].to_owned())
 }
 
 /// What comes before the digest of a line.

@@ -13,7 +13,6 @@ use crate::agent::isolation::SandboxedProgram;
 use crate::agent::trial_env::TrialEnv;
 use crate::files::bounded;
 use crate::process::{self, Job};
-use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::history::{HistoryMessage, Speaker};
 
@@ -49,7 +48,7 @@ fn line(message: &HistoryMessage) -> Value {
 
 /// The version that `codex --version` prints: the last word. Empty if it prints none. It runs where trials run, without a login.
 pub(super) fn version(program: &Path, assignment: &Assignment<'_>) -> Result<String, Trouble> {
-    let Assignment { root, trial_env, settings, .. } = *assignment;
+    let Assignment { root, trial_env, settings, redactor, .. } = *assignment;
     let env = common_environment(trial_env);
     let sandboxed = SandboxedProgram { program, env: &env, reads: &[], server: None, root, trial_env, settings };
     let (place, _) = sandboxed.place().map_err(|why| Trouble::new(TroubleKind::CouldNotStart, why))?;
@@ -64,7 +63,7 @@ pub(super) fn version(program: &Path, assignment: &Assignment<'_>) -> Result<Str
         by_file: None,
         input: None,
         stderr,
-        redactor: &Redactor::new([]),
+        redactor,
         works_on: false,
         settled: None,
     };

@@ -3,6 +3,7 @@
 //! A model reads its working directory, and may read everything else around it. It must not learn from a path that it is evaluated,
 //! or by what; and providers know a prompt again only if it is the same in every trial.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{getgid, getuid};
@@ -16,12 +17,16 @@ pub struct RoomPaths {
     pub workspace: PathBuf,
     pub tmp: PathBuf,
     pub skills: PathBuf,
-    /// Where it shows the files of the runner that its programs must read.
+    /// The directory of both, and of the files of the runner that its programs must read.
     pub shown: PathBuf,
 }
 
 /// Names of users, of which the first without a home on this machine is taken: programs of a real user may be shown.
 const USERS: [&str; 4] = ["dev", "sam", "robin", "kim"];
+
+/// Where else a sandbox shows files, of which the first is taken that has none on this machine: the user may have files there that
+/// agents are to read. So it is not /tmp.
+const PLACES: [&str; 3] = ["/mnt", "/srv", "/media"];
 
 /// The name of the workspace's directory.
 pub const PROJECT: &str = "project";
@@ -32,14 +37,17 @@ impl RoomPaths {
         let is_free = |user: &&&str| !Path::new("/home").join(user).exists();
         let user = USERS.iter().find(is_free).unwrap_or(&USERS[0]);
         let home = Path::new("/home").join(user);
+        let is_empty = |place: &&&str| fs::read_dir(place).map_or(true, |mut entries| entries.next().is_none());
+        let shown: PathBuf = PLACES.iter().find(is_empty).unwrap_or(&PLACES[0]).into();
         Self {
             user: (*user).to_owned(),
             workspace: home.join(PROJECT),
-            skills: home.join(".local/share/skills"),
-            // Not /tmp: the user may have files there that agents are to read.
-            tmp: home.join(".cache/tmp"),
             home,
-            shown: "/mnt".into(),
+            // Not in the home: an agent may rename what is above them there, and put a link in its place, through which the next
+            // sandbox would make directories outside.
+            tmp: shown.join("tmp"),
+            skills: shown.join("skills"),
+            shown,
         }
     }
 

@@ -10,15 +10,11 @@ use std::sync::{Mutex, OnceLock};
 use super::scratch_base::ScratchBase;
 use super::{At, PROJECT, RoomPaths, TrialEnv, WorkspaceError};
 use crate::files::at::PathError;
-use crate::files::rooted::{self, RootedPath};
+use crate::files::rooted::RootedPath;
+use crate::process::held;
 use crate::profile;
 
-/// The file that a process keeps locked in its scratch directory.
-const LOCK: &str = "lock";
-
-/// How the names of directories begin that are being removed, then those that cannot be removed. Those of processes are numbers:
-/// without a sandbox, agents see them.
-const REMOVED: &str = "removed-";
+/// How the names of directories begin that cannot be removed. Those of processes are numbers: without a sandbox, agents see them.
 const LEFT: &str = "left-";
 
 /// This process's directory for its trials.
@@ -37,7 +33,7 @@ pub struct ScratchDir {
 impl Drop for ScratchDir {
     fn drop(&mut self) {
         // The next process tries again, and names what cannot be removed.
-        let _ = remove(&self.directory);
+        let _ = held::remove(&self.directory);
     }
 }
 
@@ -66,12 +62,7 @@ impl ScratchDir {
         }
         let left = sweep(&base);
         let directory = numbered(&base)?;
-        // Lock before the rename: another process's sweep removes a directory with an unlocked lock.
-        let unnamed = directory.join("lock-to-be");
-        let lock = File::create(&unnamed).at(&unnamed)?;
-        lock.lock().at(&unnamed)?;
-        let path = directory.join(LOCK);
-        fs::rename(&unnamed, &path).at(&path)?;
+        let lock = held::hold(&directory)?;
         let paths = is_mounted.then(RoomPaths::here);
         if let Some(paths) = &paths {
             let file = directory.join(TrialEnv::PASSWD);
@@ -142,24 +133,13 @@ fn numbered(parent: &Path) -> Result<PathBuf, PathError> {
     Err(io::Error::from(io::ErrorKind::StorageFull)).at(parent)
 }
 
-/// Whether it is the name of a process's directory.
-fn is_of_process(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
-}
-
 /// Removes the directories of dead processes. Returns what cannot be removed: it is tried and named once.
 fn sweep(base: &Path) -> Vec<String> {
     let mut left = Vec::new();
     let Ok(entries) = fs::read_dir(base) else { return left };
     for path in entries.flatten().map(|entry| entry.path()) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let is_dead = || File::open(path.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
-        let is_removable = name.starts_with(REMOVED) || is_of_process(&name) && is_dead();
-        if !is_removable {
-            continue;
-        }
-        let Err(error) = remove(&path) else { continue };
-        let aside = unused(base, LEFT, name.trim_start_matches(REMOVED));
+        let Some(Err(error)) = held::remove_dead(&path) else { continue };
+        let aside = held::unused(&path, LEFT);
         // Another process may have been faster.
         if fs::rename(&error.path, &aside).is_ok() {
             let (path, why) = (aside.display(), error.source);
@@ -167,26 +147,4 @@ fn sweep(base: &Path) -> Vec<String> {
         }
     }
     left
-}
-
-/// A path that nobody has yet. Numbers are used again.
-fn unused(parent: &Path, prefix: &str, name: &str) -> PathBuf {
-    let mut path = parent.join(format!("{prefix}{name}"));
-    for more in 1_u32.. {
-        if !path.exists() {
-            break;
-        }
-        path = parent.join(format!("{prefix}{name}-{more}"));
-    }
-    path
-}
-
-/// Removes a process's directory. If this process is killed meanwhile, the name says that nobody needs the rest.
-fn remove(path: &Path) -> Result<(), PathError> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let parent = path.parent().unwrap_or(Path::new(""));
-    let removed = if name.starts_with(REMOVED) { path.to_path_buf() } else { unused(parent, REMOVED, &name) };
-    // Where it cannot be renamed, it can still be emptied.
-    let at = if fs::rename(path, &removed).is_ok() { &removed } else { path };
-    rooted::remove(at)
 }

@@ -18,13 +18,13 @@ use crate::process::Start;
 use crate::process::git;
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
+use crate::run::live::Redactors;
 use crate::run::rubric;
 use crate::settings::load::{self, ConfigError};
 use crate::settings::mode::AgentKind;
 use crate::settings::{Isolation, Settings, Trust};
 use crate::store::{RUNS, RunFolder};
 use crate::text::diagnostic::Code;
-use crate::text::redact::Redactor;
 use probe::{PlacedResult, Probes};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -71,9 +71,10 @@ pub fn examine(repository: Option<&Repository>, trust: Trust) -> DoctorReport {
     let settings = settings.unwrap_or_default();
     doctor.rubric(repository, &settings);
     let scratch = doctor.scratch(&settings);
-    let probes = scratch
-        .as_ref()
-        .map(|scratch| Probes { scratch, root: repository.map_or(scratch.path(), |repository| &repository.root) });
+    let probes = scratch.as_ref().map(|scratch| {
+        let root = repository.map_or(scratch.path(), |repository| &repository.root);
+        Probes { scratch, root, redactor: Redactors::new(&settings).masking(Vec::new()) }
+    });
     let mut agents = Vec::new();
     for kind in AgentKind::ALL.into_iter().chain(settings.custom_agents()) {
         if doctor.agent(kind, &settings, probes.as_ref()) {
@@ -336,8 +337,7 @@ impl Doctor {
         let (Some(repository), Some(probes)) = (repository, probes) else { return };
         let Some(folder) = catalog.skills.first().and_then(|found| found.skill().folder.parent()) else { return };
         let args = vec!["mcp".into(), "--skills".into(), repository.root.join(folder).into_os_string()];
-        let redactor = Redactor::new([]);
-        let mut handshake = Handshake::new(&redactor);
+        let mut handshake = Handshake::new(&probes.redactor);
         let talked = Start::own(args).and_then(|start| probes.talk(start, &mut handshake));
         match talked.map(|result| handshake.result(&result.ending)) {
             Ok(Ok(offer)) if offer.tools.is_empty() => {

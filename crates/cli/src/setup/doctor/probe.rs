@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::isolation::{self, SandboxedProgram};
@@ -23,6 +24,7 @@ pub(super) const SCRIPT: &str = "echo started; echo x > written";
 pub(super) struct Probes<'a> {
     pub(super) scratch: &'a ScratchDir,
     pub(super) root: &'a Path,
+    pub(super) redactor: Arc<Redactor>,
 }
 
 pub(super) struct ProbeResult {
@@ -70,7 +72,7 @@ pub(super) struct PlacedResult {
 impl Probes<'_> {
     /// Runs this program itself, or bubblewrap; `listener` talks with it.
     pub(super) fn talk(&self, start: Start, listener: &mut dyn OutputListener) -> io::Result<ProbeResult> {
-        run(&self.environment()?, start, listener)
+        self.run(&self.environment()?, start, listener)
     }
 
     /// Runs an agent's program where trials run it by these settings.
@@ -84,7 +86,7 @@ impl Probes<'_> {
         let (env, root) = (&variables(trial_env), self.root);
         let sandboxed = SandboxedProgram { program, env, reads: &[], server: None, root, trial_env, settings };
         let (place, _) = sandboxed.place().map_err(io::Error::other)?;
-        let result = run(trial_env, place.start(program, args), &mut ())?;
+        let result = self.run(trial_env, place.start(program, args), &mut ())?;
         let Some(sandbox) = place.sandbox() else {
             return Ok(PlacedResult { result, missing: Vec::new(), is_isolated: false });
         };
@@ -99,6 +101,28 @@ impl Probes<'_> {
     fn environment(&self) -> io::Result<TrialEnv> {
         self.scratch.trial_env().map_err(io::Error::other)
     }
+
+    fn run(&self, environment: &TrialEnv, start: Start, listener: &mut dyn OutputListener) -> io::Result<ProbeResult> {
+        let (stdout, stderr) = (environment.control().join("stdout"), environment.control().join("stderr"));
+        let job = Job {
+            start,
+            env: variables(environment),
+            folder: environment.start_directory(),
+            timeout: PATIENCE,
+            stdout: stdout.clone(),
+            appends: false,
+            by_file: None,
+            input: None,
+            stderr: stderr.clone(),
+            redactor: &self.redactor,
+            works_on: false,
+            settled: None,
+        };
+        let ending = process::run(&job, listener)?;
+        let [stdout, stderr] = [bounded::read(&stdout)?, bounded::read(&stderr)?]
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        Ok(ProbeResult { ending, stdout, stderr, wrote: environment.workspace().join("written").exists() })
+    }
 }
 
 /// The variables of a program. It needs no credentials.
@@ -109,26 +133,4 @@ fn variables(environment: &TrialEnv) -> BTreeMap<OsString, OsString> {
     variables.insert("HOME".into(), environment.home().into());
     variables.insert("TMPDIR".into(), environment.tmp().into());
     variables
-}
-
-fn run(environment: &TrialEnv, start: Start, listener: &mut dyn OutputListener) -> io::Result<ProbeResult> {
-    let (stdout, stderr) = (environment.control().join("stdout"), environment.control().join("stderr"));
-    let job = Job {
-        start,
-        env: variables(environment),
-        folder: environment.start_directory(),
-        timeout: PATIENCE,
-        stdout: stdout.clone(),
-        appends: false,
-        by_file: None,
-        input: None,
-        stderr: stderr.clone(),
-        redactor: &Redactor::new([]),
-        works_on: false,
-        settled: None,
-    };
-    let ending = process::run(&job, listener)?;
-    let [stdout, stderr] =
-        [bounded::read(&stdout)?, bounded::read(&stderr)?].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    Ok(ProbeResult { ending, stdout, stderr, wrote: environment.workspace().join("written").exists() })
 }
