@@ -44,7 +44,11 @@ pub fn commit(directory: &Path, reference: &str) -> io::Result<String> {
     if output.status.success() && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         Ok(hash)
     } else if output.stderr.is_empty() {
-        Err(io::Error::other(format!("unknown git commit {reference:?}")))
+        let remote = format!("origin/{reference}");
+        // A clone has only the branch that it checked out.
+        let is_remote = !reference.contains(['/', '^', ':']) && commit(directory, &remote).is_ok();
+        let hint = if is_remote { format!("; did you mean `{remote}`?") } else { String::new() };
+        Err(io::Error::other(format!("unknown git commit {reference:?}{hint}")))
     } else {
         Err(failure(&output))
     }

@@ -162,6 +162,7 @@ fn names_case(name: &str, skill: &str, case: &str) -> bool {
 pub fn modes<'a>(settings: &'a Settings, found: &FoundCase, recorded: &[String]) -> Vec<&'a Arc<Mode>> {
     let Some(selected) = settings.selected_modes.as_deref() else {
         let default = found.format().default_mode;
+        let default = settings.default_modes.get(default).map_or(default, String::as_str);
         let modes = settings.modes.iter();
         return modes.filter(|mode| mode.name == default || recorded.contains(&mode.name)).collect();
     };

@@ -4,6 +4,7 @@ use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 use super::Cli;
+use crate::text::diagnostic::nearest;
 
 /// Options, each with its names in other programs.
 const OPTIONS: [(&str, &[&str]); 7] = [
@@ -34,6 +35,13 @@ pub fn suggested(mut error: Error) -> Error {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
         if let Some(command) = translated(&COMMANDS, word) {
             error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![command.to_owned()]));
+        } else if let Some(near) = nearest(word, Cli::command().get_subcommands().map(clap::Command::get_name)) {
+            // clap counts letters in common: of `rn`, `harness` has more than `run`.
+            let near = near.to_owned();
+            let is_known = matches!(error.get(ContextKind::SuggestedSubcommand), Some(ContextValue::Strings(known)) if known.contains(&near));
+            if !is_known {
+                error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
+            }
         }
     } else if let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
         (error.kind(), error.get(ContextKind::InvalidArg))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
@@ -20,8 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Args)]
 pub struct StopArgs {
-    /// The run.
-    run_id: String,
+    /// The run [default: the one that is running]
+    run_id: Option<String>,
     #[command(flatten)]
     repository: RepositoryArgs,
 }
@@ -37,10 +38,25 @@ pub struct CleanArgs {
 
 pub fn stop(args: &StopArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    for run in named_runs::open_id(&root, &args.run_id)? {
-        stop_run(&run)?;
-    }
+    let runs = match &args.run_id {
+        Some(id) => named_runs::open_id(&root, id)?,
+        None => vec![only_running(&root)?],
+    };
+    runs.iter().try_for_each(stop_run)?;
     Ok(Exit::Clean)
+}
+
+/// The only run that is running.
+fn only_running(root: &Path) -> CliResultOf<RunFolder> {
+    let mut running: Vec<RunFolder> = store::runs(root)?.into_iter().filter(run_status::is_live).collect();
+    match running.len() {
+        0 => Err("no run is running".into()),
+        1 => Ok(running.remove(0)),
+        _ => {
+            let ids: Vec<&str> = running.iter().map(RunFolder::id).collect();
+            Err(format!("several runs are running, name one: {}", ids.join(", ")).into())
+        }
+    }
 }
 
 fn stop_run(run: &RunFolder) -> CliResultOf<()> {

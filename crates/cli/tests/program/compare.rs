@@ -702,7 +702,7 @@ fn a_comparison_in_the_background_is_watched_stopped_and_gone_on_with_like_any_r
     assert!(begun.stdout.starts_with("r runs in the background as process "), "{}", begun.stdout);
     wait_until("both agents", || stub.starts().len() == 2);
     assert!(stub.run(&["status", "--run-id", "r"]).stdout.starts_with("r: running (process "));
-    let stopped = stub.run(&["stop", "r"]);
+    let stopped = stub.run(&["stop"]);
     assert!(stopped.stdout.contains("`skill-evals compare --resume --run-id r` resumes it"), "{}", stopped.stdout);
     let status = stub.run(&["status", "--run-id", "r"]).stdout;
     assert!(status.starts_with("r: stopped\n") && status.contains("compare --resume --run-id r"), "{status}");

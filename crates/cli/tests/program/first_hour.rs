@@ -34,6 +34,22 @@ fn a_plain_clone_is_linted_listed_examined_and_run() {
     assert!(own.code == 0 && !own.stderr.contains("next:"), "{}{}", own.stdout, own.stderr);
 }
 
+#[test]
+fn where_the_default_agent_cannot_run_one_that_can_stands_in_and_is_named() {
+    let machine = Machine::new();
+    machine.program("claude", "#!/bin/sh\necho 9.9.9\n");
+    let machine = machine.variable("ANTHROPIC_API_KEY", "a-key-of-claude");
+    let run = machine.run(&["run", "--skill", "pdf", "--dry-run"]);
+    assert!(run.code == 0 && run.stdout.contains("pdf/smoke-explicit/cli-native"), "{}{}", run.stdout, run.stderr);
+    let told = "`codex` is not on the PATH";
+    assert!(run.stderr.contains(told) && run.stderr.contains("claude-cli can run here"), "{}", run.stderr);
+    // What somebody chose is what runs, or an error.
+    let chosen = machine.run(&["run", "--skill", "pdf", "--mode", "codex", "--dry-run"]);
+    assert!(chosen.code == 2 && !chosen.stderr.contains("stands in"), "{}{}", chosen.stdout, chosen.stderr);
+    let replay = machine.run(&["run", "--skill", "pdf", "--replay"]);
+    assert!(!replay.stderr.contains("stands in"), "{}", replay.stderr);
+}
+
 /// The page, command by command, on a machine that gets its agent where the page has it installed.
 #[test]
 fn the_page_of_the_first_hour_can_be_followed() {

@@ -111,7 +111,7 @@ const MISTAKES: [Mistake; 82] = [
     (&["summary"], 2, &["no runs found"]),
     (&["show"], 2, &["no trials found in the recordings"]),
     (&["report"], 2, &["no runs found"]),
-    (&["stop"], 2, &["<RUN_ID>"]),
+    (&["stop"], 2, &["no run is running"]),
     (&["init"], 2, &["not a git repository and no Cargo.toml; init would write:", "or write here with --yes"]),
     (&["compare"], 2, &["name what to compare"]),
     // What is meant is done.

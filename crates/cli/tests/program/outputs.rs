@@ -70,6 +70,8 @@ fn an_option_of_other_programs_is_taken_for_ours_of_that_meaning() {
         let ran = fixture.run(&["run", given, "3"]);
         assert!(ran.code == 2 && ran.stderr.contains(&format!("'{meant}'")), "{given}: {}", ran.stderr);
     }
+    let ran = fixture.run(&["rn"]);
+    assert!(ran.code == 2 && ran.stderr.contains("subcommand exists: 'run'"), "{}", ran.stderr);
     // A command that has no such option is not told of it.
     assert!(!fixture.run(&["lint", "--repeat", "3"]).stderr.contains("--trials"));
 }

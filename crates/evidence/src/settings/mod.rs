@@ -77,6 +77,8 @@ pub struct Settings {
     pub modes: Vec<Arc<Mode>>,
     /// The names of the selected modes; `None` for the default ones.
     pub selected_modes: Option<Vec<String>>,
+    /// The modes that stand in for default ones, by the names of those.
+    pub default_modes: BTreeMap<String, String>,
     /// Whether agents run; else recordings are replayed.
     pub live: bool,
     /// Whether a case without a recording is an error in replay, if set.
@@ -160,6 +162,7 @@ impl Default for Settings {
             harness: None,
             modes: Mode::built_in().into_iter().map(Arc::new).collect(),
             selected_modes: None,
+            default_modes: BTreeMap::new(),
             live: false,
             require_recordings: None,
             partial: false,

@@ -131,6 +131,8 @@ codes! {
     CsvLineEnds = "csv-line-ends": Warning,
     /// A row has more cells than the header has columns, or one below a column without a name.
     CsvExtraCell = "csv-extra-cell": Fixed,
+    /// A cell without quotes begins with a blank, or a row has empty cells behind those of the header: a comma may belong to a text.
+    CsvUnquotedComma = "csv-unquoted-comma": Warning,
     /// A cell that must not be empty is.
     EmptyValue = "empty-value": Fixed,
     /// Not true or false.

@@ -61,6 +61,11 @@ impl ProblemList {
         self.found
     }
 
+    /// Whether one of those that are kept is an error.
+    pub fn has_errors(&self) -> bool {
+        self.kept.iter().any(Diagnostic::is_error)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }

@@ -1,5 +1,6 @@
 //! `skill-evals run`.
 
+mod default_agent;
 mod lift;
 mod repeats;
 mod watch;
@@ -195,6 +196,9 @@ pub fn run(args: &RunArgs) -> CliResult {
     select::apply(&chosen, &mut settings)?;
     if settings.record && chosen.stop == Some(Stop::Settled) {
         return Err("a recording needs whole trials: leave out --stop settled or --record".into());
+    }
+    for told in default_agent::choose(&mut settings, &catalog) {
+        writeln!(stderr(), "{}", safe::line(&told))?;
     }
     let mut run = args.with_chosen_plan(start::planned(repository, settings, catalog, chosen)?)?;
     if run.plan.is_empty() {

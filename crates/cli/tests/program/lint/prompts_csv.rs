@@ -211,6 +211,22 @@ fn lines_that_end_in_cr_alone_are_read_counted_and_named() {
 }
 
 #[test]
+fn a_comma_that_may_belong_to_a_text_is_named() {
+    let header = format!("{HEADER},must_include");
+    let lines = |rows: &str| Fixture::new().skill("tidy").prompts("tidy", format!("{rows}\n")).lines();
+    let cut = lines(&format!("{header}\nfirst,true,What is six times seven? Answer, please\nlast,false,Other,"));
+    assert!(cut.contains(":2:44: [csv-unquoted-comma] this cell begins with a blank"), "{cut}");
+    let surplus = lines(&format!("{header}\nfirst,true,Do it,,,\nlast,false,Other,"));
+    let words = "[csv-unquoted-comma] the row has 6 cells, and the header 4 columns";
+    assert!(surplus.contains(&format!(":2:19: {words}")), "{surplus}");
+    // Quotes say what a cell is, and in some files a blank follows each comma.
+    let quoted = lines(&format!("{header}\nfirst,true,Do it,\" please\"\nlast,false,Other,"));
+    assert!(!quoted.contains("csv-unquoted-comma"), "{quoted}");
+    let spaced = lines("id, should_trigger, prompt\nfirst, true, Do it\nlast, false, Other");
+    assert!(!spaced.contains("csv-unquoted-comma"), "{spaced}");
+}
+
+#[test]
 fn of_two_cases_with_one_id_the_second_is_wrong_and_no_third() {
     let text = format!("{HEADER}\nok,true,Do it\nok,true,Do that\nok-line-3,true,Do more\n");
     let fixture = Fixture::new().skill("tidy").prompts("tidy", text);

@@ -1,8 +1,10 @@
 //! Whether a file is UTF-8 text with commas between its cells: spreadsheets save other forms under the same name.
 
+use std::ops::Range;
 use std::path::Path;
 
-use super::REQUIRED;
+use super::record::CsvRecord;
+use super::{CsvRow, REQUIRED};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::source_text::ends_line;
 
@@ -38,4 +40,28 @@ pub(super) fn line_ends(path: &Path, bytes: &[u8], header_start: usize) -> Optio
     let message = "lines end in CR alone, as on a Mac before 2001; expected LF or CR LF";
     let problem = Diagnostic::new(Code::CsvLineEnds, SourceLocation::in_text(path, bytes, at..at + 1), message);
     Some(problem.help("save it with LF: editors and other runners take it for a single line"))
+}
+
+/// The warning about a row whose commas may not all separate cells: a text with a comma and without quotes.
+pub(super) fn unquoted_comma(row: &CsvRow, record: &CsvRecord, header_has_blanks: bool) -> Option<Diagnostic> {
+    let bytes = &row.sheet.bytes;
+    let width = row.sheet.names.len();
+    let begins_with_blank = |range: &&Range<usize>| {
+        bytes.get(range.start) == Some(&b' ') && !bytes[range.start..range.end].trim_ascii().is_empty()
+    };
+    let blank = record.cells.iter().take(width).skip(1).find(begins_with_blank).filter(|_| !header_has_blanks);
+    let is_surplus =
+        || record.cells.len() > width && (width..record.cells.len()).all(|at| record.content(bytes, at).is_empty());
+    let (range, message) = match blank {
+        Some(range) => {
+            (range.clone(), "this cell begins with a blank: the comma before it may belong to a text".to_owned())
+        }
+        None if is_surplus() => {
+            let cells = record.cells.len();
+            (record.range(width), format!("the row has {cells} cells, and the header {width} columns"))
+        }
+        None => return None,
+    };
+    let problem = Diagnostic::new(Code::CsvUnquotedComma, row.place_of_bytes(range), message);
+    Some(problem.help("put quotes around a text with commas, or remove the blank or the commas"))
 }

@@ -102,12 +102,15 @@ fn cut(root: &Path, path: &Path, bytes: Vec<u8>, format: &'static CaseFormat, ow
     let names: Vec<String> =
         (0..header.cells.len()).map(|index| header.text(&bytes, index).trim().to_owned()).collect();
     let columns = read_header(path, &bytes, &header, &names, (format, own), &mut problems);
-    let mut problems = problems.into_vec();
-    if problems.iter().any(Diagnostic::is_error) {
-        return ParsedCsv { rows: Vec::new(), problems };
+    if problems.has_errors() {
+        return ParsedCsv { rows: Vec::new(), problems: problems.into_vec() };
     }
+    let has_blanks = header.cells.iter().any(|cell| bytes.get(cell.start) == Some(&b' '));
     let sheet = Arc::new(CsvSheet { root: root.into(), path: path.into(), bytes, format, columns, names });
-    let rows = rows(&sheet, header.range(usize::MAX).end);
+    let rows = rows(&sheet, header.range(usize::MAX).end, &mut |row, record| {
+        problems.extend(form::unquoted_comma(row, record, has_blanks));
+    });
+    let mut problems = problems.into_vec();
     if rows.is_empty() {
         let problem = Diagnostic::new(Code::CsvNoRows, SourceLocation::file(path), "the file has a header and no rows");
         problems.push(problem.help("write a row for each case below the header, or remove the file"));
@@ -115,8 +118,8 @@ fn cut(root: &Path, path: &Path, bytes: Vec<u8>, format: &'static CaseFormat, ow
     ParsedCsv { rows, problems }
 }
 
-/// The rows behind the header.
-fn rows(sheet: &Arc<CsvSheet>, header_end: usize) -> Vec<CsvRow> {
+/// The rows behind the header, each of which `look` sees with its cells.
+fn rows(sheet: &Arc<CsvSheet>, header_end: usize, look: &mut dyn FnMut(&CsvRow, &CsvRecord)) -> Vec<CsvRow> {
     let bytes = &sheet.bytes;
     let mut rows = Vec::new();
     let (mut line, mut counted, mut end) = (1, 0, header_end);
@@ -140,7 +143,9 @@ fn rows(sheet: &Arc<CsvSheet>, header_end: usize) -> Vec<CsvRow> {
             _ => None,
         };
         let id = cell("id").trim().to_owned();
-        rows.push(CsvRow { sheet: Arc::clone(sheet), start, line, id, should_trigger });
+        let row = CsvRow { sheet: Arc::clone(sheet), start, line, id, should_trigger };
+        look(&row, &record);
+        rows.push(row);
     }
 }
 

@@ -78,7 +78,7 @@ impl CsvRow {
 
     /// The place of bytes of this row. Lines are counted from the row's own: to count them from the start of a large file
     /// for every row takes minutes.
-    fn place_of_bytes(&self, range: Range<usize>) -> SourceLocation {
+    pub(super) fn place_of_bytes(&self, range: Range<usize>) -> SourceLocation {
         let range = range.start.saturating_sub(self.start)..range.end.saturating_sub(self.start);
         let mut place = SourceLocation::in_text(&*self.sheet.path, &self.sheet.bytes[self.start..], range);
         place.line += self.line - 1;
