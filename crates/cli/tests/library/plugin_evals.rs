@@ -319,3 +319,13 @@ fn what_the_real_program_ignores_in_silence_is_a_warning() {
         assert_eq!(said(&[("a/case.yaml", &with(grader))]).1, Vec::<String>::new(), "{grader}");
     }
 }
+
+#[test]
+fn mocks_that_are_not_served_are_a_warning() {
+    let case = with("type: llm, criteria: x");
+    let (cases, problems) = said(&[("a/case.yaml", &case), ("mocks/tea/pour.md", "Poured.")]);
+    assert_eq!(cases, ["a: p"], "{problems:?}");
+    assert_eq!(problems, ["evals/mocks: [unsupported] unsupported: mocks of MCP servers"]);
+    let own = said(&[("a/case.yaml", &case), ("a/mocks/tea/pour.md", "Poured.")]).1;
+    assert_eq!(own, ["evals/a/mocks: [unsupported] unsupported: mocks of MCP servers"]);
+}

@@ -65,7 +65,7 @@ impl Pattern {
         match self.style {
             Style::Literal => Ok(PatternSearch::Plain(self.text.to_lowercase()).lower()),
             Style::Verbatim => Ok(plain()),
-            Style::Exact if self.is_literal() => Ok(plain()),
+            Style::Exact | Style::JavaScript if self.is_literal() => Ok(plain()),
             Style::Lower if self.is_literal() => Ok(plain().lower()),
             _ if self.text.len() > LONGEST => Err(PatternError::TooLong(self.text.len())),
             Style::Exact => PatternSearch::new(&self.text, false),

@@ -84,7 +84,8 @@ fn parse(file: &ForeignFile<'_>, _: Document<'_>, _: &Node) -> Option<FileCases>
         reader.prompt_file();
     }
     reader.grader_files();
-    let (case, warnings) = reader.found();
+    let (case, mut warnings) = reader.found();
+    warnings.extend(plugin.mocks(file, folder));
     // All that is next to the case belongs to it.
     Some(FileCases { cases: vec![case], problems: warnings, claims: vec![folder.to_path_buf()] })
 }

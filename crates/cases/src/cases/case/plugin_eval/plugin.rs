@@ -8,6 +8,7 @@ use super::{CASE, PROMPT};
 use crate::cases::case::ForeignFile;
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::PatternSearch;
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::relative_path::resolved;
 
 /// Where a plugin says what it is.
@@ -17,13 +18,18 @@ const MANIFESTS: [&str; 2] = [".claude-plugin/plugin.json", "plugin.json"];
 const EVALS: &str = "evals";
 
 /// Directories without cases.
-const NO_CASES: [&str; 4] = ["node_modules", ".git", "results", "mocks"];
+const NO_CASES: [&str; 4] = ["node_modules", ".git", "results", MOCKS];
+
+/// The directory with answers of MCP servers.
+const MOCKS: &str = "mocks";
 
 /// A plugin by its manifest, or what stands for one.
 pub(super) struct Plugin<'a> {
     /// Its directory, from the repository's root.
     pub root: &'a Path,
     pub name: String,
+    /// The directory with the case's directory, which may have mocks for it.
+    pub evals: PathBuf,
 }
 
 impl<'a> Plugin<'a> {
@@ -57,7 +63,19 @@ impl<'a> Plugin<'a> {
         }
         let own_name = || root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let name = manifest["name"].as_str().map_or_else(own_name, str::to_owned);
-        Some(Self { root, name })
+        let evals = root.join(parts[..at + length].iter().collect::<PathBuf>());
+        Some(Self { root, name, evals })
+    }
+
+    /// A warning for each directory of mocks for the case in the directory `case`.
+    pub fn mocks(&self, file: &ForeignFile<'_>, case: &Path) -> Vec<Diagnostic> {
+        let places = [&self.evals, case].map(|directory: &Path| directory.join(MOCKS));
+        let mocks = places.into_iter().filter(|place| file.tree.kind(place) == FileKind::Folder);
+        let problem = |place| {
+            Diagnostic::new(Code::Unsupported, SourceLocation::file(place), "unsupported: mocks of MCP servers")
+        };
+        let help = "the plugin's servers do not start, so a grader sees no call of their tools";
+        mocks.map(|place| problem(place).help(help)).collect()
     }
 
     /// The slug of the skill that the case is about: the first that its graders ask for, the one whose place the file has, or the
