@@ -26,6 +26,7 @@ mod said;
 mod sandbox;
 pub mod secrets;
 mod skill_list;
+mod skill_uri;
 pub mod snapshot;
 mod stream;
 pub mod trial_env;

@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
-use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
+use crate::agent::skill_uri::{file_of_uri, normalized};
 use crate::profile::{AgentTools, PROFILES};
 use crate::skill::{SKILL_FILE, USER_ONLY, of_plugin, slug};
 use crate::trace::change::{ChangeKind, ChangeMeta};
@@ -136,7 +136,20 @@ impl<'a> TraceRecorder<'a> {
         if !succeeded && (shell::prints_skills(&command) || shell::why_not_started(&command, &output).is_some()) {
             self.missed(&command, &command, &seen_skills);
         }
+        if succeeded && shell::printed_nothing(&output) {
+            self.lost_output(&command);
+        }
         self.trace.command(command, exit_code, output);
+    }
+
+    /// Records that a command printed files of skills, and the agent lost what it printed: Qwen Code does on a busy machine.
+    fn lost_output(&mut self, command: &str) {
+        let files: Vec<_> = shell::printed_whole(command).iter().flat_map(|path| self.skill_files(path)).collect();
+        let has_text =
+            |skill: &str, path: &str| self.exposure.has(skill, path) && !self.exposure.is_without_text(skill, path);
+        if files.iter().any(|(skill, path)| has_text(&slug(skill), path)) {
+            self.trace.lose(&format!("what a command printed, of which the agent saw nothing: {}", excerpt(command)));
+        }
     }
 
     /// Records the scripts of skills that a command ran.
@@ -467,20 +480,6 @@ fn is_tool(tool: &str, name: &str) -> bool {
 
 fn made_at(change: &ChangeMeta) -> Option<Timestamp> {
     change.made.as_deref()?.parse().ok()
-}
-
-/// The skill and the file of `skill://greeting/references/formal.md`; `skill://greeting` is its SKILL.md.
-fn file_of_uri(uri: &str) -> Option<(String, String)> {
-    let rest = uri.strip_prefix("skill://").filter(|rest| !rest.is_empty())?;
-    let (skill, path) = rest.split_once('/').unwrap_or((rest, SKILL_FILE));
-    let path = normalized(&percent_decode_str(path).decode_utf8_lossy());
-    (!path.is_empty()).then(|| (percent_decode_str(skill).decode_utf8_lossy().into_owned(), path))
-}
-
-/// `.//references/./formal.md` as `references/formal.md`.
-fn normalized(path: &str) -> String {
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-    parts.join("/")
 }
 
 /// All texts in a JSON value, one per line.

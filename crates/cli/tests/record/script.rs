@@ -31,9 +31,11 @@ impl Script {
             return Turn::Say(format!("no script for the prompt {:?}", request.prompt));
         };
         let mut steps: Vec<Turn> = Vec::new();
-        // codex, which has no tool for skills, puts a `$skill` into the conversation by itself.
+        // codex, which has no tool for its own skills, puts a `$skill` into the conversation by itself. It does not know those of
+        // a server.
         let injected = request.protocol == Protocol::Responses
             && !has_tool(request, "skill")
+            && !by_mcp(request)
             && request.prompt.contains(&format!("${skill}"));
         let offered = delivered(request, skill);
         if *triggers && offered && !injected {

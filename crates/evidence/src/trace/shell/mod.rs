@@ -89,6 +89,24 @@ fn script_of<'w>(program: &'w ShellWord, arguments: &'w [ShellWord]) -> Option<&
     arguments.get(count)
 }
 
+/// The files that `command` prints whole if it succeeds: it is one `cat` whose output goes nowhere else.
+pub fn printed_whole(command: &str) -> Vec<String> {
+    let (commands, true) = parsed_commands(command, 0) else { return Vec::new() };
+    let [SimpleCommand { words, redirected: false, .. }] = &commands[..] else { return Vec::new() };
+    let words = wrappers::strip(words).unwrap_or(words);
+    if words.first().and_then(wrappers::program) != Some("cat") {
+        return Vec::new();
+    }
+    let files = readers::operands("cat", &words[1..]).unwrap_or_default();
+    files.into_iter().filter(|word| !word.glob && !word.text.contains(UNKNOWN)).map(|word| word.text.clone()).collect()
+}
+
+/// Whether the answer to a call shows that its command printed nothing.
+pub fn printed_nothing(output: &str) -> bool {
+    // Gemini CLI and Qwen Code put what a command printed among other lines.
+    output.trim().is_empty() || output.lines().any(|line| line == "Output: (empty)")
+}
+
 fn join(directory: Option<&str>, path: &str) -> String {
     match directory {
         Some(directory) if !path.starts_with(['/', '~', UNKNOWN]) => format!("{directory}/{path}"),
@@ -154,7 +172,8 @@ fn parsed_commands(text: &str, depth: usize) -> (Vec<SimpleCommand>, bool) {
     for simple in commands {
         match wrappers::shell_script(&simple.words) {
             Some(script) if depth < MAX_SHELL_DEPTH => {
-                let (inner, is_plain) = parsed_commands(script, depth + 1);
+                let (mut inner, is_plain) = parsed_commands(script, depth + 1);
+                inner.iter_mut().for_each(|command| command.redirected |= simple.redirected);
                 simple_commands.extend(inner);
                 all &= is_plain;
             }

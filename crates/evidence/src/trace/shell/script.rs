@@ -42,6 +42,8 @@ pub(super) struct SimpleCommand {
     pub inputs: Vec<ShellWord>,
     /// Whether its input is the output of the command before it.
     pub piped: bool,
+    /// Whether a redirection sends its output elsewhere.
+    pub redirected: bool,
 }
 
 /// A word without its quotes.
@@ -206,11 +208,11 @@ impl<'a> ScriptWalk<'a> {
         if node.kind() != "file_redirect" {
             return self.script.plain = false;
         }
-        let mut operator = "";
+        let (mut descriptor, mut operator) = ("", "");
         let mut target = None;
         for child in children(node) {
             match child.kind() {
-                "file_descriptor" => {}
+                "file_descriptor" => descriptor = self.source(child),
                 kind if !child.is_named() => operator = kind,
                 // The grammar parses words after the target as further targets.
                 _ if target.is_some() => simple.words.extend(self.words(child)),
@@ -220,6 +222,7 @@ impl<'a> ScriptWalk<'a> {
         let path = target.as_ref().map_or("", |word| word.text.as_str());
         let is_descriptor =
             !path.is_empty() && path.strip_suffix('-').unwrap_or(path).bytes().all(|b| b.is_ascii_digit());
+        simple.redirected |= operator.contains('>') && matches!(descriptor, "" | "1");
         let is_harmless = matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr");
         match operator {
             ">&-" | "<&-" => {}
