@@ -196,7 +196,8 @@ fn a_command_that_the_sandbox_stopped_is_counted() {
 fn a_hanging_agent_and_its_grandchildren_are_gone_after_the_timeout() {
     let sleep = format!("31{}", std::process::id());
     let command = format!("setsid sleep {sleep} & sleep {sleep} & sleep {sleep}");
-    let live = Live::new(POSITIVE, "true,Greet Ada.,workspace-write,15,AHOY", move |request| match request.step {
+    // Codex itself ends a command after 10 s.
+    let live = Live::new(POSITIVE, "true,Greet Ada.,workspace-write,8,AHOY", move |request| match request.step {
         0 => Turn::Several(vec![Turn::Say("On it.".to_owned()), Turn::Shell(command.clone())]),
         _ => Turn::Say("Done".to_owned()),
     });
