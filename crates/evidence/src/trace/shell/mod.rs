@@ -173,7 +173,9 @@ fn parsed_commands(text: &str, depth: usize) -> (Vec<SimpleCommand>, bool) {
         match wrappers::shell_script(&simple.words) {
             Some(script) if depth < MAX_SHELL_DEPTH => {
                 let (mut inner, is_plain) = parsed_commands(script, depth + 1);
-                inner.iter_mut().for_each(|command| command.redirected |= simple.redirected);
+                for command in &mut inner {
+                    command.redirected |= simple.redirected;
+                }
                 simple_commands.extend(inner);
                 all &= is_plain;
             }
