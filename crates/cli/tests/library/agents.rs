@@ -112,7 +112,7 @@ fn of_qwen(command: &str, told: &str, exit_code: i64) -> Trace {
             "toolCallResult": { "resultDisplay": { "exitCode": exit_code } } }),
     ];
     let folder = tempfile::tempdir().expect("a directory");
-    let lines = |lines: &[serde_json::Value]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let lines = |lines: &[serde_json::Value]| lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     fs::write(folder.path().join("trace.jsonl"), lines(&trace)).expect("a file");
     fs::write(folder.path().join("session.jsonl"), lines(&session)).expect("a file");
     let mut texts = TextIndexBuilder::default();
