@@ -61,8 +61,39 @@ fn is_being_removed(path: &Path) -> bool {
 fn lock_of_dead(directory: &Path) -> Option<File> {
     let path = directory.join(LOCK);
     let (lock, _) = bounded::open(&path).ok()?;
-    lock.try_lock().ok()?;
-    // Meanwhile, another process may have removed the directory, and a third one may have made one of the same name.
-    let (held, there) = (lock.metadata().ok()?, fs::symlink_metadata(&path).ok()?);
-    ((held.dev(), held.ino()) == (there.dev(), there.ino())).then_some(lock)
+    is_of_dead(&lock, &path).then_some(lock)
+}
+
+/// Takes the lock, unless a living process has it, or the directory is another one by now: meanwhile, another process may have removed
+/// it, and a third one may have made one of the same name.
+fn is_of_dead(lock: &File, path: &Path) -> bool {
+    let id = |found: fs::Metadata| (found.dev(), found.ino());
+    lock.try_lock().is_ok()
+        && matches!((lock.metadata().map(id), fs::symlink_metadata(path).map(id)), (Ok(held), Ok(there)) if held == there)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_says_nothing_of_another_directory_that_has_the_name_by_now() {
+        let base = tempfile::tempdir().expect("a directory");
+        let directory = base.path().join("1");
+        let path = directory.join(LOCK);
+        let make = || {
+            fs::create_dir(&directory).expect("a directory");
+            hold(&directory).expect("a lock")
+        };
+        drop(make());
+        let (old, _) = bounded::open(&path).expect("the lock of a dead process");
+        assert!(is_of_dead(&old, &path));
+        old.unlock().expect("a lock");
+        assert!(remove_dead(&directory).expect("it is dead").is_ok());
+        let new = make();
+        assert!(!is_of_dead(&old, &path));
+        assert!(remove_dead(&directory).is_none() && directory.exists());
+        drop(new);
+        assert!(remove_dead(&directory).expect("it is dead").is_ok() && !directory.exists());
+    }
 }
