@@ -256,7 +256,7 @@ fn what_the_real_program_refuses_is_an_error_with_its_place() {
         ("tags: x", "`tags` is a string; expected an array"),
         ("schema_version: '2.0'", "`schema_version` is \"2.0\"; expected one of 1.0, 1.1"),
         ("schema_version: 1.1", "`schema_version` is a number; expected a string"),
-        ("colour: red", "prompt.md:2:1: [unknown-key] unknown key `colour`"),
+        ("color: red", "prompt.md:2:1: [unknown-key] unknown key `color`"),
         ("name: ''", "`name` is empty"),
         ("env: { TEA: x }", "the variable `TEA` would end each run"),
         ("env: { EVAL_A: 1 }", "`env.EVAL_A` is a number; expected a string"),

@@ -55,7 +55,7 @@ pub enum PatternError {
     /// By the rules of JavaScript.
     #[error("JavaScript: {0}")]
     JavaScript(String),
-    /// A part without look-around would become a program of more than [`MOST_PROGRAM`] bytes.
+    /// A part without look-around would become a program of more than 2 MiB.
     #[error("a repetition in it is too large: its program has more than {MOST_PROGRAM} bytes")]
     TooLarge,
     /// It has this many bytes.
