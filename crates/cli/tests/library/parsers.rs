@@ -189,8 +189,8 @@ proptest! {
         }
         let bytes = writer.into_inner().expect("in memory");
         let parsed = prompts_csv::parse(Path::new(""), Path::new("prompts.csv"), bytes.clone(), &[]);
-        prop_// A cell that begins with a blank is a warning.
-        assert!(!parsed.problems.iter().any(Diagnostic::is_error));
+        // A cell that begins with a blank is a warning.
+        prop_assert!(!parsed.problems.iter().any(Diagnostic::is_error));
         prop_assert_eq!(parsed.rows.len(), rows.len());
         let mut line = 2;
         for (row, (id, trigger, prompt, pattern)) in parsed.rows.into_iter().zip(&rows) {
