@@ -127,8 +127,10 @@ pub fn in_turn(trials: Vec<Trial>) -> Vec<Trial> {
     let Some(change) = change() else { return trials };
     eprintln!("this change runs one of {PARTS} parts of the tests; the others are ignored, and `.ci/nightly` runs all");
     let is_later = |at: usize| !(at + change).is_multiple_of(PARTS);
+    // CI calibrates every agent in a step of its own: beside the other tests, a slow agent runs out of time.
+    let has_own_step = |trial: &Trial| trial.name().ends_with("_is_read_rightly");
     let with_turn = |(at, trial): (usize, Trial)| {
-        let is_ignored = trial.has_ignored_flag() || is_later(at);
+        let is_ignored = trial.has_ignored_flag() || is_later(at) || has_own_step(&trial);
         trial.with_ignored_flag(is_ignored)
     };
     trials.into_iter().enumerate().map(with_turn).collect()
