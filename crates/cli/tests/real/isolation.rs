@@ -187,7 +187,7 @@ fn shown() -> &'static str {
 /// What an agent can see, but for what the user's own programs and directories are called: no word of this program, and no id.
 fn an_agent_finds_itself_in_an_ordinary_project() {
     let stub = Stub::new(1, "");
-    let looks = "pwd; whoami; hostname; echo \"$HOME $USER $TMPDIR\"; env; cat /etc/passwd /proc/self/mountinfo; \
+    let looks = "pwd; whoami; hostname; echo \"$HOME $USER $TMPDIR\"; env; cat /etc/passwd /etc/group /etc/hostname /proc/self/mountinfo; id; \
                  cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ | tr '\\0' '\\n'; ls -l /proc/[0-9]*/fd; ls -laR /home /mnt /srv /media /tmp .";
     let (code, report) = reported(&stub, "r", looks);
     assert_eq!(code, 0, "{report}");

@@ -1,5 +1,5 @@
-//! Digests of stored files: of the files of a recording and of a graded trial, and of the lines of a plan. What was changed by anything but this program is
-//! refused.
+//! Digests of stored files: of the files of a recording and of a graded trial, and of the lines of a plan. What was changed by
+//! anything but this program is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -14,14 +14,13 @@ use crate::agent::login::LoginSources;
 use crate::agent::trial_env::WorkspaceError;
 use crate::process::{OutputListener, Reply};
 use crate::settings::FILE;
-use crate::settings::mode::AgentKind;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::sandbox::Sandbox;
 
 pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
     let case = assignment.case;
     let setup = setup(assignment)?;
-    if assignment.settings.agents.get(AgentKind::Chat.as_str()).is_none_or(|agent| agent.command.is_none()) {
+    if super::is_this_program(assignment.settings) {
         let failed = |error: WorkspaceError| Trouble::new(TroubleKind::CouldNotStart, error.to_string());
         command.program = assignment.trial_env.show_this_program("chat").map_err(failed)?;
     }

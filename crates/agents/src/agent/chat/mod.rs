@@ -61,7 +61,7 @@ impl EventStream for Chat {
     }
 
     fn find(settings: &Settings) -> Result<PathBuf, Trouble> {
-        if settings.agents.get(Self::KIND.as_str()).is_some_and(|agent| agent.command.is_some()) {
+        if !is_this_program(settings) {
             return shared::program(settings, Self::KIND);
         }
         let could_not_start = |why: String| Trouble::new(TroubleKind::CouldNotStart, why);
@@ -70,4 +70,9 @@ impl EventStream for Chat {
         }
         std::env::current_exe().map_err(|error| could_not_start(format!("this program: {error}")))
     }
+}
+
+/// Whether the agent is this program, and not one that the settings name.
+fn is_this_program(settings: &Settings) -> bool {
+    settings.agents.get(AgentKind::Chat.as_str()).is_none_or(|agent| agent.command.is_none())
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::agent::trial_env::HOST;
 use crate::process::{self, Start};
 
 /// Directories with the system's programs, libraries and settings. Those that exist are shown.
@@ -61,7 +62,7 @@ pub(super) fn base() -> Vec<OsString> {
 fn make_base() -> Vec<OsString> {
     let namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"];
     let mut args: Vec<OsString> = namespaces.map(OsString::from).to_vec();
-    args.extend(["--hostname", "workstation", "--new-session", "--die-with-parent"].map(OsString::from));
+    args.extend(["--hostname", HOST, "--new-session", "--die-with-parent"].map(OsString::from));
     let is_root = nix::unistd::getuid().is_root();
     if is_root {
         // Root could leave the sandbox with its privileges. It keeps one: without it the kernel does not let root create a user

@@ -62,8 +62,7 @@ pub(super) fn arguments(program: &SandboxedProgram<'_>) -> Vec<OsString> {
     if let Some(skills) = trial_env.skills_to_mount() {
         args.extend(["--ro-bind".into(), skills, trial_env.skills().into()]);
     }
-    let passwd = trial_env.passwd().map(|file| (file, "/etc/passwd".into()));
-    for (file, place) in shown.into_iter().chain(passwd) {
+    for (file, place) in shown.into_iter().chain(trial_env.identity()) {
         args.extend(["--ro-bind".into(), file.into(), place.into()]);
     }
     // A write elsewhere fails instead of getting lost.

@@ -31,7 +31,7 @@ use skills::{EnvSkills, rooted_in_parent};
 use versions::PreparedChanges;
 
 use paths::PROJECT;
-pub use paths::RoomPaths;
+pub use paths::{HOST, RoomPaths};
 pub use scratch::ScratchDir;
 pub use skills::{OriginalSkills, SkillContents, file_mode};
 
@@ -118,7 +118,6 @@ impl TrialEnv {
     const HOME: &str = "home";
     const TMP: &str = "tmp";
     const SKILLS: &str = "skills";
-    const PASSWD: &str = "passwd";
     const REQUEST_LOG: &str = "mcp-asked";
 
     /// Where a program in the workspace starts, for the system, which resolves it outside every sandbox.
@@ -131,9 +130,12 @@ impl TrialEnv {
         self.paths.as_ref()
     }
 
-    /// The file that names the user of its rooms, for a sandbox.
-    pub fn passwd(&self) -> Option<PathBuf> {
-        self.paths.is_some().then(|| self.directory.with_file_name(Self::PASSWD))
+    /// The files that name the user and the machine in a sandbox, with their places.
+    pub fn identity(&self) -> impl Iterator<Item = (PathBuf, PathBuf)> {
+        let names = self.paths.iter().flat_map(|paths| paths.identity().map(|(name, _)| name));
+        let places = names.map(|name| (self.directory.with_file_name(name), Path::new("/etc").join(name)));
+        // Without such a file on the machine, nothing can be mounted over it.
+        places.filter(|(_, place)| place.is_file())
     }
 
     /// What a sandbox mounts, writable, with the places.

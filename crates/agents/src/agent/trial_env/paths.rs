@@ -28,6 +28,9 @@ const USERS: [&str; 4] = ["dev", "sam", "robin", "kim"];
 /// agents are to read. So it is not /tmp.
 const PLACES: [&str; 3] = ["/mnt", "/srv", "/media"];
 
+/// The name of the machine.
+pub const HOST: &str = "workstation";
+
 /// The name of the workspace's directory.
 pub const PROJECT: &str = "project";
 
@@ -51,11 +54,16 @@ impl RoomPaths {
         }
     }
 
-    /// The system's users: this process's user is that of the room.
-    pub fn passwd(&self) -> String {
+    /// What names the user and the machine in a room, by the names of the files in /etc: this process's user is that of the room.
+    pub fn identity(&self) -> [(&'static str, String); 3] {
         let Self { user, home, .. } = self;
         let (id, group, home) = (getuid(), getgid(), home.display());
         let root = if id.is_root() { "" } else { "root:x:0:0:root:/root:/bin/bash\n" };
-        format!("{root}{user}:x:{id}:{group}::{home}:/bin/bash\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n")
+        let users = format!(
+            "{root}{user}:x:{id}:{group}::{home}:/bin/bash\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n"
+        );
+        let root = if group.as_raw() == 0 { "" } else { "root:x:0:\n" };
+        let groups = format!("{root}{user}:x:{group}:\nnogroup:x:65534:\n");
+        [("passwd", users), ("group", groups), ("hostname", format!("{HOST}\n"))]
     }
 }

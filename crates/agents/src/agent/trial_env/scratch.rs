@@ -65,8 +65,10 @@ impl ScratchDir {
         let lock = held::hold(&directory)?;
         let paths = is_mounted.then(RoomPaths::here);
         if let Some(paths) = &paths {
-            let file = directory.join(TrialEnv::PASSWD);
-            fs::write(&file, paths.passwd()).at(&file)?;
+            for (name, content) in paths.identity() {
+                let file = directory.join(name);
+                fs::write(&file, content).at(&file)?;
+            }
         }
         Ok(Self { directory, base: opened, paths, left, _lock: lock })
     }
