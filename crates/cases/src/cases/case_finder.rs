@@ -22,16 +22,12 @@ use crate::cases::skill_index::SkillIndex;
 use crate::cases::unread::{self, CaseFiles, UnreadFile};
 use crate::settings::NamedScript;
 use crate::skill::SKILL_FILE;
-use crate::text::cut;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::name;
 use crate::text::relative_path::RelativePath;
 
 /// The first part of the test's name of a case whose skill is not here.
 const NO_SKILL: &str = "tasks";
-
-/// The most files that a message names.
-const MOST_NAMES: usize = 10;
 
 impl Repository {
     /// Adds the cases in `scope` to a catalog that has the skills.
@@ -241,7 +237,6 @@ impl CaseFinder<'_> {
         let (read, left): (Vec<PathBuf>, Vec<PathBuf>) =
             foreign.into_iter().partition(|path| self.read_foreign(path, &index, &mut claimed));
         claimed.extend(read);
-        self.warn_of_ignored(&claimed);
         let is_claimed = |path: &Path| path.ancestors().any(|part| claimed.contains(part));
         let left = left.into_iter().filter(|path| files.placed.contains(path) && !is_claimed(path)).collect();
         self.add_unread(files, left, &claimed, &index);
@@ -255,18 +250,6 @@ impl CaseFinder<'_> {
         let ignored = self.ignored(others.iter().map(|other| other.file.clone()));
         others.iter_mut().filter(|other| ignored.contains(&other.file)).for_each(|other| other.why = NotRead::Ignored);
         self.catalog.others = others;
-    }
-
-    /// Warns of files of cases and of fixtures that git ignores: a clone has none of them.
-    fn warn_of_ignored(&mut self, claimed: &BTreeSet<PathBuf>) {
-        let own: BTreeSet<&Path> = self.cases.values().flatten().map(|found| &*found.file).collect();
-        let files = own.into_iter().map(Path::to_path_buf).chain(claimed.iter().cloned());
-        let ignored: Vec<String> = self.ignored(files).iter().map(|path| path.display().to_string()).collect();
-        let Some(first) = ignored.first() else { return };
-        let message =
-            format!("git ignores files of cases, so a clone has none of them: {}", cut::names(&ignored, MOST_NAMES));
-        let problem = Diagnostic::new(Code::IgnoredCases, SourceLocation::file(first), message);
-        self.catalog.problems.push(problem.help("add them to git with `git add --force`, or change .gitignore"));
     }
 
     /// Those of these files that git ignores.
