@@ -182,8 +182,11 @@ impl Recording {
     /// If no trial is stored there, or a file of it is damaged or missing.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         let path = path.as_ref();
-        let folder = store::trial_at(path);
         let failed = |error: &dyn std::fmt::Display| RecordingError(error.to_string());
+        if !path.join(store::META).exists() {
+            return Err(failed(&no_trial(path)));
+        }
+        let folder = store::trial_at(path);
         let meta = folder.meta().map_err(|error| failed(&error))?;
         let reference = TextReader::default().reference_at(&meta, &folder);
         let trace = agent::of(meta.agent.kind).decode(&reference, path).map_err(|error| failed(&error))?;
@@ -198,6 +201,18 @@ impl Recording {
             evidence: Evidence { meta: &self.meta, trace: &self.trace, final_text },
             contents: Contents::Stored(&self.folder),
         }
+    }
+}
+
+/// Why the directory is none of a trial, with one below it that is: a path often ends too early.
+fn no_trial(path: &Path) -> String {
+    let below = walkdir::WalkDir::new(path).max_depth(4).sort_by_file_name().into_iter().filter_map(Result::ok);
+    let near =
+        below.filter(|entry| entry.file_name() == store::META).find_map(|meta| Some(meta.path().parent()?.to_owned()));
+    let path = path.display();
+    match near {
+        Some(near) => format!("{path}: no trial is stored there; one below it is `{}`", near.display()),
+        None => format!("{path}: no trial is stored there: its meta.json is missing"),
     }
 }
 

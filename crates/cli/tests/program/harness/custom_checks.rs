@@ -134,5 +134,6 @@ fn a_unit_test_can_open_a_recording() {
     assert!(trial.final_text().is_some() && !trial.trace().steps.is_empty());
     assert!(matches!(trial.read("gone.txt"), Err(ReadError::Missing(_))));
     let why = Recording::open(recordings.join("greeting")).expect_err("no trial").to_string();
-    assert!(why.contains("digests.json: it is missing"), "{why}");
+    assert!(why.contains("no trial is stored there; one below it is `"), "{why}");
+    assert!(why.ends_with("greeting/explicit/chat/1`"), "{why}");
 }
