@@ -13,7 +13,7 @@ use crate::cases::case::FoundCase;
 use crate::report::paint::Paint;
 use crate::report::{diagnostics, progress, trial_text as report};
 use crate::run::context::RunContext;
-use crate::run::promote;
+use crate::run::record;
 use crate::trial::outcome::{Outcome, Verdict};
 
 /// What the trials of one process share.
@@ -146,7 +146,7 @@ impl TestContext {
             say(&format!("skill-evals: warning: {problem}; the trials' own directories are complete"));
         }
         if self.run.settings.record && live.is_some() {
-            match promote::record(&self.run, &self.run.plan, promote::FailedTrials::Keep) {
+            match record::record(&self.run, &self.run.plan, record::FailedTrials::Keep) {
                 Ok(recorded) => recorded.iter().for_each(|recorded| say(&format!("skill-evals: {recorded}"))),
                 Err(error) => say(&format!("skill-evals: error: not recorded: {error}")),
             }

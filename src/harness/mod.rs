@@ -94,7 +94,7 @@ pub struct Harness {
     skill_roots: Vec<String>,
     cases: Vec<CaseBuilder>,
     custom_checks: CustomChecks,
-    door: RerunCommand,
+    rerun_command: RerunCommand,
     trust: Option<Trust>,
 }
 
@@ -180,7 +180,7 @@ impl Harness {
             };
         }
         let mut harness = self;
-        harness.door = RerunCommand::Harness(format!("cargo test --test {} --", own_name()));
+        harness.rerun_command = RerunCommand::Harness(format!("cargo test --test {} --", own_name()));
         harness.run(std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()))
     }
 
@@ -196,8 +196,8 @@ impl Harness {
     #[must_use]
     pub fn run(mut self, arguments: impl IntoIterator<Item = String>) -> ExitCode {
         open_files::close_inherited();
-        if self.door == RerunCommand::default() {
-            self.door = RerunCommand::Harness("skill-evals harness".to_owned());
+        if self.rerun_command == RerunCommand::default() {
+            self.rerun_command = RerunCommand::Harness("skill-evals harness".to_owned());
         }
         match args::parse(arguments, |name| std::env::var(name).ok()) {
             Ok(HarnessRequest::Trials(parsed)) => match self.find_root() {
@@ -299,7 +299,7 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> PlannedRun {
     });
     settings.jobs = parsed.threads.unwrap_or(settings.jobs).max(1);
     let mut run = RunContext::new(root, settings, catalog);
-    (run.custom_checks, run.door) = (harness.custom_checks, harness.door);
+    (run.custom_checks, run.rerun_command) = (harness.custom_checks, harness.rerun_command);
     if !parsed.args.list {
         let (selected, names) = select(parsed, &plan);
         run = run.with_plan(selected);

@@ -37,17 +37,17 @@ pub struct HarnessError(String);
 #[derive(Debug)]
 struct Collector {
     results: Arc<Mutex<Vec<TrialResult>>>,
-    door: RerunCommand,
+    rerun_command: RerunCommand,
 }
 
 impl EventListener for Collector {
     fn on_event(&mut self, event: &RunEvent) {
         let (id, grade) = match event {
             RunEvent::Finished { id, result, .. } => {
-                let not_graded = |why| trial_text::not_graded(id, why, &self.door, Paint::Plain);
+                let not_graded = |why| trial_text::not_graded(id, why, &self.rerun_command, Paint::Plain);
                 (id, result.as_ref().as_ref().map(|outcome| outcome.grade.clone()).map_err(not_graded))
             }
-            RunEvent::Kept { outcome, .. } => (&outcome.id, Ok(outcome.grade.clone())),
+            RunEvent::Resumed { outcome, .. } => (&outcome.id, Ok(outcome.grade.clone())),
             RunEvent::Skipped(id, why) => (id, Err(why.to_string())),
             _ => return,
         };
@@ -85,7 +85,7 @@ impl Harness {
             return Err(HarnessError(format!("no trial in {} has such a name", run.root.display())));
         }
         let results = Arc::<Mutex<Vec<TrialResult>>>::default();
-        run.read_by(Collector { results: Arc::clone(&results), door: run.door.clone() });
+        run.read_by(Collector { results: Arc::clone(&results), rerun_command: run.rerun_command.clone() });
         scheduler::run(&run);
         if let Some(problem) = run.close().first() {
             return Err(HarnessError(problem.clone()));

@@ -16,11 +16,11 @@ use crate::results::share::needed;
 use crate::results::summary::{CaseCounts, TrialCounts};
 use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
-use crate::run::ready;
+use crate::run::preflight;
 use crate::run::scheduler;
 use crate::store;
 use crate::text::diagnostic::{Diagnostic, Severity};
-use crate::trial::outcome::{NoOutcome, Verdict};
+use crate::trial::outcome::{TrialError, Verdict};
 
 pub(super) struct Test {
     pub name: String,
@@ -107,7 +107,7 @@ impl Test {
 
 /// Whether a valid case has nothing to replay, or asks for what this program does not do. An invalid case is not ignored: it fails.
 fn is_ignored(run: &RunContext, planned: &TestCase) -> bool {
-    if !ready::unsupported(run, &planned.found).is_empty() {
+    if !preflight::unsupported(run, &planned.found).is_empty() {
         return true;
     }
     !run.settings.live
@@ -130,16 +130,17 @@ fn case_test(context: &TestContext, entry: &PlannedCase) -> Result<Completion, F
                 }
             }
             // With --ignored and --include-ignored it must fail, and nextest would show an ignored trial as passed.
-            Err(NoOutcome::NotRecorded) if !context.ignored_too() && !run.settings.needs_recordings() => {
+            Err(TrialError::NotRecorded) if !context.ignored_too() && !run.settings.needs_recordings() => {
                 context.note_unrecorded();
                 return Ok(Completion::ignored_with(report::NO_RECORDING));
             }
-            Err(NoOutcome::Unsupported(problems)) if !context.ignored_too() => {
+            Err(TrialError::Unsupported(problems)) if !context.ignored_too() => {
                 return Ok(Completion::ignored_with(report::unsupported(&problems)));
             }
             Err(problem) => {
-                let mut text = report::not_graded(&planned.trial(number), &problem, &run.door, context.paint());
-                if matches!(problem, NoOutcome::NotRecorded) && run.settings.needs_recordings() {
+                let mut text =
+                    report::not_graded(&planned.trial(number), &problem, &run.rerun_command, context.paint());
+                if matches!(problem, TrialError::NotRecorded) && run.settings.needs_recordings() {
                     text.push_str(report::RECORDINGS_REQUIRED);
                 }
                 problems.push(text);

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::report::progress::ProgressBoard;
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::event::{EventListener, RunEvent};
 
 /// How often a terminal is redrawn.
@@ -98,7 +98,7 @@ impl EventListener for WatchListener {
         let now = watch.start.elapsed();
         let mut screen = watch.screen();
         let news = screen.board.on_event(event, now);
-        if matches!(event, RunEvent::Finished { .. } | RunEvent::Kept { .. } | RunEvent::Skipped(..)) {
+        if matches!(event, RunEvent::Finished { .. } | RunEvent::Resumed { .. } | RunEvent::Skipped(..)) {
             // libtest-mimic prints the result next, which must not be among the drawn lines.
             screen.make_room(now);
         }
@@ -150,7 +150,7 @@ impl Screen {
 
 /// Prints a line on standard error.
 pub(super) fn say(line: &str) {
-    write(&format!("{}\n", safe::block(line)));
+    write(&format!("{}\n", escape::block(line)));
 }
 
 /// If standard error is closed, the text is lost.

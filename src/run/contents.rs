@@ -7,12 +7,12 @@ use crate::checks::contents::Contents;
 use crate::files::{bounded, inside};
 use crate::run::context::RunContext;
 use crate::run::programs::unchanged_start_files;
-use crate::run::stored_trial::TrialExhibit;
+use crate::run::stored_trial::TrialEvidence;
 
 /// The files of a stored trial and of its repository.
 pub(super) struct TrialContents<'a> {
     pub run: &'a RunContext,
-    pub exhibit: &'a TrialExhibit<'a>,
+    pub exhibit: &'a TrialEvidence<'a>,
 }
 
 impl fmt::Debug for TrialContents<'_> {
@@ -23,7 +23,7 @@ impl fmt::Debug for TrialContents<'_> {
 
 impl Contents for TrialContents<'_> {
     fn of_workspace(&self, path: &Path) -> Result<Vec<u8>, String> {
-        let TrialExhibit { evidence, folder, .. } = self.exhibit;
+        let TrialEvidence { evidence, folder, .. } = self.exhibit;
         if evidence.meta.files.iter().any(|file| file.path == path && file.is_as_in_repository()) {
             return self.of_start(path);
         }

@@ -47,7 +47,7 @@ pub struct RunContext {
     pub chosen: RunChoices,
     pub custom_checks: CustomChecks,
     /// How a reader runs something again.
-    pub door: RerunCommand,
+    pub rerun_command: RerunCommand,
     /// Both sides, if the run compares.
     pub sides: Option<ComparedSides>,
     /// Trials of earlier comparisons that stand for trials of the baseline, if that is wanted.
@@ -95,7 +95,7 @@ impl RunContext {
             whole_plan: None,
             chosen: RunChoices::default(),
             custom_checks: CustomChecks::default(),
-            door: RerunCommand::default(),
+            rerun_command: RerunCommand::default(),
             sides: None,
             kept: None,
             variants: None,
@@ -153,7 +153,7 @@ impl RunContext {
     }
 
     /// Passes an event to every listener.
-    pub fn tell(&self, event: &RunEvent) {
+    pub fn emit(&self, event: &RunEvent) {
         for listener in self.listeners().iter_mut() {
             listener.on_event(event);
         }

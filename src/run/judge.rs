@@ -19,7 +19,7 @@ use crate::run::live::LiveRun;
 use crate::run::pace::PaceWait;
 use crate::run::plan::is_judged;
 use crate::run::question::{Answer, Question};
-use crate::run::stored_trial::TrialExhibit;
+use crate::run::stored_trial::TrialEvidence;
 use crate::store::{self, StoreError, TrialFolder};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Trace, excerpt};
@@ -32,7 +32,7 @@ const ANSWERS: usize = 2;
 
 /// Has a graded trial judged, if that is wanted, and adds the judge's answer to its grade. A trial that could not be measured
 /// is not judged, nor one that ended because it had failed. Fails if the judgment cannot be stored.
-pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialExhibit<'_>, grade: Grade) -> Result<Grade, Trouble> {
+pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialEvidence<'_>, grade: Grade) -> Result<Grade, Trouble> {
     let is_settled = exhibit.evidence.meta.ending.settled;
     if grade.verdict == Verdict::Error || is_settled {
         return Ok(grade);
@@ -62,7 +62,7 @@ pub fn judge(run: &RunContext, live: &LiveRun, exhibit: &TrialExhibit<'_>, grade
 
 /// Adds the stored answer of a judge to the grade of a stored trial, if it was given about the same evidence. A stored
 /// answer counts unless judging is switched off: it was wanted when the trial ran.
-pub fn rejoin(run: &RunContext, exhibit: &TrialExhibit<'_>, grade: Grade) -> Result<Grade, StoreError> {
+pub fn rejoin(run: &RunContext, exhibit: &TrialEvidence<'_>, grade: Grade) -> Result<Grade, StoreError> {
     // A trial that ended early because it had failed has no judge to miss.
     let has_failed = exhibit.evidence.meta.ending.settled && grade.verdict == Verdict::Fail;
     if grade.verdict == Verdict::Error || has_failed {
@@ -99,7 +99,7 @@ pub fn rejoin(run: &RunContext, exhibit: &TrialExhibit<'_>, grade: Grade) -> Res
 /// stored with it, because its prompt is unknown.
 pub(super) fn store_imported(
     run: &RunContext,
-    exhibit: &TrialExhibit<'_>,
+    exhibit: &TrialEvidence<'_>,
     answer: Result<&str, &str>,
 ) -> Result<(), String> {
     let rubric = run.rubric().map_err(ToString::to_string)?;
@@ -119,24 +119,24 @@ pub(super) fn store_imported(
 }
 
 /// The prompt of the judge that gave this answer; `None` if today's prompt is a different one.
-pub(super) fn question(run: &RunContext, exhibit: &TrialExhibit<'_>, judgment: &Judgment) -> Option<String> {
+pub(super) fn question(run: &RunContext, exhibit: &TrialEvidence<'_>, judgment: &Judgment) -> Option<String> {
     let prompt = prompt(question_of(run, run.rubric().ok()?, exhibit), exhibit);
     (judgment.inputs.0.get(rubric::JUDGES_PROMPT) == Some(&digest(prompt.as_bytes()))).then_some(prompt)
 }
 
 /// What the judge is asked about a case.
-fn question_of<'a>(run: &RunContext, rubric: &'a Rubric, exhibit: &TrialExhibit<'a>) -> JudgeQuestion<'a> {
+fn question_of<'a>(run: &RunContext, rubric: &'a Rubric, exhibit: &TrialEvidence<'a>) -> JudgeQuestion<'a> {
     rubric.question(by_rubric(run, exhibit), &exhibit.case.assertions)
 }
 
 /// Whether the rubric's own points count.
-fn by_rubric(run: &RunContext, exhibit: &TrialExhibit<'_>) -> bool {
+fn by_rubric(run: &RunContext, exhibit: &TrialEvidence<'_>) -> bool {
     exhibit.case.judge || run.settings.judge.wanted == Some(true)
 }
 
 /// The judge's prompt: the same for a run and for a recording of it.
-fn prompt(question: JudgeQuestion<'_>, exhibit: &TrialExhibit<'_>) -> String {
-    let TrialExhibit { case, skill, evidence, .. } = exhibit;
+fn prompt(question: JudgeQuestion<'_>, exhibit: &TrialEvidence<'_>) -> String {
+    let TrialEvidence { case, skill, evidence, .. } = exhibit;
     let final_message = evidence.final_text;
     question.prompt(&JudgeSubject {
         skill_name: &skill.skill().name,
@@ -150,7 +150,7 @@ fn prompt(question: JudgeQuestion<'_>, exhibit: &TrialExhibit<'_>) -> String {
 }
 
 /// Digests of what is judged and by what.
-fn inputs(question: JudgeQuestion<'_>, exhibit: &TrialExhibit<'_>) -> io::Result<Inputs> {
+fn inputs(question: JudgeQuestion<'_>, exhibit: &TrialEvidence<'_>) -> io::Result<Inputs> {
     let meta = exhibit.evidence.meta;
     let streams: Vec<(&str, String)> =
         streams(exhibit)?.into_iter().map(|(name, content)| (name, digest(&content))).collect();
@@ -166,7 +166,7 @@ fn inputs(question: JudgeQuestion<'_>, exhibit: &TrialExhibit<'_>) -> io::Result
 }
 
 /// The agent's streams as a recording stores them.
-fn streams(exhibit: &TrialExhibit<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+fn streams(exhibit: &TrialEvidence<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let meta = exhibit.evidence.meta;
     agent::of(meta.agent.kind).recorded_evidence(exhibit.folder.path(), &[&meta.skill.slug])
 }
@@ -176,7 +176,7 @@ struct Judge<'a> {
     live: &'a LiveRun,
     rubric: &'a Rubric,
     question: JudgeQuestion<'a>,
-    exhibit: &'a TrialExhibit<'a>,
+    exhibit: &'a TrialEvidence<'a>,
 }
 
 /// The result of asking once.
@@ -247,7 +247,7 @@ impl Judge<'_> {
                     let Some(PaceWait { pause, at_most }) = wait else { break };
                     let why = format!("the judge: {}", trouble.detail);
                     let (id, of) = (self.exhibit.evidence.meta.id(), self.run.settings.retries.saturating_add(1));
-                    self.run.tell(&RunEvent::Waits { id, why, attempt: refusals, of, pause, at_most });
+                    self.run.emit(&RunEvent::Waits { id, why, attempt: refusals, of, pause, at_most });
                 }
                 Some(_) => break,
             }
@@ -289,8 +289,8 @@ impl Judge<'_> {
     }
 }
 
-fn copy_evidence(exhibit: &TrialExhibit<'_>, trial_env: &TrialEnv) -> io::Result<()> {
-    let TrialExhibit { evidence, folder, .. } = exhibit;
+fn copy_evidence(exhibit: &TrialEvidence<'_>, trial_env: &TrialEnv) -> io::Result<()> {
+    let TrialEvidence { evidence, folder, .. } = exhibit;
     let to = trial_env.workspace();
     for (name, content) in streams(exhibit)? {
         to.join(name).write(&content, COMMON)?;

@@ -11,8 +11,8 @@ use crate::files::material::Material;
 use crate::run::context::RunContext;
 use crate::run::digests::{SkillFolders, opened_skills};
 use crate::run::live::LiveRun;
-use crate::run::promote;
-use crate::run::ready::{self, ReadyCase};
+use crate::run::preflight::{self, ReadyCase};
+use crate::run::record;
 use crate::run::trial;
 use crate::settings::mode::AgentKind;
 use crate::store::{KeptTrial, KeptTrials, StoreError};
@@ -24,7 +24,7 @@ use crate::trial::outcome::{CheckResult, Outcome, Verdict};
 pub fn find(run: &RunContext, planned: &TestCase) -> Vec<KeptTrial> {
     let found = || {
         let (kept, live) = (run.kept.as_ref()?, run.opened()?);
-        let ready = ready::ready(run, planned).ok()?;
+        let ready = preflight::ready(run, planned).ok()?;
         Some(kept.unused(&key_now(run, live, &ready)?))
     };
     found().unwrap_or_default()
@@ -67,7 +67,7 @@ pub fn take(
     (found, today): (Vec<KeptTrial>, &Meta),
 ) -> Option<Outcome> {
     let (kept, live) = (run.kept.as_ref()?, run.opened()?);
-    let ready = ready::ready(run, planned).ok()?;
+    let ready = preflight::ready(run, planned).ok()?;
     let facts = |meta: &Meta| (meta.agent.clone(), meta.isolation, meta.scripted.clone());
     for candidate in found {
         let snapshot = live.snapshots.offered(&planned.mode, &ready.case.skill).ok()?;
@@ -78,7 +78,7 @@ pub fn take(
         }
         match reuse(run, live, &ready, number, &candidate) {
             Ok(Some(outcome)) => {
-                run.tell(&RunEvent::Kept { outcome: Box::new(outcome.clone()), attempts: 1, news: true });
+                run.emit(&RunEvent::Resumed { outcome: Box::new(outcome.clone()), attempts: 1, news: true });
                 return Some(outcome);
             }
             Ok(None) => {}
@@ -100,7 +100,7 @@ fn reuse(
     let folder = live.folder.trial(&ready.planned.trial(number));
     let text = |error: StoreError| error.to_string();
     let before = kept.folder.grade().map_err(text)?;
-    promote::write(&kept.folder, &folder, number, u64::MAX).map_err(text)?;
+    record::write(&kept.folder, &folder, number, u64::MAX).map_err(text)?;
     let meta = Meta {
         kept_from: Some(kept.meta.run_id.clone()),
         run_id: live.folder.id().to_owned(),
@@ -141,7 +141,7 @@ pub fn keep(run: &RunContext) -> Result<(), StoreError> {
         let around = setup + &executable_files(run, found) + &limits(run, meta.case.timeout_s);
         let key = key(live, &meta.inputs, &meta.skill.slug, meta.commit.as_deref(), around);
         kept.add(&key, |folder| {
-            promote::write(&trial, folder, 1, promote::workspace_limit(found))?;
+            record::write(&trial, folder, 1, record::workspace_limit(found))?;
             folder.write_grade(&grade)
         })?;
     }

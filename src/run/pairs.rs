@@ -16,7 +16,7 @@ use crate::run::scheduler::{self, trial};
 use crate::store::StoreError;
 use crate::trial::event::RunEvent;
 use crate::trial::id::CaseInMode;
-use crate::trial::outcome::NoOutcome;
+use crate::trial::outcome::TrialError;
 use crate::trial::run_record::{PairRecord, PlanLine, TrialRecord};
 
 /// A comparison ends after this many pairs in a row that were not measured: what prevented that prevents it in all.
@@ -90,7 +90,7 @@ pub fn run(
         }
     };
     // A pair is two trials at the same time.
-    scheduler::workers(run.settings.jobs.div_ceil(2).max(1), work, || run.tell(&RunEvent::Tick));
+    scheduler::workers(run.settings.jobs.div_ceil(2).max(1), work, || run.emit(&RunEvent::Tick));
     let course = course.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok((course.state, course.stopped.unwrap_or(PairsStopped::NoMore)))
 }
@@ -146,12 +146,12 @@ fn next<'a>(
 
 impl PairQueue {
     /// Takes in a pair that has ended, or was not run.
-    fn take(&mut self, next: &NextPair<'_>, both: &Result<PairOutcome, NoOutcome>) {
+    fn take(&mut self, next: &NextPair<'_>, both: &Result<PairOutcome, TrialError>) {
         let (a, b) = match *both {
             Ok(both) => both,
             Err(ref why) => {
                 let stopped = match why {
-                    NoOutcome::NotRun(_) | NoOutcome::NotOpened(_) => PairsStopped::NoMore,
+                    TrialError::NotRun(_) | TrialError::NotOpened(_) => PairsStopped::NoMore,
                     _ => PairsStopped::Unreadable,
                 };
                 self.stopped.get_or_insert(stopped);
@@ -186,7 +186,7 @@ fn lost_in_a_row(pairs: &[Pair]) -> usize {
 }
 
 /// Runs a pair. The sides take turns at being first, so that neither has the quieter time.
-fn both(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<PairOutcome, NoOutcome> {
+fn both(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<PairOutcome, TrialError> {
     let one = |planned: &TestCase| {
         let outcome = trial(run, planned, next.number)?;
         Ok(stored_comparison::passed(&TrialRecord::new(&outcome, 1), outcome_only))

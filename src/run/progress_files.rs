@@ -9,7 +9,7 @@ use crate::store::{RunFolder, StoreError};
 use crate::trial::current::{CurrentTrials, RunningTrial};
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{NoOutcome, Outcome};
+use crate::trial::outcome::{Outcome, TrialError};
 use crate::trial::run_record::{RUN_FORMAT, TrialRecord};
 
 /// How old the files may get. Writing them at every event would take longer than short trials.
@@ -78,7 +78,7 @@ impl EventListener for ProgressFiles {
                     Err(problem) => self.summary.add_not_run(id, &why(problem)),
                 }
             }
-            RunEvent::Kept { outcome, attempts, .. } => self.add(outcome, *attempts),
+            RunEvent::Resumed { outcome, attempts, .. } => self.add(outcome, *attempts),
             RunEvent::Skipped(id, why) => {
                 self.ended(id);
                 self.summary.add_not_run(id, &why.to_string());
@@ -94,15 +94,15 @@ impl EventListener for ProgressFiles {
 }
 
 /// Why a trial has no result. Trials with the same text are counted together.
-fn why(problem: &NoOutcome) -> String {
+fn why(problem: &TrialError) -> String {
     let words = match problem {
-        NoOutcome::NotRecorded => summary::NOT_RECORDED,
-        NoOutcome::Unsupported(_) => summary::UNSUPPORTED,
-        NoOutcome::BadCase(_) => summary::BAD_CASE,
-        NoOutcome::Stale { .. } => summary::STALE,
-        NoOutcome::Unreadable(_) => summary::UNREADABLE,
-        NoOutcome::NotOpened(_) => summary::NOT_OPENED,
-        NoOutcome::NotRun(why) => return why.to_string(),
+        TrialError::NotRecorded => summary::NOT_RECORDED,
+        TrialError::Unsupported(_) => summary::UNSUPPORTED,
+        TrialError::BadCase(_) => summary::BAD_CASE,
+        TrialError::Stale { .. } => summary::STALE,
+        TrialError::Unreadable(_) => summary::UNREADABLE,
+        TrialError::NotOpened(_) => summary::NOT_OPENED,
+        TrialError::NotRun(why) => return why.to_string(),
     };
     words.to_owned()
 }

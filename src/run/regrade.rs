@@ -2,7 +2,7 @@
 
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
-use crate::checks::Subject;
+use crate::checks::GradingInput;
 use crate::checks::program::ProgramRuns;
 use crate::files::inside;
 use crate::grade::checks::grade;
@@ -11,7 +11,7 @@ use crate::run::context::RunContext;
 use crate::run::custom_check::client;
 use crate::run::judge;
 use crate::run::programs::{self, CaseProgramRuns};
-use crate::run::stored_trial::{StoredTrial, TrialExhibit};
+use crate::run::stored_trial::{StoredTrial, TrialEvidence};
 use crate::store::TrialFolder;
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::Grade;
@@ -32,7 +32,7 @@ pub fn regrade(
 
 /// As [`by_checks`], for a stored trial. Fails if its grade contains a custom check that cannot be run here: the new grade
 /// would lack it.
-pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<Grade, String> {
+pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<Grade, String> {
     let folder = exhibit.folder;
     if folder.has_grade() {
         let lacking = folder.grade().map(|grade| run.custom_checks.lacking(&grade)).unwrap_or_default();
@@ -50,8 +50,8 @@ pub(super) fn again_by_checks(run: &RunContext, exhibit: &TrialExhibit<'_>) -> R
 
 /// The grade of a trial by its built-in and custom checks. Fails if custom checks cannot be run, or the user
 /// ended the run before the programs of the case had answered.
-pub(super) fn by_checks(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<Grade, String> {
-    let TrialExhibit { case, evidence, folder, .. } = exhibit;
+pub(super) fn by_checks(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<Grade, String> {
+    let TrialEvidence { case, evidence, folder, .. } = exhibit;
     let repetition = run.settings.repetition.of(&case.skill, case.repetition);
     let CaseProgramRuns { runs, not_enforced } = programs::run_all(run, exhibit)?;
     let grade = with_subject(run, exhibit, &runs, |subject| grade(case, subject));
@@ -63,11 +63,11 @@ pub(super) fn by_checks(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<
 /// Calls `grade` with a trial as the checks of its case see it.
 pub(super) fn with_subject<T>(
     run: &RunContext,
-    exhibit: &TrialExhibit<'_>,
+    exhibit: &TrialEvidence<'_>,
     programs: &ProgramRuns,
-    grade: impl FnOnce(&Subject<'_>) -> T,
+    grade: impl FnOnce(&GradingInput<'_>) -> T,
 ) -> T {
-    let TrialExhibit { case, skill, evidence, .. } = exhibit;
+    let TrialEvidence { case, skill, evidence, .. } = exhibit;
     // The lint has checked that the schema exists and is valid.
     let schema = case.output_schema.as_ref().and_then(|path| inside::read(&run.root, path.as_path()).ok());
     let schema = schema.and_then(|schema| serde_json::from_slice(&schema).ok());
@@ -76,5 +76,5 @@ pub(super) fn with_subject<T>(
     let prices = &run.settings.prices;
     let contents = TrialContents { run, exhibit };
     let (schema, contents) = (schema.as_ref(), &contents);
-    grade(&Subject { skill: skill.skill(), schema, activation, evidence, programs, contents, prices })
+    grade(&GradingInput { skill: skill.skill(), schema, activation, evidence, programs, contents, prices })
 }

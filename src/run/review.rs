@@ -4,13 +4,13 @@ use std::io;
 
 use crate::cases::case::Case;
 use crate::cases::start_files::start_files;
-use crate::files::{below, bounded};
+use crate::files::{beneath, bounded};
 use crate::grade::rubric::Judgment;
 use crate::results::timeline::Timeline;
 use crate::run::context::RunContext;
 use crate::run::judge;
 use crate::run::regrade;
-use crate::run::stored_trial::{StoredTrial, TrialExhibit};
+use crate::run::stored_trial::{StoredTrial, TrialEvidence};
 use crate::store::TrialFolder;
 use crate::trace::Trace;
 use crate::trial::evidence::{Evidence, Meta};
@@ -62,7 +62,7 @@ impl TrialReview {
         let changed = self.meta.files.iter().filter(|file| file.changed && !file.is_folder()).take(MAX_LISTED);
         changed
             .map(|file| {
-                let (after, why) = match text(&mut left, |limit| below::read(&workspace, &file.path, limit)) {
+                let (after, why) = match text(&mut left, |limit| beneath::read(&workspace, &file.path, limit)) {
                     Ok(text) => (Some(text), None),
                     Err(why) => (None, Some(why)),
                 };
@@ -76,7 +76,7 @@ impl TrialReview {
     /// The judge's prompt, if today's prompt is the same. The prompt is not stored, but its digest is.
     pub fn question(&self, run: &RunContext, folder: &TrialFolder, judgment: &Judgment) -> Option<String> {
         let (case, skill) = (case(run, &self.meta)?, run.catalog.skill(&self.meta.skill.slug)?);
-        judge::question(run, &TrialExhibit { case, skill, evidence: self.evidence(), folder }, judgment)
+        judge::question(run, &TrialEvidence { case, skill, evidence: self.evidence(), folder }, judgment)
     }
 
     /// The events, and where each check looked.

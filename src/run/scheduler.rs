@@ -8,16 +8,16 @@ use std::time::Duration;
 use crate::agent;
 use crate::cases::test_case::TestCase;
 use crate::run::context::RunContext;
-use crate::run::opening;
+use crate::run::open_run;
 use crate::run::pace::{PaceWait, Permit};
 use crate::run::plan::PlannedCase;
-use crate::run::ready::{self, ReadyCase};
+use crate::run::preflight::{self, ReadyCase};
 use crate::run::trial;
 use crate::run::trial_queue::{QueuedTrial, TrialQueue};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::RefusedAttempts;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{NoOutcome, NotRun, Outcome, TroubleKind};
+use crate::trial::outcome::{NotRun, Outcome, TrialError, TroubleKind};
 use crate::trial::run_record::TrialRecord;
 
 /// How often a tick is sent.
@@ -32,7 +32,7 @@ pub fn run(run: &RunContext) {
             let _ = run_queued(run, queued);
         }
     };
-    workers(run.settings.jobs.min(run.plan.most()), work, || run.tell(&RunEvent::Tick));
+    workers(run.settings.jobs.min(run.plan.most()), work, || run.emit(&RunEvent::Tick));
 }
 
 /// Does `work` on this many threads, and ticks until all are done. Where the system has no more threads, on those that there are.
@@ -60,7 +60,7 @@ pub(super) fn workers(count: usize, work: impl Fn() + Sync, tick: impl Fn()) {
 }
 
 /// Runs all repeats of a case in a mode, as many at once as the run allows.
-pub fn repeats(run: &RunContext, entry: &PlannedCase) -> Vec<Result<Outcome, NoOutcome>> {
+pub fn repeats(run: &RunContext, entry: &PlannedCase) -> Vec<Result<Outcome, TrialError>> {
     // A replay takes less time than starting a thread for it.
     if entry.most() == 1 || !run.settings.live {
         return (1..=entry.repeats).map(|number| trial(run, &entry.planned, number)).collect();
@@ -76,13 +76,13 @@ pub fn repeats(run: &RunContext, entry: &PlannedCase) -> Vec<Result<Outcome, NoO
 }
 
 /// Runs a trial of a queue. If earlier trials decide its case and it could not be measured before, it does not run again.
-fn run_queued(run: &RunContext, queued: QueuedTrial<'_>) -> Result<Outcome, NoOutcome> {
+fn run_queued(run: &RunContext, queued: QueuedTrial<'_>) -> Result<Outcome, TrialError> {
     let (planned, number) = (queued.planned(), queued.number);
     let earlier = if queued.decided { earlier(run, &planned.trial(number)) } else { None };
     let lost = earlier.and_then(|record| Some((trial::lost(run, planned, record)?, record.attempts)));
     let result = match lost {
         Some((outcome, attempts)) => {
-            run.tell(&RunEvent::Kept { outcome: Box::new(outcome.clone()), attempts, news: false });
+            run.emit(&RunEvent::Resumed { outcome: Box::new(outcome.clone()), attempts, news: false });
             Ok(outcome)
         }
         None => trial(run, planned, number),
@@ -93,12 +93,12 @@ fn run_queued(run: &RunContext, queued: QueuedTrial<'_>) -> Result<Outcome, NoOu
 
 /// Runs repeat `number` of a planned trial as the settings say: live, and again while the provider refuses it; as an
 /// earlier part of the run left it; or from its recording. Reports it as events.
-pub fn trial(run: &RunContext, planned: &TestCase, number: u32) -> Result<Outcome, NoOutcome> {
+pub fn trial(run: &RunContext, planned: &TestCase, number: u32) -> Result<Outcome, TrialError> {
     let _slot = run.slots.take();
     let id = planned.trial(number);
     // Held until its cost is stored.
     let mut _budget = None;
-    let (result, attempts) = match ready::ready(run, planned) {
+    let (result, attempts) = match preflight::ready(run, planned) {
         Err(refused) => (Err(refused), 0),
         Ok(ready) if run.settings.live => {
             let kept = if run.settings.resume { trial::kept(run, &ready, number) } else { Ok(None) };
@@ -106,16 +106,16 @@ pub fn trial(run: &RunContext, planned: &TestCase, number: u32) -> Result<Outcom
                 Err(problem) => (Err(problem), 0),
                 Ok(Some((outcome, news))) => {
                     let attempts = earlier(run, &id).map_or(1, |earlier| earlier.attempts);
-                    run.tell(&RunEvent::Kept { outcome: Box::new(outcome.clone()), attempts, news });
+                    run.emit(&RunEvent::Resumed { outcome: Box::new(outcome.clone()), attempts, news });
                     return Ok(outcome);
                 }
                 Ok(None) => {
                     // Without one, the limit is reached, which `live` reports.
-                    _budget = opening::live(run).ok().and_then(|_| run.enter_budget());
+                    _budget = open_run::live(run).ok().and_then(|_| run.enter_budget());
                     let (result, attempts) = live(run, &ready, number);
                     // Only now: until a trial has ended again, the progress file counts its earlier attempt.
                     if let (Ok(_), Some(earlier)) = (&result, earlier(run, &id)) {
-                        run.tell(&RunEvent::Repeated { id: id.clone(), spent: earlier.spent });
+                        run.emit(&RunEvent::Repeated { id: id.clone(), spent: earlier.spent });
                     }
                     (result, attempts)
                 }
@@ -123,15 +123,15 @@ pub fn trial(run: &RunContext, planned: &TestCase, number: u32) -> Result<Outcom
         }
         Ok(ready) => {
             if let Some(why) = run.no_more() {
-                (Err(NoOutcome::NotRun(why)), 0)
+                (Err(TrialError::NotRun(why)), 0)
             } else {
-                run.tell(&RunEvent::Started(id.clone()));
+                run.emit(&RunEvent::Started(id.clone()));
                 (trial::replay(run, &ready, number), 1)
             }
         }
     };
-    run.tell(&match &result {
-        Err(NoOutcome::NotRun(why)) => RunEvent::Skipped(id, *why),
+    run.emit(&match &result {
+        Err(TrialError::NotRun(why)) => RunEvent::Skipped(id, *why),
         _ => RunEvent::Finished { id, result: Box::new(result.clone()), attempts },
     });
     result
@@ -143,15 +143,15 @@ fn earlier<'a>(run: &'a RunContext, id: &TrialId) -> Option<&'a TrialRecord> {
 
 /// Runs a trial with its agent until the provider accepts it, or the retries are used up. Also returns the number of
 /// attempts.
-fn live(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> (Result<Outcome, NoOutcome>, u32) {
+fn live(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> (Result<Outcome, TrialError>, u32) {
     let planned = ready.planned;
     let id = planned.trial(number);
-    if let Some(problem) = ready::never_decided(run, planned) {
-        return (Err(NoOutcome::BadCase(vec![problem])), 0);
+    if let Some(problem) = preflight::never_decided(run, planned) {
+        return (Err(TrialError::BadCase(vec![problem])), 0);
     }
     // Opened before the first look at the budget, which an earlier part of the run may have used up.
-    if let Err(why) = opening::live(run) {
-        return (Err(NoOutcome::NotOpened(why.clone())), 0);
+    if let Err(why) = open_run::live(run) {
+        return (Err(TrialError::NotOpened(why.clone())), 0);
     }
     let account = agent::account(&run.settings, planned.mode.agent, Some(&planned.mode));
     let mut attempt = 0;
@@ -164,17 +164,17 @@ fn live(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> (Result<Outcome
                 let why = why.or(entered.err()).unwrap_or(NotRun::Interrupted);
                 // A trial that was refused before keeps that outcome, unless the user interrupted the run.
                 let outcome = refused.filter(|_| why != NotRun::Interrupted);
-                return (outcome.ok_or(NoOutcome::NotRun(why)), attempt);
+                return (outcome.ok_or(TrialError::NotRun(why)), attempt);
             }
         };
         attempt += 1;
         if attempt == 1 {
-            run.tell(&RunEvent::Started(id.clone()));
+            run.emit(&RunEvent::Started(id.clone()));
         }
         // The trial's judge needs a permit of its own, so this one ends before.
         let mut permit = Some(permit);
         let mut measured = || permit.take().into_iter().for_each(Permit::through);
-        let result = trial::run_live(run, ready, number, refused_before, &|event| run.tell(&event), &mut measured);
+        let result = trial::run_live(run, ready, number, refused_before, &|event| run.emit(&event), &mut measured);
         let Some(trouble) = result.as_ref().ok().and_then(|outcome| outcome.grade.trouble.clone()) else {
             return (result, attempt);
         };
@@ -188,9 +188,9 @@ fn live(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> (Result<Outcome
         // Earlier refusals were reported earlier.
         let why = trouble.detail.strip_suffix(&format!("; {refused_before}")).unwrap_or(&trouble.detail).to_owned();
         refused_before.add(pause);
-        run.tell(&RunEvent::Refused { id: id.clone(), spent: outcome.spent });
+        run.emit(&RunEvent::Refused { id: id.clone(), spent: outcome.spent });
         let of = run.settings.retries.saturating_add(1);
-        run.tell(&RunEvent::Waits { id: id.clone(), why, attempt, of, pause, at_most });
+        run.emit(&RunEvent::Waits { id: id.clone(), why, attempt, of, pause, at_most });
         refused = result.ok();
     }
 }

@@ -19,7 +19,7 @@ pub struct StoredTrial {
 
 /// A trial as it is graded and judged.
 #[derive(Debug)]
-pub struct TrialExhibit<'a> {
+pub struct TrialEvidence<'a> {
     pub case: &'a Case,
     pub skill: &'a FoundSkill,
     pub evidence: Evidence<'a>,
@@ -40,7 +40,7 @@ impl StoredTrial {
         Evidence { meta: &self.meta, trace: &self.trace, final_text: self.final_text.as_deref() }
     }
 
-    pub fn exhibit<'a>(&'a self, case: &'a Case, skill: &'a FoundSkill, folder: &'a TrialFolder) -> TrialExhibit<'a> {
-        TrialExhibit { case, skill, evidence: self.evidence(), folder }
+    pub fn exhibit<'a>(&'a self, case: &'a Case, skill: &'a FoundSkill, folder: &'a TrialFolder) -> TrialEvidence<'a> {
+        TrialEvidence { case, skill, evidence: self.evidence(), folder }
     }
 }

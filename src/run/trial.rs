@@ -7,9 +7,9 @@ use crate::results::table;
 use crate::run::context::RunContext;
 use crate::run::digests::{RecordingDrift, SkillFolders, opened_skills};
 use crate::run::judge;
-use crate::run::measure::LiveTrial;
-use crate::run::opening;
-use crate::run::ready::{self, ReadyCase};
+use crate::run::live_trial::LiveTrial;
+use crate::run::open_run;
+use crate::run::preflight::{self, ReadyCase};
 use crate::run::regrade::{again_by_checks, regrade};
 use crate::run::stored_trial::StoredTrial;
 use crate::settings::EffectiveRepetition;
@@ -18,16 +18,16 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::RefusedAttempts;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{GRADE_FORMAT, Grade, Judged, Metrics, NoOutcome, NotRun, Outcome, Verdict};
+use crate::trial::outcome::{GRADE_FORMAT, Grade, Judged, Metrics, NotRun, Outcome, TrialError, Verdict};
 use crate::trial::run_record::TrialRecord;
 use crate::trial::spent::AttemptCost;
 
 /// Replays repeat `number` of a planned trial from its recording.
-pub fn replay(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Outcome, NoOutcome> {
+pub fn replay(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Outcome, TrialError> {
     let id = ready.planned.trial(number);
     let folder = store::recording(&run.root, &id);
     if number == 1 && !folder.exists() && store::is_recorded(&run.root, &id) {
-        return Err(NoOutcome::Unreadable(format!(
+        return Err(TrialError::Unreadable(format!(
             "{}: the first repeat is missing, others are here; restore it from version control, or record the case again",
             folder.path().display()
         )));
@@ -41,15 +41,15 @@ pub fn replay_from(
     ready: &ReadyCase<'_>,
     folder: &TrialFolder,
     id: TrialId,
-) -> Result<Outcome, NoOutcome> {
+) -> Result<Outcome, TrialError> {
     let ReadyCase { planned, case, skill } = *ready;
     if !folder.exists() {
-        return Err(NoOutcome::NotRecorded);
+        return Err(TrialError::NotRecorded);
     }
-    let unreadable = |error: &dyn Display| NoOutcome::Unreadable(error.to_string());
+    let unreadable = |error: &dyn Display| TrialError::Unreadable(error.to_string());
     let (meta, grade) = regrade(run, case, skill, folder).map_err(|error| unreadable(&error))?;
     if meta.ending.settled {
-        return Err(NoOutcome::Unreadable(format!(
+        return Err(TrialError::Unreadable(format!(
             "{}: this trial ended early, when its verdict was settled: a recording needs a whole one; record the case again",
             folder.path().display()
         )));
@@ -57,7 +57,7 @@ pub fn replay_from(
     let now = run.digested(&SkillFolders::Repository, case, &planned.mode, &opened_skills(&meta.inputs));
     let drift = RecordingDrift::between(&meta.inputs, &now.map_err(|error| unreadable(&error))?);
     if !drift.stale.is_empty() {
-        return Err(NoOutcome::Stale { folder: folder.path().to_path_buf(), changed: drift.stale });
+        return Err(TrialError::Stale { folder: folder.path().to_path_buf(), changed: drift.stale });
     }
     let outcome = table::outcome(id, grade, &meta, folder, &run.settings.prices);
     Ok(Outcome { aged: drift.aged, tags: case.tags.clone(), ..outcome })
@@ -73,13 +73,13 @@ pub fn run_live(
     refused_before: RefusedAttempts,
     tell: &dyn Fn(RunEvent),
     measured: &mut dyn FnMut(),
-) -> Result<Outcome, NoOutcome> {
+) -> Result<Outcome, TrialError> {
     let ReadyCase { planned, case, skill } = *ready;
     let id = planned.trial(number);
-    let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.clone()))?;
+    let live = open_run::live(run).map_err(|why| TrialError::NotOpened(why.clone()))?;
     let folder = live.folder.trial(&id);
     let mode = &planned.mode;
-    let skills = match ready::withheld(run, planned) {
+    let skills = match preflight::withheld(run, planned) {
         Some(problem) => Err(Trouble::new(TroubleKind::NotDelivered, problem.to_string())),
         None => live.snapshots.offered(mode, &case.skill),
     };
@@ -91,7 +91,7 @@ pub fn run_live(
         Ok((_, Grade { trouble: Some(trouble), .. })) | Err(trouble) if trouble.kind == TroubleKind::Interrupted => {
             // An interrupted trial counts as not run; its evidence stays until the trial runs again. If only the judge is
             // missing, the next part of the run asks it.
-            Err(NoOutcome::NotRun(NotRun::Interrupted))
+            Err(TrialError::NotRun(NotRun::Interrupted))
         }
         Ok((meta, grade)) => Ok(table::outcome(id, grade, &meta, &folder, &run.settings.prices)),
         Err(trouble) => Ok(Outcome {
@@ -111,15 +111,15 @@ pub fn run_live(
 
 /// The outcome that an earlier part of the run measured for repeat `number` of a planned trial, graded by today's checks,
 /// and judged if it was not; and whether it differs from the run's progress file. `None` if nothing was measured.
-pub fn kept(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Option<(Outcome, bool)>, NoOutcome> {
+pub fn kept(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> Result<Option<(Outcome, bool)>, TrialError> {
     let ReadyCase { planned, case, skill } = *ready;
     let id = planned.trial(number);
-    let live = opening::live(run).map_err(|why| NoOutcome::NotOpened(why.clone()))?;
+    let live = open_run::live(run).map_err(|why| TrialError::NotOpened(why.clone()))?;
     let folder = live.folder.trial(&id);
-    let unreadable = |error: &dyn Display| NoOutcome::Unreadable(format!("{id}: {error}"));
+    let unreadable = |error: &dyn Display| TrialError::Unreadable(format!("{id}: {error}"));
     let not_stored = |error: &dyn Display| {
         run.not_stored(&format!("{id}: {error}"));
-        NoOutcome::NotRun(NotRun::NotStored)
+        TrialError::NotRun(NotRun::NotStored)
     };
     let trial = match StoredTrial::read(run, &folder) {
         Ok(trial) => trial,

@@ -11,7 +11,7 @@ use crate::run::plan::{DecisionGoal, PlannedCase};
 use crate::stats::LEVEL;
 use crate::stats::proportion::Rate;
 use crate::trial::event::RunEvent;
-use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
+use crate::trial::outcome::{Outcome, TrialError, Verdict};
 
 /// A case gets no more trials after this many that could not be measured, if none measured something: further ones would fail
 /// in the same way.
@@ -134,7 +134,7 @@ impl QueuedTrial<'_> {
         &self.queue.entries[self.index].planned
     }
 
-    pub fn ended(mut self, result: &Result<Outcome, NoOutcome>) {
+    pub fn ended(mut self, result: &Result<Outcome, TrialError>) {
         self.verdict = result.as_ref().ok().map(|outcome| outcome.grade.verdict);
     }
 }
@@ -150,7 +150,7 @@ impl Drop for QueuedTrial<'_> {
                 progress.planned += 1;
                 let number = u32::try_from(progress.planned).unwrap_or(u32::MAX);
                 // Added to the run's plan before anybody can start it.
-                self.queue.run.tell(&RunEvent::Planned(self.planned().trial(number)));
+                self.queue.run.emit(&RunEvent::Planned(self.planned().trial(number)));
                 waiting.push_back((self.index, number));
             }
         }

@@ -13,7 +13,7 @@ use crate::checks::TRIGGERED;
 use crate::files::bounded;
 use crate::run::context::RunContext;
 use crate::run::live::Redactors;
-use crate::run::measure::case_meta;
+use crate::run::live_trial::case_meta;
 use crate::run::plan::is_judged;
 use crate::run::regrade;
 use crate::run::stored_trial::StoredTrial;

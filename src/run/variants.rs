@@ -12,7 +12,7 @@ use crate::report::paint::Paint;
 use crate::run::context::RunContext;
 use crate::run::pairing::{free_name, mode_of};
 use crate::run::plan::{self, PlannedCase, RunPlan};
-use crate::run::ready;
+use crate::run::preflight;
 use crate::settings::Settings;
 use crate::settings::mode::{Delivery, Mode, SkillSelection};
 use crate::skill::Skill;
@@ -80,7 +80,7 @@ pub fn diagnosis(run: &RunContext, slug: &str, limit: TrialLimit) -> Result<Vari
         }
         let mut add = |found: &Arc<FoundCase>, mode: &Arc<Mode>| {
             let planned = TestCase { found: Arc::clone(found), mode: Arc::clone(mode) };
-            if let Some(problem) = ready::withheld(run, &planned) {
+            if let Some(problem) = preflight::withheld(run, &planned) {
                 return Err(diagnostics::render(&[problem], Paint::Plain));
             }
             entries.push(planned);

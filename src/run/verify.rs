@@ -12,7 +12,7 @@ use crate::cases::catalog::{FoundSkill, evals_folder};
 use crate::cases::repo_files::RepoFiles;
 use crate::cases::start_files::start_files;
 use crate::checks::program::ProgramRuns;
-use crate::checks::{Check, Presence, Subject};
+use crate::checks::{Check, GradingInput, Presence};
 use crate::files::inside;
 use crate::files::material::Material;
 use crate::files::rooted::RootedPath;
@@ -20,11 +20,11 @@ use crate::lint;
 use crate::results::verification::{CheckFault, FaultKind, Verification};
 use crate::run::context::RunContext;
 use crate::run::digests::files_part;
-use crate::run::measure::case_meta;
+use crate::run::live_trial::case_meta;
 use crate::run::programs;
 use crate::run::regrade::with_subject;
 use crate::run::setup;
-use crate::run::stored_trial::TrialExhibit;
+use crate::run::stored_trial::TrialEvidence;
 use crate::settings::FILE;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::store::{self, TrialFolder};
@@ -206,7 +206,7 @@ impl CaseVerifier<'_> {
     fn results(self, trial: &MadeUpTrial) -> Result<Vec<Vec<CheckResult>>, NotVerified> {
         let answer = trial.answer.as_deref();
         let runs = programs::run_all(self.run, &self.exhibit(trial, answer))?.runs;
-        let all = |subject: &Subject<'_>| self.case.checks.iter().map(|check| check.evaluate(subject)).collect();
+        let all = |subject: &GradingInput<'_>| self.case.checks.iter().map(|check| check.evaluate(subject)).collect();
         Ok(self.with_subject(trial, answer, &runs, all))
     }
 
@@ -216,17 +216,17 @@ impl CaseVerifier<'_> {
         trial: &MadeUpTrial,
         answer: Option<&str>,
         runs: &ProgramRuns,
-        grade: impl FnOnce(&Subject<'_>) -> T,
+        grade: impl FnOnce(&GradingInput<'_>) -> T,
     ) -> T {
         with_subject(self.run, &self.exhibit(trial, answer), runs, grade)
     }
 
-    fn exhibit<'t>(self, trial: &'t MadeUpTrial, answer: Option<&'t str>) -> TrialExhibit<'t>
+    fn exhibit<'t>(self, trial: &'t MadeUpTrial, answer: Option<&'t str>) -> TrialEvidence<'t>
     where
         Self: 't,
     {
         let evidence = Evidence { meta: &trial.meta, trace: &trial.trace, final_text: answer };
-        TrialExhibit { case: self.case, skill: self.skill, evidence, folder: &trial.folder }
+        TrialEvidence { case: self.case, skill: self.skill, evidence, folder: &trial.folder }
     }
 
     fn trial(self, made_up: MadeUp) -> Result<MadeUpTrial, NotVerified> {

@@ -6,7 +6,7 @@ use csv::Writer;
 
 use crate::report::export::trials::{ExportPart, ExportedTrial, TrialWriter};
 use crate::report::export::{Export, ExportKind};
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::outcome::Status;
 
 pub static EXPORT: Export = Export {
@@ -111,7 +111,7 @@ fn text(value: Option<impl ToString>) -> String {
 fn line<const N: usize>(cells: &[String; N]) -> String {
     let mut writer = Writer::from_writer(Vec::new());
     // Writing to memory cannot fail, and cells are UTF-8.
-    let _ = writer.write_record(cells.iter().map(|cell| safe::printed(&harmless(cell)).into_owned()));
+    let _ = writer.write_record(cells.iter().map(|cell| escape::printed(&harmless(cell)).into_owned()));
     writer.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 

@@ -10,7 +10,7 @@ use crate::report::{markdown, table};
 use crate::results::compared::ComparisonResults;
 use crate::results::gate::{GateAnswer, GateResults};
 use crate::results::summary::{CaseCounts, NOT_RECORDED};
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 
@@ -100,7 +100,7 @@ fn case_message(case: &CaseInMode, counts: &CaseCounts) -> String {
 
 fn annotation(level: &str, location: Option<&FileLine>, text: &str) -> String {
     let location = location.map(|(file, line)| format!(" file={},line={line}", property(&file.to_string_lossy())));
-    format!("::{level}{}::{}\n", location.unwrap_or_default(), message(&safe::block(text)))
+    format!("::{level}{}::{}\n", location.unwrap_or_default(), message(&escape::block(text)))
 }
 
 /// Text that neither ends a command nor begins one.

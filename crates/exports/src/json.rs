@@ -1,13 +1,13 @@
 //! A summary as one JSON document, the content of `summary.json`.
 
 use crate::report::export::{Export, ExportKind};
-use crate::text::safe;
+use crate::text::escape;
 
 pub static EXPORT: Export = Export {
     name: "json",
     about: "Print the results as one JSON document",
     kind: ExportKind::Output(|results| {
         let text = serde_json::to_string_pretty(results.summary).map_err(|error| error.to_string())?;
-        Ok(safe::json(&text).into_owned() + "\n")
+        Ok(escape::json(&text).into_owned() + "\n")
     }),
 };

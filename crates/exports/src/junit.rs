@@ -13,7 +13,7 @@ use crate::report::paint::Paint;
 use crate::report::table::{self, reason, why};
 use crate::report::trial_text::{in_part, scripted};
 use crate::results::summary::{BAD_CASE, CaseCounts, Summary};
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::id::{CaseInMode, test_name};
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::FailedCheck;
@@ -67,9 +67,9 @@ fn description(key: &CaseInMode, row: &CaseCounts, runs: &[String]) -> String {
         let _ = write!(
             text,
             "\n{}\n  expected {}\n  found    {}",
-            safe::line(check),
-            safe::line(expected),
-            safe::line(found)
+            escape::line(check),
+            escape::line(expected),
+            escape::line(found)
         );
     }
     let source = match runs {
@@ -77,7 +77,7 @@ fn description(key: &CaseInMode, row: &CaseCounts, runs: &[String]) -> String {
         [run] => format!("--run {run}"),
         _ => return text,
     };
-    let trial = safe::word(&format!("{}/{}/{}", key.skill, key.case, key.mode));
+    let trial = escape::word(&format!("{}/{}/{}", key.skill, key.case, key.mode));
     let _ = write!(text, "\nskill-evals show {trial} {source}");
     text
 }

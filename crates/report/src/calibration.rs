@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use crate::paint::{Paint, Tone};
 use crate::results::calibration::{AgentCalibration, CalibrationRow, ReadState};
-use crate::text::safe;
+use crate::text::escape;
 
 /// The agent and its version.
 fn name(calibration: &AgentCalibration) -> String {
     let version = calibration.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
-    safe::line(&format!("{}{version}", calibration.agent))
+    escape::line(&format!("{}{version}", calibration.agent))
 }
 
 /// Whether numbers of this agent can be trusted here, and which if not all, in a line.
@@ -57,7 +57,7 @@ pub fn table(calibration: &AgentCalibration, paint: Paint) -> String {
         about.extend(found.iter().map(|found| format!("found {found}")));
         about.extend(notes.iter().cloned());
         let state = paint.on(tone, &format!("{:<14}", state.as_str()));
-        let line = format!("  {:<10}  {state}  {}", reading.as_str(), safe::line(&about.join("; ")));
+        let line = format!("  {:<10}  {state}  {}", reading.as_str(), escape::line(&about.join("; ")));
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text + &sentence(calibration, paint) + "\n"

@@ -11,7 +11,7 @@ use crate::rate::{self, fraction, points};
 use crate::results::activation_shift::{ReplacementSkill, SkillShift};
 use crate::results::compared::{ComparisonResults, SpentTrials};
 use crate::stats::amounts::Ratio;
-use crate::text::{cut, safe};
+use crate::text::{cut, escape};
 use crate::trial_text::{in_part, scripted};
 
 /// Most cases that are listed by name; the others are counted.
@@ -24,7 +24,7 @@ const MOST_NAMED: usize = 3;
 /// which cases broke.
 pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
     if compared.unchanged {
-        let sides = format!("{} and {}", safe::line(&compared.baseline), safe::line(&compared.candidate));
+        let sides = format!("{} and {}", escape::line(&compared.baseline), escape::line(&compared.candidate));
         let what = paint.on(Tone::Good, "unchanged");
         return format!(
             "{what}: {sides} have the same skills, file by file: no trial is needed; --aa shows what is noise"
@@ -115,7 +115,7 @@ fn broken(comparison: &Comparison) -> String {
     }
     let change = |name: &String| {
         let case = comparison.cases.iter().find(|case| case.case == *name)?;
-        Some(format!("{} {} → {}", safe::line(name), fraction(case.baseline.rate), fraction(case.candidate.rate)))
+        Some(format!("{} {} → {}", escape::line(name), fraction(case.baseline.rate), fraction(case.candidate.rate)))
     };
     let cases: Vec<String> = comparison.broken.iter().filter_map(change).collect();
     let p = match comparison.evidence {
@@ -180,11 +180,11 @@ pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
         ("candidate", &compared.candidate, &comparison.candidate),
     ];
     for (side, label, shown) in shown {
-        let _ = writeln!(text, "  {side}  {}: {}", safe::line(label), side_line(shown));
+        let _ = writeln!(text, "  {side}  {}: {}", escape::line(label), side_line(shown));
     }
     cases(&mut text, comparison);
     for line in told(compared) {
-        let _ = writeln!(text, "  {}", safe::line(&line));
+        let _ = writeln!(text, "  {}", escape::line(&line));
     }
     text
 }
@@ -249,7 +249,7 @@ fn cases(text: &mut String, comparison: &Comparison) {
     for case in cases.iter().take(MOST_CASES) {
         let changed = changed(case).map(|changed| format!("  {changed}")).unwrap_or_default();
         let (a, b) = (fraction(case.baseline.rate), fraction(case.candidate.rate));
-        let _ = writeln!(text, "  {:width$}  {a} → {b}{changed}", safe::line(&case.case));
+        let _ = writeln!(text, "  {:width$}  {a} → {b}{changed}", escape::line(&case.case));
     }
     let _ = match (cases.len().saturating_sub(MOST_CASES), same) {
         (0, 0) => Ok(()),

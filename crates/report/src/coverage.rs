@@ -12,7 +12,7 @@ use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::RepoFiles;
 use crate::lint;
 use crate::settings::LintSettings;
-use crate::text::safe;
+use crate::text::escape;
 
 /// The cases of a file, and what they ask for.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -69,7 +69,7 @@ pub fn render(files: &[FileCoverage]) -> String {
     let mut total = FileCoverage::default();
     let mut rows = vec![["file", "format", "cases", "broken", "run", "judged", "unsupported"].map(str::to_owned)];
     for file in files {
-        rows.push(row(&safe::line(&file.file.to_string_lossy()), file));
+        rows.push(row(&escape::line(&file.file.to_string_lossy()), file));
         total.cases += file.cases;
         total.broken += file.broken;
         total.partial += file.partial;
@@ -92,7 +92,7 @@ pub fn render(files: &[FileCoverage]) -> String {
         let _ = writeln!(text, "run: {kind} {count}");
     }
     for (what, count) in &total.unsupported {
-        let _ = writeln!(text, "unsupported: {} {count}", safe::line(what));
+        let _ = writeln!(text, "unsupported: {} {count}", escape::line(what));
     }
     if total.partial > 0 {
         let _ = writeln!(

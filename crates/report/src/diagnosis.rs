@@ -10,7 +10,7 @@ use crate::results::diagnosis::{DiagnosedPart, DiagnosedVariant, Diagnosis, Diag
 use crate::results::variants::VariantSpending;
 use crate::stats::Interval;
 use crate::table::dollars;
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::variants::Variant;
 use crate::trial_text::scripted;
 
@@ -77,7 +77,7 @@ fn neighbors(diagnosis: &Diagnosis) -> Option<String> {
 fn mostly(diagnosis: &Diagnosis) -> Option<String> {
     let all: u64 = diagnosis.taken_by.iter().map(|taken| taken.trials).sum();
     let first = diagnosis.taken_by.first().filter(|first| first.trials * 2 >= all)?;
-    Some(safe::line(&first.skill))
+    Some(escape::line(&first.skill))
 }
 
 fn advice(diagnosis: &Diagnosis) -> Option<String> {
@@ -125,16 +125,20 @@ pub fn render(diagnosis: &Diagnosis, paint: Paint) -> String {
         let _ = writeln!(text, "routed against forced: {points} points passed ({}{shown})", interval(&part));
     }
     if !diagnosis.taken_by.is_empty() {
-        let taken: Vec<String> =
-            diagnosis.taken_by.iter().take(5).map(|by| format!("`{}` {}", safe::line(&by.skill), by.trials)).collect();
+        let taken: Vec<String> = diagnosis
+            .taken_by
+            .iter()
+            .take(5)
+            .map(|by| format!("`{}` {}", escape::line(&by.skill), by.trials))
+            .collect();
         let _ = writeln!(text, "activated instead of it in routed trials: {}", taken.join(", "));
     }
     for (case, why) in &diagnosis.left_out {
-        let _ = writeln!(text, "{} is left out: {}", safe::line(case), safe::line(why));
+        let _ = writeln!(text, "{} is left out: {}", escape::line(case), escape::line(why));
     }
     let _ = writeln!(text, "{}", spending(&diagnosis.spent));
     for by in &diagnosis.scripted {
-        let _ = writeln!(text, "{}", safe::line(&scripted(by)));
+        let _ = writeln!(text, "{}", escape::line(&scripted(by)));
     }
     text
 }

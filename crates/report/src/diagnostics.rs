@@ -8,7 +8,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use crate::lint;
 use crate::paint::Paint;
 use crate::text::diagnostic::{Diagnostic, Severity};
-use crate::text::safe;
+use crate::text::escape;
 
 /// Errors, then warnings, each with its line and mark, then a line with counts. Allowed diagnostics are only counted.
 /// Empty if there are none.
@@ -55,7 +55,7 @@ pub fn allowed(diagnostics: &[Diagnostic]) -> String {
     }
     let mut text = String::new();
     for (rule, (count, why)) in rules {
-        let _ = writeln!(text, "allowed {count}× {rule}: {}", safe::line(why));
+        let _ = writeln!(text, "allowed {count}× {rule}: {}", escape::line(why));
     }
     text
 }
@@ -67,9 +67,9 @@ pub fn counted<N: Copy + Display + PartialEq + From<bool>>(count: N, word: &str)
 
 fn draw(diagnostic: &Diagnostic, level: Level<'_>, paint: Paint) -> String {
     let place = &diagnostic.place;
-    let path = safe::line(&place.path.display().to_string());
-    let message = safe::line(&diagnostic.message);
-    let help = diagnostic.help.as_deref().map(safe::block);
+    let path = escape::line(&place.path.display().to_string());
+    let message = escape::line(&diagnostic.message);
+    let help = diagnostic.help.as_deref().map(escape::block);
     let title = level.primary_title(&message).id(diagnostic.code.as_str());
     let group = match &place.excerpt {
         Some(excerpt) => {

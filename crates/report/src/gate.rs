@@ -12,7 +12,7 @@ use crate::results::compared::ComparisonResults;
 use crate::results::gate::{DifferenceKind, GateAnswer, GateResults, SkillEdit};
 use crate::table;
 use crate::text::diagnostic::Severity;
-use crate::text::{cut, safe};
+use crate::text::{cut, escape};
 use crate::trial::shard::Shard;
 
 /// How a comment is found again, to be updated in place.
@@ -37,7 +37,7 @@ pub fn changes(results: &GateResults, cases: &[String]) -> String {
 
 /// What differs from the base, each with its consequence.
 fn changed_lines(results: &GateResults) -> Vec<String> {
-    let base = safe::line(&results.base);
+    let base = escape::line(&results.base);
     if results.compares_nothing {
         return vec![format!(
             "nothing compared: {base} is the commit that is checked out, and nothing differs from it"
@@ -67,7 +67,7 @@ fn changed_lines(results: &GateResults) -> Vec<String> {
     }
     for kind in DifferenceKind::ALL {
         let of_kind = results.others.iter().filter(|other| other.kind == kind);
-        let names: Vec<String> = of_kind.map(|other| safe::line(&other.name)).collect();
+        let names: Vec<String> = of_kind.map(|other| escape::line(&other.name)).collect();
         if !names.is_empty() {
             let (what, effect) = kind.meaning();
             lines.push(format!("{what}: {}; {effect}", cut::names(&names, MAX_ROWS)));
@@ -118,7 +118,7 @@ pub fn shard(results: &GateResults, shard: Shard, fails: bool) -> String {
     };
     let _ = writeln!(text, "{}", took(results));
     for why in results.ended_early.iter().cloned().chain(results.lost()) {
-        let _ = writeln!(text, "{}", safe::line(&why));
+        let _ = writeln!(text, "{}", escape::line(&why));
     }
     let id = Shard::of_run(&run.id).map_or(run.id.as_str(), |(id, _)| id);
     let _ = writeln!(text, "shard {shard} has run: `skill-evals gate --merge {id}` answers once all have");
@@ -129,7 +129,7 @@ pub fn shard(results: &GateResults, shard: Shard, fails: bool) -> String {
 fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
     let mut lines = Vec::new();
     for problem in results.problems.iter().take(MAX_ROWS) {
-        lines.push(format!("lint: {}", safe::line(&problem.to_string())));
+        lines.push(format!("lint: {}", escape::line(&problem.to_string())));
     }
     let shown: usize = results.problems.iter().take(MAX_ROWS).map(|problem| 1 + problem.more).sum();
     let more = lint::count(&results.problems, Severity::Error).saturating_sub(shown);
@@ -137,7 +137,7 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
         lines.push(format!("lint: {more} more; `skill-evals lint --check-evals` lists them"));
     }
     for (case, counts) in results.failing().take(MAX_ROWS) {
-        let why = safe::line(&table::why(counts));
+        let why = escape::line(&table::why(counts));
         lines.push(format!("recorded case fails: {}/{}/{}: {why}", case.skill, case.case, case.mode));
     }
     lines.push(recordings(results));
@@ -154,10 +154,10 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
     }
     let not_needed = results.not_needed();
     if !not_needed.is_empty() {
-        let cases = safe::line(&cut::names(&not_needed, MAX_ROWS));
+        let cases = escape::line(&cut::names(&not_needed, MAX_ROWS));
         lines.push(format!("not run on both sides, since the result was reached: {cases}"));
     }
-    lines.extend(results.not_measured().iter().map(|why| safe::line(why)));
+    lines.extend(results.not_measured().iter().map(|why| escape::line(why)));
     lines
 }
 
@@ -175,7 +175,7 @@ fn recordings(results: &GateResults) -> String {
 fn took(results: &GateResults) -> String {
     let commit = results.commit.as_deref().unwrap_or("unknown");
     let Some(run) = &results.run else { return format!("commit {commit}, cost: nothing, no agent was started") };
-    let agents: Vec<String> = run.agents.iter().map(|agent| safe::line(agent)).collect();
+    let agents: Vec<String> = run.agents.iter().map(|agent| escape::line(agent)).collect();
     let limit = run.max_cost_usd.map(|limit| format!(" of at most {}", table::dollars(limit))).unwrap_or_default();
     format!(
         "commit {commit}, {}, {} in {}, cost: {}{limit}, {}",
@@ -209,7 +209,7 @@ pub fn markdown(results: &GateResults) -> String {
     }
     let base = results.base.split(' ').next().unwrap_or_default();
     let see = results.run.as_ref().map(|run| format!("to see its trials: `skill-evals report {}`; ", run.id));
-    let again = safe::code(&format!("skill-evals gate {}", safe::word(base)));
+    let again = escape::code(&format!("skill-evals gate {}", escape::word(base)));
     let end = format!("\n{}\n\n{}to run it again: {again}\n", cell(&took(results)), see.unwrap_or_default());
     if !folded.is_empty() {
         folded = within(folded, MOST_BYTES / 3) + "\n</details>\n";
@@ -303,7 +303,7 @@ pub fn unfinished() -> String {
 fn cell(text: &str) -> String {
     let text: String = text.chars().take(1000).collect();
     let mut cell = String::new();
-    for c in safe::markdown(&text).chars() {
+    for c in escape::markdown(&text).chars() {
         cell.push(c);
         let end = cell.get(cell.len().saturating_sub(3)..).unwrap_or_default().to_ascii_lowercase();
         // A mention, a number of an issue, and the beginnings of addresses.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::rate::{self, fraction};
 use crate::results::judges::{Calibration, Judges};
 use crate::results::share::Share;
-use crate::text::safe;
+use crate::text::escape;
 
 pub fn render(judges: &Judges) -> String {
     let mut text = format!("judged: {} passed", share(judges.passed));
@@ -48,7 +48,7 @@ fn against_people(text: &mut String, calibration: &Calibration) {
         None => writeln!(text, "the labels do not show that it is better than a coin: its rate cannot be corrected"),
     };
     for trial in &calibration.unmatched {
-        let _ = writeln!(text, "labeled, but not judged in these runs: {}", safe::line(trial));
+        let _ = writeln!(text, "labeled, but not judged in these runs: {}", escape::line(trial));
     }
 }
 

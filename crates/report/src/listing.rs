@@ -12,7 +12,7 @@ use crate::cases::test_case::TestCase;
 use crate::lint;
 use crate::settings::Settings;
 use crate::text::diagnostic::Diagnostic;
-use crate::text::safe;
+use crate::text::escape;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct ListedTrial {
@@ -102,5 +102,5 @@ fn cells(trial: &ListedTrial) -> [String; 3] {
         [first, others @ ..] => format!("{first} (and {} more)", others.len()),
     };
     let ListedTrial { skill, case, mode, .. } = trial;
-    [safe::line(&format!("{skill}/{case}/{mode}")), expected.to_owned(), safe::line(&rest)]
+    [escape::line(&format!("{skill}/{case}/{mode}")), expected.to_owned(), escape::line(&rest)]
 }

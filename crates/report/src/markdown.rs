@@ -6,7 +6,7 @@ use crate::export::{Export, ExportKind};
 use crate::paint::Paint;
 use crate::results::compared::ComparisonResults;
 use crate::results::summary::{NOT_RECORDED, Summary, TrialCounts};
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 use crate::{compared, rate, table, trial_text, triggering};
@@ -23,8 +23,8 @@ pub fn comparison(compared: &ComparisonResults, lacks: Option<&str>) -> String {
     let (answer, figures) = text.split_once('\n').unwrap_or((&text, ""));
     let results: Vec<&str> = compared.comparison.results.iter().map(|result| result.as_str()).collect();
     let title = if compared.unchanged { "unchanged".to_owned() } else { results.join(", ") };
-    let lacks = lacks.map(|why| format!("> Incomplete: {}\n\n", safe::markdown(why))).unwrap_or_default();
-    format!("# {title}\n\n{lacks}{}\n\n{}", safe::markdown(answer), code(figures))
+    let lacks = lacks.map(|why| format!("> Incomplete: {}\n\n", escape::markdown(why))).unwrap_or_default();
+    format!("# {title}\n\n{lacks}{}\n\n{}", escape::markdown(answer), code(figures))
 }
 
 pub fn summary(summary: &Summary) -> String {
@@ -33,7 +33,7 @@ pub fn summary(summary: &Summary) -> String {
     let (cases, trials) = closing.split_once('\n').unwrap_or((&closing, ""));
     let _ = writeln!(text, "# {}: {cases}\n\n{}; {trials}\n", answer(summary), summary.runs.join(", "));
     for by in &summary.scripted {
-        let _ = writeln!(text, "> Note: {}.\n", safe::markdown(&trial_text::scripted(by)));
+        let _ = writeln!(text, "> Note: {}.\n", escape::markdown(&trial_text::scripted(by)));
     }
     for line in table::shown(summary).lines() {
         let _ = writeln!(text, "{line}\n");
@@ -44,7 +44,7 @@ pub fn summary(summary: &Summary) -> String {
     for (key, counts) in table::worst_first(summary) {
         let CaseInMode { skill, case, mode } = key;
         let (passed, share) = (table::passed(counts), rate::of_case(counts.case_share()).unwrap_or_default());
-        let details = safe::markdown(&table::why(counts));
+        let details = escape::markdown(&table::why(counts));
         let _ = writeln!(text, "| {skill}/{case} | {mode} | {passed} | {share} | {details} |");
     }
     let triggering = triggering::triggering(summary);

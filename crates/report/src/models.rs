@@ -8,7 +8,7 @@ use crate::paint::{Paint, Tone};
 use crate::rate::{fraction, points, share};
 use crate::results::models::{BestResult, ComparedModel, ModelComparison, ModelRank};
 use crate::table::dollars;
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial_text::scripted;
 
 /// The widest name of a model in the table.
@@ -17,13 +17,13 @@ const NAME: usize = 22;
 pub fn sentence(compared: &ModelComparison, paint: Paint) -> String {
     let within = format!("within {} points of the best", points(compared.margin));
     if let Some(name) = &compared.cheapest {
-        let name = paint.on(Tone::Good, &safe::line(name));
+        let name = paint.on(Tone::Good, &escape::line(name));
         let rank = if compared.ranked_by == ModelRank::Tokens { ", by tokens," } else { "" };
         return format!("{name}: the cheapest model{rank} that is {within}");
     }
     let undecided = paint.on(Tone::Open, "undecided");
     let holds = |model: &&ComparedModel| result(model) == Some(BestResult::NoWorse);
-    let holding: Vec<String> = compared.models.iter().filter(holds).map(|model| safe::line(&model.model)).collect();
+    let holding: Vec<String> = compared.models.iter().filter(holds).map(|model| escape::line(&model.model)).collect();
     if compared.cases == 0 {
         format!("{}: no case was measured with every model", paint.on(Tone::Broken, "nothing measured"))
     } else if holding.is_empty() {
@@ -42,7 +42,7 @@ fn result(model: &ComparedModel) -> Option<BestResult> {
 /// The sentence, the table, and what else there is to know.
 pub fn render(compared: &ModelComparison, paint: Paint) -> String {
     let mut text = format!("{}\n\n", sentence(compared, paint));
-    let names: Vec<String> = compared.models.iter().map(|model| short(&safe::line(&model.model))).collect();
+    let names: Vec<String> = compared.models.iter().map(|model| short(&escape::line(&model.model))).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default().max(5);
     let _ = writeln!(text, "  {:width$}  {:>7}  {:14}  {:>9}  answer", "model", "passed", "rate", "a trial");
     for (model, name) in compared.models.iter().zip(names) {
@@ -70,15 +70,15 @@ fn notes(text: &mut String, compared: &ModelComparison) {
         ModelRank::Unknown => writeln!(text, "neither cost nor tokens of every trial are known; {prices}"),
     };
     for model in compared.models.iter().filter(|model| model.not_measured > 0) {
-        let name = safe::line(&model.model);
+        let name = escape::line(&model.model);
         let _ = writeln!(text, "{name}: {} of its trials not measured, and not counted", model.not_measured);
     }
     if !compared.not_counted.is_empty() {
         let cases = compared.not_counted.join(", ");
-        let _ = writeln!(text, "not counted, not measured with every model: {}", safe::line(&cases));
+        let _ = writeln!(text, "not counted, not measured with every model: {}", escape::line(&cases));
     }
     for by in &compared.scripted {
-        let _ = writeln!(text, "{}", safe::line(&scripted(by)));
+        let _ = writeln!(text, "{}", escape::line(&scripted(by)));
     }
 }
 

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::event::RunEvent;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
+use crate::trial::outcome::{Outcome, TrialError, Verdict};
 
 /// The most running trials that are shown at once.
 const MAX_LINES: usize = 16;
@@ -51,8 +51,8 @@ impl ProgressBoard {
             RunEvent::Heard(id, words) => self.heard(id, words),
             RunEvent::Waits { .. } => return self.waits(event),
             RunEvent::Finished { id, result, .. } => return self.finished(id, result, now),
-            RunEvent::Kept { outcome, .. } => return self.finished(&outcome.id, &Ok((**outcome).clone()), now),
-            RunEvent::Skipped(id, why) => return self.finished(id, &Err(NoOutcome::NotRun(*why)), now),
+            RunEvent::Resumed { outcome, .. } => return self.finished(&outcome.id, &Ok((**outcome).clone()), now),
+            RunEvent::Skipped(id, why) => return self.finished(id, &Err(TrialError::NotRun(*why)), now),
             RunEvent::Refused { .. } | RunEvent::Repeated { .. } | RunEvent::Tick => {}
         }
         None
@@ -66,14 +66,14 @@ impl ProgressBoard {
     /// The trial's agent did something.
     pub fn heard(&mut self, id: &TrialId, words: &str) {
         if let Some(running) = self.running.iter_mut().find(|running| running.id == *id) {
-            running.last = Some(safe::line(words));
+            running.last = Some(escape::line(words));
         }
     }
 
     /// The trial waits for its provider. Returns a line with the reason and the pause.
     fn waits(&mut self, wait: &RunEvent) -> Option<String> {
         let RunEvent::Waits { id, why, attempt, of, pause, at_most } = wait else { return None };
-        let why = safe::line(why);
+        let why = escape::line(why);
         self.heard(id, &format!("waits for the provider: {why}"));
         let (pause, at_most) = (duration(*pause), duration(*at_most));
         Some(format!(
@@ -83,15 +83,15 @@ impl ProgressBoard {
     }
 
     /// The trial ended at `now`. Returns a plain line if a plain line reported that it was running.
-    pub fn finished(&mut self, id: &TrialId, result: &Result<Outcome, NoOutcome>, now: Duration) -> Option<String> {
+    pub fn finished(&mut self, id: &TrialId, result: &Result<Outcome, TrialError>, now: Duration) -> Option<String> {
         let word = match result {
             Ok(outcome) => outcome.grade.verdict.as_str(),
-            Err(NoOutcome::NotRecorded) => "not recorded",
-            Err(NoOutcome::Unsupported(_)) => "unsupported",
+            Err(TrialError::NotRecorded) => "not recorded",
+            Err(TrialError::Unsupported(_)) => "unsupported",
             Err(_) => "could not run",
         };
         self.done += 1;
-        let not_recorded = matches!(result, Err(NoOutcome::NotRecorded));
+        let not_recorded = matches!(result, Err(TrialError::NotRecorded));
         let passed = result.as_ref().is_ok_and(|outcome| outcome.grade.verdict == Verdict::Pass);
         self.not_passed += usize::from(!passed && !not_recorded);
         let at = self.running.iter().position(|running| running.id == *id)?;

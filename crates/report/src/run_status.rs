@@ -9,7 +9,7 @@ use crate::paint::{Paint, Tone};
 use crate::rate;
 use crate::results::run_status::{RunState, RunStatus, UndecidedCase};
 use crate::table::{clock, cost, decided, endings, tokens};
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::outcome::Verdict;
 
 /// The status of a run, over several lines.
@@ -21,7 +21,7 @@ pub fn status(run: &RunStatus, paint: Paint) -> String {
     };
     let _ = writeln!(text, "{}: {}{pid}", run.id, state(run, run.state.as_str(), paint));
     if let Some(why) = &run.why {
-        let _ = writeln!(text, "  why      {}", safe::line(why));
+        let _ = writeln!(text, "  why      {}", escape::line(why));
     }
     let done = &run.done;
     let planned = run.planned.map_or_else(String::new, |planned| format!(" of {planned}"));
@@ -45,7 +45,7 @@ pub fn status(run: &RunStatus, paint: Paint) -> String {
             Verdict::Unscored => "unscored",
         };
         let label = paint.on(not_passed.verdict.into(), &format!("{label:<9}"));
-        let _ = writeln!(text, "  {label}{}: {}", not_passed.trial, safe::line(&not_passed.why));
+        let _ = writeln!(text, "  {label}{}: {}", not_passed.trial, escape::line(&not_passed.why));
     }
     undecided(&mut text, run);
     if let Some(remaining) = run.remaining {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::results::timeline::{EventKind, EventPart, Timeline};
-use crate::text::safe;
+use crate::text::escape;
 use crate::timeline::{self as words, clock, figures};
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::{Grade, Metrics, Status, numbered};
@@ -18,7 +18,9 @@ pub fn session(meta: &Meta, grade: &Grade, timeline: &Timeline) -> String {
         _ => None,
     });
     steps(&mut text, timeline);
-    sections(&mut text, timeline, |what| matches!(what, EventKind::Said { answer: true, .. }).then_some("Answer"));
+    sections(&mut text, timeline, |what| {
+        matches!(what, EventKind::AgentEvent { answer: true, .. }).then_some("Answer")
+    });
     evaluation(&mut text, grade, timeline);
     metrics(&mut text, &grade.metrics);
     text
@@ -27,19 +29,19 @@ pub fn session(meta: &Meta, grade: &Grade, timeline: &Timeline) -> String {
 fn head(text: &mut String, meta: &Meta, grade: &Grade) {
     let _ = writeln!(text, "# {}: {}", meta.id(), grade.verdict);
     if let Some(by) = &meta.scripted {
-        let _ = writeln!(text, "\n> **Note**: {}.", safe::markdown(&scripted(by)));
+        let _ = writeln!(text, "\n> **Note**: {}.", escape::markdown(&scripted(by)));
     }
     if let Some(imported) = &meta.imported {
-        let _ = writeln!(text, "\n> **Imported**: {}.", safe::markdown(&imported.told()));
+        let _ = writeln!(text, "\n> **Imported**: {}.", escape::markdown(&imported.told()));
     }
     text.push('\n');
     for (name, value) in facts(meta, grade) {
-        let _ = writeln!(text, "- {name}: {}", safe::markdown(&value));
+        let _ = writeln!(text, "- {name}: {}", escape::markdown(&value));
     }
     if !meta.refused_before.is_none() {
         let _ = writeln!(text, "- {}", meta.refused_before);
     }
-    let _ = writeln!(text, "- in a terminal: {}", safe::code(&show_command(&meta.id(), Some(&meta.run_id))));
+    let _ = writeln!(text, "- in a terminal: {}", escape::code(&show_command(&meta.id(), Some(&meta.run_id))));
 }
 
 fn steps(text: &mut String, timeline: &Timeline) {
@@ -50,20 +52,20 @@ fn steps(text: &mut String, timeline: &Timeline) {
         if Some(at) == prompt || matches!(event.what, EventKind::System { .. }) {
             continue;
         }
-        let time = clock(event).map_or_else(String::new, |time| format!("{} ", safe::markdown(time)));
-        let title = words::title(event, safe::code);
+        let time = clock(event).map_or_else(String::new, |time| format!("{} ", escape::markdown(time)));
+        let title = words::title(event, escape::code);
         let figures = match figures(event) {
             figures if figures.is_empty() => figures,
             figures => format!(" ({figures})"),
         };
         let _ = writeln!(text, "\n{}. {time}{title}{figures}", at + 1);
         for mark in &event.marks {
-            let _ = writeln!(text, "\n*{}*", words::note(mark, safe::code));
+            let _ = writeln!(text, "\n*{}*", words::note(mark, escape::code));
         }
         for (part, whole) in event.what.texts() {
             match (&event.what, part) {
                 // The answer has a section of its own. Names and paths are in the title.
-                (EventKind::Said { answer: true, .. }, _) | (_, EventPart::Name | EventPart::Path(_)) => {}
+                (EventKind::AgentEvent { answer: true, .. }, _) | (_, EventPart::Name | EventPart::Path(_)) => {}
                 (EventKind::Command { .. } | EventKind::Tool { .. }, _) => {
                     fence(text, &words::shown(&event.what, whole));
                 }
@@ -72,7 +74,7 @@ fn steps(text: &mut String, timeline: &Timeline) {
         }
     }
     if let Some(left_out) = words::left_out(&timeline.entries, timeline.dropped) {
-        let _ = writeln!(text, "\n{}.", safe::markdown(&left_out));
+        let _ = writeln!(text, "\n{}.", escape::markdown(&left_out));
     }
 }
 
@@ -89,7 +91,7 @@ fn sections(text: &mut String, timeline: &Timeline, title: impl Fn(&EventKind) -
 fn evaluation(text: &mut String, grade: &Grade, timeline: &Timeline) {
     section(text, "Evaluation");
     if let Some(trouble) = &grade.trouble {
-        let _ = writeln!(text, "\nNothing was measured: {}", safe::markdown(&trouble.to_string()));
+        let _ = writeln!(text, "\nNothing was measured: {}", escape::markdown(&trouble.to_string()));
     }
     if !grade.checks.is_empty() {
         text.push_str("\n| check | goal | status | expected | found | see |\n| --- | --- | --- | --- | --- | ---: |\n");
@@ -103,7 +105,7 @@ fn evaluation(text: &mut String, grade: &Grade, timeline: &Timeline) {
         };
         let event = timeline.findings.get(at).and_then(|finding| finding.entry);
         let event = event.map(|place| (place + 1).to_string()).unwrap_or_default();
-        let [name, expected, found] = [name, &check.expected, &check.found].map(|cell| safe::markdown(cell));
+        let [name, expected, found] = [name, &check.expected, &check.found].map(|cell| escape::markdown(cell));
         let _ = writeln!(text, "| {name} | {} | {status} | {expected} | {found} | {event} |", check.goal);
     }
 }
@@ -141,12 +143,12 @@ fn metrics(text: &mut String, metrics: &Metrics) {
         line("description before the model", described.to_string());
     }
     let skills =
-        metrics.activations.iter().map(|skill| format!("{} by {}", safe::code(&skill.skill), skill.how.as_str()));
+        metrics.activations.iter().map(|skill| format!("{} by {}", escape::code(&skill.skill), skill.how.as_str()));
     line("skills activated", list(skills));
-    let resources = metrics.resources.iter().map(|found| safe::code(&format!("{}/{}", found.skill, found.path)));
+    let resources = metrics.resources.iter().map(|found| escape::code(&format!("{}/{}", found.skill, found.path)));
     line("resources loaded", list(resources));
     line("looks at skills without activating", metrics.inspections.len().to_string());
-    line("calls that were not allowed", list(metrics.denials.iter().map(|denial| safe::code(denial))));
+    line("calls that were not allowed", list(metrics.denials.iter().map(|denial| escape::code(denial))));
     if metrics.unknown_events + metrics.damaged_lines > 0 {
         line("events not understood", format!("{}, {} damaged lines", metrics.unknown_events, metrics.damaged_lines));
     }
@@ -163,7 +165,7 @@ fn section(text: &mut String, title: &str) {
 
 fn quote(text: &mut String, quoted: &str) {
     text.push('\n');
-    for line in safe::block(quoted).lines() {
+    for line in escape::block(quoted).lines() {
         let _ = writeln!(text, "> {line}");
     }
 }
@@ -173,7 +175,7 @@ fn fence(text: &mut String, output: &str) {
     if output.trim().is_empty() {
         return;
     }
-    let output = safe::block(output.trim_end());
+    let output = escape::block(output.trim_end());
     let longest = output.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let _ = write!(text, "\n{fence}text\n{output}\n{fence}\n");

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::paint::{Paint, Tone};
 use crate::results::timeline::{CheckFinding, EventKind, EventPart, TextPiece, Timeline};
-use crate::text::safe;
+use crate::text::escape;
 use crate::timeline::{self as words, clock, figures};
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::{Grade, Status};
@@ -52,10 +52,10 @@ pub fn show(trial: &ShownTrial<'_>, paint: Paint) -> String {
 
 fn head(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
     let ShownTrial { meta, grade, .. } = trial;
-    let name = paint.on(Tone::Strong, &safe::line(&meta.id().to_string()));
+    let name = paint.on(Tone::Strong, &escape::line(&meta.id().to_string()));
     let _ = writeln!(text, "{name}: {}", paint.on(grade.verdict.into(), grade.verdict.as_str()));
     let mut line = |label: &str, value: &str| {
-        let _ = writeln!(text, "  {label:<12}{}", safe::line(value));
+        let _ = writeln!(text, "  {label:<12}{}", escape::line(value));
     };
     if let Some(score) = score(grade) {
         line("score", &score);
@@ -85,7 +85,7 @@ fn head(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
     }
     line("files", &trial.folder.display().to_string());
     if let Some(trouble) = &grade.trouble {
-        let _ = writeln!(text, "\n{}  {}", paint.on(Tone::Broken, "why"), safe::line(&trouble.to_string()));
+        let _ = writeln!(text, "\n{}  {}", paint.on(Tone::Broken, "why"), escape::line(&trouble.to_string()));
     }
 }
 
@@ -97,14 +97,14 @@ fn checks(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
             Status::Fail => ("failed", Tone::Bad),
             Status::Unknown => ("unknown", Tone::Broken),
             Status::Pass => {
-                passed.push(safe::line(&name));
+                passed.push(escape::line(&name));
                 continue;
             }
         };
-        let (name, about) = (safe::line(&name), about(check));
+        let (name, about) = (escape::line(&name), about(check));
         let _ = writeln!(text, "\n{}  {name} ({about})", paint.on(tone, word));
-        let _ = writeln!(text, "  expected  {}", safe::line(&check.expected));
-        let _ = writeln!(text, "  found     {}", safe::line(&check.found));
+        let _ = writeln!(text, "  expected  {}", escape::line(&check.expected));
+        let _ = writeln!(text, "  found     {}", escape::line(&check.found));
         let at = grade.checks.iter().position(|known| std::ptr::eq(known, check));
         if let Some(finding) = at.and_then(|at| timeline.findings.get(at)) {
             evidence(text, timeline, finding, paint);
@@ -119,7 +119,7 @@ fn checks(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
 fn evidence(text: &mut String, timeline: &Timeline, finding: &CheckFinding, paint: Paint) {
     if finding.pieces.is_empty() {
         if let Some((at, event)) = finding.entry.and_then(|at| Some((at, timeline.entries.get(at)?))) {
-            let _ = writeln!(text, "  see       {}  {}", at + 1, words::title(event, safe::line));
+            let _ = writeln!(text, "  see       {}  {}", at + 1, words::title(event, escape::line));
         }
         return;
     }
@@ -149,22 +149,22 @@ fn quoted(timeline: &Timeline, piece: &TextPiece, paint: Paint) -> Option<String
     } else {
         (String::new(), "…")
     };
-    let quoted = paint.on(Tone::Mark, &safe::line(&quoted));
-    Some(format!("{start}{}{quoted}{}{end}", safe::line(&before), safe::line(&after)))
+    let quoted = paint.on(Tone::Mark, &escape::line(&quoted));
+    Some(format!("{start}{}{quoted}{}{end}", escape::line(&before), escape::line(&after)))
 }
 
 fn event(text: &mut String, trial: &ShownTrial<'_>, at: usize, paint: Paint) {
     let event = &trial.timeline.entries[at];
     let indent = "  ".repeat(event.depth as usize);
-    let time = clock(event).map(|time| format!("  {}", paint.on(Tone::Faint, &safe::line(time)))).unwrap_or_default();
-    let title = paint.on(title_tone(&event.what), &words::title(event, safe::line));
+    let time = clock(event).map(|time| format!("  {}", paint.on(Tone::Faint, &escape::line(time)))).unwrap_or_default();
+    let title = paint.on(title_tone(&event.what), &words::title(event, escape::line));
     let figures = match figures(event) {
         figures if figures.is_empty() => figures,
         figures => format!("  {}", paint.on(Tone::Faint, &format!("({figures})"))),
     };
     let _ = writeln!(text, "\n{indent}{:>3}{time}  {title}{figures}", at + 1);
     for mark in &event.marks {
-        let _ = writeln!(text, "{indent}     {}", paint.on(Tone::Open, &words::note(mark, safe::line)));
+        let _ = writeln!(text, "{indent}     {}", paint.on(Tone::Open, &words::note(mark, escape::line)));
     }
     for (part, whole) in event.what.texts() {
         // Names and paths are in the title.
@@ -176,7 +176,7 @@ fn event(text: &mut String, trial: &ShownTrial<'_>, at: usize, paint: Paint) {
         let pieces = trial.timeline.pieces_of(at).filter(|piece| piece.part == part);
         let marked = marked(&words::shown(&event.what, whole), pieces, paint);
         let lines: Vec<&str> = marked.trim_end().lines().collect();
-        let is_read = matches!(event.what, EventKind::Prompt { .. } | EventKind::Said { answer: true, .. });
+        let is_read = matches!(event.what, EventKind::Prompt { .. } | EventKind::AgentEvent { answer: true, .. });
         let folded = if trial.is_whole || is_read { 0 } else { folded_lines(lines.len()) };
         for (number, line) in lines.iter().enumerate() {
             let after = lines.len() - number;
@@ -214,12 +214,12 @@ fn marked<'a>(whole: &str, pieces: impl Iterator<Item = &'a TextPiece>, paint: P
     for piece in pieces {
         let from = piece.start.max(at);
         let (Some(before), Some(hit)) = (whole.get(at..from), whole.get(from..piece.end)) else { continue };
-        text.push_str(&safe::block(before));
+        text.push_str(&escape::block(before));
         // A pager ends colors at the end of a line.
-        let lines: Vec<String> = safe::block(hit).split('\n').map(|line| paint.on(Tone::Mark, line)).collect();
+        let lines: Vec<String> = escape::block(hit).split('\n').map(|line| paint.on(Tone::Mark, line)).collect();
         text.push_str(&lines.join("\n"));
         at = piece.end;
     }
-    text.push_str(&safe::block(whole.get(at..).unwrap_or_default()));
+    text.push_str(&escape::block(whole.get(at..).unwrap_or_default()));
     text
 }

@@ -13,7 +13,7 @@ use crate::settings::CostSource;
 use crate::settings::price_table::PRICES_OF;
 use crate::stats::LEVEL;
 use crate::stats::repeats;
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::FailedCheck;
@@ -83,7 +83,7 @@ fn cases(summary: &Summary, paint: Paint) -> String {
     if modes.len() < 2 {
         return verdicts(&modes.pop_first().map(|(_, rows)| rows).unwrap_or_default(), paint);
     }
-    let lines = modes.iter().map(|(mode, rows)| format!("{}: {}", safe::line(mode), verdicts(rows, paint)));
+    let lines = modes.iter().map(|(mode, rows)| format!("{}: {}", escape::line(mode), verdicts(rows, paint)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -183,7 +183,7 @@ pub fn shown(summary: &Summary) -> String {
     }
     let cut = &summary.cut_descriptions;
     for CutDescription { mode, skill, trials, shown } in cut.values().take(MAX_DESCRIPTIONS) {
-        let (skill, mode, trials) = (safe::line(skill), safe::line(mode), counted(*trials, "trial"));
+        let (skill, mode, trials) = (escape::line(skill), escape::line(mode), counted(*trials, "trial"));
         let _ = writeln!(
             text,
             "not all of the description of `{skill}` entered the model's context in {mode}: {shown} ({trials})"
@@ -212,10 +212,10 @@ fn sides(text: &mut String, summary: &Summary) {
     }
     for (mode, (share, interval)) in summary.shares(|key| &key.mode) {
         let share = rate::share(share, interval);
-        let _ = writeln!(text, "{}: {share} passed, cases weighted equally", safe::line(mode));
+        let _ = writeln!(text, "{}: {share} passed, cases weighted equally", escape::line(mode));
     }
     let commands: Vec<String> =
-        summary.comparisons.iter().map(|run| format!("skill-evals compare {}", safe::line(run))).collect();
+        summary.comparisons.iter().map(|run| format!("skill-evals compare {}", escape::line(run))).collect();
     let _ = writeln!(
         text,
         "the sides of a comparison have no pass rate together; how they differ: {}",
@@ -301,7 +301,7 @@ pub fn why(counts: &CaseCounts) -> String {
     let not_run = counts.not_run.iter().map(|(reason, count)| (reason.as_str(), *count));
     let mut parts = Vec::new();
     for (name, count) in checks.chain(troubles).chain(not_run) {
-        let name = safe::line(name);
+        let name = escape::line(name);
         parts.push(if count == all { name } else { format!("{name} ({count}×)") });
     }
     parts.extend(counts.score.map(|score| format!("score {}", two_digits(score))));
@@ -316,7 +316,7 @@ pub fn reason(counts: &CaseCounts) -> String {
     let text = format!("{check}: expected {expected}; found {found}");
     let others: Vec<&str> = counts.failed_checks.keys().map(String::as_str).filter(|name| name != check).collect();
     let others = if others.is_empty() { String::new() } else { format!("; also failed: {}", others.join(", ")) };
-    safe::line(&format!("{text}{others}"))
+    escape::line(&format!("{text}{others}"))
 }
 
 /// Whether a case was decided; `None` if it does not run until it is.

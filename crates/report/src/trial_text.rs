@@ -11,10 +11,10 @@ use crate::settings::Isolation;
 use crate::store::{self, TrialOwner};
 use crate::text::diagnostic::Diagnostic;
 use crate::text::diagnostic::shown_path;
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::evidence::Meta;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{CheckResult, Grade, Judged, NoOutcome, Outcome, Score, Status, Verdict};
+use crate::trial::outcome::{CheckResult, Grade, Judged, Outcome, Score, Status, TrialError, Verdict};
 
 /// Why a test without a recording is ignored in replay.
 pub const NO_RECORDING: &str = "no recording; SKILL_EVALS_LIVE=1 runs the agent";
@@ -30,7 +30,7 @@ pub const NOT_JUDGED: &str = "graded without the rubric: the recording holds no 
 pub fn failed(outcome: &Outcome, paint: Paint) -> String {
     let failed = outcome.grade.named_checks().into_iter().filter(|(_, check)| check.status == Status::Fail);
     let checks: Vec<String> = failed.map(|(name, _)| name).collect();
-    format!("{}  {}\n", headline(outcome, paint), safe::line(&checks.join(", ")))
+    format!("{}  {}\n", headline(outcome, paint), escape::line(&checks.join(", ")))
 }
 
 /// A trial that could not be measured for a reason that was printed for another trial, on a line.
@@ -49,7 +49,7 @@ pub fn passed(outcome: &Outcome, paint: Paint) -> String {
 }
 
 pub fn headline(outcome: &Outcome, paint: Paint) -> String {
-    format!("{}: {}", safe::line(&outcome.id.to_string()), verdict(&outcome.grade, paint))
+    format!("{}: {}", escape::line(&outcome.id.to_string()), verdict(&outcome.grade, paint))
 }
 
 /// A verdict, whether it is about a part of the case, and the score.
@@ -165,7 +165,7 @@ pub fn show_command(id: &TrialId, run: Option<&str>) -> String {
     // Without a number, `show` chooses the first trial that failed.
     let number = if id.number == 1 { "/1" } else { "" };
     let source = run.map_or_else(|| "--recording".to_owned(), |run| format!("--run {run}"));
-    format!("skill-evals show {} {source}", safe::word(&format!("{id}{number}")))
+    format!("skill-evals show {} {source}", escape::word(&format!("{id}{number}")))
 }
 
 /// The commands that show a trial of a run, or a recording, and run it again. `has_mode` says whether the settings have its
@@ -173,11 +173,11 @@ pub fn show_command(id: &TrialId, run: Option<&str>) -> String {
 pub fn again(id: &TrialId, run: Option<&str>, has_mode: bool) -> Vec<(&'static str, String)> {
     let mut commands = vec![("show in a terminal", show_command(id, run))];
     if has_mode {
-        let case = safe::word(&format!("{}/{}", id.skill, id.case));
-        commands.push(("run again", format!("skill-evals run --case {case} --mode {}", safe::word(&id.mode))));
+        let case = escape::word(&format!("{}/{}", id.skill, id.case));
+        commands.push(("run again", format!("skill-evals run --case {case} --mode {}", escape::word(&id.mode))));
         commands.push(("run again and record", RerunCommand::default().record_again(id)));
     } else if let Some(run) = run {
-        commands.push(("result of the comparison", format!("skill-evals compare {}", safe::word(run))));
+        commands.push(("result of the comparison", format!("skill-evals compare {}", escape::word(run))));
     }
     commands
 }
@@ -188,7 +188,7 @@ pub fn scripted(by: &str) -> String {
 }
 
 pub fn line(text: &mut String, label: &str, value: &str) {
-    let _ = writeln!(text, "  {label:<12}{}", safe::line(value));
+    let _ = writeln!(text, "  {label:<12}{}", escape::line(value));
 }
 
 /// A line with a colored label.
@@ -201,7 +201,7 @@ pub fn in_part(trials: u64) -> Option<String> {
 }
 
 fn toned(text: &mut String, paint: Paint, tone: Tone, label: &str, value: &str) {
-    let _ = writeln!(text, "  {}{}", paint.on(tone, &format!("{label:<12}")), safe::line(value));
+    let _ = writeln!(text, "  {}{}", paint.on(tone, &format!("{label:<12}")), escape::line(value));
 }
 
 /// What reports say of every trial.
@@ -245,8 +245,9 @@ impl RerunCommand {
         let TrialId { skill, case, mode, .. } = id;
         match self {
             Self::Program(model) => {
-                let case = safe::word(&format!("{skill}/{case}"));
-                let model = model.as_ref().map_or_else(String::new, |model| format!(" --model {}", safe::word(model)));
+                let case = escape::word(&format!("{skill}/{case}"));
+                let model =
+                    model.as_ref().map_or_else(String::new, |model| format!(" --model {}", escape::word(model)));
                 format!("skill-evals run --case {case} --mode {mode}{model} --record")
             }
             Self::Harness(command) => format!(
@@ -261,29 +262,29 @@ impl RerunCommand {
 pub fn unsupported(problems: &[Diagnostic]) -> String {
     let parts: Vec<String> =
         problems.iter().map(|problem| format!("{} ({})", problem.message, problem.place)).collect();
-    safe::line(&parts.join("; "))
+    escape::line(&parts.join("; "))
 }
 
 /// A trial without an outcome: the problem, and what to do.
-pub fn not_graded(id: &TrialId, problem: &NoOutcome, door: &RerunCommand, paint: Paint) -> String {
-    let name = safe::line(&id.to_string());
+pub fn not_graded(id: &TrialId, problem: &TrialError, rerun_command: &RerunCommand, paint: Paint) -> String {
+    let name = escape::line(&id.to_string());
     match problem {
-        NoOutcome::BadCase(problems) => diagnostics::render(problems, paint),
-        NoOutcome::Unsupported(problems) => format!("{name}: not run: {}\n", unsupported(problems)),
-        NoOutcome::NotRecorded => {
-            let why = if matches!(door, RerunCommand::Harness(_)) { NO_RECORDING } else { "no recording" };
+        TrialError::BadCase(problems) => diagnostics::render(problems, paint),
+        TrialError::Unsupported(problems) => format!("{name}: not run: {}\n", unsupported(problems)),
+        TrialError::NotRecorded => {
+            let why = if matches!(rerun_command, RerunCommand::Harness(_)) { NO_RECORDING } else { "no recording" };
             let mut text = format!("{name}: {why}\n");
-            line(&mut text, "record it", &door.record_again(id));
+            line(&mut text, "record it", &rerun_command.record_again(id));
             text
         }
-        NoOutcome::Unreadable(why) | NoOutcome::NotOpened(why) => format!("{name}: {}\n", safe::block(why)),
-        NoOutcome::NotRun(why) => format!("{name}: not run: {}\n", safe::block(&why.to_string())),
-        NoOutcome::Stale { folder, changed } => {
+        TrialError::Unreadable(why) | TrialError::NotOpened(why) => format!("{name}: {}\n", escape::block(why)),
+        TrialError::NotRun(why) => format!("{name}: not run: {}\n", escape::block(&why.to_string())),
+        TrialError::Stale { folder, changed } => {
             let mut text = format!("{name}: {}\n", paint.on(Tone::Broken, "the recording is stale"));
             line(&mut text, "changed", &changed.join(", "));
             line(&mut text, "recording", &folder.display().to_string());
             line(&mut text, "what to do", "measure it again with the agent, and record that:");
-            line(&mut text, "", &door.record_again(id));
+            line(&mut text, "", &rerun_command.record_again(id));
             text
         }
     }

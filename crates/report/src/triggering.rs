@@ -6,7 +6,7 @@ use crate::rate::fraction;
 use crate::results::summary::Summary;
 use crate::results::triggering::{ActivatedSkill, ExpectedSkill};
 use crate::stats::proportion::Rate;
-use crate::text::safe;
+use crate::text::escape;
 
 /// The most kinds of mistakes that are listed; others are counted.
 const MAX_MISTAKES: usize = 20;
@@ -29,10 +29,10 @@ pub fn triggering(summary: &Summary) -> String {
             let parts = [("when wanted", wanted), ("when not wanted", not_wanted)];
             let parts = parts.into_iter().filter(|(_, rate)| rate.trials > 0);
             let parts: Vec<String> = parts.map(|(when, rate)| format!("{when} {}", fraction(rate))).collect();
-            let _ = writeln!(text, "  {:width$}  activated {}", safe::line(&skill.skill), parts.join(", "));
+            let _ = writeln!(text, "  {:width$}  activated {}", escape::line(&skill.skill), parts.join(", "));
         }
         for (expected, activated, count) in mistakes.iter().take(MAX_MISTAKES) {
-            let _ = writeln!(text, "  {}", safe::line(&mistake(expected, activated, *count)));
+            let _ = writeln!(text, "  {}", escape::line(&mistake(expected, activated, *count)));
         }
         let more = mistakes.len().saturating_sub(MAX_MISTAKES);
         if more > 0 {

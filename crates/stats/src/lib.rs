@@ -11,6 +11,6 @@
 //! worse), and [`decide::plan`] (which pair of trials is next).
 
 #[macro_use]
-mod words;
+mod word_enum;
 pub mod decide;
 pub mod stats;

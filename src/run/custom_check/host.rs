@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::client::{CheckQuestion, Greeting, HarnessAnswer, HarnessClient, VARIABLE};
 use super::{CustomChecks, Recording};
-use crate::process::{brief, find_program, service};
+use crate::process::{find_program, run_to_end, service};
 use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::CheckResult;
 
@@ -48,7 +48,7 @@ pub fn custom_checks(
         )
     };
     let args = ["test", "--no-run", "--quiet", "--message-format", "json-render-diagnostics", "--test", &test];
-    let messages = brief::stdout_of("cargo", &args, &package).map_err(|error| not_built(&error))?;
+    let messages = run_to_end::stdout_of("cargo", &args, &package).map_err(|error| not_built(&error))?;
     let program = executable(&messages, &test).ok_or_else(|| not_built(&"it built no such test"))?;
     let program = HarnessClient::start(&program, root, Some(&package))?;
     checks.add_harness(program.ok_or_else(|| format!("{setting}: that test is of another repository"))?);

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::agent::trial_env::TrialEnv;
-use crate::run::stored_trial::TrialExhibit;
+use crate::run::stored_trial::TrialEvidence;
 use crate::store;
 use crate::trace::file::TraceFile;
 
@@ -34,13 +34,13 @@ struct ProgramInput<'a> {
 
 impl EvidenceDir {
     /// Writes the evidence for a program in this trial environment. Returns its standard input too.
-    pub(super) fn write(exhibit: &TrialExhibit<'_>, trial_env: &TrialEnv) -> Result<(Self, Vec<u8>), String> {
+    pub(super) fn write(exhibit: &TrialEvidence<'_>, trial_env: &TrialEnv) -> Result<(Self, Vec<u8>), String> {
         let evidence = Self(trial_env.control().join("evidence"));
         let input = evidence.fill(exhibit, &trial_env.workspace().to_string());
         Ok((evidence, input.map_err(|error| format!("the evidence cannot be written: {error}"))?))
     }
 
-    fn fill(&self, exhibit: &TrialExhibit<'_>, workspace: &str) -> io::Result<Vec<u8>> {
+    fn fill(&self, exhibit: &TrialEvidence<'_>, workspace: &str) -> io::Result<Vec<u8>> {
         let evidence = &exhibit.evidence;
         fs::create_dir(&self.0)?;
         let files = [

@@ -13,7 +13,7 @@ use crate::checks::program::{ProgramEnding, ProgramRun, ProgramRuns, WorkspacePr
 use crate::files::inside;
 use crate::run::context::RunContext;
 use crate::run::program_content::{self, readable};
-use crate::run::stored_trial::TrialExhibit;
+use crate::run::stored_trial::TrialEvidence;
 use crate::trace::AgentProgress;
 
 pub use sandboxed::{EndedProgram, SandboxedRun};
@@ -29,7 +29,7 @@ pub struct CaseProgramRuns {
 }
 
 /// Runs the programs that answer the checks of a case about a stored trial. Fails if the user ended the run meanwhile.
-pub fn run_all(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<CaseProgramRuns, String> {
+pub fn run_all(run: &RunContext, exhibit: &TrialEvidence<'_>) -> Result<CaseProgramRuns, String> {
     let programs: BTreeSet<&WorkspaceProgram> =
         exhibit.case.checks.iter().filter_map(|check| check.ask.program()).collect();
     let (ending, progress) = (&exhibit.evidence.meta.ending, exhibit.evidence.trace.progress);
@@ -57,7 +57,7 @@ pub fn run_all(run: &RunContext, exhibit: &TrialExhibit<'_>) -> Result<CaseProgr
 /// what belongs to it. Fails if the user ended the run meanwhile.
 pub fn run_in_copy(
     run: &RunContext,
-    exhibit: &TrialExhibit<'_>,
+    exhibit: &TrialEvidence<'_>,
     program: &WorkspaceProgram,
 ) -> Result<EndedProgram, String> {
     let prepared = run.program_runner.open(&run.settings).and_then(|(_, redactors)| {

@@ -14,7 +14,7 @@ use crate::files::rooted::{RootedPath, WalkedFile};
 use crate::run::context::RunContext;
 use crate::run::digests::files_part;
 use crate::run::program_content;
-use crate::run::stored_trial::TrialExhibit;
+use crate::run::stored_trial::TrialEvidence;
 use crate::text::cut;
 
 /// The target of links in a copy, which does not exist.
@@ -25,7 +25,7 @@ const MAX_NAMED: usize = 3;
 
 /// Copies the case's files that nothing changed, and the stored files that its setup or the agent created or changed. Fails if the
 /// copy would not have every file: a program would take a file that was not stored for one that the agent did not write.
-pub(super) fn restore(run: &RunContext, exhibit: &TrialExhibit<'_>, trial_env: &TrialEnv) -> Result<(), String> {
+pub(super) fn restore(run: &RunContext, exhibit: &TrialEvidence<'_>, trial_env: &TrialEnv) -> Result<(), String> {
     let meta = exhibit.evidence.meta;
     let to = trial_env.workspace();
     copy_start_files(run, exhibit, &to)?;
@@ -67,7 +67,7 @@ pub(super) fn add_files(root: &Path, program: &WorkspaceProgram, to: &RootedPath
 /// The files with which the workspace of a trial started. Fails if they have changed since.
 pub(in crate::run) fn unchanged_start_files(
     run: &RunContext,
-    exhibit: &TrialExhibit<'_>,
+    exhibit: &TrialEvidence<'_>,
 ) -> Result<Option<Material>, String> {
     let (case, meta) = (exhibit.case, exhibit.evidence.meta);
     let Some(files) = start_files(&run.root, case) else { return Ok(None) };
@@ -80,7 +80,7 @@ pub(in crate::run) fn unchanged_start_files(
 }
 
 /// Copies the case's files that neither its setup nor the agent changed.
-fn copy_start_files(run: &RunContext, exhibit: &TrialExhibit<'_>, to: &RootedPath) -> Result<(), String> {
+fn copy_start_files(run: &RunContext, exhibit: &TrialEvidence<'_>, to: &RootedPath) -> Result<(), String> {
     let meta = exhibit.evidence.meta;
     let Some(mut files) = unchanged_start_files(run, exhibit)? else { return Ok(()) };
     let unchanged: HashSet<&Path> =

@@ -4,6 +4,7 @@
 //! there. The files next to these directories are what agents share. An agent imports those, but neither another agent nor
 //! this file.
 
+mod agent_event;
 mod arguments;
 mod assignment;
 pub mod command;
@@ -22,7 +23,6 @@ pub mod mcp_probe;
 mod recorder;
 mod refusal;
 pub mod reset;
-mod said;
 mod sandbox;
 pub mod secrets;
 mod skill_list;

@@ -1,5 +1,5 @@
 //! Agents that print a JSON object per line and do everything by arguments: what a line says, in terms that they share. Such an
-//! agent is a [`EventStream`], and from that an [`Agent`]: its trace, what it does at the moment, and how it ends follow.
+//! agent is a [`JsonLinesAgent`], and from that an [`Agent`]: its trace, what it does at the moment, and how it ends follow.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::agent::agent_event::{AgentEvent, CallEnding, tool_use};
 use crate::agent::arguments::begin;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, NextMessage, program};
@@ -18,7 +19,6 @@ use crate::agent::derived_file::{DerivedFile, TRACE, slimmed};
 use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
 use crate::agent::recorder::{EndedCall, TraceRecorder, texts};
-use crate::agent::said::{CallEnding, Said, tool_use};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::turns::TurnSign;
 use crate::files::rooted::{RootedPath, WalkControl};
@@ -41,7 +41,7 @@ pub(super) trait LineReader {
     fn session(&mut self, _line: &Value) {}
 
     /// What a line of the output says; `None` for a kind of line that is not known.
-    fn said(&mut self, line: &Value) -> Option<Vec<Said>>;
+    fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>>;
 
     /// The sub-agent whose work a line shows, by its id.
     fn sub_agent(_line: &Value) -> Option<&str> {
@@ -78,7 +78,7 @@ pub(super) type ResumeSession = fn(&Assignment<'_>, &[OsString], &str) -> Option
 pub(super) type SlimSession = fn(Value, &[&str]) -> Option<Value>;
 
 /// An agent whose output says what it does.
-pub(super) trait EventStream: Sync {
+pub(super) trait JsonLinesAgent: Sync {
     const KIND: AgentKind;
     type Reader: LineReader + Default;
 
@@ -131,18 +131,18 @@ pub(super) trait EventStream: Sync {
     }
 }
 
-fn said<S: EventStream>(line: &[u8]) -> Vec<Said> {
+fn said<S: JsonLinesAgent>(line: &[u8]) -> Vec<AgentEvent> {
     let Ok(line) = serde_json::from_slice(line) else { return Vec::new() };
     S::Reader::default().said(&line).unwrap_or_default()
 }
 
 /// The directory of sessions in a trial's home.
-fn sessions<S: EventStream>(trial_env: &TrialEnv) -> RootedPath {
+fn sessions<S: JsonLinesAgent>(trial_env: &TrialEnv) -> RootedPath {
     let profile = S::KIND.profile();
     trial_env.home().join(profile.home).join(profile.sessions)
 }
 
-impl<S: EventStream> Agent for S {
+impl<S: JsonLinesAgent> Agent for S {
     fn kind(&self) -> AgentKind {
         S::KIND
     }
@@ -226,25 +226,27 @@ impl<S: EventStream> Agent for S {
 }
 
 /// Whose work a line shows that says this.
-pub(super) fn work_owner(said: Vec<Said>) -> WorkOwner {
+pub(super) fn work_owner(said: Vec<AgentEvent>) -> WorkOwner {
     let owner = |said| match said {
-        Said::Answers(_) | Said::Message(_) | Said::Thought(_) | Said::Called { .. } => Some(WorkOwner::Model),
-        Said::Done => Some(WorkOwner::End),
-        Said::AsksAgain(_, Some(wait)) => Some(WorkOwner::Waits(wait)),
+        AgentEvent::Answers(_) | AgentEvent::Message(_) | AgentEvent::Thought(_) | AgentEvent::Called { .. } => {
+            Some(WorkOwner::Model)
+        }
+        AgentEvent::Done => Some(WorkOwner::End),
+        AgentEvent::AsksAgain(_, Some(wait)) => Some(WorkOwner::Waits(wait)),
         _ => None,
     };
     said.into_iter().find_map(owner).unwrap_or(WorkOwner::Other)
 }
 
 /// What the agent does by a line that says this, in a few words.
-pub(super) fn in_words(said: Vec<Said>) -> Option<String> {
+pub(super) fn in_words(said: Vec<AgentEvent>) -> Option<String> {
     let words = |said| match said {
-        Said::Asks => Some("asks the model".to_owned()),
-        Said::Message(text) => Some(format!("says: {text}")),
-        Said::Thought(_) => Some("thinks".to_owned()),
-        Said::Called { tool, input, .. } => Some(format!("{tool} {}", texts(&input))),
-        Said::AsksAgain(trouble, _) => Some(format!("asks again: {trouble}")),
-        Said::Done => Some("is done".to_owned()),
+        AgentEvent::Asks => Some("asks the model".to_owned()),
+        AgentEvent::Message(text) => Some(format!("says: {text}")),
+        AgentEvent::Thought(_) => Some("thinks".to_owned()),
+        AgentEvent::Called { tool, input, .. } => Some(format!("{tool} {}", texts(&input))),
+        AgentEvent::AsksAgain(trouble, _) => Some(format!("asks again: {trouble}")),
+        AgentEvent::Done => Some("is done".to_owned()),
         _ => None,
     };
     said.into_iter().find_map(words).map(|words| excerpt(&words))
@@ -319,49 +321,49 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
         self.recorder.trace.now = Moment::default();
     }
 
-    fn says(&mut self, said: Said, by: &str) {
+    fn says(&mut self, said: AgentEvent, by: &str) {
         let trace = &mut self.recorder.trace;
         match said {
-            Said::Version(version) => trace.agent_version = Some(version),
-            Said::Model(model) => trace.model = Some(model),
-            Said::Offered(list) => {
+            AgentEvent::Version(version) => trace.agent_version = Some(version),
+            AgentEvent::Model(model) => trace.model = Some(model),
+            AgentEvent::Offered(list) => {
                 let described = self.recorder.listed(list.iter().map(|(name, text)| (name.as_str(), text.as_str())));
                 let offered = self.recorder.trace.offered.get_or_insert_default();
                 (offered.native, offered.described) = (list.into_iter().map(|(name, _)| name).collect(), described);
             }
-            Said::Placed(names) => {
+            AgentEvent::Placed(names) => {
                 let offered = trace.offered.get_or_insert_default();
                 (offered.native, offered.unseen) = (names, true);
             }
-            Said::Lost(what) => trace.lose(&what),
-            Said::CallableByUser(names) => trace.offered.get_or_insert_default().by_user = names,
-            Said::Server(name, state) => {
+            AgentEvent::Lost(what) => trace.lose(&what),
+            AgentEvent::CallableByUser(names) => trace.offered.get_or_insert_default().by_user = names,
+            AgentEvent::Server(name, state) => {
                 let mcp = trace.offered.get_or_insert_default().mcp.get_or_insert_default();
                 mcp.servers.retain(|(known, _)| *known != name);
                 mcp.servers.push((name, state));
             }
-            Said::Asks => {
+            AgentEvent::Asks => {
                 if trace.started() {
                     trace.followed_up();
                 }
                 trace.waiting = WaitingFor::Model;
             }
-            Said::Total(usage) => trace.usage = Some(usage),
-            Said::Notice(text) => trace.push(Step::Notice(text)),
-            Said::AsksAgain(trouble, wait) => {
+            AgentEvent::Total(usage) => trace.usage = Some(usage),
+            AgentEvent::Notice(text) => trace.push(Step::Notice(text)),
+            AgentEvent::AsksAgain(trouble, wait) => {
                 trace.push(Step::Notice(trouble.to_string()));
                 // Where the agent waits longer than it may, we wait as long before we run it again.
                 let known = trouble.retry_after_s.map(Duration::from_secs);
                 self.asks_again = Some(trouble.after(known.or(wait)));
             }
-            Said::Refused(trouble) => {
+            AgentEvent::Refused(trouble) => {
                 trace.waiting = WaitingFor::Nothing;
                 trace.trouble = Some(trouble);
             }
-            Said::Stopped(reason) if by.is_empty() => trace.stopped = Some(reason),
-            Said::Interrupted => trace.interrupted = true,
-            Said::Done if trace.interrupted => {}
-            Said::Done => {
+            AgentEvent::Stopped(reason) if by.is_empty() => trace.stopped = Some(reason),
+            AgentEvent::Interrupted => trace.interrupted = true,
+            AgentEvent::Done if trace.interrupted => {}
+            AgentEvent::Done => {
                 trace.waiting = WaitingFor::Nothing;
                 trace.message_answered();
             }
@@ -370,20 +372,20 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
     }
 
     /// Notes what the model and its tools say.
-    fn converses(&mut self, said: Said, by: &str) {
+    fn converses(&mut self, said: AgentEvent, by: &str) {
         let trace = &mut self.recorder.trace;
         match said {
-            Said::Answers(usage) => self.answers(usage, by),
-            Said::Spent(usage) => self.spent(usage, by),
-            Said::Besides(model, usage) => self.counts(model, usage),
-            Said::Message(text) => {
+            AgentEvent::Answers(usage) => self.answers(usage, by),
+            AgentEvent::Spent(usage) => self.spent(usage, by),
+            AgentEvent::Besides(model, usage) => self.counts(model, usage),
+            AgentEvent::Message(text) => {
                 self.recorder.message(&text);
                 if by.is_empty() {
                     self.recorder.trace.final_message = Some(text);
                 }
             }
-            Said::Thought(text) => trace.thought(Some(text)),
-            Said::Called { id, tool, input } => {
+            AgentEvent::Thought(text) => trace.thought(Some(text)),
+            AgentEvent::Called { id, tool, input } => {
                 trace.reached(AgentProgress::Answering);
                 self.recorder.wrote(&texts(&input));
                 let waits_for_agents = R::HIDDEN_SUB_AGENTS.contains(&tool.as_str());
@@ -392,7 +394,7 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
                 self.open.made(&mut self.recorder.trace, call);
                 self.recorder.trace.waiting = self.open.waiting(by);
             }
-            Said::Answered { id, output, ending, exit_code } => {
+            AgentEvent::Answered { id, output, ending, exit_code } => {
                 if let Some(call) = self.open.answered(trace, by, &id) {
                     self.ended(call, output, ending, exit_code);
                 }
@@ -401,8 +403,8 @@ impl<'a, R: LineReader> LineDecoder<'a, R> {
                     self.recorder.trace.waiting = waiting;
                 }
             }
-            Said::Injected { skill, text } => _ = self.recorder.injected(&skill, &text),
-            Said::CalledByUser { skill, text } if self.recorder.injected(&skill, &text) => {
+            AgentEvent::Injected { skill, text } => _ = self.recorder.injected(&skill, &text),
+            AgentEvent::CalledByUser { skill, text } if self.recorder.injected(&skill, &text) => {
                 let call = self.kind.profile().call_of(&skill).unwrap_or_default();
                 self.recorder.trace.activate(&skill, Mechanism::Injected, &format!("the prompt called {call}"));
             }

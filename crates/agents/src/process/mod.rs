@@ -7,14 +7,14 @@
 //! group, and the [`watchdog`] kills them if this process is killed.
 
 pub mod background;
-pub mod brief;
 pub mod git;
-mod given;
 pub mod held;
 pub mod interrupt;
 mod line_buffer;
 pub mod open_files;
 mod output;
+pub mod run_to_end;
+mod sealed_input;
 #[cfg(target_os = "linux")]
 mod seccomp;
 pub mod service;
@@ -46,10 +46,10 @@ use crate::settings;
 use crate::text::redact::Redactor;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::Ending;
-use given::given;
 use interrupt::RegisteredTree;
 use line_buffer::LineBuffer;
 use output::{BoundedFile, ListenerState, StdoutReader, StdoutSource, pump};
+use sealed_input::sealed_input;
 pub use start::Start;
 use supervised::SupervisedProgram;
 use tree::TreeHolder;
@@ -279,7 +279,7 @@ fn pipes(job: &Job<'_>, writes: bool) -> io::Result<([OwnedFd; 3], Pipes)> {
 /// Its standard input, if no listener writes to it.
 fn input(job: &Job<'_>) -> io::Result<OwnedFd> {
     match &job.input {
-        Some(content) => given(content),
+        Some(content) => sealed_input(content),
         None => Ok(File::open("/dev/null")?.into()),
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[cfg(target_os = "linux")]
-use super::given::given;
+use super::sealed_input::sealed_input;
 
 /// A program with its arguments, and what is around it.
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ fn sandbox_files(env: &BTreeMap<OsString, OsString>, bwrap: &mut Command) -> io:
     let mut files = Vec::new();
     for (option, content) in [("--args", Some(variables)), ("--seccomp", super::seccomp::filter())] {
         let Some(content) = content else { continue };
-        let file = given(&content)?;
+        let file = sealed_input(&content)?;
         bwrap.args([option, &file.as_raw_fd().to_string()]);
         files.push(file);
     }

@@ -1,6 +1,6 @@
 //! How often something must happen in a trial.
 
-use crate::checks::{CheckAnswer, Subject};
+use crate::checks::{CheckAnswer, GradingInput};
 use crate::trial::outcome::Status;
 
 /// How often something must happen.
@@ -57,7 +57,13 @@ impl CallCount {
     }
 
     /// The answer about something that happened so often.
-    pub(super) fn answer(self, subject: &Subject<'_>, counted: Counted, expected: String, found: &str) -> CheckAnswer {
+    pub(super) fn answer(
+        self,
+        subject: &GradingInput<'_>,
+        counted: Counted,
+        expected: String,
+        found: &str,
+    ) -> CheckAnswer {
         let Counted { sure, perhaps, why } = counted;
         let possible = sure.saturating_add(perhaps);
         let is_over = |count| self.most.is_some_and(|most| count > most);

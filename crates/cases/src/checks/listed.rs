@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 use crate::checks::call_count::CallCount;
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::{JsonPart, TextTest, TextWant, has_rounded_number};
-use crate::checks::{Ask, CheckKind, FieldForm, FieldValue, KINDS};
+use crate::checks::{CheckKind, Condition, FieldForm, FieldValue, KINDS};
 
 /// How the list writes a kind of check.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct ListForm {
     /// Whether the keys that say what a text must be may be there, too.
     pub tests: bool,
     /// Makes the question.
-    pub ask: fn(&ListedCheck) -> Result<Arc<dyn Ask>, InvalidCheck>,
+    pub ask: fn(&ListedCheck) -> Result<Arc<dyn Condition>, InvalidCheck>,
 }
 
 /// An object of the list.

@@ -7,12 +7,12 @@
 pub mod call_count;
 pub mod contents;
 pub mod field;
+pub mod grading_input;
 mod kinds;
 pub mod listed;
 pub mod pattern;
 pub mod program;
 pub mod schema;
-pub mod subject;
 pub mod text_test;
 
 use std::borrow::Cow;
@@ -22,6 +22,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 pub use field::{CASE_DIRECTORY, Field, FieldForm, FieldValue, InvalidField};
+pub use grading_input::{CheckAnswer, GradingInput};
 pub use kinds::{
     CallPattern, FileWant, Grader, GraderTest, NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, TextMatch, TextPlace, TextSource,
     Work, activates, any_tool, changes_seen, file, final_message, full_score, invoked_skills, loads, max_commands,
@@ -29,7 +30,6 @@ pub use kinds::{
     triggers, work,
 };
 pub use listed::{InvalidCheck, ListForm, ListedCheck, WrittenCheck};
-pub use subject::{CheckAnswer, Subject};
 
 use crate::checks::kinds::{
     answer, calls, changes, description, files, limits, resource, skills, text as texts, trigger,
@@ -118,7 +118,7 @@ impl CheckKind {
 }
 
 /// Makes the question that a value asks; `None` if the value asks for nothing.
-type MakeAsk = fn(FieldValue) -> Option<Arc<dyn Ask>>;
+type MakeAsk = fn(FieldValue) -> Option<Arc<dyn Condition>>;
 
 /// How cases write a kind of check.
 #[derive(Debug)]
@@ -130,9 +130,9 @@ pub struct CheckField {
 }
 
 /// What one check asks, and how the evidence answers it.
-pub trait Ask: fmt::Debug + Send + Sync {
+pub trait Condition: fmt::Debug + Send + Sync {
     /// The answer by the evidence of a trial; `None` if the evidence does not apply to the question.
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer>;
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer>;
 
     /// The status that nothing later in a session can change; `None` if each can change until the agent's end.
     fn settled_by(&self) -> Option<Status> {
@@ -140,7 +140,7 @@ pub trait Ask: fmt::Debug + Send + Sync {
     }
 
     /// The answers, for a question with several or with names of their own.
-    fn answers(&self, subject: &Subject<'_>) -> Vec<NamedAnswer> {
+    fn answers(&self, subject: &GradingInput<'_>) -> Vec<NamedAnswer> {
         self.evaluate(subject).map(|answer| NamedAnswer { id: None, answer }).into_iter().collect()
     }
 
@@ -203,7 +203,7 @@ pub struct Check {
     pub kind: &'static CheckKind,
     /// Where the case has it.
     pub origin: Origin,
-    pub ask: Arc<dyn Ask>,
+    pub ask: Arc<dyn Condition>,
     /// What it counts in the score of a trial. Without a weight it must pass.
     pub weight: Option<Weight>,
 }
@@ -228,7 +228,7 @@ impl Origin {
 
 impl Check {
     /// A check that is not written in the file of its case.
-    pub fn implied(kind: &'static CheckKind, ask: impl Ask + 'static) -> Self {
+    pub fn implied(kind: &'static CheckKind, ask: impl Condition + 'static) -> Self {
         Self { kind, origin: Origin::default(), ask: Arc::new(ask), weight: None }
     }
 
@@ -257,7 +257,7 @@ impl Check {
 
     /// The results of the check: none if it does not apply to this trial. If the trial ended before the check was settled, they
     /// are unknown.
-    pub fn evaluate(&self, subject: &Subject<'_>) -> Vec<CheckResult> {
+    pub fn evaluate(&self, subject: &GradingInput<'_>) -> Vec<CheckResult> {
         if self.kind.asks_for_skill && !subject.evidence.meta.delivery.offers_skills() {
             return Vec::new();
         }

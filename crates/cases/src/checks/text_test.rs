@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::checks::pattern::{Pattern, Style};
 use crate::text::redact::is_masked;
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 use crate::trace::excerpt;
 
 /// Maximum number of matches that one check marks.
@@ -32,7 +32,7 @@ pub struct TextTest {
     pub negated: bool,
 }
 
-words! {
+word_enum! {
     /// The part of a text that is JSON.
     pub enum JsonPart {
         /// All of it.

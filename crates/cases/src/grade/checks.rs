@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::cases::case::Case;
-use crate::checks::{CheckAnswer, Subject};
+use crate::checks::{CheckAnswer, GradingInput};
 use crate::grade::delivered::{DELIVERED, as_mode_says, delivered};
 use crate::grade::session::{session_trouble, user_session_trouble};
 use crate::grade::verdict::{has_weights, pending, settle};
@@ -37,8 +37,8 @@ pub const OF_THE_END: [&str; 3] = [COMPLETED, EXIT_CODE, FINAL_MESSAGE];
 /// Whether nothing that may follow can change the verdict of a trial whose agent is still running: a check that cannot pass any
 /// more has failed, or all checks have passed and cannot fail any more. `has_more` says whether the trial is asked more than the
 /// checks of its case. What the general checks ask about the agent's end is not asked of a trial that ends here.
-pub fn is_settled(case: &Case, subject: &Subject<'_>, has_more: bool) -> bool {
-    let Subject { skill, evidence, .. } = *subject;
+pub fn is_settled(case: &Case, subject: &GradingInput<'_>, has_more: bool) -> bool {
+    let GradingInput { skill, evidence, .. } = *subject;
     let trace = evidence.trace;
     // An agent in trouble, or to which the skill was not offered as the mode says, measures nothing. What cannot be read now
     // may be half of a line, or may mean something else once the session file shows more.
@@ -61,8 +61,8 @@ pub fn is_settled(case: &Case, subject: &Subject<'_>, has_more: bool) -> bool {
     has_passed && !is_open
 }
 
-pub fn grade(case: &Case, subject: &Subject<'_>) -> Grade {
-    let Subject { skill, evidence, .. } = *subject;
+pub fn grade(case: &Case, subject: &GradingInput<'_>) -> Grade {
+    let GradingInput { skill, evidence, .. } = *subject;
     let mut checks = Vec::new();
     // An agent that never started left nothing to check.
     if evidence.meta.ending.trouble.is_none() || evidence.trace.progress > AgentProgress::Silent {
@@ -163,7 +163,7 @@ fn metrics(skill: &Skill, evidence: &Evidence<'_>) -> Metrics {
     }
 }
 
-fn general(subject: &Subject<'_>) -> Vec<CheckResult> {
+fn general(subject: &GradingInput<'_>) -> Vec<CheckResult> {
     let evidence = subject.evidence;
     let (ending, trace) = (&evidence.meta.ending, evidence.trace);
     let of_user = evidence.meta.is_user_session();

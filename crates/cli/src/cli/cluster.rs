@@ -5,16 +5,16 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches};
 
-use super::given;
+use super::explicit_args;
 use super::init::{NOT_RELEASED, SourceArgs};
 use super::run::RunArgs;
 use super::{Cli, CliResult, RepositoryArgs, one_of};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{document_stdout, stderr};
-use crate::process::{brief, find_program};
+use crate::process::{find_program, run_to_end};
 use crate::setup::cluster::{ClusterEngine, ShardedRun};
+use crate::text::escape;
 use crate::text::name::check_id;
-use crate::text::safe;
 use crate::trial::shard::Shard;
 
 /// Options of `run` that the jobs have already, that do not run a shard to its end, or that name one file for all shards.
@@ -47,7 +47,7 @@ pub fn cluster(args: &ClusterArgs) -> CliResult {
     args.check()?.check_names(args.repository.read_quietly()?)?;
     let root = args.repository.open()?.root.canonicalize()?;
     if root.to_str().is_none_or(|path| path.contains(char::is_control)) {
-        let path = safe::line(&root.to_string_lossy());
+        let path = escape::line(&root.to_string_lossy());
         return Err(
             format!("the path `{path}` is not text on a line, which no job can hand on: move the repository").into()
         );
@@ -72,7 +72,7 @@ pub fn cluster(args: &ClusterArgs) -> CliResult {
         return Err("--submit needs sbatch, which is not in PATH; without --submit, the jobs are printed".into());
     }
     // What it prints before it fails names the jobs that are submitted already.
-    if !brief::succeeds("bash", &["-c", &jobs], &root)? {
+    if !run_to_end::succeeds("bash", &["-c", &jobs], &root)? {
         return Err("not all jobs were submitted: see what sbatch says above".into());
     }
     Ok(Exit::Clean)
@@ -112,7 +112,7 @@ impl ClusterArgs {
         if run.get_one::<PathBuf>("ids").is_some_and(|file| file.as_os_str() == "-") {
             return Err("--ids -: the jobs have no stdin: name a file".to_owned());
         }
-        if let Some(option) = given::first_in(run, REFUSED) {
+        if let Some(option) = explicit_args::first_in(run, REFUSED) {
             return Err(format!("{option} is not for shards of a cluster: leave it out"));
         }
         RunArgs::from_arg_matches(run).map_err(wrong)

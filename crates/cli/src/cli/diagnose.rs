@@ -2,8 +2,8 @@
 
 use clap::Args;
 
+use super::explicit_args;
 use super::export_args::IN_PLACE;
-use super::given;
 use super::select;
 use super::start::{self, StartArgs};
 use super::variants;
@@ -111,7 +111,7 @@ impl DiagnoseArgs {
 
     /// Shows the diagnosis of a stored run.
     fn show(&self, run: &RunFolder) -> CliResult {
-        if let Some(option) = given::first("case mode").or_else(given::first_of_a_run) {
+        if let Some(option) = explicit_args::first("case mode").or_else(explicit_args::first_of_a_run) {
             return Err(format!("{option}: {} is stored, no agent is started; leave it out", run.id()).into());
         }
         variants::end_of_stored(run, self.print(run)?)

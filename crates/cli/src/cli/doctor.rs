@@ -8,7 +8,7 @@ use super::{CliResult, RepositoryArgs, print_json, print_list};
 use crate::cases::repository::Repository;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::next::next;
+use crate::cli::next_step::next;
 use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
 use crate::process::interrupt;
 use crate::report::calibration::table;
@@ -20,7 +20,7 @@ use crate::settings::{Settings, load};
 use crate::setup::calibrate;
 use crate::setup::doctor::{self, DoctorReport, Health};
 use crate::text::diagnostic::suggest;
-use crate::text::safe;
+use crate::text::escape;
 
 #[derive(Args)]
 pub struct DoctorArgs {
@@ -95,7 +95,7 @@ fn calibrate(args: &DoctorArgs, repository: Option<&Repository>) -> CliResult {
             }
             // Without names, those that are here.
             Err(why) if args.agent.is_empty() && !interrupt::raised() => {
-                writeln!(stderr(), "left out: {}", safe::block(&why))?;
+                writeln!(stderr(), "left out: {}", escape::block(&why))?;
             }
             Err(why) => return Err(why.into()),
         }
@@ -121,10 +121,10 @@ fn print(report: &DoctorReport) -> io::Result<()> {
             Health::Unknown => ("unknown", Tone::Broken),
         };
         let state = paint.on(tone, &format!("{state:<9}"));
-        let found = safe::block(&finding.found).replace('\n', &format!("\n{:1$}", "", width + 11));
+        let found = escape::block(&finding.found).replace('\n', &format!("\n{:1$}", "", width + 11));
         writeln!(out, "{state}{:<width$}  {found}", finding.id)?;
         if let Some(advice) = &finding.advice {
-            writeln!(out, "{:9}{:<width$}  → {}", "", "", safe::block(advice))?;
+            writeln!(out, "{:9}{:<width$}  → {}", "", "", escape::block(advice))?;
         }
     }
     if report.can_run {

@@ -19,14 +19,14 @@ use crate::results::summary::Summary;
 use crate::results::table;
 use crate::run::context::RunContext;
 use crate::run::skill_version::SkillVersion;
-use crate::run::{import, ready, regrade};
+use crate::run::{import, preflight, regrade};
 use crate::settings::Settings;
 use crate::store::{self, RunFolder, TrialFolder};
 use crate::text::diagnostic::shown_path;
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::evidence::CaseMeta;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{Grade, NoOutcome, Outcome, Verdict};
+use crate::trial::outcome::{Grade, Outcome, TrialError, Verdict};
 use crate::trial::run_record::TrialRecord;
 
 #[derive(Args)]
@@ -62,9 +62,9 @@ fn import_run(args: &GradeArgs, what: &str) -> CliResultOf<String> {
     let made = import::pkbllm(&run, Path::new(what), args.run_id.as_deref())?;
     let mut err = stderr();
     for note in &made.notes {
-        writeln!(err, "{}", safe::block(note))?;
+        writeln!(err, "{}", escape::block(note))?;
     }
-    writeln!(err, "{} is the run `{}`", safe::line(what), made.run.id())?;
+    writeln!(err, "{} is the run `{}`", escape::line(what), made.run.id())?;
     super::summary::write(&made.run, &run.settings)?;
     Ok(made.run.id().to_owned())
 }
@@ -116,7 +116,7 @@ pub fn grade(args: &GradeArgs) -> CliResult {
                 any_not_graded = true;
                 if !args.json {
                     let path = folder.path().display().to_string();
-                    writeln!(text_stdout(), "{}: {}", safe::line(&path), safe::block(&problem))?;
+                    writeln!(text_stdout(), "{}: {}", escape::line(&path), escape::block(&problem))?;
                 }
                 printed.push(GradeOutput::NotGraded { folder: shown_path(&run.root, folder.path()), problem });
             }
@@ -193,14 +193,14 @@ fn grade_one<'a>(
     let id = meta.id();
     let found = cases.get(&(id.skill.as_str(), id.case.as_str())).copied();
     let found = found.ok_or_else(|| format!("the case `{}` of the skill `{}` no longer exists", id.case, id.skill))?;
-    let refused = |no_outcome| Err(report::not_graded(&id, &no_outcome, &run.door, Paint::Plain));
+    let refused = |no_outcome| Err(report::not_graded(&id, &no_outcome, &run.rerun_command, Paint::Plain));
     let case = match found.case() {
-        Err(problems) => return refused(NoOutcome::BadCase(problems.to_vec())),
+        Err(problems) => return refused(TrialError::BadCase(problems.to_vec())),
         Ok(case) => case,
     };
-    let unsupported = ready::unsupported(run, found);
+    let unsupported = preflight::unsupported(run, found);
     if !unsupported.is_empty() {
-        return refused(NoOutcome::Unsupported(unsupported));
+        return refused(TrialError::Unsupported(unsupported));
     }
     let asked = &meta.case.prompt;
     // A call of the skill may be before it.

@@ -9,12 +9,12 @@ use super::{CliResult, RepositoryArgs, named_runs, print_list};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{text_stdout, warn};
 use crate::report::diagnostics::counted;
-use crate::report::trend as report;
+use crate::report::history as report;
 use crate::report::trial_text::scripted;
-use crate::results::trend::{self, TrendFilter};
+use crate::results::history::{self, TrendFilter};
 use crate::skill::slug;
 use crate::store;
-use crate::text::safe;
+use crate::text::escape;
 
 #[derive(Args)]
 pub struct HistoryArgs {
@@ -43,7 +43,7 @@ pub fn history(args: &HistoryArgs) -> CliResult {
             break;
         }
         let whole = if run.is_live() { Ok(()) } else { named_runs::check_trials(&run) };
-        match whole.and_then(|()| Ok(trend::point(&run, &filter)?)) {
+        match whole.and_then(|()| Ok(history::point(&run, &filter)?)) {
             Ok(Some(point)) => {
                 if point.damaged_lines > 0 {
                     let (id, lines) = (&point.run, counted(point.damaged_lines, "line"));
@@ -64,7 +64,7 @@ pub fn history(args: &HistoryArgs) -> CliResult {
     } else {
         out.write_all(report::chart(&points).as_bytes())?;
         for by in points.iter().flat_map(|point| &point.scripted).collect::<BTreeSet<_>>() {
-            writeln!(out, "{}", safe::line(&scripted(by)))?;
+            writeln!(out, "{}", escape::line(&scripted(by)))?;
         }
     }
     Ok(Exit::Clean)

@@ -10,7 +10,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
 use crate::setup::init::ci::{self, CiService};
 use crate::setup::init::{self, CrateSource, FileAction, InitMode, InitStep, InitSummary};
-use crate::text::safe;
+use crate::text::escape;
 
 #[derive(Args)]
 pub struct InitArgs {
@@ -82,7 +82,7 @@ fn print_steps(steps: Vec<InitStep>) -> io::Result<()> {
             FileAction::IsThere => "is there already".to_owned(),
             FileAction::LeftAlone(what) => format!("is there already and was left alone; {what}"),
         };
-        writeln!(out, "{}", safe::line(&format!("{}: {action}", step.path.display())))?;
+        writeln!(out, "{}", escape::line(&format!("{}: {action}", step.path.display())))?;
     }
     out.flush()
 }
@@ -93,7 +93,7 @@ fn confirm(plan: &InitSummary) -> CliResultOf<()> {
     writeln!(err, "not a git repository and no Cargo.toml; init would write:")?;
     for step in &plan.steps {
         if matches!(step.action, FileAction::Written | FileAction::Added(_)) {
-            writeln!(err, "  {}", safe::line(&step.path.display().to_string()))?;
+            writeln!(err, "  {}", escape::line(&step.path.display().to_string()))?;
         }
     }
     write!(err, "Continue? [y/N] ")?;

@@ -12,7 +12,7 @@ use crate::cases::catalog::Catalog;
 use crate::cases::repository::Repository;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
-use crate::cli::next::next;
+use crate::cli::next_step::next;
 use crate::cli::output::{Stream, text_stdout};
 use crate::harness::stubs;
 use crate::lint;

@@ -17,7 +17,7 @@ use crate::cases::repository::Repository;
 use crate::cases::skill_material;
 use crate::cases::test_case::TestCase;
 use crate::cli::exit_code::Exit;
-use crate::cli::next::after_built_in;
+use crate::cli::next_step::after_built_in;
 use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
 use crate::report::listing::ListedTrial;
 use crate::report::{coverage, listing};

@@ -11,7 +11,7 @@ use crate::report::diagnostics::counted;
 use crate::run::merge;
 use crate::settings::load;
 use crate::text::diagnostic::shown_path;
-use crate::text::safe;
+use crate::text::escape;
 
 /// Maximum number of missing trials to name.
 const MAX_MISSING: usize = 20;
@@ -47,11 +47,11 @@ pub fn merge(args: &MergeArgs) -> CliResult {
         warn(&format!("the shards ran different versions of an agent: {agents}"))?;
     }
     let mut out = text_stdout();
-    let shown = safe::line(&shown_path(&root, merged.run.path()).display().to_string());
+    let shown = escape::line(&shown_path(&root, merged.run.path()).display().to_string());
     let (of, trials) = (counted(shards.runs.len(), "shard"), counted(merged.summary.total.ended(), "trial"));
     writeln!(out, "{shown}: {trials} of {of}")?;
     for (id, why) in merged.missing.iter().take(MAX_MISSING) {
-        writeln!(out, "missing: {}", safe::line(&format!("{id} ({why})")))?;
+        writeln!(out, "missing: {}", escape::line(&format!("{id} ({why})")))?;
     }
     let more = merged.missing.len().saturating_sub(MAX_MISSING);
     if more > 0 {

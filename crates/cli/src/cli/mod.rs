@@ -9,13 +9,13 @@ mod diagnose;
 mod doctor;
 mod empty_value;
 mod exit_code;
+mod explicit_args;
 mod export;
 mod export_args;
 mod fork;
 mod gate;
 mod generate;
 mod github;
-mod given;
 mod grade;
 mod harness;
 mod history;
@@ -26,10 +26,9 @@ mod judge;
 mod lint;
 mod list;
 mod mcp;
-mod meant;
 mod merge;
 mod named_runs;
-mod next;
+mod next_step;
 mod output;
 mod record;
 mod report;
@@ -43,6 +42,7 @@ mod start;
 mod status;
 mod stop;
 mod stubs;
+mod suggestions;
 mod summary;
 mod terminal;
 mod tune;
@@ -74,7 +74,7 @@ use crate::settings::load::{self, ConfigError};
 use crate::settings::{FILE, Settings, Trust, ignored_keys};
 use crate::store::{self, RunFolder};
 use crate::text::diagnostic::{Code, Diagnostic, Severity, grouped, once};
-use crate::text::safe;
+use crate::text::escape;
 
 /// Evals of agent skills: does a skill activate when it should, and is it followed?
 #[derive(Parser)]
@@ -188,7 +188,7 @@ pub fn main() -> ExitCode {
     let filled = matches.and_then(|matches| empty_value::refuse(&program, &matches).map(|()| matches));
     let cli = match filled.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => return print_clap_error(&meant::suggested(error)),
+        Err(error) => return print_clap_error(&suggestions::suggested(error)),
     };
     color::choose(cli.color);
     let result = match cli.command {
@@ -238,7 +238,7 @@ fn print_error(error: &(dyn Error + 'static)) {
     // If standard error is closed too, only the exit code is left.
     let _ = match error.downcast_ref::<ConfigError>() {
         Some(ConfigError::File(problems)) => write!(output::stderr(), "{}", diagnostics::render(problems, paint)),
-        _ => match safe::block(&error.to_string()) {
+        _ => match escape::block(&error.to_string()) {
             // A problem of a file, drawn with its own prefix.
             drawn if drawn.starts_with("error[") => writeln!(output::stderr(), "{}", drawn.trim_end()),
             text => writeln!(output::stderr(), "{} {text}", paint.on(Tone::Bad, "error:")),
@@ -369,14 +369,14 @@ fn file_problems(settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
 
 fn problem_line(problem: &Diagnostic) -> String {
     let help = problem.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
-    safe::line(&format!("{problem}{help}"))
+    escape::line(&format!("{problem}{help}"))
 }
 
 /// The custom checks of the harness that evals.toml names. Cargo may have to build it.
 fn custom_checks(root: &Path, settings: &Settings) -> Result<CustomChecks, String> {
     host::custom_checks(root, settings.harness.as_ref(), |progress| {
         // If standard error is closed, nobody waits.
-        let _ = writeln!(output::stderr(), "{}", safe::block(progress));
+        let _ = writeln!(output::stderr(), "{}", escape::block(progress));
     })
 }
 
@@ -423,5 +423,5 @@ fn print_answer<T: serde::Serialize>(
 }
 
 fn print_json(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
-    writeln!(out, "{}", safe::json(&serde_json::to_string_pretty(value)?))
+    writeln!(out, "{}", escape::json(&serde_json::to_string_pretty(value)?))
 }

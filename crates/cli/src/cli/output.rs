@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use anstream::{AutoStream, ColorChoice};
 use terminal_size::{Width, terminal_size_of};
 
-use crate::text::safe;
+use crate::text::escape;
 
 /// A stream of this process, to ask about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub fn stderr() -> LineWrapper<PipeOutput<StderrLock<'static>>> {
 
 /// Warns on a line of standard error.
 pub fn warn(text: &str) -> io::Result<()> {
-    writeln!(stderr(), "warning: {}", safe::line(text))
+    writeln!(stderr(), "warning: {}", escape::line(text))
 }
 
 /// The columns of a terminal; `None` for a file or a pipe.
@@ -74,7 +74,7 @@ fn width(stream: impl AsFd) -> Option<usize> {
 /// `text` as [`text_stdout`] prints it.
 pub fn as_printed(text: &str) -> String {
     let width = width(io::stdout());
-    safe::printed(text).split_inclusive('\n').map(|line| wrapped_at(line, width)).collect()
+    escape::printed(text).split_inclusive('\n').map(|line| wrapped_at(line, width)).collect()
 }
 
 impl<W: Write> Write for PipeOutput<W> {
@@ -109,7 +109,7 @@ impl<W: Write> Write for LineWrapper<W> {
             self.line.push_str(part);
             if part.ends_with('\n') {
                 let line = std::mem::take(&mut self.line);
-                self.stream.write_all(wrapped_at(&safe::printed(&line), self.width).as_bytes())?;
+                self.stream.write_all(wrapped_at(&escape::printed(&line), self.width).as_bytes())?;
             }
         }
         Ok(bytes.len())
@@ -117,7 +117,7 @@ impl<W: Write> Write for LineWrapper<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         let line = std::mem::take(&mut self.line);
-        self.stream.write_all(safe::printed(&line).as_bytes())?;
+        self.stream.write_all(escape::printed(&line).as_bytes())?;
         self.stream.flush()
     }
 }
@@ -125,7 +125,7 @@ impl<W: Write> Write for LineWrapper<W> {
 impl<W: Write> Drop for LineWrapper<W> {
     fn drop(&mut self) {
         // A command that cares about errors flushes before.
-        let _ = self.stream.write_all(safe::printed(&self.line).as_bytes());
+        let _ = self.stream.write_all(escape::printed(&self.line).as_bytes());
     }
 }
 

@@ -14,10 +14,10 @@ use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout, warn};
 use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
-use crate::run::promote::{self, FailedTrials, RecordedTrials, RecordingResult, ReplayResult};
+use crate::run::record::{self, FailedTrials, RecordedTrials, RecordingResult, ReplayResult};
 use crate::store::RunFolder;
+use crate::text::escape;
 use crate::text::name::Filters;
-use crate::text::safe;
 use crate::trial::id::TrialId;
 
 #[derive(Args)]
@@ -72,7 +72,7 @@ pub fn record(args: &RecordArgs) -> CliResult {
     run.custom_checks = custom_checks(&run.root, &run.settings)?;
     let run = run.with_plan(plan);
     let failing = if args.accept_failing { FailedTrials::Keep } else { FailedTrials::LeaveOut };
-    let recorded = promote::record_from(&run, &from, failing)?;
+    let recorded = record::record_from(&run, &from, failing)?;
     if args.json {
         let cases: Vec<RecordedCase<'_>> = recorded.iter().map(|recorded| RecordedCase::of(&run, recorded)).collect();
         print_list("cases", &cases)?;
@@ -114,7 +114,7 @@ impl<'a> RecordedCase<'a> {
 pub fn print(run: &RunContext, recorded: &[RecordedTrials], on_stderr: bool) -> CliResultOf<Exit> {
     for recorded in recorded {
         let path = recorded.place(&run.root).map(|path| format!("  {}", path.display())).unwrap_or_default();
-        let line = safe::line(&format!("{recorded}{path}"));
+        let line = escape::line(&format!("{recorded}{path}"));
         if on_stderr {
             writeln!(stderr(), "{line}")?;
         } else {

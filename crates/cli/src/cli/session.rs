@@ -14,10 +14,10 @@ use crate::cli::output::{Stream, text_stdout};
 use crate::report::paint::{Paint, Tone};
 use crate::report::trial_text as report;
 use crate::run::context::RunContext;
-use crate::run::ready;
+use crate::run::preflight;
 use crate::run::user_session::{self, GradedSession, ReadSession};
 use crate::text::diagnostic::suggest;
-use crate::text::safe;
+use crate::text::escape;
 
 /// The most characters of a prompt in a list.
 const MAX_PROMPT: usize = 60;
@@ -84,7 +84,7 @@ impl OpenSession {
         let mut cases = self.run.catalog.cases_of(slug);
         let found = cases.find(|found| found.id == id);
         let found = found.ok_or_else(|| format!("unknown case `{id}` of the skill `{slug}`; {}", suggest(id, &ids)))?;
-        let problems = ready::refused(&self.run, found);
+        let problems = preflight::refused(&self.run, found);
         match found.case() {
             Ok(case) if problems.is_empty() => Ok(case.clone()),
             _ => Err(problems.iter().map(super::problem_line).collect::<Vec<_>>().join("\n").into()),
@@ -98,7 +98,7 @@ impl OpenSession {
             Some(false) => (Tone::Bad, "not activated"),
             None => (Tone::Broken, "unknown"),
         };
-        let mut text = format!("{}: {}\n", safe::line(name), paint.on(tone, word));
+        let mut text = format!("{}: {}\n", escape::line(name), paint.on(tone, word));
         match &graded.grade.trouble {
             Some(trouble) if activated.is_none() => report::line(&mut text, "why", &trouble.to_string()),
             _ => report::line(&mut text, "found", found),
@@ -110,7 +110,7 @@ impl OpenSession {
     fn by_case(&self, case: &Case, graded: &GradedSession, paint: Paint) -> String {
         let grade = &graded.grade;
         let verdict = report::verdict(grade, paint);
-        let name = safe::line(&format!("{}/{}", case.skill, case.id));
+        let name = escape::line(&format!("{}/{}", case.skill, case.id));
         let mut text = format!("{name}: {verdict}{}", report::result(grade, paint));
         report::line(&mut text, "session", &self.about());
         if self.read.prompts() != [case.prompt.clone()] {
@@ -139,7 +139,7 @@ impl OpenSession {
     pub fn prompts(&self) -> String {
         let prompts = self.read.session.prompts.iter().enumerate();
         let start = |text: &str| text.chars().take(MAX_PROMPT).collect::<String>();
-        let lines = prompts.map(|(at, text)| format!("  {}  {}", at + 1, safe::line(&start(text))));
+        let lines = prompts.map(|(at, text)| format!("  {}  {}", at + 1, escape::line(&start(text))));
         lines.collect::<Vec<_>>().join("\n")
     }
 }

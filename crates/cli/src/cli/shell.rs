@@ -9,7 +9,7 @@ use super::{CliResult, CliResultOf};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{document_stdout, text_stdout};
 use crate::store;
-use crate::text::safe;
+use crate::text::escape;
 
 #[derive(Args)]
 pub struct CompletionsArgs {
@@ -47,7 +47,7 @@ fn write_pages(directory: &Path, command: &Command) -> CliResultOf<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let file = directory.join(format!("{name}.1"));
     store::write_whole(&file, &page(command.clone())?)?;
-    writeln!(text_stdout(), "wrote {}", safe::line(&file.display().to_string()))?;
+    writeln!(text_stdout(), "wrote {}", escape::line(&file.display().to_string()))?;
     command
         .get_subcommands()
         .filter(|command| command.get_name() != "help")

@@ -11,7 +11,7 @@ use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, n
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{Stream, as_printed, document_stdout};
-use crate::process::{brief, interrupt};
+use crate::process::{interrupt, run_to_end};
 use crate::report::show::{self as report, ShownTrial};
 use crate::results::session::{self, Session};
 use crate::results::timeline::Timeline;
@@ -88,7 +88,7 @@ pub fn show(args: &ShowArgs) -> CliResult {
     if Stream::Output.is_terminal() && !pager.trim().is_empty() {
         // Ctrl-C is for the pager.
         interrupt::listen(false)?;
-        if brief::page(&pager, &text)? {
+        if run_to_end::page(&pager, &text)? {
             return Ok(Exit::Clean);
         }
     }

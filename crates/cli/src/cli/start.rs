@@ -19,12 +19,12 @@ use crate::report::diagnostics;
 use crate::report::trial_text::RerunCommand;
 use crate::run::calibration::misplaced;
 use crate::run::context::RunContext;
-use crate::run::{opening, plan, ready};
+use crate::run::{open_run, plan, preflight};
 use crate::settings::Settings;
 use crate::setup::calibrate;
 use crate::store::{self, RunFolder};
+use crate::text::escape;
 use crate::text::name::Filters;
-use crate::text::safe;
 use crate::trial::run_record::RunChoices;
 
 /// Options of a command that starts agents.
@@ -77,12 +77,12 @@ impl StartArgs {
         dry_run: impl FnOnce(&RunContext) -> CliResult,
     ) -> CliResultOf<Option<Exit>> {
         if self.dry_run {
-            ready::foresee(run, is_stored)?;
+            preflight::check_dry_run(run, is_stored)?;
             let exit = dry_run(run)?;
-            ready::agents(run)?;
+            preflight::agents(run)?;
             return Ok(Some(exit));
         }
-        ready::check(run)?;
+        preflight::check(run)?;
         run.custom_checks = custom_checks(&run.root, &run.settings)?;
         let in_background = background::is_background();
         if self.background && !in_background {
@@ -90,7 +90,7 @@ impl StartArgs {
         }
         interrupt::listen(in_background)?;
         for agent in calibrate::due(run) {
-            let name = safe::line(&agent.name());
+            let name = escape::line(&agent.name());
             writeln!(
                 stderr(),
                 "nobody knows yet whether {name} is read rightly on this machine: calibrating it first"
@@ -103,16 +103,16 @@ impl StartArgs {
             write!(stderr(), "{}", diagnostics::render(&problems, paint))?;
         }
         if is_stored {
-            let live = opening::live(run).map_err(ToString::to_string)?;
+            let live = open_run::live(run).map_err(ToString::to_string)?;
             if let Some(note) = live.scratch.note() {
                 warn(note)?;
             }
             for (id, changed) in &live.kept_although_changed {
                 let outdated = format!("{id}: kept an outdated result; changed: {}", changed.join(", "));
-                writeln!(stderr(), "{}", safe::line(&outdated))?;
+                writeln!(stderr(), "{}", escape::line(&outdated))?;
             }
             for left in live.scratch.left() {
-                writeln!(stderr(), "{}", safe::line(left))?;
+                writeln!(stderr(), "{}", escape::line(left))?;
             }
         }
         Ok(None)
@@ -129,7 +129,7 @@ pub fn planned(
     let filters = Filters::new(&chosen.filters, false);
     let plan = plan::plan(&repository.root, &settings, &catalog, &filters).map_err(|problems| problems.join("\n"))?;
     let mut run = RunContext::new(repository.root, settings, catalog).with_plan(plan);
-    run.door = RerunCommand::Program(chosen.model.clone());
+    run.rerun_command = RerunCommand::Program(chosen.model.clone());
     run.chosen = chosen;
     Ok(run)
 }

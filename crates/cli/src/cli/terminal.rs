@@ -14,10 +14,10 @@ use crate::report::progress::ProgressBoard;
 use crate::report::trial_text as report;
 use crate::report::trial_text::RerunCommand;
 use crate::run::context::RunContext;
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::{CaseInMode, TrialId};
-use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
+use crate::trial::outcome::{Outcome, TrialError, Verdict};
 
 /// How often the running trials are drawn again.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
@@ -35,7 +35,7 @@ enum TrialDetail {
 /// Reads a run's events and prints them.
 pub struct Terminal {
     root: PathBuf,
-    door: RerunCommand,
+    rerun_command: RerunCommand,
     found: HashMap<CaseInMode, Arc<FoundCase>>,
     /// How many trials of each case have not ended. Empty for a comparison, which may have any number of them.
     remaining: HashMap<CaseInMode, u32>,
@@ -65,7 +65,7 @@ impl Terminal {
         }
         Self {
             root: run.root.clone(),
-            door: run.door.clone(),
+            rerun_command: run.rerun_command.clone(),
             found,
             remaining,
             pending: HashMap::new(),
@@ -99,7 +99,7 @@ impl Terminal {
         done
     }
 
-    fn finished(&mut self, id: &TrialId, result: &Result<Outcome, NoOutcome>) {
+    fn finished(&mut self, id: &TrialId, result: &Result<Outcome, TrialError>) {
         let brief = self.detail == TrialDetail::OneLine;
         match result {
             Ok(outcome) if outcome.grade.verdict == Verdict::Pass => {
@@ -115,7 +115,7 @@ impl Terminal {
             }
             Ok(outcome) => self.pending.entry(CaseInMode::of(id)).or_default().push(outcome.clone()),
             Err(problem) => {
-                let text = report::not_graded(id, problem, &self.door, self.paint);
+                let text = report::not_graded(id, problem, &self.rerun_command, self.paint);
                 // A problem of a case, or of its skill in a mode, is the same for each of its trials.
                 if self.printed.insert(text.clone()) {
                     self.print(&text);
@@ -164,7 +164,7 @@ impl Terminal {
     fn note(&mut self, text: &str) {
         if self.prints {
             self.erase();
-            let _ = writeln!(stderr(), "{}", safe::block(text));
+            let _ = writeln!(stderr(), "{}", escape::block(text));
         }
     }
 
@@ -198,13 +198,13 @@ impl EventListener for Terminal {
         match event {
             RunEvent::Waits { .. } => news.iter().for_each(|line| self.note(line)),
             RunEvent::Finished { id, result, .. } => self.finished(id, result),
-            RunEvent::Kept { outcome, .. } => {
+            RunEvent::Resumed { outcome, .. } => {
                 if self.detail != TrialDetail::NotPassed || outcome.grade.verdict != Verdict::Pass {
                     self.print(&format!("{} (kept)\n", report::headline(outcome, self.paint)));
                 }
                 self.ended(&outcome.id);
             }
-            RunEvent::Skipped(id, why) => self.finished(id, &Err(NoOutcome::NotRun(*why))),
+            RunEvent::Skipped(id, why) => self.finished(id, &Err(TrialError::NotRun(*why))),
             _ => {}
         }
         self.draw(now);

@@ -27,7 +27,7 @@ use crate::settings::{Settings, Stop};
 use crate::setup::generate::drafted::{Drafter, MOST_DESCRIPTIONS};
 use crate::setup::tune::{self, SplitCases};
 use crate::skill::SKILL_FILE;
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::run_record::RunChoices;
 
 /// The most trials of all comparisons together, unless chosen.
@@ -96,8 +96,8 @@ pub fn tune(args: &TuneArgs) -> CliResult {
     let mut out = text_stdout();
     writeln!(out, "current: about {} tokens in every session", tune::tokens(current))?;
     for Candidate { label, description, .. } in &candidates {
-        writeln!(out, "{}: {}", safe::line(label), length(description, current))?;
-        writeln!(out, "  {}", safe::line(description))?;
+        writeln!(out, "{}: {}", escape::line(label), length(description, current))?;
+        writeln!(out, "  {}", escape::line(description))?;
     }
     let SplitCases { training, held_out, neighbors } = &cases;
     let cases = |list: &[String]| counted(list.len(), "case");
@@ -206,7 +206,7 @@ impl Tuning<'_> {
         for (text, number) in descriptions.into_iter().zip(1..) {
             let label = format!("{author}, number {number}");
             if let Err(why) = self.add(&mut candidates, label.clone(), &text)? {
-                writeln!(text_stdout(), "{}: left out: {}", safe::line(&label), safe::line(&why))?;
+                writeln!(text_stdout(), "{}: left out: {}", escape::line(&label), escape::line(&why))?;
             }
         }
         if candidates.is_empty() { Err("no candidate is left to compare".into()) } else { Ok(candidates) }
@@ -220,7 +220,7 @@ impl Tuning<'_> {
         };
         let is_known = candidates.iter().any(|other| other.description == description);
         if is_known || description == self.found.skill().description {
-            writeln!(text_stdout(), "{}: left out: this description is there already", safe::line(&label))?;
+            writeln!(text_stdout(), "{}: left out: this description is there already", escape::line(&label))?;
             return Ok(Ok(()));
         }
         Ok(tune::with_description(self.found, &description)
@@ -263,9 +263,9 @@ impl Tuning<'_> {
                 Ok(live) => {
                     let comparison = &live.compared.comparison;
                     let sentence = report::sentence(&live.compared, paint(Stream::Output));
-                    writeln!(text_stdout(), "training, {}: {sentence}", safe::line(&candidate.label))?;
+                    writeln!(text_stdout(), "training, {}: {sentence}", escape::line(&candidate.label))?;
                     if let Some(why) = &live.ended_early {
-                        writeln!(text_stdout(), "{}", safe::line(why))?;
+                        writeln!(text_stdout(), "{}", escape::line(why))?;
                         return Ok(Err(Exit::Infrastructure.of_live(true)));
                     }
                     let share = |side: Option<f64>| side.unwrap_or_default();
@@ -329,18 +329,18 @@ impl Tuning<'_> {
         write!(
             out,
             "held out, {}: {}",
-            safe::line(&best.label),
+            escape::line(&best.label),
             report::render(&live.compared, paint(Stream::Output))
         )?;
         let own = format!("{}/", self.found.skill().slug);
         for case in comparison.cases.iter().filter(|case| !case.case.starts_with(&own) && case.difference() < 0.0) {
             let how = report::certainty(case, comparison).map(|how| format!(" ({how})")).unwrap_or_default();
-            writeln!(out, "a neighbor loses by it: {}{how}", safe::line(&case.case))?;
+            writeln!(out, "a neighbor loses by it: {}{how}", escape::line(&case.case))?;
         }
         let lost = live.compared.lost().map(|lost| format!("{lost}; {}", live.remedy));
         let lacks = live.ended_early.as_ref().or(lost.as_ref());
         if let Some(why) = lacks {
-            writeln!(out, "{}", safe::line(why))?;
+            writeln!(out, "{}", escape::line(why))?;
         }
         let has = |results: &[CompareResult]| comparison.results.iter().any(|result| results.contains(result));
         let exit = if has(&[CompareResult::NothingMeasured]) {
@@ -353,7 +353,7 @@ impl Tuning<'_> {
             Exit::Undecided
         };
         let path = self.found.skill().folder.join(SKILL_FILE);
-        let shown = safe::line(&path.display().to_string());
+        let shown = escape::line(&path.display().to_string());
         match (exit, self.args.apply) {
             (Exit::Clean, true) => {
                 let root = &self.repository.root;

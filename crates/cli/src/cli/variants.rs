@@ -17,7 +17,7 @@ use crate::run::variants::VariantPlan;
 use crate::run::{history, scheduler};
 use crate::settings::Settings;
 use crate::store::RunFolder;
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::id::TrialId;
 use crate::trial::run_record::{RunChoices, RunRecord};
 use crate::trial::variants::VariantRun;
@@ -32,7 +32,7 @@ impl MeasuredRun {
     /// The exit code after this result, and why the run ended early. Nothing else may be printed afterwards.
     pub fn end(&self, exit: Exit, prints: bool) -> CliResult {
         if let Some(why) = &self.ended_early {
-            writeln!(stderr(), "{}", safe::line(why))?;
+            writeln!(stderr(), "{}", escape::line(why))?;
         }
         if prints {
             writeln!(document_stdout(), "{}", self.folder.path().display())?;
@@ -123,7 +123,7 @@ fn dry_run(run: &RunContext, json: bool) -> CliResult {
         let names: Vec<&str> = variants.variants.iter().map(|variant| variant.name.as_str()).collect();
         writeln!(out, "variants: {}; {} of each case in each", names.join(", "), counted(variants.rounds, "trial"))?;
         for (case, why) in &variants.left_out {
-            writeln!(out, "{} is left out: {}", safe::line(case), safe::line(why))?;
+            writeln!(out, "{} is left out: {}", escape::line(case), escape::line(why))?;
         }
     }
     out.write_all(words::render(&estimate).as_bytes())?;

@@ -17,8 +17,8 @@ use crate::results::verification::{FaultKind, Verification};
 use crate::run::context::RunContext;
 use crate::run::{plan, verify};
 use crate::settings::Settings;
+use crate::text::escape;
 use crate::text::name::Filters;
-use crate::text::safe;
 
 const FORMAT: u32 = 1;
 
@@ -66,7 +66,7 @@ pub fn verify(args: &VerifyArgs) -> CliResult {
     let run = RunContext::new(repository.root.clone(), settings, catalog);
     let verification = match verify::verify(&run, &cases, &repository) {
         Err(why) if interrupt::raised() => {
-            writeln!(stderr(), "{}", safe::line(&why))?;
+            writeln!(stderr(), "{}", escape::line(&why))?;
             return Ok(Exit::Interrupted);
         }
         verified => verified?,

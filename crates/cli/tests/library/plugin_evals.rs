@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use skill_evals_agents::agent;
 use skill_evals_cases::cases::case::Case;
 use skill_evals_cases::cases::repository::{Layout, Repository, Scope};
-use skill_evals_cases::checks::Subject;
+use skill_evals_cases::checks::GradingInput;
 use skill_evals_cases::checks::contents::Contents;
 use skill_evals_cases::checks::program::ProgramRuns;
 use skill_evals_evidence::settings::mode::{AgentKind, Delivery};
@@ -84,7 +84,7 @@ fn graded(case: &Case, skill: &skill_evals_evidence::skill::Skill) -> Vec<(Strin
     }))
     .expect("facts");
     let evidence = Evidence { meta: &meta, trace: &trace, final_text: trace.final_message.as_deref() };
-    let subject = Subject {
+    let subject = GradingInput {
         skill,
         schema: None,
         activation: ActivationRule::default(),

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::support::stub::Stub;
-use skill_evals_evidence::text::safe;
+use skill_evals_evidence::text::escape;
 
 /// Clears the screen, sets a title, turns text around, and pretends to be the report.
 const HOSTILE: &str =
@@ -145,14 +145,14 @@ fn names_of_skills_and_files_move_no_cursor() {
 
 #[test]
 fn live_characters_are_spelled_out_and_others_stay() {
-    assert_eq!(safe::line("a\u{1b}[0m\tb\r\nc\u{85}\u{202e}é🦀"), "a\\u{1b}[0m b c\\u{85}\\u{202e}é🦀");
-    assert_eq!(safe::block("a\tb\r\nc\rd\u{7f}\u{2028}"), "a\tb\nc\\u{d}d\\u{7f}\\u{2028}");
-    assert_eq!(safe::line("plain text"), "plain text");
+    assert_eq!(escape::line("a\u{1b}[0m\tb\r\nc\u{85}\u{202e}é🦀"), "a\\u{1b}[0m b c\\u{85}\\u{202e}é🦀");
+    assert_eq!(escape::block("a\tb\r\nc\rd\u{7f}\u{2028}"), "a\tb\nc\\u{d}d\\u{7f}\\u{2028}");
+    assert_eq!(escape::line("plain text"), "plain text");
 }
 
 #[test]
 fn markdown_is_text() {
-    assert_eq!(safe::markdown("## a|b\n<!-- [x](y) `c` *d*"), "\\#\\# a\\|b \\<!-- \\[x\\](y) `c` \\*d\\*");
-    assert_eq!(safe::code("a`b``c"), "```a`b``c```");
-    assert_eq!(safe::code("`a\n"), "`` `a  ``");
+    assert_eq!(escape::markdown("## a|b\n<!-- [x](y) `c` *d*"), "\\#\\# a\\|b \\<!-- \\[x\\](y) `c` \\*d\\*");
+    assert_eq!(escape::code("a`b``c"), "```a`b``c```");
+    assert_eq!(escape::code("`a\n"), "`` `a  ``");
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use skill_evals_cli::setup::generate::{DraftCase, drafted, review};
+use skill_evals_cli::setup::generate::{GeneratedCase, drafted, review};
 
 use crate::support::stub::{REFUSED, Stub};
 
@@ -128,9 +128,12 @@ fn on_a_terminal_each_case_is_accepted_edited_or_dropped() {
     assert!(rows[2].contains("\"Tidy up ~/Downloads, please.\"") && rows[2].contains(", edited"), "{table}");
 }
 
-fn drafts(count: usize) -> Vec<DraftCase> {
-    let draft =
-        |number| DraftCase { id: format!("c{number}"), prompt: format!("Prompt {number}"), ..DraftCase::default() };
+fn drafts(count: usize) -> Vec<GeneratedCase> {
+    let draft = |number| GeneratedCase {
+        id: format!("c{number}"),
+        prompt: format!("Prompt {number}"),
+        ..GeneratedCase::default()
+    };
     (0..count).map(draft).collect()
 }
 

@@ -115,7 +115,7 @@ fn a_failing_test_is_colored_as_libtest_s_own_words_are() {
     assert!(plain.contains("tidy/bad/codex: fail\n") && !plain.contains('\u{1b}'), "{plain:?}");
     let json = harness(&["--format", "json", "--color", "always"], &[]);
     assert!(json.contains("tidy/bad/codex: fail\\n") && !json.contains("\\u001b"), "{json:?}");
-    // Said to the program, it holds for the harness too.
+    // AgentEvent to the program, it holds for the harness too.
     let text =
         with(&stub, &["--color", "never", "harness", "--"], &[("SKILL_EVALS_LIVE", "1"), ("CLICOLOR_FORCE", "1")]);
     assert!(!text.stdout.contains('\u{1b}'), "{:?}", text.stdout);

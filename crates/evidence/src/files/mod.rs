@@ -2,7 +2,7 @@
 //! directory.
 
 pub mod at;
-pub mod below;
+pub mod beneath;
 pub mod bounded;
 pub mod inside;
 pub mod material;

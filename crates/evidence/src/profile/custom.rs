@@ -7,9 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::{AgentTools, Profile};
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 
-words! {
+word_enum! {
     /// How the program exchanges lines with us.
     pub enum Protocol {
         /// The Agent Client Protocol, version 1.
@@ -87,7 +87,7 @@ pub struct Condition {
     pub is: Vec<String>,
 }
 
-words! {
+word_enum! {
     /// What a line says.
     pub enum EventMeaning {
         Version = "version",
@@ -107,7 +107,7 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// A part of what a line says.
     pub enum EventField {
         Text = "text",

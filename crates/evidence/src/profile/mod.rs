@@ -13,7 +13,7 @@ use custom::CustomAgent;
 use fault::Reading;
 
 use crate::skill::Fault;
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 
 /// Calls the macro `$each` with the registry. A line names the agent's directory, the types in it that implement
 /// `Agent`, one for each way to start it, and their names in settings and artifacts. The first agent
@@ -136,7 +136,7 @@ impl<'de> Deserialize<'de> for AgentKind {
     }
 }
 
-words! {
+word_enum! {
     /// How skills reach the agent.
     #[derive(Default)]
     pub enum Delivery {

@@ -1,8 +1,8 @@
 //! What counts as an activation of the skill under test.
 
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 
-words! {
+word_enum! {
     /// What counts as an activation of the skill under test.
     #[derive(Default)]
     pub enum ActivationRule {

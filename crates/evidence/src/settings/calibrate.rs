@@ -1,8 +1,8 @@
 //! When a live run calibrates its agents first.
 
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 
-words! {
+word_enum! {
     /// Whether a live run calibrates its agents first.
     #[derive(Default)]
     pub enum Calibrate {

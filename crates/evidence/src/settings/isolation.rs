@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use crate::settings::Problems;
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 
-words! {
+word_enum! {
     /// What keeps an agent to its own directories.
     #[derive(Default)]
     pub enum Isolation {
@@ -17,7 +17,7 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// Whose settings, plugins, MCP servers and other skills an agent has in its home.
     #[derive(Default)]
     pub enum Home {

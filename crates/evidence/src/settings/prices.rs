@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::settings::{Problems, price_table};
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 
 /// What a million tokens cost, in US dollars.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Price {
     pub output: f64,
 }
 
-words! {
+word_enum! {
     /// What a cost is known by.
     #[derive(Default)]
     pub enum CostSource {

@@ -1,8 +1,8 @@
 //! Which cases the command line and the environment select.
 
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 
-words! {
+word_enum! {
     /// A named part of the cases.
     #[derive(Default)]
     pub enum Suite {

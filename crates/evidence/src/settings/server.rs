@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::problems::{Problems, filled};
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 
 /// The largest limit on files of the built-in server, in MiB.
 const MOST_FILE_MB: u32 = 1024;
@@ -45,7 +45,7 @@ pub struct BuiltIn {
     pub max_file_mb: Option<u32>,
 }
 
-words! {
+word_enum! {
     /// The answer of the tool `skill`.
     #[derive(Default)]
     pub enum SkillResult {
@@ -57,7 +57,7 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// How urgently models are asked to load skills.
     #[derive(Default)]
     pub enum Wording {

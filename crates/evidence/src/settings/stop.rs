@@ -1,9 +1,9 @@
 //! `stop`: when a live trial ends.
 
 use crate::settings::Settings;
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 
-words! {
+word_enum! {
     /// When a live trial ends.
     #[derive(Default)]
     pub enum Stop {

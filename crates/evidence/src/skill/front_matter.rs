@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 
-words! {
+word_enum! {
     /// A fault of front matter that agents read in different ways.
     pub enum Fault {
         /// A value without quotes has `: `.

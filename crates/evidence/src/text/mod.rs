@@ -3,12 +3,12 @@
 
 pub mod cut;
 pub mod diagnostic;
+pub mod escape;
 pub mod lines;
 pub mod name;
 pub mod node;
 pub mod problem_list;
 pub mod redact;
 pub mod relative_path;
-pub mod safe;
 pub mod source_text;
-pub mod words;
+pub mod word_enum;

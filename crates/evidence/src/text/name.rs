@@ -3,7 +3,7 @@
 use unicode_ident::{is_xid_continue, is_xid_start};
 
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shorten};
-use crate::text::safe;
+use crate::text::escape;
 
 /// A name as a segment of a Rust path: everything except letters and digits of any script becomes `_`. If the result is
 /// not an identifier of Rust, it gets a `_` in front.
@@ -94,7 +94,7 @@ pub fn check_case_id(id: &str) -> Result<(), String> {
 fn is_allowed_in_case_id(c: char) -> bool {
     let separates = matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
     let unseen = matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
-    let unseen = unseen || safe::is_live(c) || (c.is_whitespace() && c != ' ');
+    let unseen = unseen || escape::is_live(c) || (c.is_whitespace() && c != ' ');
     !separates && !unseen
 }
 

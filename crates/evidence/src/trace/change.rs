@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::ChangeVisibility;
 use crate::text::diagnostic::SourceLocation;
 use crate::text::relative_path::RelativePath;
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 
 /// Maximum number of changes in a case.
 pub const MOST_CHANGES: usize = 100;
@@ -31,7 +31,7 @@ pub struct SkillChange {
     pub origin: SourceLocation,
 }
 
-words! {
+word_enum! {
     /// The kind of a change to a skill.
     #[derive(Default)]
     pub enum ChangeKind {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{NoOutcome, NotRun, Outcome};
+use crate::trial::outcome::{NotRun, Outcome, TrialError};
 use crate::trial::spent::AttemptCost;
 
 /// An event of a run. Everything that reports on a run reads these, in order.
@@ -42,12 +42,12 @@ pub enum RunEvent {
         /// Which trial.
         id: TrialId,
         /// Its result.
-        result: Box<Result<Outcome, NoOutcome>>,
+        result: Box<Result<Outcome, TrialError>>,
         /// How often its agent was started.
         attempts: u32,
     },
     /// A trial had ended in an earlier part of this run; its result is kept.
-    Kept {
+    Resumed {
         /// The result, graded again.
         outcome: Box<Outcome>,
         /// How often its agent was started.
@@ -73,7 +73,7 @@ impl RunEvent {
     pub fn outcome(&self) -> Option<&Outcome> {
         match self {
             Self::Finished { result, .. } => result.as_ref().as_ref().ok(),
-            Self::Kept { outcome, .. } => Some(outcome),
+            Self::Resumed { outcome, .. } => Some(outcome),
             _ => None,
         }
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
 use crate::text::diagnostic::Diagnostic;
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 use crate::trace::description::DescriptionVisibility;
 pub use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Activation, Resource, Usage};
@@ -20,7 +20,7 @@ use crate::trial::spent::AttemptCost;
 /// The number of the `grade.json` format.
 pub const GRADE_FORMAT: u32 = 1;
 
-words! {
+word_enum! {
     /// What a check is about.
     pub enum Goal {
         /// Was the task completed?
@@ -125,7 +125,7 @@ impl CheckResult {
     }
 }
 
-words! {
+word_enum! {
     /// The verdict of a trial.
     #[derive(PartialOrd, Ord)]
     pub enum Verdict {
@@ -340,7 +340,7 @@ pub struct Outcome {
 
 /// Why a trial has no outcome.
 #[derive(Clone, Debug)]
-pub enum NoOutcome {
+pub enum TrialError {
     /// The case, or something that it needs, is invalid.
     BadCase(Vec<Diagnostic>),
     /// The case asks for what this program does not do.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 
-words! {
+word_enum! {
     /// Something that is read of an agent's output and session files.
     #[derive(PartialOrd, Ord)]
     pub enum Reading {

@@ -1,8 +1,8 @@
 //! What an agent may touch.
 
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 
-words! {
+word_enum! {
     /// What the agent may touch. The words are also codex's.
     #[derive(Default)]
     pub enum Sandbox {

@@ -1,11 +1,11 @@
 //! Text as HTML, and JSON inside a script element.
 
-use crate::text::safe;
+use crate::text::escape;
 
 /// `text` on one line as the content of an element or an attribute.
 pub(super) fn text(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 8);
-    for c in safe::line(text).chars() {
+    for c in escape::line(text).chars() {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),

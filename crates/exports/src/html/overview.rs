@@ -12,9 +12,9 @@ use crate::report::rate::{self, points};
 use crate::report::table;
 use crate::report::trial_text::{in_part, scripted};
 use crate::results::compared::ComparisonResults;
+use crate::results::history::{HistoryPoint, trends};
 use crate::results::share::{self, CaseShare};
 use crate::results::summary::{CaseCounts, Summary, TrialCounts};
-use crate::results::trend::{TrendPoint, trends};
 use crate::results::triggering::{ActivatedSkill, Confusion, ExpectedSkill};
 use crate::stats::proportion::Rate;
 use crate::trial::outcome::Verdict;
@@ -35,7 +35,7 @@ pub struct Overview<'a> {
     /// The agents with their versions and models.
     pub agents: &'a BTreeSet<String>,
     /// The latest runs, by skill.
-    pub history: &'a [(String, Vec<TrendPoint>)],
+    pub history: &'a [(String, Vec<HistoryPoint>)],
     /// Sentences about what was left out or could not be read.
     pub notes: &'a [String],
 }
@@ -400,7 +400,7 @@ fn confusion(html: &mut String, mode: &str, confusion: &Confusion) {
 }
 
 /// The trend of the latest runs, by skill. A skill with one run has none.
-fn history(html: &mut String, history: &[(String, Vec<TrendPoint>)]) {
+fn history(html: &mut String, history: &[(String, Vec<HistoryPoint>)]) {
     if history.iter().all(|(_, runs)| runs.len() < 2) {
         return;
     }

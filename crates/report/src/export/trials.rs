@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::results::timeline::Timeline;
-use crate::text::safe;
+use crate::text::escape;
 use crate::trace::Usage;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{CheckResult, Grade, Status, Verdict};
@@ -55,11 +55,11 @@ impl ExportPart {
 
     /// The next text of the only file, a JSON document.
     pub fn next_json(text: &str) -> Self {
-        Self::next(safe::json(text).into_owned())
+        Self::next(escape::json(text).into_owned())
     }
 
     pub fn json(file: PathBuf, value: &Value) -> Self {
-        Self { file: Some(file), text: safe::json(&format!("{value:#}\n")).into_owned() }
+        Self { file: Some(file), text: escape::json(&format!("{value:#}\n")).into_owned() }
     }
 }
 

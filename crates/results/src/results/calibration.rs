@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 use crate::trial::reading::{Doubts, Reading};
 
 /// The number of the format.
 pub const CALIBRATION_FORMAT: u32 = 1;
 
-words! {
+word_enum! {
     /// Whether something is read rightly.
     pub enum ReadState {
         /// What was read is what happened.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::files::below::{self, WalkControl};
+use crate::files::beneath::{self, WalkControl};
 use crate::files::bounded;
 use crate::skill::SKILL_FILE;
 use crate::text::redact::Redactor;
@@ -43,7 +43,7 @@ pub fn changed_texts(before: &Path, after: &Path, redactor: &Redactor) -> Vec<Ch
     let mut paths = BTreeSet::new();
     for folder in [before, after] {
         // Without the directory, the files do not exist.
-        let _ = below::walk(folder, Path::new(""), |_| false, &mut |file| {
+        let _ = beneath::walk(folder, Path::new(""), |_| false, &mut |file| {
             let is_other = file.path.file_name() != Some(OsStr::new(SKILL_FILE));
             paths.insert((file.path.iter().next().map(OsStr::to_owned), is_other, file.path.to_path_buf()));
             WalkControl::On
@@ -60,7 +60,7 @@ pub fn changed_texts(before: &Path, after: &Path, redactor: &Redactor) -> Vec<Ch
             break;
         }
         let mut file = ChangedText { path: path.display().to_string(), ..ChangedText::default() };
-        let text = |folder: &Path| match below::read(folder, &path, MAX_FILE) {
+        let text = |folder: &Path| match beneath::read(folder, &path, MAX_FILE) {
             Ok(bytes) => {
                 String::from_utf8(redactor.mask(&bytes).into_owned()).map(Some).map_err(|_| "not text".to_owned())
             }

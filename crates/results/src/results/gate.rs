@@ -12,7 +12,7 @@ use crate::results::compared::ComparisonResults;
 use crate::results::summary::{CaseCounts, NOT_RECORDED, STALE, Summary, UNREADABLE};
 use crate::stats::proportion::Rate;
 use crate::text::diagnostic::Diagnostic;
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
 use crate::trial::spent::AttemptCost;
@@ -166,7 +166,7 @@ pub struct GateResults {
     pub remedy: String,
 }
 
-words! {
+word_enum! {
     pub enum GateAnswer {
         /// Nothing speaks against the change.
         Passed = "passed",

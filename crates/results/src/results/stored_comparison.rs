@@ -141,7 +141,7 @@ pub fn compared(
 }
 
 /// What the run took, and why cases failed with the candidate. `summary` has its trials.
-pub fn took(
+pub fn run_cost(
     run: &RunFolder,
     sides: &ComparedSides,
     summary: &Summary,

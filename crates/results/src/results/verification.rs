@@ -5,9 +5,9 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::text::diagnostic::SourceLocation;
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 
-words! {
+word_enum! {
     /// What is wrong with a check.
     #[derive(PartialOrd, Ord)]
     pub enum FaultKind {

@@ -26,7 +26,7 @@ use thiserror::Error;
 
 use crate::cases::catalog::ARTIFACTS;
 use crate::files::at::{At, PathError};
-use crate::files::{below, bounded, inside};
+use crate::files::{beneath, bounded, inside};
 use crate::process::git;
 use crate::text::diagnostic::suggest;
 use crate::trial::id::TrialId;
@@ -194,7 +194,7 @@ fn as_json(value: &impl Serialize) -> io::Result<Vec<u8>> {
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     let (folder, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
-    let bytes = below::read(folder, Path::new(name), bounded::MAX_FILE).at(path)?;
+    let bytes = beneath::read(folder, Path::new(name), bounded::MAX_FILE).at(path)?;
     serde_json::from_slice(&bytes)
         .map_err(|error| StoreError::Damaged { path: path.to_path_buf(), why: error.to_string() })
 }

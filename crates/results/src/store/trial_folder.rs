@@ -9,7 +9,7 @@ use super::{
     At, DEPTH, FINAL, GRADE, JUDGING, JUDGMENT, META, SESSION, StoreError, WORK, WORKSPACE, as_json, check_format,
     read_json, seal, snapshot_name, write_json, write_whole,
 };
-use crate::files::below::{self, WalkControl, WalkedFile};
+use crate::files::beneath::{self, WalkControl, WalkedFile};
 use crate::files::bounded;
 use crate::files::rooted::{self, RootedPath};
 use crate::grade::rubric::{JUDGMENT_FORMAT, Judgment};
@@ -115,13 +115,13 @@ impl TrialFolder {
 
     /// The content of a file that the agent created or changed. A recording has only small contents.
     pub fn workspace_file(&self, path: &Path) -> io::Result<Vec<u8>> {
-        below::read(&self.path, &Path::new(WORKSPACE).join(path), bounded::MAX_FILE)
+        beneath::read(&self.path, &Path::new(WORKSPACE).join(path), bounded::MAX_FILE)
     }
 
     /// Calls `take` for each stored file of the workspace, until one fails.
     pub fn each_workspace_file(&self, mut take: impl FnMut(&WalkedFile<'_>) -> io::Result<()>) -> io::Result<()> {
         let mut taken = Ok(());
-        let walked = below::walk(&self.path, Path::new(WORKSPACE), |_| false, &mut |file| {
+        let walked = beneath::walk(&self.path, Path::new(WORKSPACE), |_| false, &mut |file| {
             taken = take(file);
             if taken.is_ok() { WalkControl::On } else { WalkControl::Stop }
         });
@@ -251,7 +251,7 @@ impl TrialFolder {
     /// The final message, if there is one.
     pub fn final_text(&self) -> Result<Option<String>, StoreError> {
         let path = self.path.join(FINAL);
-        match below::read(&self.path, Path::new(FINAL), bounded::MAX_FILE) {
+        match beneath::read(&self.path, Path::new(FINAL), bounded::MAX_FILE) {
             Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Ok(Err(error).at(&path)?),

@@ -9,7 +9,7 @@ use crate::stats::proportion::Rate;
 use crate::stats::rounds::RoundPairs;
 use crate::stats::special::{count_up, len};
 use crate::stats::stratified::{self, Stratum};
-words! {
+word_enum! {
     /// When a comparison that runs stops.
     #[derive(Default)]
     pub enum ComparePlan {

@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::field::{seconds, text};
 use crate::agent::refusal::Refusal;
 use crate::agent::reset::wait_in;
-use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list;
 use crate::agent::stream::LineReader;
 use crate::agent::turns::TurnSign;
@@ -17,21 +17,22 @@ use crate::trace::trouble::Trouble;
 pub struct ChatLines;
 
 impl LineReader for ChatLines {
-    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+    fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         let said = match line["type"].as_str()? {
             "begin" => {
                 let system = text(line, "system").unwrap_or_default();
-                let named = |said: fn(String) -> Said, key| text(line, key).map(said);
-                let first = [named(Said::Version, "version"), named(Said::Model, "model"), Some(offered(&system))];
+                let named = |said: fn(String) -> AgentEvent, key| text(line, key).map(said);
+                let first =
+                    [named(AgentEvent::Version, "version"), named(AgentEvent::Model, "model"), Some(offered(&system))];
                 first.into_iter().flatten().collect()
             }
-            "message" => vec![Said::Asks],
+            "message" => vec![AgentEvent::Asks],
             "answer" => answer(line),
             "tool_result" => result(line).into_iter().collect(),
-            "retry" => vec![Said::AsksAgain(refusal(line), seconds(&line["wait_s"]))],
-            "refused" => vec![Said::Refused(refusal(line))],
-            "stopped" => Deserialize::deserialize(&line["reason"]).map(Said::Stopped).into_iter().collect(),
-            "done" => vec![Said::Done],
+            "retry" => vec![AgentEvent::AsksAgain(refusal(line), seconds(&line["wait_s"]))],
+            "refused" => vec![AgentEvent::Refused(refusal(line))],
+            "stopped" => Deserialize::deserialize(&line["reason"]).map(AgentEvent::Stopped).into_iter().collect(),
+            "done" => vec![AgentEvent::Done],
             _ => return None,
         };
         Some(said)
@@ -39,26 +40,26 @@ impl LineReader for ChatLines {
 }
 
 /// The skills in the system prompt. Without a list, none were offered.
-fn offered(system: &str) -> Said {
-    Said::Offered(skill_list::unescaped_within(system).unwrap_or_default())
+fn offered(system: &str) -> AgentEvent {
+    AgentEvent::Offered(skill_list::unescaped_within(system).unwrap_or_default())
 }
 
-fn answer(line: &Value) -> Vec<Said> {
+fn answer(line: &Value) -> Vec<AgentEvent> {
     let usage: Option<Usage> = Deserialize::deserialize(&line["usage"]).ok();
-    let mut said = vec![Said::Answers(usage)];
-    said.extend(text(line, "thought").map(Said::Thought));
-    said.extend(text(line, "text").map(Said::Message));
+    let mut said = vec![AgentEvent::Answers(usage)];
+    said.extend(text(line, "thought").map(AgentEvent::Thought));
+    said.extend(text(line, "text").map(AgentEvent::Message));
     let call = |call: &Value| {
-        Some(Said::Called { id: text(call, "id")?, tool: text(call, "tool")?, input: call["input"].clone() })
+        Some(AgentEvent::Called { id: text(call, "id")?, tool: text(call, "tool")?, input: call["input"].clone() })
     };
     said.extend(line["calls"].as_array().into_iter().flatten().filter_map(call));
     said
 }
 
-fn result(line: &Value) -> Option<Said> {
+fn result(line: &Value) -> Option<AgentEvent> {
     let ending = if line["failed"] == true { CallEnding::Failed } else { CallEnding::Done };
     let (id, output) = (text(line, "id")?, text(line, "output")?);
-    Some(Said::Answered { id, output, ending, exit_code: line["exit_code"].as_i64() })
+    Some(AgentEvent::Answered { id, output, ending, exit_code: line["exit_code"].as_i64() })
 }
 
 fn refusal(line: &Value) -> Trouble {

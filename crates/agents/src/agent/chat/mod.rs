@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::agent::command as shared;
 use crate::agent::skill_list;
-use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns};
+use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, ReadSetup, ReadSigns};
 use crate::profile::AgentKind;
 use crate::settings::Settings;
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -30,7 +30,7 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 #[derive(Debug)]
 pub struct Chat;
 
-impl EventStream for Chat {
+impl JsonLinesAgent for Chat {
     const KIND: AgentKind = AgentKind::Chat;
     type Reader = lines::ChatLines;
     const ARGUMENTS: &[&str] = &[setup::ARGUMENT];

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 use crate::trial::history::HistoryMessage;
 
 /// The one argument with which this program starts itself as the agent. Test filters are never like that.
 pub(super) const ARGUMENT: &str = "agent-chat";
 
-words! {
+word_enum! {
     /// The protocol of an endpoint.
     pub enum ChatApi {
         /// `/chat/completions` of `OpenAI`.

@@ -8,7 +8,7 @@ use crate::agent::arguments::{mcp_file, model_and_settings, refuse, refuse_long_
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment};
 use crate::agent::files::write_private;
-use crate::agent::stream::EventStream;
+use crate::agent::stream::JsonLinesAgent;
 use crate::agent::user_home::add_instructions;
 use crate::files::rooted::RootedPath;
 use crate::trace::trouble::Trouble;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::field::{served, text, usage};
 use crate::agent::refusal::refused;
-use crate::agent::said::{CallEnding, Said};
 use crate::agent::stream::LineReader;
 use crate::trace::StopReason;
 use crate::trace::trouble::Trouble;
@@ -27,7 +27,7 @@ const TOKENS: [&str; 5] = ["inputTokens", "cacheReadTokens", "cacheWriteTokens",
 #[derive(Default)]
 pub struct ClineLines {
     /// The version and the model, until the first line.
-    first: Vec<Said>,
+    first: Vec<AgentEvent>,
     /// The HTTP status with which the last request was refused.
     refused: Option<u64>,
     /// How long the provider asked to wait then.
@@ -48,21 +48,21 @@ impl LineReader for ClineLines {
     const SHOWS_REQUESTS: bool = true;
 
     fn session(&mut self, line: &Value) {
-        self.first.extend(text(line, "version").map(Said::Version));
-        self.first.extend(text(line, "model").map(Said::Model));
+        self.first.extend(text(line, "version").map(AgentEvent::Version));
+        self.first.extend(text(line, "model").map(AgentEvent::Model));
     }
 
-    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+    fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         let mut said = std::mem::take(&mut self.first);
         match line["type"].as_str()? {
             "evidence" => self.evidence(line, &mut said),
             "agent_event" => self.event(&line["event"], &mut said),
             "run_result" => self.ends(line, &mut said),
             "run_aborted" if self.stopped == Some(StopReason::Loop) => {}
-            "run_aborted" => said.push(Said::Interrupted),
+            "run_aborted" => said.push(AgentEvent::Interrupted),
             // Cline repeats here why it ended, if it started.
             "error" if self.has_ended => {}
-            "error" => said.push(Said::Refused(self.trouble(&line["message"]))),
+            "error" => said.push(AgentEvent::Refused(self.trouble(&line["message"]))),
             "hook_event" => {}
             _ => return None,
         }
@@ -75,34 +75,34 @@ impl LineReader for ClineLines {
 }
 
 impl ClineLines {
-    fn evidence(&mut self, line: &Value, said: &mut Vec<Said>) {
+    fn evidence(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
         let names = |key: &str| line[key].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
         match line["kind"].as_str() {
             Some("request") => {
                 (self.refused, self.wait, self.answers, self.stopped) = (None, None, false, None);
                 if line["skills"].is_array() {
-                    said.push(Said::Offered(names("skills").map(|name| (name, String::new())).collect()));
+                    said.push(AgentEvent::Offered(names("skills").map(|name| (name, String::new())).collect()));
                 }
                 self.servers.extend(names("servers"));
-                said.extend(names("servers").map(|name| Said::Server(name, "connected".to_owned())));
-                said.push(Said::Asks);
+                said.extend(names("servers").map(|name| AgentEvent::Server(name, "connected".to_owned())));
+                said.push(AgentEvent::Asks);
             }
             Some("refused") => {
                 self.refused = line["status"].as_u64();
                 let message = self.refused.map(|status| format!("the provider answered with {status}"));
                 let message = text(line, "message").or(message).unwrap_or_default();
                 self.wait = line["wait"].as_u64().map(Duration::from_secs);
-                said.push(Said::AsksAgain(refused(self.refused, &message), self.wait));
+                said.push(AgentEvent::AsksAgain(refused(self.refused, &message), self.wait));
             }
             _ => {
                 let end = text(line, "end").filter(|end| is_refusal(end));
                 self.stopped = end.as_ref().map(|_| StopReason::Refusal);
-                said.extend(end.map(|end| Said::Notice(format!("the answer ended with {end}"))));
+                said.extend(end.map(|end| AgentEvent::Notice(format!("the answer ended with {end}"))));
             }
         }
     }
 
-    fn event(&mut self, event: &Value, said: &mut Vec<Said>) {
+    fn event(&mut self, event: &Value, said: &mut Vec<AgentEvent>) {
         let content = event["contentType"].as_str();
         match (event["type"].as_str(), content) {
             (Some("content_start"), Some("tool")) => self.called(event, said),
@@ -110,37 +110,39 @@ impl ClineLines {
             (Some("iteration_start"), _) => self.answers = false,
             (Some("content_start"), Some("text" | "reasoning")) if !self.answers => {
                 self.answers = true;
-                said.push(Said::Answers(None));
+                said.push(AgentEvent::Answers(None));
             }
             (Some("usage"), _) => {
                 let is_known = std::mem::replace(&mut self.answers, true);
                 let usage = usage(event, TOKENS);
-                said.push(if is_known { Said::Spent(usage) } else { Said::Answers(Some(usage)) });
+                said.push(if is_known { AgentEvent::Spent(usage) } else { AgentEvent::Answers(Some(usage)) });
             }
-            (Some("content_end"), Some("text")) => said.extend(spoken(event, "text").map(Said::Message)),
-            (Some("content_end"), Some("reasoning")) => said.extend(spoken(event, "reasoning").map(Said::Thought)),
+            (Some("content_end"), Some("text")) => said.extend(spoken(event, "text").map(AgentEvent::Message)),
+            (Some("content_end"), Some("reasoning")) => {
+                said.extend(spoken(event, "reasoning").map(AgentEvent::Thought))
+            }
             (Some("error"), _) if event["error"]["message"].as_str().is_some_and(|why| why.ends_with(LOOP)) => {
                 self.stopped = Some(StopReason::Loop);
-                said.push(Said::Stopped(StopReason::Loop));
+                said.push(AgentEvent::Stopped(StopReason::Loop));
             }
-            (Some("notice"), _) => said.extend(text(event, "message").map(Said::Notice)),
+            (Some("notice"), _) => said.extend(text(event, "message").map(AgentEvent::Notice)),
             _ => {}
         }
     }
 
     /// The parts of a call: a tool may run several commands, or read several files.
-    fn called(&mut self, event: &Value, said: &mut Vec<Said>) {
+    fn called(&mut self, event: &Value, said: &mut Vec<AgentEvent>) {
         let (Some(call), Some(tool)) = (text(event, "toolCallId"), text(event, "toolName")) else { return };
         let inputs = inputs(&event["input"]);
         self.parts.insert(call.clone(), inputs.len());
         let tool = served(&tool, &self.servers, "", "__").unwrap_or(tool);
         said.extend(inputs.into_iter().enumerate().map(|(at, input)| {
             let id = part(&call, at);
-            Said::Called { id, tool: tool.clone(), input }
+            AgentEvent::Called { id, tool: tool.clone(), input }
         }));
     }
 
-    fn answered(&mut self, event: &Value, said: &mut Vec<Said>) {
+    fn answered(&mut self, event: &Value, said: &mut Vec<AgentEvent>) {
         let Some(call) = text(event, "toolCallId") else { return };
         let is_skill = event["toolName"] == "skills";
         for at in 0..self.parts.remove(&call).unwrap_or(1) {
@@ -150,22 +152,27 @@ impl ClineLines {
             let is_error = result["isError"] == true || result["success"] == false;
             let has_failed = is_refused || is_error || event.get("error").is_some();
             let ending = if has_failed { CallEnding::Failed } else { CallEnding::Done };
-            said.push(Said::Answered { id: part(&call, at), output, ending, exit_code: exit_code(event, result) });
+            said.push(AgentEvent::Answered {
+                id: part(&call, at),
+                output,
+                ending,
+                exit_code: exit_code(event, result),
+            });
         }
     }
 
-    fn ends(&mut self, line: &Value, said: &mut Vec<Said>) {
+    fn ends(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
         self.has_ended = true;
         let is_too_long = line["text"].as_str().is_some_and(|text| text.starts_with(TOO_LONG));
         match line["finishReason"].as_str() {
-            Some("aborted") if self.stopped == Some(StopReason::Loop) => said.push(Said::Done),
-            Some("aborted") => said.push(Said::Interrupted),
+            Some("aborted") if self.stopped == Some(StopReason::Loop) => said.push(AgentEvent::Done),
+            Some("aborted") => said.push(AgentEvent::Interrupted),
             Some("completed") => {
-                said.extend(self.stopped.map(Said::Stopped));
-                said.push(Said::Done);
+                said.extend(self.stopped.map(AgentEvent::Stopped));
+                said.push(AgentEvent::Done);
             }
-            _ if is_too_long => said.extend([Said::Stopped(StopReason::MaxTokens), Said::Done]),
-            _ => said.push(Said::Refused(self.trouble(&line["text"]))),
+            _ if is_too_long => said.extend([AgentEvent::Stopped(StopReason::MaxTokens), AgentEvent::Done]),
+            _ => said.push(AgentEvent::Refused(self.trouble(&line["text"]))),
         }
     }
 

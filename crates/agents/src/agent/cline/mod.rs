@@ -13,7 +13,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, SlimSession};
+use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, ReadSetup, SlimSession};
 use crate::agent::trial_env::TrialEnv;
 use crate::files::bounded;
 use crate::profile::AgentKind;
@@ -21,7 +21,7 @@ use crate::profile::AgentKind;
 #[derive(Debug)]
 pub struct Cline;
 
-impl EventStream for Cline {
+impl JsonLinesAgent for Cline {
     const KIND: AgentKind = AgentKind::Cline;
     type Reader = lines::ClineLines;
     const ARGUMENTS: &[&str] = &["--json"];

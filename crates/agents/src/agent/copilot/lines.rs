@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::field::{text, usage};
 use crate::agent::refusal::Refusal;
-use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list;
 use crate::agent::stream::LineReader;
 use crate::agent::turns::TurnSign;
@@ -38,7 +38,7 @@ const QUIET: [&str; 14] = [
 #[derive(Default)]
 pub struct CopilotLines {
     /// What the session file says before all else.
-    first: Vec<Said>,
+    first: Vec<AgentEvent>,
     /// Whether `first` has the list of skills that the model saw.
     has_list: bool,
     /// Whether the model was asked.
@@ -55,13 +55,13 @@ impl LineReader for CopilotLines {
     fn session(&mut self, line: &Value) {
         let data = &line["data"];
         match line["type"].as_str() {
-            Some("session.start") => self.first.extend(text(data, "copilotVersion").map(Said::Version)),
+            Some("session.start") => self.first.extend(text(data, "copilotVersion").map(AgentEvent::Version)),
             Some("system.message") => {
                 if let (Some(list), false) =
                     (data["content"].as_str().and_then(skill_list::unescaped_within), self.has_list)
                 {
                     self.has_list = true;
-                    self.first.push(Said::Offered(list));
+                    self.first.push(AgentEvent::Offered(list));
                 }
             }
             Some("session.usage_record") => {
@@ -74,32 +74,32 @@ impl LineReader for CopilotLines {
         }
     }
 
-    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+    fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         let data = &line["data"];
         let mut said = std::mem::take(&mut self.first);
         match line["type"].as_str()? {
             // Without the list that the model saw, what was offered is unknown.
-            "session.skills_loaded" if self.has_list => said.push(Said::CallableByUser(callable(data))),
+            "session.skills_loaded" if self.has_list => said.push(AgentEvent::CallableByUser(callable(data))),
             "session.mcp_servers_loaded" => said.extend(servers(data)),
             // A server that connects after the first request was not offered to it.
             "session.mcp_server_status_changed" if !self.has_asked => {
                 let state = text(data, "serverName").zip(text(data, "status"));
                 said.extend(
-                    state.filter(|(_, state)| state != "disabled").map(|(name, state)| Said::Server(name, state)),
+                    state.filter(|(_, state)| state != "disabled").map(|(name, state)| AgentEvent::Server(name, state)),
                 );
             }
             "model.call_start" => {
                 self.has_asked = true;
-                said.extend(text(data, "model").map(Said::Model));
-                said.push(Said::Asks);
+                said.extend(text(data, "model").map(AgentEvent::Model));
+                said.push(AgentEvent::Asks);
             }
-            "model.call_failure" => said.push(Said::AsksAgain(refusal(data, "errorMessage"), None)),
-            "session.error" => said.push(Said::Refused(refusal(data, "message"))),
-            "session.info" | "session.warning" => said.extend(text(data, "message").map(Said::Notice)),
-            "assistant.reasoning" => said.extend(text(data, "content").map(Said::Thought)),
+            "model.call_failure" => said.push(AgentEvent::AsksAgain(refusal(data, "errorMessage"), None)),
+            "session.error" => said.push(AgentEvent::Refused(refusal(data, "message"))),
+            "session.info" | "session.warning" => said.extend(text(data, "message").map(AgentEvent::Notice)),
+            "assistant.reasoning" => said.extend(text(data, "content").map(AgentEvent::Thought)),
             "assistant.message" => {
-                said.push(Said::Answers(text(data, "apiCallId").and_then(|id| self.usage.get(&id).copied())));
-                said.extend(text(data, "content").filter(|text| !text.is_empty()).map(Said::Message));
+                said.push(AgentEvent::Answers(text(data, "apiCallId").and_then(|id| self.usage.get(&id).copied())));
+                said.extend(text(data, "content").filter(|text| !text.is_empty()).map(AgentEvent::Message));
             }
             "tool.execution_start" => {
                 self.called.extend(text(data, "toolCallId").zip(text(&data["arguments"], "skill")));
@@ -108,11 +108,11 @@ impl LineReader for CopilotLines {
             "tool.execution_complete" => {
                 let skill = text(data, "toolCallId").and_then(|id| self.called.remove(&id));
                 let content = skill.as_ref().and_then(|skill| self.texts.get(skill).cloned());
-                said.extend(skill.zip(content).map(|(skill, text)| Said::Injected { skill, text }));
+                said.extend(skill.zip(content).map(|(skill, text)| AgentEvent::Injected { skill, text }));
                 said.extend(answer(data));
             }
-            "agent.interrupted" | "abort" => said.push(Said::Interrupted),
-            "result" if line["exitCode"] == 0 => said.push(Said::Done),
+            "agent.interrupted" | "abort" => said.push(AgentEvent::Interrupted),
+            "result" if line["exitCode"] == 0 => said.push(AgentEvent::Done),
             "result" => {}
             kind if QUIET.contains(&kind) || kind.starts_with("session.") => {}
             _ => return None,
@@ -131,9 +131,9 @@ fn callable(data: &Value) -> Vec<String> {
     skills.filter_map(|skill| text(skill, "name")).collect()
 }
 
-fn servers(data: &Value) -> impl Iterator<Item = Said> {
+fn servers(data: &Value) -> impl Iterator<Item = AgentEvent> {
     let servers = data["servers"].as_array().into_iter().flatten().filter(|server| server["status"] != "disabled");
-    servers.filter_map(|server| Some(Said::Server(text(server, "name")?, text(server, "status")?)))
+    servers.filter_map(|server| Some(AgentEvent::Server(text(server, "name")?, text(server, "status")?)))
 }
 
 fn refusal(data: &Value, message: &str) -> Trouble {
@@ -142,22 +142,22 @@ fn refusal(data: &Value, message: &str) -> Trouble {
     Refusal { status, code, message, retried: None }.trouble()
 }
 
-fn call(data: &Value) -> Option<Said> {
+fn call(data: &Value) -> Option<AgentEvent> {
     let tool = match (data["mcpServerName"].as_str(), data["mcpToolName"].as_str()) {
         (Some(server), Some(tool)) => format!("mcp__{server}__{tool}"),
         _ => text(data, "toolName")?,
     };
-    Some(Said::Called { id: text(data, "toolCallId")?, tool, input: data["arguments"].clone() })
+    Some(AgentEvent::Called { id: text(data, "toolCallId")?, tool, input: data["arguments"].clone() })
 }
 
-fn answer(data: &Value) -> Option<Said> {
+fn answer(data: &Value) -> Option<AgentEvent> {
     let output = data["result"]["content"].as_str().or_else(|| data["error"]["message"].as_str()).unwrap_or_default();
     let ending = match (data["success"].as_bool(), data["error"]["code"].as_str()) {
         (Some(true), _) => CallEnding::Done,
         (_, Some("denied")) => CallEnding::Denied,
         _ => CallEnding::Failed,
     };
-    Some(Said::Answered {
+    Some(AgentEvent::Answered {
         id: text(data, "toolCallId")?,
         output: output.to_owned(),
         ending,

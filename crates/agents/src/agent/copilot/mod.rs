@@ -13,13 +13,13 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::agent::arguments;
-use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
+use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, ReadSetup, ReadSigns, ResumeSession, SlimSession};
 use crate::profile::AgentKind;
 
 #[derive(Debug)]
 pub struct Copilot;
 
-impl EventStream for Copilot {
+impl JsonLinesAgent for Copilot {
     const KIND: AgentKind = AgentKind::Copilot;
     type Reader = lines::CopilotLines;
 

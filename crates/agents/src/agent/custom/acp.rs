@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::answer::{AnswerSoFar, served};
 use super::client::{NOT_AUTHENTICATED, PERMISSION, PROMPT, VERSION};
 use super::offer;
+use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::field::text;
 use crate::agent::recorder::texts;
 use crate::agent::refusal::Refusal;
-use crate::agent::said::{CallEnding, Said};
 use crate::agent::stream::LineReader;
 use crate::profile::custom::CustomAgent;
 use crate::settings::ToolNames;
@@ -52,7 +52,7 @@ pub(super) struct AcpLines<'a> {
     agent: &'a CustomAgent,
     names: &'a ToolNames,
     /// What is said before all else.
-    first: Vec<Said>,
+    first: Vec<AgentEvent>,
     answer: AnswerSoFar,
     calls: HashMap<String, AcpCall>,
     /// The skills in the agent's directory.
@@ -69,7 +69,7 @@ impl<'a> AcpLines<'a> {
     pub(super) fn new(agent: &'a CustomAgent, names: &'a ToolNames) -> Self {
         let hides =
             "calls of tools, which the agent may not show: set `shows_calls` in evals/evals.toml if it shows all";
-        let first = if agent.shows_calls() { Vec::new() } else { vec![Said::Lost(hides.to_owned())] };
+        let first = if agent.shows_calls() { Vec::new() } else { vec![AgentEvent::Lost(hides.to_owned())] };
         let (answer, calls) = (AnswerSoFar::default(), HashMap::new());
         let (skills, methods) = (Vec::new(), Vec::new());
         Self { agent, names, first, answer, calls, skills, methods, session: None, usage: Usage::default() }
@@ -86,7 +86,7 @@ impl<'a> AcpLines<'a> {
         is_other && !is_quiet(&params["update"])
     }
 
-    fn update(&mut self, update: &Value, said: &mut Vec<Said>) -> Option<()> {
+    fn update(&mut self, update: &Value, said: &mut Vec<AgentEvent>) -> Option<()> {
         let content = &update["content"];
         let content = content["text"].as_str().or(content["resource"]["text"].as_str()).unwrap_or_default();
         // Qwen Code has them with an empty piece of text.
@@ -102,18 +102,18 @@ impl<'a> AcpLines<'a> {
             "agent_thought_chunk" => self.answer.says(content, true, true, said),
             "tool_call" | "tool_call_update" => self.call(update, said),
             _ if is_quiet(update) => {}
-            kind => said.push(Said::Lost(format!("an update that is not in the protocol: {kind}"))),
+            kind => said.push(AgentEvent::Lost(format!("an update that is not in the protocol: {kind}"))),
         }
         Some(())
     }
 
     /// Notes what an update or a request for permission says about a call.
-    fn call(&mut self, update: &Value, said: &mut Vec<Said>) {
+    fn call(&mut self, update: &Value, said: &mut Vec<AgentEvent>) {
         let Some(id) = text(update, "toolCallId") else {
-            return said.push(Said::Lost("a call without an id".to_owned()));
+            return said.push(AgentEvent::Lost("a call without an id".to_owned()));
         };
         if self.calls.len() >= MAX_CALLS && !self.calls.contains_key(&id) {
-            return said.push(Said::Lost("more calls at once than are followed".to_owned()));
+            return said.push(AgentEvent::Lost("more calls at once than are followed".to_owned()));
         }
         let call = self.calls.entry(id.clone()).or_default();
         call.note(update);
@@ -131,47 +131,47 @@ impl<'a> AcpLines<'a> {
                     self.skills.iter().filter(|skill| names_skill(&call.title, skill)).max_by_key(|skill| skill.len());
                 input["name"] = skill.cloned().into();
             }
-            said.push(Said::Called { id: id.clone(), tool, input });
+            said.push(AgentEvent::Called { id: id.clone(), tool, input });
         }
         if has_ended && let Some(call) = self.calls.remove(&id) {
             self.answer.tool_answered();
             let output = call.text();
             if output.is_none() && status == "completed" && self.agent.shows_calls() {
-                said.push(Said::Lost(format!("what a call of `{}` returned", call.title)));
+                said.push(AgentEvent::Lost(format!("what a call of `{}` returned", call.title)));
             }
             let ending = if status == "completed" { CallEnding::Done } else { CallEnding::Failed };
             let output = output.unwrap_or_default();
-            said.push(Said::Answered { id, output, ending, exit_code: call.exit_code() });
+            said.push(AgentEvent::Answered { id, output, ending, exit_code: call.exit_code() });
         }
     }
 
-    fn result(&mut self, id: u64, result: &Value, said: &mut Vec<Said>) {
+    fn result(&mut self, id: u64, result: &Value, said: &mut Vec<AgentEvent>) {
         if let Some(version) = result.get("protocolVersion") {
-            said.extend(text(&result["agentInfo"], "version").map(Said::Version));
+            said.extend(text(&result["agentInfo"], "version").map(AgentEvent::Version));
             if *version != VERSION {
                 let why =
                     format!("it speaks version {version} of the Agent Client Protocol, and not version {VERSION}");
-                said.push(Said::Refused(Trouble::new(TroubleKind::CouldNotStart, why)));
+                said.push(AgentEvent::Refused(Trouble::new(TroubleKind::CouldNotStart, why)));
             }
             let methods = result["authMethods"].as_array().into_iter().flatten();
             self.methods = methods.filter_map(|method| text(method, "id")).collect();
         }
         if let Some(session) = text(result, "sessionId") {
             self.session = Some(session);
-            said.extend(model(result).map(Said::Model));
+            said.extend(model(result).map(AgentEvent::Model));
         }
         if id < PROMPT {
             return;
         }
         if let Some(usage) = usage(&result["usage"]) {
             // By the protocol, it is that of the session so far.
-            said.push(Said::Total(usage));
+            said.push(AgentEvent::Total(usage));
         } else if let Some(usage) = of_quota(&result["_meta"]["quota"]["token_count"]) {
             self.usage = self.usage.plus(usage);
-            said.push(Said::Total(self.usage));
+            said.push(AgentEvent::Total(self.usage));
         }
         let unseen = std::mem::take(&mut self.calls).into_values();
-        said.extend(unseen.map(|call| Said::Lost(format!("what a call of `{}` returned", call.title))));
+        said.extend(unseen.map(|call| AgentEvent::Lost(format!("what a call of `{}` returned", call.title))));
         if !self.answer.done(result["stopReason"] != "end_turn", said) {
             return;
         }
@@ -180,17 +180,17 @@ impl<'a> AcpLines<'a> {
             Some("max_tokens") => Some(StopReason::MaxTokens),
             Some("max_turn_requests") => Some(StopReason::MaxTurns),
             Some("refusal") => Some(StopReason::Refusal),
-            Some("cancelled") => return said.push(Said::Interrupted),
+            Some("cancelled") => return said.push(AgentEvent::Interrupted),
             other => {
                 let why = format!("it ended its turn with the reason {other:?}, which is not in the protocol");
-                return said.push(Said::Refused(Trouble::new(TroubleKind::Provider, why)));
+                return said.push(AgentEvent::Refused(Trouble::new(TroubleKind::Provider, why)));
             }
         };
-        said.extend(stopped.map(Said::Stopped));
-        said.push(Said::Done);
+        said.extend(stopped.map(AgentEvent::Stopped));
+        said.push(AgentEvent::Done);
     }
 
-    fn error(&self, id: u64, error: &Value) -> Said {
+    fn error(&self, id: u64, error: &Value) -> AgentEvent {
         let message = error["message"].as_str().unwrap_or("no reason given");
         if error["code"] == NOT_AUTHENTICATED && id < PROMPT {
             let methods = if self.methods.is_empty() { "none".to_owned() } else { self.methods.join(", ") };
@@ -200,29 +200,29 @@ impl<'a> AcpLines<'a> {
                  evals/evals.toml, and pass what it needs by `env` or `pass_env`"
             );
             // It may be asked again, after it was authenticated.
-            return Said::AsksAgain(Trouble::new(TroubleKind::Login, why), None);
+            return AgentEvent::AsksAgain(Trouble::new(TroubleKind::Login, why), None);
         }
         let details = [message.to_owned(), texts(&error["data"])].join(" ");
         let status = ["status", "statusCode", "code"].iter().find_map(|key| error["data"][key].as_u64());
         let refusal = Refusal { status, message: &details, ..Refusal::default() };
-        Said::Refused(Trouble::new(refusal.kind(), excerpt(details.trim())))
+        AgentEvent::Refused(Trouble::new(refusal.kind(), excerpt(details.trim())))
     }
 }
 
 impl LineReader for AcpLines<'_> {
     fn session(&mut self, line: &Value) {
         let offered = offer::said(line);
-        if let Some(Said::Placed(skills)) = offered.first() {
+        if let Some(AgentEvent::Placed(skills)) = offered.first() {
             self.skills.clone_from(skills);
         }
         self.first.extend(offered);
     }
 
-    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+    fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         let mut said = Vec::new();
         match (line["method"].as_str(), line["id"].as_u64()) {
             (Some("session/update" | PERMISSION), _) if self.is_of_another(&line["params"]) => {
-                said.push(Said::Lost("what another session says".to_owned()));
+                said.push(AgentEvent::Lost("what another session says".to_owned()));
             }
             (Some("session/update"), _) => self.update(&line["params"]["update"], &mut said)?,
             (Some(PERMISSION), _) => self.call(&line["params"]["toolCall"], &mut said),

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::agent::agent_event::AgentEvent;
 use crate::agent::refusal::Refusal;
-use crate::agent::said::Said;
 use crate::settings::ToolNames;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Usage, excerpt};
@@ -40,23 +40,23 @@ impl AnswerSoFar {
         Self { is_asked: true, answers: Answers::Between, ..Self::default() }
     }
 
-    fn asked(&mut self, said: &mut Vec<Said>) {
+    fn asked(&mut self, said: &mut Vec<AgentEvent>) {
         if !std::mem::replace(&mut self.is_asked, true) {
-            said.push(Said::Asks);
+            said.push(AgentEvent::Asks);
         }
     }
 
     /// Notes that the model says something.
-    pub(super) fn begin(&mut self, said: &mut Vec<Said>) {
+    pub(super) fn begin(&mut self, said: &mut Vec<AgentEvent>) {
         self.asked(said);
         if std::mem::replace(&mut self.answers, Answers::Begun) != Answers::Begun {
             self.is_counted = false;
-            said.push(Said::Answers(None));
+            said.push(AgentEvent::Answers(None));
         }
     }
 
     /// Notes a message or a thought, or a piece of it.
-    pub(super) fn says(&mut self, text: &str, is_thought: bool, is_piece: bool, said: &mut Vec<Said>) {
+    pub(super) fn says(&mut self, text: &str, is_thought: bool, is_piece: bool, said: &mut Vec<AgentEvent>) {
         self.begin(said);
         if is_thought || !is_piece {
             self.end_text(said);
@@ -84,15 +84,15 @@ impl AnswerSoFar {
     }
 
     /// Notes the tokens of a request.
-    pub(super) fn costs(&mut self, usage: Usage, said: &mut Vec<Said>) {
+    pub(super) fn costs(&mut self, usage: Usage, said: &mut Vec<AgentEvent>) {
         self.asked(said);
         let is_of_this = self.answers == Answers::Begun && !self.is_counted;
         (self.answers, self.is_counted) = (Answers::Begun, true);
-        said.push(if is_of_this { Said::Spent(usage) } else { Said::Answers(Some(usage)) });
+        said.push(if is_of_this { AgentEvent::Spent(usage) } else { AgentEvent::Answers(Some(usage)) });
     }
 
     /// Notes that the model calls a tool.
-    pub(super) fn calls(&mut self, said: &mut Vec<Said>) {
+    pub(super) fn calls(&mut self, said: &mut Vec<AgentEvent>) {
         self.begin(said);
         self.end_pieces(said);
     }
@@ -104,7 +104,7 @@ impl AnswerSoFar {
 
     /// Notes that the agent is done with the user's message; `has_reason` says whether it gave a reason to end without a word.
     /// Returns whether it is, and its provider did not refuse.
-    pub(super) fn done(&mut self, has_reason: bool, said: &mut Vec<Said>) -> bool {
+    pub(super) fn done(&mut self, has_reason: bool, said: &mut Vec<AgentEvent>) -> bool {
         self.end_pieces(said);
         self.asked(said);
         self.is_asked = false;
@@ -119,24 +119,24 @@ impl AnswerSoFar {
             is_silent.then(|| Trouble::new(TroubleKind::Provider, "it ended its turn without a word of its model"));
         let trouble = refused.or(silent);
         let is_done = trouble.is_none();
-        said.extend(trouble.map(Said::Refused));
+        said.extend(trouble.map(AgentEvent::Refused));
         is_done
     }
 
     /// Says what is complete, because something else follows.
-    pub(super) fn end_pieces(&mut self, said: &mut Vec<Said>) {
+    pub(super) fn end_pieces(&mut self, said: &mut Vec<AgentEvent>) {
         self.end_thought(said);
         self.end_text(said);
     }
 
-    fn end_text(&mut self, said: &mut Vec<Said>) {
+    fn end_text(&mut self, said: &mut Vec<AgentEvent>) {
         let text = std::mem::take(&mut self.text);
-        said.extend(Some(text).filter(|text| !text.trim().is_empty()).map(Said::Message));
+        said.extend(Some(text).filter(|text| !text.trim().is_empty()).map(AgentEvent::Message));
     }
 
-    fn end_thought(&mut self, said: &mut Vec<Said>) {
+    fn end_thought(&mut self, said: &mut Vec<AgentEvent>) {
         let thought = std::mem::take(&mut self.thought);
-        said.extend(Some(thought).filter(|thought| !thought.is_empty()).map(Said::Thought));
+        said.extend(Some(thought).filter(|thought| !thought.is_empty()).map(AgentEvent::Thought));
     }
 }
 

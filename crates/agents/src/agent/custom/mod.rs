@@ -17,12 +17,12 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::agent::agent_event::AgentEvent;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, NextMessage};
 use crate::agent::derived_file::{DerivedFile, TRACE, slimmed};
 use crate::agent::interface::{Agent, WorkOwner};
 use crate::agent::login::{Login, LoginSources};
-use crate::agent::said::Said;
 use crate::agent::stream::{LineReader, decoded, in_words, work_owner};
 use crate::agent::trial_env::TrialEnv;
 use crate::profile::custom::{CustomAgent, Protocol};
@@ -38,7 +38,7 @@ use rules::RuleLines;
 const SESSION: &str = "session.jsonl";
 
 /// What a line in the middle of a run says.
-fn said(agent: &CustomAgent, line: &[u8]) -> Vec<Said> {
+fn said(agent: &CustomAgent, line: &[u8]) -> Vec<AgentEvent> {
     let Ok(line) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
     let names = ToolNames::default();
     let said = match agent.description.protocol {

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::agent::agent_event::AgentEvent;
 use crate::agent::assignment::Assignment;
-use crate::agent::said::Said;
 use crate::agent::trial_env::TrialEnv;
 use crate::files::at::At;
 use crate::files::bounded;
@@ -43,16 +43,16 @@ pub(super) fn known(trial_env: &TrialEnv) -> Option<Value> {
 }
 
 /// What that line says. Whether an agent uses another server than ours is not known, and then nothing is.
-pub(super) fn said(line: &Value) -> Vec<Said> {
+pub(super) fn said(line: &Value) -> Vec<AgentEvent> {
     let (true, Some(skills)) = (line["type"] == "offer", line["skills"].as_array()) else { return Vec::new() };
     let names = skills.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     let server = &line["server"];
     match (server["name"].as_str(), server["asked"].as_bool()) {
-        (None, _) => vec![Said::Placed(names)],
+        (None, _) => vec![AgentEvent::Placed(names)],
         (Some(_), None) => Vec::new(),
         (Some(name), Some(asked)) => {
             let state = if asked { ASKED } else { NOT_ASKED };
-            vec![Said::Placed(names), Said::Server(name.to_owned(), state.to_owned())]
+            vec![AgentEvent::Placed(names), AgentEvent::Server(name.to_owned(), state.to_owned())]
         }
     }
 }

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::answer::{AnswerSoFar, served};
 use super::offer;
+use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::recorder::texts;
 use crate::agent::refusal::refused;
-use crate::agent::said::{CallEnding, Said};
 use crate::agent::stream::LineReader;
 use crate::profile::custom::{Condition, CustomAgent, EventField, EventMeaning, EventRule};
 use crate::settings::ToolNames;
@@ -23,7 +23,7 @@ pub(super) struct RuleLines<'a> {
     agent: &'a CustomAgent,
     names: &'a ToolNames,
     /// What is said before all else.
-    first: Vec<Said>,
+    first: Vec<AgentEvent>,
     answer: AnswerSoFar,
     /// The ids of the requests whose tokens are counted.
     counted: HashSet<String>,
@@ -51,34 +51,34 @@ impl<'a> RuleMatch<'a> {
     }
 
     /// The value of a field that the line must have.
-    fn needed(&self, field: EventField) -> Result<&'a Value, Said> {
+    fn needed(&self, field: EventField) -> Result<&'a Value, AgentEvent> {
         self.at(self.path(field).unwrap_or_default()).ok_or_else(|| self.wrong(field, "which is not"))
     }
 
-    fn text(&self, field: EventField) -> Result<String, Said> {
+    fn text(&self, field: EventField) -> Result<String, AgentEvent> {
         self.needed(field).map(plain)
     }
 
-    fn number(&self, field: EventField) -> Result<u64, Said> {
+    fn number(&self, field: EventField) -> Result<u64, AgentEvent> {
         self.needed(field)?.as_u64().ok_or_else(|| self.wrong(field, "which is not a number"))
     }
 
     /// What is wrong with a field of this line.
-    fn wrong(&self, field: EventField, what: &str) -> Said {
+    fn wrong(&self, field: EventField, what: &str) -> AgentEvent {
         let (says, name, line) = (self.rule.says, &self.agent.description.name, excerpt(&self.line.to_string()));
         let why = format!(
             "the rule that says \"{says}\" under [agents.{name}] in evals/evals.toml has the `{field}` at {:?}, {what} in this \
              line: {line}",
             self.path(field).unwrap_or_default()
         );
-        Said::Refused(Trouble::new(TroubleKind::Files, why))
+        AgentEvent::Refused(Trouble::new(TroubleKind::Files, why))
     }
 
     fn path(&self, field: EventField) -> Option<&'a str> {
         self.rule.fields.iter().find(|(known, _)| *known == field).map(|(_, path)| path.as_str())
     }
 
-    fn usage(&self) -> Result<Usage, Said> {
+    fn usage(&self) -> Result<Usage, AgentEvent> {
         Ok(Usage {
             input_tokens: self.number(EventField::InputTokens)?,
             cached_input_tokens: self.optional(EventField::CachedTokens).and_then(Value::as_u64).unwrap_or(0),
@@ -125,7 +125,7 @@ pub(super) fn says_nothing(agent: &CustomAgent, line: &Value) -> bool {
 impl<'a> RuleLines<'a> {
     pub(super) fn new(agent: &'a CustomAgent, names: &'a ToolNames) -> Self {
         let hides = "calls of tools: the description of the agent has no rules for calls and results";
-        let first = if agent.shows_calls() { Vec::new() } else { vec![Said::Lost(hides.to_owned())] };
+        let first = if agent.shows_calls() { Vec::new() } else { vec![AgentEvent::Lost(hides.to_owned())] };
         Self { agent, names, first, answer: AnswerSoFar::default(), counted: HashSet::new(), open: BTreeMap::new() }
     }
 
@@ -134,10 +134,10 @@ impl<'a> RuleLines<'a> {
         Self { first: Vec::new(), answer: AnswerSoFar::begun(), ..Self::new(agent, names) }
     }
 
-    fn says(&mut self, found: &RuleMatch<'_>, said: &mut Vec<Said>) -> Result<(), Said> {
+    fn says(&mut self, found: &RuleMatch<'_>, said: &mut Vec<AgentEvent>) -> Result<(), AgentEvent> {
         match found.rule.says {
-            EventMeaning::Version => said.push(Said::Version(found.text(EventField::Text)?)),
-            EventMeaning::Model => said.push(Said::Model(found.text(EventField::Text)?)),
+            EventMeaning::Version => said.push(AgentEvent::Version(found.text(EventField::Text)?)),
+            EventMeaning::Model => said.push(AgentEvent::Model(found.text(EventField::Text)?)),
             EventMeaning::Message | EventMeaning::Thought => {
                 let is_thought = found.rule.says == EventMeaning::Thought;
                 let text = texts(found.needed(EventField::Text)?);
@@ -154,9 +154,9 @@ impl<'a> RuleLines<'a> {
                 self.answer.calls(said);
                 let tool = served(&name, &input, self.names).unwrap_or(name);
                 if let Some(before) = self.open.insert(id.clone(), tool.clone()) {
-                    said.push(Said::Lost(format!("a call of `{before}`: another one has its id")));
+                    said.push(AgentEvent::Lost(format!("a call of `{before}`: another one has its id")));
                 }
-                said.push(Said::Called { id, tool, input });
+                said.push(AgentEvent::Called { id, tool, input });
             }
             EventMeaning::Result => {
                 let (id, output) = (found.text(EventField::Id)?, texts(found.needed(EventField::Output)?));
@@ -165,9 +165,9 @@ impl<'a> RuleLines<'a> {
                 let exit_code = found.optional(EventField::ExitCode).and_then(Value::as_i64);
                 self.answer.tool_answered();
                 if self.open.remove(&id).is_none() {
-                    said.push(Said::Lost(format!("the call that a result is of: {id}")));
+                    said.push(AgentEvent::Lost(format!("the call that a result is of: {id}")));
                 }
-                said.push(Said::Answered { id, output, ending, exit_code });
+                said.push(AgentEvent::Answered { id, output, ending, exit_code });
             }
             EventMeaning::Usage => {
                 let usage = found.usage()?;
@@ -176,17 +176,17 @@ impl<'a> RuleLines<'a> {
                     self.answer.costs(usage, said);
                 }
             }
-            EventMeaning::Total => said.push(Said::Total(found.usage()?)),
+            EventMeaning::Total => said.push(AgentEvent::Total(found.usage()?)),
             EventMeaning::Error => {
                 let message = found.text(EventField::Text)?;
                 let status = found.optional(EventField::Status).and_then(Value::as_u64);
-                said.push(Said::Refused(refused(status, &message)));
+                said.push(AgentEvent::Refused(refused(status, &message)));
             }
             EventMeaning::Done => {
                 let unseen = std::mem::take(&mut self.open).into_values();
-                said.extend(unseen.map(|tool| Said::Lost(format!("what a call of `{tool}` returned"))));
+                said.extend(unseen.map(|tool| AgentEvent::Lost(format!("what a call of `{tool}` returned"))));
                 if self.answer.done(false, said) {
-                    said.push(Said::Done);
+                    said.push(AgentEvent::Done);
                 }
             }
             EventMeaning::Nothing => {}
@@ -200,7 +200,7 @@ impl LineReader for RuleLines<'_> {
         self.first.extend(offer::said(line));
     }
 
-    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+    fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         let mut said = Vec::new();
         let mut is_known = false;
         let agent = self.agent;
@@ -211,7 +211,7 @@ impl LineReader for RuleLines<'_> {
             }
         }
         if !is_known {
-            said.push(Said::Lost(format!("lines that no rule is about: {}", Self::kind(line))));
+            said.push(AgentEvent::Lost(format!("lines that no rule is about: {}", Self::kind(line))));
         }
         let first = std::mem::take(&mut self.first);
         Some(first.into_iter().chain(said).collect())

@@ -15,7 +15,7 @@ use crate::agent::field::text;
 use crate::agent::files::{merge, write_private};
 use crate::agent::interface::Agent;
 use crate::agent::secrets::secrets_in;
-use crate::agent::stream::EventStream;
+use crate::agent::stream::JsonLinesAgent;
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::copy_login;
 use crate::files::rooted::WalkControl;

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value, json};
 
 use super::CALLER;
+use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::field::{plain, text};
 use crate::agent::refusal::refused;
-use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list::recorded_description;
 use crate::agent::stream::LineReader;
 use crate::agent::turns::TurnSign;
@@ -76,7 +76,7 @@ impl LineReader for DroidLines {
         }
     }
 
-    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+    fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         let mut said = Vec::new();
         match (line["type"].as_str()?, line["role"].as_str()) {
             ("system", _) => {}
@@ -84,30 +84,30 @@ impl LineReader for DroidLines {
                 Some(id) => {
                     let messages = self.sub_agents.remove(id).unwrap_or_default();
                     said.extend(messages.iter().flat_map(|message| self.of_sub_agent(message)));
-                    said.push(Said::Asks);
+                    said.push(AgentEvent::Asks);
                 }
                 None => said.extend(self.begins(line["text"].as_str().unwrap_or_default())),
             },
             ("message", _) => {
                 said.extend(self.answers(text(line, "id")?));
-                said.extend(text(line, "text").map(Said::Message));
+                said.extend(text(line, "text").map(AgentEvent::Message));
             }
             ("reasoning", _) => {
                 let (id, thought) = (text(line, "id")?, text(line, "text")?);
                 said.extend(self.answers(id.clone()));
-                said.extend(self.thoughts.insert((id, thought.clone())).then_some(Said::Thought(thought)));
+                said.extend(self.thoughts.insert((id, thought.clone())).then_some(AgentEvent::Thought(thought)));
             }
             ("tool_call", _) => {
                 said.extend(self.answers(text(line, "messageId")?));
                 let (id, tool) = (text(line, "id")?, text(line, "toolName")?);
-                said.push(Said::Called { id, tool: named(tool), input: line["parameters"].clone() });
+                said.push(AgentEvent::Called { id, tool: named(tool), input: line["parameters"].clone() });
             }
             ("tool_result", _) => {
                 let output = line["error"]["message"].as_str().map(str::to_owned);
                 let output = output.unwrap_or_else(|| plain(&line["value"]));
                 said.push(answered(text(line, "id")?, output, line["isError"] == true));
             }
-            ("completion", _) => said.push(Said::Done),
+            ("completion", _) => said.push(AgentEvent::Done),
             ("error", _) => said.extend(error(line)),
             _ => return None,
         }
@@ -143,42 +143,42 @@ impl DroidLines {
     }
 
     /// A message of the user.
-    fn begins(&self, message: &str) -> Vec<Said> {
-        let version = self.version.clone().map(Said::Version);
-        let model = self.model.clone().map(Said::Model);
-        let offered = self.offered.clone().map(Said::Offered);
-        let all = [version, model, offered, Some(Said::Asks)].into_iter().flatten();
+    fn begins(&self, message: &str) -> Vec<AgentEvent> {
+        let version = self.version.clone().map(AgentEvent::Version);
+        let model = self.model.clone().map(AgentEvent::Model);
+        let offered = self.offered.clone().map(AgentEvent::Offered);
+        let all = [version, model, offered, Some(AgentEvent::Asks)].into_iter().flatten();
         all.chain(called_by_user(message)).collect()
     }
 
     /// An answer, if this is the first part of it.
-    fn answers(&mut self, id: String) -> Option<Said> {
+    fn answers(&mut self, id: String) -> Option<AgentEvent> {
         let usage = self.usage.get(&id).copied();
-        self.answers.insert(id).then_some(Said::Answers(usage))
+        self.answers.insert(id).then_some(AgentEvent::Answers(usage))
     }
 
     /// The requests that failed before what comes next.
-    fn failures(&mut self, session: &str, said: &mut Vec<Said>) {
+    fn failures(&mut self, session: &str, said: &mut Vec<AgentEvent>) {
         let answers = self.answers.len();
         self.failed.retain(|(of, before, trouble)| {
             let is_next = of == session && *before <= answers;
             if is_next {
-                said.push(Said::AsksAgain(trouble.clone(), None));
+                said.push(AgentEvent::AsksAgain(trouble.clone(), None));
             }
             !is_next
         });
     }
 
-    fn of_sub_agent(&self, line: &Value) -> Vec<Said> {
+    fn of_sub_agent(&self, line: &Value) -> Vec<AgentEvent> {
         let is_answer = line["message"]["role"] == "assistant";
         let id = text(line, "id").unwrap_or_default();
-        let first = is_answer.then(|| Said::Answers(self.usage.get(&id).copied()));
+        let first = is_answer.then(|| AgentEvent::Answers(self.usage.get(&id).copied()));
         let part = |part: &Value| match part["type"].as_str()? {
-            "text" if is_answer => text(part, "text").map(Said::Message),
-            "thinking" => text(part, "thinking").map(Said::Thought),
+            "text" if is_answer => text(part, "text").map(AgentEvent::Message),
+            "thinking" => text(part, "thinking").map(AgentEvent::Thought),
             "tool_use" => {
                 let (id, tool) = (text(part, "id")?, text(part, "name")?);
-                Some(Said::Called { id, tool: named(tool), input: part["input"].clone() })
+                Some(AgentEvent::Called { id, tool: named(tool), input: part["input"].clone() })
             }
             "tool_result" => {
                 Some(answered(text(part, "tool_use_id")?, plain(&part["content"]), part["is_error"] == true))
@@ -211,10 +211,10 @@ fn list(text: &str) -> Option<Vec<(String, String)>> {
 }
 
 /// The skills whose texts Droid put into the user's message.
-fn called_by_user(message: &str) -> impl Iterator<Item = Said> {
+fn called_by_user(message: &str) -> impl Iterator<Item = AgentEvent> {
     message.split(CALLED).skip(1).filter_map(move |rest| {
         let skill = rest.split_once("<name>")?.1.split_once("</name>")?.0.to_owned();
-        Some(Said::CalledByUser { skill, text: rest.to_owned() })
+        Some(AgentEvent::CalledByUser { skill, text: rest.to_owned() })
     })
 }
 
@@ -223,20 +223,20 @@ fn named(tool: String) -> String {
     tool.split_once("___").map(|(server, tool)| format!("mcp__{server}__{tool}")).unwrap_or(tool)
 }
 
-fn answered(id: String, output: String, failed: bool) -> Said {
+fn answered(id: String, output: String, failed: bool) -> AgentEvent {
     let ending = if failed { CallEnding::Failed } else { CallEnding::Done };
     let exit_code =
         output.rsplit_once("[Process exited with code ").and_then(|(_, rest)| rest.strip_suffix(']')?.parse().ok());
-    Said::Answered { id, output, ending, exit_code }
+    AgentEvent::Answered { id, output, ending, exit_code }
 }
 
-fn error(line: &Value) -> Option<Said> {
+fn error(line: &Value) -> Option<AgentEvent> {
     let message = line["message"].as_str().unwrap_or_default();
     if message.starts_with(REFUSED) {
-        return Some(Said::Stopped(StopReason::Refusal));
+        return Some(AgentEvent::Stopped(StopReason::Refusal));
     }
     // This only says that another line has the error.
-    (message != "Exec failed").then(|| Said::Refused(refusal(message)))
+    (message != "Exec failed").then(|| AgentEvent::Refused(refusal(message)))
 }
 
 /// An error begins with the HTTP status, if there is one.

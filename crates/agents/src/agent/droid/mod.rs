@@ -13,7 +13,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
+use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, ReadSetup, ReadSigns, ResumeSession, SlimSession};
 use crate::agent::trial_env::TrialEnv;
 use crate::profile::AgentKind;
 
@@ -26,7 +26,7 @@ const CALLER: &str = "callingSessionId";
 #[derive(Debug)]
 pub struct Droid;
 
-impl EventStream for Droid {
+impl JsonLinesAgent for Droid {
     const KIND: AgentKind = AgentKind::Droid;
     type Reader = lines::DroidLines;
     const ARGUMENTS: &[&str] =

@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use serde_json::Value;
 
 use super::telemetry::{MAIN, NAME, ROLE, SKILLS, TOOL_NAMES};
+use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::field::{served, text};
 use crate::agent::refusal::Refusal;
-use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list;
 use crate::agent::stream::LineReader;
 use crate::agent::turns::TurnSign;
@@ -85,17 +85,17 @@ impl LineReader for GeminiLines {
         }
     }
 
-    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+    fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         let mut said = Vec::new();
         match (line["type"].as_str()?, line["role"].as_str()) {
             ("init", _) => {
-                said.extend(self.version.take().map(Said::Version));
-                said.extend(text(line, "model").map(Said::Model));
-                said.extend(self.skills.take().map(Said::Offered));
+                said.extend(self.version.take().map(AgentEvent::Version));
+                said.extend(text(line, "model").map(AgentEvent::Model));
+                said.extend(self.skills.take().map(AgentEvent::Offered));
                 said.extend(self.states());
             }
             ("message", Some("user")) => {
-                said.push(Said::Asks);
+                said.push(AgentEvent::Asks);
                 self.failures(&mut said);
             }
             ("message", _) => {
@@ -114,7 +114,7 @@ impl LineReader for GeminiLines {
             }
             ("error", _) => {
                 self.problem = text(line, "message");
-                said.extend(self.problem.clone().map(Said::Notice));
+                said.extend(self.problem.clone().map(AgentEvent::Notice));
             }
             ("result", _) => self.end(line, &mut said),
             _ => return None,
@@ -160,17 +160,17 @@ impl GeminiLines {
     }
 
     /// The states of the MCP servers, by the tools that the model was offered.
-    fn states(&self) -> Vec<Said> {
+    fn states(&self) -> Vec<AgentEvent> {
         let Some(tools) = &self.tools else { return Vec::new() };
         let state = |name: &String| {
             let has_tools = tools.iter().any(|tool| tool.starts_with(&prefix(name)));
-            Said::Server(name.clone(), if has_tools { "connected" } else { "without tools" }.to_owned())
+            AgentEvent::Server(name.clone(), if has_tools { "connected" } else { "without tools" }.to_owned())
         };
         self.servers.iter().map(state).collect()
     }
 
     /// Notes that the model's answer begins, unless it has begun.
-    fn begin(&mut self, said: &mut Vec<Said>) {
+    fn begin(&mut self, said: &mut Vec<AgentEvent>) {
         if std::mem::replace(&mut self.is_answering, true) {
             return;
         }
@@ -181,23 +181,23 @@ impl GeminiLines {
                 return;
             }
         }
-        said.push(Said::Answers(None));
+        said.push(AgentEvent::Answers(None));
     }
 
-    fn tell(&mut self, request: ModelRequest, said: &mut Vec<Said>) {
+    fn tell(&mut self, request: ModelRequest, said: &mut Vec<AgentEvent>) {
         match request {
             ModelRequest::Answered { model, usage, stopped } => {
-                said.extend(model.map(Said::Model));
-                said.push(Said::Answers(Some(usage)));
+                said.extend(model.map(AgentEvent::Model));
+                said.push(AgentEvent::Answers(Some(usage)));
                 self.stopped = stopped;
             }
-            ModelRequest::Besides { model, usage } => said.push(Said::Besides(model, usage)),
-            ModelRequest::Failed(trouble) => said.push(Said::AsksAgain(trouble, None)),
+            ModelRequest::Besides { model, usage } => said.push(AgentEvent::Besides(model, usage)),
+            ModelRequest::Failed(trouble) => said.push(AgentEvent::AsksAgain(trouble, None)),
         }
     }
 
     /// Tells of failed requests that come before the next answer: if there is none, no line will tell of it.
-    fn failures(&mut self, said: &mut Vec<Said>) {
+    fn failures(&mut self, said: &mut Vec<AgentEvent>) {
         while let Some(requests) = self.requests.front_mut()
             && requests.front().is_some_and(|request| !matches!(request, ModelRequest::Answered { .. }))
         {
@@ -208,12 +208,12 @@ impl GeminiLines {
     }
 
     /// The text of the answer so far.
-    fn message(&mut self, said: &mut Vec<Said>) {
+    fn message(&mut self, said: &mut Vec<AgentEvent>) {
         let text = std::mem::take(&mut self.text);
-        said.extend(Some(text).filter(|text| !text.is_empty()).map(Said::Message));
+        said.extend(Some(text).filter(|text| !text.is_empty()).map(AgentEvent::Message));
     }
 
-    fn call(&mut self, line: &Value) -> Option<Said> {
+    fn call(&mut self, line: &Value) -> Option<AgentEvent> {
         let (id, name, input) = (text(line, "tool_id")?, text(line, "tool_name")?, line["parameters"].clone());
         match name.as_str() {
             "activate_skill" => self.skill_calls.extend(text(&input, "name").map(|skill| (id.clone(), skill))),
@@ -221,10 +221,10 @@ impl GeminiLines {
             SUB_AGENT => _ = self.sub_agent_calls.insert(id.clone()),
             _ => {}
         }
-        Some(Said::Called { id, tool: served(&name, &self.servers, "mcp_", "_").unwrap_or(name), input })
+        Some(AgentEvent::Called { id, tool: served(&name, &self.servers, "mcp_", "_").unwrap_or(name), input })
     }
 
-    fn answer(&mut self, line: &Value, said: &mut Vec<Said>) {
+    fn answer(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
         let Some(id) = text(line, "tool_id") else { return };
         let seen = self.outputs.remove(&id);
         let mut ending = match (line["status"].as_str(), line["error"]["type"].as_str()) {
@@ -246,19 +246,19 @@ impl GeminiLines {
         if let (Some(skill), Some(text)) = (self.skill_calls.remove(&id), seen)
             && ending == CallEnding::Done
         {
-            said.push(Said::Injected { skill, text });
+            said.push(AgentEvent::Injected { skill, text });
         }
         if self.sub_agent_calls.remove(&id)
             && let Some((_, why)) =
                 output.strip_prefix(SUB_AGENT_FAILED[0]).and_then(|rest| rest.split_once(SUB_AGENT_FAILED[1]))
         {
             ending = CallEnding::Failed;
-            said.push(Said::Refused(trouble(why, None, None)));
+            said.push(AgentEvent::Refused(trouble(why, None, None)));
         }
-        said.push(Said::Answered { id, output, ending, exit_code });
+        said.push(AgentEvent::Answered { id, output, ending, exit_code });
     }
 
-    fn end(&mut self, line: &Value, said: &mut Vec<Said>) {
+    fn end(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
         self.message(said);
         for request in self.requests.pop_front().into_iter().flatten() {
             self.tell(request, said);
@@ -271,12 +271,12 @@ impl GeminiLines {
         }
         let problem = self.problem.take();
         match (self.stopped.take(), message) {
-            (Some(reason), _) => said.extend([Said::Stopped(reason), Said::Done]),
-            (None, Some(message)) => said.push(Said::Refused(trouble(&message, None, Some(kind)))),
-            (None, None) if line["status"] == "success" => said.push(Said::Done),
+            (Some(reason), _) => said.extend([AgentEvent::Stopped(reason), AgentEvent::Done]),
+            (None, Some(message)) => said.push(AgentEvent::Refused(trouble(&message, None, Some(kind)))),
+            (None, None) if line["status"] == "success" => said.push(AgentEvent::Done),
             (None, None) => {
                 let why = problem.unwrap_or_else(|| "no reason given".to_owned());
-                said.push(Said::Refused(Trouble::new(TroubleKind::Provider, why)));
+                said.push(AgentEvent::Refused(Trouble::new(TroubleKind::Provider, why)));
             }
         }
     }

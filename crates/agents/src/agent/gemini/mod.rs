@@ -15,14 +15,14 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::agent::arguments;
-use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
+use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, ReadSetup, ReadSigns, ResumeSession, SlimSession};
 use crate::agent::trial_env::TrialEnv;
 use crate::profile::AgentKind;
 
 #[derive(Debug)]
 pub struct Gemini;
 
-impl EventStream for Gemini {
+impl JsonLinesAgent for Gemini {
     const KIND: AgentKind = AgentKind::Gemini;
     type Reader = lines::GeminiLines;
 

@@ -40,7 +40,7 @@ fn find() -> Result<PathBuf, String> {
     let mut args = base();
     args.extend(["--", "/bin/sh", "-c", ":"].map(OsString::from));
     let start = Start::sandbox(program.clone(), args);
-    let output = process::brief::output(&start).map_err(|error| format!("{}: {error}", program.display()))?;
+    let output = process::run_to_end::output(&start).map_err(|error| format!("{}: {error}", program.display()))?;
     if output.status.success() {
         return Ok(program);
     }

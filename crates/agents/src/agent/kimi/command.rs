@@ -11,7 +11,7 @@ use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, NextMessage, environment};
 use crate::agent::files::{merge, write_private};
 use crate::agent::secrets::{secrets_in, values_of};
-use crate::agent::stream::EventStream;
+use crate::agent::stream::JsonLinesAgent;
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::user_home::{add_instructions, copy_login};
 use crate::files::rooted::WalkControl;

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::MAIN;
 use super::session::{self, AgentLog, KimiAnswer, KimiCall, KimiResult};
+use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::field::text;
 use crate::agent::refusal::refused;
-use crate::agent::said::{CallEnding, Said};
 use crate::agent::stream::LineReader;
 use crate::trace::StopReason;
 
@@ -66,7 +66,7 @@ impl LineReader for KimiLines {
         }
     }
 
-    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+    fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         self.now = None;
         let mut said = Vec::new();
         match (line["role"].as_str()?, line["type"].as_str()) {
@@ -75,9 +75,9 @@ impl LineReader for KimiLines {
                 let status = line["status_code"].as_u64();
                 let why = refused(status, line["error_message"].as_str().unwrap_or("no reason given"));
                 let wait = line["delay_ms"].as_f64().and_then(|wait| Duration::try_from_secs_f64(wait / 1000.0).ok());
-                said.push(Said::AsksAgain(why, wait));
+                said.push(AgentEvent::AsksAgain(why, wait));
             }
-            ("meta", Some("session.resume_hint")) => said.push(Said::Done),
+            ("meta", Some("session.resume_hint")) => said.push(AgentEvent::Done),
             ("assistant", _) => self.answers(line, &mut said),
             ("tool", _) => self.answered(line, &mut said),
             _ => return None,
@@ -101,19 +101,19 @@ impl KimiLines {
     }
 
     /// A run begins, with a message of the user.
-    fn begins(&mut self, line: &Value, said: &mut Vec<Said>) {
-        said.extend(text(line, "version").map(Said::Version));
-        said.extend(self.model.clone().map(Said::Model));
-        said.extend(self.offered.clone().map(Said::Offered));
+    fn begins(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
+        said.extend(text(line, "version").map(AgentEvent::Version));
+        said.extend(self.model.clone().map(AgentEvent::Model));
+        said.extend(self.offered.clone().map(AgentEvent::Offered));
         let state = |is_reached| if is_reached { "connected" } else { "failed" };
         let has_log = self.offered.is_some();
         let servers = self.servers.iter().filter(|_| has_log);
-        said.extend(servers.map(|(name, is_reached)| Said::Server(name.clone(), state(*is_reached).to_owned())));
-        said.push(Said::Asks);
+        said.extend(servers.map(|(name, is_reached)| AgentEvent::Server(name.clone(), state(*is_reached).to_owned())));
+        said.push(AgentEvent::Asks);
     }
 
     /// An answer of the model, with those before it that no line shows.
-    fn answers(&mut self, line: &Value, said: &mut Vec<Said>) {
+    fn answers(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
         let content = text(line, "content").unwrap_or_default();
         let calls: Vec<KimiCall> = line["tool_calls"].as_array().into_iter().flatten().filter_map(call).collect();
         let shown = self.shown;
@@ -124,43 +124,43 @@ impl KimiLines {
         let at = self.main().answers.iter().skip(shown).position(is_it);
         if at.is_none() && self.main().is_ending {
             // The beginning of an answer.
-            return said.push(Said::Interrupted);
+            return said.push(AgentEvent::Interrupted);
         }
         let mut found = at.map_or_else(Vec::new, |at| self.main().answers[shown..=shown + at].to_vec());
         self.shown += found.len();
         let answer = found.pop().unwrap_or_default();
         for before in found {
-            let hidden = before.calls.into_iter().map(|call| Said::Lost(format!("a call of `{}`", call.tool)));
+            let hidden = before.calls.into_iter().map(|call| AgentEvent::Lost(format!("a call of `{}`", call.tool)));
             said.extend(hidden);
-            said.extend(before.usage.map(|usage| Said::Answers(Some(usage))));
-            said.extend(before.thoughts.into_iter().map(Said::Thought));
+            said.extend(before.usage.map(|usage| AgentEvent::Answers(Some(usage))));
+            said.extend(before.thoughts.into_iter().map(AgentEvent::Thought));
         }
-        said.push(Said::Answers(answer.usage));
-        said.extend(answer.thoughts.into_iter().map(Said::Thought));
-        said.extend((!content.is_empty()).then_some(Said::Message(content)));
+        said.push(AgentEvent::Answers(answer.usage));
+        said.extend(answer.thoughts.into_iter().map(AgentEvent::Thought));
+        said.extend((!content.is_empty()).then_some(AgentEvent::Message(content)));
         self.now = answer.time;
-        said.extend((answer.is_cut && calls.is_empty()).then_some(Said::Stopped(StopReason::MaxTokens)));
+        said.extend((answer.is_cut && calls.is_empty()).then_some(AgentEvent::Stopped(StopReason::MaxTokens)));
         said.extend(
-            answer.broken.map(|reason| Said::Refused(refused(None, &format!("the answer ended with {reason}")))),
+            answer.broken.map(|reason| AgentEvent::Refused(refused(None, &format!("the answer ended with {reason}")))),
         );
         for KimiCall { id, tool, input } in calls {
             self.open.insert(id.clone(), tool.clone());
             let agents = self.sub_agents.remove(&id).unwrap_or_default();
-            said.push(Said::Called { id, tool, input });
+            said.push(AgentEvent::Called { id, tool, input });
             for agent in agents {
                 said.extend(self.logs.remove(&agent).map(|log| of_sub_agent(&agent, log)).into_iter().flatten());
             }
         }
     }
 
-    fn answered(&mut self, line: &Value, said: &mut Vec<Said>) {
+    fn answered(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
         let Some(id) = text(line, "tool_call_id") else { return };
         let tool = self.open.remove(&id).unwrap_or_default();
         let result = self.main().results.get(&id).cloned();
         self.now = result.as_ref().and_then(|result| result.time.clone());
         let content = text(line, "content").unwrap_or_default();
         let result = KimiResult { output: content, ..result.unwrap_or_default() };
-        said.extend(result.is_dropped.then_some(Said::Interrupted));
+        said.extend(result.is_dropped.then_some(AgentEvent::Interrupted));
         said.push(answer_of(id, &tool, result));
         if let (true, Some(at)) = (self.open.is_empty(), self.shown.checked_sub(1)) {
             said.extend(std::mem::take(&mut self.main().answers[at].loaded));
@@ -168,7 +168,7 @@ impl KimiLines {
     }
 
     /// How a turn ended, after all that was shown of it.
-    fn ends(&mut self, said: &mut Vec<Said>) {
+    fn ends(&mut self, said: &mut Vec<AgentEvent>) {
         if !self.open.is_empty() {
             return;
         }
@@ -180,12 +180,12 @@ impl KimiLines {
                 break;
             }
             for answer in left.iter().filter(|answer| answer.usage.is_some()) {
-                said.push(Said::Answers(answer.usage));
-                said.extend(answer.thoughts.iter().cloned().map(Said::Thought));
+                said.push(AgentEvent::Answers(answer.usage));
+                said.extend(answer.thoughts.iter().cloned().map(AgentEvent::Thought));
             }
-            let is_early = matches!(ending, Said::Stopped(_));
+            let is_early = matches!(ending, AgentEvent::Stopped(_));
             said.push(ending);
-            said.extend(is_early.then_some(Said::Done));
+            said.extend(is_early.then_some(AgentEvent::Done));
             log.endings.remove(0);
         }
     }
@@ -198,7 +198,7 @@ fn call(call: &Value) -> Option<KimiCall> {
     Some(KimiCall { id: text(call, "id")?, tool: text(function, "name")?, input })
 }
 
-fn answer_of(id: String, tool: &str, result: KimiResult) -> Said {
+fn answer_of(id: String, tool: &str, result: KimiResult) -> AgentEvent {
     let KimiResult { output, failed, .. } = result;
     let is_denied = failed && output.starts_with(DENIED[0]) && output.contains(DENIED[1]);
     let ending = match failed {
@@ -209,24 +209,24 @@ fn answer_of(id: String, tool: &str, result: KimiResult) -> Said {
     let said =
         output.lines().next_back().and_then(|line| line.strip_prefix(EXIT_CODE)?.strip_suffix('.')?.parse().ok());
     let exit_code = if failed { said } else { Some(0) };
-    Said::Answered { id, output, ending, exit_code: exit_code.filter(|_| tool == "Bash") }
+    AgentEvent::Answered { id, output, ending, exit_code: exit_code.filter(|_| tool == "Bash") }
 }
 
 /// What a sub-agent did, as if its caller had done it.
-fn of_sub_agent(agent: &str, log: AgentLog) -> Vec<Said> {
+fn of_sub_agent(agent: &str, log: AgentLog) -> Vec<AgentEvent> {
     let AgentLog { answers, mut results, endings, .. } = log;
     let mut said = Vec::new();
     for answer in answers.into_iter().filter(|answer| answer.usage.is_some()) {
-        said.push(Said::Answers(answer.usage));
-        said.extend(answer.thoughts.into_iter().map(Said::Thought));
+        said.push(AgentEvent::Answers(answer.usage));
+        said.extend(answer.thoughts.into_iter().map(AgentEvent::Thought));
         for KimiCall { id, tool, input } in answer.calls {
             let (result, id) = (results.remove(&id), format!("{agent} {id}"));
-            said.push(Said::Called { id: id.clone(), tool: tool.clone(), input });
+            said.push(AgentEvent::Called { id: id.clone(), tool: tool.clone(), input });
             said.extend(result.map(|result| answer_of(id, &tool, result)));
         }
         said.extend(answer.loaded);
     }
     let refused = endings.into_iter().map(|(_, ending)| ending);
-    said.extend(refused.filter(|ending| matches!(ending, Said::Refused(_))));
+    said.extend(refused.filter(|ending| matches!(ending, AgentEvent::Refused(_))));
     said
 }

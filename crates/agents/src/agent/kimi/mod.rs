@@ -13,7 +13,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
+use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, ReadSetup, ReadSigns, ResumeSession, SlimSession};
 use crate::agent::trial_env::TrialEnv;
 use crate::profile::AgentKind;
 
@@ -26,7 +26,7 @@ const MAIN: &str = "main";
 #[derive(Debug)]
 pub struct Kimi;
 
-impl EventStream for Kimi {
+impl JsonLinesAgent for Kimi {
     const KIND: AgentKind = AgentKind::Kimi;
     type Reader = lines::KimiLines;
     const ARGUMENTS: &[&str] = &["--output-format=stream-json"];

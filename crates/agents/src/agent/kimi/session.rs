@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::MAIN;
+use crate::agent::agent_event::AgentEvent;
 use crate::agent::field::{plain, text, usage, with_cached_input};
 use crate::agent::refusal::refused;
-use crate::agent::said::Said;
 use crate::agent::skill_list::recorded_description;
 use crate::agent::turns::TurnSign;
 use crate::trace::{StopReason, Usage};
@@ -30,7 +30,7 @@ pub(super) struct KimiAnswer {
     pub is_cut: bool,
     /// The provider's reason for its end, if it is not whole.
     pub broken: Option<String>,
-    pub loaded: Vec<Said>,
+    pub loaded: Vec<AgentEvent>,
 }
 
 #[derive(Clone)]
@@ -56,7 +56,7 @@ pub(super) struct AgentLog {
     pub answers: Vec<KimiAnswer>,
     pub results: HashMap<String, KimiResult>,
     /// How turns ended early, and how many answers there were before.
-    pub endings: Vec<(usize, Said)>,
+    pub endings: Vec<(usize, AgentEvent)>,
     /// Whether the agent is being ended.
     pub is_ending: bool,
 }
@@ -83,7 +83,7 @@ impl AgentLog {
                 let parts = message["content"].as_array().into_iter().flatten();
                 let text: String = parts.filter_map(|part| part["text"].as_str()).collect();
                 if let (Some(answer), Some(skill)) = (self.answers.last_mut(), skill) {
-                    answer.loaded.push(Said::Injected { skill, text });
+                    answer.loaded.push(AgentEvent::Injected { skill, text });
                 }
             }
             Some(kind @ ("turn.prompt" | "turn.cancel")) => self.is_ending = kind == "turn.cancel",
@@ -137,17 +137,17 @@ fn time(line: &Value) -> Option<String> {
 }
 
 /// How a turn ended that did not end by itself.
-fn ending(error: &Value) -> Said {
+fn ending(error: &Value) -> AgentEvent {
     let code = error["code"].as_str().unwrap_or_default();
     match code {
-        "provider.filtered" => return Said::Stopped(StopReason::Refusal),
-        "loop.max_steps_exceeded" => return Said::Stopped(StopReason::MaxTurns),
+        "provider.filtered" => return AgentEvent::Stopped(StopReason::Refusal),
+        "loop.max_steps_exceeded" => return AgentEvent::Stopped(StopReason::MaxTurns),
         _ => {}
     }
     // Without a login, Kimi Code does not ask.
     let known = (code == "provider.auth_error").then_some(401);
     let status = error["details"]["statusCode"].as_u64().or(known);
-    Said::Refused(refused(status, error["message"].as_str().unwrap_or("no reason given")))
+    AgentEvent::Refused(refused(status, error["message"].as_str().unwrap_or("no reason given")))
 }
 
 /// The agent that a line is about.

@@ -13,7 +13,7 @@ use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, NextMessage, environment};
 use crate::agent::files::{merge, write_private};
 use crate::agent::secrets::{secrets_in, values_of};
-use crate::agent::stream::EventStream;
+use crate::agent::stream::JsonLinesAgent;
 use crate::agent::user_home::{add_instructions, copy_login};
 use crate::files::rooted::RootedPath;
 use crate::skill::slug;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::field::{self, served, text, with_cached_input};
 use crate::agent::refusal::refused;
-use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list;
 use crate::agent::stream::LineReader;
 use crate::trace::trouble::{Trouble, TroubleKind};
@@ -29,7 +29,7 @@ pub struct OpenCodeLines {
 }
 
 impl LineReader for OpenCodeLines {
-    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+    fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         match line["type"].as_str()? {
             "evidence" => {}
             "step_start" | "text" | "tool_use" | "step_finish" | "reasoning" => return Some(Vec::new()),
@@ -39,7 +39,7 @@ impl LineReader for OpenCodeLines {
         let said = match line["kind"].as_str()? {
             "request" => self.request(line),
             "session.created" if line["info"].get("parentID").is_some() => Vec::new(),
-            "session.created" => text(&line["info"], "version").map(Said::Version).into_iter().collect(),
+            "session.created" => text(&line["info"], "version").map(AgentEvent::Version).into_iter().collect(),
             "session.status" => status(line).into_iter().collect(),
             "session.error" => vec![error(&line["error"])],
             "message.part.updated" => self.part(line),
@@ -54,35 +54,37 @@ impl LineReader for OpenCodeLines {
 }
 
 impl OpenCodeLines {
-    fn request(&mut self, line: &Value) -> Vec<Said> {
+    fn request(&mut self, line: &Value) -> Vec<AgentEvent> {
         let by_sub_agent = Self::sub_agent(line).is_some();
         let model = text(line, "model").filter(|_| !by_sub_agent);
-        let mut said: Vec<Said> = model.map(Said::Model).into_iter().collect();
-        said.extend(skill_list::pairs(&line["skills"]).map(Said::Offered));
+        let mut said: Vec<AgentEvent> = model.map(AgentEvent::Model).into_iter().collect();
+        said.extend(skill_list::pairs(&line["skills"]).map(AgentEvent::Offered));
         self.servers.clear();
         for (name, server) in line["servers"].as_object().into_iter().flatten() {
             self.servers.push(name.clone());
-            said.extend(text(server, "status").map(|status| Said::Server(name.clone(), status)));
+            said.extend(text(server, "status").map(|status| AgentEvent::Server(name.clone(), status)));
         }
-        said.push(Said::Asks);
+        said.push(AgentEvent::Asks);
         said
     }
 
-    fn part(&mut self, line: &Value) -> Vec<Said> {
+    fn part(&mut self, line: &Value) -> Vec<AgentEvent> {
         let part = &line["part"];
         let words = text(part, "text").filter(|text| !text.is_empty());
         match part["type"].as_str() {
             Some("text") if line["byUser"] == true => words.and_then(called_by_user).into_iter().collect(),
-            Some("text") => words.map(Said::Message).into_iter().collect(),
-            Some("reasoning") => words.map(Said::Thought).into_iter().collect(),
-            Some("step-start") => vec![Said::Answers(None)],
-            Some("step-finish") => std::iter::once(Said::Spent(usage(&part["tokens"]))).chain(stop(part)).collect(),
+            Some("text") => words.map(AgentEvent::Message).into_iter().collect(),
+            Some("reasoning") => words.map(AgentEvent::Thought).into_iter().collect(),
+            Some("step-start") => vec![AgentEvent::Answers(None)],
+            Some("step-finish") => {
+                std::iter::once(AgentEvent::Spent(usage(&part["tokens"]))).chain(stop(part)).collect()
+            }
             Some("tool") => self.call(part).unwrap_or_default(),
             _ => Vec::new(),
         }
     }
 
-    fn call(&mut self, part: &Value) -> Option<Vec<Said>> {
+    fn call(&mut self, part: &Value) -> Option<Vec<AgentEvent>> {
         // The id of the call is the provider's, which may give it again to a sub-agent.
         let (id, state) = (text(part, "id")?, &part["state"]);
         let tool = text(part, "tool")?;
@@ -92,7 +94,7 @@ impl OpenCodeLines {
         if self.calls.insert(id.clone()) {
             let named = if is_unknown { text(&state["input"], "tool") } else { served(&tool, &self.servers, "", "_") };
             let tool = named.unwrap_or(tool);
-            said.push(Said::Called { id: id.clone(), tool, input: state["input"].clone() });
+            said.push(AgentEvent::Called { id: id.clone(), tool, input: state["input"].clone() });
         }
         let error = state["error"].as_str();
         let ending = match state["status"].as_str()? {
@@ -102,19 +104,19 @@ impl OpenCodeLines {
             _ => return Some(said),
         };
         let output = error.or_else(|| state["output"].as_str()).unwrap_or_default().to_owned();
-        said.push(Said::Answered { id, output, ending, exit_code: state["metadata"]["exit"].as_i64() });
+        said.push(AgentEvent::Answered { id, output, ending, exit_code: state["metadata"]["exit"].as_i64() });
         Some(said)
     }
 }
 
 /// The skill whose text OpenCode put into the user's message.
-fn called_by_user(text: String) -> Option<Said> {
+fn called_by_user(text: String) -> Option<AgentEvent> {
     let directory = text.split_once(BASE)?.1.lines().next()?;
     let skill = directory.rsplit('/').next()?.to_owned();
-    Some(Said::CalledByUser { skill, text })
+    Some(AgentEvent::CalledByUser { skill, text })
 }
 
-fn status(line: &Value) -> Option<Said> {
+fn status(line: &Value) -> Option<AgentEvent> {
     let status = &line["status"];
     match status["type"].as_str()? {
         "retry" => {
@@ -123,31 +125,31 @@ fn status(line: &Value) -> Option<Said> {
             let unreached = message.starts_with("Cannot connect");
             let why =
                 if unreached { Trouble::new(TroubleKind::Provider, message) } else { refused(Some(429), &message) };
-            Some(Said::AsksAgain(why, status["wait"].as_u64().map(Duration::from_millis)))
+            Some(AgentEvent::AsksAgain(why, status["wait"].as_u64().map(Duration::from_millis)))
         }
-        "idle" if line.get("agent").is_none() => Some(Said::Done),
+        "idle" if line.get("agent").is_none() => Some(AgentEvent::Done),
         _ => None,
     }
 }
 
-fn error(error: &Value) -> Said {
+fn error(error: &Value) -> AgentEvent {
     let (name, data) = (error["name"].as_str().unwrap_or_default(), &error["data"]);
     let message = data["message"].as_str().unwrap_or(name);
     match name {
-        "MessageAbortedError" => Said::Interrupted,
-        "ContentFilterError" => Said::Stopped(StopReason::Refusal),
-        "MessageOutputLengthError" => Said::Stopped(StopReason::MaxTokens),
-        "ContextOverflowError" => Said::Stopped(StopReason::ContextWindow),
-        "ProviderAuthError" => Said::Refused(Trouble::new(TroubleKind::Login, message)),
-        _ => Said::Refused(refused(data["statusCode"].as_u64(), message)),
+        "MessageAbortedError" => AgentEvent::Interrupted,
+        "ContentFilterError" => AgentEvent::Stopped(StopReason::Refusal),
+        "MessageOutputLengthError" => AgentEvent::Stopped(StopReason::MaxTokens),
+        "ContextOverflowError" => AgentEvent::Stopped(StopReason::ContextWindow),
+        "ProviderAuthError" => AgentEvent::Refused(Trouble::new(TroubleKind::Login, message)),
+        _ => AgentEvent::Refused(refused(data["statusCode"].as_u64(), message)),
     }
 }
 
 /// Why the model ended its answer early.
-fn stop(part: &Value) -> Option<Said> {
+fn stop(part: &Value) -> Option<AgentEvent> {
     match part["reason"].as_str()? {
-        "length" => Some(Said::Stopped(StopReason::MaxTokens)),
-        "content-filter" => Some(Said::Stopped(StopReason::Refusal)),
+        "length" => Some(AgentEvent::Stopped(StopReason::MaxTokens)),
+        "content-filter" => Some(AgentEvent::Stopped(StopReason::Refusal)),
         _ => None,
     }
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::agent::command::program;
 use crate::agent::secrets::without_secrets;
 use crate::agent::skill_list;
-use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ResumeSession};
+use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, ReadSetup, ResumeSession};
 use crate::profile::AgentKind;
 use crate::settings::Settings;
 use crate::trace::trouble::Trouble;
@@ -24,7 +24,7 @@ use crate::trace::trouble::Trouble;
 #[derive(Debug)]
 pub struct OpenCode;
 
-impl EventStream for OpenCode {
+impl JsonLinesAgent for OpenCode {
     const KIND: AgentKind = AgentKind::OpenCode;
     type Reader = lines::OpenCodeLines;
 

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::field::{self, text};
 use crate::agent::refusal::refused;
-use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list::recorded_description;
 use crate::agent::stream::LineReader;
 use crate::agent::turns::TurnSign;
@@ -79,7 +79,7 @@ impl LineReader for QwenLines {
         }
     }
 
-    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+    fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         let content = line["message"]["content"].as_array().map_or(&[][..], Vec::as_slice);
         let is_own = Self::sub_agent(line).is_none();
         let mut said = Vec::new();
@@ -89,24 +89,28 @@ impl LineReader for QwenLines {
             ("assistant", _) => {
                 self.answers += usize::from(is_own);
                 // Sub-agents report none.
-                said.push(Said::Answers(usage(&line["message"]["usage"]).filter(|_| is_own)));
+                said.push(AgentEvent::Answers(usage(&line["message"]["usage"]).filter(|_| is_own)));
                 said.extend(content.iter().filter_map(spoken));
             }
             ("user", _) => {
-                said.extend(content.iter().filter(|block| is_canceled(block)).map(|_| Said::Interrupted));
+                said.extend(content.iter().filter(|block| is_canceled(block)).map(|_| AgentEvent::Interrupted));
                 said.extend(content.iter().filter_map(|block| self.answered(block, is_own)));
                 if is_own && content.iter().any(is_failed_sub_agent) {
                     let told = self.last_failure.as_ref().or(self.failed.first().map(|(_, trouble)| trouble));
-                    said.push(Said::Refused(told.cloned().unwrap_or_else(|| refusal(&Value::Null, None))));
+                    said.push(AgentEvent::Refused(told.cloned().unwrap_or_else(|| refusal(&Value::Null, None))));
                 }
             }
             ("result", _) => {
-                said.extend(usage(&line["usage"]).map(Said::Total));
+                said.extend(usage(&line["usage"]).map(AgentEvent::Total));
                 // A sub-agent that fails has such a line, too.
                 let (is_error, why) = (line["is_error"] == true, &line["error"]["message"]);
                 let is_loop = is_error && why.as_str().is_some_and(|why| why.starts_with(LOOP));
-                said.extend(is_loop.then_some(Said::Stopped(StopReason::Loop)));
-                said.push(if is_error && !is_loop { Said::Refused(refusal(why, None)) } else { Said::Done });
+                said.extend(is_loop.then_some(AgentEvent::Stopped(StopReason::Loop)));
+                said.push(if is_error && !is_loop {
+                    AgentEvent::Refused(refusal(why, None))
+                } else {
+                    AgentEvent::Done
+                });
             }
             ("system" | "stream_event", _) => {}
             _ => return None,
@@ -115,7 +119,7 @@ impl LineReader for QwenLines {
             let is_next = *answers <= self.answers;
             if is_next {
                 self.last_failure = Some(trouble.clone());
-                said.push(Said::AsksAgain(trouble.clone(), None));
+                said.push(AgentEvent::AsksAgain(trouble.clone(), None));
             }
             !is_next
         });
@@ -135,21 +139,23 @@ impl LineReader for QwenLines {
 
 impl QwenLines {
     /// A run begins, with a message of the user.
-    fn begins(&mut self, line: &Value, said: &mut Vec<Said>) {
-        said.extend(text(line, "qwen_code_version").map(Said::Version));
-        said.extend(text(line, "model").map(Said::Model));
+    fn begins(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
+        said.extend(text(line, "qwen_code_version").map(AgentEvent::Version));
+        said.extend(text(line, "model").map(AgentEvent::Model));
         let has_list = self.offered.is_some();
-        said.extend(self.offered.clone().map(Said::Offered));
+        said.extend(self.offered.clone().map(AgentEvent::Offered));
         let servers = line["mcp_servers"].as_array().into_iter().flatten();
-        said.extend(servers.filter_map(|server| Some(Said::Server(text(server, "name")?, text(server, "status")?))));
+        said.extend(
+            servers.filter_map(|server| Some(AgentEvent::Server(text(server, "name")?, text(server, "status")?))),
+        );
         let commands = line["slash_commands"].as_array().into_iter().flatten();
         let commands: Vec<String> = commands.filter_map(|name| name.as_str().map(str::to_owned)).collect();
         // Without the list that the model saw, what was offered is unknown.
-        said.extend((has_list && !commands.is_empty()).then_some(Said::CallableByUser(commands)));
-        said.push(Said::Asks);
+        said.extend((has_list && !commands.is_empty()).then_some(AgentEvent::CallableByUser(commands)));
+        said.push(AgentEvent::Asks);
         let prompt = self.prompts.pop().unwrap_or_default();
         let skill = prompt.strip_prefix(SKILL).and_then(|rest| rest.lines().next()?.rsplit('/').next());
-        said.extend(skill.map(|skill| Said::CalledByUser { skill: skill.to_owned(), text: prompt.clone() }));
+        said.extend(skill.map(|skill| AgentEvent::CalledByUser { skill: skill.to_owned(), text: prompt.clone() }));
     }
 
     /// Whether an answer consists of Qwen Code's words about a request that failed. The model may say the same, which is then
@@ -160,7 +166,7 @@ impl QwenLines {
         !is_said && block["text"].as_str().is_some_and(|text| text.starts_with(FAILED))
     }
 
-    fn answered(&mut self, block: &Value, is_own: bool) -> Option<Said> {
+    fn answered(&mut self, block: &Value, is_own: bool) -> Option<AgentEvent> {
         let id = text(block, "tool_use_id")?;
         let in_output = || block["content"].as_str().unwrap_or_default().to_owned();
         let result = if is_own { self.results.remove(&id) } else { None };
@@ -170,7 +176,12 @@ impl QwenLines {
             _ => CallEnding::Done,
         };
         let exit_code = result.as_ref().and_then(|result| result.exit_code);
-        Some(Said::Answered { id, output: result.map_or_else(in_output, |result| result.output), ending, exit_code })
+        Some(AgentEvent::Answered {
+            id,
+            output: result.map_or_else(in_output, |result| result.output),
+            ending,
+            exit_code,
+        })
     }
 }
 
@@ -207,13 +218,13 @@ fn is_failed_sub_agent(block: &Value) -> bool {
     text.is_some_and(|text| text.starts_with(SUB_AGENT_FAILED[0]) && text.ends_with(SUB_AGENT_FAILED[1]))
 }
 
-fn spoken(block: &Value) -> Option<Said> {
+fn spoken(block: &Value) -> Option<AgentEvent> {
     match block["type"].as_str()? {
-        "text" => Some(Said::Message(text(block, "text")?)),
-        "thinking" => Some(Said::Thought(text(block, "thinking")?)),
+        "text" => Some(AgentEvent::Message(text(block, "text")?)),
+        "thinking" => Some(AgentEvent::Thought(text(block, "thinking")?)),
         "tool_use" => {
             let (id, tool, input) = (text(block, "id")?, text(block, "name")?, block["input"].clone());
-            Some(Said::Called { id, tool, input })
+            Some(AgentEvent::Called { id, tool, input })
         }
         _ => None,
     }

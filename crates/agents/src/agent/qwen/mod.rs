@@ -14,7 +14,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::agent::arguments;
-use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ReadSigns, ResumeSession, SlimSession};
+use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, ReadSetup, ReadSigns, ResumeSession, SlimSession};
 use crate::agent::trial_env::TrialEnv;
 use crate::profile::AgentKind;
 
@@ -24,7 +24,7 @@ const REQUESTS: &str = ".qwen/requests";
 #[derive(Debug)]
 pub struct Qwen;
 
-impl EventStream for Qwen {
+impl JsonLinesAgent for Qwen {
     const KIND: AgentKind = AgentKind::Qwen;
     type Reader = lines::QwenLines;
     const ARGUMENTS: &[&str] = &["--output-format=stream-json", "--approval-mode=yolo", "--openai-logging"];

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::field::{seconds, text, usage};
 use crate::agent::recorder::texts;
 use crate::agent::refusal::refused;
-use crate::agent::said::{CallEnding, Said};
 use crate::agent::skill_list::{self, recorded_description};
 use crate::agent::stream::LineReader;
 use crate::trace::StopReason;
@@ -39,25 +39,25 @@ pub struct VibeLines {
 impl LineReader for VibeLines {
     const SHOWS_REQUESTS: bool = true;
 
-    fn said(&mut self, line: &Value) -> Option<Vec<Said>> {
+    fn said(&mut self, line: &Value) -> Option<Vec<AgentEvent>> {
         let mut said = Vec::new();
         match (line["type"].as_str()?, line["kind"].as_str()) {
-            ("evidence", Some("program")) => said.extend(text(line, "version").map(Said::Version)),
+            ("evidence", Some("program")) => said.extend(text(line, "version").map(AgentEvent::Version)),
             ("evidence", Some("message")) => said.extend(called_skill(line)),
             ("evidence", Some("request")) => requests(line, &mut said),
             ("evidence", Some("retry")) => {
-                said.push(Said::AsksAgain(trouble(line, line["status"].as_u64()), seconds(&line["wait"])));
+                said.push(AgentEvent::AsksAgain(trouble(line, line["status"].as_u64()), seconds(&line["wait"])));
             }
             ("evidence", Some("answer")) => self.answers(line, &mut said),
             // Other calls are known from the model's answers.
             ("evidence", Some("call")) if is_by_code(line) => {
                 let (id, name) = text(line, "id").zip(text(line, "tool"))?;
-                said.push(Said::Called { id, tool: tool(&name), input: line["input"].clone() });
+                said.push(AgentEvent::Called { id, tool: tool(&name), input: line["input"].clone() });
             }
             ("evidence", Some("result")) => said.push(result(line)?),
             ("evidence", Some("turn")) if Self::sub_agent(line).is_none() => self.ends(line, &mut said),
             ("evidence", Some("call" | "turn")) => {}
-            ("evidence", Some("lost")) => said.extend(text(line, "what").map(Said::Lost)),
+            ("evidence", Some("lost")) => said.extend(text(line, "what").map(AgentEvent::Lost)),
             _ => return None,
         }
         Some(said)
@@ -69,13 +69,13 @@ impl LineReader for VibeLines {
 }
 
 impl VibeLines {
-    fn answers(&mut self, line: &Value, said: &mut Vec<Said>) {
+    fn answers(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
         let error = &line["error"];
         if error["code"] == CANCELED {
-            return said.push(Said::Interrupted);
+            return said.push(AgentEvent::Interrupted);
         }
         if error.is_object() {
-            return said.push(Said::Refused(trouble(error, error["details"]["httpStatus"].as_u64())));
+            return said.push(AgentEvent::Refused(trouble(error, error["details"]["httpStatus"].as_u64())));
         }
         let answer = &line["result"];
         if Self::sub_agent(line).is_none() {
@@ -83,33 +83,33 @@ impl VibeLines {
         }
         let is_known = |key: &str| answer["usage"][key].is_u64();
         let tokens = Some(&answer["usage"]).filter(|_| is_known("input_tokens") && is_known("output_tokens"));
-        said.push(Said::Answers(tokens.map(|tokens| usage(tokens, TOKENS))));
+        said.push(AgentEvent::Answers(tokens.map(|tokens| usage(tokens, TOKENS))));
         said.extend(answer["parts"].as_array().into_iter().flatten().filter_map(|part| match part["type"].as_str()? {
-            "text" => text(part, "text").map(Said::Message),
-            "reasoning" => Some(Said::Thought(texts(&part["content"]))),
+            "text" => text(part, "text").map(AgentEvent::Message),
+            "reasoning" => Some(AgentEvent::Thought(texts(&part["content"]))),
             "tool_call" => {
                 let input = part["arguments_json"].as_str().and_then(|input| serde_json::from_str(input).ok());
                 let input = input.unwrap_or_else(|| part["arguments_json"].clone());
-                Some(Said::Called { id: text(part, "id")?, tool: text(part, "name")?, input })
+                Some(AgentEvent::Called { id: text(part, "id")?, tool: text(part, "name")?, input })
             }
             _ => None,
         }));
     }
 
-    fn ends(&mut self, line: &Value, said: &mut Vec<Said>) {
+    fn ends(&mut self, line: &Value, said: &mut Vec<AgentEvent>) {
         match line["state"].as_str() {
             Some("completed") => {
                 said.extend(match self.end.as_str() {
-                    "length" => Some(Said::Stopped(StopReason::MaxTokens)),
-                    "content_filter" => Some(Said::Stopped(StopReason::Refusal)),
+                    "length" => Some(AgentEvent::Stopped(StopReason::MaxTokens)),
+                    "content_filter" => Some(AgentEvent::Stopped(StopReason::Refusal)),
                     // The model was not asked again.
-                    "tool_call" => Some(Said::Stopped(StopReason::MaxTurns)),
+                    "tool_call" => Some(AgentEvent::Stopped(StopReason::MaxTurns)),
                     "stop" => None,
-                    other => Some(Said::Refused(refused(None, &format!("the answer ended with {other:?}")))),
+                    other => Some(AgentEvent::Refused(refused(None, &format!("the answer ended with {other:?}")))),
                 });
-                said.push(Said::Done);
+                said.push(AgentEvent::Done);
             }
-            Some("interrupted") => said.push(Said::Interrupted),
+            Some("interrupted") => said.push(AgentEvent::Interrupted),
             // The answer before has the error.
             _ => {}
         }
@@ -125,19 +125,19 @@ fn trouble(error: &Value, status: Option<u64>) -> Trouble {
 }
 
 /// A request: the list of skills, and the results of calls as the model sees them, of which some are known already.
-fn requests(line: &Value, said: &mut Vec<Said>) {
+fn requests(line: &Value, said: &mut Vec<AgentEvent>) {
     for (id, result) in line["results"].as_object().into_iter().flatten() {
         let lines = result["texts"].as_array().into_iter().flatten().filter_map(Value::as_str).map(shown);
         let ending = if result["failed"] == true { CallEnding::Failed } else { CallEnding::Done };
         let output = lines.collect::<Vec<_>>().join("\n");
-        said.push(Said::Answered { id: id.clone(), output, ending, exit_code: None });
+        said.push(AgentEvent::Answered { id: id.clone(), output, ending, exit_code: None });
     }
     if VibeLines::sub_agent(line).is_none() {
-        said.extend(text(line, "model").map(Said::Model));
+        said.extend(text(line, "model").map(AgentEvent::Model));
         let system = texts(&line["system"]);
-        said.extend((!system.is_empty()).then(|| Said::Offered(offered(&system))));
+        said.extend((!system.is_empty()).then(|| AgentEvent::Offered(offered(&system))));
     }
-    said.push(Said::Asks);
+    said.push(AgentEvent::Asks);
 }
 
 /// What the model reads in a result, which may be JSON.
@@ -152,10 +152,10 @@ fn offered(system: &str) -> Vec<(String, String)> {
 }
 
 /// The text of a skill that the message calls: what Vibe adds after the user's own text.
-fn called_skill(line: &Value) -> Option<Said> {
+fn called_skill(line: &Value) -> Option<AgentEvent> {
     let text = line["texts"][1].as_str()?;
     let skill = text.strip_prefix(SKILL)?.split_once("\">")?.0.to_owned();
-    Some(Said::CalledByUser { skill, text: text.to_owned() })
+    Some(AgentEvent::CalledByUser { skill, text: text.to_owned() })
 }
 
 /// A tool that code called, by the name that the model would use: `file_system.bash`, `mcp_server.tool`.
@@ -167,18 +167,18 @@ fn tool(name: &str) -> String {
     }
 }
 
-fn result(line: &Value) -> Option<Said> {
+fn result(line: &Value) -> Option<AgentEvent> {
     let (id, result) = (text(line, "id")?, &line["result"]);
     let structured = &result["structured_content"];
     let ending = match result["error"]["code"].as_str() {
-        Some(CANCELED) => return Some(Said::Interrupted),
+        Some(CANCELED) => return Some(AgentEvent::Interrupted),
         Some(DENIED) => CallEnding::Denied,
         Some(_) => CallEnding::Failed,
         None => CallEnding::Done,
     };
     // What the code got did not enter the model's context.
     let output = if is_by_code(line) { String::new() } else { output(result) };
-    Some(Said::Answered { id, output, ending, exit_code: structured["returncode"].as_i64() })
+    Some(AgentEvent::Answered { id, output, ending, exit_code: structured["returncode"].as_i64() })
 }
 
 fn output(result: &Value) -> String {

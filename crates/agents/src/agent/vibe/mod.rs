@@ -10,13 +10,13 @@ mod login;
 
 use serde_json::Value;
 
-use crate::agent::stream::{EventStream, FillCommand, FindLogin, ReadSetup, ResumeSession};
+use crate::agent::stream::{FillCommand, FindLogin, JsonLinesAgent, ReadSetup, ResumeSession};
 use crate::profile::AgentKind;
 
 #[derive(Debug)]
 pub struct Vibe;
 
-impl EventStream for Vibe {
+impl JsonLinesAgent for Vibe {
     const KIND: AgentKind = AgentKind::Vibe;
     type Reader = lines::VibeLines;
     const ARGUMENTS: &[&str] = &["--output=streaming", "--auto-approve", "--trust"];

@@ -96,7 +96,7 @@ fn directory_files(served: &ServedSkill, directory: &RelativePath) -> String {
     for file in served.files.iter().filter(|file| file.path.starts_with(&prefix)) {
         let content = match served.read(&file.path) {
             Ok(FileContent::File(bytes)) if bytes.len() as u64 > remaining => {
-                Err(format!("is left out: this answer is limited to {limit} bytes. Ask for it by its own path"))
+                Err(format!("is left out: this answer is limited to {limit} bytes. Condition for it by its own path"))
             }
             Ok(FileContent::File(bytes)) => text(&bytes).map(str::to_owned),
             Ok(FileContent::Directory) => Err("is now a directory".to_owned()),

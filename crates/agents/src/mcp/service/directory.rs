@@ -14,7 +14,7 @@ use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat};
 use nix::sys::stat::{Mode, SFlag, fstatat};
 use thiserror::Error;
 
-use crate::files::below::{self, WalkControl, WalkedFile};
+use crate::files::beneath::{self, WalkControl, WalkedFile};
 use crate::files::bounded;
 use crate::files::stamp::Stamp;
 use crate::text::relative_path::RelativePath;
@@ -177,7 +177,7 @@ pub(super) fn list(root: &Path, skill: &Path, mut visit: impl FnMut(&WalkedFile<
     let is_skipped = |name: &OsStr| name.as_bytes().starts_with(b".") || name == "node_modules";
     let mut files = Vec::new();
     // A directory that cannot be opened has no files to serve.
-    let _ = below::walk(root, skill, is_skipped, &mut |file| {
+    let _ = beneath::walk(root, skill, is_skipped, &mut |file| {
         if let Some(path) = file.path.to_str() {
             files.push(ListedFile { path: path.to_owned(), size: file.size, stamp: file.stamp.clone() });
             visit(file);

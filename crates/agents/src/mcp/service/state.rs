@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use super::library::{Library, LibraryChange, SkillSource};
 use super::request_log::RequestLog;
 use crate::settings::BuiltIn;
-use crate::text::safe;
+use crate::text::escape;
 
 /// Minimum time between two scans. A scan reads directories and metadata only. File system events would come sooner, but
 /// need a watch per directory, are unreliable on network and container file systems, and report half-written files.
@@ -147,5 +147,5 @@ fn print_new_problems(library: &Library, previous: &Library) {
 /// Prints a line to standard error: standard output belongs to the protocol.
 #[expect(clippy::disallowed_methods, reason = "the line is made safe")]
 pub(super) fn print(message: &str) {
-    let _ = writeln!(io::stderr(), "skill-evals mcp: {}", safe::line(message));
+    let _ = writeln!(io::stderr(), "skill-evals mcp: {}", escape::line(message));
 }

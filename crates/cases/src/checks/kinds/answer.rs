@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use crate::checks::kinds::text::NO_MESSAGE;
 use crate::checks::schema::Schema;
 use crate::checks::text_test::json_text;
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, Subject};
+use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput};
 use crate::skill::slug;
 use crate::text::relative_path::RelativePath;
 use crate::trial::outcome::{Goal, Status};
@@ -35,14 +35,14 @@ struct InvokedSkills {
 }
 
 /// The final message as JSON; else the status of the check and the reason.
-fn json(subject: &Subject<'_>) -> Result<Json, (Status, String)> {
+fn json(subject: &GradingInput<'_>) -> Result<Json, (Status, String)> {
     let text = subject.final_text().ok_or_else(|| (subject.silent(), NO_MESSAGE.to_owned()))?;
     serde_json::from_str(json_text(text))
         .map_err(|error| (Status::Fail, format!("the final message is not JSON: {error}")))
 }
 
-impl Ask for OutputSchema {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+impl Condition for OutputSchema {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let (status, found) = match subject.schema {
             Some(schema) => follows(subject, schema),
             None => (Status::Unknown, "the schema could not be read".to_owned()),
@@ -52,7 +52,7 @@ impl Ask for OutputSchema {
     }
 }
 
-fn follows(subject: &Subject<'_>, schema: &Json) -> (Status, String) {
+fn follows(subject: &GradingInput<'_>, schema: &Json) -> (Status, String) {
     let schema = match Schema::new(schema.clone()) {
         Ok(schema) => schema,
         Err(why) => return (Status::Unknown, format!("the schema {why}")),
@@ -68,8 +68,8 @@ fn follows(subject: &Subject<'_>, schema: &Json) -> (Status, String) {
     }
 }
 
-impl Ask for InvokedSkills {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+impl Condition for InvokedSkills {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let name = &subject.skill.name;
         let expected = format!("`invoked_skills` {} `{name}`", if self.should { "names" } else { "does not name" });
         let (status, found) = match json(subject) {

@@ -9,7 +9,8 @@ use crate::checks::listed::{COUNTS, test_of};
 use crate::checks::pattern::{LONGEST, Pattern, PatternSearch, Style};
 use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest};
 use crate::checks::{
-    Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, ListedCheck, Subject, WrittenCheck,
+    Check, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, ListedCheck,
+    WrittenCheck,
 };
 use crate::trace::{Step, kept_part, shell};
 use crate::trial::outcome::{Goal, Status};
@@ -104,7 +105,7 @@ impl ToolName {
     }
 
     /// Whether it may name a tool that runs shell commands.
-    fn may_be_shell(&self, subject: &Subject<'_>) -> bool {
+    fn may_be_shell(&self, subject: &GradingInput<'_>) -> bool {
         let shells = subject.evidence.meta.agent.kind.profile().tools.shells;
         shells.iter().any(|shell| self.0.is_match(shell))
     }
@@ -121,7 +122,7 @@ struct ToolCall<'a> {
 }
 
 /// The calls of tools, in order.
-fn tool_calls<'a>(subject: &Subject<'a>) -> Vec<ToolCall<'a>> {
+fn tool_calls<'a>(subject: &GradingInput<'a>) -> Vec<ToolCall<'a>> {
     let trace = subject.evidence.trace;
     let mut calls = Vec::new();
     for (step, of_step) in trace.steps.iter().enumerate() {
@@ -146,8 +147,8 @@ struct ToolCheck {
     count: CallCount,
 }
 
-impl Ask for ToolCheck {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+impl Condition for ToolCheck {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let with =
             self.input.as_ref().map_or_else(String::new, |test| format!(" with an input that {}", test.words(false)));
         let expected = format!("`{}` called {}{with}", self.name.text(), self.count.words());
@@ -193,7 +194,12 @@ impl Ask for ToolCheck {
 }
 
 /// The answer with the events that decided it: these steps, else the `other` one, else the end.
-pub(super) fn marked(answer: CheckAnswer, subject: &Subject<'_>, steps: &[usize], other: Option<usize>) -> CheckAnswer {
+pub(super) fn marked(
+    answer: CheckAnswer,
+    subject: &GradingInput<'_>,
+    steps: &[usize],
+    other: Option<usize>,
+) -> CheckAnswer {
     let call = |step: &usize| Span::of_call(&subject.evidence.trace.steps, *step);
     match (steps, other) {
         ([], None) => answer.at(EventRef::End),
@@ -271,8 +277,8 @@ struct CommandCheck {
     whole: WholeScript,
 }
 
-impl Ask for CommandCheck {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+impl Condition for CommandCheck {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let expected = format!("a command that matches {:?} run {}", self.pattern.text, self.count.words());
         let search = match self.pattern.compile() {
             Ok(search) => search,
@@ -344,8 +350,8 @@ impl Call {
 #[derive(Debug)]
 struct SequenceCheck(Vec<Call>);
 
-impl Ask for SequenceCheck {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+impl Condition for SequenceCheck {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let trace = subject.evidence.trace;
         let names: Vec<String> = self.0.iter().map(Call::text).collect();
         let expected = format!("in this order: {}", names.join(", "));

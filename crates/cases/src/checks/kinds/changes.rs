@@ -1,6 +1,6 @@
 //! Changes to the skills during a session enter the model's context.
 
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, Subject};
+use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput};
 use crate::trace::ChangeVisibility;
 use crate::trace::change::ChangeMeta;
 use crate::trace::change::SkillChange;
@@ -18,8 +18,8 @@ pub fn changes_seen(changes: &[SkillChange]) -> Option<Check> {
 #[derive(Debug)]
 struct ChangesSeen(Vec<SkillChange>);
 
-impl Ask for ChangesSeen {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+impl Condition for ChangesSeen {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let (statuses, found): (Vec<Status>, Vec<String>) =
             self.0.iter().map(|change| outcome_of(subject, change)).unzip();
         let status = [Status::Fail, Status::Unknown].into_iter().find(|status| statuses.contains(status));
@@ -30,7 +30,7 @@ impl Ask for ChangesSeen {
 }
 
 /// Whether a change that the case expects entered the model's context.
-fn outcome_of(subject: &Subject<'_>, expected: &SkillChange) -> (Status, String) {
+fn outcome_of(subject: &GradingInput<'_>, expected: &SkillChange) -> (Status, String) {
     let expected = ChangeMeta::from(expected);
     let mut changes = subject.evidence.meta.changes.iter();
     let Some(change) = changes.find(|change| {
@@ -59,7 +59,7 @@ fn outcome_of(subject: &Subject<'_>, expected: &SkillChange) -> (Status, String)
 }
 
 /// Why a change may have entered the model's context although the evidence does not show it.
-fn in_doubt(subject: &Subject<'_>, change: &ChangeMeta, seen: Option<ChangeVisibility>) -> Option<String> {
+fn in_doubt(subject: &GradingInput<'_>, change: &ChangeMeta, seen: Option<ChangeVisibility>) -> Option<String> {
     let (meta, trace) = (subject.evidence.meta, subject.evidence.trace);
     if seen != Some(ChangeVisibility::No) {
         return Some("it has no text or description that was not there before".to_owned());

@@ -2,13 +2,13 @@
 
 use crate::checks::kinds::calls::UNREPORTED;
 use crate::checks::text_test::MAX_SPANS;
-use crate::checks::{CheckAnswer, Subject};
+use crate::checks::{CheckAnswer, GradingInput};
 use crate::trace::{Step, shell};
 use crate::trial::outcome::Status;
 use crate::trial::span::{EventRef, Span};
 
 /// At most this many effective commands.
-pub(super) fn answer(subject: &Subject<'_>, most: u64) -> CheckAnswer {
+pub(super) fn answer(subject: &GradingInput<'_>, most: u64) -> CheckAnswer {
     let trace = subject.evidence.trace;
     let effective = trace.effective_commands;
     let found = format!("{effective} effective of {} commands", trace.commands);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checks::{Ask, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject, WrittenCheck};
+use crate::checks::{CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, WrittenCheck};
 use crate::trace::description::DescriptionVisibility;
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::reading::Reading;
@@ -12,18 +12,18 @@ pub(in crate::checks) static DESCRIBED: CheckKind = CheckKind::new("described", 
     .about_skill()
     .by(Reading::Delivered)
     .with_field("described", "expectDescribed", FieldForm::Flag, |value| {
-        matches!(value, FieldValue::Flag(true)).then(|| Arc::new(DescriptionCheck) as Arc<dyn Ask>)
+        matches!(value, FieldValue::Flag(true)).then(|| Arc::new(DescriptionCheck) as Arc<dyn Condition>)
     });
 
 #[derive(Debug)]
 struct DescriptionCheck;
 
-impl Ask for DescriptionCheck {
+impl Condition for DescriptionCheck {
     fn written(&self) -> Option<WrittenCheck> {
         Some(WrittenCheck::new(true))
     }
 
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let visibility = subject.evidence.described(&subject.skill.slug).unwrap_or_default();
         let (status, found) = match visibility {
             DescriptionVisibility::Whole => (Status::Pass, visibility.to_string()),

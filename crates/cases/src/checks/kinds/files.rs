@@ -10,7 +10,7 @@ use similar::TextDiff;
 use crate::checks::listed::test_of;
 use crate::checks::text_test::{TextResult, TextTest};
 use crate::checks::{
-    Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, ListedCheck, Subject,
+    Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, InvalidCheck, ListForm, ListedCheck,
     WrittenCheck,
 };
 use crate::text::cut;
@@ -66,7 +66,7 @@ pub fn file(glob: &str, want: FileWant) -> Result<Check, InvalidCheck> {
     Ok(Check::implied(&FILE, FileCheck { files: WantedFiles::parse(glob)?, want }))
 }
 
-fn listed(check: &ListedCheck) -> Result<Arc<dyn Ask>, InvalidCheck> {
+fn listed(check: &ListedCheck) -> Result<Arc<dyn Condition>, InvalidCheck> {
     let files = WantedFiles::parse(check.text("file").unwrap_or_default())?;
     let test = test_of(check)?;
     let snapshot = match check.all("snapshot") {
@@ -124,8 +124,8 @@ struct FileCheck {
     want: FileWant,
 }
 
-impl Ask for FileCheck {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+impl Condition for FileCheck {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let paths = self.paths(subject);
         let files = &self.files.path;
         let answer = match &self.want {
@@ -174,13 +174,13 @@ impl Ask for FileCheck {
 
 impl FileCheck {
     /// The files that it is about.
-    fn paths(&self, subject: &Subject<'_>) -> Vec<PathBuf> {
+    fn paths(&self, subject: &GradingInput<'_>) -> Vec<PathBuf> {
         let files = subject.evidence.meta.files.iter();
         files.filter(|file| !file.is_folder() && self.files.matches(&file.path)).map(|file| file.path.clone()).collect()
     }
 
     /// Why one of them may exist that is not listed, if so.
-    fn doubt(&self, subject: &Subject<'_>) -> Option<String> {
+    fn doubt(&self, subject: &GradingInput<'_>) -> Option<String> {
         let (meta, path) = (subject.evidence.meta, self.files.path.as_path());
         let is_known = self.files.glob.is_none() && meta.files_looked_for.iter().any(|known| known == path);
         let is_about = |link: &&PathBuf| match &self.files.glob {
@@ -195,7 +195,7 @@ impl FileCheck {
         (meta.files_truncated && !is_known).then(|| "the workspace holds more files than are listed".to_owned())
     }
 
-    fn exists(&self, subject: &Subject<'_>, should: bool) -> CheckAnswer {
+    fn exists(&self, subject: &GradingInput<'_>, should: bool) -> CheckAnswer {
         let path = &self.files.path;
         let expected = format!("the workspace holds {}{path}", if should { "" } else { "no " });
         // A directory counts as what it holds, and as itself if it is empty.
@@ -224,7 +224,7 @@ impl FileCheck {
         }
     }
 
-    fn content(&self, subject: &Subject<'_>, paths: &[PathBuf], test: &TextTest) -> (Status, String) {
+    fn content(&self, subject: &GradingInput<'_>, paths: &[PathBuf], test: &TextTest) -> (Status, String) {
         if paths.is_empty() {
             return self.none_there(subject);
         }
@@ -260,11 +260,11 @@ impl FileCheck {
         }
     }
 
-    fn none_there(&self, subject: &Subject<'_>) -> (Status, String) {
+    fn none_there(&self, subject: &GradingInput<'_>) -> (Status, String) {
         self.doubt(subject).map_or_else(|| missing(subject), |doubt| (Status::Unknown, doubt))
     }
 
-    fn snapshot(&self, subject: &Subject<'_>, paths: &[PathBuf], snapshot: &Path) -> (Status, String) {
+    fn snapshot(&self, subject: &GradingInput<'_>, paths: &[PathBuf], snapshot: &Path) -> (Status, String) {
         let Some(path) = paths.first() else { return self.none_there(subject) };
         let contents = subject.contents;
         let read = contents.of_repository(snapshot).map_err(|why| format!("{}: {why}", snapshot.display()));
@@ -294,7 +294,7 @@ fn difference(wanted: &str, found: &str, snapshot: &Path, path: &Path) -> String
 }
 
 /// The answer about a file that should be there and is not.
-fn missing(subject: &Subject<'_>) -> (Status, String) {
+fn missing(subject: &GradingInput<'_>) -> (Status, String) {
     let changed = subject.evidence.meta.files.iter().filter(|file| file.changed).take(20);
     let changed: Vec<String> = changed.map(|file| file.path.display().to_string()).collect();
     let wrote = if changed.is_empty() { "no files".to_owned() } else { changed.join(", ") };
@@ -302,7 +302,7 @@ fn missing(subject: &Subject<'_>) -> (Status, String) {
 }
 
 /// The last change of the file by an editing tool, else the last call that names it.
-fn written(subject: &Subject<'_>, path: &str) -> Span {
+fn written(subject: &GradingInput<'_>, path: &str) -> Span {
     let texts = subject.evidence.trace.steps.iter().enumerate().rev();
     let hits = texts.flat_map(|(at, step)| step.texts().into_iter().map(move |(part, text)| (at, part, text)));
     let mut named = None;

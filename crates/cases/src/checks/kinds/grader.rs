@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::checks::kinds::session::{Call, PrintedSession};
 use crate::checks::pattern::{PatternError, PatternSearch, SearchError};
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, NamedAnswer, Subject};
+use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput, NamedAnswer};
 use crate::text::redact::is_masked;
 use crate::text::relative_path::{RelativePath, resolved};
 use crate::trace::excerpt;
@@ -97,8 +97,8 @@ struct Question {
 /// Whether a grader passes and what was found; an error says why that is not known.
 type Graded = Result<(bool, String), String>;
 
-impl Ask for Question {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+impl Condition for Question {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let Grader { name, test } = &self.grader;
         let expected = format!("{name}: {}", test.words());
         let answer = match test.grade(subject) {
@@ -108,7 +108,7 @@ impl Ask for Question {
         Some(answer.at(EventRef::End))
     }
 
-    fn answers(&self, subject: &Subject<'_>) -> Vec<NamedAnswer> {
+    fn answers(&self, subject: &GradingInput<'_>) -> Vec<NamedAnswer> {
         let kind = if self.of_skill { &SKILL_GRADER } else { &GRADER };
         let id = Some(format!("{}: {}", kind.id, self.grader.name));
         self.evaluate(subject).map(|answer| NamedAnswer { id, answer }).into_iter().collect()
@@ -155,7 +155,7 @@ impl GraderTest {
         }
     }
 
-    fn grade(&self, subject: &Subject<'_>) -> Graded {
+    fn grade(&self, subject: &GradingInput<'_>) -> Graded {
         match self {
             Self::Text { pattern, flags, want, source } => {
                 let text = match source.text(subject)? {
@@ -257,7 +257,7 @@ impl CallPattern {
 
 impl TextSource {
     /// The text. The outer error says why it is not known, the inner one why there is none.
-    fn text(&self, subject: &Subject<'_>) -> Result<Result<String, String>, String> {
+    fn text(&self, subject: &GradingInput<'_>) -> Result<Result<String, String>, String> {
         Ok(match self {
             Self::LastMessage => Ok(PrintedSession::of(subject)?.last_text),
             Self::Trace => Ok(PrintedSession::of(subject)?.lines?),
@@ -279,7 +279,7 @@ impl TextSource {
 }
 
 /// The paths of the files that the agent created, sorted by UTF-16 units.
-fn created(subject: &Subject<'_>) -> Result<Vec<String>, String> {
+fn created(subject: &GradingInput<'_>) -> Result<Vec<String>, String> {
     let meta = subject.evidence.meta;
     if meta.files_truncated {
         return Err("the workspace holds more files than are listed".to_owned());
@@ -291,7 +291,7 @@ fn created(subject: &Subject<'_>) -> Result<Vec<String>, String> {
 }
 
 /// The content of a file of the workspace. The outer error says why it is not known, the inner one why there is none.
-fn file(subject: &Subject<'_>, path: &str) -> Result<Result<Vec<u8>, String>, String> {
+fn file(subject: &GradingInput<'_>, path: &str) -> Result<Result<Vec<u8>, String>, String> {
     let from_above = resolved(&Path::new(WORKSPACE).join(path));
     let Some(inside) = from_above.as_ref().and_then(|path| path.strip_prefix(WORKSPACE).ok()) else {
         return Ok(Err(format!("{path} leaves the workspace")));

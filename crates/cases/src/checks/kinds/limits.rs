@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::checks::kinds::commands;
 use crate::checks::{
-    Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, ListForm, MakeAsk, Subject, WrittenCheck,
+    Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, InvalidCheck, ListForm, MakeAsk,
+    WrittenCheck,
 };
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::reading::Reading;
@@ -54,7 +55,7 @@ const fn number(id: &'static str, column: &'static str, key: &'static str, ask: 
     CheckKind::new(id, Goal::Efficiency).with_field(column, key, FieldForm::LIMIT, ask)
 }
 
-fn of_tokens(value: &FieldValue, counted: TokenScope) -> Option<Arc<dyn Ask>> {
+fn of_tokens(value: &FieldValue, counted: TokenScope) -> Option<Arc<dyn Condition>> {
     Some(Arc::new(Limit::MaxTokens { most: value.number()?, counted }))
 }
 
@@ -108,7 +109,7 @@ enum TokenScope {
     Total,
 }
 
-impl Ask for Limit {
+impl Condition for Limit {
     fn written(&self) -> Option<WrittenCheck> {
         match self {
             Self::MaxCost(most) => Some(WrittenCheck::new(*most)),
@@ -119,7 +120,7 @@ impl Ask for Limit {
         }
     }
 
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         Some(match *self {
             Self::MaxCommands(most) => commands::answer(subject, most),
             Self::MaxCost(most) => cost(subject, most).at(EventRef::End),
@@ -139,7 +140,7 @@ impl Ask for Limit {
     }
 }
 
-fn cost(subject: &Subject<'_>, most: f64) -> CheckAnswer {
+fn cost(subject: &GradingInput<'_>, most: f64) -> CheckAnswer {
     let (meta, trace) = (subject.evidence.meta, subject.evidence.trace);
     // An agent that did not report the sum took at least this.
     let usage = trace.usage.unwrap_or(trace.usage_of_requests);
@@ -156,7 +157,7 @@ fn cost(subject: &Subject<'_>, most: f64) -> CheckAnswer {
     }
 }
 
-fn time(subject: &Subject<'_>, most: Duration) -> CheckAnswer {
+fn time(subject: &GradingInput<'_>, most: Duration) -> CheckAnswer {
     let (meta, expected) = (subject.evidence.meta, format!("at most {} s", most.as_secs_f64()));
     if meta.is_user_session() {
         let found = "a session does not show how long it took";
@@ -167,7 +168,7 @@ fn time(subject: &Subject<'_>, most: Duration) -> CheckAnswer {
     subject.at_end(took <= most, expected, found)
 }
 
-fn turns(subject: &Subject<'_>, most: u64) -> CheckAnswer {
+fn turns(subject: &GradingInput<'_>, most: u64) -> CheckAnswer {
     let expected = format!("at most {most} turns");
     let trace = subject.evidence.trace;
     // An agent that counts no turns reports each answer of its model.
@@ -178,7 +179,7 @@ fn turns(subject: &Subject<'_>, most: u64) -> CheckAnswer {
     }
 }
 
-fn tokens(subject: &Subject<'_>, most: u64, counted: TokenScope) -> CheckAnswer {
+fn tokens(subject: &GradingInput<'_>, most: u64, counted: TokenScope) -> CheckAnswer {
     let trace = subject.evidence.trace;
     // An agent that did not report the sum took at least this.
     let usage = trace.usage.unwrap_or(trace.usage_of_requests);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::checks::kinds::trigger::seen_part;
 use crate::checks::pattern::Pattern;
 use crate::checks::text_test::{TextResult, TextTest};
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, Subject, WrittenCheck};
+use crate::checks::{Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, WrittenCheck};
 use crate::trace::{Marked, Resource};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::reading::Reading;
@@ -15,7 +15,7 @@ pub(in crate::checks) static LOADED: CheckKind = CheckKind::new("resource-loaded
     .about_skill()
     .by(Reading::Resources)
     .with_field("expect_resource_load", "expectResourceLoad", FieldForm::Flag, |value| {
-        matches!(value, FieldValue::Flag(true)).then(|| Arc::new(ResourceLoaded { path: None }) as Arc<dyn Ask>)
+        matches!(value, FieldValue::Flag(true)).then(|| Arc::new(ResourceLoaded { path: None }) as Arc<dyn Condition>)
     });
 
 /// A file of the skill is loaded whose path in its directory matches this pattern.
@@ -29,12 +29,12 @@ struct ResourceLoaded {
     path: Option<TextTest>,
 }
 
-impl Ask for ResourceLoaded {
+impl Condition for ResourceLoaded {
     fn written(&self) -> Option<WrittenCheck> {
         self.path.is_none().then(|| WrittenCheck::new(true))
     }
 
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let trace = subject.evidence.trace;
         let has_path =
             |path: &str| self.path.as_ref().is_none_or(|test| matches!(test.of(path, false), TextResult::Holds(_)));

@@ -6,7 +6,9 @@ use std::time::Duration;
 use crate::checks::listed::test_of;
 use crate::checks::program::WorkspaceProgram;
 use crate::checks::text_test::{TextResult, TextTest};
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, Subject, WrittenCheck};
+use crate::checks::{
+    Check, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, WrittenCheck,
+};
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::trace::excerpt;
 use crate::trial::outcome::{Goal, Status};
@@ -54,8 +56,8 @@ struct RunCheck {
     prints: Option<TextTest>,
 }
 
-impl Ask for RunCheck {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+impl Condition for RunCheck {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let mut expected = format!("`{}` exits with {}", excerpt(&self.program.to_string()), self.exits);
         if let Some(test) = &self.prints {
             expected = format!("{expected}, and its output {}", test.words(test.negated));

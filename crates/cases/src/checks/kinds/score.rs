@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::run::RUN;
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
-use crate::checks::{Ask, Check, CheckAnswer, Subject};
+use crate::checks::{Check, CheckAnswer, Condition, GradingInput};
 use crate::text::relative_path::RelativePath;
 use crate::trace::excerpt;
 use crate::trial::outcome::Status;
@@ -55,8 +55,8 @@ impl Scored {
     }
 }
 
-impl Ask for ScoreCheck {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+impl Condition for ScoreCheck {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let expected = format!("`{}` writes the score 1", excerpt(&self.0.to_string()));
         let answer = match subject.ending_of(&self.0).and_then(Scored::read) {
             Err(why) => CheckAnswer::new(Status::Unknown, expected, why),

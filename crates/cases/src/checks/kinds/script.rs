@@ -8,7 +8,9 @@ use serde_json::Value as Json;
 
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
 use crate::checks::text_test::json_text;
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, NamedAnswer, Subject, WrittenCheck};
+use crate::checks::{
+    Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, NamedAnswer, WrittenCheck,
+};
 use crate::text::relative_path::RelativePath;
 use crate::trace::excerpt;
 use crate::trial::outcome::{Goal, Status};
@@ -61,12 +63,12 @@ struct ScriptResult {
     evidence: Option<Json>,
 }
 
-impl Ask for ScriptCheck {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+impl Condition for ScriptCheck {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         self.answers(subject).into_iter().next().map(|named| named.answer)
     }
 
-    fn answers(&self, subject: &Subject<'_>) -> Vec<NamedAnswer> {
+    fn answers(&self, subject: &GradingInput<'_>) -> Vec<NamedAnswer> {
         let answers = subject.ending_of(&self.0).and_then(|ending| self.read(ending));
         answers.unwrap_or_else(|why| vec![self.answer(Status::Unknown, why)])
     }

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::checks::Subject;
+use crate::checks::GradingInput;
 use crate::trace::{Step, kept_part};
 
 /// A session by its printed lines.
@@ -86,7 +86,7 @@ fn stringified(json: &str) -> String {
 
 impl PrintedSession {
     /// The session of a trial, or why it is not known.
-    pub fn of(subject: &Subject<'_>) -> Result<Self, String> {
+    pub fn of(subject: &GradingInput<'_>) -> Result<Self, String> {
         if let Some(gap) = subject.evidence.trace.gap() {
             return Err(gap);
         }
@@ -128,7 +128,7 @@ impl PrintedSession {
     }
 
     /// The session of an agent that prints other lines: the calls are in the order in which they ended.
-    fn of_trace(subject: &Subject<'_>) -> Result<Self, String> {
+    fn of_trace(subject: &GradingInput<'_>) -> Result<Self, String> {
         let trace = subject.evidence.trace;
         if trace.steps_dropped > 0 {
             return Err(format!("the trace lacks {} events", trace.steps_dropped));

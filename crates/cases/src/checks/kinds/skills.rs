@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::checks::kinds::trigger::counts;
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, Subject, WrittenCheck};
+use crate::checks::{
+    Check, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, WrittenCheck,
+};
 use crate::skill::slug;
 use crate::trace::{Activation, Marked};
 use crate::trial::outcome::{Goal, Status};
@@ -54,7 +56,7 @@ pub fn rejects(skills: Vec<String>) -> Check {
 }
 
 /// The activations that count by the rule of the case, with their indexes.
-fn activations<'a>(subject: &Subject<'a>) -> impl Iterator<Item = (usize, &'a Activation)> {
+fn activations<'a>(subject: &GradingInput<'a>) -> impl Iterator<Item = (usize, &'a Activation)> {
     let trace = subject.evidence.trace;
     let subject = *subject;
     trace.activations.iter().enumerate().filter(move |(_, activation)| counts(&subject, activation.how))
@@ -78,7 +80,7 @@ fn wanted(skills: &[String]) -> String {
     if is_any(skills) { "any skill".to_owned() } else { names(skills.iter().map(String::as_str)) }
 }
 
-fn event(subject: &Subject<'_>, at: usize) -> Span {
+fn event(subject: &GradingInput<'_>, at: usize) -> Span {
     match subject.marked(|what| what == Marked::Activation(at)) {
         Some(step) => Span::of_call(&subject.evidence.trace.steps, step),
         None => EventRef::Offered.into(),
@@ -87,7 +89,7 @@ fn event(subject: &Subject<'_>, at: usize) -> Span {
 
 /// The answer by these activations. It is open if a call that was to load a skill failed.
 fn answer(
-    subject: &Subject<'_>,
+    subject: &GradingInput<'_>,
     activated: impl Iterator<Item = usize>,
     failed: Option<&Activation>,
     (happened, should): (bool, bool),
@@ -105,7 +107,7 @@ fn answer(
 }
 
 /// The first failed call that was to load such a skill, by a mechanism that counts.
-fn failed_load<'a>(subject: &Subject<'a>, is_it: impl Fn(&Activation) -> bool) -> Option<&'a Activation> {
+fn failed_load<'a>(subject: &GradingInput<'a>, is_it: impl Fn(&Activation) -> bool) -> Option<&'a Activation> {
     subject.evidence.trace.failed_loads.iter().find(|call| is_it(call) && counts(subject, call.how))
 }
 
@@ -115,8 +117,8 @@ struct ActivatesCheck {
     in_order: bool,
 }
 
-impl Ask for ActivatesCheck {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+impl Condition for ActivatesCheck {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let all: Vec<(usize, &Activation)> = activations(subject).collect();
         let order = if self.in_order { " activated in this order" } else { " activated" };
         let expected = format!("{}{order}", wanted(&self.skills));
@@ -153,8 +155,8 @@ impl Ask for ActivatesCheck {
 #[derive(Debug)]
 struct RejectsCheck(Vec<String>);
 
-impl Ask for RejectsCheck {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+impl Condition for RejectsCheck {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let is_rejected = |activation: &Activation| {
             is_any(&self.0) || self.0.iter().any(|name| slug(name) == slug(&activation.skill))
         };

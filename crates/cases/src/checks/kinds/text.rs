@@ -6,9 +6,9 @@ use crate::checks::listed::{ListForm, ListedCheck, test_of};
 use crate::checks::pattern::{Pattern, Style};
 use crate::checks::text_test::{MAX_SPANS, TextResult, TextTest, TextWant};
 use crate::checks::{
-    Ask, Check, CheckAnswer, CheckKind, FieldForm, FieldValue, InvalidCheck, Presence, Subject, WrittenCheck,
+    Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, InvalidCheck, Presence, WrittenCheck,
 };
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 use crate::trace::{Step, excerpt, kept_part};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::span::{EventPart, EventRef, Span};
@@ -51,7 +51,7 @@ pub(in crate::checks) static TEXT: CheckKind = CheckKind::new("text", Goal::Outc
     ask: listed,
 });
 
-words! {
+word_enum! {
     /// Which texts of a trial are searched.
     #[derive(Default)]
     pub enum TextPlace {
@@ -77,7 +77,7 @@ pub fn final_message() -> Check {
     text(TextPlace::Final, TextTest::new(TextWant::Present))
 }
 
-fn listed(check: &ListedCheck) -> Result<Arc<dyn Ask>, InvalidCheck> {
+fn listed(check: &ListedCheck) -> Result<Arc<dyn Condition>, InvalidCheck> {
     let place = check.text("text").and_then(TextPlace::named).unwrap_or_default();
     let test = match (test_of(check)?, check.flag(EXISTS)) {
         (Some(test), None) => test,
@@ -94,15 +94,15 @@ fn listed(check: &ListedCheck) -> Result<Arc<dyn Ask>, InvalidCheck> {
     Ok(Arc::new(TextCheck { place, test }))
 }
 
-fn required(value: FieldValue) -> Option<Arc<dyn Ask>> {
+fn required(value: FieldValue) -> Option<Arc<dyn Condition>> {
     ask(value, false)
 }
 
-fn forbidden(value: FieldValue) -> Option<Arc<dyn Ask>> {
+fn forbidden(value: FieldValue) -> Option<Arc<dyn Condition>> {
     ask(value, true)
 }
 
-fn ask(value: FieldValue, negated: bool) -> Option<Arc<dyn Ask>> {
+fn ask(value: FieldValue, negated: bool) -> Option<Arc<dyn Condition>> {
     let FieldValue::Pattern(pattern) = value else { return None };
     Some(Arc::new(TextCheck { place: TextPlace::Final, test: TextTest { negated, ..pattern.into() } }))
 }
@@ -113,8 +113,8 @@ struct TextCheck {
     test: TextTest,
 }
 
-impl Ask for TextCheck {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+impl Condition for TextCheck {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         Some(if self.place == TextPlace::Final { self.of_final(subject) } else { self.of_steps(subject) })
     }
 
@@ -140,7 +140,7 @@ impl Ask for TextCheck {
 }
 
 impl TextCheck {
-    fn of_final(&self, subject: &Subject<'_>) -> CheckAnswer {
+    fn of_final(&self, subject: &GradingInput<'_>) -> CheckAnswer {
         let negated = self.test.negated;
         let expected = format!("the final message {}", self.test.words(negated));
         let Some(text) = subject.final_text() else {
@@ -166,7 +166,7 @@ impl TextCheck {
         CheckAnswer::new(status, expected, found).with(spans)
     }
 
-    fn of_steps(&self, subject: &Subject<'_>) -> CheckAnswer {
+    fn of_steps(&self, subject: &GradingInput<'_>) -> CheckAnswer {
         let (one, none) = match self.place {
             TextPlace::Messages => ("a message of the agent", "no message of the agent"),
             TextPlace::Tools => ("an output of a tool", "no output of a tool"),
@@ -202,7 +202,7 @@ impl TextCheck {
         if spans.is_empty() { answer.at(EventRef::End) } else { answer.with(spans) }
     }
 
-    fn texts<'a>(&self, subject: &Subject<'a>) -> Vec<(EventRef, EventPart, &'a str)> {
+    fn texts<'a>(&self, subject: &GradingInput<'a>) -> Vec<(EventRef, EventPart, &'a str)> {
         let wants = |place| self.place == TextPlace::All || self.place == place;
         let mut texts = Vec::new();
         for (at, step) in subject.evidence.trace.steps.iter().enumerate() {
@@ -221,7 +221,7 @@ impl TextCheck {
     }
 
     /// Why the trace may lack a text.
-    fn doubt(&self, subject: &Subject<'_>) -> Option<String> {
+    fn doubt(&self, subject: &GradingInput<'_>) -> Option<String> {
         let trace = subject.evidence.trace;
         if trace.steps_dropped > 0 {
             return Some(format!("the trace lacks {} events", trace.steps_dropped));

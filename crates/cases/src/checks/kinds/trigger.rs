@@ -1,6 +1,6 @@
 //! The skill under test is activated, or is not.
 
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, Subject};
+use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput};
 use crate::settings::ActivationRule;
 use crate::trace::{Activation, Marked, Mechanism, Trace};
 use crate::trial::outcome::{Goal, Status};
@@ -26,8 +26,8 @@ struct TriggerCheck {
     should: bool,
 }
 
-impl Ask for TriggerCheck {
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+impl Condition for TriggerCheck {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let trace = subject.evidence.trace;
         let (own, others): (Vec<&Activation>, Vec<&Activation>) =
             trace.activations.iter().partition(|activation| subject.is_under_test(&activation.skill));
@@ -71,7 +71,7 @@ impl Ask for TriggerCheck {
 }
 
 /// Whether this mechanism activates the skill by the rule of the case.
-pub(super) fn counts(subject: &Subject<'_>, how: Mechanism) -> bool {
+pub(super) fn counts(subject: &GradingInput<'_>, how: Mechanism) -> bool {
     subject.activation == ActivationRule::Content
         // All other mechanisms were made for skills.
         || how != Mechanism::ReadSkillFile
@@ -79,7 +79,7 @@ pub(super) fn counts(subject: &Subject<'_>, how: Mechanism) -> bool {
 }
 
 /// The mechanisms by which models load a skill in this mode, in words.
-fn own_mechanisms(subject: &Subject<'_>) -> Vec<&'static str> {
+fn own_mechanisms(subject: &GradingInput<'_>) -> Vec<&'static str> {
     let (delivery, trace) = (subject.evidence.meta.delivery, subject.evidence.trace);
     let native = delivery.native().then_some(trace.loads_by);
     let by_mcp = delivery.mcp().then_some(Mechanism::McpTool);
@@ -106,7 +106,7 @@ pub(super) fn seen_part(seen: Option<f64>) -> String {
 }
 
 /// The event to look at first: the activation, else the failed call, else an inspection of skills, else the offer.
-fn decided_by(subject: &Subject<'_>, status: Status, happened: bool) -> Span {
+fn decided_by(subject: &GradingInput<'_>, status: Status, happened: bool) -> Span {
     let trace = subject.evidence.trace;
     let mut own = trace.activations.iter().filter(|activation| subject.is_under_test(&activation.skill));
     if own.any(|activation| activation.how == Mechanism::Injected) {

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use crate::checks::call_count::{CallCount, Counted};
 use crate::checks::kinds::calls::{UNREPORTED, marked};
 use crate::checks::listed::COUNTS;
-use crate::checks::{Ask, Check, CheckAnswer, CheckKind, FieldForm, InvalidCheck, ListForm, Subject, WrittenCheck};
-use crate::text::words::words;
+use crate::checks::{
+    Check, CheckAnswer, CheckKind, Condition, FieldForm, GradingInput, InvalidCheck, ListForm, WrittenCheck,
+};
+use crate::text::word_enum::word_enum;
 use crate::trace::{Step, kept_part, shell};
 use crate::trial::outcome::{Goal, Status};
 use crate::trial::reading::Reading;
@@ -23,7 +25,7 @@ pub(in crate::checks) static WORK: CheckKind =
         },
     });
 
-words! {
+word_enum! {
     pub enum Work {
         /// Running commands. An agent without a tool that reads files loads skills and reads files with commands, too.
         Commands = "commands",
@@ -48,7 +50,7 @@ struct WorkCheck {
 
 impl WorkCheck {
     /// Whether a step is such work: surely, or perhaps with the reason.
-    fn judge(&self, subject: &Subject<'_>, step: &Step) -> Result<bool, &'static str> {
+    fn judge(&self, subject: &GradingInput<'_>, step: &Step) -> Result<bool, &'static str> {
         let tools = &subject.evidence.meta.agent.kind.profile().tools;
         match (self.work, step) {
             (Work::Commands, Step::Command { command, .. }) if tools.reads.is_empty() => {
@@ -79,12 +81,12 @@ impl WorkCheck {
     }
 }
 
-impl Ask for WorkCheck {
+impl Condition for WorkCheck {
     fn written(&self) -> Option<WrittenCheck> {
         Some(WrittenCheck::new(self.work.as_str()).with_count(self.count))
     }
 
-    fn evaluate(&self, subject: &Subject<'_>) -> Option<CheckAnswer> {
+    fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
         let (what, done) = match self.work {
             Work::Commands => ("commands", "run"),
             Work::Changes => ("files", "created or edited"),

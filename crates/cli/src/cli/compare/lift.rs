@@ -9,7 +9,7 @@ use crate::decide::plan::ComparePlan;
 use crate::decide::{MARGIN, Rule};
 use crate::report::compared as words;
 use crate::settings::Stop;
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::run_record::RunChoices;
 use std::io::Write;
 
@@ -45,7 +45,7 @@ pub fn lift(start: &StartArgs, chosen: RunChoices, mode: &str, pairs: u64) -> Cl
     let lost = || live.compared.lost().map(|lost| format!("{lost}; {}", live.remedy));
     let lacks = live.ended_early.or_else(lost);
     if let Some(why) = &lacks {
-        writeln!(stderr(), "{}", safe::line(why))?;
+        writeln!(stderr(), "{}", escape::line(why))?;
     }
     if let Some(folder) = live.folder.filter(|_| !start.quiet) {
         writeln!(text_stdout(), "{}", folder.display())?;

@@ -27,7 +27,7 @@ use crate::run::context::RunContext;
 use crate::run::kept;
 use crate::run::pairing::{self, Pairing};
 use crate::run::pairs::{self, PairsStopped};
-use crate::run::{history, opening};
+use crate::run::{history, open_run};
 use crate::settings::trials::Trials;
 use crate::settings::{Settings, Stop};
 use crate::store::KeptTrials;
@@ -129,8 +129,8 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
     run = run.with_plan(pairing.plan(&pairs::begun(&begun)));
     run.sides = Some(sides.clone());
     run.kept = request.max_age.map(|max_age| KeptTrials::new(&run.root, max_age)).transpose()?;
-    let foresee = |run: &RunContext| dry_run(&request, run, &pairing, &sides, &numbers);
-    match start.begin(&mut run, true, foresee)? {
+    let check_dry_run = |run: &RunContext| dry_run(&request, run, &pairing, &sides, &numbers);
+    match start.begin(&mut run, true, check_dry_run)? {
         Some(exit) => Ok(Err(exit)),
         None => execute(&request, &run, &sides, &pairing).map(Ok),
     }
@@ -187,7 +187,7 @@ fn execute(
     pairing: &Pairing,
 ) -> CliResultOf<LiveComparison> {
     let began = Instant::now();
-    let live = opening::live(run).map_err(ToString::to_string)?;
+    let live = open_run::live(run).map_err(ToString::to_string)?;
     let most = usize::try_from(sides.max_trials).unwrap_or(usize::MAX);
     let terminal = Terminal::new(run, most, !request.start.quiet && !request.json).in_brief();
     let state = stored_comparison::sequential_test(sides);
@@ -204,7 +204,7 @@ fn execute(
     }
     let folder = Some(live.folder.path().to_path_buf());
     let summary = run.figures().summary.clone();
-    let mut took = stored_comparison::took(&live.folder, sides, &summary, began.elapsed())?;
+    let mut took = stored_comparison::run_cost(&live.folder, sides, &summary, began.elapsed())?;
     took.max_cost_usd = run.settings.max_cost_usd;
     let remedy = run.remedy(&live.folder);
     let ended_early = ended_early(&stopped, run, &remedy);

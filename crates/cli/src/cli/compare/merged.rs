@@ -49,7 +49,7 @@ pub fn merged(
     let sides = record.sides.as_ref().ok_or("the merged run compares nothing")?;
     let course = stored_comparison::course(&merged.run, sides)?;
     let time = time(&record).unwrap_or_default();
-    let mut took = stored_comparison::took(&merged.run, sides, &merged.summary, time)?;
+    let mut took = stored_comparison::run_cost(&merged.run, sides, &merged.summary, time)?;
     took.max_cost_usd = run.settings.max_cost_usd;
     let (ended_early, remedy) = behind(&merged, &record.merged, sides)?;
     Ok(Some(LiveComparison {

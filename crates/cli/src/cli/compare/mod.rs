@@ -17,9 +17,9 @@ use clap::Args;
 use serde_json::Value;
 
 use super::exit_code::Exit;
+use super::explicit_args;
 use super::export_args::IN_PLACE;
 use super::github::add_to_page;
-use super::given;
 use super::select::SelectArgs;
 use super::start::StartArgs;
 use super::{CliResult, one_of, print_answer};
@@ -35,7 +35,7 @@ use crate::results::compared::ComparisonResults;
 use crate::run::change_locations::change_locations;
 use crate::settings::Stop;
 use crate::store::RunFolder;
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::run_record::{ComparedSide, ComparedSides, RunChoices};
 pub use lift::lift;
 pub use live::{LiveComparison, measure};
@@ -239,7 +239,7 @@ impl CompareArgs {
     fn refuse_what_runs(&self) -> Result<(), String> {
         let of_sides = [&self.baseline, &self.candidate].into_iter().flatten().any(|side| target::of_a_run(side));
         let of_sides = of_sides.then(|| "--baseline and --candidate with more than mode=".to_owned());
-        match given::first_of_a_run().or(of_sides) {
+        match explicit_args::first_of_a_run().or(of_sides) {
             Some(option) => Err(format!("{option}: these trials are stored, no agent is started; leave it out")),
             None => Ok(()),
         }
@@ -255,7 +255,7 @@ impl CompareArgs {
         let lost = || compared.lost().filter(|_| is_open).map(|lost| format!("{lost}; {remedy}"));
         let lacks = early.or_else(lost);
         if let Some(why) = &lacks {
-            writeln!(stderr(), "{}", safe::line(why))?;
+            writeln!(stderr(), "{}", escape::line(why))?;
         }
         let exit = if is_open && lacks.is_some() { Exit::Infrastructure } else { exit }.of_live(lacks.is_some());
         if self.github {
@@ -275,7 +275,7 @@ impl CompareArgs {
 
 /// Refuses to decide again what a run has decided: its trials were chosen by these numbers.
 fn refuse_what_decided(run: &str) -> Result<(), String> {
-    match given::first("margin alpha mode baseline candidate skill task case tag") {
+    match explicit_args::first("margin alpha mode baseline candidate skill task case tag") {
         Some(option) => Err(format!("{run} has its own options: leave out {option}")),
         None => Ok(()),
     }

@@ -8,7 +8,7 @@ use super::target::{StoredSide, is_path};
 use super::{CompareArgs, gate, refuse_what_decided};
 use crate::cases::selection::stored_cases;
 use crate::cli::output::warn;
-use crate::cli::{CliResultOf, given, named_runs};
+use crate::cli::{CliResultOf, explicit_args, named_runs};
 use crate::decide::{SideCounts, plan};
 use crate::files::bounded;
 use crate::report::diagnostics::counted;
@@ -53,7 +53,7 @@ pub fn compare(
         compared.changed_parts = changed_parts(case, &of_a, &of_b);
     }
     // Of chosen cases nobody knows whether they are whole.
-    let whole = given::first("skill task case tag").is_none().then(|| of_a.iter().chain(&of_b));
+    let whole = explicit_args::first("skill task case tag").is_none().then(|| of_a.iter().chain(&of_b));
     Ok((compared, whole.into_iter().flatten().find_map(|path| unfinished(path))))
 }
 
@@ -76,7 +76,7 @@ fn unfinished(path: &Path) -> Option<String> {
 /// Compares outcomes that were measured elsewhere.
 pub fn of_table(args: &CompareArgs, file: &Path) -> CliResultOf<ComparisonResults> {
     args.refuse_what_runs()?;
-    if let Some(option) = given::first("skill task case tag") {
+    if let Some(option) = explicit_args::first("skill task case tag") {
         return Err(format!("{option}: the rows of the table are compared, all of them; leave it out").into());
     }
     let shown = file.display();

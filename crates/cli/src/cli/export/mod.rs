@@ -18,7 +18,7 @@ use crate::report::export::{ChangeLocations, Export, ExportKind, Results};
 use crate::run::context::RunContext;
 use crate::store;
 use crate::text::diagnostic::shown_path;
-use crate::text::safe;
+use crate::text::escape;
 
 const HELP: &str = "Exit codes:
   0  written, whatever the verdicts
@@ -98,7 +98,7 @@ pub fn export(args: &ExportCommandArgs) -> CliResult {
         }
     };
     if output != Path::new(store::STDOUT) {
-        let shown = safe::line(&shown_path(&run.root, &output).display().to_string());
+        let shown = escape::line(&shown_path(&run.root, &output).display().to_string());
         writeln!(text_stdout(), "{shown} ({})", counted(trials, "trial"))?;
     }
     for why in &unreadable {

@@ -15,14 +15,14 @@ use crate::process::{interrupt, watchdog};
 use crate::report::diagnostics::counted;
 use crate::report::table::{clock, cost, dollars, tokens};
 use crate::run::live::Redactors;
-use crate::run::ready;
+use crate::run::preflight;
 use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
 use crate::setup::generate::drafted::{Drafter, Drafts};
-use crate::setup::generate::{self, DraftCase, review};
+use crate::setup::generate::{self, GeneratedCase, review};
 use crate::store::{self, TrialFolder};
 use crate::text::diagnostic::suggest;
-use crate::text::safe;
+use crate::text::escape;
 use crate::trace::trouble::Trouble;
 use crate::trial::spent::AttemptCost;
 
@@ -89,13 +89,13 @@ pub fn request(drafter: &Drafter<'_>, found: &FoundSkill, prompt: &str) -> Strin
         agent.as_str(),
         estimate.tokens
     );
-    safe::line(&line)
+    escape::line(&line)
 }
 
 impl<'a> Author<'a> {
     /// Fails if the agent cannot run.
     pub fn new(drafter: Drafter<'a>, repository: &'a Repository) -> CliResultOf<Self> {
-        if let Some(problem) = ready::missing(drafter.settings, drafter.agent, None) {
+        if let Some(problem) = preflight::missing(drafter.settings, drafter.agent, None) {
             return Err(problem.into());
         }
         interrupt::listen(false)?;
@@ -106,7 +106,7 @@ impl<'a> Author<'a> {
     }
 
     /// The accepted cases of a skill, or why there are none.
-    pub fn cases(&mut self, found: &FoundSkill) -> CliResultOf<Result<Vec<DraftCase>, String>> {
+    pub fn cases(&mut self, found: &FoundSkill) -> CliResultOf<Result<Vec<GeneratedCase>, String>> {
         let slug = &found.skill().slug;
         let prompt = self.drafter.prompt(found);
         let asked = self.asked(found, &prompt, |drafter, env, folder| drafter.ask(found, &prompt, env, folder))?;
@@ -115,7 +115,7 @@ impl<'a> Author<'a> {
             Err(why) => return Ok(Err(why)),
         };
         for why in &drafts.left_out {
-            writeln!(stderr(), "{slug}: left out {}", safe::line(why))?;
+            writeln!(stderr(), "{slug}: left out {}", escape::line(why))?;
         }
         self.accepted(slug, drafts.cases).map(Ok)
     }
@@ -160,8 +160,8 @@ impl<'a> Author<'a> {
         self.spent
     }
 
-    fn accepted(&self, slug: &str, drafts: Vec<DraftCase>) -> CliResultOf<Vec<DraftCase>> {
-        let lint = |draft: &DraftCase| generate::problems(draft, slug, self.drafter.catalog, self.repository);
+    fn accepted(&self, slug: &str, drafts: Vec<GeneratedCase>) -> CliResultOf<Vec<GeneratedCase>> {
+        let lint = |draft: &GeneratedCase| generate::problems(draft, slug, self.drafter.catalog, self.repository);
         if !self.accepts_all {
             return Ok(review::one_by_one(drafts, &lint, &mut io::stdin().lock(), &mut text_stdout())?);
         }
@@ -172,7 +172,7 @@ impl<'a> Author<'a> {
                 None => accepted.push(draft),
                 Some(problem) => {
                     let why = format!("{slug}: dropped {}: {}", draft.id, problem.message);
-                    writeln!(stderr(), "{}", safe::line(&why))?;
+                    writeln!(stderr(), "{}", escape::line(&why))?;
                 }
             }
         }

@@ -11,14 +11,14 @@ use crate::cases::case::FoundCase;
 use crate::cases::catalog::{FoundSkill, PROMPTS};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cli::exit_code::Exit;
-use crate::cli::next::next;
+use crate::cli::next_step::next;
 use crate::cli::output::text_stdout;
 use crate::files::inside;
 use crate::settings::mode::AgentKind;
 use crate::setup::generate;
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic};
-use crate::text::safe;
+use crate::text::escape;
 
 #[derive(Args)]
 pub struct GenerateArgs {
@@ -49,7 +49,7 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
     let (mut exit, mut wrote) = (Exit::Clean, None);
     for found in skills {
         let path = found.evals().join(PROMPTS);
-        let shown = safe::line(&path.display().to_string());
+        let shown = escape::line(&path.display().to_string());
         let ignored = catalog.cases_of(&found.skill().slug).find_map(|case| ignored_file(case));
         let plan = match ignored {
             Some(problem) => GeneratePlan::Skip(problem.to_string()),
@@ -59,8 +59,8 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
             GeneratePlan::Keep => writeln!(out, "kept {shown}")?,
             GeneratePlan::Skip(why) => {
                 exit = exit.worse(Exit::Problems);
-                let folder = safe::line(&found.skill().folder.display().to_string());
-                writeln!(out, "skipped {folder}: {}", safe::line(&why))?;
+                let folder = escape::line(&found.skill().folder.display().to_string());
+                writeln!(out, "skipped {folder}: {}", escape::line(&why))?;
             }
             GeneratePlan::Write => {
                 let cases = match &mut author {
@@ -76,7 +76,7 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
                     }
                     Err(why) => {
                         exit = exit.worse(Exit::Infrastructure);
-                        writeln!(out, "not written {shown}: {}", safe::line(&why))?;
+                        writeln!(out, "not written {shown}: {}", escape::line(&why))?;
                     }
                 }
             }
@@ -86,7 +86,7 @@ pub fn generate(args: &GenerateArgs) -> CliResult {
         let draft = format!(
             "skill-evals generate --agent {} --overwrite --skill {}",
             AgentKind::default().as_str(),
-            safe::word(slug)
+            escape::word(slug)
         );
         next(&format!("add tasks as your users write them, without the skill's name, or have some drafted: {draft}"));
     }

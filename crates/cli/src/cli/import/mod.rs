@@ -16,7 +16,7 @@ use crate::cli::output::{stderr, text_stdout};
 use crate::skill::slug;
 use crate::store;
 use crate::text::diagnostic::shown_path;
-use crate::text::safe;
+use crate::text::escape;
 use tasks::TaskArgs;
 
 const HELP: &str = "Exit codes of --to:
@@ -69,12 +69,12 @@ pub fn import(args: &ImportArgs) -> CliResult {
     let text = format!("{:#}\n", json!({ "prompt": prompt, "evalConfig": config }));
     store::write_out(&args.output, |file| file.write_all(text.as_bytes()))?;
     if args.output != Path::new(store::STDOUT) {
-        writeln!(text_stdout(), "{}", safe::line(&shown_path(&open.run.root, &args.output).display().to_string()))?;
+        writeln!(text_stdout(), "{}", escape::line(&shown_path(&open.run.root, &args.output).display().to_string()))?;
     }
     let others: Vec<&str> = graded.trace.activations.iter().map(|activation| activation.skill.as_str()).collect();
     let others: Vec<&str> = others.into_iter().filter(|name| slug(name) != skill.skill().slug).collect();
     if !others.is_empty() {
-        writeln!(stderr(), "note: {} activated too", safe::line(&others.join(", ")))?;
+        writeln!(stderr(), "note: {} activated too", escape::line(&others.join(", ")))?;
     }
     Ok(Exit::Clean)
 }

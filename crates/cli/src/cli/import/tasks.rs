@@ -18,9 +18,9 @@ use crate::files::inside;
 use crate::report::diagnostics::counted;
 use crate::text::cut;
 use crate::text::diagnostic::Diagnostic;
+use crate::text::escape;
 use crate::text::name::LONGEST_ID;
 use crate::text::relative_path::resolved;
-use crate::text::safe;
 
 #[derive(Args)]
 pub struct TaskArgs {
@@ -59,12 +59,12 @@ impl TaskArgs {
                     }
                     Err(whys) => {
                         exit = Exit::Infrastructure;
-                        let name = safe::line(&format!("{}/{}", found.skill, found.id));
-                        writeln!(stderr(), "not written: {name}: {}", safe::line(&whys.join("; ")))?;
+                        let name = escape::line(&format!("{}/{}", found.skill, found.id));
+                        writeln!(stderr(), "not written: {name}: {}", escape::line(&whys.join("; ")))?;
                     }
                 }
             }
-            let file = safe::line(&of_file[0].file.display().to_string());
+            let file = escape::line(&of_file[0].file.display().to_string());
             let verb = if self.dry_run { "would be written" } else { "written" };
             let all = counted(of_file.len(), "case");
             writeln!(text_stdout(), "{file}: {written} of {all} {verb} to {}", folder().display())?;

@@ -16,21 +16,21 @@ use crate::cli::exit_code::{self, Exit};
 use crate::cli::output::text_stdout;
 use crate::decide::{MARGIN, Rule};
 use crate::exports::html::overview::{self, Overview};
-use crate::process::brief;
+use crate::process::run_to_end;
 use crate::report::compared::short_names;
 use crate::report::diagnostics::counted;
 use crate::results::changed_texts::changed_texts;
 use crate::results::compared::{self, ComparisonResults};
+use crate::results::history::{self, HistoryPoint, TrendFilter};
 use crate::results::side_results::SideReader;
 use crate::results::stored_comparison;
 use crate::results::stored_sides::{self, TrialSide};
 use crate::results::summary::Summary;
-use crate::results::trend::{self, TrendFilter, TrendPoint};
 use crate::run::context::RunContext;
 use crate::run::live::Redactors;
 use crate::store::{self, RunFolder};
 use crate::text::diagnostic::shown_path;
-use crate::text::safe;
+use crate::text::escape;
 use crate::trial::id::TrialId;
 use crate::trial::run_record::ComparedSides;
 
@@ -85,10 +85,10 @@ pub fn report(args: &ReportArgs) -> CliResult {
     let (trials, exit) = write(run, &runs, &against, &output, args.max_size)?;
     if output != Path::new(store::STDOUT) {
         let size = std::fs::metadata(&output).map_or(0, |metadata| metadata.len());
-        let shown = safe::line(&shown_path(root, &output).display().to_string());
+        let shown = escape::line(&shown_path(root, &output).display().to_string());
         writeln!(text_stdout(), "{shown} ({}, {} KB)", counted(trials, "trial"), size.div_ceil(1000))?;
         if args.open {
-            brief::open(&output)?;
+            run_to_end::open(&output)?;
         }
     }
     Ok(exit)
@@ -200,7 +200,7 @@ fn only_mode(against: &[RunFolder], reported: &SideReader) -> CliResultOf<Option
 }
 
 /// The latest runs of this repository, for all skills together and for each alone.
-fn history(root: &Path, summary: &Summary) -> Vec<(String, Vec<TrendPoint>)> {
+fn history(root: &Path, summary: &Summary) -> Vec<(String, Vec<HistoryPoint>)> {
     let runs: Vec<RunFolder> = store::runs(root).unwrap_or_default().into_iter().take(MAX_RUNS).collect();
     let mut skills = vec![None];
     if summary.skills.len() <= MAX_SKILLS {
@@ -210,7 +210,7 @@ fn history(root: &Path, summary: &Summary) -> Vec<(String, Vec<TrendPoint>)> {
     for skill in skills {
         let filter = TrendFilter { skill: skill.cloned(), mode: None };
         // `history` and `runs` report a run that cannot be read.
-        let mut points: Vec<TrendPoint> = runs.iter().filter_map(|run| trend::point(run, &filter).ok()?).collect();
+        let mut points: Vec<HistoryPoint> = runs.iter().filter_map(|run| history::point(run, &filter).ok()?).collect();
         points.sort_by(|a, b| (&a.created, &a.run).cmp(&(&b.created, &b.run)));
         history.push((skill.map_or_else(|| "all skills".to_owned(), Clone::clone), points));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::cases::catalog::Catalog;
-use crate::run::ready;
+use crate::run::preflight;
 use crate::settings::Settings;
 use crate::settings::mode::{AgentKind, Mode};
 
@@ -17,7 +17,7 @@ pub(super) fn choose(settings: &mut Settings, catalog: &Catalog) -> Vec<String> 
     let mut told = Vec::new();
     for name in defaults {
         let Some(mode) = settings.mode(name) else { continue };
-        let Some(why) = ready::missing(settings, mode.agent, Some(mode)) else { continue };
+        let Some(why) = preflight::missing(settings, mode.agent, Some(mode)) else { continue };
         let Some(other) = instead_of(settings, mode) else { continue };
         told.push(format!(
             "{why}; {} can run here: its mode `{other}` stands in for `{name}`; --agent or `modes` in evals/evals.toml chooses another",
@@ -33,6 +33,6 @@ fn instead_of(settings: &Settings, mode: &Mode) -> Option<Mode> {
     AgentKind::ALL.into_iter().find_map(|kind| {
         let of_agent = |other: &&std::sync::Arc<Mode>| other.agent == kind && other.delivery == mode.delivery;
         let other = settings.modes.iter().find(of_agent)?;
-        ready::missing(settings, kind, Some(other)).is_none().then(|| Mode::clone(other))
+        preflight::missing(settings, kind, Some(other)).is_none().then(|| Mode::clone(other))
     })
 }

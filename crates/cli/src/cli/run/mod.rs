@@ -25,7 +25,7 @@ use crate::cases::selection::selected_cases;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::export_args::ExportArgs;
-use crate::cli::next::after_built_in;
+use crate::cli::next_step::after_built_in;
 use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
 use crate::cli::terminal::Terminal;
 use crate::decide::plan::{USUAL_POWER, USUAL_RATE, detectable_fixed};
@@ -39,18 +39,18 @@ use crate::results::summary::{CaseCounts, Summary};
 use crate::run::change_locations::change_locations;
 use crate::run::context::RunContext;
 use crate::run::plan::{self, PlannedCase, RunPlan};
-use crate::run::promote::{self, FailedTrials};
-use crate::run::{history, ready, scheduler, trial};
+use crate::run::record::{self, FailedTrials};
+use crate::run::{history, preflight, scheduler, trial};
 use crate::settings::mode::Mode;
 use crate::settings::trials::Trials;
 use crate::settings::{Settings, Stop};
 use crate::store::{self, RunFolder};
 use crate::text::diagnostic::{Diagnostic, once};
+use crate::text::escape;
 use crate::text::name::Filters;
-use crate::text::safe;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{NoOutcome, Outcome, Verdict};
+use crate::trial::outcome::{Outcome, TrialError, Verdict};
 use crate::trial::run_record::{RunChoices, RunRecord};
 
 #[derive(Args)]
@@ -138,9 +138,9 @@ impl ChoiceArgs {
         let mut chosen = self.select.chosen();
         let mut modes = self.mode.clone();
         if !self.agent.is_empty() {
-            let (native, left_out) = ready::native_modes(settings, &self.agent, self.replay)?;
+            let (native, left_out) = preflight::native_modes(settings, &self.agent, self.replay)?;
             for problem in left_out {
-                writeln!(stderr(), "left out: {}", safe::block(&problem))?;
+                writeln!(stderr(), "left out: {}", escape::block(&problem))?;
             }
             modes.extend(native);
         }
@@ -198,7 +198,7 @@ pub fn run(args: &RunArgs) -> CliResult {
         return Err("a recording needs whole trials: leave out --stop settled or --record".into());
     }
     for told in default_agent::choose(&mut settings, &catalog) {
-        writeln!(stderr(), "{}", safe::line(&told))?;
+        writeln!(stderr(), "{}", escape::line(&told))?;
     }
     let mut run = args.with_chosen_plan(start::planned(repository, settings, catalog, chosen)?)?;
     if run.plan.is_empty() {
@@ -263,10 +263,10 @@ impl RunArgs {
         for found in selected_cases(&run.settings.selection, &run.catalog).map_err(|problems| problems.join("\n"))? {
             let recorded = store::recorded_modes(&run.root, &found.skill, &found.id);
             for planned in plan::planned(&run.settings, found, &recorded) {
-                let replayed = ready::ready(run, &planned).and_then(|ready| trial::replay(run, &ready, 1));
+                let replayed = preflight::ready(run, &planned).and_then(|ready| trial::replay(run, &ready, 1));
                 let is_wanted = match replayed {
                     Ok(outcome) => self.aged && outcome.aged,
-                    Err(NoOutcome::Stale { .. } | NoOutcome::Unreadable(_)) => self.stale,
+                    Err(TrialError::Stale { .. } | TrialError::Unreadable(_)) => self.stale,
                     Err(_) => false,
                 };
                 if is_wanted && filters.want(|| planned.test_name()) {
@@ -325,7 +325,7 @@ fn dry_run(args: &RunArgs, run: &RunContext) -> CliResult {
     let settings = &run.settings;
     let (mut entries, mut problems) = (Vec::new(), Vec::new());
     for entry in &run.plan.entries {
-        let found = ready::wrong(run, entry);
+        let found = preflight::wrong(run, entry);
         if found.is_empty() {
             entries.push(entry.clone());
         }
@@ -404,7 +404,7 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
     errors.extend(args.exports.add_to_page(&results));
     if let Some(why) = run.told_early_end() {
         exit = exit.worse(Exit::Infrastructure);
-        writeln!(stderr(), "{}", safe::line(&why))?;
+        writeln!(stderr(), "{}", escape::line(&why))?;
     }
     // Last, next to the cursor: the trials are stored, only their summary is not.
     if start::warn_of(errors)? {
@@ -412,7 +412,7 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
     }
     if run.settings.record && !interrupt::raised() {
         let failing = if args.accept_failing { FailedTrials::Keep } else { FailedTrials::LeaveOut };
-        let recorded = promote::record(run, &run.plan, failing)?;
+        let recorded = record::record(run, &run.plan, failing)?;
         exit = exit.worse(super::record::print(run, &recorded, !args.prints_details())?);
     }
     let unrecorded = table::unrecorded(summary, required).filter(|_| !run.settings.live);
@@ -469,7 +469,7 @@ fn print(
 }
 
 fn write_scripted(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    summary.scripted.iter().try_for_each(|by| writeln!(out, "{}", safe::line(&scripted(by))))
+    summary.scripted.iter().try_for_each(|by| writeln!(out, "{}", escape::line(&scripted(by))))
 }
 
 /// The outcomes of cases that did not pass in every mode; with `verbose`, all.

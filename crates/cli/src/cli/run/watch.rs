@@ -21,14 +21,14 @@ use crate::run::case_digests::{self, CaseDigests};
 use crate::run::context::RunContext;
 use crate::run::digests::opened_skills;
 use crate::run::plan::PlannedCase;
+use crate::run::preflight;
 use crate::run::program_content;
-use crate::run::ready;
 use crate::store::{self, RECORDINGS};
 use crate::text::diagnostic::shown_path;
-use crate::text::{cut, safe};
+use crate::text::{cut, escape};
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::CaseInMode;
-use crate::trial::outcome::NoOutcome;
+use crate::trial::outcome::TrialError;
 use crate::trial::spent::AttemptCost;
 
 // The values of `--watch`.
@@ -191,7 +191,7 @@ impl<'a> WatchSession<'a> {
 
     /// Runs the plan. Returns the cases whose recordings are stale or missing.
     fn run(&self, mut run: RunContext) -> CliResultOf<BTreeSet<CaseInMode>> {
-        ready::check(&run)?;
+        preflight::check(&run)?;
         run.custom_checks = custom_checks(&run.root, &run.settings)?;
         let not_measured = Arc::<Mutex<NotMeasured>>::default();
         run.read_by(Arc::clone(&not_measured));
@@ -227,14 +227,14 @@ impl<'a> WatchSession<'a> {
 /// Prints a line at once. Nothing holds standard output afterwards: trials print too.
 fn say(line: &str) -> io::Result<()> {
     let mut out = text_stdout();
-    writeln!(out, "{}", safe::block(line))?;
+    writeln!(out, "{}", escape::block(line))?;
     out.flush()
 }
 
 /// The first of these files, and the number of others.
 fn named(changed: &[PathBuf]) -> String {
     let names: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
-    safe::line(&cut::names(&names, MAX_NAMED))
+    escape::line(&cut::names(&names, MAX_NAMED))
 }
 
 /// Collects the cases whose recordings are stale, missing or unreadable.
@@ -244,7 +244,7 @@ struct NotMeasured(BTreeSet<CaseInMode>);
 impl EventListener for NotMeasured {
     fn on_event(&mut self, event: &RunEvent) {
         if let RunEvent::Finished { id, result, .. } = event
-            && let Err(NoOutcome::Stale { .. } | NoOutcome::NotRecorded | NoOutcome::Unreadable(_)) = result.as_ref()
+            && let Err(TrialError::Stale { .. } | TrialError::NotRecorded | TrialError::Unreadable(_)) = result.as_ref()
         {
             self.0.insert(CaseInMode::of(id));
         }

@@ -20,7 +20,7 @@ use crate::run::calibration::InstalledAgent;
 use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::stored_trial::StoredTrial;
-use crate::run::{opening, scheduler};
+use crate::run::{open_run, scheduler};
 use crate::settings::mode::{AgentKind, Mode};
 use crate::settings::{Calibrate, CheckSettings, JudgeSettings, Settings, TestSelection};
 use crate::stand_in::{AnswerUsage, MODEL, ScriptedRequest, ScriptedTurn, StandIn};
@@ -121,7 +121,7 @@ fn started(cases: &Arc<Vec<CalibrationCase>>, tools: &Arc<SkillTools>) -> io::Re
 
 /// Runs all trials of a run.
 fn outcomes(run: &RunContext) -> Result<Vec<Outcome>, String> {
-    opening::live(run).map_err(Clone::clone)?;
+    open_run::live(run).map_err(Clone::clone)?;
     let outcomes = Arc::<Mutex<Vec<Outcome>>>::default();
     run.read_by(Collector(Arc::clone(&outcomes)));
     scheduler::run(run);

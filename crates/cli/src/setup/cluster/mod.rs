@@ -6,10 +6,10 @@ use serde_json::json;
 
 use crate::setup::init::ci::github_nightly;
 use crate::setup::init::{CrateSource, InitError};
-use crate::text::safe;
-use crate::text::words::words;
+use crate::text::escape;
+use crate::text::word_enum::word_enum;
 
-words! {
+word_enum! {
     pub enum ClusterEngine {
         /// Slurm: an array job.
         Slurm = "slurm",
@@ -39,7 +39,7 @@ pub struct ShardedRun<'a> {
 impl ShardedRun<'_> {
     /// A script that submits an array job and the merge job.
     pub fn slurm(&self) -> String {
-        let root = safe::word(&self.root.display().to_string());
+        let root = escape::word(&self.root.display().to_string());
         include_str!("slurm.sh")
             .replace("@SHARDS@", &self.shards.to_string())
             .replace("@RUN@", self.run_id.unwrap_or(RUN_OF_SLURM))
@@ -71,6 +71,6 @@ impl ShardedRun<'_> {
 
     /// The options for a shell, each with a space before it.
     fn shell_options(&self) -> String {
-        self.options.iter().map(|option| format!(" {}", safe::word(option))).collect::<Vec<_>>().concat()
+        self.options.iter().map(|option| format!(" {}", escape::word(option))).collect::<Vec<_>>().concat()
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::DraftCase;
+use super::GeneratedCase;
 use crate::agent::trial_env::ScratchDir;
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::lint;
@@ -22,7 +22,7 @@ use crate::store::TrialFolder;
 use crate::text::cut;
 use crate::text::diagnostic::SourceLocation;
 use crate::text::name::check_case_id;
-use crate::text::words::words;
+use crate::text::word_enum::word_enum;
 use crate::trace::trouble::Trouble;
 use crate::trial::evidence::digest;
 use crate::trial::spent::AttemptCost;
@@ -75,7 +75,7 @@ pub struct Drafts<T> {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct UsableDrafts {
-    pub cases: Vec<DraftCase>,
+    pub cases: Vec<GeneratedCase>,
     pub left_out: Vec<String>,
 }
 
@@ -220,7 +220,7 @@ struct WrittenCase {
     prompt: String,
 }
 
-words! {
+word_enum! {
     pub enum DraftKind {
         Explicit = "explicit",
         Implicit = "implicit",
@@ -258,7 +258,7 @@ pub fn read(text: &str, author: &str) -> Result<UsableDrafts, String> {
         }
         let id = free_id(kind, &id, number, &mut ids);
         let should_trigger = !matches!(kind, DraftKind::NearMiss);
-        usable.cases.push(DraftCase { id, should_trigger, prompt, author: Some(author.to_owned()) });
+        usable.cases.push(GeneratedCase { id, should_trigger, prompt, author: Some(author.to_owned()) });
     }
     if usable.cases.is_empty() { Err("has no usable case".to_owned()) } else { Ok(usable) }
 }

@@ -20,7 +20,7 @@ const AUTHOR: &str = "x_author";
 
 /// A case before it is in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DraftCase {
+pub struct GeneratedCase {
     pub id: String,
     pub should_trigger: bool,
     pub prompt: String,
@@ -29,7 +29,7 @@ pub struct DraftCase {
 }
 
 /// A prompts.csv with these cases. Its trials write nothing, and their authors add what an answer must contain.
-pub fn prompts_csv(drafts: &[DraftCase]) -> String {
+pub fn prompts_csv(drafts: &[GeneratedCase]) -> String {
     let has_author = drafts.iter().any(|draft| draft.author.is_some());
     let mut writer = csv::Writer::from_writer(Vec::new());
     // Writing to memory cannot fail, and every record has all columns.
@@ -45,7 +45,7 @@ pub fn prompts_csv(drafts: &[DraftCase]) -> String {
 }
 
 /// What lint would say about a draft for the skill `slug` once it is in a file.
-pub fn problems(draft: &DraftCase, slug: &str, catalog: &Catalog, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
+pub fn problems(draft: &GeneratedCase, slug: &str, catalog: &Catalog, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let path = evals_folder(slug).join(PROMPTS);
     let parsed = parse(Path::new(""), &path, prompts_csv(std::slice::from_ref(draft)).into_bytes(), &[]);
     let mut problems = parsed.problems;

@@ -2,19 +2,19 @@
 
 use std::io::{self, BufRead, Write};
 
-use super::DraftCase;
+use super::GeneratedCase;
 use crate::text::diagnostic::Diagnostic;
-use crate::text::safe;
+use crate::text::escape;
 
-pub type LintDraft<'a> = dyn Fn(&DraftCase) -> Vec<Diagnostic> + 'a;
+pub type LintDraft<'a> = dyn Fn(&GeneratedCase) -> Vec<Diagnostic> + 'a;
 
 /// The drafts that are accepted, as they are or edited. At the end of the input, the rest is dropped.
 pub fn one_by_one(
-    drafts: Vec<DraftCase>,
+    drafts: Vec<GeneratedCase>,
     lint: &LintDraft<'_>,
     input: &mut impl BufRead,
     output: &mut impl Write,
-) -> io::Result<Vec<DraftCase>> {
+) -> io::Result<Vec<GeneratedCase>> {
     let mut accepted = Vec::new();
     let count = drafts.len();
     for (at, mut draft) in drafts.into_iter().enumerate() {
@@ -52,18 +52,18 @@ pub fn one_by_one(
 }
 
 fn show(
-    draft: &DraftCase,
+    draft: &GeneratedCase,
     (number, count): (usize, usize),
     lint: &LintDraft<'_>,
     output: &mut impl Write,
 ) -> io::Result<()> {
     let expected = if draft.should_trigger { "must trigger" } else { "must not trigger" };
-    writeln!(output, "\n{number} of {count}: {} ({expected})", safe::line(&draft.id))?;
-    for line in safe::block(&draft.prompt).lines() {
+    writeln!(output, "\n{number} of {count}: {} ({expected})", escape::line(&draft.id))?;
+    for line in escape::block(&draft.prompt).lines() {
         writeln!(output, "  {line}")?;
     }
     for problem in lint(draft) {
-        writeln!(output, "  lint: {}", safe::line(&problem.message))?;
+        writeln!(output, "  lint: {}", escape::line(&problem.message))?;
     }
     Ok(())
 }

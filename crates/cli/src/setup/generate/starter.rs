@@ -5,7 +5,7 @@ use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::lint::{self, names_skill};
 use crate::skill::Skill;
 
-use super::DraftCase;
+use super::GeneratedCase;
 
 /// Maximum number of neighbors with a near miss each.
 const NEIGHBORS: usize = 3;
@@ -23,7 +23,7 @@ const FAR: [&str; 2] = [
     "Why do leaves turn red? Two short facts suffice.",
 ];
 
-pub fn cases(found: &FoundSkill, catalog: &Catalog) -> Vec<DraftCase> {
+pub fn cases(found: &FoundSkill, catalog: &Catalog) -> Vec<GeneratedCase> {
     let skill = found.skill();
     let explicit = format!("Use the ${} skill. Show on a small example of your own what it does.", skill.name);
     let mut cases = vec![case("explicit", true, explicit)];
@@ -42,8 +42,8 @@ pub fn cases(found: &FoundSkill, catalog: &Catalog) -> Vec<DraftCase> {
     cases
 }
 
-fn case(id: &str, should_trigger: bool, prompt: String) -> DraftCase {
-    DraftCase { id: id.to_owned(), should_trigger, prompt, author: None }
+fn case(id: &str, should_trigger: bool, prompt: String) -> GeneratedCase {
+    GeneratedCase { id: id.to_owned(), should_trigger, prompt, author: None }
 }
 
 /// A prompt of the skill's own cases that does not name it: what its users ask is a near miss for its neighbors.

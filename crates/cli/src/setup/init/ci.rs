@@ -8,10 +8,10 @@ use super::files::InitFiles;
 use super::manifest::CrateSource;
 use super::relative::relative;
 use super::{InitError, InitMode, InitStep};
-use crate::text::safe;
-use crate::text::words::words;
+use crate::text::escape;
+use crate::text::word_enum::word_enum;
 
-words! {
+word_enum! {
     /// A CI service.
     pub enum CiService {
         /// GitHub Actions.
@@ -98,8 +98,8 @@ fn install(folder: &Path, source: &CrateSource) -> Result<(String, String), Init
     match source {
         CrateSource::Release => Ok((concat!("skill-evals-cli@", env!("CARGO_PKG_VERSION")).to_owned(), String::new())),
         CrateSource::Git { url, rev } => {
-            let rev = rev.as_ref().map(|rev| format!(" --rev {}", safe::word(rev))).unwrap_or_default();
-            Ok((format!("--git {}{rev} skill-evals-cli", safe::word(url)), String::new()))
+            let rev = rev.as_ref().map(|rev| format!(" --rev {}", escape::word(rev))).unwrap_or_default();
+            Ok((format!("--git {}{rev} skill-evals-cli", escape::word(url)), String::new()))
         }
         CrateSource::Path { folder: checkout, is_relative } => {
             let path = relative(folder, checkout);
@@ -108,7 +108,7 @@ fn install(folder: &Path, source: &CrateSource) -> Result<(String, String), Init
             }
             let path = path.display().to_string();
             let parts = format!(", '{path}/Cargo.lock', '{path}/src/**', '{path}/crates/**'");
-            Ok((format!("--path {}", safe::word(&format!("{path}/crates/cli"))), parts))
+            Ok((format!("--path {}", escape::word(&format!("{path}/crates/cli"))), parts))
         }
     }
 }

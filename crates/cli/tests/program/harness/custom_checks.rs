@@ -4,7 +4,7 @@ use skill_evals::harness::{Check, CheckError, Finding, ReadError, Recording, Tri
 use skill_evals::run::context::RunContext;
 use skill_evals::run::custom_check::CustomChecks;
 use skill_evals::run::plan;
-use skill_evals::run::ready;
+use skill_evals::run::preflight;
 use skill_evals::run::trial;
 use skill_evals_evidence::settings::Settings;
 use skill_evals_evidence::trace::Trace;
@@ -23,7 +23,7 @@ fn replayed(check: Found) -> Outcome {
     run.custom_checks.add(Check::new("own", check));
     let found = run.catalog.cases.iter().find(|found| &*found.skill == "greeting" && found.id == "explicit");
     let planned = plan::planned(&run.settings, found.expect("the case"), &[]).next().expect("a mode");
-    let ready = ready::ready(&run, &planned).expect("a case without errors");
+    let ready = preflight::ready(&run, &planned).expect("a case without errors");
     trial::replay(&run, &ready, 1).expect("an outcome")
 }
 

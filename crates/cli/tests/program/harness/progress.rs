@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use skill_evals_evidence::settings::mode::AgentKind;
 use skill_evals_evidence::trial::id::TrialId;
-use skill_evals_evidence::trial::outcome::{GRADE_FORMAT, Metrics, NoOutcome, Outcome, Verdict};
+use skill_evals_evidence::trial::outcome::{GRADE_FORMAT, Metrics, Outcome, TrialError, Verdict};
 use skill_evals_report::progress::{ProgressBoard, duration};
 
 use skill_evals_evidence::trial::spent::AttemptCost;
@@ -25,7 +25,7 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "what the board is told")]
-fn ended(case: &str, verdict: Verdict) -> Result<Outcome, NoOutcome> {
+fn ended(case: &str, verdict: Verdict) -> Result<Outcome, TrialError> {
     let grade = json!({ "format": GRADE_FORMAT, "verdict": verdict, "checks": [], "metrics": Metrics::default() });
     let grade = serde_json::from_value(grade).expect("a grade");
     Ok(Outcome {
@@ -76,7 +76,7 @@ fn the_rest_is_expected_from_what_finished_trials_took() {
 fn a_trial_without_a_recording_is_no_failure() {
     let mut board = ProgressBoard::new(1, 1);
     board.started(&id("a"), seconds(0));
-    board.finished(&id("a"), &Err(NoOutcome::NotRecorded), seconds(0));
+    board.finished(&id("a"), &Err(TrialError::NotRecorded), seconds(0));
     assert_eq!(board.counts(seconds(1)), "1 of 1 done, 0 running, about 0 s left");
 }
 

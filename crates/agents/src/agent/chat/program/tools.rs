@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::conversation::{ChatCall, ToolResult};
 use super::skills::{self, LoadableSkill};
 use crate::files::bounded;
-use crate::process::brief;
+use crate::process::run_to_end;
 
 /// The longest output that the model gets, in bytes. Of a longer one it gets the start and the end.
 const MAX_OUTPUT: usize = 30_000;
@@ -148,7 +148,7 @@ fn allowed(path: &str, more: &[PathBuf]) -> Result<PathBuf, String> {
 fn shell(command: &str) -> io::Result<(String, Option<i32>)> {
     // Not a pipe: a process in the background would keep it open.
     let mut output = tempfile::tempfile()?;
-    let status = brief::shell(command, &output, PATIENCE)?;
+    let status = run_to_end::shell(command, &output, PATIENCE)?;
     let mut text = printed(&mut output)?;
     let Some(code) = status else {
         return Err(io::Error::other(format!("killed after {} s. It printed:\n{text}", PATIENCE.as_secs())));

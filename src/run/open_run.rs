@@ -18,7 +18,7 @@ use crate::run::case_digests;
 use crate::run::context::RunContext;
 use crate::run::digests::{SkillFolders, opened_skills};
 use crate::run::live::{LiveRun, Redactors, Snapshots};
-use crate::run::ready;
+use crate::run::preflight;
 use crate::settings::TestSelection;
 use crate::settings::mode::Mode;
 use crate::store::{Ledger, RunFolder, StoreError};
@@ -43,7 +43,7 @@ fn trouble(error: impl Error) -> String {
 
 /// Opens the run; the second value writes its progress file.
 fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), String> {
-    ready::check(run)?;
+    preflight::check(run)?;
     let resumes = run.settings.resume;
     let folder = folder(run)?;
     let is_shared = run.shared_id.is_some();
@@ -251,7 +251,7 @@ impl EventListener for ProgressWriter {
                 record.ended = Some(jiff::Timestamp::now().to_string());
                 ProgressLine::Ended(Box::new(record))
             }
-            RunEvent::Kept { outcome, attempts, news: true } => {
+            RunEvent::Resumed { outcome, attempts, news: true } => {
                 ProgressLine::Ended(Box::new(TrialRecord::new(outcome, *attempts)))
             }
             RunEvent::Refused { id, spent } => ProgressLine::Refused { refused: id.clone(), spent: *spent },

@@ -2,7 +2,7 @@
 
 /// Declares an enum with a word for each variant. The words are its serde form, its `Display` and its `FromStr`.
 #[macro_export]
-macro_rules! words {
+macro_rules! word_enum {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

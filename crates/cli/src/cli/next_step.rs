@@ -5,11 +5,11 @@ use std::io::Write;
 use crate::cases::case::FoundCase;
 use crate::cli::output::stderr;
 use crate::report::diagnostics::counted;
-use crate::text::safe;
+use crate::text::escape;
 
 pub fn next(step: &str) {
     // If standard error is closed, nobody waits.
-    let _ = writeln!(stderr(), "next: {}", safe::line(step));
+    let _ = writeln!(stderr(), "next: {}", escape::line(step));
 }
 
 /// Suggests `generate` if any of these cases are built in.
@@ -18,7 +18,7 @@ pub fn after_built_in<'a>(cases: impl IntoIterator<Item = &'a FoundCase>) {
     let Some(first) = built_in.next() else { return };
     next(&format!(
         "skill-evals generate --skill {} writes cases to edit: {} here were built in, of skills without any",
-        safe::word(&first.skill),
+        escape::word(&first.skill),
         counted(built_in.count() + 1, "case")
     ));
 }

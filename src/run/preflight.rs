@@ -22,7 +22,7 @@ use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
 use crate::settings::{Home, Settings};
 use crate::store::RunFolder;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, once, suggest};
-use crate::trial::outcome::NoOutcome;
+use crate::trial::outcome::TrialError;
 use crate::trial::shard::Shard;
 
 /// The word for every agent that can run here.
@@ -37,17 +37,17 @@ pub struct ReadyCase<'a> {
 }
 
 /// The planned case, if it can run.
-pub fn ready<'a>(run: &'a RunContext, planned: &'a TestCase) -> Result<ReadyCase<'a>, NoOutcome> {
+pub fn ready<'a>(run: &'a RunContext, planned: &'a TestCase) -> Result<ReadyCase<'a>, TrialError> {
     let errors = case_errors(run, &planned.found);
-    let (Ok(case), []) = (planned.found.case(), errors) else { return Err(NoOutcome::BadCase(errors.to_vec())) };
+    let (Ok(case), []) = (planned.found.case(), errors) else { return Err(TrialError::BadCase(errors.to_vec())) };
     let unsupported = unsupported(run, &planned.found);
     if !unsupported.is_empty() {
-        return Err(NoOutcome::Unsupported(unsupported));
+        return Err(TrialError::Unsupported(unsupported));
     }
     let commit = planned.mode.commit.as_deref();
     let Some(skill) = run.skills_of(commit).and_then(|catalog| catalog.skill(&case.skill)) else {
         let place = commit.map_or_else(String::new, |commit| format!(" in the commit {commit}"));
-        return Err(NoOutcome::Unreadable(format!("unknown skill `{}`{place}", case.skill)));
+        return Err(TrialError::Unreadable(format!("unknown skill `{}`{place}", case.skill)));
     };
     Ok(ReadyCase { planned, case, skill })
 }
@@ -271,7 +271,7 @@ pub fn wrong(run: &RunContext, entry: &PlannedCase) -> Vec<Diagnostic> {
 
 /// As [`check`], for a run that does not begin: what it would meet before its first agent. Even without its [`agents`],
 /// a run shows what it would do. `keeps` is whether the run would have a directory of its own.
-pub fn foresee(run: &RunContext, keeps: bool) -> Result<(), String> {
+pub fn check_dry_run(run: &RunContext, keeps: bool) -> Result<(), String> {
     check_choices(run)?;
     if keeps {
         RunFolder::check_place(&run.root).map_err(|error| error.to_string())?;

@@ -3,15 +3,15 @@
 use std::fmt::Write;
 
 use crate::rate::{self, fraction};
-use crate::results::trend::{TrendPoint, trends};
-use crate::text::safe;
+use crate::results::history::{HistoryPoint, trends};
+use crate::text::escape;
 
 /// Columns of the chart. With the figures before it, a line fits into 80 columns.
 const WIDTH: usize = 31;
 
 /// A line for each run, the oldest first, with its share and interval drawn on a scale from 0 to 100. A run is marked if
 /// its inputs differ from those of the run before it: the two show no trend.
-pub fn chart(points: &[TrendPoint]) -> String {
+pub fn chart(points: &[HistoryPoint]) -> String {
     let mut rows = Vec::new();
     for (number, trend) in trends(points).enumerate() {
         for (at, point) in trend.iter().enumerate() {
@@ -25,7 +25,7 @@ pub fn chart(points: &[TrendPoint]) -> String {
     let half = WIDTH / 2;
     let mut text = format!("  {:run$}  {:>count$}  {:share$}  0{:>half$}{:>half$}\n", "", "", "", "50", "100");
     for (mark, passed, percent, point) in &rows {
-        let (name, drawn) = (safe::line(&point.run), drawn(point));
+        let (name, drawn) = (escape::line(&point.run), drawn(point));
         let _ = writeln!(text, "{mark} {name:run$}  {passed:>count$}  {percent:share$}  {}", drawn.trim_end());
     }
     if text.contains("\n≠") {
@@ -35,7 +35,7 @@ pub fn chart(points: &[TrendPoint]) -> String {
 }
 
 /// `  ├───●──┤`.
-fn drawn(point: &TrendPoint) -> String {
+fn drawn(point: &HistoryPoint) -> String {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

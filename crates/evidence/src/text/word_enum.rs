@@ -1,3 +1,3 @@
 //! Enums whose variants are words in settings and artifacts.
 
-pub use skill_evals_stats::words;
+pub use skill_evals_stats::word_enum;

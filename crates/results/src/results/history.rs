@@ -24,7 +24,7 @@ pub struct TrendFilter {
 
 /// The pass rate of a run.
 #[derive(Clone, Debug, Serialize)]
-pub struct TrendPoint {
+pub struct HistoryPoint {
     /// The run's id.
     pub run: String,
     /// When the run began, RFC 3339, UTC; absent if unknown.
@@ -48,7 +48,7 @@ pub struct TrendPoint {
 }
 
 /// Groups of neighboring runs with the same inputs, in the order of `points`. Only runs of one group show a trend.
-pub fn trends(points: &[TrendPoint]) -> impl DoubleEndedIterator<Item = &[TrendPoint]> {
+pub fn trends(points: &[HistoryPoint]) -> impl DoubleEndedIterator<Item = &[HistoryPoint]> {
     points.chunk_by(|before, after| before.inputs == after.inputs)
 }
 
@@ -60,7 +60,7 @@ impl TrendFilter {
 
 /// The point of a run; `None` if nothing that matches was measured, if it is a comparison, which has two points, or a shard, which
 /// has a part of the cases.
-pub fn point(run: &RunFolder, filter: &TrendFilter) -> Result<Option<TrendPoint>, StoreError> {
+pub fn point(run: &RunFolder, filter: &TrendFilter) -> Result<Option<HistoryPoint>, StoreError> {
     let record = run.run_record().ok().flatten();
     if record.as_ref().is_some_and(|record| record.compares() || record.chosen.shard.is_some()) {
         return Ok(None);
@@ -82,7 +82,7 @@ pub fn point(run: &RunFolder, filter: &TrendFilter) -> Result<Option<TrendPoint>
         inputs.push(format!("{name} {}", digests.join(" ")));
     }
     let Some((share, interval)) = share::together(&cases) else { return Ok(None) };
-    Ok(Some(TrendPoint {
+    Ok(Some(HistoryPoint {
         run: run.id().to_owned(),
         created: record.map(|record| record.created),
         rate: cases.into_iter().fold(Rate::default(), |sum, case| sum.plus(case.rate)),

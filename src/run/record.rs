@@ -17,13 +17,13 @@ use crate::results::summary::{CaseCounts, TrialCounts};
 use crate::run::context::RunContext;
 use crate::run::digests::SETUP_PART;
 use crate::run::plan::{PlannedCase, RunPlan};
-use crate::run::ready;
+use crate::run::preflight;
 use crate::run::trial;
 use crate::stats::proportion::Rate;
 use crate::store::{self, RunFolder, Staging, StoreError, TrialFolder};
 use crate::text::diagnostic::shown_path;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{NoOutcome, Verdict};
+use crate::trial::outcome::{TrialError, Verdict};
 
 /// Maximum size of a workspace that a recording keeps, in bytes: for custom checks, and for programs, which need all of it.
 const MAX_WORKSPACE: u64 = 64 << 10;
@@ -146,13 +146,13 @@ fn case_verdict(run: &RunContext, planned: &TestCase, verdicts: &[Verdict]) -> V
 fn replay(run: &RunContext, planned: &TestCase, recording: &dyn Fn(u32) -> TrialFolder) -> ReplayResult {
     let mut endings = TrialEndings::default();
     for number in (1..=1000).take_while(|number| recording(*number).exists()) {
-        let ready = ready::ready(run, planned);
+        let ready = preflight::ready(run, planned);
         match ready.and_then(|ready| trial::replay_from(run, &ready, &recording(number), planned.trial(number))) {
             Ok(outcome) => {
                 endings.verdicts.push(outcome.grade.verdict);
                 endings.until_decided |= outcome.grade.max_trials.is_some();
             }
-            Err(NoOutcome::Stale { .. }) => return ReplayResult::Stale,
+            Err(TrialError::Stale { .. }) => return ReplayResult::Stale,
             Err(_) => return ReplayResult::Unreadable,
         }
     }

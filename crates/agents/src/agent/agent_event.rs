@@ -11,7 +11,7 @@ use crate::trace::{StopReason, Usage};
 
 /// One thing that a line says.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Said {
+pub(super) enum AgentEvent {
     /// The agent's version.
     Version(String),
     Model(String),

@@ -13,7 +13,7 @@ use crate::trial::span::{EventRef, Span};
 
 /// A trial to be checked.
 #[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
+pub struct GradingInput<'a> {
     /// The skill under test.
     pub skill: &'a Skill,
     /// The content of the case's output schema.
@@ -69,7 +69,7 @@ impl CheckAnswer {
     }
 }
 
-impl<'a> Subject<'a> {
+impl<'a> GradingInput<'a> {
     /// How a program of the case ended, or why it has no result.
     pub fn ending_of(&self, program: &WorkspaceProgram) -> Result<&ProgramEnding, String> {
         let run = self.programs.get(program).ok_or("it has not run")?;
@@ -120,7 +120,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// As [`Subject::proved`], about something that an agent does only if the skill was offered.
+    /// As [`GradingInput::proved`], about something that an agent does only if the skill was offered.
     pub fn happened(&self, happened: bool, should: bool, expected: String, found: String) -> CheckAnswer {
         let answer = self.proved(happened, should, expected, found);
         if answer.status != Status::Fail || !should || self.evidence.trace.offered.is_some() {

@@ -27,7 +27,7 @@ use crate::run::plan::is_judged;
 use crate::run::regrade::{by_checks, with_subject};
 use crate::run::setup;
 use crate::run::skill_texts;
-use crate::run::stored_trial::{StoredTrial, TrialExhibit};
+use crate::run::stored_trial::{StoredTrial, TrialEvidence};
 use crate::settings::Stop;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::skill::slug;
@@ -267,7 +267,7 @@ impl LiveTrial<'_> {
         }
         let has_more =
             is_judged(case, &run.settings) || !case.assertions.is_empty() || run.custom_checks.names().next().is_some();
-        let exhibit = TrialExhibit { case, skill, evidence, folder };
+        let exhibit = TrialEvidence { case, skill, evidence, folder };
         let programs = ProgramRuns::new();
         with_subject(run, &exhibit, &programs, |subject| checks::is_settled(case, subject, has_more))
     }

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 /// Such a file with this content, read from its start.
 #[cfg(target_os = "linux")]
-pub(super) fn given(content: &[u8]) -> io::Result<OwnedFd> {
+pub(super) fn sealed_input(content: &[u8]) -> io::Result<OwnedFd> {
     use std::fs::File;
     use std::io::{Seek, Write};
 
@@ -23,7 +23,7 @@ pub(super) fn given(content: &[u8]) -> io::Result<OwnedFd> {
 
 /// Other systems have no seals: the descriptor only reads, and there is no other.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn given(content: &[u8]) -> io::Result<OwnedFd> {
+pub(super) fn sealed_input(content: &[u8]) -> io::Result<OwnedFd> {
     use std::io::Write;
 
     let mut file = tempfile::NamedTempFile::new()?;
