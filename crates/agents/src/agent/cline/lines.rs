@@ -119,7 +119,7 @@ impl ClineLines {
             }
             (Some("content_end"), Some("text")) => said.extend(spoken(event, "text").map(AgentEvent::Message)),
             (Some("content_end"), Some("reasoning")) => {
-                said.extend(spoken(event, "reasoning").map(AgentEvent::Thought))
+                said.extend(spoken(event, "reasoning").map(AgentEvent::Thought));
             }
             (Some("error"), _) if event["error"]["message"].as_str().is_some_and(|why| why.ends_with(LOOP)) => {
                 self.stopped = Some(StopReason::Loop);
