@@ -7,14 +7,21 @@ use std::path::Path;
 const CASE_FOLDERS: [&str; 3] = ["evals", "eval", "evaluations"];
 
 /// The directory whose directory of cases is meant for what is around it.
-const TESTS: &str = "tests";
+pub(super) const TESTS: &str = "tests";
 
-/// The part of a path that is a directory of cases, with what is around it: the path above it, without [`TESTS`].
+/// What is around each directory of cases that holds a path: the path above the directory, without [`TESTS`].
 pub(super) fn case_folders(path: &Path) -> impl Iterator<Item = &Path> {
-    path.ancestors().skip(1).filter(|part| part.file_name().is_some_and(is_name)).map(|part| {
-        let around = part.parent().unwrap_or(part);
-        if around.ends_with(TESTS) { around.parent().unwrap_or(around) } else { around }
-    })
+    path.ancestors().skip(1).filter(|part| part.file_name().is_some_and(is_name)).map(around)
+}
+
+fn around(folder: &Path) -> &Path {
+    let around = folder.parent().unwrap_or(folder);
+    if around.ends_with(TESTS) { around.parent().unwrap_or(around) } else { around }
+}
+
+/// Whether a path in the directory of a skill is a directory of the skill's cases.
+pub(crate) fn is_own(path: &Path) -> bool {
+    path.file_name().is_some_and(is_name) && around(path).as_os_str().is_empty()
 }
 
 fn is_name(name: &OsStr) -> bool {

@@ -3,7 +3,7 @@
 mod candidate;
 pub mod case;
 mod case_finder;
-mod case_folders;
+pub(crate) mod case_folders;
 pub mod catalog;
 mod layout;
 mod manifests;

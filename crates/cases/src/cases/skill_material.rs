@@ -6,12 +6,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use walkdir::WalkDir;
-
 use crate::cases::case::{ForeignFile, file_formats, foreign_formats};
+use crate::cases::case_folders::{TESTS, is_own};
 use crate::cases::catalog::{ARTIFACTS, EVALS};
 use crate::cases::repo_files::{FileKind, RepoFiles};
-use crate::cases::unread::{may_be_case, may_hold_foreign_cases};
+use crate::cases::unread::may_hold_foreign_cases;
 use crate::checks::program::WorkspaceProgram;
 use crate::files::bounded;
 use crate::files::material::{Material, MaterialProblem};
@@ -27,19 +26,14 @@ const RECORDINGS: &str = "recordings";
 /// The directory of scripts that grade, by custom.
 const GRADERS: &str = "graders";
 
-/// The directories of a skill in which its cases are searched.
-const CASE_PLACES: [&str; 6] = ["evals", "eval", "evaluations", "tests/evals", "tests/eval", "tests/evaluations"];
-
-/// How deep in them cases are searched.
-const MAX_DEPTH: usize = 12;
-
 /// The files in the directory of a skill, without those that belong to its repository: agents would read in files of cases, and
 /// next to them in directories of cases, what is expected of them.
 pub fn skill_material(folder: &Path) -> Material {
     // A repository may be one skill: its directory then has our settings, recordings and runs.
     let recordings = format!("{EVALS}/{RECORDINGS}");
+    let withheld = withheld(folder);
     let mut left_out: Vec<&str> = vec![".git", FILE, &recordings];
-    left_out.extend(withheld(folder).map(|place| -> &str { place }));
+    left_out.extend(withheld.iter().map(String::as_str));
     left_out.extend(folder.join(ARTIFACTS).join(PROGRAM).is_dir().then_some(ARTIFACTS));
     let mut material = Material::list_without(folder, &left_out);
     let of_cases: BTreeSet<PathBuf> = material.files.iter().flat_map(|file| case_files(folder, &file.path)).collect();
@@ -49,18 +43,19 @@ pub fn skill_material(folder: &Path) -> Material {
     material
 }
 
-/// The directories of a skill that may hold cases, whether some format reads them or none does.
-pub fn withheld(folder: &Path) -> impl Iterator<Item = &'static str> + '_ {
-    CASE_PLACES.into_iter().filter(|place| may_hold_cases(folder, &folder.join(place)))
-}
-
-/// Whether a directory in that of a skill has files that may hold cases.
-fn may_hold_cases(skill: &Path, folder: &Path) -> bool {
-    let walk = WalkDir::new(folder).max_depth(MAX_DEPTH).into_iter().filter_map(Result::ok);
-    walk.filter(|entry| !entry.file_type().is_dir()).any(|entry| {
-        let path = entry.path().strip_prefix(skill).unwrap_or(entry.path());
-        may_be_case(path) || !case_files(skill, path).is_empty()
-    })
+/// The directories of a skill where its cases lie, in order. Agents get nothing of them: whoever looks for cases there cannot know
+/// of every file what it is.
+pub fn withheld(folder: &Path) -> Vec<String> {
+    let names = |around: &Path| SkillFiles(folder).names(around).unwrap_or_default();
+    let paths = ["", TESTS].into_iter().map(Path::new).flat_map(|around| {
+        names(around)
+            .into_iter()
+            .map(|name| around.join(name))
+            .filter(|path| is_own(path) && folder.join(path).is_dir())
+    });
+    let mut withheld: Vec<String> = paths.filter_map(|path| path.to_str().map(str::to_owned)).collect();
+    withheld.sort();
+    withheld
 }
 
 /// The files that hold cases by the file at `path` in the directory of a skill: itself, and those that it names. They are those that

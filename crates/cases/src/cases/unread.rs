@@ -214,7 +214,7 @@ fn may_hold_skills(path: &Path) -> bool {
 }
 
 /// Whether a file may be a case, or hold some, by its name alone.
-pub(super) fn may_be_case(path: &Path) -> bool {
+fn may_be_case(path: &Path) -> bool {
     let has_values = |end: &str| ENDINGS.contains(&&*end.to_ascii_lowercase());
     path.extension().and_then(OsStr::to_str).is_some_and(has_values) || MARKDOWN.contains(&&*name_of(path))
 }

@@ -1,10 +1,11 @@
 //! Links in the body of a SKILL.md to missing files.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use percent_encoding::percent_decode_str;
 
+use crate::cases::case_folders::is_own;
 use crate::cases::catalog::FoundSkill;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::skill::SKILL_FILE;
@@ -27,16 +28,28 @@ pub(super) fn check(found: &FoundSkill, tree: &dyn RepoFiles) -> Vec<Diagnostic>
     for range in targets(&text, found.file.body.clone()) {
         let target = &text[range.clone()];
         let Some(path) = file_of(target) else { continue };
-        let exists = resolved(&folder.join(&path)).is_some_and(|path| tree.kind(&path) != FileKind::Missing);
-        if !exists {
-            problems.add(Code::DeadLink, || {
-                let message = format!("the link to `{}` does not point to a file in the repository", shorten(target));
-                let help = "links are relative to the skill's directory; agents follow them to load resources";
-                Diagnostic::new(Code::DeadLink, places.place(range), message).help(help)
-            });
-        }
+        let path = resolved(&folder.join(&path));
+        let exists = path.as_ref().is_some_and(|path| tree.kind(path) != FileKind::Missing);
+        let is_withheld = || path.as_ref().and_then(|path| path.strip_prefix(folder).ok()).is_some_and(is_in_own_cases);
+        let (why, help) = if !exists {
+            let help = "links are relative to the skill's directory; agents follow them to load resources";
+            ("does not point to a file in the repository", help)
+        } else if is_withheld() {
+            ("points into a directory of cases, which agents do not get", "move the file to another directory")
+        } else {
+            continue;
+        };
+        problems.add(Code::DeadLink, || {
+            let message = format!("the link to `{}` {why}", shorten(target));
+            Diagnostic::new(Code::DeadLink, places.place(range), message).help(help)
+        });
     }
     problems.into_vec()
+}
+
+/// Whether a path in the directory of a skill is one of the skill's cases.
+fn is_in_own_cases(path: &Path) -> bool {
+    path.ancestors().any(is_own)
 }
 
 /// The target as a path. `None` for a URL, an anchor, an absolute path or a placeholder.

@@ -93,13 +93,12 @@ fn print_coverage(
     out.write_all(coverage::render(&files).as_bytes())?;
     let folders = catalog.skills.iter().map(|found| &found.skill().folder);
     let of_skill = |folder: &PathBuf| {
-        skill_material::withheld(&repository.root.join(folder))
-            .map(|place| folder.join(place).display().to_string())
-            .collect()
+        let places = skill_material::withheld(&repository.root.join(folder));
+        places.iter().map(|place| folder.join(place).display().to_string()).collect()
     };
     let withheld: Vec<String> = folders.flat_map(|folder| -> Vec<String> { of_skill(folder) }).collect();
     if !withheld.is_empty() {
-        writeln!(out, "not given to agents, because they hold cases: {}", cut::names(&withheld, 1))?;
+        writeln!(out, "not given to agents, because cases are there: {}", cut::names(&withheld, 1))?;
     }
     Ok(Exit::Clean)
 }

@@ -292,6 +292,27 @@ fn what_the_real_program_refuses_is_an_error_with_its_place() {
 }
 
 #[test]
+fn a_case_without_a_prompt_and_a_grader_without_a_type_are_errors() {
+    let empty = |prompt: &str| with("type: regex, pattern: x").replace("prompt: p", &format!("prompt: {prompt}"));
+    for files in [
+        vec![("a/case.yaml", &*empty("''"))],
+        vec![("a/case.yaml", &*empty("'  '"))],
+        vec![("a/prompt.md", " \n"), ("a/graders/g.md", GRADER)],
+        vec![("a/prompt.md", "---\ntags: [x]\n---\n"), ("a/case.yaml", &*empty("p"))],
+    ] {
+        let (cases, problems) = said(&files);
+        assert!(cases.is_empty() && problems.len() == 1, "{files:?}: {cases:?} {problems:?}");
+        assert!(problems[0].contains("[missing-key] the case has no prompt"), "{files:?}: {problems:?}");
+    }
+    for grader in ["---\n---\n", "---\n# type: regex\n\n---\nx\n", "---\n~\n---\n"] {
+        let (cases, problems) =
+            said(&[("a/prompt.md", "Make tea."), ("a/graders/g.md", GRADER), ("a/graders/h.md", grader)]);
+        assert!(cases.is_empty(), "{grader}: {cases:?}");
+        assert_eq!(problems, ["evals/a/graders/h.md:1:1: [missing-key] the key `type` is missing"], "{grader}");
+    }
+}
+
+#[test]
 fn what_the_real_program_ignores_in_silence_is_a_warning() {
     for (grader, wanted) in [
         (

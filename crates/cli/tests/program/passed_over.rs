@@ -208,6 +208,8 @@ fn agents_get_no_directory_of_cases_whether_a_format_reads_it_or_not() {
         "eval/b.toml",
         "evaluations/c.csv",
         "tests/evals/d/task.md",
+        "Evals/e/answers.txt",
+        "tests/evaluations/only/README",
         "tests/keep.py",
         "data/evals/keep.csv",
     ] {
@@ -264,6 +266,20 @@ fn an_assertion_with_a_type_is_a_check_a_statement_or_unsupported() {
         (r#"{ "type": "contains_all", "text": "tea" }"#, "", "an assertion of the type `contains_all`"),
         (r#"{ "type": "contains", "text": "tea", "count": 2 }"#, "", "an assertion of the type `contains`"),
         (r#"{ "type": "file_exists" }"#, "", "an assertion of the type `file_exists`"),
+        (r#"{ "type": "notContains", "value": "coffee" }"#, "text", ""),
+        (r#"{ "type": "must_not_contain", "value": "coffee" }"#, "text", ""),
+        (r#"{ "type": "fileDoesNotExist", "path": "steps.md" }"#, "file", ""),
+        // A judge would take these for the opposite, or for what only a program can tell.
+        (r#"{ "type": "never_mentions", "text": "coffee" }"#, "", "an assertion of the type `never_mentions`"),
+        (r#"{ "type": "excluded-topics", "text": "coffee" }"#, "", "an assertion of the type `excluded-topics`"),
+        (r#"{ "type": "avoids", "text": "coffee" }"#, "", "an assertion of the type `avoids`"),
+        (r#"{ "type": "withoutCoffee", "text": "coffee" }"#, "", "an assertion of the type `withoutCoffee`"),
+        (r#"{ "type": "not_absent", "text": "coffee" }"#, "", "an assertion of the type `not_absent`"),
+        (r#"{ "type": "starts_with", "text": "Tea" }"#, "", "an assertion of the type `starts_with`"),
+        (r#"{ "type": "maxLength", "text": "100" }"#, "", "an assertion of the type `maxLength`"),
+        (r#"{ "type": "tool_used", "text": "Read" }"#, "", "an assertion of the type `tool_used`"),
+        (r#"{ "type": "icontains", "pattern": "tea|coffee" }"#, "", "an assertion of the type `icontains`"),
+        (r#"{ "type": "friendly", "text": "It is kind" }"#, "", ""),
         (r#"{ "type": "regex", "pattern": "(" }"#, "", "regex parse error"),
         (r#"{ "type": "contains", "text": "" }"#, "", "the text to look for is empty"),
     ] {
@@ -279,6 +295,25 @@ fn an_assertion_with_a_type_is_a_check_a_statement_or_unsupported() {
         let kinds: Vec<&str> = case.checks.iter().map(|check| check.kind.id).collect();
         assert_eq!(kinds, if kind.is_empty() { vec![] } else { vec![kind] }, "{assertion}");
         assert_eq!(case.assertions.len(), usize::from(kind.is_empty() && said.is_empty()), "{assertion}");
+    }
+}
+
+#[test]
+fn a_value_at_the_key_of_a_pattern_is_a_pattern_whatever_the_type_is() {
+    for (assertion, is_pattern) in [
+        (r#"{ "type": "contains", "pattern": "te+a" }"#, true),
+        (r#"{ "type": "not_contains", "regex": "te+a" }"#, true),
+        (r#"{ "type": "file_contains", "path": "a.md", "regex": "te+a" }"#, true),
+        (r#"{ "type": "file_not_contains", "path": "a.md", "pattern": "te+a" }"#, true),
+        (r#"{ "type": "contains", "value": "te+a" }"#, false),
+        (r#"{ "type": "file_contains", "path": "a.md", "text": "te+a" }"#, false),
+    ] {
+        let text =
+            format!("{{ \"evals\": [ {{ \"id\": 1, \"prompt\": \"Brew tea\", \"assertions\": [ {assertion} ] }} ] }}");
+        let catalog = with_skills(&["skills/tea"]).file("skills/tea/evals/evals.json", text).catalog();
+        let case = catalog.cases_of("tea").next().expect("a case").case().expect("a case").clone();
+        let ask = format!("{:?}", case.checks[0].ask);
+        assert_eq!(ask.contains("Exact"), is_pattern, "{assertion}: {ask}");
     }
 }
 
@@ -414,6 +449,12 @@ fn footnotes_and_templates_are_no_dead_links() {
     assert_eq!(fixture.run(&["lint"]).stdout, "1 skill: no problems\n");
     let dead = Fixture::new().file("skills/tea/SKILL.md", skill("tea") + "[a](gone.md)\n");
     assert!(dead.run(&["lint"]).stdout.contains("dead-link"));
+    let kept_back = Fixture::new()
+        .file("skills/tea/SKILL.md", skill("tea") + "[a](evals/how.md) [b](guides/evals/how.md)\n")
+        .file("skills/tea/evals/how.md", "Like this.")
+        .file("skills/tea/guides/evals/how.md", "Like this.");
+    let lint = kept_back.run(&["lint"]).stdout;
+    assert!(lint.contains("`evals/how.md` points into a directory of cases") && lint.contains("1 warning"), "{lint}");
 }
 
 #[test]

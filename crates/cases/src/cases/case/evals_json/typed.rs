@@ -13,7 +13,11 @@ use crate::text::diagnostic::Code;
 pub(super) const TYPE: &str = "type";
 
 /// The keys of what is searched. `text` comes last: next to others, it says in words what they mean.
-const VALUES: [&str; 8] = ["phrase", "pattern", "regex", "substring", "value", "expected", "content", "text"];
+const VALUES: [&str; 8] = ["phrase", PATTERN, REGEX, "substring", "value", "expected", "content", "text"];
+
+/// The keys of a regular expression, whatever the type is.
+const PATTERN: &str = "pattern";
+const REGEX: &str = "regex";
 
 /// The keys of a file of the workspace.
 const PATHS: [&str; 4] = ["path", "file", "filename", "file_path"];
@@ -24,12 +28,14 @@ const COMMANDS: [&str; 4] = ["command", "cmd", "run", "value"];
 /// The keys that may be next to those of a check.
 const WORDS: [&str; 7] = ["text", "description", "id", "name", "reason", "message", TYPE];
 
-/// Words for the check of a text in the names of types.
-const CONTAINS: [&str; 9] = [
+/// Types that look for a text.
+const CONTAINS: [&str; 11] = [
+    "contain",
     "contains",
     "contains_text",
     "contains_phrase",
     "contains_string",
+    "include",
     "includes",
     "output_contains",
     "response_contains",
@@ -37,11 +43,12 @@ const CONTAINS: [&str; 9] = [
     "substring",
 ];
 
-/// The same for a regular expression.
-const MATCHES: [&str; 8] = [
-    "regex",
+/// Types that look for a regular expression.
+const MATCHES: [&str; 9] = [
+    REGEX,
+    "match",
     "matches",
-    "pattern",
+    PATTERN,
     "contains_pattern",
     "regex_match",
     "output_matches",
@@ -49,9 +56,43 @@ const MATCHES: [&str; 8] = [
     "matches_regex",
 ];
 
-/// Parts of names of types that no judge is meant by.
-const PROGRAMS: [&str; 12] =
-    ["contain", "match", "regex", "file", "command", "equal", "exit", "json", "script", "tool", "count", "exact"];
+/// Words that negate a type and say nothing else.
+const NOT: [&str; 7] = ["not", "does", "do", "must", "should", "doesnt", "dont"];
+
+/// How the words of types begin that mean the opposite of something.
+const NEGATIONS: [&str; 17] = [
+    "absent", "avoid", "cannot", "disallow", "doesn", "dont", "exclud", "forbid", "lack", "miss", "negat", "never",
+    "no", "omit", "prohibit", "reject", "without",
+];
+
+/// How the words of types begin that a program checks, and no judge.
+const PROGRAMS: [&str; 25] = [
+    "command",
+    "contain",
+    "count",
+    "end",
+    "equal",
+    "exact",
+    "exist",
+    "exit",
+    "file",
+    "greater",
+    "includ",
+    "json",
+    "length",
+    "less",
+    "match",
+    "pattern",
+    "prefix",
+    "range",
+    "regex",
+    "schema",
+    "script",
+    "start",
+    "substring",
+    "suffix",
+    "tool",
+];
 
 /// What an assertion with a type asks for.
 pub(super) enum Typed {
@@ -65,32 +106,37 @@ pub(super) enum Typed {
 
 /// Reads the type of an assertion. The problem is reported already if there is none.
 pub(super) fn read(document: &mut Document<'_>, node: &Node) -> Option<Typed> {
-    let kind = document.required_text(node, TYPE)?.to_lowercase().replace(['-', ' '], "_");
-    let (name, negated) = negation(&kind);
+    let words = words(document.required_text(node, TYPE)?);
+    let (name, negated) = positive(&words);
     let value = |keys: &[&'static str]| {
         keys.iter().copied().find(|key| node.get(key).is_some_and(|node| node.text().is_some()))
     };
     let path = || value(&PATHS);
-    let (used, check) = match name {
-        _ if CONTAINS.contains(&name) || MATCHES.contains(&name) => {
+    let (used, check) = match &*name {
+        name if CONTAINS.contains(&name) || MATCHES.contains(&name) => {
             let Some(key) = value(&VALUES) else { return Some(Typed::Unknown) };
-            let test = test(node, key, MATCHES.contains(&name), name == "icontains", negated);
+            let is_pattern = MATCHES.contains(&name) || is_pattern(key);
+            let ignores_case = name == "icontains";
+            if is_pattern && ignores_case {
+                return Some(Typed::Unknown);
+            }
+            let test = test(node, key, is_pattern, ignores_case, negated);
             (vec![key], checked(test).map(|test| checks::text(TextPlace::Final, test)))
         }
-        "file_exists" | "exists" | "file_created" => {
+        "file_exists" | "file_exist" | "exists" | "file_created" => {
             let Some(key) = path().or_else(|| value(&["value"])) else { return Some(Typed::Unknown) };
             (vec![key], checks::file(text(node, key), FileWant::Exists(!negated)))
         }
-        "file_contains" | "file_matches" => {
+        "file_contains" | "file_contain" | "file_matches" | "file_match" => {
             let (Some(key), Some(searched)) = (path(), value(&VALUES)) else { return Some(Typed::Unknown) };
-            let test = test(node, searched, name == "file_matches" || searched == "pattern", false, negated);
+            let test = test(node, searched, name.starts_with("file_match") || is_pattern(searched), false, negated);
             (vec![key, searched], checked(test).and_then(|test| checks::file(text(node, key), FileWant::Content(test))))
         }
         "command_succeeds" | "command" | "command_exit_zero" | "run_command" if !negated => {
             let Some(key) = value(&COMMANDS) else { return Some(Typed::Unknown) };
             (vec![key], Ok(checks::run(text(node, key).to_owned(), 0, None, None)))
         }
-        _ => return Some(if PROGRAMS.iter().any(|part| kind.contains(part)) { Typed::Unknown } else { Typed::Words }),
+        _ => return Some(if is_label(&words) { Typed::Words } else { Typed::Unknown }),
     };
     let is_known = |key: &str| used.contains(&key) || WORDS.contains(&key);
     if node.entries().iter().any(|entry| !is_known(&entry.key)) {
@@ -110,16 +156,44 @@ pub(super) fn read(document: &mut Document<'_>, node: &Node) -> Option<Typed> {
     }
 }
 
-/// The name of a type without its negation.
-fn negation(kind: &str) -> (&str, bool) {
-    let negated = match kind {
-        "not_contains" | "does_not_contain" | "excludes" | "not_includes" | "absent" => Some("contains"),
-        "not_contains_pattern" | "not_matches" | "not_regex" | "does_not_match" => Some("regex"),
-        "file_not_exists" | "file_absent" | "file_does_not_exist" | "not_file_exists" => Some("file_exists"),
-        "file_not_contains" | "file_does_not_contain" => Some("file_contains"),
-        _ => None,
-    };
-    negated.map_or((kind, false), |name| (name, true))
+/// The words of a type, in lower case: `notContains`, `not-contains` and `not_contains` have the same.
+fn words(kind: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in kind.chars() {
+        if !c.is_alphanumeric() || c.is_uppercase() && was_lower {
+            words.push(String::new());
+        }
+        was_lower = c.is_lowercase() || c.is_numeric();
+        if let (true, Some(word)) = (c.is_alphanumeric(), words.last_mut()) {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// The name of a type without its negation, and whether there was one.
+fn positive(words: &[String]) -> (String, bool) {
+    match &words.join("_")[..] {
+        "excludes" | "exclude" | "absent" => return (CONTAINS[0].to_owned(), true),
+        "file_absent" => return ("file_exists".to_owned(), true),
+        _ => {}
+    }
+    let is_negation = |word: &&String| ["not", "doesnt", "dont"].contains(&word.as_str());
+    let negated = words.iter().filter(is_negation).count() == 1;
+    let kept = words.iter().filter(|word| !negated || !NOT.contains(&word.as_str()));
+    (kept.map(String::as_str).collect::<Vec<_>>().join("_"), negated)
+}
+
+/// Whether the words of an unknown type only name what its statement is about. One that negates would turn the statement around, and
+/// one of a program is meant for no judge.
+fn is_label(words: &[String]) -> bool {
+    !words.iter().any(|word| NEGATIONS.iter().chain(&PROGRAMS).any(|start| word.starts_with(start)))
+}
+
+fn is_pattern(key: &str) -> bool {
+    [PATTERN, REGEX].contains(&key)
 }
 
 fn text<'n>(node: &'n Node, key: &str) -> &'n str {

@@ -42,18 +42,19 @@ impl FrontMatter {
         Self { yaml: bytes, body: String::new(), is_open }
     }
 
-    /// The options in a document of `yaml`; none if there are none, or with a problem.
+    /// The options in a document of `yaml`: an object, which is empty if there are none. `None` with a problem.
     pub fn root(&self, document: &mut Document<'_>) -> Option<Node> {
         if self.is_open {
             document.problem(Code::YamlSyntax, 0..FENCE.len(), "the front matter has no end: a second line `---`");
             return None;
         }
+        let empty = || Some(Node { value: NodeValue::Map(Vec::new()), range: 0..0 });
         let text = String::from_utf8_lossy(&self.yaml);
         if text
             .lines()
             .all(|line| line.trim().is_empty() || line.trim_start_matches('\u{feff}').trim().starts_with('#'))
         {
-            return None;
+            return empty();
         }
         let root = document.root()?;
         match root.value {
@@ -61,7 +62,7 @@ impl FrontMatter {
                 document.duplicate_keys(&root, &[]);
                 Some(root)
             }
-            NodeValue::Null => None,
+            NodeValue::Null => empty(),
             _ => {
                 document.wrong_type("the front matter", "an object", &root);
                 None

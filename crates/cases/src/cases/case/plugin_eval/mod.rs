@@ -166,11 +166,7 @@ impl CaseReader<'_> {
             self.asked.head(&mut document, &root, self.plugin, self.folder);
             self.asked.execution(&mut document, &root);
         }
-        let prompt = front.body.trim();
-        if prompt.is_empty() {
-            document.problem(Code::EmptyValue, 0..0, "the file has no prompt");
-        }
-        self.asked.prompt = Some(prompt.to_owned());
+        self.asked.prompt = Some(front.body.trim().to_owned());
         self.problems.append(&mut document.problems.take());
     }
 
@@ -206,7 +202,7 @@ impl CaseReader<'_> {
         let path = self.file.path;
         let origin = SourceLocation { line: 1, column: 1, ..SourceLocation::file(path) };
         let missing = |what: &str| Diagnostic::new(Code::MissingKey, origin.clone(), format!("the case has no {what}"));
-        if self.asked.prompt.is_none() {
+        if self.asked.prompt.as_ref().is_none_or(String::is_empty) {
             self.problems.push(missing("prompt"));
         }
         if self.graders.is_empty() && self.problems.is_empty() {
