@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::agent::Assignment;
-use crate::agent::isolation::{self, IsolationStatus};
 use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::snapshot::{self, SkillSnapshot};
 use crate::agent::trial_env::TrialEnv;
@@ -106,9 +105,7 @@ impl LiveTrial<'_> {
         }
         trial_env.create_directories(&run.settings.create).map_err(|error| disk(&error))?;
         // A trial that changes skills needs a copy of its own.
-        let shared =
-            case.during.is_empty() && matches!(isolation::status(&run.settings.isolation), IsolationStatus::Bwrap(_));
-        snapshot::deliver(mode, skills, &mut trial_env, shared).map_err(|error| disk(&error))?;
+        snapshot::deliver(mode, skills, &mut trial_env, case.during.is_empty()).map_err(|error| disk(&error))?;
         if mode.delivery != Delivery::None {
             snapshot::prepare_changes(case, &run.root, &mut trial_env, &folder.changes())
                 .map_err(|error| disk(&error))?;
@@ -196,12 +193,16 @@ impl LiveTrial<'_> {
             is_settled: ends_early.then_some(&is_settled),
             on_progress: &on_progress,
         };
-        let AgentRun { ending, not_enforced, isolation, redactor, server, changes, trace, final_text } =
+        let AgentRun { mut ending, not_enforced, isolation, redactor, server, changes, trace, final_text } =
             agent_run::run(&job)?;
         // On a full disk the agent may have failed to write: its evidence proves nothing.
         store::take_room(&trial_env.control()).map_err(|error| unstored(&error))?;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
-        let skills_changed = trial_env.changed_skills(&changes).iter().map(|path| masked(path, &mask)).collect();
+        let skills_changed = trial_env.changed_skills(&changes).unwrap_or_else(|error| {
+            ending.trouble.get_or_insert(files(&error));
+            Vec::new()
+        });
+        let skills_changed = skills_changed.iter().map(|path| masked(path, &mask)).collect();
         let required: Vec<&Path> = case.required_files().collect();
         let captured = trial_env.capture(&required, &folder.workspace(), &mask).map_err(|error| disk(&error))?;
         let active = trace.activations.iter().map(|activation| slug(&activation.skill));

@@ -8,6 +8,8 @@
 //! file depends on what was removed before, by a factor of four. The time of bubblewrap alone, with only the namespaces
 //! that a sandbox needs, is printed next to it.
 //!
+//! Then the same on a disk, with few and with many skills: their number must not decide the price of a trial.
+//!
 //! Then the same cases with more trials run in one process, and in shards that are merged: the processors' time of both.
 
 use std::fs;
@@ -46,6 +48,10 @@ const SANDBOX: [&str; 10] =
 const FIGURES: [(u32, &str, f64); 4] =
     [(0, "agent", 2.5), (0, "bwrap", 2.0), (200, "agent", 1.03), (200, "bwrap", 1.05)];
 
+/// Numbers of skills, and the target of the runner on a disk with each of them, as a factor of bare spawning or of bubblewrap.
+const NUMBERS_OF_SKILLS: [usize; 3] = [1, 50, 300];
+const WANTED_ON_DISK: f64 = 1.15;
+
 /// How many shards have the trials of one process, and how much of its work they may do.
 const SHARDS: usize = 16;
 const WORK: f64 = 1.1;
@@ -56,43 +62,17 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let check = std::env::args().any(|arg| arg == "--check");
+    let in_memory = FIGURES.map(|(pause, isolation, wanted)| (pause, isolation, wanted, SKILLS, "/dev/shm"));
+    let on_disk = NUMBERS_OF_SKILLS
+        .into_iter()
+        .flat_map(|skills| ["agent", "bwrap"].map(|isolation| (200, isolation, WANTED_ON_DISK, skills, "/var/tmp")));
     let mut held = true;
-    for (pause, isolation, wanted) in FIGURES {
-        if isolation == "bwrap" && Command::new("bwrap").arg("--version").stdout(Stdio::null()).status().is_err() {
-            println!("bubblewrap is not here: not measured");
-            continue;
-        }
-        let repository = Repository::new(pause, isolation);
-        repository.runner("warm-up", 1);
-        // What an agent waits evens out what else differs between rounds.
-        let rounds = match (check, pause) {
-            (false, _) => 9,
-            (true, 0) => 3,
-            (true, _) => 1,
-        };
-        let folder = repository.root().to_str().expect("UTF-8");
-        let sandbox = [&SANDBOX[..], &["--bind", folder, folder, "--"]].concat();
-        let by: &[&str] = if isolation == "bwrap" { &sandbox } else { &[] };
-        let measure = |round: usize| {
-            (repository.floor(&[]), repository.floor(by), repository.runner(&format!("round-{round}"), 1).time)
-        };
-        let (bare, (floor, runner)): (Vec<_>, (Vec<_>, Vec<_>)) =
-            (0..rounds).map(measure).map(|(bare, floor, runner)| (bare, (floor, runner))).unzip();
-        let [bare, floor, runner] = [bare, floor, runner].map(|times| median(times).as_secs_f64());
-        let failed = runner / floor > FAILURE * wanted;
-        held &= !failed;
-        let alone = if by.is_empty() { String::new() } else { format!(", bubblewrap alone {floor:.3} s") };
-        println!(
-            "{CASES} trials, {JOBS} at a time, an agent of {pause} ms, isolation = \"{isolation}\": runner {runner:.3} s, bare \
-             spawning {bare:.3} s{alone}: {:.2} × bare, {:.2} × its floor (wanted {wanted} ×){}",
-            runner / bare,
-            runner / floor,
-            if failed { ": FAILED" } else { "" }
-        );
+    for figure in in_memory.into_iter().chain(on_disk) {
+        held &= against_its_floor(figure, check);
     }
     held &= shards(if check { 5 } else { 50 });
     if !check {
-        let repository = Repository::new(0, "agent");
+        let repository = Repository::new(0, "agent", SKILLS, "/dev/shm");
         let memory = |trials| repository.runner(&format!("memory-{trials}"), trials).peak;
         let (once, often) = (memory(1), memory(20));
         println!("memory at its peak: {once} KiB for {CASES} trials, {often} KiB for {}", 20 * CASES);
@@ -100,9 +80,47 @@ fn main() -> ExitCode {
     if held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// Measures the runner and its floor in turns: what the agent takes, its isolation, the target, the skills and where all files are.
+fn against_its_floor((pause, isolation, wanted, skills, place): (u32, &str, f64, usize, &str), check: bool) -> bool {
+    if isolation == "bwrap" && Command::new("bwrap").arg("--version").stdout(Stdio::null()).status().is_err() {
+        println!("bubblewrap is not here: not measured");
+        return true;
+    }
+    let repository = Repository::new(pause, isolation, skills, place);
+    repository.runner("warm-up", 1);
+    // What an agent waits evens out what else differs between rounds.
+    let rounds = match (check, pause) {
+        (false, _) => 9,
+        (true, 0) => 3,
+        (true, _) => 1,
+    };
+    let folder = repository.root().to_str().expect("UTF-8");
+    let sandbox = [&SANDBOX[..], &["--bind", folder, folder, "--"]].concat();
+    let by: &[&str] = if isolation == "bwrap" { &sandbox } else { &[] };
+    let (mut bare, mut floor, mut runner, mut work) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for round in 0..rounds {
+        bare.push(repository.floor(&[]));
+        floor.push(repository.floor(by));
+        let took = repository.runner(&format!("round-{round}"), 1);
+        runner.push(took.time);
+        work.push(Duration::from_secs_f64(took.work));
+    }
+    let [bare, floor, runner, work] = [bare, floor, runner, work].map(|times| median(times).as_secs_f64());
+    let failed = runner / floor > FAILURE * wanted;
+    let alone = if by.is_empty() { String::new() } else { format!(", bubblewrap alone {floor:.3} s") };
+    println!(
+        "{CASES} trials, {JOBS} at a time, {skills} skills in {place}, an agent of {pause} ms, isolation = \"{isolation}\": runner \
+         {runner:.3} s with {work:.2} s of CPU, bare spawning {bare:.3} s{alone}: {:.2} × bare, {:.2} × its floor (wanted {wanted} ×){}",
+        runner / bare,
+        runner / floor,
+        if failed { ": FAILED" } else { "" }
+    );
+    !failed
+}
+
 /// Measures the work of shards, one after another, with this number of trials of each case.
 fn shards(trials: usize) -> bool {
-    let repository = Repository::new(0, "agent");
+    let repository = Repository::new(0, "agent", SKILLS, "/dev/shm");
     let number = trials.to_string();
     let run = |id: &str, more: &[&str]| {
         repository.program(&[&["run", "--jobs", JOBS, "--run-id", id, "--trials", &number], more].concat()).work
@@ -138,22 +156,26 @@ fn median(mut times: Vec<Duration>) -> Duration {
 
 struct Repository {
     folder: tempfile::TempDir,
+    skills: usize,
 }
 
 impl Repository {
-    fn new(pause: u32, isolation: &str) -> Self {
-        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary folder");
+    fn new(pause: u32, isolation: &str, skills: usize, place: &str) -> Self {
+        let folder = tempfile::tempdir_in(place).or_else(|_| tempfile::tempdir()).expect("a temporary folder");
         let root = folder.path();
         let write = |path: &str, text: &str| {
             let path = root.join(path);
             fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
             fs::write(path, text).expect("a file");
         };
-        for skill in 0..SKILLS {
+        for skill in 0..skills {
             let text =
                 format!("---\nname: skill-{skill}\ndescription: Does what number {skill} does.\n---\n\nDo it.\n");
             write(&format!("skills/skill-{skill}/SKILL.md"), &text);
-            let rows = (skill..CASES).step_by(SKILLS).map(|case| format!("c{case},false,Prompt {case},absent|missing"));
+            // Each skill has a case: others would get built-in ones.
+            let rows = (skill..CASES.max(skills))
+                .step_by(skills)
+                .map(|case| format!("c{case},false,Prompt {case},absent|missing"));
             let header = "id,should_trigger,prompt,must_not_include".to_owned();
             let table: Vec<String> = std::iter::once(header).chain(rows).collect();
             write(&format!("evals/skills/skill-{skill}/prompts.csv"), &table.join("\n"));
@@ -168,7 +190,7 @@ impl Repository {
             root.join("agent").display()
         );
         write("evals/evals.toml", &settings);
-        Self { folder }
+        Self { folder, skills }
     }
 
     fn root(&self) -> &Path {
@@ -190,10 +212,11 @@ impl Repository {
 
     /// The runner with this number of trials of each case.
     fn runner(&self, id: &str, trials: usize) -> Took {
-        let took = self.program(&["run", "--jobs", JOBS, "--run-id", id, "--trials", &trials.to_string()]);
+        let (trials, most) = (trials.to_string(), CASES.to_string());
+        let took = self.program(&["run", "--jobs", JOBS, "--run-id", id, "--trials", &trials, "--max-skills", &most]);
         // What is kept stays until the end: some file systems are slow at making what was just removed.
         let kept = fs::read_dir(self.root().join("artifacts/skill-evals").join(id).join("work")).expect("trials");
-        assert_eq!(kept.count(), SKILLS, "every skill was run");
+        assert_eq!(kept.count(), self.skills.min(CASES), "every skill was run");
         took
     }
 
@@ -209,6 +232,7 @@ impl Repository {
             .args(args)
             .current_dir(self.root())
             .env("HOME", self.root())
+            .env("SKILL_EVALS_CALIBRATE", "off")
             .env("SKILL_EVALS_SCRATCH", self.root().join("scratch"))
             .stdout(Stdio::null())
             .status();

@@ -17,7 +17,7 @@ use crate::settings::mode::{Delivery, Mode};
 use crate::skill::SKILL_FILE;
 
 /// The skills at the start of the run: `<slug>/…`, outside the repository, so that no agent finds its way from a skill to the
-/// grading files. Each trial gets its own copy, or a sandbox shows it the originals.
+/// grading files.
 #[derive(Debug)]
 pub struct SkillSnapshot {
     originals: Arc<OriginalSkills>,
@@ -44,7 +44,7 @@ impl SkillSnapshot {
             }
             digests.insert(found.skill().slug.clone(), digest);
         }
-        Ok(Self { originals: Arc::new(OriginalSkills::new(directory, contents)?), digests })
+        Ok(Self { originals: Arc::new(OriginalSkills::new(directory, contents, scratch.is_mounted())?), digests })
     }
 
     /// The digest of the skill with this slug, as `InputReader` of the crate `skill-evals` computes it. It is
@@ -131,19 +131,19 @@ pub fn prepare_changes(
     Ok(())
 }
 
-/// Gives the skills to the trial environment, and links them where the mode's agent looks for skills. The trial environment
-/// gets its own copy, unless a sandbox shows the originals read-only (`shown`).
+/// Gives the skills to the trial environment, and links them where the mode's agent looks for skills. They are those of other
+/// trials if they may be `shared`, or else its own copy.
 pub fn deliver(
     mode: &Mode,
     snapshot: &SkillSnapshot,
     trial_env: &mut TrialEnv,
-    shown: bool,
+    shared: bool,
 ) -> Result<(), WorkspaceError> {
     if mode.delivery == Delivery::None {
         return Ok(());
     }
-    if shown && snapshot.originals.can_be_shown() {
-        trial_env.show_skills(&snapshot.originals)?;
+    if shared {
+        trial_env.share_skills(&snapshot.originals)?;
     } else {
         trial_env.copy_skills(&snapshot.originals)?;
     }
@@ -163,6 +163,10 @@ pub fn disturbed(mode: &Mode, trial_env: &TrialEnv) -> Option<String> {
     let skills = OsString::from(trial_env.skills());
     let is_kept = |link: &&&str| trial_env.workspace().join(link).link_target().is_ok_and(|to| to == *skills);
     let lost = links(mode).iter().find(|link| !is_kept(link)).map(|link| format!("it replaced or removed `{link}`"));
-    let changed = || trial_env.replaced_skills().first().map(|path| format!("it changed {}", path.display()));
+    let changed = || {
+        let (changed, is_disputed) = trial_env.replaced_skills();
+        let who = if is_disputed { "it or another trial" } else { "it" };
+        changed.first().map(|path| format!("{who} changed {}", path.display()))
+    };
     lost.or_else(changed).map(|what| format!("{what}, where the agent finds the skills under test"))
 }

@@ -71,6 +71,12 @@ pub enum WorkspaceError {
     /// The original skills changed.
     #[error("{0} was changed during the run: an agent wrote outside its directories")]
     SkillsChanged(PathBuf),
+    /// Skills that several trials had changed, so that nobody knows what they read.
+    #[error(
+        "{0} was changed while several trials had these skills, by one of them: what the others read is unknown; the trials that \
+         follow have copies of their own; --resume measures these again, and bubblewrap keeps trials apart"
+    )]
+    SkillsDisputed(PathBuf),
 }
 
 /// The most bytes of an MCP server's request log that are read.
@@ -94,19 +100,12 @@ pub struct TrialEnv {
     setup_files: HashSet<PathBuf>,
     skills: Option<EnvSkills>,
     changes: Option<PreparedChanges>,
-    /// Whether the skills were untouched at the trial's end, once that was checked.
-    untouched: OnceLock<bool>,
     /// The id of the agent's session.
     session: OnceLock<String>,
 }
 
 impl Drop for TrialEnv {
     fn drop(&mut self) {
-        if self.is_untouched()
-            && let Some(EnvSkills::Own(copy, originals)) = self.skills.take()
-        {
-            originals.take_back(copy);
-        }
         // What cannot be removed is tried again with the scratch directory, and named by the next process.
         let _ = rooted::remove(&self.directory);
     }
@@ -200,48 +199,52 @@ impl TrialEnv {
     }
 
     /// Gives it its own copy of the skills.
-    pub fn copy_skills(&mut self, originals: &Arc<OriginalSkills>) -> Result<(), WorkspaceError> {
-        if self.skills.is_none() {
-            self.skills = Some(EnvSkills::Own(originals.copy_for(&self.skills())?, Arc::clone(originals)));
-        }
+    pub fn copy_skills(&mut self, originals: &OriginalSkills) -> Result<(), WorkspaceError> {
+        self.skills = Some(EnvSkills::Own(originals.copy_for(self.room.join(Self::SKILLS))?));
         Ok(())
     }
 
-    /// Lets the agent's sandbox show the skills at the place of a copy, so that nobody can write to them.
-    pub fn show_skills(&mut self, originals: &Arc<OriginalSkills>) -> Result<(), WorkspaceError> {
-        if originals.is_spoiled() {
-            return Err(WorkspaceError::SkillsChanged(originals.directory().to_path_buf()));
+    /// Gives it the skills that other trials have too, if that is possible: its agent's sandbox shows them, or a link leads there.
+    pub fn share_skills(&mut self, originals: &Arc<OriginalSkills>) -> Result<(), WorkspaceError> {
+        let is_mounted = self.paths.is_some();
+        let Some(used) = originals.shared_for(is_mounted)? else { return self.copy_skills(originals) };
+        if is_mounted {
+            self.room.join(Self::SKILLS).create_dir_all()?;
         }
-        self.skills().create_dir_all()?;
-        self.skills = Some(EnvSkills::Shown(Arc::clone(originals)));
+        self.skills = Some(EnvSkills::Shared(used));
         Ok(())
     }
 
     /// The names of the skills that the agent gets.
     pub fn skill_names(&self) -> Vec<String> {
-        let names = self.skills.as_ref().and_then(EnvSkills::files).map(|files| files.place.names());
+        let names = self.skills.as_ref().map(|skills| skills.files().place.names());
         let names = names.and_then(Result::ok).unwrap_or_default().into_iter();
         names.map(|name| name.to_string_lossy().into_owned()).collect()
     }
 
     /// The files of its skills that differ from the originals with the changes that were made, by path in [`Self::skills`], at
-    /// most 100. The check is once, after the trial.
-    pub fn changed_skills(&self, changes: &[ChangeMeta]) -> Vec<PathBuf> {
-        let Some(skills) = self.skills.as_ref().filter(|_| !self.is_untouched()).and_then(EnvSkills::files) else {
-            return Vec::new();
+    /// most 100. Fails if another trial may have changed them. The check is after the trial.
+    pub fn changed_skills(&self, changes: &[ChangeMeta]) -> Result<Vec<PathBuf>, WorkspaceError> {
+        let Some(skills) = self.skills.as_ref().filter(|skills| !skills.files().is_untouched()) else {
+            return Ok(Vec::new());
         };
         let versions = self.changes.iter().flat_map(|changes| &changes.versions).zip(changes);
-        skills.changed(versions.filter(|(_, change)| change.made_ms.is_some()).map(|(version, _)| version))
+        let made = versions.filter(|(_, change)| change.made_ms.is_some()).map(|(version, _)| version);
+        let changed = skills.files().changed(made);
+        match skills {
+            EnvSkills::Shared(used) if used.are_disputed() => {
+                Err(WorkspaceError::SkillsDisputed(changed.into_iter().next().unwrap_or_else(|| Self::SKILLS.into())))
+            }
+            _ => Ok(changed),
+        }
     }
 
-    /// The files of its skills that differ from the originals by now, at most 100.
-    pub fn replaced_skills(&self) -> Vec<PathBuf> {
-        let files = self.skills.as_ref().filter(|skills| !skills.are_untouched()).and_then(EnvSkills::files);
-        files.map(|files| files.changed(std::iter::empty())).unwrap_or_default()
-    }
-
-    fn is_untouched(&self) -> bool {
-        *self.untouched.get_or_init(|| self.skills.as_ref().is_none_or(EnvSkills::are_untouched))
+    /// The files of its skills that differ from the originals by now, at most 100, and whether another trial may have done it.
+    pub fn replaced_skills(&self) -> (Vec<PathBuf>, bool) {
+        let Some(skills) = self.skills.as_ref().filter(|skills| !skills.files().is_untouched()) else {
+            return Default::default();
+        };
+        (skills.files().changed(std::iter::empty()), matches!(skills, EnvSkills::Shared(used) if used.are_disputed()))
     }
 
     pub fn workspace(&self) -> RootedPath {
@@ -275,13 +278,16 @@ impl TrialEnv {
     /// Where its agent finds the skills, a directory for each slug; it exists if the mode delivers skills. A sandbox mounts
     /// it read-only, since the agent must not write to it.
     pub fn skills(&self) -> RootedPath {
-        self.room.join(Self::SKILLS)
+        match &self.skills {
+            Some(EnvSkills::Shared(used)) if !used.is_mounted => used.files().place.clone(),
+            _ => self.room.join(Self::SKILLS),
+        }
     }
 
-    /// What a sandbox mounts there: its own copy, or the originals. `None` without skills: there may be a link of the agent.
+    /// What a sandbox mounts there: its own copy, or the shared files. `None` without skills: there may be a link of the agent.
     pub fn skills_to_mount(&self) -> Option<OsString> {
         Some(match self.skills.as_ref()? {
-            EnvSkills::Shown(originals) => originals.directory().into(),
+            EnvSkills::Shared(used) => used.files().place.clone().into(),
             EnvSkills::Own(..) => self.directory.join(Self::ROOM).join(Self::SKILLS).into(),
         })
     }

@@ -73,6 +73,11 @@ impl ScratchDir {
         Ok(Self { directory, base: opened, paths, left, _lock: lock })
     }
 
+    /// Whether a sandbox shows its rooms.
+    pub fn is_mounted(&self) -> bool {
+        self.paths.is_some()
+    }
+
     /// Why it is not in the usual place, if so.
     pub fn note(&self) -> Option<&str> {
         self.base.note.as_deref()
@@ -117,14 +122,13 @@ impl ScratchDir {
             setup_files: HashSet::new(),
             skills: None,
             changes: None,
-            untouched: OnceLock::new(),
             session: OnceLock::new(),
         })
     }
 }
 
 /// Makes the directory with the first free number, which only this user enters.
-fn numbered(parent: &Path) -> Result<PathBuf, PathError> {
+pub(super) fn numbered(parent: &Path) -> Result<PathBuf, PathError> {
     for number in 1_u32.. {
         let path = parent.join(number.to_string());
         match DirBuilder::new().mode(0o700).create(&path) {

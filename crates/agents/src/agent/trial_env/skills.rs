@@ -1,21 +1,24 @@
-//! Each trial's own copy of the skills. Agents can write to their skills: with one copy for all trials, a trial that changes a
-//! SKILL.md would change what the next one reads.
+//! The skills of trials. Copying hundreds of skills takes longer than many trials, so all trials of a run have the same files.
 //!
-//! Copying hundreds of skills takes longer than many trials. So a copy is used again if the sizes, times and inodes of
-//! its files show at the trial's end that nobody touched it; otherwise it is removed. In a bubblewrap sandbox nobody
-//! can write to a read-only mount: no copy is made, and the same check shows that nobody else wrote to the originals.
+//! - A bubblewrap sandbox shows them read-only: nobody can write to them.
+//! - Without one, agents find them through a link, and can write to them. Sizes, times and inodes show at a trial's end whether somebody did.
+//!   If no other trial had them, its own agent did, and the next trial gets a new copy. Otherwise nobody knows who did, and what
+//!   the others read: none of those trials measured anything, and from then on each trial has a copy of its own.
+//!
+//! A trial whose case changes skills has a copy of its own, in its room.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use super::{At, WorkspaceError};
+use super::scratch::numbered;
+use super::{At, TrialEnv, WorkspaceError};
 use crate::files::bounded;
 use crate::files::material::{Material, MaterialProblem, UnusableFile};
-use crate::files::rooted::{RootedPath, WalkControl};
+use crate::files::rooted::{self, RootedPath, WalkControl};
 use crate::files::stamp::Stamp;
 use crate::trace::change::ChangeKind;
 
@@ -27,16 +30,15 @@ pub fn file_mode(executable: bool) -> u32 {
     if executable { 0o555 } else { 0o444 }
 }
 
-/// The skills that copies are made of, and the copies that no trial uses.
+/// The skills as they were at the start of the run, and the files that trials have.
 #[derive(Debug)]
 pub struct OriginalSkills {
     directory: PathBuf,
     contents: Arc<SkillContents>,
-    /// The original files as a sandbox shows them; `None` if only a part of them is offered.
-    shown: Option<SkillsCopy>,
-    /// Whether somebody changed the originals.
-    spoiled: AtomicBool,
-    spare: Mutex<Vec<SkillsCopy>>,
+    /// What trials share; none before the first trial, and after somebody changed it. In a sandbox these may be the originals.
+    shared: Mutex<Option<Arc<SharedSkills>>>,
+    /// Whether each trial has a copy of its own from now on.
+    is_apart: AtomicBool,
     /// The modification time of every copied file: a later change has a different time, however soon it comes.
     modified: SystemTime,
 }
@@ -69,49 +71,106 @@ pub(super) struct ChangedSkillVersion {
 /// The skills of a trial environment.
 #[derive(Debug)]
 pub(super) enum EnvSkills {
-    /// Its own copy, and the originals of the copy.
-    Own(SkillsCopy, Arc<OriginalSkills>),
-    /// The originals, which its agent's sandbox shows read-only.
-    Shown(Arc<OriginalSkills>),
+    /// Its own copy.
+    Own(SkillsCopy),
+    /// Those that other trials have too.
+    Shared(SkillsUse),
 }
 
 impl EnvSkills {
     /// The files that the agent gets.
-    pub(super) fn files(&self) -> Option<&SkillsCopy> {
+    pub(super) fn files(&self) -> &SkillsCopy {
         match self {
-            Self::Own(copy, _) => Some(copy),
-            Self::Shown(originals) => originals.shown.as_ref(),
+            Self::Own(copy) => copy,
+            Self::Shared(used) => used.files(),
         }
-    }
-
-    /// Whether nobody touched them. Originals that somebody touched are not shown to any other agent.
-    pub(super) fn are_untouched(&self) -> bool {
-        let untouched = self.files().is_none_or(SkillsCopy::is_untouched);
-        if let (Self::Shown(originals), false) = (self, untouched) {
-            originals.spoiled.store(true, Ordering::Relaxed);
-        }
-        untouched
     }
 }
 
-/// A copy of the skills. At most one trial environment uses it.
+/// Files that several trials have.
 #[derive(Debug)]
-pub struct SkillsCopy {
+struct SharedSkills {
+    copy: SkillsCopy,
+    /// What is removed when no trial has them anymore; `None` for the originals.
+    directory: Option<PathBuf>,
+    users: Mutex<SkillsUsers>,
+}
+
+/// Who has shared skills.
+#[derive(Debug, Default)]
+struct SkillsUsers {
+    trials: usize,
+    /// Whether they were changed while several trials had them.
+    is_disputed: bool,
+}
+
+impl Drop for SharedSkills {
+    fn drop(&mut self) {
+        // What cannot be removed is tried again with the scratch directory.
+        let _ = self.directory.as_deref().map(rooted::remove);
+    }
+}
+
+/// That a trial has shared skills, until dropped.
+#[derive(Debug)]
+pub(super) struct SkillsUse {
+    shared: Arc<SharedSkills>,
+    originals: Arc<OriginalSkills>,
+    /// Whether a sandbox shows them, read-only.
+    pub(super) is_mounted: bool,
+}
+
+impl Drop for SkillsUse {
+    fn drop(&mut self) {
+        self.users().trials -= 1;
+    }
+}
+
+impl SkillsUse {
+    fn users(&self) -> MutexGuard<'_, SkillsUsers> {
+        self.shared.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn files(&self) -> &SkillsCopy {
+        &self.shared.copy
+    }
+
+    /// Takes skills that somebody changed from the trials to come. Whether nobody knows which trial did it.
+    pub(super) fn are_disputed(&self) -> bool {
+        // Nobody gets them meanwhile.
+        let mut shared = self.originals.shared();
+        if shared.as_ref().is_some_and(|shared| Arc::ptr_eq(shared, &self.shared)) {
+            *shared = None;
+        }
+        let mut users = self.users();
+        users.is_disputed |= users.trials > 1;
+        if users.is_disputed {
+            self.originals.is_apart.store(true, Ordering::Relaxed);
+        }
+        users.is_disputed
+    }
+}
+
+/// Files of the skills, for one trial or for many.
+#[derive(Debug)]
+pub(super) struct SkillsCopy {
     pub(super) place: RootedPath,
     contents: Arc<SkillContents>,
     /// The stamps of the directories, then of the files.
     stamps: Vec<Option<Stamp>>,
-    /// The stamp of the directory itself, which changes when the copy is moved.
+    /// The stamp of the directory itself.
     own_stamp: Stamp,
 }
 
 impl OriginalSkills {
-    /// The skills in this directory.
-    pub fn new(directory: PathBuf, contents: SkillContents) -> Result<Self, WorkspaceError> {
-        let contents = Arc::new(contents);
-        let place = rooted_in_parent(&directory)?;
-        let shown = Some(SkillsCopy::new(place, Arc::clone(&contents))?);
-        Ok(Self::with(directory, contents, shown, SystemTime::now()))
+    /// The skills in this directory. Where a sandbox shows them, trials have these very files.
+    pub fn new(directory: PathBuf, contents: SkillContents, are_mounted: bool) -> Result<Self, WorkspaceError> {
+        let originals = Self::with(directory, Arc::new(contents), SystemTime::now());
+        if are_mounted {
+            let copy = SkillsCopy::new(rooted_in_parent(&originals.directory)?, Arc::clone(&originals.contents))?;
+            *originals.shared() = Some(Arc::new(SharedSkills { copy, directory: None, users: Mutex::default() }));
+        }
+        Ok(originals)
     }
 
     /// The skills whose path matches.
@@ -120,24 +179,15 @@ impl OriginalSkills {
         let mut contents = SkillContents::clone(&self.contents);
         contents.directories.retain(|path| matches(path));
         contents.files.retain(|file| matches(&file.path));
-        Self::with(self.directory.clone(), Arc::new(contents), None, self.modified)
+        Self::with(self.directory.clone(), Arc::new(contents), self.modified)
     }
 
-    fn with(directory: PathBuf, contents: Arc<SkillContents>, shown: Option<SkillsCopy>, modified: SystemTime) -> Self {
-        Self { directory, contents, shown, spoiled: AtomicBool::new(false), spare: Mutex::default(), modified }
+    fn with(directory: PathBuf, contents: Arc<SkillContents>, modified: SystemTime) -> Self {
+        Self { directory, contents, shared: Mutex::default(), is_apart: AtomicBool::new(false), modified }
     }
 
-    pub(super) fn directory(&self) -> &Path {
-        &self.directory
-    }
-
-    pub(super) fn is_spoiled(&self) -> bool {
-        self.spoiled.load(Ordering::Relaxed)
-    }
-
-    /// Whether a sandbox can show them without a copy.
-    pub fn can_be_shown(&self) -> bool {
-        self.shown.is_some()
+    fn shared(&self) -> MutexGuard<'_, Option<Arc<SharedSkills>>> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Copies everything to the directory `to`, which does not exist. Fails if a file is not what it was at the run's start.
@@ -159,32 +209,31 @@ impl OriginalSkills {
         Ok(())
     }
 
-    /// A copy at `to`, which does not exist: a spare one that nobody touched, or a new one.
-    pub(super) fn copy_for(&self, to: &RootedPath) -> Result<SkillsCopy, WorkspaceError> {
-        while let Some(mut copy) = self.pop_spare() {
-            // The check was at the end of its last trial.
-            if copy.move_to(to).is_ok() {
-                return Ok(copy);
-            }
-            // If it cannot be removed now, it goes with the scratch directory.
-            let _ = copy.place.remove();
-        }
-        self.copy(to)?;
-        SkillsCopy::new(to.clone(), Arc::clone(&self.contents))
+    /// A copy at `to`, which does not exist, for one trial.
+    pub(super) fn copy_for(&self, to: RootedPath) -> Result<SkillsCopy, WorkspaceError> {
+        self.copy(&to)?;
+        SkillsCopy::new(to, Arc::clone(&self.contents))
     }
 
-    fn pop_spare(&self) -> Option<SkillsCopy> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    /// The skills that trials share; `None` if each trial needs its own.
+    pub(super) fn shared_for(self: &Arc<Self>, is_mounted: bool) -> Result<Option<SkillsUse>, WorkspaceError> {
+        if self.is_apart.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let mut shared = self.shared();
+        let known = match &*shared {
+            Some(known) => Arc::clone(known),
+            None => Arc::clone(shared.insert(Arc::new(self.new_shared()?))),
+        };
+        known.users.lock().unwrap_or_else(PoisonError::into_inner).trials += 1;
+        Ok(Some(SkillsUse { shared: known, originals: Arc::clone(self), is_mounted }))
     }
 
-    /// Takes a copy back that its trial no longer needs.
-    pub(super) fn take_back(&self, mut copy: SkillsCopy) {
-        static TAKEN_BACK: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("spare-{}", TAKEN_BACK.fetch_add(1, Ordering::Relaxed));
-        let to = rooted_in_parent(&self.directory.with_file_name(name));
-        if to.is_ok_and(|to| copy.move_to(&to).is_ok()) {
-            self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(copy);
-        }
+    fn new_shared(&self) -> Result<SharedSkills, WorkspaceError> {
+        // Next to the directories of trials, with a name like theirs.
+        let directory = numbered(self.directory.parent().unwrap_or(&self.directory))?;
+        let place = RootedPath::open_closed(&directory).at(&directory)?.join(TrialEnv::SKILLS);
+        Ok(SharedSkills { copy: self.copy_for(place)?, directory: Some(directory), users: Mutex::default() })
     }
 }
 
@@ -243,15 +292,8 @@ impl SkillsCopy {
         Ok(Self { place, contents, stamps, own_stamp })
     }
 
-    fn move_to(&mut self, to: &RootedPath) -> io::Result<()> {
-        self.place.rename(to)?;
-        self.place = to.clone();
-        self.own_stamp = to.stamp()?;
-        Ok(())
-    }
-
     /// Whether nobody touched anything in it. Its stamps show new names, times, permissions and attributes too.
-    fn is_untouched(&self) -> bool {
+    pub(super) fn is_untouched(&self) -> bool {
         self.place.stamp().is_ok_and(|now| now == self.own_stamp)
             && self.place.stamps(self.contents.paths().map(PathBuf::as_path)).is_ok_and(|now| now == self.stamps)
     }

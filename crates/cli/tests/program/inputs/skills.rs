@@ -171,6 +171,57 @@ fn a_trial_that_leaves_its_skills_alone_has_nothing_to_say_and_hands_them_on() {
 }
 
 #[test]
+fn a_change_while_several_trials_have_the_skills_is_an_error_of_each_and_later_ones_have_their_own() {
+    // The first of three that run at once changes what all of them have.
+    let body = r#"f=.agents/skills/tidy/SKILL.md; stat -L -c %i $f > inode
+until_that() { n=0; until eval "$1"; do n=$((n + 1)); [ $n -lt 1200 ] || exit 9; sleep 0.05; done; }
+case "$prompt" in *[012]) most=3;; *) most=6;; esac
+until_that '[ $(wc -l < "$folder/starts") -ge $most ]'
+case "$prompt" in
+*0) chmod u+w $f; echo more >> $f; touch "$folder/changed";;
+*[12]) until_that '[ -e "$folder/changed" ]';;
+esac
+cat $f > read"#;
+    let stub = Stub::new(6, body);
+    let args = ["run", "--run-id", "r", "--jobs", "3"];
+    let ran = stub.run(&args);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    let verdict = |case: usize| {
+        let id = format!("c{case}");
+        let line = stub.progress("r").into_iter().rfind(|line| line["case"] == id.as_str()).expect("a line");
+        (line["verdict"].as_str().expect("a word").to_owned(), line["trouble"].to_string())
+    };
+    for case in 0..3 {
+        let (verdict, trouble) = verdict(case);
+        let is_said = trouble.contains("SKILL.md was changed while several trials had these skills");
+        assert!(verdict == "error" && is_said, "c{case}: {trouble}");
+    }
+    let left = |case: usize, name: &str| {
+        let file = stub.run_folder("r").join(format!("work/tidy/c{case}/codex/1/workspace/{name}"));
+        fs::read_to_string(file).expect("what it left")
+    };
+    assert_eq!(BTreeSet::from([left(0, "inode"), left(1, "inode"), left(2, "inode")]).len(), 1, "they share the files");
+    let mut own = BTreeSet::from([left(0, "inode")]);
+    for case in 3..6 {
+        assert_eq!(verdict(case).0, "pass", "c{case}: {:?}", verdict(case));
+        assert!(!left(case, "read").contains("more"), "c{case} reads what another trial wrote");
+        own.insert(left(case, "inode"));
+    }
+    assert_eq!(own.len(), 4, "each has its own files");
+    stub.body("");
+    let resumed = stub.run(&[&args[..], &["--resume"]].concat());
+    assert_eq!(resumed.code, 0, "{}{}", resumed.stdout, resumed.stderr);
+    assert_eq!(stub.starts().len(), 9, "only those three run again");
+}
+
+#[test]
+fn what_one_trial_after_another_does_to_its_skills_is_no_error_of_any() {
+    let (stub, read) = changing("chmod u+w .agents/skills/tidy/SKILL.md; echo more >> .agents/skills/tidy/SKILL.md");
+    assert!(read.iter().all(|text| *text == read[0]));
+    assert!(stub.progress("r").iter().all(|line| line["verdict"] == "pass"));
+}
+
+#[test]
 fn in_a_sandbox_all_trials_are_shown_the_same_files_and_none_can_write_to_them() {
     if bwrap::working().is_err() {
         return;

@@ -66,8 +66,13 @@ pub(super) fn directory_in(at: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
 
 /// What `name` in the open directory `at` is; a link is a link.
 pub(super) fn status(at: impl AsFd, name: &OsStr) -> io::Result<FileStat> {
-    check(Path::new(name))?;
-    Ok(fstatat(at, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
+    status_at(at, Path::new(name))
+}
+
+/// What is at `path` beneath the open directory `at`, behind directories that the caller found there.
+pub(super) fn status_at(at: impl AsFd, path: &Path) -> io::Result<FileStat> {
+    check(path)?;
+    Ok(fstatat(at, path, AtFlags::AT_SYMLINK_NOFOLLOW)?)
 }
 
 /// Opens the regular file `name` in the open directory `at` for reading.

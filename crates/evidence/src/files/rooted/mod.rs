@@ -17,6 +17,7 @@ mod descend;
 mod remove;
 mod walk;
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{File, Permissions};
@@ -143,15 +144,28 @@ impl RootedPath {
         Ok(Stamp::of_stat(&self.status()?))
     }
 
-    /// The stamps of what is at these paths in the directory. Fast where neighbors are in one directory.
+    /// The stamps of what is at these paths in the directory. Fast where a path comes after the directories above it, or next to
+    /// neighbors.
     pub fn stamps<'a>(&self, paths: impl Iterator<Item = &'a Path>) -> io::Result<Vec<Option<Stamp>>> {
-        let mut last: (&Path, OwnedFd) = (Path::new(""), self.directory()?);
+        let root = self.directory()?;
+        let mut last: Option<(&Path, OwnedFd)> = None;
+        // A path through these follows nothing.
+        let mut directories = HashSet::from([Path::new("")]);
         let mut stamp = |path: &'a Path| {
-            let parent = path.parent()?;
-            if last.0 != parent {
-                last = (parent, self.join(parent).directory().ok()?);
+            descend::check(path).ok()?;
+            let (parent, name) = (path.parent()?, path.file_name()?);
+            let found = if directories.contains(parent) {
+                descend::status_at(&root, path).ok()?
+            } else {
+                if last.as_ref().is_none_or(|(known, _)| *known != parent) {
+                    last = Some((parent, self.join(parent).directory().ok()?));
+                }
+                descend::status(&last.as_ref()?.1, name).ok()?
+            };
+            if descend::kind(&found) == SFlag::S_IFDIR {
+                directories.insert(path);
             }
-            Some(Stamp::of_stat(&descend::status(&last.1, path.file_name()?).ok()?))
+            Some(Stamp::of_stat(&found))
         };
         Ok(paths.map(&mut stamp).collect())
     }
