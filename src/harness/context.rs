@@ -13,7 +13,7 @@ use crate::cases::case::FoundCase;
 use crate::report::paint::Paint;
 use crate::report::{diagnostics, progress, trial_text as report};
 use crate::run::context::RunContext;
-use crate::run::record;
+use crate::run::{ignored, record};
 use crate::trial::outcome::{Outcome, Verdict};
 
 /// What the trials of one process share.
@@ -130,6 +130,11 @@ impl TestContext {
         let live = self.run.opened();
         if let Some(note) = live.and_then(|live| live.scratch.note()) {
             say(&format!("skill-evals: warning: {note}"));
+        }
+        // nextest has a process for each trial.
+        let ignored = live.filter(|_| !self.nextest).and_then(|_| ignored::copied_by(&self.run));
+        if let Some(problem) = ignored {
+            say(&format!("skill-evals: warning: {}", problem.message));
         }
         for (id, changed) in live.iter().flat_map(|live| &live.kept_although_changed) {
             say(&format!("skill-evals: {id}: kept an outdated result; changed: {}", changed.join(", ")));

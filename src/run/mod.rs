@@ -26,6 +26,7 @@ pub mod context;
 pub mod custom_check;
 pub mod digests;
 pub mod history;
+pub mod ignored;
 pub mod import;
 mod judge;
 pub mod kept;

@@ -1,6 +1,6 @@
 //! The files that the workspace of a case holds when its agent starts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cases::case::Case;
 use crate::cases::catalog::evals_folder;
@@ -23,4 +23,15 @@ pub fn start_files(root: &Path, case: &Case) -> Option<Material> {
         }
     }
     Some(material)
+}
+
+/// The files and directories of the repository that are copied for the agent of `case`, in its root.
+pub fn sources(case: &Case) -> impl Iterator<Item = PathBuf> {
+    let fixture = case.fixture.iter().map(|fixture| evals_folder(&case.skill).join(fixture.as_path()));
+    let files = case.files.iter().filter_map(|file| match &file.content {
+        InputContent::Text(_) => None,
+        InputContent::Source(source) | InputContent::Near(source) => Some(source.as_path().to_path_buf()),
+    });
+    let changes = case.during.iter().filter_map(|change| Some(change.folder.as_ref()?.as_path().to_path_buf()));
+    fixture.chain(files).chain(changes)
 }

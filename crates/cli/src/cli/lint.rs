@@ -1,6 +1,5 @@
 //! `skill-evals lint`.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -16,17 +15,12 @@ use crate::cli::next_step::next;
 use crate::cli::output::{Stream, text_stdout};
 use crate::harness::stubs;
 use crate::lint;
-use crate::process::git;
 use crate::report::diagnostics;
-use crate::run::rubric;
+use crate::run::{ignored, rubric};
 use crate::settings::Settings;
 use crate::skill::{SKILL_FILE, slug};
 use crate::store;
-use crate::text::cut;
-use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, grouped, suggest};
-
-/// The most files that a message names.
-const MOST_NAMES: usize = 10;
+use crate::text::diagnostic::{Diagnostic, Severity, grouped, suggest};
 
 #[derive(Args)]
 pub struct LintArgs {
@@ -81,7 +75,9 @@ pub fn problems(
 ) -> Vec<Diagnostic> {
     let mut problems = lint::all(catalog, repository, options);
     problems.extend(settings.repetition.unknown_skills(&catalog.slugs()));
-    problems.extend(ignored_cases(repository, catalog));
+    let cases = || catalog.cases.iter().map(AsRef::as_ref);
+    problems.extend(ignored::case_files(&repository.root, cases()));
+    problems.extend(ignored::copied_files(&repository.root, cases()));
     if options.check_evals {
         problems.extend(stubs::problems(&repository.root, catalog));
         problems.extend(store::damaged_recordings(&repository.root).into_iter().map(|(_, problem)| problem));
@@ -90,18 +86,6 @@ pub fn problems(
         problems.extend(rubric::read(&repository.root, settings).err().map(|problem| *problem));
     }
     problems
-}
-
-/// Warns of files of cases that git ignores: a clone has none of them. Only here, because git takes longer to start than a list.
-fn ignored_cases(repository: &Repository, catalog: &Catalog) -> Option<Diagnostic> {
-    let files: BTreeSet<PathBuf> = catalog.cases.iter().map(|found| found.file.to_path_buf()).collect();
-    let ignored = git::ignored_of(&repository.root, &files);
-    let first = ignored.first()?;
-    let names: Vec<String> = ignored.iter().map(|path| path.display().to_string()).collect();
-    let names = cut::names(&names, MOST_NAMES);
-    let message = format!("git ignores files of cases, so a clone has none of them: {names}");
-    let problem = Diagnostic::new(Code::IgnoredCases, SourceLocation::file(first), message);
-    Some(problem.help("add them to git with `git add --force`, or change .gitignore"))
 }
 
 impl LintArgs {

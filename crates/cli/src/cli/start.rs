@@ -19,7 +19,7 @@ use crate::report::diagnostics;
 use crate::report::trial_text::RerunCommand;
 use crate::run::calibration::misplaced;
 use crate::run::context::RunContext;
-use crate::run::{open_run, plan, preflight};
+use crate::run::{ignored, open_run, plan, preflight};
 use crate::settings::Settings;
 use crate::setup::calibrate;
 use crate::store::{self, RunFolder};
@@ -106,6 +106,9 @@ impl StartArgs {
             let live = open_run::live(run).map_err(ToString::to_string)?;
             if let Some(note) = live.scratch.note() {
                 warn(note)?;
+            }
+            if let Some(problem) = ignored::copied_by(run) {
+                warn(&problem.message)?;
             }
             for (id, changed) in &live.kept_although_changed {
                 let outdated = format!("{id}: kept an outdated result; changed: {}", changed.join(", "));

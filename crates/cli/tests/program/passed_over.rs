@@ -1,5 +1,7 @@
 //! What could hold a skill or a case is read, or named.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::foreign::{lines, listed};
@@ -153,6 +155,27 @@ fn copies_of_skills_bring_no_cases_and_git_ignored_ones_are_no_finding() {
     std::process::Command::new("git").arg("-C").arg(fixture.root()).args(["init", "-q"]).status().expect("git");
     let lint = fixture.run(&["lint"]).stdout;
     assert!(!lint.contains("dist/tea") && lint.contains("git ignores files of cases"), "{lint}");
+}
+
+#[test]
+fn an_ignored_file_of_a_fixture_is_named_by_lint_and_when_agents_get_it() {
+    let stub = Stub::new(1, "ls > \"$folder/seen\"");
+    stub.write("evals/skills/tidy/prompts.csv", "id,should_trigger,prompt,fixture\nc0,false,Prompt 0,fixture\n");
+    stub.write("evals/skills/tidy/fixture/kept.txt", "x");
+    stub.write("evals/skills/tidy/fixture/build.log", "x");
+    stub.write(".gitignore", "*.log\n");
+    std::process::Command::new("git").arg("-C").arg(stub.root()).args(["init", "-q"]).status().expect("git");
+    let warning = "git ignores files that agents get in their workspaces, so a clone has none of them: \
+                   evals/skills/tidy/fixture/build.log";
+    let lint = stub.run(&["lint"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(lint.contains(warning) && !lint.contains("kept.txt"), "{lint}");
+    let live = stub.run(&["run"]);
+    assert!(live.stderr.contains(&format!("warning: {warning}")), "{}", live.stderr);
+    assert_eq!(fs::read_to_string(stub.root().join("seen")).expect("a list"), "build.log\nkept.txt\n");
+    let replay = stub.run(&["run", "--replay"]);
+    assert!(!replay.stderr.contains("git ignores"), "{}", replay.stderr);
+    stub.write(".gitignore", "");
+    assert!(!stub.run(&["run"]).stderr.contains("git ignores"));
 }
 
 #[test]

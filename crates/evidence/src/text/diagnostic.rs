@@ -197,7 +197,7 @@ codes! {
     OrphanCases = "orphan-cases": Fixed,
     /// A file that looks like cases, in a place or of a name that is not read.
     UnreadCases = "unread-cases": Error,
-    /// A file of cases that git ignores: a clone does not have it.
+    /// A file of cases, or of a fixture, that git ignores: a clone does not have it.
     IgnoredCases = "ignored-cases": Warning,
     /// A file that looks like the settings, in a place or of a name that is not read.
     UnreadSettings = "unread-settings": Error,

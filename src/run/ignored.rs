@@ -1,0 +1,41 @@
+//! What git ignores of cases: it is here, and a clone does not have it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::cases::case::FoundCase;
+use crate::cases::start_files::sources;
+use crate::process::git;
+use crate::run::context::RunContext;
+use crate::text::cut;
+use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
+
+/// The most files that a message names.
+const MOST_NAMES: usize = 10;
+
+/// Warns of files of these cases that git ignores. Not for lists: git takes longer to start.
+pub fn case_files<'a>(root: &Path, cases: impl Iterator<Item = &'a FoundCase>) -> Option<Diagnostic> {
+    let files = cases.map(|found| found.file.to_path_buf()).collect();
+    warning(&git::ignored_of(root, &files), "files of cases")
+}
+
+/// Warns of what is copied for the agents of these cases and ignored by git. Starts git only if something is copied.
+pub fn copied_files<'a>(root: &Path, cases: impl Iterator<Item = &'a FoundCase>) -> Option<Diagnostic> {
+    let parts: BTreeSet<PathBuf> = cases.filter_map(|found| found.case().ok()).flat_map(sources).collect();
+    let parts: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();
+    warning(&git::ignored(root, &parts), "files that agents get in their workspaces")
+}
+
+/// The same for the cases of a run; `None` if it starts no agent.
+pub fn copied_by(run: &RunContext) -> Option<Diagnostic> {
+    let cases = run.plan.entries.iter().map(|entry| &*entry.planned.found);
+    if run.settings.live { copied_files(&run.root, cases) } else { None }
+}
+
+fn warning(ignored: &BTreeSet<PathBuf>, what: &str) -> Option<Diagnostic> {
+    let first = ignored.first()?;
+    let names: Vec<String> = ignored.iter().map(|path| path.display().to_string()).collect();
+    let message = format!("git ignores {what}, so a clone has none of them: {}", cut::names(&names, MOST_NAMES));
+    let problem = Diagnostic::new(Code::IgnoredCases, SourceLocation::file(first), message);
+    Some(problem.help("add them to git with `git add --force`, or change .gitignore"))
+}
