@@ -230,12 +230,12 @@ impl TrialEnv {
         };
         let versions = self.changes.iter().flat_map(|changes| &changes.versions).zip(changes);
         let made = versions.filter(|(_, change)| change.made_ms.is_some()).map(|(version, _)| version);
-        let changed = skills.files().changed(made);
+        let found = skills.files().changed(made);
         match skills {
             EnvSkills::Shared(used) if used.are_disputed() => {
-                Err(WorkspaceError::SkillsDisputed(changed.into_iter().next().unwrap_or_else(|| Self::SKILLS.into())))
+                Err(WorkspaceError::SkillsDisputed(found.into_iter().next().unwrap_or_else(|| Self::SKILLS.into())))
             }
-            _ => Ok(changed),
+            _ => Ok(found),
         }
     }
 
