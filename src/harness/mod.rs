@@ -174,13 +174,13 @@ impl Harness {
             return done(serve(skills));
         }
         if std::env::args_os().skip(1).eq([client::ARGUMENT]) {
-            return match self.find_root() {
+            return match self.custom_checks.check_names().and_then(|()| self.find_root()) {
                 Ok(root) => done(host::serve(&self.custom_checks, root)),
                 Err(why) => refuse(&why),
             };
         }
         let mut harness = self;
-        harness.rerun_command = RerunCommand::Harness(format!("cargo test --test {} --", own_name()));
+        harness.rerun_command = own_rerun_command();
         harness.run(std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()))
     }
 
@@ -250,6 +250,11 @@ fn refuse(why: &str) -> ExitCode {
     ExitCode::from(args::EXIT_BAD_ARGUMENTS)
 }
 
+/// How a reader runs a trial of this test again.
+fn own_rerun_command() -> RerunCommand {
+    RerunCommand::Harness(format!("cargo test --test {} --", own_name()))
+}
+
 /// The name of this test for cargo: that of the program, without the hash that cargo adds.
 fn own_name() -> String {
     let program = std::env::current_exe().unwrap_or_default();
@@ -287,6 +292,7 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> PlannedRun {
     settings.stop = None;
     let (mut catalog, is_whole) = read_catalog(&root, &settings, parsed);
     catalog.add_rust_cases(harness.cases.into_iter().map(CaseBuilder::into_case));
+    setup_problem = setup_problem.or(harness.custom_checks.check_names().err());
     if is_whole {
         let without_effect = harness.custom_checks.without_effect(&catalog);
         setup_problem = setup_problem.or(Some(without_effect.join("\n")).filter(|problems| !problems.is_empty()));

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use thiserror::Error;
 
-use super::{Harness, PlannedRun, args, planned};
+use super::{Harness, PlannedRun, args, own_rerun_command, planned};
 use crate::report::paint::Paint;
 use crate::report::trial_text::{self, RerunCommand};
 use crate::run::scheduler;
@@ -70,12 +70,15 @@ impl Harness {
     /// # Errors
     ///
     /// If the repository is not found, its settings are invalid, or no trial has such a name.
-    pub fn results<'a>(self, filters: impl IntoIterator<Item = &'a str>) -> Result<Vec<TrialResult>, HarnessError> {
+    pub fn results<'a>(mut self, filters: impl IntoIterator<Item = &'a str>) -> Result<Vec<TrialResult>, HarnessError> {
         let filters = filters.into_iter().map(str::to_owned);
         let parsed = match args::parse(filters, |name| std::env::var(name).ok()).map_err(HarnessError)? {
             args::HarnessRequest::Trials(parsed) => parsed,
-            args::HarnessRequest::Help => return Ok(Vec::new()),
+            args::HarnessRequest::Help => {
+                return Err(HarnessError("`--help` is for a test that prints: `results` takes filters".to_owned()));
+            }
         };
+        self.rerun_command = own_rerun_command();
         let root = self.find_root().map_err(HarnessError)?;
         let PlannedRun { run, setup_problem, .. } = planned(self, root, &parsed);
         if let Some(problem) = setup_problem {

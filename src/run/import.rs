@@ -26,7 +26,7 @@ use crate::run::judge;
 use crate::run::live::Redactors;
 use crate::run::live_trial::case_meta;
 use crate::run::regrade;
-use crate::run::review::TrialReview;
+use crate::run::review::{self, TrialReview};
 use crate::run::stored_trial::StoredTrial;
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::skill::slug;
@@ -171,7 +171,7 @@ impl Importer<'_> {
         }
         let found = self.run.catalog.cases.iter().find(|found| *found.skill == *id.skill && found.id == id.case);
         let (Some(Ok(case)), Some(skill)) = (found.map(|found| found.case()), self.run.catalog.skill(&id.skill)) else {
-            return Ok(Err(format!("the case `{}` of the skill `{}` no longer exists", id.case, id.skill)));
+            return Ok(Err(review::gone(&id.skill, &id.case)));
         };
         // An answer to another prompt proves nothing.
         let says_more = !case.history.is_empty() || !case.follow_ups.is_empty();

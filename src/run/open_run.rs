@@ -178,6 +178,7 @@ fn choices(run: &RunContext) -> RunChoices {
         max_skills,
         max_cases,
         modes: settings.selected_modes.clone().unwrap_or_default(),
+        default_modes: settings.default_modes.clone(),
         model: settings.model.clone().or_else(|| chosen.model.clone()),
         trials: settings.repetition.asked.trials,
         threshold: settings.repetition.asked.threshold,

@@ -2,18 +2,21 @@
 //! and for a dry run.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt;
+use std::sync::Arc;
 
 use crate::agent;
 use crate::agent::isolation::{self, IsolationStatus};
 use crate::agent::login::Login;
 use crate::cases::case::{Case, FoundCase, Unsupported};
-use crate::cases::catalog::FoundSkill;
+use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repository::Repository;
 use crate::cases::test_case::TestCase;
 use crate::lint;
 use crate::process::open_files;
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
+use crate::report::trial_text::RerunCommand;
 use crate::run::budget;
 use crate::run::context::RunContext;
 use crate::run::plan::PlannedCase;
@@ -118,60 +121,158 @@ pub fn agents(run: &RunContext) -> Result<(), String> {
         return Ok(());
     }
     let modes = run.plan.entries.iter().map(|entry| (entry.planned.mode.agent, Some(entry.planned.mode.as_ref())));
-    let judge = run.plan.is_judged(settings).then_some((settings.judge.agent, None));
-    let agents: HashSet<(AgentKind, Option<&Mode>)> = modes.chain(judge).collect();
-    let problems: BTreeSet<String> =
+    let agents: HashSet<(AgentKind, Option<&Mode>)> = modes.collect();
+    let mut problems: BTreeSet<String> =
         agents.into_iter().filter_map(|(kind, mode)| missing(settings, kind, mode)).collect();
+    problems.extend(run.plan.is_judged(settings).then(|| missing_judge(settings)).flatten());
     if problems.is_empty() {
         return Ok(());
     }
     let mut lines: Vec<String> = problems.into_iter().collect();
     if settings.selected_modes.is_none() {
-        let mut native = Mode::built_in().into_iter().filter(|mode| mode.delivery == Delivery::Native);
-        let usable = native.find(|mode| missing(settings, mode.agent, Some(mode)).is_none());
-        lines.extend(usable.map(|Mode { name, agent, .. }| {
-            format!("{} is here: choose it with --mode {name}, or SKILL_EVALS_MODE={name}", agent.as_str())
-        }));
+        lines.extend(others(settings, &run.rerun_command));
     }
     Err(lines.join("\n"))
 }
 
-/// The modes in which these agents get skills natively, and what each agent lacks that was left out. An agent is named by its
-/// program or by its name in the settings; [`INSTALLED`] stands for every agent that can run here, but for our own. A replay
-/// starts none, so that there it is every agent.
+/// A mode that is used in place of a default one, whose agent cannot run here.
+#[derive(Clone, Debug)]
+pub struct StandIn {
+    /// The default mode.
+    pub default: String,
+    /// What its agent lacks, and what to do about it.
+    pub why: String,
+    pub mode: Mode,
+}
+
+impl fmt::Display for StandIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { default, why, mode } = self;
+        let agent = mode.agent.as_str();
+        write!(f, "{why}; {agent} can run here: its mode `{mode}` stands in for `{default}`")
+    }
+}
+
+/// For each default mode of the catalog's cases whose agent cannot run here, the mode of the same delivery of the first agent of
+/// the registry that can. None if modes are selected.
+pub fn stand_ins(settings: &Settings, catalog: &Catalog) -> Vec<StandIn> {
+    if settings.selected_modes.is_some() {
+        return Vec::new();
+    }
+    let defaults: BTreeSet<&str> = catalog.cases.iter().map(|found| found.format().default_mode).collect();
+    let stand_in = |default: &str| {
+        let mode = settings.mode(default)?;
+        let why = missing(settings, mode.agent, Some(mode))?;
+        let other = AgentKind::ALL.into_iter().find_map(|kind| {
+            let is_like = |other: &&Arc<Mode>| other.agent == kind && other.delivery == mode.delivery;
+            settings.modes.iter().find(is_like).filter(|other| missing(settings, kind, Some(other)).is_none())
+        })?;
+        Some(StandIn { default: default.to_owned(), why, mode: Mode::clone(other) })
+    };
+    defaults.into_iter().filter_map(stand_in).collect()
+}
+
+/// What the judge lacks to run.
+fn missing_judge(settings: &Settings) -> Option<String> {
+    let (agent, model) = (settings.judge.agent, &settings.judge.model);
+    if model.is_none() && settings.endpoint_of(agent).is_some() {
+        return Some(format!(
+            "the judge, {}, needs a model of the endpoint: add `judge = {{ model = \"NAME\" }}` to evals/evals.toml, or judge nothing \
+             with --no-judge",
+            agent.as_str()
+        ));
+    }
+    let settings = Settings { model: model.clone(), ..settings.clone() };
+    missing(&settings, agent, Some(&Mode::new("judge", agent, Delivery::None)))
+}
+
+/// An agent that can run here and how to choose it, or what keeps those that are installed from it.
+fn others(settings: &Settings, door: &RerunCommand) -> Vec<String> {
+    let native: Vec<Mode> = native().collect();
+    if let Some(Mode { name, agent, .. }) =
+        native.iter().find(|mode| missing(settings, mode.agent, Some(mode)).is_none())
+    {
+        let how = match door {
+            RerunCommand::Program(_) => format!("--mode {name}"),
+            RerunCommand::Harness(_) => format!("SKILL_EVALS_MODE={name}"),
+        };
+        return vec![format!("{} can run here: choose it with {how}", agent.as_str())];
+    }
+    let is_installed = |mode: &&Mode| !is_own(mode.agent) && agent::of(mode.agent).find(settings).is_ok();
+    let mut seen = HashSet::new();
+    let installed = native.iter().filter(is_installed).filter(|mode| seen.insert(mode.agent.profile().program));
+    installed.filter_map(|mode| missing(settings, mode.agent, Some(mode))).map(|why| format!("or: {why}")).collect()
+}
+
+/// The built-in modes that deliver skills natively, in the order of their agents in the registry.
+fn native() -> impl Iterator<Item = Mode> {
+    let of_kind = |kind: AgentKind| Mode::built_in().into_iter().filter(move |mode| mode.agent == kind);
+    AgentKind::ALL.into_iter().flat_map(of_kind).filter(|mode| mode.delivery == Delivery::Native)
+}
+
+/// Whether the agent is that of this program, which is installed wherever the program is.
+pub fn is_own(kind: AgentKind) -> bool {
+    kind.profile().program == env!("CARGO_PKG_NAME")
+}
+
+/// The mode in which each of these agents gets skills natively, and what each agent lacks that was left out. An agent is named by
+/// its name in the settings or by its program, which is then the first that is started by it; [`INSTALLED`] stands for every
+/// program that can run here, but for our own. A replay starts none, so that there it is every program.
 pub fn native_modes(
     settings: &Settings,
     agents: &[String],
     replay: bool,
 ) -> Result<(Vec<String>, BTreeSet<String>), String> {
     let described = settings.custom_agents().map(|kind| Mode::new(kind.as_str(), kind, Delivery::Native));
-    let native = Mode::built_in().into_iter().filter(|mode| mode.delivery == Delivery::Native).chain(described);
-    let native: Vec<Mode> = native.collect();
+    let native: Vec<Mode> = native().chain(described).collect();
     let (mut modes, mut left_out) = (Vec::new(), BTreeSet::new());
     for name in agents {
+        if name == INSTALLED {
+            let (installed, problems) = installed(settings, &native, replay);
+            modes.extend(installed);
+            left_out.extend(problems);
+            continue;
+        }
         let known_as = |mode: &Mode| match mode.agent.profile().program {
-            env!("CARGO_PKG_NAME") => vec![mode.agent.as_str()],
-            program => vec![mode.agent.as_str(), program, INSTALLED],
+            _ if is_own(mode.agent) => vec![mode.agent.as_str()],
+            program => vec![mode.agent.as_str(), program],
         };
-        let mut named = native.iter().filter(|mode| known_as(mode).contains(&name.as_str())).peekable();
-        if named.peek().is_none() {
-            let known: BTreeSet<&str> = native.iter().flat_map(known_as).collect();
+        let is_agent = |mode: &&Mode| mode.agent.as_str() == name;
+        let by_program = || native.iter().find(|mode| known_as(mode).contains(&name.as_str()));
+        let Some(mode) = native.iter().find(is_agent).or_else(by_program) else {
+            let known: BTreeSet<&str> = native.iter().flat_map(known_as).chain([INSTALLED]).collect();
             let known: Vec<&str> = known.into_iter().collect();
             return Err(format!("unknown agent `{name}`; {}", suggest(name, &known)));
-        }
-        for mode in named {
-            let has_to_run = name == INSTALLED && !replay;
-            match has_to_run.then(|| missing(settings, mode.agent, Some(mode))).flatten() {
-                Some(problem) => _ = left_out.insert(problem),
-                None => modes.push(mode.name.clone()),
-            }
-        }
+        };
+        modes.push(mode.name.clone());
     }
     if modes.is_empty() {
         let problems: Vec<String> = left_out.into_iter().collect();
         return Err(format!("no agent can run here:\n{}", problems.join("\n")));
     }
     Ok((modes, left_out))
+}
+
+/// The first of the `native` modes of each program that can run here, and what the other programs lack.
+fn installed(settings: &Settings, native: &[Mode], replay: bool) -> (Vec<String>, Vec<String>) {
+    let (mut modes, mut problems) = (Vec::new(), Vec::new());
+    let mut of_program: Vec<(&str, Vec<&Mode>)> = Vec::new();
+    for mode in native.iter().filter(|mode| !is_own(mode.agent)) {
+        let program =
+            if matches!(mode.agent, AgentKind::Custom(_)) { mode.name.as_str() } else { mode.agent.profile().program };
+        match of_program.iter_mut().find(|(known, _)| *known == program) {
+            Some((_, modes)) => modes.push(mode),
+            None => of_program.push((program, vec![mode])),
+        }
+    }
+    for (_, candidates) in of_program {
+        let lacks = |mode: &&Mode| if replay { None } else { missing(settings, mode.agent, Some(mode)) };
+        match candidates.iter().find(|mode| lacks(mode).is_none()) {
+            Some(mode) => modes.push(mode.name.clone()),
+            None => problems.extend(candidates.first().and_then(lacks)),
+        }
+    }
+    (modes, problems)
 }
 
 /// What an agent lacks to run, and what to do about it.

@@ -25,6 +25,13 @@ const MAX_FILE: u64 = 64 << 10;
 /// Longest text that is shown of all files of a trial together, in bytes.
 const MAX_FILES: u64 = 1 << 20;
 
+/// What is said of the case of a stored trial that no file has.
+pub fn gone(skill: &str, case: &str) -> String {
+    format!(
+        "no file has the case `{case}` of the skill `{skill}`: it was removed, or it is written in Rust and runs by cargo test only"
+    )
+}
+
 #[derive(Debug)]
 pub struct TrialReview {
     pub meta: Meta,
@@ -42,7 +49,7 @@ impl TrialReview {
         let grade = if folder.has_grade() {
             folder.grade().map_err(|error| error.to_string())?
         } else {
-            let gone = || format!("the case `{}` of the skill `{}` no longer exists", meta.case.id, meta.skill.slug);
+            let gone = || gone(&meta.skill.slug, &meta.case.id);
             let case = case(run, &meta).ok_or_else(gone)?;
             let skill = run.catalog.skill(&meta.skill.slug).ok_or_else(gone)?;
             regrade::regrade(run, case, skill, folder)?.1

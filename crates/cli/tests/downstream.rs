@@ -109,18 +109,29 @@ fn a_test_target_without_our_harness_is_left_alone_and_told_of() {
 }
 
 #[test]
-fn a_repository_without_rust_gets_a_small_crate_a_skill_and_cases() {
+fn a_repository_without_rust_gets_a_skill_and_cases_and_a_small_crate_if_asked() {
     let lock = std::fs::read(repository().join("Cargo.lock")).expect("our Cargo.lock");
     let fixture = Fixture::new().file("README.md", "No Rust here.\n").file("evals/Cargo.lock", lock);
     let asked = fixture.run(&["init"]);
     assert_eq!(asked.code, 2, "{}", asked.stdout);
-    assert!(asked.stderr.contains("init would write:\n  evals/Cargo.toml\n"), "{}", asked.stderr);
+    assert!(asked.stderr.contains("init would write:\n  skills/hello/SKILL.md\n"), "{}", asked.stderr);
     assert!(
         !fixture.root().join("skills").exists() && asked.stderr.contains("nothing was written"),
         "{}",
         asked.stderr
     );
-    let ran = fixture.run(&["init", "--yes"]);
+    let plain = Fixture::new();
+    assert_eq!(
+        plain.run(&["init", "--yes"]).stdout,
+        "skills/hello/SKILL.md: written\nevals/skills/hello/prompts.csv: written\nevals/evals.toml: written\n\
+         .gitignore: written\n\n\
+         next: skill-evals lint checks the cases; skill-evals run --dry-run says what would run\n"
+    );
+    assert_eq!(read(&plain, ".gitignore"), "/artifacts/skill-evals/\n");
+    assert!(!read(&plain, "evals/evals.toml").contains("harness"));
+    let more = plain.run(&["init", "--yes", "--rust"]).stdout;
+    assert!(more.contains("evals/Cargo.toml: written") && more.contains(".gitignore: added /evals/target"), "{more}");
+    let ran = fixture.run(&["init", "--yes", "--rust"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     for line in [
         "evals/Cargo.toml: written",

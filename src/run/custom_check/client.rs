@@ -62,14 +62,22 @@ struct HarnessStart {
 }
 
 impl HarnessClient {
-    /// Starts a harness that was built from the crate in `package`; `None` if it adds no checks to those of the
-    /// repository at `root`.
+    /// Starts a harness that was built from the crate in `package`; `None` if it adds no checks. Fails if it is the harness of
+    /// another repository than that at `root`.
     pub(super) fn start(path: &Path, root: &Path, package: Option<&Path>) -> Result<Option<Self>, String> {
         let package = package.map(Path::to_path_buf);
         let start = HarnessStart { path: path.to_path_buf(), root: root.to_path_buf(), package };
         let (service, greeting) = start.begin()?;
         let is_other_repository = start.package.is_some() && canonical(&greeting.root) != canonical(root);
-        if greeting.own_checks.is_empty() || is_other_repository {
+        if is_other_repository {
+            return Err(format!(
+                "the harness {} is that of another repository, {}: name the test of this one in evals/evals.toml, or set its root by \
+                 `Harness::root`",
+                path.display(),
+                greeting.root.display()
+            ));
+        }
+        if greeting.own_checks.is_empty() {
             return Ok(None);
         }
         Ok(Some(Self { start, names: greeting.own_checks, service: Mutex::new(Some(service)) }))

@@ -8,6 +8,7 @@ pub mod client;
 pub mod host;
 mod trial;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ use crate::cases::catalog::Catalog;
 use crate::checks::OPEN;
 use crate::grade::verdict::settle;
 use crate::store::TrialFolder;
+use crate::text::diagnostic::shorten;
+use crate::text::name::check_id;
 use crate::trial::evidence::Evidence;
 use crate::trial::outcome::{CheckResult, Grade, Status};
 
@@ -52,6 +55,21 @@ impl CustomChecks {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let others = self.harnesses.iter().flat_map(|harness| harness.names());
         self.checks.iter().map(|check| check.name.as_str()).chain(others.map(String::as_str))
+    }
+
+    /// Checks that every check of this process has a name of its own: results have no other mark.
+    pub fn check_names(&self) -> Result<(), String> {
+        let mut known = BTreeSet::new();
+        for check in &self.checks {
+            let name = shorten(&check.name);
+            if let Err(why) = check_id(&check.name) {
+                return Err(format!("the name of the check {name:?} {why}; use kebab-case, such as `report-is-short`"));
+            }
+            if !known.insert(&check.name) {
+                return Err(format!("two checks have the name `{name}`; give each its own"));
+            }
+        }
+        Ok(())
     }
 
     /// The custom checks in `grade` that are not among these: grading would drop them.

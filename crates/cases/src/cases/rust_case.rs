@@ -1,5 +1,7 @@
 //! Cases that a harness has in Rust: as task files would have them, and in no file.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -24,7 +26,34 @@ pub struct RustCase {
     pub fields: Map<String, Value>,
 }
 
+/// What tells cases apart in names of tests.
+fn test_name(skill: &str, id: &str) -> (String, String) {
+    (skill.to_owned(), name::segment(id))
+}
+
+fn place_of(found: &FoundCase) -> SourceLocation {
+    SourceLocation { line: found.line, column: 1, ..SourceLocation::file(&*found.file) }
+}
+
 impl RustCase {
+    /// Takes its test name. If an earlier case has it, the case gets another one and is an error.
+    fn unique(&mut self, taken: &mut HashMap<(String, String), SourceLocation>) -> Result<(), Vec<Diagnostic>> {
+        let earlier = match taken.entry(test_name(&self.skill, &self.id)) {
+            Entry::Vacant(free) => {
+                free.insert(self.place.clone());
+                return Ok(());
+            }
+            Entry::Occupied(earlier) => earlier.get().clone(),
+        };
+        let message = format!("the case id `{}` of the skill `{}` is taken by {earlier}", self.id, self.skill);
+        let again = (2..).map(|number| format!("{}-again-{number}", self.id));
+        let is_free = |id: &String| !taken.contains_key(&test_name(&self.skill, id));
+        self.id = again.take(taken.len() + 1).find(is_free).unwrap_or_default();
+        taken.insert(test_name(&self.skill, &self.id), self.place.clone());
+        let problem = Diagnostic::new(Code::DuplicateCase, self.place.clone(), message);
+        Err(vec![problem.help("give each case of a skill a unique id")])
+    }
+
     /// The case, or every problem of it.
     fn read(&self) -> Result<Case, Vec<Diagnostic>> {
         if let Err(why) = name::check_case_id(&self.id) {
@@ -49,13 +78,22 @@ impl RustCase {
 
 impl Catalog {
     /// Adds these cases behind those of their skills, which need no built-in cases then. A skill that is not here is an error of its
-    /// case.
+    /// case, and so is an id that an earlier case has.
     pub fn add_rust_cases(&mut self, cases: impl IntoIterator<Item = RustCase>) {
-        for rust in cases {
+        let mut cases = cases.into_iter().peekable();
+        if cases.peek().is_none() {
+            return;
+        }
+        let mut taken: HashMap<(String, String), SourceLocation> =
+            self.cases.iter().map(|found| (test_name(&found.skill, &found.id), place_of(found))).collect();
+        for mut rust in cases {
             let case = if let Some(skill) = self.skill_mut(&rust.skill) {
-                skill.curated = true;
-                self.cases.retain(|found| *found.skill != *rust.skill || found.format().name != smoke::FORMAT.name);
-                rust.read()
+                if !std::mem::replace(&mut skill.curated, true) {
+                    let is_built_in = |found: &FoundCase| found.format().name == smoke::FORMAT.name;
+                    self.cases.retain(|found| *found.skill != *rust.skill || !is_built_in(found));
+                    taken.retain(|(skill, _), _| *skill != rust.skill);
+                }
+                rust.unique(&mut taken).and_then(|()| rust.read())
             } else {
                 let message = format!("the case `{}` is about the skill `{}`, which is not here", rust.id, rust.skill);
                 let hint = suggest(&rust.skill, &self.slugs());

@@ -157,14 +157,14 @@ fn names_case(name: &str, skill: &str, case: &str) -> bool {
     }
 }
 
-/// The modes for a case, in the order in which they were selected; by default the one of its format and those in which it is
-/// `recorded`, in the order of the settings.
+/// The modes for a case, in the order in which they were selected; by default those in which it is `recorded`, in the order of
+/// the settings, and without any, that of its format.
 pub fn modes<'a>(settings: &'a Settings, found: &FoundCase, recorded: &[String]) -> Vec<&'a Arc<Mode>> {
     let Some(selected) = settings.selected_modes.as_deref() else {
         let default = found.format().default_mode;
         let default = settings.default_modes.get(default).map_or(default, String::as_str);
-        let modes = settings.modes.iter();
-        return modes.filter(|mode| mode.name == default || recorded.contains(&mode.name)).collect();
+        let recorded: Vec<_> = settings.modes.iter().filter(|mode| recorded.contains(&mode.name)).collect();
+        return if recorded.is_empty() { settings.mode(default).into_iter().collect() } else { recorded };
     };
     let mut modes: Vec<&Arc<Mode>> = Vec::new();
     for mode in selected.iter().filter_map(|name| settings.mode(name)) {

@@ -12,12 +12,13 @@ use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation};
 pub(super) fn check(catalog: &Catalog, slug: &str, tree: &dyn RepoFiles, strict: bool) -> Vec<Diagnostic> {
     let Some(found) = catalog.skill(slug) else { return Vec::new() };
     if !found.curated {
-        let message = format!("the skill `{slug}` has only the built-in cases");
+        let message = format!("no file has cases of the skill `{slug}`, so the built-in ones run");
         let place = SourceLocation::file(found.skill().folder.join(SKILL_FILE));
         let paths = file_formats().map(|(_, files)| {
             if files.are_of_skills() { files.path_of(slug) } else { files.path.into() }.display().to_string()
         });
-        let help = format!("write {}", paths.collect::<Vec<_>>().join(" or "));
+        let paths = paths.collect::<Vec<_>>().join(" or ");
+        let help = format!("write {paths}; cases in Rust are not looked at here");
         let mut problem = Diagnostic::new(Code::NoCases, place, message).help(help);
         if strict {
             problem.severity = Severity::Error;

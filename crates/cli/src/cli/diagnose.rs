@@ -8,6 +8,7 @@ use super::select;
 use super::start::{self, StartArgs};
 use super::variants;
 use super::{CliResult, print_answer};
+use crate::cli::default_agent;
 use crate::cli::exit_code::Exit;
 use crate::report::diagnosis as report;
 use crate::results::diagnosis::Diagnosis;
@@ -66,7 +67,7 @@ pub fn diagnose(args: &DiagnoseArgs) -> CliResult {
     {
         return args.show(&run);
     }
-    let (chosen, earlier) = if args.start.resume {
+    let (mut chosen, earlier) = if args.start.resume {
         let (chosen, earlier) = variants::earlier(&repository.root, &settings, "diagnose")?;
         (chosen, Some(earlier))
     } else {
@@ -79,6 +80,7 @@ pub fn diagnose(args: &DiagnoseArgs) -> CliResult {
         (_, what) => slug(what.as_deref().unwrap_or_default()),
     };
     select::apply(&chosen, &mut settings)?;
+    default_agent::choose(&mut settings, &catalog, &mut chosen)?;
     let limit = match (&earlier, args.max_trials) {
         (Some(earlier), _) => TrialLimit::Rounds(earlier.rounds),
         (None, Some(most)) => TrialLimit::AtMost(most),

@@ -119,6 +119,7 @@ fn print(report: &DoctorReport) -> io::Result<()> {
             Health::Ok => ("ok", Tone::Good),
             Health::Missing => ("missing", Tone::Bad),
             Health::Unknown => ("unknown", Tone::Broken),
+            Health::Optional => ("optional", Tone::Faint),
         };
         let state = paint.on(tone, &format!("{state:<9}"));
         let found = escape::block(&finding.found).replace('\n', &format!("\n{:1$}", "", width + 11));
@@ -127,13 +128,18 @@ fn print(report: &DoctorReport) -> io::Result<()> {
             writeln!(out, "{:9}{:<width$}  → {}", "", "", escape::block(advice))?;
         }
     }
+    if !report.not_installed.is_empty() {
+        writeln!(out, "{:9}not installed, and not used here: {}", "", report.not_installed.join(", "))?;
+    }
+    let others: Vec<&str> = report.agents.iter().filter(|agent| !report.used.contains(agent)).copied().collect();
+    let others = if others.is_empty() { String::new() } else { format!("; --agent may be {}", others.join(" or ")) };
     if report.can_run {
-        writeln!(out, "\nlive evals can run with {}", report.agents.join(", "))?;
+        writeln!(out, "\nlive evals can run with {}{others}", report.used.join(", "))?;
         next("skill-evals run --skill NAME runs the cases of a skill; with --dry-run it says what that would be");
     } else if report.undecided {
         writeln!(out, "\nlive evals may not run: see `unknown` above; recordings can be replayed all the same")?;
     } else {
-        writeln!(out, "\nlive evals cannot run; recordings can be replayed all the same")?;
+        writeln!(out, "\nlive evals cannot run{others}; recordings can be replayed all the same")?;
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ use crate::results::summary::Summary;
 use crate::results::table;
 use crate::run::context::RunContext;
 use crate::run::skill_version::SkillVersion;
-use crate::run::{import, preflight, regrade};
+use crate::run::{import, preflight, regrade, review};
 use crate::settings::Settings;
 use crate::store::{self, RunFolder, TrialFolder};
 use crate::text::diagnostic::shown_path;
@@ -192,7 +192,7 @@ fn grade_one<'a>(
     let meta = folder.meta().map_err(|error| error.to_string())?;
     let id = meta.id();
     let found = cases.get(&(id.skill.as_str(), id.case.as_str())).copied();
-    let found = found.ok_or_else(|| format!("the case `{}` of the skill `{}` no longer exists", id.case, id.skill))?;
+    let found = found.ok_or_else(|| review::gone(&id.skill, &id.case))?;
     let refused = |no_outcome| Err(report::not_graded(&id, &no_outcome, &run.rerun_command, Paint::Plain));
     let case = match found.case() {
         Err(problems) => return refused(TrialError::BadCase(problems.to_vec())),

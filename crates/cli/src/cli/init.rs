@@ -19,6 +19,9 @@ pub struct InitArgs {
     root: Option<PathBuf>,
     #[command(flatten)]
     source: SourceArgs,
+    /// Add the test for `cargo test` without a Cargo.toml too: a small crate in evals
+    #[arg(long, conflicts_with = "ci")]
+    rust: bool,
     /// Only write the files of this CI service: a free job, the gate with its comment, a nightly run
     #[arg(long, value_name = "SERVICE", value_parser = one_of::<CiService>(CiService::WORDS))]
     ci: Option<CiService>,
@@ -60,13 +63,19 @@ pub fn init(args: &InitArgs) -> CliResult {
         }
         return Ok(Exit::Clean);
     }
+    // Only a crate gets this program from somewhere.
+    let wants_rust = args.rust || args.source.is_given();
     if !args.yes && !root.join("Cargo.toml").exists() && !root.ancestors().any(|parent| parent.join(".git").exists()) {
-        confirm(&init::init(&root, &source, InitMode::Plan)?)?;
+        confirm(&init::init(&root, &source, wants_rust, InitMode::Plan)?)?;
     }
-    let made = init::init(&root, &source, InitMode::Write)?;
+    let made = init::init(&root, &source, wants_rust, InitMode::Write)?;
     print_steps(made.steps)?;
     let mut out = text_stdout();
-    writeln!(out, "\nnext: cargo test {}; with SKILL_EVALS_LIVE=1 it runs the agents", made.cargo)?;
+    let Some(cargo) = made.cargo else {
+        writeln!(out, "\nnext: skill-evals lint checks the cases; skill-evals run --dry-run says what would run")?;
+        return Ok(Exit::Clean);
+    };
+    writeln!(out, "\nnext: cargo test {cargo}; with SKILL_EVALS_LIVE=1 it runs the agents")?;
     if source == CrateSource::Release {
         writeln!(out, "{NOT_RELEASED} begin with --path DIR or --git URL")?;
     }

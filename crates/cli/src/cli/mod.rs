@@ -4,6 +4,7 @@ mod archive;
 mod cluster;
 mod color;
 mod compare;
+mod default_agent;
 mod detached;
 mod diagnose;
 mod doctor;

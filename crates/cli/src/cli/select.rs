@@ -194,6 +194,7 @@ pub fn apply(chosen: &RunChoices, settings: &mut Settings) -> Result<(), String>
     if !chosen.modes.is_empty() {
         settings.select_modes(&chosen.modes)?;
     }
+    settings.default_modes.clone_from(&chosen.default_modes);
     settings.model = chosen.model.clone().or(settings.model.take());
     let repetition = &mut settings.repetition.asked;
     *repetition = Repetition { trials: chosen.trials, threshold: chosen.threshold }.or(*repetition);

@@ -22,9 +22,11 @@ fn dry_run(args: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn an_agent_runs_the_cases_in_each_mode_with_native_skills() {
+fn an_agent_runs_the_cases_in_one_mode_unless_more_are_asked_for() {
     let (claude, _) = dry_run(&["--agent", "claude"]);
-    assert!(claude.starts_with("tidy/a/native\ntidy/a/cli-native\n2 trials"), "{claude}");
+    assert!(claude.starts_with("tidy/a/cli-native\n1 trial"), "{claude}");
+    let (both, _) = dry_run(&["--agent", "claude", "--agent", "claude-sdk"]);
+    assert!(both.contains("tidy/a/native\n") && both.contains("tidy/a/cli-native\n"), "{both}");
     let (several, _) = dry_run(&["--agent", "claude-cli", "--agent", "codex", "--mode", "codex"]);
     assert!(several.starts_with("tidy/a/codex\ntidy/a/cli-native\n2 trials"), "{several}");
 }
@@ -36,7 +38,7 @@ fn installed_agents_run_and_the_others_are_named() {
     assert!(left_out.contains("left out: claude-cli cannot run: `claude` is not on the PATH"), "{left_out}");
     let (replayed, left_out) = dry_run(&["--agent", "installed", "--replay"]);
     assert!(
-        replayed.contains("tidy/a/cli-native\n") && left_out.is_empty(),
+        replayed.contains("tidy/a/cli-native\n") && !replayed.contains("tidy/a/native\n") && left_out.is_empty(),
         "a replay starts none: {replayed}{left_out}"
     );
 }

@@ -139,6 +139,73 @@ fn people_get_a_line_for_each_and_what_to_do() {
 }
 
 #[test]
+fn an_agent_that_nobody_uses_is_optional_and_those_that_are_not_here_are_one_line() {
+    let machine = Machine::new(&codex(GOOD_SANDBOX));
+    let program = machine.own.path().join("claude");
+    fs::write(&program, "#!/bin/sh\necho 9.9.9\n").expect("a program");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a program");
+    let examined = machine.examined();
+    assert_eq!(examined.code, 0, "{}", examined.text);
+    assert_eq!(examined.findings["used"], serde_json::json!(["codex"]));
+    assert_eq!(examined.finding("claude-cli-login").0, "optional", "{}", examined.text);
+    assert_eq!(examined.finding("rubric"), ("ok", "valid; no case is judged by it", ""));
+    let output = ran_with_path(&machine, &["/usr/bin", "/bin"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("not installed, and not used here: cline, "), "{text}");
+    assert!(!text.contains("missing  cline") && text.ends_with("\nlive evals can run with codex\n"), "{text}");
+}
+
+#[test]
+fn what_is_configured_has_to_run_and_a_judge_that_cannot_is_no_judge() {
+    let settings = |machine: &Machine, more: &str| {
+        let path = machine.fixture.root().join("evals/evals.toml");
+        let text = fs::read_to_string(&path).expect("settings");
+        fs::write(path, format!("{more}\n{text}")).expect("settings");
+    };
+    let machine = Machine::new(&codex(GOOD_SANDBOX));
+    settings(&machine, "modes = ['cline']");
+    let examined = machine.examined();
+    assert_eq!(
+        (examined.code, examined.findings["used"].clone()),
+        (1, serde_json::json!(["cline"])),
+        "{}",
+        examined.text
+    );
+    let output = ran_with_path(&machine, &["/usr/bin", "/bin"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("\nlive evals cannot run; --agent may be codex; "), "{text}");
+    let machine =
+        Machine::new(&codex(GOOD_SANDBOX)).variables(&[("CODEX_API_KEY", "key-key-key"), ("SKILL_EVALS_JUDGE", "1")]);
+    settings(&machine, "judge = { agent = 'kimi' }");
+    let examined = machine.examined();
+    let (state, found, advice) = examined.finding("rubric");
+    assert_eq!((examined.code, state, found), (1, "missing", "kimi is to judge by it, and cannot run here"));
+    assert!(advice.contains("`agent` under [judge]"), "{advice}");
+}
+
+#[test]
+fn an_agent_that_stands_in_is_the_one_that_evals_run_with() {
+    let machine = Machine::new(&codex(GOOD_SANDBOX)).variables(&[("ANTHROPIC_API_KEY", "key-key-key")]);
+    // A program that the settings name may bring its own credentials.
+    fs::write(machine.fixture.root().join("evals/evals.toml"), "").expect("settings");
+    let program = machine.own.path().join("claude");
+    fs::write(&program, "#!/bin/sh\necho 9.9.9\n").expect("a program");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a program");
+    let examined = machine.examined();
+    assert_eq!((examined.code, examined.findings["used"].clone()), (0, serde_json::json!(["claude-cli"])));
+    let stand_in = examined.finding("agent").1;
+    assert!(stand_in.contains("its mode `cli-native` stands in for `codex`"), "{stand_in}");
+    assert_eq!(examined.finding("codex-login").0, "optional");
+}
+
+/// `doctor` with these directories and the machine's own on the PATH.
+fn ran_with_path(machine: &Machine, folders: &[&str]) -> std::process::Output {
+    let own = machine.own.path().display().to_string();
+    let path = [&[own.as_str()], folders].concat().join(":");
+    machine.command(machine.fixture.root()).env("PATH", path).output().expect("the program starts")
+}
+
+#[test]
 fn what_nobody_knows_is_not_said_to_keep_evals_from_running() {
     // A server of one's own may ask for no login.
     let machine = Machine::new(&codex(GOOD_SANDBOX))

@@ -50,6 +50,20 @@ fn where_the_default_agent_cannot_run_one_that_can_stands_in_and_is_named() {
     assert!(!replay.stderr.contains("stands in"), "{}", replay.stderr);
 }
 
+#[test]
+fn a_run_goes_on_with_the_agent_that_stood_in() {
+    let mut machine = Machine::new();
+    machine.program("claude", "#!/bin/sh\necho 9.9.9\n");
+    machine = machine.variable("ANTHROPIC_API_KEY", "a-key-of-claude");
+    machine.run(&["run", "--case", "pdf/smoke-explicit", "--run-id", "r"]);
+    machine.add_agents();
+    machine = machine.variable("CODEX_API_KEY", "a-key-of-codex");
+    let again = machine.run(&["run", "--run-id", "r", "--resume", "--dry-run"]);
+    assert!(again.stdout.starts_with("pdf/smoke-explicit/cli-native\n1 trial"), "{}{}", again.stdout, again.stderr);
+    let new = machine.run(&["run", "--case", "pdf/smoke-explicit", "--dry-run"]);
+    assert!(new.stdout.starts_with("pdf/smoke-explicit/codex\n"), "{}", new.stdout);
+}
+
 /// The page, command by command, on a machine that gets its agent where the page has it installed.
 #[test]
 fn the_page_of_the_first_hour_can_be_followed() {
@@ -283,22 +297,45 @@ fn logins_by_the_settings_are_not_refused_and_the_judge_needs_one_too() {
 }
 
 #[test]
-fn comparisons_and_tests_tell_of_a_missing_login_too_and_name_the_agent_that_is_here() {
+fn a_comparison_takes_the_agent_that_is_here_and_tests_name_it() {
     let machine = Machine::with_agents().variable("ANTHROPIC_API_KEY", "k");
     machine.write("clone/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Other.\n---\n");
-    let compare = machine.run(&["compare", "HEAD", "--skill", "pdf"]);
-    assert!(
-        compare.code == 2 && compare.stderr.contains("codex has no credentials"),
-        "{}{}",
-        compare.stdout,
-        compare.stderr
-    );
-    assert!(compare.stderr.contains("--mode native"), "{}", compare.stderr);
+    for args in [&["compare", "HEAD", "--skill", "pdf"][..], &["run", "--lift", "--skill", "pdf"]] {
+        let ran = machine.run(&[args, &["--dry-run"]].concat());
+        assert_eq!(ran.code, 0, "{args:?}: {}{}", ran.stdout, ran.stderr);
+        let told = "codex has no credentials";
+        assert_eq!(ran.stderr.matches(told).count(), 1, "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("`cli-native` stands in for `codex`"), "{args:?}: {}", ran.stderr);
+    }
     let machine = machine.variable("SKILL_EVALS_LIVE", "1");
     let tests = machine.run(&["harness", "pdf"]);
     assert!(tests.code == 101 && tests.stdout.contains("codex has no credentials"), "{}", tests.stdout);
-    assert!(tests.stdout.contains("SKILL_EVALS_MODE=native"), "{}", tests.stdout);
+    let how = "claude-cli can run here: choose it with SKILL_EVALS_MODE=cli-native";
+    assert!(tests.stdout.contains(how) && !tests.stdout.contains("--mode"), "{}", tests.stdout);
     assert_eq!(machine.started(), [""; 0]);
+}
+
+#[test]
+fn an_installed_agent_without_a_login_is_named_where_no_agent_can_run() {
+    let machine = Machine::new();
+    machine.program("claude", "#!/bin/sh\necho 9.9.9\n");
+    let run = machine.run(&["run", "--skill", "pdf"]);
+    assert_eq!(run.code, 2, "{}", run.stdout);
+    let told = "\nor: claude-cli has no credentials: log in with `claude`";
+    assert!(run.stderr.contains(told) && run.stderr.matches("\nor: ").count() == 1, "{}", run.stderr);
+}
+
+#[test]
+fn a_judge_that_needs_the_model_of_an_endpoint_is_told_before_a_run_begins() {
+    let machine = Machine::with_agents();
+    let endpoint = ["run", "--skill", "pdf", "--mode", "codex", "--endpoint", "http://127.0.0.1:9", "--model", "m"];
+    let judged = machine.run(&[&endpoint[..], &["--judge"]].concat());
+    assert_eq!(judged.code, 2, "{}{}", judged.stdout, judged.stderr);
+    assert!(judged.stderr.contains("needs a model of the endpoint: add `judge = { model"), "{}", judged.stderr);
+    assert_eq!(machine.started(), [""; 0]);
+    machine.write("clone/evals/evals.toml", "judge = { agent = \"codex\", model = \"m\" }\n");
+    let dry = machine.run(&[&endpoint[..], &["--judge", "--dry-run"]].concat());
+    assert_eq!(dry.code, 0, "{}{}", dry.stdout, dry.stderr);
 }
 
 #[test]

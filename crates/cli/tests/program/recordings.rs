@@ -37,6 +37,17 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
+fn a_replay_needs_no_recording_in_the_default_mode_if_there_is_one_in_another() {
+    let sample = Fixture::copy_of_sample();
+    let recordings = sample.root().join("evals/recordings/greeting/explicit");
+    fs::remove_dir_all(recordings.join("cli-native")).expect("a recording");
+    fs::rename(recordings.join("codex"), recordings.join("cli-native")).expect("a recording");
+    let planned = sample.run(&["run", "--replay", "--dry-run", "greeting/explicit/"]);
+    let (first, rest) = planned.stdout.split_once('\n').expect("lines");
+    assert!(first == "greeting/explicit/cli-native" && !rest.contains("/codex\n"), "{}", planned.stdout);
+}
+
+#[test]
 fn a_flipped_byte_is_never_another_verdict() {
     let fixture = Fixture::copy_of_sample();
     for recording in RECORDINGS {

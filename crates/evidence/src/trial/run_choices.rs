@@ -1,5 +1,7 @@
 //! What is chosen for a run.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Stop;
@@ -27,6 +29,9 @@ pub struct RunChoices {
     pub max_cases: Option<usize>,
     /// Modes by name.
     pub modes: Vec<String>,
+    /// The modes that stand in for default ones, by the names of those.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub default_modes: BTreeMap<String, String>,
     /// The model.
     pub model: Option<String>,
     /// Trials of each case, whatever the case says; absent if not chosen.
@@ -73,6 +78,7 @@ impl RunChoices {
         let cases = if self.selects() { self.clone() } else { earlier.clone() };
         RunChoices {
             modes: if self.modes.is_empty() { earlier.modes } else { self.modes },
+            default_modes: if self.default_modes.is_empty() { earlier.default_modes } else { self.default_modes },
             model: self.model.or(earlier.model),
             trials: self.trials.or(earlier.trials),
             threshold: self.threshold.or(earlier.threshold),

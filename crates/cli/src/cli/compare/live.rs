@@ -15,7 +15,7 @@ use crate::cli::output::{document_stdout, stderr, text_stdout, warn};
 use crate::cli::shard::{name_shard, shard_is_empty};
 use crate::cli::start::StartArgs;
 use crate::cli::terminal::Terminal;
-use crate::cli::{CliResult, CliResultOf, print_json, select, start};
+use crate::cli::{CliResult, CliResultOf, default_agent, print_json, select, start};
 use crate::decide::plan::{self as power, ComparePlan, PairDesign, PlanPromise};
 use crate::report::paint::Paint;
 use crate::report::{diagnostics, estimate as words};
@@ -85,7 +85,8 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
         None => earlier(&repository.root, &settings, chosen)?,
     };
     let asked_to_stop = chosen.stop;
-    let mut run = planned(start, (repository, settings, catalog), chosen, request.stop)?;
+    let has_modes = sides.baseline.mode.is_some() && sides.candidate.mode.is_some();
+    let mut run = planned(start, (repository, settings, catalog), chosen, (request.stop, has_modes))?;
     run.versions = pairing::versions(&run, &sides)?;
     let mut pairing = pairing::pair(&run, &sides)?;
     check(&pairing)?;
@@ -136,12 +137,12 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
     }
 }
 
-/// The run of the chosen cases, once each, without its sides.
+/// The run of the chosen cases, once each, without its sides, and whether these have modes of their own.
 pub(super) fn planned(
     start: &StartArgs,
     (repository, mut settings, catalog): (Repository, Settings, Catalog),
-    chosen: RunChoices,
-    stop: Stop,
+    mut chosen: RunChoices,
+    (stop, has_modes): (Stop, bool),
 ) -> CliResultOf<RunContext> {
     settings.resume = start.resume;
     settings.record = false;
@@ -151,6 +152,9 @@ pub(super) fn planned(
     // A side's model rules over the model of both.
     if let Some(model) = settings.model.take() {
         settings.modes.iter_mut().for_each(|mode| Arc::make_mut(mode).model = Some(model.clone()));
+    }
+    if !has_modes {
+        default_agent::choose(&mut settings, &catalog, &mut chosen)?;
     }
     start::planned(repository, settings, catalog, chosen)
 }

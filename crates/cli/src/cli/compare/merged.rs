@@ -35,7 +35,7 @@ pub fn merged(
     }
     let opened = named_runs::open_shards(&root, names)?;
     let shards = &opened.runs;
-    let run = live::planned(start, (repository, settings, catalog), chosen, Stop::Settled)?;
+    let run = live::planned(start, (repository, settings, catalog), chosen, (Stop::Settled, true))?;
     for shard in shards {
         check(shard, commit, plan)?;
         merge::check_cases(&run, shard)?;

@@ -3,7 +3,7 @@
 use super::CompareArgs;
 use crate::cli::exit_code::Exit;
 use crate::cli::variants;
-use crate::cli::{CliResult, print_answer, select, start};
+use crate::cli::{CliResult, default_agent, print_answer, select, start};
 use crate::report::models as report;
 use crate::results::models::ModelComparison;
 use crate::run::variants::{self as plan, TrialLimit};
@@ -34,6 +34,7 @@ pub fn compare(args: &CompareArgs) -> CliResult {
     select::apply(&chosen, &mut settings)?;
     // A model of the settings would replace those of the variants.
     settings.model = None;
+    default_agent::choose(&mut settings, &catalog, &mut chosen)?;
     let run = start::planned(repository, settings, catalog, chosen)?;
     let planned = plan::models(&run, &models, rule, limit)?;
     match variants::run(&args.start, run, planned, args.json)? {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::RunArgs;
-use crate::cli::{CliResult, compare, select, start};
+use crate::cli::{CliResult, compare, default_agent, select, start};
 
 /// Runs each case with and without the skills, as often as it would run, and prints the difference that the skills make.
 pub(super) fn lift(args: &RunArgs) -> CliResult {
@@ -11,6 +11,7 @@ pub(super) fn lift(args: &RunArgs) -> CliResult {
     let mut chosen = args.choice.chosen(&settings)?;
     args.choice.ids.choose(&mut chosen, &settings, &catalog)?;
     select::apply(&chosen, &mut settings)?;
+    default_agent::choose(&mut settings, &catalog, &mut chosen)?;
     let run = args.with_chosen_plan(start::planned(repository, settings, catalog, chosen.clone())?)?;
     let modes: BTreeSet<&str> = run.plan.entries.iter().map(|entry| entry.planned.mode.name.as_str()).collect();
     let mut names = modes.into_iter();

@@ -1,6 +1,5 @@
 //! `skill-evals run`.
 
-mod default_agent;
 mod lift;
 mod repeats;
 mod watch;
@@ -18,7 +17,7 @@ use super::ids::IdArgs;
 use super::select::{self, SelectArgs};
 use super::shard::{ShardArgs, name_shard, shard_is_empty};
 use super::start::{self, StartArgs};
-use super::{CliResult, CliResultOf, print_json};
+use super::{CliResult, CliResultOf, default_agent, print_json};
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::Repository;
 use crate::cases::selection::selected_cases;
@@ -197,9 +196,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     if settings.record && chosen.stop == Some(Stop::Settled) {
         return Err("a recording needs whole trials: leave out --stop settled or --record".into());
     }
-    for told in default_agent::choose(&mut settings, &catalog) {
-        writeln!(stderr(), "{}", escape::line(&told))?;
-    }
+    default_agent::choose(&mut settings, &catalog, &mut chosen)?;
     let mut run = args.with_chosen_plan(start::planned(repository, settings, catalog, chosen)?)?;
     if run.plan.is_empty() {
         let which = if args.stale { "stale" } else { "aged" };

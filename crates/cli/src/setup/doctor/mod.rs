@@ -2,6 +2,7 @@
 
 mod probe;
 
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -19,12 +20,13 @@ use crate::process::git;
 use crate::report::diagnostics;
 use crate::report::paint::Paint;
 use crate::run::live::Redactors;
-use crate::run::rubric;
+use crate::run::{plan, preflight, rubric};
 use crate::settings::load::{self, ConfigError};
 use crate::settings::mode::AgentKind;
 use crate::settings::{Isolation, Settings, Trust};
 use crate::store::{RUNS, RunFolder};
 use crate::text::diagnostic::Code;
+use crate::text::name::Filters;
 use probe::{PlacedResult, Probes};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -35,6 +37,8 @@ pub enum Health {
     Missing,
     /// It could not be checked.
     Unknown,
+    /// Missing, and nothing in this repository needs it.
+    Optional,
 }
 
 /// One result of `doctor`.
@@ -51,43 +55,93 @@ pub struct DoctorFinding {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoctorReport {
-    /// Whether live trials can run with at least one agent.
+    /// Whether the live trials of this repository can run.
     pub can_run: bool,
     /// Whether they cannot only because something could not be checked.
     pub undecided: bool,
-    /// The agents that can run them.
+    /// The agents of these trials: those of the selected modes, or of the default ones and what stands in for them, and the judge.
+    pub used: Vec<&'static str>,
+    /// The agents that can run here.
     pub agents: Vec<&'static str>,
+    /// The agents that are not installed and not used.
+    pub not_installed: Vec<&'static str>,
     /// The findings, in a fixed order.
     pub findings: Vec<DoctorFinding>,
 }
 
 /// Checks everything. This program is `skill-evals` itself.
 pub fn examine(repository: Option<&Repository>, trust: Trust) -> DoctorReport {
-    let mut doctor = Doctor { findings: Vec::new() };
+    let mut doctor = Doctor { findings: Vec::new(), is_optional: false };
     let settings = doctor.settings(repository, trust);
     let catalog = doctor.repository(repository, settings.as_ref());
     let can_store = doctor.artifacts(repository);
     let is_valid = settings.is_some();
     let settings = settings.unwrap_or_default();
-    doctor.rubric(repository, &settings);
+    let needs = doctor.needs(repository, &settings, &catalog);
     let scratch = doctor.scratch(&settings);
     let probes = scratch.as_ref().map(|scratch| {
         let root = repository.map_or(scratch.path(), |repository| &repository.root);
         Probes { scratch, root, redactor: Redactors::new(&settings).masking(Vec::new()) }
     });
-    let mut agents = Vec::new();
+    let (mut agents, mut not_installed, mut states) = (Vec::new(), Vec::new(), Vec::new());
     for kind in AgentKind::ALL.into_iter().chain(settings.custom_agents()) {
-        if doctor.agent(kind, &settings, probes.as_ref()) {
-            agents.push(kind.as_str());
+        doctor.is_optional = !needs.contains(kind);
+        if doctor.is_optional && !is_here(kind, &settings) {
+            not_installed.push(kind.as_str());
+            continue;
         }
+        let state = doctor.agent(kind, &settings, probes.as_ref());
+        agents.extend(Some(kind.as_str()).filter(|_| state == Health::Ok));
+        states.extend(Some(state).filter(|_| !doctor.is_optional));
     }
+    doctor.is_optional = false;
+    doctor.rubric(repository, &settings, &needs, &agents);
     doctor.bwrap(probes.as_ref());
     doctor.skill_server(repository, &catalog, probes.as_ref());
     let is_isolated = doctor.isolation(&settings);
     let ready = is_valid && can_store && scratch.is_some() && !catalog.cases.is_empty() && is_isolated;
-    let can_run = ready && !agents.is_empty();
-    let unknown = doctor.findings.iter().any(|finding| finding.state == Health::Unknown);
-    DoctorReport { can_run, undecided: ready && !can_run && unknown, agents, findings: doctor.findings }
+    let can_run = ready && !states.is_empty() && states.iter().all(|state| *state == Health::Ok);
+    let is_undecided = ready && !can_run && !states.contains(&Health::Missing) && states.contains(&Health::Unknown);
+    let used = needs.agents.iter().chain(&needs.judge).map(|kind| kind.as_str()).collect::<BTreeSet<_>>();
+    DoctorReport {
+        can_run,
+        undecided: is_undecided,
+        used: used.into_iter().collect(),
+        agents,
+        not_installed,
+        findings: doctor.findings,
+    }
+}
+
+/// The agents that the repository's live trials need.
+#[derive(Default)]
+struct NeededAgents {
+    agents: HashSet<AgentKind>,
+    /// The judge, if cases are judged.
+    judge: Option<AgentKind>,
+}
+
+impl NeededAgents {
+    fn contains(&self, kind: AgentKind) -> bool {
+        self.agents.contains(&kind) || self.judge == Some(kind)
+    }
+}
+
+/// Whether the agent is installed or described by the settings. That of this program always is, so that it needs credentials.
+fn is_here(kind: AgentKind, settings: &Settings) -> bool {
+    if preflight::is_own(kind) {
+        return !matches!(agent::login(settings, kind, None), Login::Missing(_) | Login::Unknown(_));
+    }
+    settings.agents.contains_key(kind.as_str()) || agent::of(kind).find(settings).is_ok()
+}
+
+/// Whether an agent of these two states can run.
+fn worse(one: Health, other: Health) -> Health {
+    match (one, other) {
+        (Health::Ok, Health::Ok) => Health::Ok,
+        (Health::Unknown | Health::Ok, Health::Unknown | Health::Ok) => Health::Unknown,
+        _ => Health::Missing,
+    }
 }
 
 /// How often missing paths are added and the program is started again: a script may call a script.
@@ -120,6 +174,8 @@ fn started(
 
 struct Doctor {
     findings: Vec<DoctorFinding>,
+    /// Whether what is examined now is not needed.
+    is_optional: bool,
 }
 
 impl Doctor {
@@ -134,7 +190,29 @@ impl Doctor {
     }
 
     fn missing(&mut self, id: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> bool {
-        self.note(id, Health::Missing, found, Some(advice.into()))
+        let state = if self.is_optional { Health::Optional } else { Health::Missing };
+        self.note(id, state, found, Some(advice.into()))
+    }
+
+    /// The agents that the live trials of all cases need, as `run` would choose them.
+    fn needs(&mut self, repository: Option<&Repository>, settings: &Settings, catalog: &Catalog) -> NeededAgents {
+        let Some(repository) = repository else { return NeededAgents::default() };
+        let mut settings = Settings { live: true, ..settings.clone() };
+        for stand_in in preflight::stand_ins(&settings, catalog) {
+            self.ok("agent", stand_in.to_string());
+            settings.default_modes.insert(stand_in.default, stand_in.mode.name);
+        }
+        let plan = match plan::plan(&repository.root, &settings, catalog, &Filters::default()) {
+            Ok(plan) => plan,
+            Err(problems) => {
+                self.missing("selection", problems.join("\n"), "correct the name, or unset the variable");
+                return NeededAgents::default();
+            }
+        };
+        NeededAgents {
+            agents: plan.entries.iter().map(|entry| entry.planned.mode.agent).collect(),
+            judge: plan.is_judged(&settings).then_some(settings.judge.agent),
+        }
     }
 
     /// The settings, if they are valid.
@@ -196,11 +274,18 @@ impl Doctor {
         self.missing("artifacts", found, advice)
     }
 
-    fn rubric(&mut self, repository: Option<&Repository>, settings: &Settings) {
+    /// Checks the rubric, and its judge if cases are judged.
+    fn rubric(&mut self, repository: Option<&Repository>, settings: &Settings, needs: &NeededAgents, can_run: &[&str]) {
         let Some(repository) = repository else { return };
+        let judge = settings.judge.agent.as_str();
         match rubric::read(&repository.root, settings) {
-            Ok(_) => self.ok("rubric", format!("judged by {}", settings.judge.agent.as_str())),
             Err(problem) => self.missing("rubric", problem.to_string(), "fix the judge's template or schema"),
+            Ok(_) if needs.judge.is_none() => self.ok("rubric", "valid; no case is judged by it"),
+            Ok(_) if can_run.contains(&judge) => self.ok("rubric", format!("judged by {judge}")),
+            Ok(_) => {
+                let advice = format!("see {judge}, or name another `agent` under [judge] in {}", crate::settings::FILE);
+                self.missing("rubric", format!("{judge} is to judge by it, and cannot run here"), advice)
+            }
         };
     }
 
@@ -227,30 +312,33 @@ impl Doctor {
         }
     }
 
-    /// Returns whether trials can run with this agent.
-    fn agent(&mut self, kind: AgentKind, settings: &Settings, probes: Option<&Probes<'_>>) -> bool {
+    /// Returns whether trials can run with this agent: never [`Health::Optional`].
+    fn agent(&mut self, kind: AgentKind, settings: &Settings, probes: Option<&Probes<'_>>) -> Health {
         let name = kind.as_str();
         let program = match agent::of(kind).find(settings) {
             Ok(program) => program,
             Err(trouble) => {
                 let (found, advice) = trouble.detail.split_once("; ").unwrap_or((&trouble.detail, ""));
-                return self.missing(name, found, advice);
+                self.missing(name, found, advice);
+                return Health::Missing;
             }
         };
+        let first = self.findings.len();
         let starts = self.starts(kind, &program, settings, probes);
         let login = format!("{name}-login");
-        let is_logged_in = match agent::login(settings, kind, None) {
+        match agent::login(settings, kind, None) {
             Login::Set(variable) => self.ok(login, format!("{variable} is set")),
             Login::Found(found) => self.ok(login, found),
             Login::Unknown(found) => self.note(login, Health::Unknown, found, None),
             Login::Missing(advice) => self.missing(login, "none", advice),
         };
+        let state = self.findings[first..].iter().map(|finding| finding.state).fold(Health::Ok, worse);
         let sandbox = agent::of(kind).in_sandbox(probe::SCRIPT).filter(|_| starts);
         if let (Some(args), Some(probes)) = (sandbox, probes) {
             let result = probes.in_place(&program, args, settings).map(|placed| placed.result);
             self.sandbox(&format!("{name}-sandbox"), &result);
         }
-        starts && is_logged_in
+        state
     }
 
     /// Returns whether the agent's program starts where trials start it.

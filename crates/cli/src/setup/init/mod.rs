@@ -1,4 +1,4 @@
-//! Adds evals to a repository: the crate, the harness, a first case. Existing files stay as they are, so a second `init` changes
+//! Adds evals to a repository: a first case, settings, and in Rust the crate and the harness. Existing files stay as they are, so a second `init` changes
 //! nothing.
 
 pub mod ci;
@@ -30,8 +30,9 @@ pub use manifest::CrateSource;
 use manifest::ManifestChange;
 use relative::relative;
 
-/// A rule for .gitignore.
+/// Rules for .gitignore: runs, and what cargo builds in the small crate.
 const IGNORED: &str = "/artifacts/skill-evals/";
+const TARGET: &str = "/evals/target";
 
 /// The nextest settings of this repository.
 const NEXTEST: &str = include_str!("nextest.toml");
@@ -99,8 +100,8 @@ pub enum FileAction {
 pub struct InitSummary {
     /// The files, in order.
     pub steps: Vec<InitStep>,
-    /// The arguments with which `cargo test`, run in the directory, finds the harness.
-    pub cargo: &'static str,
+    /// The arguments with which `cargo test`, run in the directory, finds the harness, if there is one.
+    pub cargo: Option<&'static str>,
 }
 
 /// Whether `init` writes.
@@ -112,27 +113,37 @@ pub enum InitMode {
     Plan,
 }
 
-/// Adds evals to the crate or repository in `folder`, an absolute path. Skills and cases are those of the repository around it.
-pub fn init(folder: &Path, source: &CrateSource, mode: InitMode) -> Result<InitSummary, InitError> {
+/// Adds evals to the crate or repository in `folder`, an absolute path. Skills and cases are those of the repository around it. A
+/// directory without Cargo.toml gets a harness only if `wants_rust`, or if it has one.
+pub fn init(folder: &Path, source: &CrateSource, wants_rust: bool, mode: InitMode) -> Result<InitSummary, InitError> {
     if let CrateSource::Path { folder, .. } = source
         && !manifest::is_checkout(&bounded::read_text(&folder.join("Cargo.toml")).unwrap_or_default())
     {
         return Err(InitError::NoCheckout(folder.clone()));
     }
     let mut init = Init { layout: InitLayout::of(folder)?, files: InitFiles::new(folder, mode) };
+    let is_alone = init.layout.kind == HarnessCrate::Alone;
+    if is_alone && !wants_rust && init.files.read(&init.layout.package.join("Cargo.toml"))?.is_none() {
+        init.first_case()?;
+        init.settings(None)?;
+        init.ignore_rules(&[IGNORED])?;
+        return Ok(InitSummary { steps: init.files.steps, cargo: None });
+    }
     init.manifest(source)?;
     init.first_case()?;
     init.harness()?;
-    init.settings()?;
+    let package = init.layout.package.strip_prefix(&init.layout.root).unwrap_or(Path::new(""));
+    let line = stubs::line(package, "skill_evals");
+    init.settings(Some(&line))?;
     let nextest = init.layout.workspace.join(".config/nextest.toml");
     init.files.new_file(&nextest, NEXTEST, "it is yours; see `[profile.ci]` in that of skill-evals")?;
-    init.ignore_rules()?;
+    init.ignore_rules(if is_alone { &[IGNORED, TARGET] } else { &[IGNORED] })?;
     let cargo = match init.layout.kind {
         HarnessCrate::Own => "--test skill_evals",
         HarnessCrate::Member => "-p evals --test skill_evals",
         HarnessCrate::Alone => "--manifest-path evals/Cargo.toml --test skill_evals",
     };
-    Ok(InitSummary { steps: init.files.steps, cargo })
+    Ok(InitSummary { steps: init.files.steps, cargo: Some(cargo) })
 }
 
 struct Init<'a> {
@@ -215,28 +226,25 @@ impl Init<'_> {
     }
 
     /// evals.toml. Its line that names the harness is a comment: without custom checks, commands need not build the harness.
-    fn settings(&mut self) -> Result<(), InitError> {
-        let folder = self.layout.package.strip_prefix(&self.layout.root).unwrap_or(Path::new(""));
-        let line = stubs::line(folder, "skill_evals");
+    fn settings(&mut self, harness: Option<&str>) -> Result<(), InitError> {
+        let harness = harness.map_or_else(String::new, |line| {
+            format!("# Once the harness adds custom checks, this line makes every command ask it:\n# {line}\n\n")
+        });
         let text = format!(
-            "# Once the harness adds custom checks, this line makes every command ask it:\n# {line}\n\n\
-             # What `skill-evals gate` compares a change with, what fails it, and what it may cost:\n\
+            "{harness}# What `skill-evals gate` compares a change with, what fails it, and what it may cost:\n\
              # [gate]\n# base = \"origin/main\"\n# fail_on = [\"broke\", \"worse\"]\n# plan = \"quick\"\n\
              # max_cost_usd = 5.0\n# require_recordings = true\n"
         );
         self.files.new_file(&self.layout.root.join(FILE), &text, "")
     }
 
-    fn ignore_rules(&mut self) -> Result<(), InitError> {
+    fn ignore_rules(&mut self, rules: &[&str]) -> Result<(), InitError> {
         let path = self.layout.root.join(".gitignore");
         let old = self.files.read(&path)?;
-        let mut rules = vec![IGNORED];
-        if self.layout.kind == HarnessCrate::Alone {
-            rules.push("/evals/target");
-        }
         let known: Vec<&str> =
             old.iter().flat_map(|text| text.lines()).map(|line| line.trim().trim_matches('/')).collect();
-        rules.retain(|rule| !known.contains(&rule.trim_matches('/')));
+        let is_new = |rule: &&str| !known.contains(&rule.trim_matches('/'));
+        let rules: Vec<&str> = rules.iter().copied().filter(is_new).collect();
         if rules.is_empty() {
             self.files.step(&path, FileAction::IsThere);
             return Ok(());

@@ -1,6 +1,6 @@
 //! Cases in Rust, and results as data.
 
-use skill_evals::harness::Harness;
+use skill_evals::harness::{Check, Finding, Harness};
 
 use crate::support::examples::example;
 use crate::support::fixture::Fixture;
@@ -45,6 +45,63 @@ fn what_is_wrong_with_a_case_in_rust_points_to_its_line() {
     let harness = Harness::new().case("greeting", "a/b", |case| case.prompt("Hi"));
     let [(_, why)] = &refused(harness, &["greeting::a"])[..] else { panic!("one trial") };
     assert!(why.contains("the case id \"a/b\""), "{why}");
+}
+
+#[test]
+fn two_cases_with_one_id_are_an_error_that_names_the_first() {
+    let line = line!() + 2;
+    let harness = Harness::new()
+        .case("greeting", "same-id", |case| case.prompt("Say hello"))
+        .case("greeting", "same_id", |case| case.prompt("Say bye"))
+        .case("greeting", "explicit", |case| case.prompt("Say what a file says"));
+    let all = refused(harness, &["greeting::same_id", "greeting::explicit"]);
+    let refused = |words: &str| all.iter().filter(|(_, why)| why.contains(words)).count();
+    let told = format!(
+        "the case id `same_id` of the skill `greeting` is taken by crates/cli/tests/program/harness/rust_cases.rs:{line}"
+    );
+    assert_eq!(refused(&told), 1, "{all:?}");
+    assert_eq!(refused("the case id `explicit` of the skill `greeting` is taken by evals/"), 1, "{all:?}");
+    assert_eq!((all.len(), refused("recording")), (3, 1), "the first of its id lacks a recording alone: {all:?}");
+}
+
+#[test]
+fn names_of_checks_are_checked_before_a_trial_runs() {
+    let named = |names: &[&str]| {
+        let sample = Fixture::copy_of_sample();
+        let check = |name: &&str| Check::new(*name, |_| Ok(Finding::NotAsked));
+        let harness = names.iter().map(check).fold(Harness::new().chosen_root(sample.root()), Harness::check);
+        harness.results(["greeting::explicit"]).map_err(|why| why.to_string())
+    };
+    for (names, told) in [
+        (&[""][..], "the name of the check \"\" is empty; use kebab-case"),
+        (&["a\nb"], "the name of the check \"a\\nb\" holds a line break"),
+        (&["is-short", "is-long", "is-short"], "two checks have the name `is-short`"),
+    ] {
+        let why = named(names).expect_err("a bad name");
+        assert!(why.contains(told), "{why}");
+    }
+    assert!(named(&["is-short", "is-long"]).is_ok());
+}
+
+#[test]
+fn results_refuse_help_and_say_how_cargo_runs_a_trial_again() {
+    let sample = Fixture::copy_of_sample();
+    let results = |filters: &[&str]| Harness::new().chosen_root(sample.root()).results(filters.iter().copied());
+    let why = results(&["--help"]).expect_err("no trials").to_string();
+    assert!(why.contains("`--help`"), "{why}");
+    let harness = Harness::new().case("greeting", "in-rust", |case| case.prompt("Say hello"));
+    let [(_, why)] = &refused(harness, &["greeting::in_rust"])[..] else { panic!("one trial") };
+    assert!(why.contains("cargo test --test program -- --exact greeting::in_rust::codex"), "{why}");
+}
+
+#[test]
+fn a_stored_trial_of_a_case_in_rust_says_why_the_program_cannot_grade_it() {
+    let stub = Stub::new(1, "");
+    let mut program = stub.with_variables(std::process::Command::new(example("cases")));
+    program.args(["tidy::tidies_rust"]).current_dir(stub.root()).env("SKILL_EVALS_ROOT", stub.root());
+    ran(program.env_remove("NEXTEST").env("SKILL_EVALS_LIVE", "1").env("SKILL_EVALS_RUN_ID", "r"));
+    let graded = stub.run(&["grade", "r"]);
+    assert!(graded.stdout.contains("or it is written in Rust and runs by cargo test only"), "{}", graded.stdout);
 }
 
 #[test]
