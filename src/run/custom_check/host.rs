@@ -51,7 +51,9 @@ pub fn custom_checks(
     let messages = run_to_end::stdout_of("cargo", &args, &package).map_err(|error| not_built(&error))?;
     let program = executable(&messages, &test).ok_or_else(|| not_built(&"it built no such test"))?;
     let program = HarnessClient::start(&program, root, Some(&package)).map_err(|why| format!("{setting}: {why}"))?;
-    program.into_iter().for_each(|program| checks.add_harness(program));
+    if let Some(program) = program {
+        checks.add_harness(program);
+    }
     Ok(checks)
 }
 
