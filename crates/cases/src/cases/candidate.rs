@@ -1,14 +1,18 @@
 //! Whether a file that no format claims holds cases after all, and of which format they nearly are.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue, Syntax};
-use crate::cases::case::{foreign_formats, has_key};
+use crate::cases::case::evals_json::list_keys;
+use crate::cases::case::foreign_formats;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
 /// Keys of what an agent is asked, in lower case without `_`.
-const PROMPTS: [&str; 16] = [
+const PROMPTS: [&str; 17] = [
     "prompt",
+    "prompts",
     "userprompt",
     "query",
     "question",
@@ -54,18 +58,8 @@ const EXPECTATIONS: [&str; 20] = [
 ];
 
 /// The keys of results, which have prompts too.
-const RESULTS: [&str; 10] = [
-    "actual",
-    "actualoutput",
-    "durationms",
-    "grading",
-    "passed",
-    "response",
-    "runid",
-    "score",
-    "totaltokens",
-    "transcript",
-];
+const RESULTS: [&str; 9] =
+    ["actual", "actualoutput", "durationms", "grading", "passed", "response", "runid", "totaltokens", "transcript"];
 
 /// How deep in a file a list of cases is searched.
 const MAX_DEPTH: usize = 3;
@@ -78,48 +72,78 @@ pub(super) fn unread(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
         return Some(problem.help("docs/formats.md lists the formats whose cases are directories"));
     }
     let text = String::from_utf8_lossy(bytes);
-    let (place, key) = match Syntax::named(path) {
-        Some(syntax) => {
+    let separator = path.extension().and_then(OsStr::to_str).and_then(separator);
+    let (place, prompt, keys) = match (Syntax::named(path), separator) {
+        (Some(syntax), _) => {
             let mut document = Document::new(path, bytes, syntax);
+            let keys: HashSet<String> = assignments(&text).collect();
             let Some(root) = document.root() else {
                 // Only a value could show that it holds no cases.
-                return looks_like_cases(&text).then(|| document.problems.into_vec().into_iter().next()).flatten();
+                return prompt_of(&keys).and_then(|_| document.problems.into_vec().into_iter().next());
             };
-            let (case, key) = case_in(&root, MAX_DEPTH, false)?;
-            (document.place(case.range.start..case.range.start + 1), key.to_owned())
+            if let Some(what) = empty_list(&root) {
+                let message = format!("this file has no cases: {what} is empty");
+                let place = document.place(root.range.start..root.range.start + 1);
+                return Some(
+                    Diagnostic::new(Code::UnreadCases, place, message).help("write cases, or remove the file"),
+                );
+            }
+            let (case, prompt) = case_in(&root, MAX_DEPTH, false)?;
+            (document.place(case.range.start..case.range.start + 1), prompt.to_owned(), keys)
         }
-        None if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv")) => {
+        (None, Some(separator)) => {
             let header = text.lines().next().unwrap_or_default().trim_start_matches('\u{feff}');
-            let columns: Vec<&str> = header.split(',').map(|cell| cell.trim_matches(['"', ' ', '\r'])).collect();
-            let prompt = columns.iter().find(|column| is_prompt(column))?;
-            columns.iter().find(|column| is_expectation(column))?;
-            (SourceLocation::in_text(path, bytes, 0..header.len()), (*prompt).to_owned())
+            let columns = header.split(separator).map(|cell| cell.trim_matches(['"', ' ', '\r']).to_owned());
+            let columns: HashSet<String> = columns.collect();
+            (SourceLocation::in_text(path, bytes, 0..header.len()), prompt_of(&columns)?, columns)
         }
-        None => (
-            SourceLocation::file(path),
-            assignments(&text).find(|key| is_prompt(key)).filter(|_| looks_like_cases(&text))?,
-        ),
+        (None, None) => {
+            let keys = assignments(&text).collect();
+            (SourceLocation::file(path), prompt_of(&keys)?, keys)
+        }
     };
-    let (format, missing) = nearest_format(path, &text)?;
-    let lacks = match missing {
-        Some(missing) => format!("the key `{missing}` is missing"),
-        None => "no known key says what is expected".to_owned(),
-    };
+    let (format, lacks) = nearest_format(path, &keys)?;
     let message = format!("this file looks like cases and is not read: for the nearest format, `{format}`, {lacks}");
-    let help = format!("a prompt seems to be at `{key}`; docs/formats.md lists the keys of each format");
+    let help = format!("a prompt seems to be at `{prompt}`; docs/formats.md lists the keys of each format");
     Some(Diagnostic::new(Code::UnreadCases, place, message).help(help))
 }
 
-/// The format with most keys of `text`, and the first key of it that the text lacks. `None` if it is known to be of a format, whose
-/// reader has found that it is not about skills.
-fn nearest_format(path: &Path, text: &str) -> Option<(&'static str, Option<&'static str>)> {
-    let shared = |keys: &[&str]| keys.iter().filter(|key| has_key(text, key)).count();
+/// What separates the cells of a table with this ending.
+fn separator(ending: &str) -> Option<char> {
+    match ending.to_ascii_lowercase().as_str() {
+        "csv" => Some(','),
+        "tsv" => Some('\t'),
+        _ => None,
+    }
+}
+
+/// The list of cases without any that a file is or has, if its name is one of lists of cases.
+fn empty_list(root: &Node) -> Option<String> {
+    let lists = || list_keys().filter_map(|key| Some((key, root.get(key)?.elements()?)));
+    if root.elements().is_some_and(<[Node]>::is_empty) {
+        return Some("its list".to_owned());
+    }
+    let (key, _) = lists().next().filter(|_| lists().all(|(_, list)| list.is_empty()))?;
+    Some(format!("`{key}`"))
+}
+
+/// The format that has most of these keys, and what a file lacks to be one of it. `None` if it is known to be of a format, whose reader
+/// has found that it is not about skills.
+fn nearest_format(path: &Path, keys: &HashSet<String>) -> Option<(&'static str, String)> {
+    let shared = |of_format: &[&str]| of_format.iter().filter(|key| keys.contains(**key)).count();
     let formats = foreign_formats().filter(|(_, files)| !files.keys.is_empty());
-    let nearest = formats
-        .max_by_key(|(_, files)| (files.have_ending_of(path), shared(files.keys), std::cmp::Reverse(files.keys.len())));
-    let (format, files) = nearest?;
-    let missing = files.keys.iter().copied().find(|key| !has_key(text, key));
-    (missing.is_some() || files.keys.len() == 1).then_some((format.name, missing))
+    let (format, files) = formats.max_by_key(|(_, files)| {
+        let (shared, all) = (shared(files.keys), files.keys.len());
+        let is_whole = shared == all && all > 1;
+        (is_whole, files.are_nearly_named(path), files.have_ending_of(path), shared, std::cmp::Reverse(all))
+    })?;
+    let lacks = match files.keys.iter().find(|key| !keys.contains(**key)) {
+        _ if !files.have_ending_of(path) => format!("its name must end in {}", files.endings().join(" or ")),
+        Some(missing) => format!("the key `{missing}` is missing"),
+        None if files.keys.len() == 1 => "no known key says what is expected".to_owned(),
+        None => return None,
+    };
+    Some((format.name, lacks))
 }
 
 /// The first object in a value that asks for something and expects something, and the key of what it asks.
@@ -171,17 +195,18 @@ fn is_expectation(key: &str) -> bool {
     EXPECTATIONS.iter().any(|start| key.starts_with(start))
 }
 
-/// Whether a text that may be broken has a key of a prompt and one of what is expected.
-fn looks_like_cases(text: &str) -> bool {
-    let has = |is: fn(&str) -> bool| assignments(text).any(|key| is(&key));
-    has(is_prompt) && has(is_expectation)
+/// The key of a prompt, if another one says what is expected.
+fn prompt_of(keys: &HashSet<String>) -> Option<String> {
+    let prompt = keys.iter().filter(|key| is_prompt(key)).min()?;
+    keys.iter().any(|key| is_expectation(key)).then(|| prompt.clone())
 }
 
-/// The words before `:` or `=` at the starts of lines.
+/// The words before `:` or `=` at the starts of lines and of what braces, brackets and commas part, in a text of any syntax.
 fn assignments(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.lines().filter_map(|line| {
-        let (key, _) = line.split_once([':', '='])?;
+    text.split(['\n', '\r', '{', '[', ',']).filter_map(|part| {
+        let (key, _) = part.split_once([':', '='])?;
         let key = key.trim_matches(|c: char| !c.is_alphanumeric());
-        key.chars().all(|c| c.is_alphanumeric() || "_-".contains(c)).then(|| key.to_owned())
+        let is_key = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
+        is_key.then(|| key.to_owned())
     })
 }

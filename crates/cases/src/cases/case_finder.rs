@@ -220,13 +220,14 @@ impl CaseFinder<'_> {
             }
         }
         let mut files = unread::walk(&self.repository.root, self.catalog);
-        self.catalog.problems.extend(files.problem.take());
+        let problems = std::mem::take(&mut files.problems);
+        self.catalog.problems.extend(self.repository.without_links_to_skills(problems, self.catalog));
         self.name_other_skills(&files.skills);
         let index = SkillIndex::of(self.catalog);
         files.foreign.retain(|path| {
             let other = index.other_of(path, self.catalog);
-            if let Some(other) = other.and_then(|at| self.catalog.others.get_mut(at)) {
-                other.case_files += 1;
+            if let Some(at) = other.filter(|at| !self.is_copied(*at, path)) {
+                self.catalog.others[at].case_files += 1;
             }
             other.is_none()
         });
@@ -240,6 +241,17 @@ impl CaseFinder<'_> {
         let is_claimed = |path: &Path| path.ancestors().any(|part| claimed.contains(part));
         let left = left.into_iter().filter(|path| files.placed.contains(path) && !is_claimed(path)).collect();
         self.add_unread(files, left, &claimed, &index);
+    }
+
+    /// Whether the skill of which a skill that is not read is a copy has the same file, too.
+    fn is_copied(&self, other: usize, path: &Path) -> bool {
+        let other = &self.catalog.others[other];
+        let read = |path: &Path| self.repository.read(path).ok();
+        other.why == NotRead::Copy
+            && self.catalog.skill(&other.slug).is_some_and(|known| {
+                let inside = path.strip_prefix(other.folder());
+                inside.is_ok_and(|inside| read(path) == read(&known.skill().folder.join(inside)))
+            })
     }
 
     /// Adds what is named SKILL.md and no skill.
@@ -282,8 +294,8 @@ impl CaseFinder<'_> {
         let mut seen: BTreeSet<(PathBuf, Option<String>)> = BTreeSet::new();
         paths.retain(|path| {
             let file = self.repository.root.join(path).canonicalize().unwrap_or_else(|_| path.clone());
-            if is_own(&file) {
-                return false;
+            if is_own(&file) || unread::is_part_of_case(path) {
+                return !is_own(&file);
             }
             let skill = skill(path);
             let is_known = skill.is_none() && seen.iter().any(|(known, _)| *known == file);

@@ -64,6 +64,12 @@ impl Reader<'_> {
             }
             return;
         };
+        if !root.is_map() {
+            let message = format!("this manifest is {}; expected an object", root.kind());
+            let problem =
+                Diagnostic::new(Code::SkillRoot, document.place(root.range.start..root.range.start + 1), message);
+            return self.problems.push(problem.help("nothing that it publishes is read"));
+        }
         self.paths(&document, folder, &root);
         let base = root.get("metadata").and_then(|metadata| metadata.get("pluginRoot")).and_then(Node::text);
         for entry in root.get("plugins").and_then(Node::elements).unwrap_or_default() {
@@ -91,9 +97,15 @@ impl Reader<'_> {
                 // A plugin without skills may have the usual path all the same.
                 None if written.text().is_some_and(|path| path.trim_matches(['.', '/']) == SKILLS) => {}
                 None => {
+                    let (message, help) = match written.text() {
+                        Some(path) if path.contains(['*', '?', '[', '{']) => {
+                            ("this manifest publishes skills by a pattern, which is not read", "name the directories")
+                        }
+                        Some(_) => ("this manifest publishes skills in a directory that is not here", "fix the path"),
+                        None => ("this manifest publishes skills by something other than a path", "write a path"),
+                    };
                     let place = document.place(written.range.clone());
-                    let message = "this manifest publishes skills in a directory that is not here";
-                    self.problems.push(Diagnostic::new(Code::SkillRoot, place, message).help("fix the path"));
+                    self.problems.push(Diagnostic::new(Code::SkillRoot, place, message).help(help));
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! The files named SKILL.md that are no skills of the catalog. Each is named: nobody may believe that it was checked.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::cases::catalog::Catalog;
@@ -8,6 +9,7 @@ use crate::cases::other_skill::{NotRead, OtherSkill};
 use crate::cases::repo_files::RepoFiles;
 use crate::settings::FILE;
 use crate::skill::{SKILL_FILE, SkillFile};
+use crate::text::cut;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
 /// The most names of skills that a message has of one directory.
@@ -15,6 +17,11 @@ const MOST_NAMES: usize = 30;
 
 /// Directories whose skills are material of tests and cases.
 const FIXTURES: [&str; 7] = ["_fixtures", "eval", "evals", "evaluations", "fixture", "fixtures", "testdata"];
+
+/// Whether a directory of this name has material of tests.
+pub(super) fn is_fixture(name: &OsStr) -> bool {
+    FIXTURES.iter().any(|known| name == *known)
+}
 
 /// The skill at `file`, if the catalog does not have it.
 pub(super) fn other_skill(
@@ -36,7 +43,7 @@ pub(super) fn other_skill(
             return None;
         }
         NotRead::FileName
-    } else if folder.iter().any(|part| FIXTURES.iter().any(|name| part == *name)) {
+    } else if folder.iter().any(is_fixture) {
         NotRead::Fixture
     } else if catalog.skill(&slug).is_some_and(|known| known.bytes == bytes) {
         NotRead::Copy
@@ -85,37 +92,52 @@ pub(super) fn findings(catalog: &Catalog) -> Vec<Diagnostic> {
     if let Some(first) = by_root.values().flatten().next() {
         let places = by_root.iter().map(|(root, others)| format!("{} ({})", shown(root), names(others)));
         let count: usize = by_root.values().map(Vec::len).sum();
-        let cases: usize = by_root.values().flatten().map(|other| other.case_files).sum();
-        let with_cases = match cases {
-            0 => String::new(),
-            1 => ", nor is a file of cases".to_owned(),
-            _ => format!(", nor are {cases} files of cases"),
-        };
         let message = format!(
-            "{} outside every skill root and not read{with_cases}: {}",
+            "{} outside every skill root and not read{}: {}",
             if count == 1 { "a skill is".to_owned() } else { format!("{count} skills are") },
+            with_cases(by_root.values().flatten().copied()),
             places.collect::<Vec<_>>().join(", ")
         );
         let help = format!("to test them too, write in {FILE}: {}", roots_line(catalog, by_root.keys().copied()));
         findings.push(Diagnostic::new(Code::SkillRoot, SourceLocation::file(&first.file), message).help(help));
     }
-    let of_one_name: Vec<&OtherSkill> = of(&[NotRead::SameName]).collect();
-    if let Some(first) = of_one_name.first() {
-        let files: Vec<String> = of_one_name.iter().map(|other| other.file.display().to_string()).collect();
-        let message = format!("not read, because another skill has the same name: {}", files.join(", "));
-        let problem = Diagnostic::new(Code::SkillRoot, SourceLocation::file(&first.file), message);
-        findings.push(
-            problem.help(format!("rename one of each two, or name the directory of one in {FILE}: `skill_roots`")),
-        );
-    }
+    // Two skills of one name in one root are an error already, which names the second.
+    let of_skills = catalog.skills.iter().flat_map(|found| &found.file.problems);
+    let collisions = of_skills.filter(|problem| problem.code == Code::SlugCollision);
+    let collisions: BTreeSet<&Path> = collisions.map(|problem| &*problem.place.path).collect();
+    let of_one_name: Vec<&OtherSkill> = catalog
+        .others
+        .iter()
+        .filter(|other| match other.why {
+            NotRead::SameName => other.case_files > 0 || !collisions.contains(&*other.file),
+            NotRead::Copy => other.case_files > 0,
+            _ => false,
+        })
+        .collect();
+    let help = format!("rename one of each two, or name the directory of one in {FILE}: `skill_roots`");
+    findings.extend(not_read("because another skill has the same name", &of_one_name, &help));
     let misnamed: Vec<&OtherSkill> = of(&[NotRead::FileName]).collect();
-    if let Some(first) = misnamed.first() {
-        let files: Vec<String> = misnamed.iter().map(|other| other.file.display().to_string()).collect();
-        let message = format!("not read as a skill: agents find only files named {SKILL_FILE}: {}", files.join(", "));
-        let problem = Diagnostic::new(Code::SkillRoot, SourceLocation::file(&first.file), message);
-        findings.push(problem.help(format!("if it is a skill, rename the file to {SKILL_FILE}")));
-    }
+    let help = format!("if it is a skill, rename the file to {SKILL_FILE}");
+    findings.extend(not_read(&format!("since agents find only files named {SKILL_FILE}"), &misnamed, &help));
     findings
+}
+
+/// What is said of skills that are not read for one reason.
+fn not_read(why: &str, others: &[&OtherSkill], help: &str) -> Option<Diagnostic> {
+    let first = others.first()?;
+    let files: Vec<String> = others.iter().map(|other| other.file.display().to_string()).collect();
+    let with_cases = with_cases(others.iter().copied());
+    let message = format!("not read{with_cases}, {why}: {}", cut::names(&files, MOST_NAMES));
+    Some(Diagnostic::new(Code::SkillRoot, SourceLocation::file(&first.file), message).help(help))
+}
+
+/// The files of cases that are not read with these skills, as the end of a sentence.
+fn with_cases<'a>(others: impl Iterator<Item = &'a OtherSkill>) -> String {
+    match others.map(|other| other.case_files).sum::<usize>() {
+        0 => String::new(),
+        1 => ", nor is a file of cases".to_owned(),
+        cases => format!(", nor are {cases} files of cases"),
+    }
 }
 
 fn shown(root: &Path) -> String {
@@ -124,5 +146,5 @@ fn shown(root: &Path) -> String {
 
 fn names(others: &[&OtherSkill]) -> String {
     let names: Vec<&str> = others.iter().map(|other| other.slug.as_str()).collect();
-    crate::text::cut::names(&names, MOST_NAMES)
+    cut::names(&names, MOST_NAMES)
 }

@@ -51,10 +51,8 @@ impl Repository {
         } else {
             self.read_default_roots(catalog);
         }
-        let known: BTreeSet<PathBuf> = catalog.skills.iter().map(|found| found.skill().folder.clone()).collect();
-        catalog
-            .problems
-            .retain(|problem| problem.code != Code::LinkedFolder || !self.leads_to(&problem.place.path, &known));
+        let problems = std::mem::take(&mut catalog.problems);
+        catalog.problems = self.without_links_to_skills(problems, catalog);
         catalog
             .skills
             .sort_by(|a, b| a.skill().slug.cmp(&b.skill().slug).then(a.skill().folder.cmp(&b.skill().folder)));
@@ -116,6 +114,13 @@ impl Repository {
         }
         catalog.skills.append(&mut found.skills);
         catalog.problems.append(&mut found.problems);
+    }
+
+    /// These problems without those of links that lead to skills of the catalog.
+    pub(super) fn without_links_to_skills(&self, mut problems: Vec<Diagnostic>, catalog: &Catalog) -> Vec<Diagnostic> {
+        let known: BTreeSet<PathBuf> = catalog.skills.iter().map(|found| found.skill().folder.clone()).collect();
+        problems.retain(|problem| problem.code != Code::LinkedFolder || !self.leads_to(&problem.place.path, &known));
+        problems
     }
 
     /// Whether the link at `path` leads to one of these skills, or to a directory that holds only such.

@@ -11,14 +11,16 @@ use std::sync::Arc;
 
 use walkdir::{DirEntry, WalkDir};
 
-use crate::cases::case::{CaseFile, Files, FoundCase, file_formats, foreign_formats};
+use crate::cases::case::{CaseFile, Files, FoundCase, file_formats, foreign_formats, plugin_eval};
 use crate::cases::case_folders::case_folders;
 use crate::cases::catalog::{ARTIFACTS, Catalog, EVALS, FoundSkill};
 use crate::cases::layout::Layout;
+use crate::cases::other_skills;
 use crate::files::{bounded, inside};
 use crate::settings::FILE;
 use crate::skill::{SKILL_FILE, slug};
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, nearest};
+use crate::text::cut;
+use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, nearest};
 
 /// Directories of eval material without cases: copies for agents, what was recorded, built or installed, and results.
 const NO_CASES: [&str; 11] = [
@@ -39,13 +41,20 @@ const NO_CASES: [&str; 11] = [
 const NO_SKILLS: [&str; 4] = [".git", "node_modules", "recordings", "target"];
 
 /// Endings of files that may hold cases.
-const ENDINGS: [&str; 6] = ["json", "jsonl", "yaml", "yml", "toml", "csv"];
+const ENDINGS: [&str; 10] = ["json", "jsonl", "jsonc", "json5", "ndjson", "yaml", "yml", "toml", "csv", "tsv"];
 
 /// The names of Markdown files that are a case each.
 const MARKDOWN: [&str; 4] = ["case.md", "prompt.md", "scenario.md", "task.md"];
 
 /// How deep is searched.
 const MAX_DEPTH: usize = 12;
+
+/// How deep, and how many files, are searched behind a link for files that may be cases.
+const LINK_DEPTH: usize = 3;
+const MAX_LINKED: usize = 1000;
+
+/// The most directories that a message names.
+const MOST_NAMES: usize = 10;
 
 /// Maximum number of files that are looked at.
 const MAX_FILES: usize = 100_000;
@@ -116,8 +125,8 @@ pub(super) struct CaseFiles {
     pub(super) skills: Vec<PathBuf>,
     /// Files where our own cases may be.
     others: Vec<DirEntry>,
-    /// The repository has more files than are looked at.
-    pub(super) problem: Option<Diagnostic>,
+    /// Cases that are not searched: behind a link, or in a directory that usually has none.
+    pub(super) problems: Vec<Diagnostic>,
 }
 
 /// Walks the repository. Files with a path of our own cases are left out: those are read by their paths.
@@ -143,6 +152,7 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
         own || foreign || may_hold_skills(path) && !is_other_repository()
     });
     let mut found = CaseFiles::default();
+    let mut left_out = Vec::new();
     let mut looked_at = 0;
     for entry in walk.filter_map(Result::ok) {
         let path = relative(root, &entry);
@@ -151,7 +161,15 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
         }
         let (own, foreign) = of_parent(&entry);
         if foreign {
-            found.foreign.extend(foreign_paths(path, &entry));
+            let paths = foreign_paths(path, &entry);
+            if paths.is_empty() && is_link_to_cases(path, &entry) {
+                let message = "this link to a directory is not followed to find cases";
+                let problem = Diagnostic::new(Code::LinkedFolder, SourceLocation::file(path), message);
+                found.problems.push(problem.help("move the directory here"));
+            }
+            found.foreign.extend(paths);
+        } else if is_plugin_case(root, path) {
+            left_out.extend(path.parent().map(|folder| folder.display().to_string()));
         }
         if entry.file_type().is_dir() {
             continue;
@@ -162,13 +180,15 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
         looked_at += 1;
         if looked_at > MAX_FILES {
             let message = format!("only the first {MAX_FILES} files are searched for skills and cases");
-            found.problem = Some(Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message));
+            found.problems.push(Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message));
             break;
         }
         if own {
             found.others.push(entry);
         }
     }
+    left_out.dedup();
+    found.problems.extend(not_searched(&left_out));
     let CaseFiles { foreign, skills, placed, .. } = &mut found;
     let others = skills.iter().flat_map(|skill| skill.ancestors().skip(1)).collect();
     placed.extend(foreign.iter().filter(|path| is_placed(path) && scope.is_in_cases(path, &others)).cloned());
@@ -201,6 +221,45 @@ fn foreign_paths(path: &Path, entry: &DirEntry) -> Vec<PathBuf> {
     paths
 }
 
+/// Whether a link to a directory is one of cases, or is in one, and has files that may be cases.
+fn is_link_to_cases(path: &Path, entry: &DirEntry) -> bool {
+    let is_in_cases = || case_folders(&path.join("case")).next().is_some();
+    let files = || WalkDir::new(entry.path()).follow_root_links(true).max_depth(LINK_DEPTH).into_iter().flatten();
+    entry.path_is_symlink()
+        && is_in_cases()
+        && files().take(MAX_LINKED).any(|file| file.file_type().is_file() && may_be_case(file.path()))
+}
+
+/// Whether a file is one of a case of `claude plugin eval`, in a directory of cases where that program searches and this one does not.
+fn is_plugin_case(root: &Path, path: &Path) -> bool {
+    let exists = |name: &str| root.join(path.with_file_name(name)).exists();
+    let is_skipped = |part: &OsStr| [".git", "mocks", "results"].iter().any(|name| part == *name);
+    let is_in_fixture = || {
+        let above = path.ancestors().skip(1).filter(|part| case_folders(&part.join("case")).next().is_none());
+        above.filter_map(Path::file_name).any(|name| other_skills::is_fixture(name))
+    };
+    let is_case = match path.file_name().and_then(OsStr::to_str) {
+        Some(plugin_eval::PROMPT) => exists(plugin_eval::GRADERS) && !exists(plugin_eval::CASE),
+        Some(plugin_eval::CASE) => {
+            fs::read_to_string(root.join(path)).is_ok_and(|text| text.contains(plugin_eval::VERSION))
+        }
+        _ => false,
+    };
+    is_case && case_folders(path).next().is_some() && !path.iter().any(is_skipped) && !is_in_fixture()
+}
+
+/// The warning about cases in these directories.
+fn not_searched(folders: &[String]) -> Option<Diagnostic> {
+    let first = folders.first()?;
+    let message = format!(
+        "cases of `claude plugin eval` are in directories that are not searched: {}",
+        cut::names(folders, MOST_NAMES)
+    );
+    let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(first), message);
+    let help = format!("move them: hidden directories are not searched, nor those named {}", NO_CASES.join(", "));
+    Some(Diagnostic { severity: Severity::Warning, ..problem.help(help) })
+}
+
 /// Whether cases of other programs are searched in a directory. `leads` says that it leads to skills.
 pub(super) fn may_hold_foreign_cases(path: &Path, leads: bool) -> bool {
     let name = name_of(path);
@@ -217,6 +276,12 @@ fn may_hold_skills(path: &Path) -> bool {
 fn may_be_case(path: &Path) -> bool {
     let has_values = |end: &str| ENDINGS.contains(&&*end.to_ascii_lowercase());
     path.extension().and_then(OsStr::to_str).is_some_and(has_values) || MARKDOWN.contains(&&*name_of(path))
+}
+
+/// Whether a case of a file of this name has other files in its directory: two such directories may share the file by a link.
+pub(super) fn is_part_of_case(path: &Path) -> bool {
+    let name = name_of(path);
+    name == plugin_eval::CASE || MARKDOWN.contains(&&*name)
 }
 
 /// The files that look like our own cases and are not read: those of the walk that are not among the `read` ones.

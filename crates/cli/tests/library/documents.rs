@@ -71,6 +71,41 @@ fn words_without_quotes_have_the_types_of_yaml_1_2() {
 }
 
 #[test]
+fn numbers_are_those_of_the_core_schema_of_yaml_1_2() {
+    for (written, count, amount, json) in [
+        ("7", Some(7), Some(7.0), "7"),
+        ("+1", Some(1), Some(1.0), "1"),
+        ("007", Some(7), Some(7.0), "7"),
+        ("0o17", Some(15), Some(15.0), "15"),
+        ("0x1F", Some(31), Some(31.0), "31"),
+        ("1e3", Some(1000), Some(1000.0), "1000.0"),
+        ("3.0", Some(3), Some(3.0), "3.0"),
+        ("1.", Some(1), Some(1.0), "1.0"),
+        (".5", None, Some(0.5), "0.5"),
+        ("+.5e1", Some(5), Some(5.0), "5.0"),
+        ("-0", Some(0), Some(-0.0), "-0.0"),
+        ("-3", None, Some(-3.0), "-3"),
+        ("18446744073709551615", Some(u64::MAX), Some(18_446_744_073_709_551_615.0), "18446744073709551615"),
+        ("1e300", None, Some(1e300), "1e+300"),
+        (".inf", None, None, "\".inf\""),
+        ("-.Inf", None, None, "\"-.Inf\""),
+        (".nan", None, None, "\".nan\""),
+        // Texts, as there: readers of YAML 1.1 differ.
+        ("1_000", None, None, "\"1_000\""),
+        ("0b11", None, None, "\"0b11\""),
+        ("-0x1F", None, None, "\"-0x1F\""),
+    ] {
+        let root = yaml(&format!("n: {written}")).expect(written);
+        let node = root.get("n").expect("the key");
+        assert_eq!(
+            (node.count(), node.amount(), node.json().to_string()),
+            (count, amount, json.to_owned()),
+            "{written}"
+        );
+    }
+}
+
+#[test]
 fn aliases_and_merge_keys_stand_for_their_values() {
     let text = "base: &base { model: small, runs: 2 }\nmore: &more { runs: 5, mode: fast }\n\
                 one: *base\ntwo:\n  runs: 3\n  <<: [*base, *more]\n";

@@ -124,6 +124,14 @@ fn manifests_of_plugins_say_where_skills_are() {
         with_skills(&["skills/two"]).file(".a/plugin.json", r#"{ "skills": ["./gone"] }"#).file(".b/plugin.json", "{");
     let lint = fixture.run(&["lint"]).stdout;
     assert!(lint.contains("a directory that is not here") && lint.contains("this manifest is not read"), "{lint}");
+    for (manifest, said) in [
+        ("[]", "this manifest is an array; expected an object"),
+        (r#"{ "skills": ["./packs/*/skills"] }"#, "publishes skills by a pattern, which is not read"),
+        (r#"{ "skills": [ { "path": "skills" } ] }"#, "by something other than a path"),
+    ] {
+        let lint = with_skills(&["skills/two"]).file(".a-plugin/plugin.json", manifest).run(&["lint"]).stdout;
+        assert!(lint.contains(said) && lint.contains(".a-plugin/plugin.json"), "{manifest}: {lint}");
+    }
     // Two marketplaces that list each other end.
     let each_other = with_skills(&["a/skills/x", "b/skills/y"])
         .file("a/plugin.json", r#"{ "plugins": [ { "source": "../b" } ] }"#)
@@ -197,7 +205,73 @@ fn whatever_holds_cases_in_a_directory_of_cases_is_read_or_an_error() {
             "the key `prompt` is missing",
         ),
         ("skills/tea/evaluations/a.yaml", "utterance: Brew tea\nexpected_answer: tea\n", "is missing"),
-        ("tests/evals/a.toml", "[[case]]\nprompt = \"Brew tea\"\nexpected = \"tea\"\n", "is missing"),
+        (
+            "tests/evals/a.toml",
+            "[[case]]\nprompt = \"Brew tea\"\nexpected = \"tea\"\n",
+            "`eval`, its name must end in .json or",
+        ),
+        ("evals/a.toml", "case = { prompts = [\"Brew tea\"], expected = \"tea\" }", "its name must end in"),
+        (
+            "evals/a.jsonc",
+            "// Cases.\n{\"evals\": [{\"prompt\": \"Brew tea\", \"expected\": \"tea\"}]}",
+            "`eval`, its name must end",
+        ),
+        ("evals/a.json5", "[{prompt: 'Brew tea', assert: 'tea'}]", "its name must end in .json or"),
+        (
+            "evals/a.ndjson",
+            "{\"query\": \"Brew tea\", \"should_trigger\": true}\n",
+            "`trigger query`, its name must end in .json or .yaml or .yml",
+        ),
+        ("evals/a.tsv", "id\tshould_trigger\tprompt\n1\ttrue\tBrew tea\n", "`prompt`, its name must end in .csv"),
+        ("evals/b.csv", "id,question,answer\n1,Brew tea,tea\n", "`prompt`, the key `should_trigger` is missing"),
+        (
+            "evals/a/case.yaml",
+            "name: a\nexecution: { prompt: Brew tea }\ngraders: [{ type: llm }]\n",
+            "`plugin eval`, the key `schema_version` is missing",
+        ),
+        (
+            "evals/a/case.yml",
+            "schema_version: '1.1'\nname: a\nexecution: { prompt: p }\ngraders: [{ type: llm }]\n",
+            "`plugin eval`, its name must end in .yaml",
+        ),
+        (
+            "evals/trigger-evals.json",
+            r#"{ "should_trigger": [], "should_not_trigger": [] }"#,
+            "`should_trigger` is empty",
+        ),
+        (
+            "evals/t.json",
+            r#"{ "should_trigger": [], "should_not_trigger": [] }"#,
+            "no cases: `should_trigger` is empty",
+        ),
+        ("evals/a.yaml", "[]", "no cases: its list is empty"),
+        ("evals/b.json", r#"{ "evals": [] }"#, "no cases: `evals` is empty"),
+        (
+            "evals/run.json",
+            r#"[ { "task": "Brew tea", "expected": "tea", "score": 5 } ]"#,
+            "the key `prompt` is missing",
+        ),
+        ("evals/e.json", r#"[ { "question": "Brew tea", "expected_skill": "" } ]"#, "`expected_skill` is empty"),
+        (
+            "evals/e.json",
+            r#"[ { "question": "Brew tea", "expected_skill": null, "should_trigger": true } ]"#,
+            "no skill is expected",
+        ),
+        (
+            "evals/e.json",
+            r#"{ "should_trigger": [ { "query": "Brew tea", "expected_skill": "none" } ] }"#,
+            "no skill is expected",
+        ),
+        (
+            "evals/e.json",
+            r#"[ { "query": "a", "skills_expected_to_activate": [], "should_trigger": true } ]"#,
+            "no skill is expected",
+        ),
+        (
+            "evals/e.json",
+            r#"[ { "query": "a", "expected_skill": "tea", "should_trigger": false } ]"#,
+            "should not trigger, and is expected",
+        ),
         ("evals/a.csv", "question,ground_truth\nBrew tea,tea\n", "is missing"),
         ("evals/a.jsonl", "{ \"task\": \"Brew tea\", \"criteria\": \"tea\" }\n", "is missing"),
         ("evals/a/prompt.md", "Brew tea\n", "no file next to it says what is expected"),
@@ -221,6 +295,71 @@ fn whatever_holds_cases_in_a_directory_of_cases_is_read_or_an_error() {
         let lint = with_skills(&["skills/tea"]).file(path, text).run(&["lint"]).stdout;
         assert_eq!(lint, "1 skill: no problems\n", "{path}");
     }
+}
+
+#[test]
+fn cases_of_plugins_behind_links_and_in_directories_that_are_not_searched_are_named() {
+    let whole =
+        "schema_version: '1.1'\nname: a\nexecution: { prompt: p }\ngraders: [{ name: g, type: llm, criteria: x }]\n";
+    let with = |links: &[(&str, &str)], files: &[&str]| {
+        let fixture = files.iter().fold(with_skills(&["skills/tea"]), |fixture, path| fixture.file(path, whole));
+        links.iter().fold(fixture, |fixture, (path, target)| fixture.link(path, target))
+    };
+    for (links, files, said) in [
+        (&[("evals/b", "../shared/a")][..], &["shared/a/case.yaml"][..], "to find cases\n--> evals/b\n"),
+        (&[("evals", "shared")], &["shared/a/case.yaml"], "to find cases\n--> evals\n"),
+        (&[("evals/b/case.yaml", "../../shared/a.yaml")], &["shared/a.yaml"], "this is a link, and"),
+        (
+            &[("evals/b/prompt.md", "../a/case.yaml"), ("evals/b/graders", "..")],
+            &["evals/a/case.yaml"],
+            "this is a link",
+        ),
+        (&[("evals/b/graders/g.md", "../case.yaml")], &["evals/b/case.yaml"], "graders/g.md"),
+        (
+            &[],
+            &["evals/.more/a/case.yaml", "evals/fixtures/b/case.yaml"],
+            "not searched: evals/.more/a, evals/fixtures/b",
+        ),
+        (&[], &["evals/runs/a/prompt.md", "evals/runs/a/graders/g.md"], "not searched: evals/runs/a"),
+        (&[], &[".own/evals/a/case.yaml"], "not searched: .own/evals/a"),
+    ] {
+        let lint = with(links, files).run(&["lint"]).stdout;
+        assert!(lint.contains(said), "{links:?} {files:?}: {lint}");
+    }
+    for (links, files) in [
+        (&[][..], &["evals/results/a/case.yaml", "evals/mocks/a/case.yaml", "tests/fixtures/x/evals/a/case.yaml"][..]),
+        (&[("evals/skills", "../skills")], &[]),
+        (&[("evals/data", "../data")], &["data/notes.txt"]),
+    ] {
+        let lint = with(links, files).run(&["lint"]).stdout;
+        assert_eq!(lint, "1 skill: no problems\n", "{links:?} {files:?}");
+    }
+}
+
+#[test]
+fn cases_of_a_second_skill_of_one_name_are_said_once() {
+    let cases = r#"{ "evals": [ { "id": 1, "prompt": "Brew tea", "expectations": ["It is tea"] } ] }"#;
+    let other = skill("tea") + "More.\n";
+    let same = |fixture: Fixture, folder: &str| {
+        let fixture = fixture.file(&format!("{folder}/evals/evals.json"), cases);
+        fixture.file(&format!("{folder}/SKILL.md"), other.clone()).run(&["lint"]).stdout
+    };
+    let lint = same(with_skills(&["skills/tea"]), "plugins/x/skills/tea");
+    let said = "not read, nor is a file of cases, because another skill has the same name";
+    assert!(lint.contains(said) && lint.matches("plugins/x/skills/tea/SKILL.md").count() == 2, "{lint}");
+    let lint = same(with_skills(&["skills/tea"]), "skills/zoo/tea");
+    assert!(lint.contains(said) && lint.contains("slug-collision"), "{lint}");
+    let lint = with_skills(&["skills/tea"]).file("skills/zoo/tea/SKILL.md", other.clone()).run(&["lint"]).stdout;
+    assert!(lint.contains("slug-collision") && !lint.contains("not read"), "{lint}");
+    // A copy with cases that the skill does not have loses them.
+    let copy =
+        with_skills(&["skills/tea", "plugins/x/skills/tea"]).file("plugins/x/skills/tea/evals/evals.json", cases);
+    assert!(copy.run(&["lint"]).stdout.contains(said));
+    let same_cases = copy.file("skills/tea/evals/evals.json", cases);
+    assert!(!same_cases.run(&["lint"]).stdout.contains("not read, nor"));
+    let misnamed =
+        with_skills(&["skills/tea"]).file("skills/b/Skill.md", skill("b")).file("skills/b/evals/evals.json", cases);
+    assert!(misnamed.run(&["lint"]).stdout.contains("not read, nor is a file of cases, since agents find only"));
 }
 
 #[test]

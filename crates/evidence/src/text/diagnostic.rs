@@ -99,7 +99,7 @@ codes! {
     UserOnly = "user-only": Warning,
     /// A skill whose own files keep it from the agent of a mode.
     Withheld = "withheld": Fixed,
-    /// A link next to the skills that is not followed, or leads to nothing.
+    /// A link next to skills or cases that is not followed, or leads to nothing.
     LinkedFolder = "linked-folder": Warning,
     /// A skill that lies in no skill root.
     SkillRoot = "skill-root": Warning,
@@ -107,7 +107,7 @@ codes! {
     SlugCollision = "slug-collision": Fixed,
     /// The SKILL.md body is longer than agents are meant to load.
     LongBody = "long-body": Warning,
-    /// A link in SKILL.md points to a file that is not there.
+    /// A link in SKILL.md points to a file that is not there, or into a directory of cases, which agents do not get.
     DeadLink = "dead-link": Warning,
     /// A skill's description shares most of its words with a sibling's.
     SimilarDescription = "similar-description": Warning,
@@ -131,7 +131,7 @@ codes! {
     CsvLineEnds = "csv-line-ends": Warning,
     /// A row has more cells than the header has columns, or one below a column without a name.
     CsvExtraCell = "csv-extra-cell": Fixed,
-    /// A cell without quotes begins with a blank, or a row has empty cells behind those of the header: a comma may belong to a text.
+    /// A cell without quotes begins with a blank and others of its row do not, or a row has empty cells behind those of the header: a comma may belong to a text.
     CsvUnquotedComma = "csv-unquoted-comma": Warning,
     /// A cell that must not be empty is.
     EmptyValue = "empty-value": Fixed,

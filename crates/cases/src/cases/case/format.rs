@@ -298,11 +298,29 @@ impl ForeignFiles {
         if is_any(self.names) { Some(true) } else { is_any(self.possible_names).then_some(false) }
     }
 
+    /// The endings of their names, each with its dot.
+    pub fn endings(&self) -> Vec<String> {
+        let names = self.names.iter().chain(self.possible_names);
+        let mut endings: Vec<String> = Vec::new();
+        for ending in names.filter_map(|name| name.rsplit_once('.')).map(|(_, ending)| format!(".{ending}")) {
+            if !endings.contains(&ending) {
+                endings.push(ending);
+            }
+        }
+        endings
+    }
+
     /// Whether some of them have the ending of this file.
     pub fn have_ending_of(&self, path: &Path) -> bool {
-        let names = || self.names.iter().chain(self.possible_names).map(|name| Path::new(*name).extension());
-        path.extension()
-            .is_some_and(|end| names().any(|known| known.is_some_and(|known| known.eq_ignore_ascii_case(end))))
+        let ending = path.extension().map(|end| format!(".{}", end.to_string_lossy().to_ascii_lowercase()));
+        ending.is_some_and(|ending| self.endings().contains(&ending))
+    }
+
+    /// Whether a file has the name of one, or would have with another ending. The name `*.json` alone says nothing.
+    pub fn are_nearly_named(&self, path: &Path) -> bool {
+        let stem = |path: &Path| path.with_extension("").to_string_lossy().to_ascii_lowercase();
+        let names = self.names.iter().chain(self.possible_names).filter(|name| !name.contains("/*."));
+        names.map(|name| stem(Path::new(name))).any(|name| ends_with(&stem(path), &name))
     }
 
     /// Whether the name and the place of a file say that it is one. The name `*.json` alone says nothing.
@@ -314,7 +332,7 @@ impl ForeignFiles {
 }
 
 /// Whether a text has this key, in JSON or YAML that may be broken.
-pub fn has_key(text: &str, key: &str) -> bool {
+fn has_key(text: &str, key: &str) -> bool {
     text.match_indices(key).any(|(at, _)| {
         let before = text[..at].trim_end_matches([' ', '\t', '"', '\'']);
         let after = text[at + key.len()..].trim_start_matches(['"', '\'']).trim_start();

@@ -44,7 +44,7 @@ use crate::trial::input_file::InputFile;
 use crate::trial::outcome::Weight;
 use crate::trial::sandbox::Sandbox;
 
-pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFiles, MOST_CASES, has_key};
+pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFiles, MOST_CASES};
 pub use found::{CaseSource, FoundCase, ReadCase};
 
 /// The formats of cases that users write. A skill whose cases cannot be found has a broken case in the first.

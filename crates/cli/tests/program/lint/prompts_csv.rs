@@ -224,6 +224,11 @@ fn a_comma_that_may_belong_to_a_text_is_named() {
     assert!(!quoted.contains("csv-unquoted-comma"), "{quoted}");
     let spaced = lines("id, should_trigger, prompt\nfirst, true, Do it\nlast, false, Other");
     assert!(!spaced.contains("csv-unquoted-comma"), "{spaced}");
+    let spaced_rows = lines(&format!("{header}\nfirst, true, Do it, done\nlast, false, Other,"));
+    assert!(!spaced_rows.contains("csv-unquoted-comma"), "{spaced_rows}");
+    // Behind a blank, a quote does not keep a comma in its cell.
+    let cut = lines(&format!("{header}\nfirst, true, \"Answer, please\"\nlast, false, Other,"));
+    assert!(cut.contains(":2:13: [csv-unquoted-comma] this cell begins with a blank"), "{cut}");
 }
 
 #[test]

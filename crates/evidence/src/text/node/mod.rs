@@ -6,7 +6,7 @@ pub mod yaml;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use serde_json::Value as Json;
+use serde_json::{Number, Value as Json};
 
 /// Why a text has no value.
 #[derive(Debug)]
@@ -48,6 +48,21 @@ pub enum NodeValue {
     List(Vec<Node>),
     /// Keys and their values, in the order of the file.
     Map(Vec<NodeEntry>),
+}
+
+/// From this number on, a float has no fraction, and not every whole number is one: 2^53.
+const EXACT_FLOATS: f64 = 9_007_199_254_740_992.0;
+
+/// A number by the core schema of YAML 1.2, which has those of JSON, and `+1`, `.5`, `1.`, `007`, `0o17`, `0x1F`. `None` if it is not
+/// finite.
+fn number(written: &str) -> Option<Number> {
+    let based = |prefix: &str, base| {
+        written.strip_prefix(prefix).and_then(|digits| u64::from_str_radix(digits, base).ok()).map(Number::from)
+    };
+    let whole = || written.parse::<i64>().ok();
+    let json = serde_json::from_str(written).ok();
+    let based = json.or_else(|| based("0x", 16)).or_else(|| based("0o", 8));
+    based.or_else(|| whole().map(Number::from)).or_else(|| Number::from_f64(written.parse().ok()?))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,15 +111,18 @@ impl Node {
         if let NodeValue::Text(text) = &self.value { Some(text) } else { None }
     }
 
-    /// The number, if it counts something.
+    /// The number, if it counts something: `1e3` and `3.0` do.
     pub fn count(&self) -> Option<u64> {
-        if let NodeValue::Number(number) = &self.value { number.parse().ok() } else { None }
+        let NodeValue::Number(written) = &self.value else { return None };
+        let number = number(written)?;
+        let whole = || number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..EXACT_FLOATS).contains(float));
+        number.as_u64().or_else(|| whole().and_then(|float| format!("{:.0}", float.abs()).parse().ok()))
     }
 
     /// The number, if it is finite.
     pub fn amount(&self) -> Option<f64> {
-        let NodeValue::Number(number) = &self.value else { return None };
-        number.parse().ok().filter(|amount: &f64| amount.is_finite())
+        let NodeValue::Number(written) = &self.value else { return None };
+        number(written)?.as_f64()
     }
 
     /// The value as JSON. A number that JSON cannot have is a text.
@@ -112,7 +130,7 @@ impl Node {
         match &self.value {
             NodeValue::Null => Json::Null,
             NodeValue::Flag(flag) => Json::Bool(*flag),
-            NodeValue::Number(number) => serde_json::from_str(number).unwrap_or_else(|_| Json::String(number.clone())),
+            NodeValue::Number(written) => number(written).map_or_else(|| Json::String(written.clone()), Json::Number),
             NodeValue::Text(text) => Json::String(text.clone()),
             NodeValue::List(elements) => elements.iter().map(Node::json).collect(),
             NodeValue::Map(entries) => entries.iter().map(|entry| (entry.key.clone(), entry.value.json())).collect(),

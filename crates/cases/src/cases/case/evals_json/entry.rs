@@ -171,6 +171,8 @@ impl EntryReader<'_> {
                 None
             }
         };
+        let about = own.as_deref().or(self.file.skill).map(str::to_owned);
+        self.contradiction(node, said, about.as_deref(), named);
         let mut expected = Expected { skill: default().unwrap_or_default(), should_trigger: said };
         let expected_skills = named.map(|(key, _)| self.document.texts(node, key)).unwrap_or_default();
         match (named, &expected_skills[..]) {
@@ -202,6 +204,35 @@ impl EntryReader<'_> {
         expected
     }
 
+    /// Reports a case that says both that its skill triggers and that it does not, or that the skill expected is "".
+    fn contradiction(
+        &mut self,
+        node: &Node,
+        should_trigger: Option<bool>,
+        own: Option<&str>,
+        named: Option<(&'static str, &Node)>,
+    ) {
+        for entry in EXPECTED_SKILL.iter().filter_map(|key| node.entry(key)) {
+            if entry.value.text().is_some_and(|text| text.trim().is_empty()) {
+                let message = format!("`{}` is empty", entry.key);
+                let help = "write null if no skill should activate";
+                self.document.problem_with_help(Code::EmptyValue, entry.value.range.clone(), message, help);
+                return;
+            }
+        }
+        let texts = named.map(|(_, value)| value.each().iter().filter_map(Node::text).collect::<Vec<_>>());
+        let is_none = expects_none(node) || texts.as_ref().is_some_and(Vec::is_empty);
+        let is_own = || texts.iter().flatten().any(|name| own.is_some_and(|own| self.is_own(Some(own), name)));
+        let said = match should_trigger {
+            Some(true) if is_none => "the skill should trigger, and no skill is expected",
+            Some(false) if is_own() => "the skill should not trigger, and is expected",
+            _ => return,
+        };
+        let place = node.get(SHOULD_TRIGGER).unwrap_or(node).range.clone();
+        let message = format!("the case contradicts itself: {said}");
+        self.document.problem_with_help(Code::BadChoice, place, message, "remove one of the two");
+    }
+
     /// The first key that names skills which trigger, and its value. Other skills at another key are unsupported.
     fn named<'n>(&self, node: &'n Node, case: &mut Case) -> Option<(&'static str, &'n Node)> {
         let keys = [SHOULD_TRIGGER, EXPECTED_SKILL[0], EXPECTED_SKILL[1], ACTIVATED];
@@ -209,7 +240,7 @@ impl EntryReader<'_> {
             .into_iter()
             .filter_map(|key| Some((key, node.get(key)?)))
             .filter(|(key, value)| *key != SHOULD_TRIGGER || value.text().is_some_and(|text| !is_flag(text)))
-            .filter(|(_, value)| !value.text().is_some_and(is_none));
+            .filter(|(_, value)| !value.text().is_some_and(|text| is_none(text) || text.trim().is_empty()));
         let first = all.next()?;
         for (key, value) in all.filter(|(_, value)| value.json() != first.1.json()) {
             let what = format!("`{key}` next to other skills that activate");

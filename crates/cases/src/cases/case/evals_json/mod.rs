@@ -69,6 +69,11 @@ const SIDES: [(&str, bool); 4] = [
     ("should_not_trigger_prompts", false),
 ];
 
+/// The keys of all lists of cases.
+pub(in crate::cases) fn list_keys() -> impl Iterator<Item = &'static str> {
+    LISTS.into_iter().chain(SIDES.map(|(key, _)| key))
+}
+
 /// The keys of the skill under test, of a file or of a case.
 const SKILL: [&str; 2] = ["skill_name", "skill"];
 
@@ -129,15 +134,14 @@ fn parse(
     if is_other && !(triggers && file.is_certain) {
         return None;
     }
-    for key in LISTS.into_iter().chain(SIDES.map(|(key, _)| key)) {
+    for key in list_keys() {
         document.list(root, key);
     }
     if entries.is_empty() {
         missing_cases(&mut document, root);
         return Some(FileCases { problems: document.problems.into_vec(), ..FileCases::default() });
     }
-    let known: Vec<&str> =
-        LISTS.into_iter().chain(SIDES.map(|(key, _)| key)).chain(SKILL).chain([SKILLS_TESTED, SKILLS]).collect();
+    let known: Vec<&str> = list_keys().chain(SKILL).chain([SKILLS_TESTED, SKILLS]).collect();
     let is_one_case = matches!(&entries[..], [only] if std::ptr::eq(only.node, root));
     let shared = if is_one_case { Vec::new() } else { document.unsupported_keys(root, &known, &NOTES) };
     if root.is_map() {
@@ -197,12 +201,12 @@ fn missing_cases(document: &mut Document<'_>, root: &Node) {
     if !document.problems.is_empty() {
         return;
     }
-    let (code, message) = match LISTS.iter().find_map(|key| Some((key, root.get(key)?))) {
+    let (code, message) = match list_keys().find_map(|key| Some((key, root.get(key)?))) {
         Some((key, _)) => (Code::EmptyValue, format!("`{key}` is empty")),
         None if root.elements().is_some() => (Code::EmptyValue, "the file is an empty array".to_owned()),
         None => (Code::MissingKey, "the file has no cases: the key `evals` is missing".to_owned()),
     };
-    let range = LISTS.iter().find_map(|key| root.get(key)).unwrap_or(root).range.clone();
+    let range = list_keys().find_map(|key| root.get(key)).unwrap_or(root).range.clone();
     let help = format!("cases are a list at one of the keys {}, or the whole file", LISTS.join(", "));
     document.problem_with_help(code, range.start..range.start + 1, message, help);
 }

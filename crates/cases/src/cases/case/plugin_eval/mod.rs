@@ -17,7 +17,7 @@ mod graders;
 mod keys;
 mod plugin;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use front_matter::FrontMatter;
 use graders::Graders;
@@ -32,24 +32,31 @@ use crate::profile::DEFAULT_MODE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
 /// Cases whose prompt is a file.
-pub static PROSE: CaseFormat = format(&[PROMPT], "");
+pub static PROSE: CaseFormat = format(&[PROMPT], "", &[]);
 
 /// Cases in a YAML file.
-pub static YAML: CaseFormat = format(&[CASE], keys::VERSION);
+pub static YAML: CaseFormat = format(&[CASE], keys::VERSION, &[keys::VERSION, "name", "execution", GRADERS]);
 
-const fn format(possible_names: &'static [&'static str], mark: &'static str) -> CaseFormat {
-    let foreign = Some(ForeignFiles { names: &[], possible_names, mark, keys: &[], parse });
+/// The key of the format's version.
+pub(in crate::cases) const VERSION: &str = keys::VERSION;
+
+const fn format(
+    possible_names: &'static [&'static str],
+    mark: &'static str,
+    keys: &'static [&'static str],
+) -> CaseFormat {
+    let foreign = Some(ForeignFiles { names: &[], possible_names, mark, keys, parse });
     CaseFormat { name: "plugin eval", default_mode: DEFAULT_MODE, files: None, foreign }
 }
 
 /// The file with the prompt.
-const PROMPT: &str = "prompt.md";
+pub(in crate::cases) const PROMPT: &str = "prompt.md";
 
 /// The file with all of a case.
-const CASE: &str = "case.yaml";
+pub(in crate::cases) const CASE: &str = "case.yaml";
 
 /// The directory of graders in that of a case.
-const GRADERS: &str = "graders";
+pub(in crate::cases) const GRADERS: &str = "graders";
 
 fn parse(file: &ForeignFile<'_>, _: Document<'_>, _: &Node) -> Option<FileCases> {
     let plugin = Plugin::of(file)?;
@@ -57,10 +64,10 @@ fn parse(file: &ForeignFile<'_>, _: Document<'_>, _: &Node) -> Option<FileCases>
         return None;
     }
     let folder = file.path.parent()?;
-    let exists = |name: &str| file.tree.kind(&folder.join(name)) == FileKind::File;
+    let exists = |name: &str| file.tree.kind(&folder.join(name)) != FileKind::Missing;
     let (has_prompt, has_case) = (exists(PROMPT), exists(CASE));
     // Any program may have a file of this name.
-    if !has_case && file.tree.kind(&folder.join(GRADERS)) != FileKind::Folder {
+    if !has_case && !exists(GRADERS) {
         return None;
     }
     if has_prompt && file.path.ends_with(CASE) {
@@ -77,13 +84,15 @@ fn parse(file: &ForeignFile<'_>, _: Document<'_>, _: &Node) -> Option<FileCases>
         problems: Vec::new(),
         warnings: Vec::new(),
     };
-    if has_case {
-        reader.case_file();
+    if !reader.has_links(&[PROMPT, CASE, GRADERS].map(|name| folder.join(name))) {
+        if has_case {
+            reader.case_file();
+        }
+        if has_prompt {
+            reader.prompt_file();
+        }
+        reader.grader_files();
     }
-    if has_prompt {
-        reader.prompt_file();
-    }
-    reader.grader_files();
     let (case, mut warnings) = reader.found();
     warnings.extend(plugin.mocks(file, folder));
     // All that is next to the case belongs to it.
@@ -111,6 +120,18 @@ struct CaseReader<'a> {
 }
 
 impl CaseReader<'_> {
+    /// Reports those of these paths that are links: the real program reads plain files only.
+    fn has_links(&mut self, paths: &[PathBuf]) -> bool {
+        let links = paths.iter().filter(|path| self.file.tree.kind(path) == FileKind::Symlink);
+        let before = self.problems.len();
+        self.problems.extend(links.map(|path| {
+            let message = "this is a link, and `claude plugin eval` reads only plain files";
+            let problem = Diagnostic::new(Code::Symlink, SourceLocation::file(path), message);
+            problem.help("copy what it points to")
+        }));
+        self.problems.len() > before
+    }
+
     fn case_file(&mut self) {
         let path = self.folder.join(CASE);
         let Some(bytes) = self.content(&path) else { return };
@@ -175,7 +196,7 @@ impl CaseReader<'_> {
         let names = self.file.tree.names(&folder).unwrap_or_default();
         for name in names.iter().filter_map(|name| name.to_str()?.strip_suffix(".md")) {
             let path = folder.join(format!("{name}.md"));
-            if self.file.tree.kind(&path) == FileKind::Folder {
+            if self.file.tree.kind(&path) == FileKind::Folder || self.has_links(std::slice::from_ref(&path)) {
                 continue;
             }
             let Some(bytes) = self.content(&path) else { continue };
@@ -202,7 +223,8 @@ impl CaseReader<'_> {
         let path = self.file.path;
         let origin = SourceLocation { line: 1, column: 1, ..SourceLocation::file(path) };
         let missing = |what: &str| Diagnostic::new(Code::MissingKey, origin.clone(), format!("the case has no {what}"));
-        if self.asked.prompt.as_ref().is_none_or(String::is_empty) {
+        let is_linked = self.problems.iter().any(|problem| problem.code == Code::Symlink);
+        if !is_linked && self.asked.prompt.as_ref().is_none_or(String::is_empty) {
             self.problems.push(missing("prompt"));
         }
         if self.graders.is_empty() && self.problems.is_empty() {

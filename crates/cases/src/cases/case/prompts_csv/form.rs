@@ -46,10 +46,12 @@ pub(super) fn line_ends(path: &Path, bytes: &[u8], header_start: usize) -> Optio
 pub(super) fn unquoted_comma(row: &CsvRow, record: &CsvRecord, header_has_blanks: bool) -> Option<Diagnostic> {
     let bytes = &row.sheet.bytes;
     let width = row.sheet.names.len();
-    let begins_with_blank = |range: &&Range<usize>| {
-        bytes.get(range.start) == Some(&b' ') && !bytes[range.start..range.end].trim_ascii().is_empty()
-    };
-    let blank = record.cells.iter().take(width).skip(1).find(begins_with_blank).filter(|_| !header_has_blanks);
+    let content = |range: &Range<usize>| bytes[range.start..range.end].trim_ascii();
+    let begins_with_blank = |range: &&Range<usize>| bytes.get(range.start) == Some(&b' ');
+    let filled = || record.cells.iter().take(width).skip(1).filter(|range| !content(range).is_empty());
+    // Some people write `a, b, c`. A quote behind a blank is part of its cell all the same.
+    let is_style = header_has_blanks || filled().all(|range| begins_with_blank(&range));
+    let blank = filled().filter(begins_with_blank).find(|range| !is_style || content(range).starts_with(b"\""));
     let is_surplus =
         || record.cells.len() > width && (width..record.cells.len()).all(|at| record.content(bytes, at).is_empty());
     let (range, message) = match blank {

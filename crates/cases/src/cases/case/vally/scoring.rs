@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::Document;
 use crate::cases::case::Unsupported;
-use crate::cases::case::document::{Node, NodeValue};
+use crate::cases::case::document::Node;
 use crate::trial::outcome::Weight;
 
 /// The key of a file.
@@ -29,7 +29,7 @@ impl Scoring {
         let Some(written) = document.map(root, KEY) else { return scoring };
         unsupported.extend(document.unsupported_keys(written, &["weights", "threshold"], &[]));
         scoring.threshold = written.get("threshold").and_then(|node| {
-            let threshold = number(node).filter(|share| (0.0..=1.0).contains(share));
+            let threshold = node.amount().filter(|share| (0.0..=1.0).contains(share));
             if threshold.is_none() {
                 document.wrong_type("`threshold`", "a number from 0 to 1", node);
             }
@@ -37,7 +37,7 @@ impl Scoring {
         });
         let weights = document.map(written, "weights").map(Node::entries).unwrap_or_default();
         for entry in weights {
-            match number(&entry.value).filter(|weight| *weight >= 0.0) {
+            match entry.value.amount().filter(|weight| *weight >= 0.0) {
                 Some(weight) => drop(scoring.weights.insert(entry.key.clone(), weight)),
                 None => document.wrong_type(&format!("`{}`", entry.key), "a weight, 0 or more", &entry.value),
             }
@@ -57,9 +57,4 @@ impl Scoring {
         let kind = grader.get("type").and_then(Node::text)?;
         Some(Weight::new(self.weights.get(kind)? / f64::from(alike), number))
     }
-}
-
-fn number(node: &Node) -> Option<f64> {
-    let NodeValue::Number(number) = &node.value else { return None };
-    number.parse().ok().filter(|number: &f64| number.is_finite())
 }
