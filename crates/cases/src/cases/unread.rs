@@ -129,6 +129,19 @@ pub(super) struct CaseFiles {
     pub(super) problems: Vec<Diagnostic>,
 }
 
+impl CaseFiles {
+    /// Adds the paths of another program's cases at `entry`, or the warning about a link to some.
+    fn add_foreign(&mut self, path: &Path, entry: &DirEntry) {
+        let paths = foreign_paths(path, entry);
+        if paths.is_empty() && is_link_to_cases(path, entry) {
+            let message = "this link to a directory is not followed to find cases";
+            let problem = Diagnostic::new(Code::LinkedFolder, SourceLocation::file(path), message);
+            self.problems.push(problem.help("move the directory here"));
+        }
+        self.foreign.extend(paths);
+    }
+}
+
 /// Walks the repository. Files with a path of our own cases are left out: those are read by their paths.
 pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
     let scope = SearchScope::of(catalog);
@@ -161,13 +174,7 @@ pub(super) fn walk(root: &Path, catalog: &Catalog) -> CaseFiles {
         }
         let (own, foreign) = of_parent(&entry);
         if foreign {
-            let paths = foreign_paths(path, &entry);
-            if paths.is_empty() && is_link_to_cases(path, &entry) {
-                let message = "this link to a directory is not followed to find cases";
-                let problem = Diagnostic::new(Code::LinkedFolder, SourceLocation::file(path), message);
-                found.problems.push(problem.help("move the directory here"));
-            }
-            found.foreign.extend(paths);
+            found.add_foreign(path, &entry);
         } else if is_plugin_case(root, path) {
             left_out.extend(path.parent().map(|folder| folder.display().to_string()));
         }
@@ -236,7 +243,7 @@ fn is_plugin_case(root: &Path, path: &Path) -> bool {
     let is_skipped = |part: &OsStr| [".git", "mocks", "results"].iter().any(|name| part == *name);
     let is_in_fixture = || {
         let above = path.ancestors().skip(1).filter(|part| case_folders(&part.join("case")).next().is_none());
-        above.filter_map(Path::file_name).any(|name| other_skills::is_fixture(name))
+        above.filter_map(Path::file_name).any(other_skills::is_fixture)
     };
     let is_case = match path.file_name().and_then(OsStr::to_str) {
         Some(plugin_eval::PROMPT) => exists(plugin_eval::GRADERS) && !exists(plugin_eval::CASE),
