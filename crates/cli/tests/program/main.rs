@@ -3,6 +3,7 @@
 mod activation;
 mod agents;
 mod book;
+mod case_places;
 mod check_list;
 mod checks;
 mod ci_files;

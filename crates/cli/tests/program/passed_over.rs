@@ -4,16 +4,16 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::foreign::{lines, listed};
+use crate::foreign::lines;
 use crate::support::fixture::Fixture;
 use crate::support::stub::Stub;
 
-fn skill(name: &str) -> String {
+pub fn skill(name: &str) -> String {
     format!("---\nname: {name}\ndescription: Does {name} for somebody who asks for {name}.\n---\n\nDo it.\n")
 }
 
 /// A repository with these skills, by their directories.
-fn with_skills(folders: &[&str]) -> Fixture {
+pub fn with_skills(folders: &[&str]) -> Fixture {
     folders.iter().fold(Fixture::new(), |fixture, folder| {
         let name = folder.rsplit('/').next().unwrap_or(folder);
         fixture.file(&format!("{folder}/SKILL.md"), skill(name))
@@ -192,198 +192,6 @@ fn cases_are_for_the_nearest_skill() {
     let fixture = with_skills(&["skills/other", "examples/tea/skills/brew"]).file("examples/tea/eval.yaml", spec);
     assert!(lines(&fixture).iter().all(|line| line.starts_with("other/smoke-")), "{:?}", lines(&fixture));
     assert!(fixture.run(&["lint"]).stdout.contains("nor is a file of cases"));
-}
-
-#[test]
-fn whatever_holds_cases_in_a_directory_of_cases_is_read_or_an_error() {
-    let case = r#"{ "wish": "Brew tea", "prompt_text": "x", "question": "Brew tea", "must_say": "tea" }"#;
-    for (path, text, said) in [
-        ("evals/a.json", case, "the key `prompt` is missing"),
-        (
-            "skills/tea/eval/deep/er/a.json",
-            r#"[ { "text": "Brew tea", "expected": "tea" } ]"#,
-            "the key `prompt` is missing",
-        ),
-        ("skills/tea/evaluations/a.yaml", "utterance: Brew tea\nexpected_answer: tea\n", "is missing"),
-        (
-            "tests/evals/a.toml",
-            "[[case]]\nprompt = \"Brew tea\"\nexpected = \"tea\"\n",
-            "`eval`, its name must end in .json or",
-        ),
-        ("evals/a.toml", "case = { prompts = [\"Brew tea\"], expected = \"tea\" }", "its name must end in"),
-        (
-            "evals/a.jsonc",
-            "// Cases.\n{\"evals\": [{\"prompt\": \"Brew tea\", \"expected\": \"tea\"}]}",
-            "`eval`, its name must end",
-        ),
-        ("evals/a.json5", "[{prompt: 'Brew tea', assert: 'tea'}]", "its name must end in .json or"),
-        (
-            "evals/a.ndjson",
-            "{\"query\": \"Brew tea\", \"should_trigger\": true}\n",
-            "`trigger query`, its name must end in .json or .yaml or .yml",
-        ),
-        ("evals/a.tsv", "id\tshould_trigger\tprompt\n1\ttrue\tBrew tea\n", "`prompt`, its name must end in .csv"),
-        ("evals/b.csv", "id,question,answer\n1,Brew tea,tea\n", "`prompt`, the key `should_trigger` is missing"),
-        (
-            "evals/a/case.yaml",
-            "name: a\nexecution: { prompt: Brew tea }\ngraders: [{ type: llm }]\n",
-            "`plugin eval`, the key `schema_version` is missing",
-        ),
-        (
-            "evals/a/case.yml",
-            "schema_version: '1.1'\nname: a\nexecution: { prompt: p }\ngraders: [{ type: llm }]\n",
-            "`plugin eval`, its name must end in .yaml",
-        ),
-        (
-            "evals/trigger-evals.json",
-            r#"{ "should_trigger": [], "should_not_trigger": [] }"#,
-            "`should_trigger` is empty",
-        ),
-        (
-            "evals/t.json",
-            r#"{ "should_trigger": [], "should_not_trigger": [] }"#,
-            "no cases: `should_trigger` is empty",
-        ),
-        ("evals/a.yaml", "[]", "no cases: its list is empty"),
-        ("evals/b.json", r#"{ "evals": [] }"#, "no cases: `evals` is empty"),
-        (
-            "evals/run.json",
-            r#"[ { "task": "Brew tea", "expected": "tea", "score": 5 } ]"#,
-            "the key `prompt` is missing",
-        ),
-        ("evals/e.json", r#"[ { "question": "Brew tea", "expected_skill": "" } ]"#, "`expected_skill` is empty"),
-        (
-            "evals/e.json",
-            r#"[ { "question": "Brew tea", "expected_skill": null, "should_trigger": true } ]"#,
-            "no skill is expected",
-        ),
-        (
-            "evals/e.json",
-            r#"{ "should_trigger": [ { "query": "Brew tea", "expected_skill": "none" } ] }"#,
-            "no skill is expected",
-        ),
-        (
-            "evals/e.json",
-            r#"[ { "query": "a", "skills_expected_to_activate": [], "should_trigger": true } ]"#,
-            "no skill is expected",
-        ),
-        (
-            "evals/e.json",
-            r#"[ { "query": "a", "expected_skill": "tea", "should_trigger": false } ]"#,
-            "should not trigger, and is expected",
-        ),
-        ("evals/a.csv", "question,ground_truth\nBrew tea,tea\n", "is missing"),
-        ("evals/a.jsonl", "{ \"task\": \"Brew tea\", \"criteria\": \"tea\" }\n", "is missing"),
-        ("evals/a/prompt.md", "Brew tea\n", "no file next to it says what is expected"),
-        ("evals/a/b.json", "{ \"prompt\": \"Brew tea\",\n\"expected\": \"tea\"", "this is not JSON"),
-        ("skills/tea/evals/evals.yml", "[]", "the file is an empty array"),
-    ] {
-        let fixture = with_skills(&["skills/tea"]).file(path, text);
-        let cases = listed(&fixture);
-        assert!(cases.iter().all(|case| case["format"] != "built-in case"), "{path}: {cases:?}");
-        let lint = fixture.run(&["lint"]);
-        assert!(lint.code == 1 && lint.stdout.contains(path) && lint.stdout.contains(said), "{path}: {}", lint.stdout);
-    }
-    for (path, text) in [
-        ("evals/package.json", r#"{ "name": "x", "scripts": { "test": "run" } }"#),
-        ("evals/results/a.json", case),
-        ("evals/run.json", r#"[ { "prompt": "Brew tea", "expected": "tea", "passed": true } ]"#),
-        ("skills/tea/evals/README.md", "# Cases\n"),
-        ("docs/a.json", case),
-        ("evals/scenarios/a/prompt.txt", "Brew tea\n"),
-    ] {
-        let lint = with_skills(&["skills/tea"]).file(path, text).run(&["lint"]).stdout;
-        assert_eq!(lint, "1 skill: no problems\n", "{path}");
-    }
-}
-
-#[test]
-fn cases_of_plugins_behind_links_and_in_directories_that_are_not_searched_are_named() {
-    let whole =
-        "schema_version: '1.1'\nname: a\nexecution: { prompt: p }\ngraders: [{ name: g, type: llm, criteria: x }]\n";
-    let with = |links: &[(&str, &str)], files: &[&str]| {
-        let fixture = files.iter().fold(with_skills(&["skills/tea"]), |fixture, path| fixture.file(path, whole));
-        links.iter().fold(fixture, |fixture, (path, target)| fixture.link(path, target))
-    };
-    for (links, files, said) in [
-        (&[("evals/b", "../shared/a")][..], &["shared/a/case.yaml"][..], "to find cases\n--> evals/b\n"),
-        (&[("evals", "shared")], &["shared/a/case.yaml"], "to find cases\n--> evals\n"),
-        (&[("evals/b/case.yaml", "../../shared/a.yaml")], &["shared/a.yaml"], "this is a link, and"),
-        (
-            &[("evals/b/prompt.md", "../a/case.yaml"), ("evals/b/graders", "..")],
-            &["evals/a/case.yaml"],
-            "this is a link",
-        ),
-        (&[("evals/b/graders/g.md", "../case.yaml")], &["evals/b/case.yaml"], "graders/g.md"),
-        (
-            &[],
-            &["evals/.more/a/case.yaml", "evals/fixtures/b/case.yaml"],
-            "not searched: evals/.more/a, evals/fixtures/b",
-        ),
-        (&[], &["evals/runs/a/prompt.md", "evals/runs/a/graders/g.md"], "not searched: evals/runs/a"),
-        (&[], &[".own/evals/a/case.yaml"], "not searched: .own/evals/a"),
-    ] {
-        let lint = with(links, files).run(&["lint"]).stdout;
-        assert!(lint.contains(said), "{links:?} {files:?}: {lint}");
-    }
-    for (links, files) in [
-        (&[][..], &["evals/results/a/case.yaml", "evals/mocks/a/case.yaml", "tests/fixtures/x/evals/a/case.yaml"][..]),
-        (&[("evals/skills", "../skills")], &[]),
-        (&[("evals/data", "../data")], &["data/notes.txt"]),
-    ] {
-        let lint = with(links, files).run(&["lint"]).stdout;
-        assert_eq!(lint, "1 skill: no problems\n", "{links:?} {files:?}");
-    }
-}
-
-#[test]
-fn cases_of_a_second_skill_of_one_name_are_said_once() {
-    let cases = r#"{ "evals": [ { "id": 1, "prompt": "Brew tea", "expectations": ["It is tea"] } ] }"#;
-    let other = skill("tea") + "More.\n";
-    let same = |fixture: Fixture, folder: &str| {
-        let fixture = fixture.file(&format!("{folder}/evals/evals.json"), cases);
-        fixture.file(&format!("{folder}/SKILL.md"), other.clone()).run(&["lint"]).stdout
-    };
-    let lint = same(with_skills(&["skills/tea"]), "plugins/x/skills/tea");
-    let said = "not read, nor is a file of cases, because another skill has the same name";
-    assert!(lint.contains(said) && lint.matches("plugins/x/skills/tea/SKILL.md").count() == 2, "{lint}");
-    let lint = same(with_skills(&["skills/tea"]), "skills/zoo/tea");
-    assert!(lint.contains(said) && lint.contains("slug-collision"), "{lint}");
-    let lint = with_skills(&["skills/tea"]).file("skills/zoo/tea/SKILL.md", other.clone()).run(&["lint"]).stdout;
-    assert!(lint.contains("slug-collision") && !lint.contains("not read"), "{lint}");
-    // A copy with cases that the skill does not have loses them.
-    let copy =
-        with_skills(&["skills/tea", "plugins/x/skills/tea"]).file("plugins/x/skills/tea/evals/evals.json", cases);
-    assert!(copy.run(&["lint"]).stdout.contains(said));
-    let same_cases = copy.file("skills/tea/evals/evals.json", cases);
-    assert!(!same_cases.run(&["lint"]).stdout.contains("not read, nor"));
-    let misnamed =
-        with_skills(&["skills/tea"]).file("skills/b/Skill.md", skill("b")).file("skills/b/evals/evals.json", cases);
-    assert!(misnamed.run(&["lint"]).stdout.contains("not read, nor is a file of cases, since agents find only"));
-}
-
-#[test]
-fn agents_get_no_directory_of_cases_whether_a_format_reads_it_or_not() {
-    let stub = Stub::new(1, "find -L .agents/skills/tidy -type f > \"$folder/seen\"");
-    for path in [
-        "evals/a/notes.yaml",
-        "eval/b.toml",
-        "evaluations/c.csv",
-        "tests/evals/d/task.md",
-        "Evals/e/answers.txt",
-        "tests/evaluations/only/README",
-        "tests/keep.py",
-        "data/evals/keep.csv",
-    ] {
-        let file = stub.root().join("skills/tidy").join(path);
-        std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
-        std::fs::write(&file, "answer: tea\n").expect("a file");
-    }
-    stub.run(&["run", "--case", "c0"]);
-    let seen = std::fs::read_to_string(stub.root().join("seen")).expect("what the agent saw");
-    let mut seen: Vec<&str> = seen.lines().filter_map(|line| line.strip_prefix(".agents/skills/tidy/")).collect();
-    seen.sort_unstable();
-    assert_eq!(seen, ["SKILL.md", "data/evals/keep.csv", "tests/keep.py"]);
 }
 
 #[test]
