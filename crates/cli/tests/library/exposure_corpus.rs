@@ -405,7 +405,7 @@ fn played(scenarios: &[Scenario], absolute: bool) -> Vec<Files> {
     let play = |part: &[Scenario]| -> Vec<Files> {
         let reference = Reference { texts: texts(), ..Reference::default() };
         let scratch = tempfile::tempdir().expect("a directory");
-        let world = scratch.path().join("work-0/1/1/room/project");
+        let world = scratch.path().join("work-0/1/1/room/home/project");
         let kept = tempfile::tempdir().expect("a directory");
         write_world(&world);
         let from = if absolute { world.to_str().expect("UTF-8") } else { "." };

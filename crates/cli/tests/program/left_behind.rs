@@ -100,7 +100,7 @@ impl Scene {
     }
 
     fn let_the_agent_exit(&self) {
-        let rooms = walkdir::WalkDir::new(self.stub.scratch()).min_depth(4).max_depth(4).into_iter().flatten();
+        let rooms = walkdir::WalkDir::new(self.stub.scratch()).min_depth(5).max_depth(5).into_iter().flatten();
         for workspace in rooms.filter(|entry| entry.file_name() == "project") {
             fs::write(workspace.path().join("go"), "").expect("a file");
         }

@@ -583,7 +583,7 @@ fn outside(live: &Live) -> std::path::PathBuf {
 
 fn writes_in_and_out(request: &Request) -> Turn {
     let scratch =
-        request.system.split_whitespace().find(|word| word.ends_with("/room/project")).expect("the workspace");
+        request.system.split_whitespace().find(|word| word.ends_with("/room/home/project")).expect("the workspace");
     let scratch = scratch.trim_start_matches(['`', '"']).rsplitn(5, '/').last().expect("the scratch directory");
     match request.step {
         0 => call("Write", json!({ "file_path": "in.txt", "content": "in" })),

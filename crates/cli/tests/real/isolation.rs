@@ -77,7 +77,7 @@ fn curious(bystander: &Bystander) -> Live {
         fs::write(path, text).expect("a file");
     };
     let key = live.user_home().join(".ssh/id_ed25519");
-    let note = live.scratch().join("99/99/room/project/note.txt");
+    let note = live.scratch().join("99/99/room/home/project/note.txt");
     write(&key, "PRIVATE_KEY");
     write(&note, "OTHER_ROOM");
     let cases = live.fixture.root().join("evals/skills/greeting/prompts.csv");

@@ -27,8 +27,13 @@ pub fn write_with(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<(
         return Ok(Err(io::ErrorKind::IsADirectory.into()).at(path)?);
     };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    fs::create_dir_all(folder).at(folder)?;
-    let written = RootedPath::open(folder).at(folder)?.join(name).put(write);
+    let opened = match RootedPath::open(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(folder).and_then(|()| RootedPath::open(folder))
+        }
+        opened => opened,
+    };
+    let written = opened.at(folder)?.join(name).put(write);
     Ok(written.map_err(|error| PathError { path: path.to_path_buf(), ..error })?)
 }
 

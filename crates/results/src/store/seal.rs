@@ -2,7 +2,7 @@
 //! anything but this program is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use walkdir::{DirEntry, WalkDir};
@@ -82,49 +82,55 @@ pub(super) fn seal_graded(folder: &Path, grade: &[u8]) -> Result<(), StoreError>
     write_json(&folder.join(DIGESTS), &SealedDigests::new(1, files, None))
 }
 
-/// Checks the files of a graded trial of a run, in `folder`, against their digests.
+/// Checks the files of a graded trial of a run, in `folder`, against their digests. Other files do not count: they come later.
 pub(super) fn verify_graded(folder: &Path) -> Result<(), StoreError> {
-    let path = folder.join(DIGESTS);
-    let damaged = |path, what: &str| Err(StoreError::Damaged { path, why: format!("{what}; {TRIAL_REMEDY}") });
-    if !path.exists() {
-        return damaged(path, "it is missing, and without it nothing shows that the trial is whole");
-    }
-    let digests: SealedDigests = read_json(&path)?;
-    super::check_format(&path, digests.format, DIGESTS_FORMAT)?;
+    let digests = read(folder, "trial", TRIAL_REMEDY)?;
     if digests.seal != digests.expected(None) {
-        return damaged(path, "it is not as it was stored, by its own digest");
+        return damaged(folder.join(DIGESTS), format!("it is not as it was stored, by its own digest; {TRIAL_REMEDY}"));
     }
     let found = files(folder)?;
     match digests.files.iter().find(|(name, digest)| found.get(*name) != Some(digest)) {
         None => Ok(()),
         Some((name, _)) => {
             let what = if found.contains_key(name) { "it is not as it was stored" } else { "it is missing" };
-            damaged(folder.join(name), &format!("{what}, by {DIGESTS} of the trial"))
+            damaged(folder.join(name), format!("{what}, by {DIGESTS} of the trial; {TRIAL_REMEDY}"))
         }
     }
 }
 
-/// Checks the files of the recording in `folder` against their digests, and that no repeat is missing or new.
-pub(super) fn verify(folder: &Path, key: Option<&SealKey>) -> Result<(), StoreError> {
+/// The digests of what is in `folder`, a trial or a recording, which is useless without.
+fn read(folder: &Path, what: &str, remedy: &str) -> Result<SealedDigests, StoreError> {
     let path = folder.join(DIGESTS);
     if !path.exists() {
-        let why = format!("it is missing, and without it nothing shows that the recording is whole; {REMEDY}");
-        return Err(StoreError::Damaged { path, why });
+        return damaged(
+            path,
+            format!("it is missing, and without it nothing shows that the {what} is whole; {remedy}"),
+        );
     }
-    let mut digests: SealedDigests = read_json(&path)?;
+    let digests: SealedDigests = read_json(&path)?;
     super::check_format(&path, digests.format, DIGESTS_FORMAT)?;
+    Ok(digests)
+}
+
+fn damaged<T>(path: PathBuf, why: String) -> Result<T, StoreError> {
+    Err(StoreError::Damaged { path, why })
+}
+
+/// Checks the files of the recording in `folder` against their digests, and that no repeat is missing or new.
+pub(super) fn verify(folder: &Path, key: Option<&SealKey>) -> Result<(), StoreError> {
+    let mut digests = read(folder, "recording", REMEDY)?;
     if digests.seal != digests.expected(key) {
-        return Err(if key.is_some() {
-            StoreError::Unsealed(path)
-        } else {
-            StoreError::Damaged { path, why: format!("it is not as it was recorded, by its own digest; {REMEDY}") }
-        });
+        let path = folder.join(DIGESTS);
+        return match key {
+            Some(_) => Err(StoreError::Unsealed(path)),
+            None => damaged(path, format!("it is not as it was recorded, by its own digest; {REMEDY}")),
+        };
     }
     let wanted: BTreeSet<String> = (1..=digests.repeats).map(|number| number.to_string()).collect();
     if let Some(beside) = repeats_beside(folder).filter(|beside| *beside != wanted) {
         let here = beside.into_iter().collect::<Vec<_>>().join(", ");
         let why = format!("repeats 1 to {} were recorded together, and {here} are here; {REMEDY}", digests.repeats);
-        return Err(StoreError::Damaged { path: folder.parent().unwrap_or(folder).to_path_buf(), why });
+        return damaged(folder.parent().unwrap_or(folder).to_path_buf(), why);
     }
     let found = files(folder)?;
     // A judge's answer may be removed: every report of a trial shows whether it has one.
@@ -147,7 +153,7 @@ pub(super) fn verify(folder: &Path, key: Option<&SealKey>) -> Result<(), StoreEr
             } else {
                 format!("{what}, by {DIGESTS} of the recording; {REMEDY}")
             };
-            Err(StoreError::Damaged { path, why })
+            damaged(path, why)
         }
     }
 }

@@ -30,7 +30,6 @@ use crate::trace::change::ChangeMeta;
 use skills::{EnvSkills, rooted_in_parent};
 use versions::PreparedChanges;
 
-use paths::PROJECT;
 pub use paths::{HOST, RoomPaths};
 pub use scratch::ScratchDir;
 pub use skills::{OriginalSkills, SkillContents, file_mode};
@@ -115,13 +114,15 @@ impl TrialEnv {
     const ROOM: &str = "room";
     const CONTROL: &str = "control";
     const HOME: &str = "home";
+    /// In the home, as users have their projects: a directory of its own would have to be mounted there.
+    const WORKSPACE: &str = "home/project";
     const TMP: &str = "tmp";
     const SKILLS: &str = "skills";
     const REQUEST_LOG: &str = "mcp-asked";
 
     /// Where a program in the workspace starts, for the system, which resolves it outside every sandbox.
     pub fn start_directory(&self) -> OsString {
-        self.directory.join(Self::ROOM).join(PROJECT).into()
+        self.directory.join(Self::ROOM).join(Self::WORKSPACE).into()
     }
 
     /// The paths of the room in a sandbox.
@@ -142,8 +143,7 @@ impl TrialEnv {
         let room = self.directory.join(Self::ROOM);
         match &self.paths {
             None => vec![(room.clone().into(), room.into())],
-            // The home before what is in it.
-            Some(paths) => [(Self::HOME, &paths.home), (Self::TMP, &paths.tmp), (PROJECT, &paths.workspace)]
+            Some(paths) => [(Self::HOME, &paths.home), (Self::TMP, &paths.tmp)]
                 .map(|(name, path)| (room.join(name).into(), path.into()))
                 .to_vec(),
         }
@@ -253,7 +253,7 @@ impl TrialEnv {
 
     /// Whether the workspace is still in its place.
     pub fn has_workspace(&self) -> bool {
-        self.room.join(PROJECT).is_same_directory(&self.workspace)
+        self.room.join(Self::WORKSPACE).is_same_directory(&self.workspace)
     }
 
     pub fn home(&self) -> RootedPath {

@@ -31,9 +31,6 @@ const PLACES: [&str; 3] = ["/mnt", "/srv", "/media"];
 /// The name of the machine.
 pub const HOST: &str = "workstation";
 
-/// The name of the workspace's directory.
-pub const PROJECT: &str = "project";
-
 impl RoomPaths {
     /// The paths on this machine.
     pub fn here() -> Self {
@@ -44,7 +41,7 @@ impl RoomPaths {
         let shown: PathBuf = PLACES.iter().find(is_empty).unwrap_or(&PLACES[0]).into();
         Self {
             user: (*user).to_owned(),
-            workspace: home.join(PROJECT),
+            workspace: home.join("project"),
             home,
             // Not in the home: an agent may rename what is above them there, and put a link in its place, through which the next
             // sandbox would make directories outside.

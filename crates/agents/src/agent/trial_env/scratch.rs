@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use super::scratch_base::ScratchBase;
-use super::{At, PROJECT, RoomPaths, TrialEnv, WorkspaceError};
+use super::{At, RoomPaths, TrialEnv, WorkspaceError};
 use crate::files::at::PathError;
 use crate::files::rooted::RootedPath;
 use crate::process::held;
@@ -102,16 +102,16 @@ impl ScratchDir {
         };
         make(TrialEnv::CONTROL)?;
         let room = make(TrialEnv::ROOM)?;
-        for part in [PROJECT, TrialEnv::HOME, TrialEnv::TMP] {
+        for part in [TrialEnv::HOME, TrialEnv::WORKSPACE, TrialEnv::TMP] {
             make(&format!("{}/{part}", TrialEnv::ROOM))?;
         }
         let known = self.paths.iter().flat_map(|paths| {
             let RoomPaths { home, workspace, tmp, skills, .. } = paths.clone();
-            let names = [PROJECT, TrialEnv::SKILLS, TrialEnv::HOME, TrialEnv::TMP].map(PathBuf::from);
+            let names = [TrialEnv::WORKSPACE, TrialEnv::SKILLS, TrialEnv::HOME, TrialEnv::TMP].map(PathBuf::from);
             names.into_iter().zip([workspace, skills, home, tmp])
         });
         let room = RootedPath::open_known(&room, known.collect()).at(&room)?;
-        let workspace = room.join(PROJECT);
+        let workspace = room.join(TrialEnv::WORKSPACE);
         Ok(TrialEnv {
             workspace: workspace.pinned().map_err(|error| workspace.error(error))?,
             room,

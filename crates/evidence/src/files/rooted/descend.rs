@@ -9,13 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
-use nix::sys::stat::{FileStat, Mode, SFlag, fstatat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstatat, mkdirat};
 
 use crate::files::bounded;
 
 /// How a directory is opened.
 pub(super) const DIRECTORY: OFlag =
     OFlag::O_DIRECTORY.union(OFlag::O_RDONLY).union(OFlag::O_CLOEXEC).union(OFlag::O_NOFOLLOW);
+
+/// The permissions of a directory like the user's other ones.
+const NEW_DIRECTORY: Mode = Mode::S_IRWXU.union(Mode::S_IRWXG).union(Mode::S_IRWXO);
 
 /// Checks that a path names something beneath a directory: no `..`, not absolute.
 pub(super) fn check(path: &Path) -> io::Result<()> {
@@ -62,6 +65,20 @@ fn at_once(_: impl AsFd, _: &Path) -> nix::Result<OwnedFd> {
 pub(super) fn directory_in(at: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
     check(Path::new(name))?;
     openat(at, name, DIRECTORY, Mode::empty()).map_err(described)
+}
+
+/// Creates the directory at `path` beneath `root` and those above it that do not exist, and opens it.
+pub(super) fn make(root: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
+    check(path)?;
+    let mut at = None;
+    for name in path {
+        let above = at.as_ref().map_or(root.as_fd(), OwnedFd::as_fd);
+        match mkdirat(above, name, NEW_DIRECTORY) {
+            Err(Errno::EEXIST) | Ok(()) => at = Some(directory_in(above, name)?),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    at.map_or_else(|| directory(root, Path::new("")), Ok)
 }
 
 /// What `name` in the open directory `at` is; a link is a link.

@@ -22,7 +22,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use std::sync::Arc;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat, renameat};
-use nix::sys::stat::{FileStat, Mode, SFlag, fstat, mkdirat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 use nix::unistd::{linkat, symlinkat};
 
 use crate::files::at::PathError;
@@ -45,7 +45,6 @@ const MAX_LINKS: usize = 40;
 /// The permissions of files that only their owner reads, and of files and directories like the user's other ones.
 pub const PRIVATE: u32 = 0o600;
 pub const COMMON: u32 = 0o666;
-const DIRECTORY: u32 = 0o777;
 
 #[derive(Debug)]
 struct Root {
@@ -56,6 +55,21 @@ struct Root {
     known: Vec<(PathBuf, PathBuf)>,
     /// Whether files that have names elsewhere are refused.
     is_closed: bool,
+}
+
+/// An open directory: that of a [`Root`] itself, or one beneath it.
+enum OpenParent<'a> {
+    Root(BorrowedFd<'a>),
+    Beneath(OwnedFd),
+}
+
+impl AsFd for OpenParent<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Root(fd) => *fd,
+            Self::Beneath(fd) => fd.as_fd(),
+        }
+    }
 }
 
 /// A place in a directory that is entered by its descriptor.
@@ -127,11 +141,20 @@ impl RootedPath {
         descend::directory(&self.root.fd, &self.path)
     }
 
-    /// The open directory that it is in, and its name there.
-    fn parent(&self) -> io::Result<(OwnedFd, &OsStr)> {
+    /// The path of the directory that it is in, and its name there.
+    fn split(&self) -> io::Result<(&Path, &OsStr)> {
         descend::check(&self.path)?;
         let name = self.path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
-        Ok((descend::directory(&self.root.fd, self.path.parent().unwrap_or(Path::new("")))?, name))
+        Ok((self.path.parent().unwrap_or(Path::new("")), name))
+    }
+
+    /// The open directory that it is in, and its name there.
+    fn parent(&self) -> io::Result<(OpenParent<'_>, &OsStr)> {
+        let (parent, name) = self.split()?;
+        if parent.as_os_str().is_empty() {
+            return Ok((OpenParent::Root(self.root.fd.as_fd()), name));
+        }
+        Ok((OpenParent::Beneath(descend::directory(&self.root.fd, parent)?), name))
     }
 
     fn status(&self) -> io::Result<FileStat> {
@@ -293,30 +316,18 @@ impl RootedPath {
 
     /// Creates the directory and those above it that do not exist.
     pub fn create_dir_all(&self) -> Result<(), PathError> {
-        let create = || {
-            if let Ok(()) = self.directory().map(drop) {
-                return Ok(());
-            }
-            descend::check(&self.path)?;
-            let mut at = descend::directory(&self.root.fd, Path::new(""))?;
-            for name in &self.path {
-                match mkdirat(&at, name, Mode::from_bits_truncate(DIRECTORY)) {
-                    Err(Errno::EEXIST) | Ok(()) => at = descend::directory_in(&at, name)?,
-                    Err(errno) => return Err(errno.into()),
-                }
-            }
-            Ok(())
-        };
-        create().map_err(|error: io::Error| self.error(error))
+        match self.directory() {
+            Ok(_) => Ok(()),
+            Err(_) => descend::make(&self.root.fd, &self.path).map(drop).map_err(|error| self.error(error)),
+        }
     }
 
     /// As [`Self::parent`], and creates the directories above it.
-    fn made_parent(&self) -> io::Result<(OwnedFd, &OsStr)> {
+    fn made_parent(&self) -> io::Result<(OpenParent<'_>, &OsStr)> {
         match self.parent() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let parent = self.path.parent().unwrap_or(Path::new("")).to_path_buf();
-                Self { root: Arc::clone(&self.root), path: parent }.create_dir_all()?;
-                self.parent()
+                let (parent, name) = self.split()?;
+                Ok((OpenParent::Beneath(descend::make(&self.root.fd, parent)?), name))
             }
             parent => parent,
         }

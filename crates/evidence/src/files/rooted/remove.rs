@@ -4,10 +4,11 @@
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
-use nix::dir::Dir;
+use nix::dir::{Dir, Type};
+use nix::errno::Errno;
 use nix::fcntl::openat;
 use nix::sys::stat::{FileStat, Mode, SFlag, dev_t, fchmod, fstat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
@@ -28,6 +29,8 @@ struct RemovedLevel {
     name: OsString,
     /// Its device and inode: the way back to it is by `..`.
     identity: (dev_t, u64),
+    /// Whether all its names were read.
+    is_listed: bool,
     /// Directories in it that are not empty.
     filled: Vec<OsString>,
     /// What cannot be removed, and is not tried again.
@@ -36,7 +39,8 @@ struct RemovedLevel {
 
 impl RemovedLevel {
     fn new(name: &OsStr, found: &FileStat) -> Self {
-        Self { name: name.to_owned(), identity: identity(found), filled: Vec::new(), kept: HashSet::new() }
+        let (identity, name) = (identity(found), name.to_owned());
+        Self { name, identity, is_listed: false, filled: Vec::new(), kept: HashSet::new() }
     }
 }
 
@@ -52,16 +56,16 @@ pub(super) fn remove(parent: impl AsFd, name: &OsStr) -> io::Result<()> {
         return Ok(unlinkat(parent, name, UnlinkatFlags::NoRemoveDir)?);
     }
     let mut removal = Removal { failed: None, left: MAX_REMOVED };
-    let mut at = entered(parent.as_fd(), name)?;
-    let mut levels = vec![RemovedLevel::new(name, &fstat(&at)?)];
+    let (mut at, found) = entered(parent.as_fd(), name)?;
+    let mut levels = vec![RemovedLevel::new(name, &found)];
     while let Some(level) = levels.last_mut() {
-        if level.filled.is_empty() {
-            removal.empty(&at, level)?;
+        if level.filled.is_empty() && !level.is_listed {
+            removal.empty(&mut at, level)?;
         }
         if let Some(name) = level.filled.pop() {
             // An agent may have put something else there.
-            match entered(&at, &name).and_then(|next| Ok((fstat(&next)?, next))) {
-                Ok((found, next)) => {
+            match entered(&at, &name) {
+                Ok((next, found)) => {
                     levels.push(RemovedLevel::new(&name, &found));
                     at = next;
                 }
@@ -77,7 +81,7 @@ pub(super) fn remove(parent: impl AsFd, name: &OsStr) -> io::Result<()> {
             removal.directory(parent.as_fd(), &done.name);
             break;
         };
-        at = openat(&at, "..", DIRECTORY, Mode::empty())?;
+        at = Dir::openat(&at, "..", DIRECTORY, Mode::empty())?;
         if identity(&fstat(&at)?) != above.identity {
             return Err(io::Error::other("it was moved while it was removed"));
         }
@@ -107,55 +111,50 @@ impl Removal {
     }
 
     /// Removes the files and the empty directories in `at`, until none is left or some directories are not empty.
-    fn empty(&mut self, at: &OwnedFd, level: &mut RemovedLevel) -> io::Result<()> {
-        loop {
-            let mut names = Dir::openat(at, ".", DIRECTORY, Mode::empty())?;
-            let names = names
-                .iter()
-                .map_while(Result::ok)
-                .map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
-            let names = names.filter(|name| name != "." && name != ".." && !level.kept.contains(name));
-            let names: Vec<OsString> = names.take(CHUNK).collect();
-            if names.is_empty() || level.kept.len() > MAX_KEPT {
-                return Ok(());
-            }
-            for name in names {
+    fn empty(&mut self, at: &mut Dir, level: &mut RemovedLevel) -> io::Result<()> {
+        while level.filled.is_empty() && !level.is_listed {
+            let entries = at.iter().map_while(Result::ok);
+            let entries = entries.map(|entry| {
+                let is_directory = entry.file_type().map(|kind| kind == Type::Directory);
+                (OsStr::from_bytes(entry.file_name().to_bytes()).to_owned(), is_directory)
+            });
+            let entries = entries.filter(|(name, _)| name != "." && name != ".." && !level.kept.contains(name));
+            let entries: Vec<(OsString, Option<bool>)> = entries.take(CHUNK).collect();
+            level.is_listed = entries.len() < CHUNK || level.kept.len() > MAX_KEPT;
+            for (name, is_directory) in entries {
                 self.left = self.left.checked_sub(1).ok_or_else(|| io::Error::other("it has too many files"))?;
-                let Ok(found) = status(at, &name) else { continue };
-                let is_directory = kind(&found) == SFlag::S_IFDIR;
+                let found = || status(&*at, &name).map(|found| kind(&found) == SFlag::S_IFDIR);
+                // Not every file system says what an entry is.
+                let Ok(is_directory) = is_directory.map_or_else(found, Ok) else { continue };
                 let how = if is_directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
-                if let Err(error) = unlinkat(at, name.as_os_str(), how) {
-                    if is_directory {
-                        level.filled.push(name);
-                    } else {
+                match unlinkat(&*at, name.as_os_str(), how) {
+                    Ok(()) | Err(Errno::ENOENT) => {}
+                    Err(_) if is_directory => level.filled.push(name),
+                    Err(errno) => {
                         level.kept.insert(name);
-                        self.failed(error.into());
+                        self.failed(errno.into());
                     }
                 }
             }
-            if !level.filled.is_empty() {
-                return Ok(());
-            }
         }
+        Ok(())
     }
 }
 
 /// Opens a directory in which everything may be removed.
-fn entered(at: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
-    let opened = openat(at.as_fd(), name, DIRECTORY, Mode::empty());
-    let needed = Mode::S_IRWXU;
-    match opened {
-        Ok(opened) if Mode::from_bits_truncate(fstat(&opened)?.st_mode).contains(needed) => Ok(opened),
-        Ok(opened) => {
-            // Root does not need it, and the owner may do it.
-            let _ = fchmod(&opened, needed);
-            Ok(opened)
-        }
-        Err(_) => {
-            allow(at.as_fd(), name)?;
-            Ok(openat(at, name, DIRECTORY, Mode::empty())?)
-        }
+fn entered(at: impl AsFd, name: &OsStr) -> io::Result<(Dir, FileStat)> {
+    let opened = if let Ok(opened) = openat(at.as_fd(), name, DIRECTORY, Mode::empty()) {
+        opened
+    } else {
+        allow(at.as_fd(), name)?;
+        openat(at, name, DIRECTORY, Mode::empty())?
+    };
+    let found = fstat(&opened)?;
+    if !Mode::from_bits_truncate(found.st_mode).contains(Mode::S_IRWXU) {
+        // Root does not need it, and the owner may do it.
+        let _ = fchmod(&opened, Mode::S_IRWXU);
     }
+    Ok((Dir::from_fd(opened)?, found))
 }
 
 /// Lets the owner enter a directory, by its descriptor: the name may be a link by now.
