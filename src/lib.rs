@@ -94,7 +94,7 @@ pub mod harness;
 #[doc(hidden)]
 pub mod run;
 
-use skill_evals_agents::{agent, mcp, process};
+use skill_evals_agents::{agent, mcp, mock, process};
 use skill_evals_cases::{cases, checks, grade, lint};
 use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial};
 use skill_evals_report as report;

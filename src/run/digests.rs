@@ -14,6 +14,8 @@ use crate::agent;
 use crate::agent::snapshot::SkillSnapshot;
 use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
+use crate::cases::mocks::Mocks;
+use crate::cases::repository::Repository;
 use crate::cases::skill_material::skill_material;
 use crate::cases::start_files::start_files;
 use crate::files::inside;
@@ -114,6 +116,12 @@ impl InputReader {
         }
         if !case.setup.is_empty() {
             inputs.add("setup", case.setup.join("\0").as_bytes());
+        }
+        let mocks = Mocks::of(&Repository { root: root.to_path_buf() }, &settings.mocks, case);
+        if !mocks.as_ref().is_ok_and(Mocks::is_empty) {
+            let text = mocks.map_err(|problem| problem.to_string());
+            let text = text.and_then(|mocks| serde_json::to_string(&mocks).map_err(|error| error.to_string()));
+            inputs.0.insert("mocks".to_owned(), or_problem(text.map(|text| digest(text.as_bytes()))));
         }
         if mode.delivery != Delivery::None {
             self.add_skills(&mut inputs, sources, case, mode, opened)?;

@@ -16,8 +16,9 @@ use jiff::{Timestamp, Zoned};
 use crate::agent::login::Account;
 use crate::agent::reset;
 use crate::process::interrupt;
+use crate::settings::Settings;
+use crate::settings::limits::LONGEST_RETRY_WAIT;
 use crate::settings::mode::AgentKind;
-use crate::settings::{LONGEST_RETRY_WAIT, Settings};
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::outcome::NotRun;
 

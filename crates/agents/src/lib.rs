@@ -6,11 +6,12 @@
 //! Only [`process`] starts programs. What a repository names, or an agent's program, starts in a trial's room or not at all. No
 //! other crate names a vendor. Nothing here plans, grades or stores.
 //!
-//! Read [`agent::Agent`] (one agent), `agent::trial_env` (its room), [`process::Start`] (a program and its place) and [`mcp`] (the
-//! server that offers skills). The features `mcp` and `chat` bring the server and the HTTP client of our own agent.
+//! Read [`agent::Agent`] (one agent), `agent::trial_env` (its room), [`process::Start`] (a program and its place), [`mcp`] (the
+//! server that offers skills) and [`mock`] (commands that are answered from files). The features `mcp` and `chat` bring the server and the HTTP client of our own agent.
 
 pub mod agent;
 pub mod mcp;
+pub mod mock;
 pub mod process;
 
 use skill_evals_cases::{cases, lint};

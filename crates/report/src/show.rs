@@ -9,7 +9,7 @@ use crate::text::escape;
 use crate::timeline::{self as words, clock, figures};
 use crate::trial::evidence::Meta;
 use crate::trial::outcome::{Grade, Status};
-use crate::trial_text::{about, score, scripted};
+use crate::trial_text::{about, calls_of_mocks, score, scripted};
 
 /// The most lines of an event's text that are shown whole: from a longer text, the first and the last lines.
 const MAX_LINES: usize = 40;
@@ -73,6 +73,9 @@ fn head(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
     line("started", &format!("{started}, run {}", meta.run_id));
     for setup in &meta.setup {
         line("setup", &setup.to_string());
+    }
+    for (name, value) in meta.mocks.iter().flat_map(calls_of_mocks) {
+        line(name, &value);
     }
     for change in &meta.changes {
         line("skills", &change.summary());

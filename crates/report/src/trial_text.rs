@@ -14,6 +14,7 @@ use crate::text::diagnostic::shown_path;
 use crate::text::escape;
 use crate::trial::evidence::Meta;
 use crate::trial::id::TrialId;
+use crate::trial::mock::MockCalls;
 use crate::trial::outcome::{CheckResult, Grade, Judged, Outcome, Score, Status, TrialError, Verdict};
 
 /// Why a test without a recording is ignored in replay.
@@ -220,10 +221,34 @@ pub fn facts(meta: &Meta, grade: &Grade) -> Vec<(&'static str, String)> {
     facts.extend(meta.commit.clone().map(|commit| ("skills of the commit", commit)));
     facts.extend(meta.changes.iter().map(|change| ("during the session", change.summary())));
     facts.extend(meta.not_enforced.iter().chain(&grade.not_enforced).map(|open| ("not enforced", open.clone())));
+    facts.extend(meta.mocks.iter().flat_map(calls_of_mocks));
     facts.extend(score(grade).map(|score| ("score", score)));
     facts.extend(grade.unsupported.iter().map(|part| ("unsupported", part.clone())));
     facts
 }
+
+/// The calls that were answered from files, and those that no file answered.
+pub(crate) fn calls_of_mocks(record: &MockCalls) -> Vec<(&'static str, String)> {
+    let answered = record.calls.iter().filter(|call| call.answered).count();
+    let mut facts = vec![(
+        "mocks",
+        format!("{} answered from files", counted(u64::try_from(answered).unwrap_or(u64::MAX), "call")),
+    )];
+    let unanswered = record.unanswered();
+    let more = unanswered.len().saturating_sub(MOST_UNANSWERED);
+    facts.extend(unanswered.into_iter().take(MOST_UNANSWERED).map(|(call, times)| {
+        let times = if times == 1 { String::new() } else { format!(" ({times} times)") };
+        ("no answer", format!("{call}{times}"))
+    }));
+    facts.extend((more > 0).then(|| ("no answer", format!("{more} more"))));
+    facts.extend(
+        (record.lost > 0).then(|| ("mocks", format!("{} of the record cannot be read", counted(record.lost, "part")))),
+    );
+    facts
+}
+
+/// How many calls without an answer are named.
+const MOST_UNANSWERED: usize = 10;
 
 /// How a reader runs a trial again: with the program, or with a harness.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! How to start an agent: its program, arguments and environment.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use crate::agent::assignment::Assignment;
@@ -132,6 +132,9 @@ pub(super) fn environment(assignment: &Assignment<'_>, more: &[&str]) -> BTreeMa
     }
     env.extend(assignment.case.env.iter().map(|(name, value)| (name.into(), value.into())));
     env.extend(directories(trial_env));
+    if let Some(path) = trial_env.search_path(env.get(OsStr::new("PATH"))) {
+        env.insert("PATH".into(), path);
+    }
     env
 }
 

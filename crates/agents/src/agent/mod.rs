@@ -45,6 +45,7 @@ use std::sync::LazyLock;
 use crate::agent::endpoint::PointedAgent;
 use crate::agent::login::{Account, Login, LoginSources};
 use crate::lint::SkillList;
+use crate::mock;
 use crate::profile::{PROFILES, agents};
 use crate::settings::mode::{AgentKind, Mode};
 use crate::settings::{Home, Settings};
@@ -81,9 +82,10 @@ agents!(programs);
 pub static LISTINGS: LazyLock<Vec<&[SkillList]>> =
     LazyLock::new(|| PROFILES.into_iter().map(|profile| of(profile.modes[0].1).listings()).collect());
 
-/// Runs as an agent if this process was started as one: the program is the agent of some modes.
+/// Runs as an agent if this process was started as one, since the program is the agent of some modes; or as a command that is
+/// answered from files.
 pub fn take_over() -> Option<ExitCode> {
-    AgentKind::ALL.into_iter().find_map(|kind| of(kind).take_over())
+    mock::take_over().or_else(|| AgentKind::ALL.into_iter().find_map(|kind| of(kind).take_over()))
 }
 
 /// How to start the mode's agent for a trial, and where by the settings. Writes what the agent needs into its home.
@@ -117,6 +119,18 @@ pub fn users_setup(kind: AgentKind, settings: &Settings) -> Result<String, Troub
     let common = visible(settings, command::COMMON_VARIABLES.iter().map(|name| (*name).to_owned()));
     let setup = configuration(kind, settings)?;
     Ok(format!("{setup}{common}\n{} {}", resolved.display(), hasher.finalize().to_hex()))
+}
+
+/// The names of the programs by which an agent starts: its own, and those that run it if it is a script.
+pub fn started_by(kind: AgentKind, settings: &Settings) -> Result<Vec<String>, Trouble> {
+    let mut programs = vec![of(kind).find(settings)?];
+    while let Some(next) =
+        programs.last().and_then(|program| isolation::interpreter(program)).filter(|_| programs.len() < 8)
+    {
+        programs.push(next);
+    }
+    let names = programs.iter().flat_map(|program| [program.clone(), program.canonicalize().unwrap_or_default()]);
+    Ok(names.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect())
 }
 
 /// The program of an agent, without links, and its version if its package says it. The program is not started.

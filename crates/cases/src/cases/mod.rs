@@ -7,6 +7,7 @@ pub(crate) mod case_folders;
 pub mod catalog;
 mod layout;
 mod manifests;
+pub mod mocks;
 pub mod other_skill;
 mod other_skills;
 pub mod repo_files;

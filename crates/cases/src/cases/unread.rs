@@ -22,8 +22,9 @@ use crate::skill::{SKILL_FILE, slug};
 use crate::text::cut;
 use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, nearest};
 
-/// Directories of eval material without cases: copies for agents, what was recorded, built or installed, and results.
-const NO_CASES: [&str; 11] = [
+/// Directories of eval material without cases: copies for agents, answers in place of commands and servers, what was
+/// recorded, built or installed, and results.
+const NO_CASES: [&str; 12] = [
     "fixture",
     "fixtures",
     "_fixtures",
@@ -35,6 +36,7 @@ const NO_CASES: [&str; 11] = [
     "outputs",
     "reports",
     "snapshots",
+    "mocks",
 ];
 
 /// Directories that hold no skills of the repository.

@@ -32,7 +32,7 @@ pub use kinds::{
 pub use listed::{InvalidCheck, ListForm, ListedCheck, WrittenCheck};
 
 use crate::checks::kinds::{
-    answer, calls, changes, description, files, limits, resource, skills, text as texts, trigger,
+    answer, calls, changes, description, files, limits, mocks, resource, skills, text as texts, trigger,
 };
 use crate::checks::pattern::Pattern;
 use crate::checks::program::WorkspaceProgram;
@@ -50,6 +50,7 @@ pub static KINDS: &[&CheckKind] = &[
     &calls::TOOL,
     &calls::COMMAND,
     &calls::SEQUENCE,
+    &mocks::CALLED,
     &kinds::work::WORK,
     &texts::OUTPUT_CONTAINS,
     &texts::OUTPUT_MATCHES,

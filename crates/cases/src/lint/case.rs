@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::cases::case::{Case, FoundCase, Unsupported};
 use crate::cases::catalog::{Catalog, evals_folder};
+use crate::cases::mocks::Mocks;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::checks::pattern::{DialectDifference, Pattern};
 use crate::checks::{Check, Presence};
@@ -33,6 +34,7 @@ pub(super) fn check(
     problems.extend(checker.scripts());
     problems.extend(checker.dialects());
     problems.extend(checker.snapshots());
+    problems.extend(Mocks::of(tree, &[], case).err());
     problems.extend(checker.unknown_skills(catalog));
     problems.extend(changes::check(case, catalog, tree));
     problems.extend(history::check(case, catalog, || checker.place("history", None)));

@@ -298,7 +298,7 @@ fn said(case: &Case) -> String {
 
 /// An object of the list `checks` for each kind that it can write.
 const EVERY_LISTED_KIND: &str = r#"[{"text": "final", "contains": "Ada"}, {"file": "a.md"}, {"tool": "Read"},
-    {"command": "^ls"}, {"sequence": ["Read"]}, {"work": "changes"}, {"activates": ["tidy"]}, {"rejects": ["parting"]}, {"maxTurns": 3}, {"run": "true"}]"#;
+    {"command": "^ls"}, {"sequence": ["Read"]}, {"work": "changes"}, {"mock": "gh"}, {"activates": ["tidy"]}, {"rejects": ["parting"]}, {"maxTurns": 3}, {"run": "true"}]"#;
 
 #[test]
 fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
@@ -330,6 +330,9 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
             (CaseField::List(_), "assertions") => r#"["It greets Ada."]"#,
             (CaseField::List(_), "history") => {
                 r#"[{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": "Hello" }]"#
+            }
+            (CaseField::List(_), "mocks") => {
+                r#"[{ "command": "gh", "args": "^pr", "stdout": "x", "stderr": "y", "exitCode": 2 }, { "command": "jq", "stdoutFile": "a.json" }]"#
             }
             (CaseField::List(_), other) => panic!("write down a list for {other}"),
             _ => "",

@@ -39,6 +39,7 @@ mod list;
 mod logins;
 mod mcp;
 mod mistakes;
+mod mocks;
 mod numbers;
 mod one_road;
 mod outcome_table;

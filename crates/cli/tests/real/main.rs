@@ -25,6 +25,7 @@ mod judge_claude;
 mod judge_codex;
 mod kimi;
 mod list_changed;
+mod mocks;
 mod nextest;
 mod opencode;
 mod reach;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         judge_codex::trials,
         kimi::trials,
         list_changed::trials,
+        mocks::trials,
         nextest::trials,
         opencode::trials,
         reach::trials,

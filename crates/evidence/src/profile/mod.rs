@@ -15,6 +15,9 @@ use fault::Reading;
 use crate::skill::Fault;
 use crate::text::word_enum::word_enum;
 
+/// The programs by which agents run commands.
+pub const SHELLS: [&str; 6] = ["bash", "sh", "zsh", "dash", "ksh", "ash"];
+
 /// Calls the macro `$each` with the registry. A line names the agent's directory, the types in it that implement
 /// `Agent`, one for each way to start it, and their names in settings and artifacts. The first agent
 /// is the default.

@@ -14,6 +14,9 @@ pub const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
 /// Maximum number of turns that a case may allow.
 pub const MOST_TURNS: u64 = 10_000;
 
+/// The longest pause after the provider refused a trial.
+pub const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(300);
+
 impl Settings {
     /// Reduces the limits of a run to those of a part that has this many of its `whole` trials.
     pub fn limit_to_part(&mut self, part: u64, whole: u64) {

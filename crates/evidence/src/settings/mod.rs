@@ -10,6 +10,7 @@ mod judge;
 pub mod limits;
 mod lint;
 pub mod load;
+mod mocks;
 pub mod mode;
 pub mod price_table;
 mod prices;
@@ -45,6 +46,7 @@ pub use gate::GateSettings;
 pub use isolation::{Home, Isolation, IsolationSettings};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
 pub use lint::LintSettings;
+pub use mocks::{AnswerText, CommandAnswer, name_problem, pattern};
 pub use prices::{CostSource, Price, Prices};
 pub use repetition::{EffectiveRepetition, RepetitionSettings};
 pub use selection::{Suite, TestSelection};
@@ -60,9 +62,6 @@ pub const FILE: &str = "evals/evals.toml";
 
 /// The placeholder for the repository's root in variables and arguments of the settings file.
 pub const ROOT: &str = "{root}";
-
-/// The longest pause after the provider refused a trial.
-pub const LONGEST_RETRY_WAIT: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "settings as users give them")]
@@ -114,6 +113,8 @@ pub struct Settings {
     pub agents: BTreeMap<String, AgentSettings>,
     /// The MCP server of skills.
     pub mcp: McpSettings,
+    /// The commands that are answered from files, in every case.
+    pub mocks: Vec<CommandAnswer>,
     /// What keeps agents to their own directories.
     pub isolation: IsolationSettings,
     /// The scripts that check trials.
@@ -179,6 +180,7 @@ impl Default for Settings {
             secret_env: Vec::new(),
             agents: BTreeMap::new(),
             mcp: McpSettings::default(),
+            mocks: Vec::new(),
             isolation: IsolationSettings::default(),
             root: None,
             create: Vec::new(),
@@ -246,6 +248,8 @@ struct SettingsFile {
     gate: Option<gate::GateTable>,
     lint: Option<lint::LintTable>,
     mcp: Option<toml::Spanned<server::McpTable>>,
+    #[serde(default)]
+    mocks: mocks::MocksTable,
     isolation: Option<Isolation>,
     home: Option<Home>,
     require_recordings: Option<bool>,
@@ -320,6 +324,7 @@ impl Settings {
             let range = table.span();
             self.mcp = table.into_inner().settings(range, &mut problems);
         }
+        self.mocks.extend(file.mocks.answers(&mut problems));
         let required = file.require_isolation.or(file.require_sandbox);
         self.isolation.home = file.home.unwrap_or(self.isolation.home);
         self.isolation.apply(file.isolation, required, file.isolation_read, &mut problems);

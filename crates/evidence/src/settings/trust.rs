@@ -83,6 +83,7 @@ impl Trust {
             pass_env: file.pass_env,
             agents: file.agents,
             mcp: file.mcp,
+            mocks: file.mocks,
             isolation: file.isolation,
             ..base
         }
@@ -161,8 +162,8 @@ mod tests {
     use crate::settings::SettingsFile;
 
     /// Keys that say where files are, what is masked, and what is required.
-    const HARMLESS: [&str; 6] =
-        ["skill_roots", "own_columns", "secret_env", "require_isolation", "require_sandbox", "create"];
+    const HARMLESS: [&str; 7] =
+        ["skill_roots", "own_columns", "secret_env", "require_isolation", "require_sandbox", "create", "mocks"];
 
     #[test]
     fn every_key_of_the_settings_is_harmless_refused_or_that_of_the_base() {

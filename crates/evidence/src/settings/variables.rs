@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Calibrate, Home, Isolation, LONGEST_RETRY_WAIT, MOST_VOTES, Settings, Suite};
+use super::limits::LONGEST_RETRY_WAIT;
+use super::{Calibrate, Home, Isolation, MOST_VOTES, Settings, Suite};
 use crate::settings::limits::LONGEST_TIMEOUT;
 use crate::settings::trials::{self, A_SHARE, TRIALS};
 use crate::text::diagnostic::nearest;

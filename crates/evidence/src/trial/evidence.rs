@@ -16,6 +16,7 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 pub use crate::trial::agent_meta::AgentMeta;
 use crate::trial::history::HistoryMessage;
 use crate::trial::id::TrialId;
+use crate::trial::mock::MockCalls;
 use crate::trial::reading::{Doubts, Reading};
 use crate::trial::sandbox::Sandbox;
 use crate::trial::setup::SetupMeta;
@@ -148,6 +149,9 @@ pub struct Meta {
     /// The setup commands of the case, which ran before the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<SetupMeta>,
+    /// The calls of commands and tools that were answered from files; absent if there were no such answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mocks: Option<MockCalls>,
     /// The isolation of the agent; absent if not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,

@@ -7,6 +7,7 @@ pub mod evidence;
 pub mod history;
 pub mod id;
 pub mod input_file;
+pub mod mock;
 pub mod outcome;
 pub mod reading;
 pub mod run_choices;

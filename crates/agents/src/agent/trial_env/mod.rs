@@ -8,6 +8,7 @@
 //! No trial gets the directories of another one.
 
 pub mod capture;
+mod mocks;
 mod paths;
 mod scratch;
 mod scratch_base;
@@ -163,25 +164,39 @@ impl TrialEnv {
     pub fn show(&self, name: &str, content: &[u8]) -> Result<PathBuf, PathError> {
         let path = self.control().join(name);
         RootedPath::open(&self.control()).at(&path)?.join(name).replace(content, rooted::PRIVATE)?;
-        let place = self.paths.as_ref().map_or_else(|| path.clone(), |paths| paths.shown.join(name));
+        Ok(self.add_shown(path, Path::new(name)))
+    }
+
+    /// Lets the agent's sandbox show the file at `path` under this name. Returns its path for the agent.
+    fn add_shown(&self, path: PathBuf, name: &Path) -> PathBuf {
+        let place = self.place_of(name);
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).push((path, place.clone()));
-        Ok(place)
+        place
+    }
+
+    /// Where the agent finds what is shown under this name.
+    fn place_of(&self, name: &Path) -> PathBuf {
+        self.paths.as_ref().map_or_else(|| self.control(), |paths| paths.shown.clone()).join(name)
     }
 
     /// Shows this program to the agent under another name. Returns its path for the agent.
     pub fn show_this_program(&self, name: &str) -> Result<PathBuf, WorkspaceError> {
-        let program = std::env::current_exe().at(Path::new(name))?;
-        let Some(paths) = &self.paths else { return Ok(program) };
-        // The table of mounts has the name of what is mounted.
+        if self.paths.is_none() {
+            return Ok(std::env::current_exe().at(Path::new(name))?);
+        }
+        Ok(self.add_shown(self.own_program(name)?, Path::new(name)))
+    }
+
+    /// This program under another name, next to the trials of this process: the table of mounts has the name of what is mounted.
+    fn own_program(&self, name: &str) -> Result<PathBuf, WorkspaceError> {
         let link = self.directory.with_file_name(name);
         if !link.exists() {
+            let program = std::env::current_exe().at(&link)?;
             let new = RootedPath::open(&self.control()).at(&link)?.join(name);
             rooted_in_parent(&program)?.copy_to(&new)?;
             new.rename(&rooted_in_parent(&link)?).at(&link)?;
         }
-        let place = paths.shown.join(name);
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).push((link, place.clone()));
-        Ok(place)
+        Ok(link)
     }
 
     /// The files that the agent must read, with their paths for the agent.

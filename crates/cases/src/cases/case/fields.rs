@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use crate::cases::case::check_list::CHECKS;
 use crate::cases::case::document::{Document, Node};
-use crate::cases::case::{Assertion, Case, Unsupported, change_list, check_list, history_list};
+use crate::cases::case::{Assertion, Case, Unsupported, change_list, check_list, history_list, mock_list};
 use crate::checks::{self, Check, CheckKind, Field, FieldForm, FieldValue, KINDS, Origin};
 use crate::settings::ActivationRule;
 use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
@@ -197,7 +197,7 @@ pub struct ListField {
 /// The path of a list in a CSV file.
 const LIST: FieldForm = FieldForm::Path { base: "the skill's directory under evals/skills" };
 
-pub static LISTS: [ListField; 4] = [
+pub static LISTS: [ListField; 5] = [
     ListField {
         field: Field { column: "during", key: "during", form: LIST },
         read: |file, name, list, case| case.during = change_list::changes(file, name, list),
@@ -217,6 +217,11 @@ pub static LISTS: [ListField; 4] = [
         field: Field { column: "history", key: "history", form: LIST },
         read: |file, name, list, case| case.history = history_list::messages(file, name, list),
         get: |case| json!(case.history),
+    },
+    ListField {
+        field: Field { column: "mocks", key: "mocks", form: LIST },
+        read: |file, name, list, case| case.mocks = mock_list::answers(file, name, list),
+        get: |case| mock_list::written(&case.mocks),
     },
 ];
 

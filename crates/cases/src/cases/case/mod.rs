@@ -15,6 +15,7 @@ mod format;
 mod found;
 mod history_list;
 mod known_tool;
+mod mock_list;
 mod named_files;
 pub mod plugin_eval;
 pub mod promptfoo;
@@ -34,8 +35,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::checks::{self, Check};
-use crate::settings::ActivationRule;
 use crate::settings::trials::Repetition;
+use crate::settings::{ActivationRule, CommandAnswer};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::relative_path::RelativePath;
 use crate::trace::change::SkillChange;
@@ -141,6 +142,8 @@ pub struct Case {
     pub answer: Option<RelativePath>,
     /// Shell commands that prepare the workspace before the agent starts.
     pub setup: Vec<String>,
+    /// The commands that are answered from files in this case; those of the settings follow.
+    pub mocks: Vec<CommandAnswer>,
     /// What the agent is asked next in the same session, each after it has answered.
     pub follow_ups: Vec<String>,
     /// The conversation that its session starts from, before the prompt.

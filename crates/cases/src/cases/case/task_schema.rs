@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::cases::case::fields::{self, CaseField};
+use crate::cases::case::mock_list;
 use crate::cases::case::task_json::{CONFIG, ROOT, SKILL};
 use crate::checks::FieldForm;
 use crate::checks::listed::listed;
@@ -23,6 +24,7 @@ pub fn schema() -> Value {
             (CaseField::List(_), "during") => changes(),
             (CaseField::List(_), "checks") => checks(),
             (CaseField::List(_), "history") => history(),
+            (CaseField::List(_), "mocks") => mocks(),
             (CaseField::List(_), _) => value(FieldForm::Texts),
             _ => value(field.form),
         };
@@ -98,6 +100,11 @@ fn history() -> Value {
     let message = [("role", value(FieldForm::Choice(&Speaker::WORDS))), ("content", value(FieldForm::Text))];
     let message = Map::from_iter(message.map(|(key, schema)| (key.to_owned(), schema)));
     json!({ "type": "array", "minItems": 2, "items": object(&message, &["role", "content"]) })
+}
+
+fn mocks() -> Value {
+    let keys = mock_list::KEYS.map(|(key, form)| (key.to_owned(), value(form)));
+    json!({ "type": "array", "minItems": 1, "items": object(&Map::from_iter(keys), &[mock_list::COMMAND]) })
 }
 
 fn changes() -> Value {

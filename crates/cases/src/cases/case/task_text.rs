@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Map, Value as Json};
 
 use crate::cases::case::task_json::{self, CONFIG, FORMAT, ROOT, SKILL};
-use crate::cases::case::{Case, CaseFormat, change_list, fields};
+use crate::cases::case::{Case, CaseFormat, change_list, fields, mock_list};
 use crate::trial::outcome::Weight;
 
 /// The task file at `path` that says the same as a case of this format; or what a task file cannot say.
@@ -47,7 +47,7 @@ fn parts(case: &Case) -> Vec<(String, String)> {
     /// The parts with the names of their fields. Every other field is named too, so that none is forgotten.
     macro_rules! named {
         ($($part:ident),+) => {{
-            let Case { id: _, origin: _, activation: _, default_activation: _, least_score: _, during: _, assertions: _, checks: _, $($part),+ } = case;
+            let Case { id: _, origin: _, activation: _, default_activation: _, least_score: _, during: _, mocks: _, assertions: _, checks: _, $($part),+ } = case;
             vec![$((concat!("its `", stringify!($part), "`").to_owned(), format!("{:?}", $part))),+]
         }};
     }
@@ -59,6 +59,7 @@ fn parts(case: &Case) -> Vec<(String, String)> {
     let activation = case.activation.unwrap_or(case.default_activation);
     parts.push(("its `activation`".to_owned(), activation.as_str().to_owned()));
     parts.push(("its `during`".to_owned(), change_list::written(&case.during).to_string()));
+    parts.push(("its `mocks`".to_owned(), mock_list::written(&case.mocks).to_string()));
     parts.push(("a score from which on its trials pass".to_owned(), format!("{:?}", case.least_score)));
     // Without such a score, other weights decide nothing.
     let is_free = |weight: Option<Weight>| weight.is_some_and(|weight| weight.amount <= 0.0);

@@ -8,6 +8,7 @@ pub(super) mod description;
 pub(super) mod files;
 pub(super) mod grader;
 pub(super) mod limits;
+pub(super) mod mocks;
 pub(super) mod resource;
 pub(super) mod run;
 pub(super) mod score;

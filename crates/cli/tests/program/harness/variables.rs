@@ -231,6 +231,7 @@ fn the_docs_list_every_key_of_the_settings_file() {
         ("gate", "[gate]", "[gate]"),
         ("lint", "[lint]", "[lint]"),
         ("mcp", "[mcp]", "[mcp]"),
+        ("mocks", "[mocks.command.gh]", "[mocks.command.<name>]"),
     ];
     let mut known: Vec<String> =
         known_keys("").into_iter().filter(|key| tables.iter().all(|(table, ..)| table != key)).collect();

@@ -1,6 +1,7 @@
 //! Programs that run the command in their arguments: `env`, `timeout`, `bash -c`.
 
 use super::script::{ShellWord, UNKNOWN};
+use crate::profile::SHELLS;
 
 /// Variables that only change how a program prints.
 const HARMLESS_VARIABLES: [&str; 8] = ["LANG", "LANGUAGE", "TERM", "NO_COLOR", "COLUMNS", "LINES", "TZ", "CLICOLOR"];
@@ -15,7 +16,7 @@ pub(super) fn is_harmless(variable: &str) -> bool {
 
 /// Whether a program of this name runs shell scripts.
 pub(super) fn is_shell(program: &str) -> bool {
-    matches!(program, "bash" | "sh" | "zsh" | "dash" | "ksh" | "ash")
+    SHELLS.contains(&program)
 }
 
 /// The script that a command passes to a shell, also through `env` and the like.

@@ -1,0 +1,66 @@
+//! What is answered from files, in the room.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+use super::skills::rooted_in_parent;
+use super::{At, TrialEnv, WorkspaceError};
+use crate::cases::mocks::Mocks;
+use crate::files::rooted::{self, RootedPath};
+use crate::mock::{COMMANDS, CallLog, LOG, SHARE};
+
+/// The name of this program where no room shows it.
+const OWN: &str = "program";
+
+/// What shells read at the start of a login, before they run what an agent asks for.
+const LOGIN_FILES: [&str; 2] = [".profile", ".zprofile"];
+
+impl TrialEnv {
+    /// Shows the commands that are answered from files, at the front of the agent's search path. Returns the record of their calls,
+    /// which begins now.
+    pub fn show_mocks(&self, mocks: &Mocks) -> Result<CallLog, WorkspaceError> {
+        let control = RootedPath::open(&self.control()).at(&self.control())?;
+        for (command, answers) in &mocks.commands {
+            let program = Path::new(COMMANDS).join(command);
+            let answers = serde_json::to_vec(answers).map_err(std::io::Error::from).at(&program)?;
+            self.show_program_as(&control, &program, &answers)?;
+        }
+        let log = Path::new(SHARE).join(LOG);
+        control.join(SHARE).create_dir_all()?;
+        let path = self.control().join(&log);
+        let calls = CallLog::open(&path).at(&path)?;
+        self.add_shown(path, &log);
+        // A login shell sets the search path anew.
+        let front = self.place_of(Path::new(COMMANDS)).to_string_lossy().replace('\'', r"'\''");
+        for name in LOGIN_FILES {
+            self.home().join(name).replace(format!("export PATH='{front}':\"$PATH\"\n").as_bytes(), rooted::COMMON)?;
+        }
+        Ok(calls)
+    }
+
+    /// Shows this program as `program`, a path in a directory, and what it answers there.
+    fn show_program_as(&self, control: &RootedPath, program: &Path, answers: &[u8]) -> Result<(), WorkspaceError> {
+        let new = control.join(program);
+        if let Some(directory) = program.parent() {
+            control.join(directory).create_dir_all()?;
+        }
+        rooted_in_parent(&self.own_program(OWN)?)?.copy_to(&new)?;
+        self.add_shown(self.control().join(program), program);
+        let name = Path::new(SHARE).join(program);
+        control.join(&name).replace(answers, rooted::PRIVATE)?;
+        self.add_shown(self.control().join(&name), &name);
+        Ok(())
+    }
+
+    /// A search path with the commands that are answered from files before all others, if there are some.
+    pub fn search_path(&self, path: Option<&OsString>) -> Option<OsString> {
+        let front = self.place_of(Path::new(COMMANDS));
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.iter().any(|(_, place)| place.parent() == Some(&front)).then(|| {
+            let others = path.into_iter().flat_map(std::env::split_paths);
+            let all: Vec<PathBuf> = std::iter::once(front.clone()).chain(others).collect();
+            std::env::join_paths(all).unwrap_or_else(|_| front.clone().into())
+        })
+    }
+}

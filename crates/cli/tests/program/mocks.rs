@@ -1,0 +1,215 @@
+//! Commands that are answered from files in place of the real ones.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::fixture::Ran;
+use crate::support::stub::{Stub, ran};
+
+/// The answers of `gh`, for all cases.
+const GH: &str = "[[mocks.command.gh]]\nargs = '^pr view \\d+$'\nstdout_file = \"evals/mocks/pr.json\"\n\
+                  [[mocks.command.gh]]\nargs = '^auth'\nstderr = \"You are not logged in.\\n\"\nexit_code = 4\n";
+
+/// A stub whose agent runs `body`, and what it printed is in the file `report.txt`.
+fn stub(settings: &str, body: &str) -> Stub {
+    let stub = Stub::new(1, &format!("{{\n{body}\n}} > report.txt 2>&1"));
+    stub.settings(settings);
+    stub.write("evals/mocks/pr.json", "{\"title\": \"Tidy\"}\n");
+    stub
+}
+
+/// A case `m` with these keys.
+fn task(stub: &Stub, keys: &str) {
+    let text = format!(
+        r#"{{"prompt": "Look at the pull request.", "evalConfig": {{"expectedSkillName": "tidy", "shouldTrigger": false{keys}}}}}"#
+    );
+    stub.write("evals/tasks/m.json", &text);
+}
+
+fn run(stub: &Stub, case: &str) -> Ran {
+    fs::remove_dir_all(stub.run_folder("r")).ok();
+    stub.run(&["run", "--run-id", "r", "--case", case, "--mode", "codex"])
+}
+
+fn report(stub: &Stub, case: &str) -> String {
+    let path = stub.run_folder("r").join(format!("work/tidy/{case}/codex/1/workspace/report.txt"));
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn meta(stub: &Stub, case: &str) -> Value {
+    stub.json("r", &format!("work/tidy/{case}/codex/1/meta.json"))
+}
+
+/// The recorded calls: name, input, and whether there was an answer.
+fn calls(meta: &Value) -> Vec<(String, String, bool)> {
+    let calls = meta["mocks"]["calls"].as_array().expect("calls").iter();
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    calls.map(|call| (text(&call["name"]), text(&call["input"]), call["answered"] == true)).collect()
+}
+
+/// The checks of kind `mock` in the grade: status and what was found.
+fn checked(stub: &Stub, case: &str) -> Vec<(String, String)> {
+    let grade = stub.json("r", &format!("work/tidy/{case}/codex/1/grade.json"));
+    let checks = grade["checks"].as_array().expect("checks").iter().filter(|check| check["id"] == "mock");
+    checks.map(|check| (check["status"].as_str().expect("a word").to_owned(), check["found"].to_string())).collect()
+}
+
+const CALLS: &str =
+    "gh pr view 12; echo \"status $?\"; gh auth status; echo \"status $?\"; gh pr merge 'it is' 12; echo \"status $?\"";
+
+#[test]
+fn a_command_answers_by_its_arguments_and_its_calls_are_recorded() {
+    let stub = stub(GH, CALLS);
+    let ran = run(&stub, "tidy/c0");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(
+        report(&stub, "c0"),
+        "{\"title\": \"Tidy\"}\nstatus 0\nYou are not logged in.\nstatus 4\n\
+         gh: not available here: gh pr merge 'it is' 12\nstatus 1\n"
+    );
+    let call = |input: &str, answered| ("gh".to_owned(), input.to_owned(), answered);
+    let expected = [call("pr view 12", true), call("auth status", true), call("pr merge 'it is' 12", false)];
+    assert_eq!(calls(&meta(&stub, "c0")), expected);
+    let shown = stub.run(&["show", "tidy/c0", "--run", "r"]).stdout;
+    assert!(shown.contains("no answer ") && shown.contains("gh pr merge 'it is' 12"), "{shown}");
+}
+
+#[test]
+fn a_case_has_answers_of_its_own_which_come_first_and_checks_ask_what_was_called() {
+    let stub = stub(GH, &format!("{CALLS}; tool --json"));
+    let own = r#", "mocks": [{"command": "gh", "args": "^pr view 12$", "stdout": "its own", "exitCode": 3}, {"command": "tool"}],
+        "checks": [{"mock": "gh", "matches": "^pr view"}, {"mock": "gh", "atLeast": 4}, {"mock": "*", "atMost": 4},
+                   {"mock": "gh", "contains": "merge", "not": true}, {"mock": "tool"}, {"mock": "other", "not": true}]"#;
+    task(&stub, own);
+    let ran = run(&stub, "tidy/m");
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(report(&stub, "m").starts_with("its ownstatus 3\nYou are not logged in."), "{}", report(&stub, "m"));
+    let statuses: Vec<String> = checked(&stub, "m").into_iter().map(|(status, _)| status).collect();
+    assert_eq!(statuses, ["pass", "fail", "pass", "fail", "pass", "pass"]);
+    // Without answers, nothing is known of calls.
+    let checks = own.split_once("\"checks\"").expect("checks").1;
+    task(&stub, &format!(", \"checks\"{checks}"));
+    stub.settings("");
+    run(&stub, "tidy/m");
+    assert!(checked(&stub, "m").iter().all(|(status, _)| status == "unknown"), "{:?}", checked(&stub, "m"));
+}
+
+#[test]
+fn what_is_in_no_call_cannot_spoil_one() {
+    let big = "x".repeat(10 << 20);
+    let body = "gh \"$(printf 'a\\377b')\" \"$(printf 'line\\nbreak')\" '' > /dev/null; gh big | wc -c; gh big | head -c 1; echo; \
+                for i in 1 2 3 4 5 6 7 8; do gh \"$i\" > /dev/null & done; wait; \
+                head -c 100000 /dev/zero | tr '\\0' y > long; gh \"$(cat long)\" > /dev/null; rm long";
+    let stub = stub("[mocks.command.gh]\nstdout_file = 'evals/mocks/big.txt'\n", body);
+    stub.write("evals/mocks/big.txt", &big);
+    let ran = run(&stub, "tidy/c0");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(report(&stub, "c0").replace(' ', ""), format!("{}\nx\n", big.len()));
+    let inputs: Vec<String> = calls(&meta(&stub, "c0")).into_iter().map(|(_, input, _)| input).collect();
+    assert_eq!(inputs[0], "'a\u{fffd}b' 'line\nbreak' ''");
+    let mut numbers = inputs[3..11].to_vec();
+    numbers.sort();
+    assert_eq!(numbers.concat(), "12345678");
+    assert!(inputs[11].starts_with("yyyy") && inputs[11].len() < 5000, "{}", inputs[11].len());
+    assert_eq!(meta(&stub, "c0")["mocks"]["lost"], Value::Null);
+}
+
+#[test]
+fn names_that_no_command_has_or_that_agents_need_are_refused_with_their_place() {
+    for name in ["../x", "a/b", "", "-x", "bash", "sh", "claude", "codex", "skill-evals", "a b", "é"] {
+        let stub = stub(&format!("[mocks.command.{name:?}]\nstdout = 'x'\n"), "true");
+        let ran = run(&stub, "tidy/c0");
+        assert_eq!((ran.code, stub.starts().len()), (2, 0), "{name}: {}{}", ran.stdout, ran.stderr);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains("evals/evals.toml:2:16") && said.contains(name), "{name}: {said}");
+        stub.settings("");
+        task(&stub, &format!(r#", "mocks": [{{"command": {name:?}}}]"#));
+        let said = stub.run(&["lint", "--check-evals"]).stdout;
+        assert!(said.contains("evals/tasks/m.json:1:"), "{name}: {said}");
+    }
+    // By name it may be anything; that it starts the agent is known when it is to start.
+    let stub = stub("[mocks.command.\"agent.sh\"]\nstdout = 'x'\n", "true");
+    let ran = run(&stub, "tidy/c0");
+    assert!(ran.code == 3 && ran.stdout.contains("`agent.sh`"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn an_answer_that_cannot_be_given_is_an_error_with_its_place() {
+    let stub = stub("", "true");
+    for (answer, expected) in [
+        (r#"{"command": "gh", "args": "("}"#, "bad-regex"),
+        (r#"{"command": "gh", "args": "\\d{900000}"}"#, "bad-regex"),
+        (r#"{"command": "gh", "exitCode": 256}"#, "exitCode"),
+        (r#"{"command": "gh", "stdout": "a", "stdoutFile": "evals/mocks/pr.json"}"#, "both say the output"),
+        (r#"{"command": "gh", "stdoutFile": "../secret"}"#, "bad-path"),
+        (r#"{"command": "gh", "stdoutFile": "/etc/passwd"}"#, "bad-path"),
+        (r#"{"command": "gh", "stdoutFile": "evals/mocks/none"}"#, "does not exist"),
+        (r#"{"command": "gh", "stdoutFile": "evals/mocks"}"#, "is not a file"),
+        (r#"{"command": "gh", "stdoutFile": "evals/mocks/link"}"#, "symbolic link"),
+        (r#"{"command": "gh", "std": "x"}"#, "unknown key"),
+        (r#"{"args": "x"}"#, "command"),
+        ("7", "an object"),
+    ] {
+        task(&stub, &format!(r#", "mocks": [{answer}]"#));
+        std::os::unix::fs::symlink("/etc/passwd", stub.root().join("evals/mocks/link")).ok();
+        let said = stub.run(&["lint", "--check-evals"]).stdout;
+        assert!(said.contains("evals/tasks/m.json:1:") && said.contains(expected), "{answer}: {said}");
+    }
+    for (answer, expected) in [
+        ("args = '('", "evals/evals.toml:3:8"),
+        ("exit_code = -1", "evals/evals.toml:3:13"),
+        ("stdout_file = '../x'", "evals/evals.toml:3:15"),
+        ("out = 'x'", "evals/evals.toml:3:1"),
+        ("stdout = 'a'\nstdout_file = 'evals/mocks/pr.json'", "evals/evals.toml:4:15"),
+    ] {
+        stub.settings(&format!("[mocks.command.gh]\n{answer}\n"));
+        let ran = run(&stub, "tidy/c0");
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(ran.code == 2 && said.contains(expected), "{answer}: {said}");
+    }
+    stub.settings("[mocks.command.gh]\nstdout_file = 'evals/mocks/link'\n");
+    let ran = run(&stub, "tidy/c0");
+    assert!(ran.code == 3 && ran.stdout.contains("symbolic link"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn another_answer_makes_a_recording_stale() {
+    let stub = stub(GH, CALLS);
+    assert_eq!(stub.run(&["run", "--record"]).code, 0);
+    let replayed = || stub.run(&["run", "--replay"]);
+    assert_eq!(replayed().code, 0, "{}", replayed().stdout);
+    stub.write("evals/mocks/pr.json", "{}");
+    let ran = replayed();
+    assert!(ran.code != 0 && ran.stdout.contains("stale") && ran.stdout.contains("mocks"), "{}", ran.stdout);
+    stub.write("evals/mocks/pr.json", "{\"title\": \"Tidy\"}\n");
+    assert_eq!(replayed().code, 0);
+    stub.settings(&GH.replace("exit_code = 4", "exit_code = 5"));
+    assert!(replayed().stdout.contains("stale"));
+}
+
+/// With the room of a sandbox: nobody in it can read the record, or take a call out of it.
+#[test]
+fn in_a_sandbox_no_call_leaves_the_record() {
+    let attacks = "log=$(dirname \"$(dirname \"$(command -v gh)\")\")/share/log; ls -d \"$log\"; gh auth status; \
+                   timeout 2 cat \"$log\"; rm -f \"$log\"; chmod 600 \"$log\"; mv \"$log\" \"$log.old\"; printf 'no line break' > \"$log\"; \
+                   ln -sf /bin/true \"$(command -v gh)\"; timeout 2 head -c 1 /proc/self/fd/3 3> \"$log\"; gh pr view 1; \
+                   env | grep -ci 'mock\\|skill.evals'; sh -lc 'gh pr view 2'";
+    let stub = stub(GH, attacks);
+    let mut command = stub.command(&["run", "--run-id", "r"]);
+    command.env("SKILL_EVALS_ISOLATION", "bwrap");
+    let ran = ran(&mut command);
+    if meta(&stub, "c0")["isolation"] != "bwrap" {
+        eprintln!("ignored: bubblewrap does not work here");
+        return;
+    }
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let report = report(&stub, "c0");
+    let inputs: Vec<String> = calls(&meta(&stub, "c0")).into_iter().map(|(_, input, _)| input).collect();
+    assert_eq!(inputs, ["auth status", "pr view 1", "pr view 2"], "{report}");
+    assert_eq!(meta(&stub, "c0")["mocks"]["lost"], 1, "what is no call is counted: {report}");
+    assert!(report.contains("\n0\n"), "{report}");
+    for word in ["skill-evals", "skill_evals", "mock", "trial", "eval", "grade", "case"] {
+        assert!(!report.to_lowercase().contains(word), "{word}: {report}");
+    }
+}

@@ -1,0 +1,169 @@
+//! `[mocks]`: commands that are answered from files in place of the real ones.
+//!
+//! ```toml
+//! [[mocks.command.gh]]
+//! args = '^pr view 12\b'
+//! stdout_file = "evals/mocks/pr-12.json"
+//!
+//! [[mocks.command.gh]]
+//! args = '^auth status'
+//! stderr = "You are not logged in."
+//! exit_code = 1
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use regex::{Regex, RegexBuilder};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::profile::{PROFILES, Profile, SHELLS};
+use crate::settings::problems::Problems;
+use crate::text::diagnostic::SourceLocation;
+use crate::text::relative_path::RelativePath;
+
+/// The largest compiled pattern for arguments, in bytes.
+const LARGEST_PATTERN: usize = 1 << 20;
+
+/// An answer of a command, as a case or the settings write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandAnswer {
+    /// The name of the command, as it is on the PATH.
+    pub command: String,
+    /// A regular expression for [`line`](crate::trial::mock::line) of the arguments; `None` for all.
+    pub args: Option<String>,
+    pub stdout: AnswerText,
+    pub stderr: String,
+    pub exit_code: u8,
+    /// Where it is written.
+    pub place: SourceLocation,
+}
+
+/// Where a text is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnswerText {
+    Here(String),
+    /// In a file, from the repository's root. It need not be text.
+    File(RelativePath),
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table with `command`")]
+pub(super) struct MocksTable {
+    #[serde(default)]
+    command: BTreeMap<toml::Spanned<String>, Answers>,
+}
+
+/// The answers of a command: a table, or a list of tables.
+#[derive(Debug)]
+struct Answers(Vec<AnswerTable>);
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnswerTable {
+    args: Option<toml::Spanned<String>>,
+    stdout: Option<String>,
+    stdout_file: Option<toml::Spanned<String>>,
+    #[serde(default)]
+    stderr: String,
+    exit_code: Option<toml::Spanned<i64>>,
+}
+
+impl<'de> Deserialize<'de> for Answers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrMany;
+
+        impl<'de> Visitor<'de> for OneOrMany {
+            type Value = Answers;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an answer, or a list of answers")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Answers, A::Error> {
+                AnswerTable::deserialize(MapAccessDeserializer::new(map)).map(|one| Answers(vec![one]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Answers, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(Answers)
+            }
+        }
+
+        deserializer.deserialize_any(OneOrMany)
+    }
+}
+
+impl MocksTable {
+    /// The answers of all commands.
+    pub(super) fn answers(self, problems: &mut Problems<'_>) -> Vec<CommandAnswer> {
+        let mut all = Vec::new();
+        for (command, Answers(answers)) in self.command {
+            if let Some(why) = name_problem(command.get_ref()) {
+                problems.add(command.span(), format!("{:?} {why}", command.get_ref()));
+                continue;
+            }
+            let place = problems.place(command.span());
+            for AnswerTable { args, stdout, stdout_file, stderr, exit_code } in answers {
+                if let Some(Err(why)) = args.as_ref().map(|args| pattern(args.get_ref())) {
+                    problems.add(args.as_ref().map_or(0..0, toml::Spanned::span), format!("`args`: {why}"));
+                }
+                let code = exit_code.as_ref().map_or(Some(0), |code| u8::try_from(*code.get_ref()).ok());
+                if let (None, Some(written)) = (code, &exit_code) {
+                    let message = format!("`exit_code` is {}; expected 0 to 255", written.get_ref());
+                    problems.add(written.span(), message);
+                }
+                if let (Some(_), Some(file)) = (&stdout, &stdout_file) {
+                    problems.add(file.span(), "`stdout` and `stdout_file` both say the output; remove one".to_owned());
+                }
+                let file: Option<RelativePath> = problems.paths(stdout_file, "the output").pop();
+                all.push(CommandAnswer {
+                    command: command.get_ref().clone(),
+                    args: args.map(toml::Spanned::into_inner),
+                    stdout: file.map_or_else(|| AnswerText::Here(stdout.unwrap_or_default()), AnswerText::File),
+                    stderr,
+                    exit_code: code.unwrap_or_default(),
+                    place: place.clone(),
+                });
+            }
+        }
+        all
+    }
+}
+
+/// A pattern for arguments.
+pub fn pattern(text: &str) -> Result<Regex, String> {
+    RegexBuilder::new(text).size_limit(LARGEST_PATTERN).build().map_err(|error| error.to_string())
+}
+
+/// Why no command of this name can be answered from files; `None` if one can.
+pub fn name_problem(name: &str) -> Option<&'static str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+    if name.is_empty() || !name.chars().all(is_plain) || name.starts_with(['-', '.', '+']) {
+        return Some("is not the name of a command: use letters, digits, `-`, `_`, `.` and `+`");
+    }
+    if SHELLS.contains(&name) {
+        return Some("is a shell, by which agents run all other commands");
+    }
+    let is_agent = |profile: &&Profile| profile.program == name;
+    PROFILES.iter().any(is_agent).then_some("is the program of an agent")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_leave_their_directory_or_that_agents_need_are_refused() {
+        for name in ["", "../x", "a/b", ".", "..", ".x", "-x", "a b", "a\nb", "é", "a\0"] {
+            assert!(name_problem(name).is_some_and(|why| why.contains("not the name")), "{name:?}");
+        }
+        for name in ["bash", "sh", "zsh", "claude", "codex", "gemini", "skill-evals"] {
+            assert!(name_problem(name).is_some(), "{name}");
+        }
+        for name in ["gh", "g++", "kubectl", "python3.12", "7z", "aws_cli"] {
+            assert_eq!(name_problem(name), None, "{name}");
+        }
+    }
+}
