@@ -285,9 +285,8 @@ impl Settings {
         self.apply_agents(file.agents, &mut problems);
         self.apply_modes(file.mode, file.modes, &mut problems);
         self.create.extend(problems.paths(file.create.unwrap_or_default(), "the directory to create"));
-        if let Some(roots) = file.skill_roots {
-            self.skill_roots = Some(problems.directories(roots, "the skill root"));
-        }
+        let roots = file.skill_roots.map(|roots| problems.directories(roots, "the skill root"));
+        self.skill_roots = roots.or(self.skill_roots.take());
         self.harness = problems.paths(file.harness, "the harness").pop().or(self.harness.take());
         for (key, number) in [
             ("jobs", file.jobs),
@@ -325,8 +324,8 @@ impl Settings {
             self.mcp = table.into_inner().settings(range, &mut problems);
         }
         self.mocks.extend(file.mocks.answers(&mut problems));
-        let required = file.require_isolation.or(file.require_sandbox);
         self.isolation.home = file.home.unwrap_or(self.isolation.home);
+        let required = file.require_isolation.or(file.require_sandbox);
         self.isolation.apply(file.isolation, required, file.isolation_read, &mut problems);
         // The model of every mode that has none. The environment and the command line override both.
         for mode in self.modes.iter_mut().filter(|mode| mode.model.is_none()) {
