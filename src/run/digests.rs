@@ -119,7 +119,7 @@ impl InputReader {
         }
         let mocks = Mocks::of(&Repository { root: root.to_path_buf() }, &settings.mocks, case);
         if !mocks.as_ref().is_ok_and(Mocks::is_empty) {
-            let text = mocks.map_err(|problem| problem.to_string());
+            let text = mocks.map_err(|problems| format!("{problems:?}"));
             let text = text.and_then(|mocks| serde_json::to_string(&mocks).map_err(|error| error.to_string()));
             inputs.0.insert("mocks".to_owned(), or_problem(text.map(|text| digest(text.as_bytes()))));
         }

@@ -140,7 +140,8 @@ impl LiveTrial<'_> {
     fn mocks(&self, trial_env: &TrialEnv) -> Result<Option<CallLog>, Trouble> {
         let Self { run, mode, case, .. } = *self;
         let mocks = Mocks::of(&Repository { root: run.root.clone() }, &run.settings.mocks, case);
-        let mocks = mocks.map_err(|problem| files(&problem))?;
+        let mocks = mocks
+            .map_err(|problems| files(&problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;
         if mocks.is_empty() {
             return Ok(None);
         }
@@ -193,8 +194,7 @@ impl LiveTrial<'_> {
         let Self { run, live, mode, case, skills, id, folder, .. } = *self;
         let (settings, skills) = (&run.settings, SkillFolders::Snapshot(skills));
         let server = self.server(trial_env)?;
-        let schema = self.schema(trial_env, &mut inputs)?;
-        let calls = self.mocks(trial_env)?;
+        let (schema, calls) = (self.schema(trial_env, &mut inputs)?, self.mocks(trial_env)?);
         let started = jiff::Timestamp::now();
         let redactor = &live.redactors.masking(Vec::new());
         let (root, server) = (&run.root, server.as_ref());

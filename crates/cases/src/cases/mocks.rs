@@ -22,24 +22,24 @@ pub struct Mocks {
 }
 
 impl Mocks {
-    /// What is answered in `case`: its own answers come before those `of_all` cases. The error is the first answer that cannot be
-    /// given.
-    pub fn of(tree: &dyn RepoFiles, of_all: &[CommandAnswer], case: &Case) -> Result<Self, Diagnostic> {
-        let mut mocks = Self::default();
+    /// What is answered in `case`: its own answers come before those `of_all` cases. The error has what cannot be answered.
+    pub fn of(tree: &dyn RepoFiles, of_all: &[CommandAnswer], case: &Case) -> Result<Self, Vec<Diagnostic>> {
+        let (mut mocks, mut problems) = (Self::default(), Vec::new());
         for answer in case.mocks.iter().chain(of_all) {
             let CommandAnswer { command, args, stdout, stderr, exit_code, place: _ } = answer;
             let stdout = match stdout {
                 AnswerText::Here(text) => text.clone().into_bytes(),
-                AnswerText::File(path) => content(tree, path).map_err(|why| {
+                AnswerText::File(path) => content(tree, path).unwrap_or_else(|why| {
                     let message = format!("the output `{path}` of `{command}` {why}");
                     let problem = Diagnostic::new(Code::Unreadable, answer.place.clone(), message);
-                    problem.help("it is a path from the repository's root")
-                })?,
+                    problems.push(problem.help("it is a path from the repository's root"));
+                    Vec::new()
+                }),
             };
             let ready = ReadyAnswer { args: args.clone(), stdout, stderr: stderr.clone(), exit_code: *exit_code };
             mocks.commands.entry(command.clone()).or_default().push(ready);
         }
-        Ok(mocks)
+        if problems.is_empty() { Ok(mocks) } else { Err(problems) }
     }
 
     /// Whether nothing is.

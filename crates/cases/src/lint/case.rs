@@ -34,7 +34,7 @@ pub(super) fn check(
     problems.extend(checker.scripts());
     problems.extend(checker.dialects());
     problems.extend(checker.snapshots());
-    problems.extend(Mocks::of(tree, &[], case).err());
+    problems.extend(Mocks::of(tree, &[], case).err().unwrap_or_default());
     problems.extend(checker.unknown_skills(catalog));
     problems.extend(changes::check(case, catalog, tree));
     problems.extend(history::check(case, catalog, || checker.place("history", None)));
