@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::paint::{Paint, Tone};
-use crate::settings::mode::Mode;
+use crate::settings::mode::{Mode, label};
 use crate::table::dollars;
 use crate::trace::Mechanism;
 use crate::trial::outcome::{Metrics, Outcome};
@@ -14,7 +14,7 @@ const NOTHING: &str = "-";
 /// A table of each case that ran in several modes: a line for each trial, the modes in the order of `modes`. Empty if no
 /// case ran in two modes. It fits into 80 columns.
 ///
-/// `tokens: first` is the first model request: system prompt, tools, skill list and prompt. Between two modes of a case, its
+/// `first` has the tokens of the first model request: system prompt, tools, skill list and prompt. Between two modes of a case, its
 /// difference is the price of their skill lists and tools in every turn.
 pub fn comparison(outcomes: &[&Outcome], modes: &[Mode], paint: Paint) -> String {
     let mut rows: Vec<&Outcome> = outcomes.to_vec();
@@ -40,7 +40,7 @@ pub fn comparison(outcomes: &[&Outcome], modes: &[Mode], paint: Paint) -> String
     text
 }
 
-const TITLES: [&str; 8] = ["mode", "verdict", "skill by", "tokens: first", "in", "out", "cost", "time"];
+const TITLES: [&str; 8] = ["mode", "verdict", "skill by", "first", "in", "out", "cost", "time"];
 
 /// The column that is colored.
 const VERDICT: usize = 1;
@@ -58,7 +58,7 @@ fn cells(outcome: &Outcome) -> [String; 8] {
     let tokens = |tokens: Option<u64>| tokens.map_or_else(|| NOTHING.to_owned(), |tokens| format!("{least}{tokens}"));
     let cost = usage.and_then(|usage| usage.cost_usd);
     [
-        if id.number > 1 { format!("{}/{}", id.mode, id.number) } else { id.mode.clone() },
+        if id.number > 1 { format!("{}/{}", label(&id.mode), id.number) } else { label(&id.mode) },
         outcome.grade.verdict.to_string(),
         mechanism(metrics, &id.skill),
         number(metrics.first_input_tokens),

@@ -14,6 +14,9 @@ const MAX_LINES: usize = 16;
 /// Without a terminal, a running trial is reported this often.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Without a terminal, the counts are reported this often.
+pub const SUMMARY_INTERVAL: Duration = Duration::from_secs(10);
+
 /// The progress of an active run.
 #[derive(Debug)]
 pub struct ProgressBoard {
@@ -26,6 +29,8 @@ pub struct ProgressBoard {
     running: Vec<ActiveTrial>,
     /// The number of lines that a terminal shows now.
     drawn: usize,
+    /// When the counts were last reported.
+    summed_up: Duration,
 }
 
 #[derive(Debug)]
@@ -40,7 +45,16 @@ struct ActiveTrial {
 impl ProgressBoard {
     /// A run of `total` trials, `jobs` at once.
     pub fn new(total: usize, jobs: usize) -> Self {
-        Self { total, jobs: jobs.max(1), done: 0, not_passed: 0, spent: Duration::ZERO, running: Vec::new(), drawn: 0 }
+        Self {
+            total,
+            jobs: jobs.max(1),
+            done: 0,
+            not_passed: 0,
+            spent: Duration::ZERO,
+            running: Vec::new(),
+            drawn: 0,
+            summed_up: Duration::ZERO,
+        }
     }
 
     /// Takes in an event at `now`, which counts from the run's start. Returns a plain line if there is something to report.
@@ -160,6 +174,15 @@ impl ProgressBoard {
         let work = usual * u32::try_from(waiting).unwrap_or(u32::MAX) + running;
         let parallel = self.jobs.min(self.total.saturating_sub(self.done)).max(1);
         Some(work / u32::try_from(parallel).unwrap_or(u32::MAX))
+    }
+
+    /// The counts, if trials run and the last counts are [`SUMMARY_INTERVAL`] old at `now`.
+    pub fn summary_due(&mut self, now: Duration) -> Option<String> {
+        if self.running.is_empty() || now.saturating_sub(self.summed_up) < SUMMARY_INTERVAL {
+            return None;
+        }
+        self.summed_up = now;
+        Some(self.counts(now))
     }
 
     /// The plain lines that are due at `now`: one for each trial every [`PATIENCE`].

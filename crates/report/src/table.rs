@@ -10,6 +10,7 @@ use crate::paint::{Paint, Tone};
 use crate::rate;
 use crate::results::summary::{CaseCounts, CutDescription, NOT_RECORDED, RepeatFigures, Summary, TrialCounts};
 use crate::settings::CostSource;
+use crate::settings::mode::label;
 use crate::settings::price_table::PRICES_OF;
 use crate::stats::LEVEL;
 use crate::stats::repeats;
@@ -83,7 +84,7 @@ fn cases(summary: &Summary, paint: Paint) -> String {
     if modes.len() < 2 {
         return verdicts(&modes.pop_first().map(|(_, rows)| rows).unwrap_or_default(), paint);
     }
-    let lines = modes.iter().map(|(mode, rows)| format!("{}: {}", escape::line(mode), verdicts(rows, paint)));
+    let lines = modes.iter().map(|(mode, rows)| format!("{}: {}", escape::line(&label(mode)), verdicts(rows, paint)));
     lines.collect::<Vec<_>>().join("\n")
 }
 

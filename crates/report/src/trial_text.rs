@@ -15,7 +15,7 @@ use crate::text::escape;
 use crate::trial::evidence::Meta;
 use crate::trial::id::TrialId;
 use crate::trial::mock::MockCalls;
-use crate::trial::outcome::{CheckResult, Grade, Judged, Outcome, Score, Status, TrialError, Verdict};
+use crate::trial::outcome::{CheckResult, Grade, Judged, Outcome, Score, Status, TrialError, TroubleKind, Verdict};
 
 /// Why a test without a recording is ignored in replay.
 pub const NO_RECORDING: &str = "no recording; SKILL_EVALS_LIVE=1 runs the agent";
@@ -139,10 +139,17 @@ pub fn result(grade: &Grade, paint: Paint) -> String {
     if let Some(trouble) = &grade.trouble {
         toned(&mut text, paint, Tone::Broken, "why", &trouble.to_string());
     }
-    let mut passed = Vec::new();
+    // Of an agent that did not get that far, no check shows anything.
+    let is_unseen = grade.verdict == Verdict::Error
+        && grade.trouble.as_ref().is_some_and(|trouble| trouble.kind != TroubleKind::Unobservable);
+    let (mut passed, mut unseen) = (Vec::new(), Vec::new());
     for (name, check) in grade.named_checks() {
         let (label, tone) = match check.status {
             Status::Fail => ("failed", Tone::Bad),
+            Status::Unknown if is_unseen => {
+                unseen.push(name);
+                continue;
+            }
             Status::Unknown => ("unknown", Tone::Broken),
             Status::Pass => {
                 // What a check expects distinguishes it from others of the same name.
@@ -154,6 +161,9 @@ pub fn result(grade: &Grade, paint: Paint) -> String {
         toned(&mut text, paint, tone, label, &format!("{name} ({})", about(check)));
         line(&mut text, "  expected", &check.expected);
         line(&mut text, "  found", &check.found);
+    }
+    if !unseen.is_empty() {
+        toned(&mut text, paint, Tone::Broken, "unknown", &unseen.join(", "));
     }
     if !passed.is_empty() {
         toned(&mut text, paint, Tone::Good, "passed", &passed.join(", "));
@@ -288,6 +298,18 @@ pub fn unsupported(problems: &[Diagnostic]) -> String {
     let parts: Vec<String> =
         problems.iter().map(|problem| format!("{} ({})", problem.message, problem.place)).collect();
     escape::line(&parts.join("; "))
+}
+
+/// A trial without an outcome, for the reason that was printed for another one: without what to do.
+pub fn not_graded_either(id: &TrialId, problem: &TrialError, paint: Paint) -> String {
+    let name = escape::line(&id.to_string());
+    match problem {
+        TrialError::Stale { changed, .. } => {
+            let stale = paint.on(Tone::Broken, "the recording is stale");
+            format!("{name}: {stale} ({})\n", escape::line(&changed.join(", ")))
+        }
+        problem => not_graded(id, problem, &RerunCommand::default(), paint).lines().take(1).collect::<String>() + "\n",
+    }
 }
 
 /// A trial without an outcome: the problem, and what to do.

@@ -77,9 +77,10 @@ impl TextWant {
             Self::Equal(Json::String(text)) => format!("{equals} {:?}", excerpt(text)),
             Self::Equal(value) => format!("{equals} {value}"),
             Self::Pattern(Pattern { text, style: Style::Literal | Style::Verbatim }) => {
-                format!("{} {text:?}", verb("contains", "does not contain"))
+                format!("{} \"{text}\"", verb("contains", "does not contain"))
             }
-            Self::Pattern(pattern) => format!("{} {:?}", verb("matches", "does not match"), pattern.text),
+            // As it is written: nobody escapes it twice.
+            Self::Pattern(pattern) => format!("{} \"{}\"", verb("matches", "does not match"), pattern.text),
         }
     }
 }

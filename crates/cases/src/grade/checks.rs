@@ -221,7 +221,7 @@ fn in_time(evidence: &Evidence<'_>) -> CheckAnswer {
     let found = match (ending.timed_out, holds) {
         (false, _) => took,
         (true, true) => format!("done, but the program did not exit and was ended after {took}"),
-        (true, false) => format!("ended by the timeout after {took}"),
+        (true, false) => format!("ended by the timeout after {took}; `timeout_s` sets it"),
     };
     CheckAnswer::holds(holds, expected, found)
 }

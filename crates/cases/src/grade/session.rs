@@ -37,6 +37,12 @@ pub fn session_trouble(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option
         return Some(Trouble::new(TroubleKind::Crashed, format!("{how}{words}")));
     }
     if trace.progress < AgentProgress::Done {
+        let is_empty =
+            trace.progress == AgentProgress::Silent && trace.gap().is_none() && trace.unknown_events.is_empty();
+        if is_empty {
+            let detail = "exit status 0, and it printed nothing; expected its events as lines of JSON";
+            return Some(Trouble::new(TroubleKind::Crashed, detail));
+        }
         // The agent or its output was cut short.
         let gap = trace.gap().map_or_else(String::new, |gap| format!("; {gap}"));
         let detail = format!("exit status 0, but the event stream stops before its end{gap}");
@@ -56,7 +62,10 @@ pub fn user_session_trouble(trace: &Trace) -> Option<Trouble> {
 /// and again, that is the agent's own doing.
 fn no_answer(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> {
     if trace.progress < AgentProgress::Answering {
-        return Some(Trouble::new(TroubleKind::NoAnswer, format!("no word from the model within {timeout_s} s")));
+        return Some(Trouble::new(
+            TroubleKind::NoAnswer,
+            format!("no word from the model within {timeout_s} s (`timeout_s`)"),
+        ));
     }
     let over = trace.progress == AgentProgress::Done && trace.waiting == WaitingFor::Nothing;
     let went_on = ending.went_on() && !trace.interrupted;
@@ -70,6 +79,8 @@ fn no_answer(ending: &Ending, trace: &Trace, timeout_s: u64) -> Option<Trouble> 
     let silent = silent_ms.map_or_else(String::new, |silent| {
         format!(" for the last {:.1} s", std::time::Duration::from_millis(silent).as_secs_f64())
     });
-    let detail = format!("the model answered at first and was then waited for{silent}, until {timeout_s} s were over");
+    let detail = format!(
+        "the model answered at first and was then waited for{silent}, until {timeout_s} s were over (`timeout_s`)"
+    );
     (!at_work).then(|| Trouble::new(TroubleKind::NoAnswer, detail))
 }

@@ -19,6 +19,7 @@ mod generate;
 mod github;
 mod grade;
 mod harness;
+mod help;
 mod history;
 mod ids;
 mod import;
@@ -100,11 +101,11 @@ enum Command {
     Run(Box<run::RunArgs>),
     /// Compare skills with another version, run or mode, or with no skill
     Compare(Box<compare::CompareArgs>),
-    /// Find what keeps a skill from helping: body, description or neighbors
+    /// Find what keeps a skill from helping: body, description, neighbors
     Diagnose(Box<diagnose::DiagnoseArgs>),
     /// Compare other descriptions of a skill with the current one
     Tune(Box<tune::TuneArgs>),
-    /// Check a change: lint, replay, and compare what changed with the base
+    /// Check a change: lint, replay, compare what changed with the base
     Gate(Box<gate::GateArgs>),
     /// Show the state of a run, running or not
     Status(status::StatusArgs),
@@ -132,15 +133,17 @@ enum Command {
     Export(export::ExportCommandArgs),
     /// Grade stored trials again, without an agent
     Grade(grade::GradeArgs),
-    /// Make cases of other programs' case files, or of a session of your own
+    /// Make cases of other programs' files, or of a session of your own
     Import(import::ImportArgs),
-    /// Check whether evals can run here, and how to fix it. Calls no model
+    /// Check whether evals can run here, and say how to fix it
     Doctor(doctor::DoctorArgs),
     /// Run the test harness of a repository without a crate
+    #[command(hide = true)]
     Harness(harness::HarnessArgs),
     /// Add evals to a repository. Overwrites nothing
     Init(init::InitArgs),
     /// Write stub tests, by which IDEs show trials
+    #[command(hide = true)]
     Stubs(stubs::StubsArgs),
     /// Write starter cases for skills that have none
     Generate(generate::GenerateArgs),
@@ -149,6 +152,7 @@ enum Command {
     /// Print a shell completion script
     Completions(shell::CompletionsArgs),
     /// Print the manual page, or write those of all commands
+    #[command(hide = true)]
     Man(shell::ManArgs),
     /// Serve skills by MCP on standard input and output
     Mcp(mcp::McpArgs),
@@ -184,7 +188,7 @@ pub fn main() -> ExitCode {
     }
     open_files::close_inherited();
     // clap prints help and usage errors before it returns the arguments.
-    let mut program = Cli::command().color(color::requested(std::env::args_os()));
+    let mut program = help::grouped(Cli::command()).color(color::requested(std::env::args_os()));
     let matches = program.try_get_matches_from_mut(std::env::args_os());
     let filled = matches.and_then(|matches| empty_value::refuse(&program, &matches).map(|()| matches));
     let cli = match filled.and_then(|matches| Cli::from_arg_matches(&matches)) {

@@ -134,8 +134,8 @@ fn wrapped_at(line: &str, width: Option<usize>) -> Cow<'_, str> {
     width.map_or(Cow::Borrowed(line), |width| Cow::Owned(wrap(line, width)))
 }
 
-/// `line` on several lines of at most `width` columns, if it is longer. A longer word stays whole. Later lines are
-/// indented as far as the value behind labels (`  found     the text`), else by two columns.
+/// `line` on several lines of at most `width` columns, if it is longer. A longer word stays whole, and so does a command, which
+/// somebody may copy. Later lines are indented as far as the value behind labels (`  found     the text`), else by two columns.
 fn wrap(line: &str, width: usize) -> String {
     if columns(line) <= width {
         return line.to_owned();
@@ -151,11 +151,14 @@ fn wrap(line: &str, width: usize) -> String {
     }
     let mut text = line[..margin].to_owned();
     let mut column = margin;
-    for word in line[margin..].split_inclusive(' ') {
+    for word in parts(&line[margin..]) {
         let length = columns(word.trim_end());
-        // A word that does not fit under the value may fit under the label.
-        let fits_under_label = indent + length > width && margin + 2 + length <= width;
-        let indent = if fits_under_label { indent.min(margin + 2) } else { indent };
+        // The second of two spaces begins no line.
+        if length == 0 && (column >= width || column == indent) {
+            continue;
+        }
+        // A word that does not fit under the value begins under the label.
+        let indent = if indent + length > width { indent.min(margin + 2) } else { indent };
         if column + length > width && column > indent {
             text.truncate(text.trim_end_matches(' ').len());
             text.push('\n');
@@ -166,6 +169,55 @@ fn wrap(line: &str, width: usize) -> String {
         column += columns(word);
     }
     text
+}
+
+/// The parts of a line between which it may break: its words, but a command and what is between backticks are one.
+fn parts(text: &str) -> Vec<&str> {
+    let has_pairs = text.matches('`').count() % 2 == 0;
+    let (mut parts, mut start, mut in_code, mut command) = (Vec::new(), 0, false, Command::None);
+    let mut word = 0;
+    for (at, c) in text.char_indices() {
+        match c {
+            '`' if has_pairs => in_code = !in_code,
+            ' ' => {
+                let next = text[at + 1..].split(' ').next().unwrap_or_default();
+                command = command.after(&text[word..at], next, text[..word].ends_with("  "));
+                word = at + 1;
+                if !in_code && command == Command::None {
+                    parts.push(&text[start..=at]);
+                    start = at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+/// Whether the space behind a word is in a command of this program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Command {
+    None,
+    /// Before the subcommand, or before an option or its value.
+    Goes,
+    /// The command is the value of a label, and goes on to the next label.
+    Value,
+}
+
+impl Command {
+    /// After `word`, which begins behind a label if `is_value`, and before `next`.
+    fn after(self, word: &str, next: &str, is_value: bool) -> Self {
+        let begins = word == "skill-evals" || word.starts_with("SKILL_EVALS_");
+        match self {
+            _ if next.is_empty() => Self::None,
+            Self::Value => Self::Value,
+            _ if begins && is_value => Self::Value,
+            _ if begins => Self::Goes,
+            Self::Goes if next.starts_with('-') || word.starts_with('-') => Self::Goes,
+            Self::Goes | Self::None => Self::None,
+        }
+    }
 }
 
 /// The columns that `text` takes, without the codes of its colors.
@@ -191,5 +243,25 @@ mod tests {
         assert_eq!(wrap("\u{1b}[31mone two\u{1b}[0m three\n", 13), "\u{1b}[31mone two\u{1b}[0m three\n");
         assert_eq!(wrap("a/long/path/of/a/file x\n", 8), "a/long/path/of/a/file\n  x\n");
         assert_eq!(wrap("  look into   artifacts/a/long/path x\n", 30), "  look into\n    artifacts/a/long/path x\n");
+    }
+
+    #[test]
+    fn a_command_stays_whole() {
+        assert_eq!(
+            wrap("  show it     skill-evals show tidy/c0/codex --run 20260101\n", 40),
+            "  show it\n    skill-evals show tidy/c0/codex --run 20260101\n"
+        );
+        assert_eq!(
+            wrap("  to resume: skill-evals run --resume --run-id 20260101  (runs the 3 left)\n", 40),
+            "  to resume:\n    skill-evals run --resume --run-id 20260101\n    (runs the 3 left)\n"
+        );
+        assert_eq!(
+            wrap("next: skill-evals run --skill pdf runs the cases of a skill\n", 30),
+            "next:\n  skill-evals run --skill pdf\n  runs the cases of a skill\n"
+        );
+        assert_eq!(
+            wrap("3 are aged; `skill-evals run --aged --record` measures them\n", 40),
+            "3 are aged;\n  `skill-evals run --aged --record`\n  measures them\n"
+        );
     }
 }

@@ -67,7 +67,7 @@ pub struct SelectArgs {
     #[command(flatten)]
     pub names: NameArgs,
     /// Maximum number of skills
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide = true)]
     max_skills: Option<usize>,
     /// Maximum number of cases for each skill
     #[arg(long, value_name = "N")]

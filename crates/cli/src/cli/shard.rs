@@ -20,7 +20,7 @@ pub struct ShardArgs {
     #[arg(long, value_name = "M/N|auto", value_parser = choice)]
     shard: Option<ShardChoice>,
     /// With --shard auto: N, which Kubernetes does not say; an error if another engine says otherwise
-    #[arg(long, value_name = "N", requires = "shard")]
+    #[arg(long, value_name = "N", requires = "shard", hide = true)]
     shards: Option<u32>,
 }
 

@@ -17,7 +17,7 @@ use crate::results::session::{self, Session};
 use crate::results::timeline::Timeline;
 use crate::run::context::RunContext;
 use crate::run::review::TrialReview;
-use crate::store::{self, TrialFolder};
+use crate::store::{self, RunFolder, TrialFolder};
 use crate::text::cut;
 use crate::text::diagnostic::{nearest_few, shown_path};
 use crate::text::name::{Filters, as_test_name};
@@ -34,7 +34,7 @@ pub struct ShowArgs {
     /// has; append `/2` for a repeat [default: the first that did not pass, else the first]
     #[arg(value_name = "TRIAL")]
     name: Option<String>,
-    /// Run, by id or directory [default: the latest, else the recordings]
+    /// Run, by id or directory [default: the latest with the trial, else the recordings]
     #[arg(long, value_name = "RUN-ID|DIR")]
     run: Option<String>,
     /// Show the recording, graded as the case says today.
@@ -102,7 +102,7 @@ impl ShowArgs {
         let run = match &self.run {
             Some(name) => Some(named_runs::open(root, name)?),
             None if self.recording => None,
-            None => store::runs(root)?.into_iter().next(),
+            None => self.latest(root)?,
         };
         let Some(run) = run else {
             return Ok(("the recordings".to_owned(), store::trials_below(&root.join(store::RECORDINGS))));
@@ -115,10 +115,31 @@ impl ShowArgs {
     }
 }
 
+impl ShowArgs {
+    /// The latest run that has the named trial, if one has; none if only a recording has it. Else the latest run.
+    fn latest(&self, root: &Path) -> CliResultOf<Option<RunFolder>> {
+        let mut runs = store::runs(root)?.into_iter();
+        let Some(name) = &self.name else { return Ok(runs.next()) };
+        let has_it = |trials: Vec<TrialFolder>| !matching(name, &with_ids(trials)).is_empty();
+        let first = runs.next();
+        for run in first.iter().cloned().chain(runs) {
+            // A run that cannot be read is reported if it is named.
+            if named_runs::trials(root, &run).is_ok_and(has_it) {
+                return Ok(Some(run));
+            }
+        }
+        let is_recorded = has_it(store::trials_below(&root.join(store::RECORDINGS)));
+        Ok(first.filter(|_| !is_recorded))
+    }
+}
+
+fn with_ids(trials: Vec<TrialFolder>) -> Vec<(TrialId, TrialFolder)> {
+    trials.into_iter().filter_map(|folder| Some((folder.id()?, folder))).collect()
+}
+
 /// The trials that `name` means, all of one case in one mode. All trials without a name.
 fn choose(name: Option<&str>, trials: Vec<TrialFolder>, place: &str) -> CliResultOf<Vec<(TrialId, TrialFolder)>> {
-    let known: Vec<(TrialId, TrialFolder)> =
-        trials.into_iter().filter_map(|folder| Some((folder.id()?, folder))).collect();
+    let known = with_ids(trials);
     if known.is_empty() {
         return Err(format!("no trials found in {place}").into());
     }

@@ -43,6 +43,9 @@ pub struct Terminal {
     pending: HashMap<CaseInMode, Vec<Outcome>>,
     /// What was printed of trials without an outcome, and why other trials could not be measured.
     printed: HashSet<String>,
+    /// How many recordings are stale, and how many cases have none.
+    stale: usize,
+    unrecorded: usize,
     /// Whether results are printed.
     prints: bool,
     detail: TrialDetail,
@@ -70,6 +73,8 @@ impl Terminal {
             remaining,
             pending: HashMap::new(),
             printed: HashSet::new(),
+            stale: 0,
+            unrecorded: 0,
             prints,
             detail: TrialDetail::NotPassed,
             draws: prints && Stream::Errors.is_terminal() && !dumb,
@@ -115,7 +120,16 @@ impl Terminal {
             }
             Ok(outcome) => self.pending.entry(CaseInMode::of(id)).or_default().push(outcome.clone()),
             Err(problem) => {
-                let text = report::not_graded(id, problem, &self.rerun_command, self.paint);
+                let is_first = match problem {
+                    TrialError::Stale { .. } => counts_first(&mut self.stale),
+                    TrialError::NotRecorded => counts_first(&mut self.unrecorded),
+                    _ => true,
+                };
+                let text = if is_first {
+                    report::not_graded(id, problem, &self.rerun_command, self.paint)
+                } else {
+                    report::not_graded_either(id, problem, self.paint)
+                };
                 // A problem of a case, or of its skill in a mode, is the same for each of its trials.
                 if self.printed.insert(text.clone()) {
                     self.print(&text);
@@ -145,6 +159,14 @@ impl Terminal {
     fn print_pending(&mut self, key: &CaseInMode) {
         let Some(mut outcomes) = self.pending.remove(key) else { return };
         outcomes.sort_by_key(|outcome| outcome.id.number);
+        // One cause is shown once, with the names of the other cases behind it.
+        if outcomes.iter().all(|outcome| outcome.grade.verdict == Verdict::Error && self.was_explained(outcome)) {
+            let times = if outcomes.len() > 1 { format!("{}× ", outcomes.len()) } else { String::new() };
+            if let Some(first) = outcomes.first() {
+                self.print(&format!("{times}{}", report::as_above(first, self.paint)));
+            }
+            return;
+        }
         let Some(found) = self.found.get(key) else { return };
         for text in report::graded(&self.root, found, &outcomes, self.paint) {
             self.print(&text);
@@ -187,8 +209,20 @@ impl Terminal {
         for key in keys {
             self.print_pending(&key);
         }
+        if self.stale > 1 {
+            let stale = self.stale;
+            self.print(&format!(
+                "{stale} recordings are stale: `skill-evals run --stale --record` measures their cases again\n"
+            ));
+        }
         self.erase();
     }
+}
+
+/// Counts one more. Returns whether it is the first.
+fn counts_first(count: &mut usize) -> bool {
+    *count += 1;
+    *count == 1
 }
 
 impl EventListener for Terminal {
@@ -208,5 +242,11 @@ impl EventListener for Terminal {
             _ => {}
         }
         self.draw(now);
+        if !self.draws
+            && self.detail == TrialDetail::NotPassed
+            && let Some(counts) = self.board.summary_due(now)
+        {
+            self.note(&counts);
+        }
     }
 }

@@ -121,7 +121,7 @@ fn each_plan_stops_at_its_own_time_and_a_harmless_edit_needs_a_pair_of_each_case
         (&stored["comparison"]["results"], &stored["trials"]["plan"]),
         (&json!(["no-harm-seen"]), &json!("quick"))
     );
-    assert_eq!(stub.run(&["compare", "q", "--gate", "no-harm-seen"]).code, 1);
+    assert_eq!(stub.run(&["compare", "q", "--fail-on", "no-harm-seen"]).code, 1);
     let until = ["compare", "main", "--plan", "until-decided", "--max-trials", "20", "--run-id", "u"];
     let undecided = stub.run(&until);
     assert!(undecided.code == 4 && undecided.stdout.contains("\nundecided: 10/10 → 10/10"), "{}", undecided.stdout);
@@ -327,7 +327,8 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
 fn skills_that_are_the_same_file_by_file_take_no_trial() {
     let stub = repository(2, BY_SKILL);
     git(&stub, &["commit", "--quiet", "--all", "--message", "brief"]);
-    for args in [&["compare", "main"][..], &["compare", "main", "--gate", "better"], &["compare", "main", "--dry-run"]]
+    for args in
+        [&["compare", "main"][..], &["compare", "main", "--fail-on", "better"], &["compare", "main", "--dry-run"]]
     {
         let ran = stub.run(args);
         let words = "unchanged: the skills of main (";
@@ -464,7 +465,7 @@ fn a_single_case_that_broke_fails_next_to_good_news_about_all() {
     let sentence = ran.stdout.lines().next().unwrap_or_default();
     assert!(sentence.starts_with("broke, no worse than by 20 points: 160/160 → 152/160 passed"), "{sentence}");
     assert!(sentence.ends_with(" … −2); what broke: tidy/c7 8/8 → 0/8") && ran.code == 1, "{sentence}");
-    assert_eq!(stub.run(&["compare", "before", "after", "--margin", "0.2", "--gate", "worse"]).code, 0);
+    assert_eq!(stub.run(&["compare", "before", "after", "--margin", "0.2", "--fail-on", "worse"]).code, 0);
     assert!(ran.stdout.contains("  tidy/c7  8/8 → 0/8  changed (p = "), "{}", ran.stdout);
 }
 
@@ -656,13 +657,13 @@ fn what_cannot_be_compared_is_told_with_what_to_do_and_starts_no_agent() {
         (&["compare", "HEAD", "old.jsonl"], "one of HEAD and old.jsonl is a git reference"),
         (&["compare", "HEAD", "--with", "codex", "--without"], "cannot be used with"),
         (
-            &["compare", "HEAD", "--gate", "no-worse", "--max-trials", "20"],
+            &["compare", "HEAD", "--fail-on", "no-worse", "--max-trials", "20"],
             "this gate can never fail at these numbers: it takes ",
         ),
         (&["compare", "HEAD", "--plan", "slow"], "invalid value 'slow'"),
-        (&["compare", "HEAD", "--gate", "sideways"], "invalid value 'sideways'"),
+        (&["compare", "HEAD", "--fail-on", "sideways"], "invalid value 'sideways'"),
         (
-            &["compare", "HEAD", "--gate", "broke,worse,better,no-worse,no-harm-seen,undecided"],
+            &["compare", "HEAD", "--fail-on", "broke,worse,better,no-worse,no-harm-seen,undecided"],
             "this gate can never pass: it names every result",
         ),
         (&["compare", "--resume", "--run-id", "none"], "unknown run `none`"),
@@ -748,7 +749,7 @@ fn an_agent_that_dies_midway_ends_a_comparison_which_is_then_no_good_news_and_re
     let dies = format!("if [ $(wc -l < \"$folder/starts\") -gt 8 ]; then echo gone >&2; exit 1; fi\n{BY_SKILL}");
     let stub = repository(4, &dies);
     for args in [&["compare", "main", "--run-id", "r", "--jobs", "2"][..], &["compare", "--resume", "--run-id", "r"]] {
-        let ran = stub.run(&[args, &["--gate", "broke,undecided", "--quiet"]].concat());
+        let ran = stub.run(&[args, &["--fail-on", "broke,undecided", "--quiet"]].concat());
         assert_eq!((ran.code, ran.stdout.starts_with("undecided: 4/4 → 4/4 passed")), (3, true), "{}", ran.stdout);
         let why = "it ended early: again and again nothing was measured, see the errors above and skill-evals doctor; \
                    to resume: skill-evals compare --resume --run-id r";
@@ -795,13 +796,13 @@ fn a_case_that_one_of_two_stored_runs_lost_is_no_good_news() {
     stub.body(&format!("if [ \"$prompt\" = 'Prompt 0' ]; then exit 3; fi\n{BY_SKILL}"));
     stub.run(&["run", "--run-id", "b", "--trials", "9"]);
     let wide = |gate: &[&str]| stub.run(&[&["compare", "a", "b", "--margin", "0.5", "--quiet"], gate].concat());
-    for gate in [&[][..], &["--gate", "broke"]] {
+    for gate in [&[][..], &["--fail-on", "broke"]] {
         let ran = wide(gate);
         assert!(ran.code == 3 && ran.stdout.starts_with("no worse"), "{}{}", ran.stdout, ran.stderr);
         let why = "not measured on one side or both: tidy/c0; `skill-evals run --resume --run-id …`, or another run, measures them again\n";
         assert_eq!(ran.stderr, why);
     }
-    assert_eq!(wide(&["--gate", "no-worse"]).code, 1, "what fails, fails");
+    assert_eq!(wide(&["--fail-on", "no-worse"]).code, 1, "what fails, fails");
     stub.body(BY_SKILL);
     assert_eq!(stub.run(&["run", "--resume", "--run-id", "b"]).code, 0);
     assert_eq!((wide(&[]).code, wide(&[]).stderr), (0, String::new()));
@@ -823,7 +824,7 @@ if [ "$prompt" = 'Prompt 0' ] && [ $n -gt 2 ] && [ $n -lt 7 ] && grep -q BROKEN 
 fn a_run_that_ended_early_is_no_good_news_when_it_is_read_again() {
     let stub = repository(4, BY_SKILL);
     let live = ["compare", "main", "--run-id", "r", "--plan", "standard", "--max-tokens", "150", "--jobs", "2"];
-    for gate in [&[][..], &["--gate", "broke"]] {
+    for gate in [&[][..], &["--fail-on", "broke"]] {
         let ran = stub.run(&[&live, gate].concat());
         let again = stub.run(&[&["compare", "r"], gate].concat());
         assert_eq!((ran.code, again.code), (3, 3), "{}{}", again.stdout, again.stderr);

@@ -146,12 +146,19 @@ fn faults_are_errors_that_say_what_happened() {
     let (login, later) = (refused(401), refused(429));
     for (faults, words) in [
         (Faults { turn: "exit 3", ..FINE }, "exit status 3"),
-        (Faults { begin: "echo lost >&2; exit 0", ..FINE }, "the event stream stops before its end"),
+        (
+            Faults { begin: "echo lost >&2; exit 0", ..FINE },
+            "exit status 0, and it printed nothing; expected its events",
+        ),
+        (
+            Faults { turn: "echo hello; exit 0", ..FINE },
+            "stops before its end; a line of the trace is damaged: \"hello\"",
+        ),
         (
             Faults { begin: r#"initialize='{"protocolVersion":2}'"#, ..FINE },
             "it speaks version 2 of the Agent Client Protocol",
         ),
-        (Faults { turn: "sleep 60", ..FINE }, "no word from the model within 8 s"),
+        (Faults { turn: "sleep 60", ..FINE }, "no word from the model within 8 s (`timeout_s`)"),
         (Faults { begin: "sleep 60", ..FINE }, "no word from the model within 8 s"),
         (
             Faults { session: r#"fail '{"code":-32000,"message":"Log in"}'; continue"#, ..FINE },

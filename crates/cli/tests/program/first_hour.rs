@@ -355,7 +355,7 @@ fn a_missing_agent_is_told_before_a_run_begins() {
 #[test]
 fn a_replay_says_how_to_run_the_agent_in_the_words_of_its_own_door() {
     let machine = Machine::new();
-    let replay = machine.run(&["run", "--skill", "pdf", "--replay"]);
+    let replay = machine.run(&["run", "--case", "pdf/smoke-explicit", "--replay"]);
     let record = "pdf/smoke-explicit/codex: no recording\n  record it  ";
     assert!(replay.stdout.contains(record), "{}", replay.stdout);
     assert!(

@@ -2,6 +2,7 @@
 
 mod activation;
 mod agents;
+mod beginner;
 mod book;
 mod case_places;
 mod check_list;
@@ -66,3 +67,4 @@ mod tune;
 mod verify;
 mod watch;
 mod waza;
+mod while_it_runs;

@@ -151,7 +151,7 @@ fn every_command_has_a_manual_page() {
     assert!(page("skill-evals.1").contains(".SH SUBCOMMANDS"));
     let run = page("skill-evals-run.1");
     assert!(
-        run.contains("\\-\\-write\\-progress") && run.contains("\\-\\-color") && run.contains("interrupted"),
+        run.contains("\\-\\-require\\-recordings") && run.contains("\\-\\-color") && run.contains("interrupted"),
         "{run}"
     );
     assert!(page("skill-evals-judge-calibrate.1").contains("LABELS"));
@@ -236,8 +236,10 @@ fn no_line_is_longer_than_a_terminal_of_80_columns() {
         let shown = stub.on_terminal(args, "");
         assert!(shown.lines().count() > 1 || args.contains(&"lint"), "{args:?}: {shown}");
         let plain = code.replace_all(&shown, "");
-        let long: Vec<&str> =
-            plain.lines().filter(|line| line.chars().count() > 80 && line.trim().contains(' ')).collect();
+        // A command is one word: it is copied.
+        let is_command = |line: &str| line.starts_with("skill-evals ") || line.starts_with('`');
+        let breaks = |line: &str| line.contains(' ') && !is_command(line);
+        let long: Vec<&str> = plain.lines().filter(|line| line.chars().count() > 80 && breaks(line.trim())).collect();
         assert!(long.is_empty(), "{args:?}:\n{}\n{shown}", long.join("\n"));
     }
 }

@@ -93,7 +93,7 @@ fn a_real_model_is_measured_compared_and_gated() {
 
     let mut compare = live.program();
     compare
-        .args(["compare", "--with", "chat", "--without", "--max-trials", "2", "--gate", "undecided"])
+        .args(["compare", "--with", "chat", "--without", "--max-trials", "2", "--fail-on", "undecided"])
         .current_dir(live.fixture.root());
     let compared = real(compare, &server).output().expect("it starts");
     let said = String::from_utf8_lossy(&compared.stdout).into_owned() + &String::from_utf8_lossy(&compared.stderr);

@@ -122,3 +122,15 @@ impl fmt::Display for Mode {
         f.write_str(&self.name)
     }
 }
+
+/// A mode as tables name it: with the program of its agent, if the name of a built-in mode does not say which it is, as in
+/// `claude (native)`.
+pub fn label(name: &str) -> String {
+    let agent = Mode::built_in().into_iter().find(|mode| mode.name == name).map(|mode| mode.agent);
+    match agent {
+        Some(agent) if !name.contains(agent.profile().program) && !name.contains(agent.as_str()) => {
+            format!("{} ({name})", agent.profile().program)
+        }
+        _ => name.to_owned(),
+    }
+}

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::text::cut;
+use crate::text::diagnostic::shorten;
 use crate::trace::description::DescriptionVisibility;
 use crate::trace::trouble::Trouble;
 #[doc(hidden)]
@@ -115,6 +116,9 @@ pub struct Trace {
     pub unknown_events: BTreeMap<String, u64>,
     /// Number of lines that are invalid JSON or too long.
     pub damaged_lines: u64,
+    /// The start of the first of them.
+    #[doc(hidden)]
+    pub damaged_line: Option<String>,
     /// Whether the agent's session file lacks something that its output shows: while the agent works, the file may lag.
     #[doc(hidden)]
     pub session_lags: bool,
@@ -325,12 +329,20 @@ impl Trace {
 
     /// Why something may have happened that this trace does not show. `None` if the trace is complete.
     pub fn gap(&self) -> Option<String> {
+        let first = self.damaged_line.as_ref().map(|line| format!(": {line:?}")).unwrap_or_default();
         match self.damaged_lines {
             0 => (!self.lost.is_empty())
                 .then(|| format!("the trace holds what cannot be read: {}", self.lost.join(", "))),
-            1 => Some("a line of the trace is damaged".to_owned()),
-            lines => Some(format!("{lines} lines of the trace are damaged")),
+            1 => Some(format!("a line of the trace is damaged{first}")),
+            lines => Some(format!("{lines} lines of the trace are damaged; the first{first}")),
         }
+    }
+
+    /// Counts a line that is not JSON or too long.
+    #[doc(hidden)]
+    pub fn damaged(&mut self, line: &[u8]) {
+        self.damaged_lines += 1;
+        self.damaged_line.get_or_insert_with(|| shorten(String::from_utf8_lossy(line).trim()));
     }
 
     /// Whether the agent finished: it reported so, or the model ended its turn early.

@@ -16,6 +16,7 @@ use crate::results::history::{HistoryPoint, trends};
 use crate::results::share::{self, CaseShare};
 use crate::results::summary::{CaseCounts, Summary, TrialCounts};
 use crate::results::triggering::{ActivatedSkill, Confusion, ExpectedSkill};
+use crate::settings::mode::label;
 use crate::stats::proportion::Rate;
 use crate::trial::outcome::Verdict;
 
@@ -53,7 +54,10 @@ pub fn overview(overview: &Overview<'_>) -> String {
     figures(&mut html, overview);
     match overview.compared {
         Some(compared) => changes(&mut html, compared, overview.summary),
-        None => grid(&mut html, overview.summary),
+        None => {
+            grid(&mut html, overview.summary);
+            cases(&mut html, overview.summary);
+        }
     }
     html.push_str(BEFORE_TRIALS);
     for (mode, found) in &overview.summary.triggering {
@@ -236,7 +240,7 @@ fn grid(html: &mut String, summary: &Summary) {
          <thead><tr><th scope=\"col\">skill</th>",
     );
     for mode in &modes {
-        let (link, name) = (escape::fragment(mode), escape::text(mode));
+        let (link, name) = (escape::fragment(mode), escape::text(&label(mode)));
         let _ = write!(html, "<th scope=\"col\"><a href=\"#mode={link}\">{name}</a></th>");
     }
     html.push_str("</tr></thead>\n<tbody>\n");
@@ -275,6 +279,54 @@ fn cell(html: &mut String, cell: &SkillCell, link: &str) {
         }
     }
     html.push_str("</a></td>");
+}
+
+/// Each case of several modes in a row, with a cell for each mode: those first in which modes differ.
+fn cases(html: &mut String, summary: &Summary) {
+    let modes: BTreeSet<&str> = summary.cases.keys().map(|key| key.mode.as_str()).collect();
+    if modes.len() < 2 {
+        return;
+    }
+    let mut rows: BTreeMap<(&str, &str), BTreeMap<&str, &CaseCounts>> = BTreeMap::new();
+    for (key, counts) in &summary.cases {
+        rows.entry((&key.skill, &key.case)).or_default().insert(&key.mode, counts);
+    }
+    let verdicts = |cells: &BTreeMap<&str, &CaseCounts>| {
+        cells.values().map(|counts| counts.verdict()).collect::<BTreeSet<_>>().len()
+    };
+    let mut rows: Vec<_> = rows.into_iter().collect();
+    rows.sort_by_key(|(_, cells)| verdicts(cells) < 2);
+    let differ = rows.iter().filter(|(_, cells)| verdicts(cells) > 1).count();
+    let _ = write!(
+        html,
+        "<div class=\"wide\"><table class=\"grid cases\"><caption>Passed trials by case and mode; modes differ in {differ} of \
+         {}</caption>\n<thead><tr><th scope=\"col\">case</th>",
+        counted(rows.len(), "case")
+    );
+    for mode in &modes {
+        let _ = write!(html, "<th scope=\"col\">{}</th>", escape::text(&label(mode)));
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    for ((skill, case), cells) in rows {
+        let link = format!("skill={}&amp;case={}", escape::fragment(skill), escape::fragment(case));
+        let name = escape::text(&format!("{skill}/{case}"));
+        let _ = write!(html, "<tr><th scope=\"row\"><a href=\"#{link}\">{name}</a></th>");
+        for mode in &modes {
+            let Some(counts) = cells.get(mode) else {
+                html.push_str("<td class=\"none\">–</td>");
+                continue;
+            };
+            let word = counts.verdict().map_or("not run", Verdict::as_str);
+            let class = if counts.verdict().is_some() { word } else { "none" };
+            let (mode, passed) = (escape::fragment(mode), table::passed(counts));
+            let _ = write!(
+                html,
+                "<td class=\"{class}\"><a href=\"#{link}&amp;mode={mode}\" title=\"{word}\">{passed}</a></td>"
+            );
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</tbody></table></div>\n");
 }
 
 /// The most cases that moved and are listed here. The list of trials has all.

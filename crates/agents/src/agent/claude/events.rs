@@ -74,7 +74,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
             // The message has another shape than messages have.
             None => match parse(line) {
                 Some(head) => (head, None),
-                None => return self.recorder.trace.damaged_lines += 1,
+                None => return self.recorder.trace.damaged(line),
             },
         };
         let by = head.parent_tool_use_id.0.unwrap_or_default();
@@ -132,7 +132,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
     /// Reads a line of a sub-agent's own file, after all of standard output.
     pub(super) fn sub_agents_line(&mut self, line: &[u8]) {
         let (Some(head), Some(own)) = (parse::<LineHead>(line), parse::<TranscriptLine>(line)) else {
-            self.recorder.trace.damaged_lines += 1;
+            self.recorder.trace.damaged(line);
             return;
         };
         // Standard output may show the body that a fork began with, under a name that is not the sub-agent's.

@@ -139,7 +139,7 @@ impl<'a, 's> EventDecoder<'a, 's> {
                     trace.unknown(&format!("{kind} of another shape"));
                     trace.lose(&format!("{kind} of another shape"));
                 }
-                Err(_) => trace.damaged_lines += 1,
+                Err(_) => trace.damaged(line),
             }
             return;
         };

@@ -102,7 +102,7 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
 
     pub(super) fn line(&mut self, line: &[u8]) {
         let Ok(RolloutLine { kind, timestamp, payload: raw }) = serde_json::from_slice::<RolloutLine<'_>>(line) else {
-            self.recorder.trace.damaged_lines += 1;
+            self.recorder.trace.damaged(line);
             return;
         };
         let Ok(payload) = serde_json::from_str::<RolloutPayload>(raw.get()) else {

@@ -70,7 +70,7 @@ Exit codes:
   3    not measured: a case, or trials that the plan needs; or it ended early
   4    undecided
   130  interrupted
-With --gate, the results that it names exit with 1, what was not measured
+With --fail-on, the results that it names exit with 1, what was not measured
 with 3, and all others with 0.";
 
 #[derive(Args)]
@@ -102,7 +102,7 @@ pub struct CompareArgs {
     #[arg(long, requires = "aa", conflicts_with_all = ["mode", "plan", "max_trials"])]
     kept: bool,
     /// Find the cheapest of these models that is within the margin of the best
-    #[arg(long, value_name = "MODEL,…", value_delimiter = ',', conflicts_with_all = ["what", "with", "baseline", "candidate", "aa", "plan", "gate", "model", "github", "resume"])]
+    #[arg(long, value_name = "MODEL,…", value_delimiter = ',', conflicts_with_all = ["what", "with", "baseline", "candidate", "aa", "plan", "fail_on", "model", "github", "resume"])]
     models: Vec<String>,
     /// Compare outcomes that were measured elsewhere: CSV or JSON with `case`, `side`, `passed`, `trials`; the first side is the baseline
     #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "with", "without", "mode", "baseline", "candidate", "aa", "kept", "models", "github", "resume"])]
@@ -114,8 +114,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "resume")]
     alpha: Option<f64>,
     /// Exit with 1 for these results [default: broke,worse]
-    #[arg(long, value_name = "RESULT,…", value_delimiter = ',', value_parser = one_of::<CompareResult>(RESULTS))]
-    gate: Vec<CompareResult>,
+    #[arg(long, alias = "gate", value_name = "RESULT,…", value_delimiter = ',', value_parser = one_of::<CompareResult>(RESULTS))]
+    fail_on: Vec<CompareResult>,
     /// When to stop: `quick` finds cases that always passed and never do now, and most that pass once in ten [default: standard]
     #[arg(long, value_name = "PLAN", value_parser = one_of::<ComparePlan>(ComparePlan::WORDS), conflicts_with = "resume")]
     plan: Option<ComparePlan>,
@@ -200,7 +200,7 @@ impl CompareArgs {
             start: &self.start,
             chosen,
             sides,
-            fails: &self.gate,
+            fails: &self.fail_on,
             must_decide: true,
             max_trials: self.max_trials,
             max_age: None,
@@ -249,7 +249,7 @@ impl CompareArgs {
     fn tell(&self, compared: &ComparisonResults, early: Option<String>, remedy: &str) -> CliResult {
         print_answer(compared, (self.json, self.start.quiet), [words::sentence, words::render])?;
         let results = &compared.comparison.results;
-        let exit = if compared.unchanged { Exit::Clean } else { gate::exit(results, &self.gate) };
+        let exit = if compared.unchanged { Exit::Clean } else { gate::exit(results, &self.fail_on) };
         // Also if the gate names `undecided`: the trials that were lost might have decided it.
         let is_open = exit != Exit::Problems || results.contains(&CompareResult::Undecided);
         let lost = || compared.lost().filter(|_| is_open).map(|lost| format!("{lost}; {remedy}"));
@@ -281,7 +281,7 @@ fn refuse_what_decided(run: &str) -> Result<(), String> {
     }
 }
 
-/// The results that `--gate` and `--fail-on` take.
+/// The results that `--fail-on` takes.
 pub const RESULTS: [&str; 6] = ["broke", "worse", "better", "no-worse", "no-harm-seen", "undecided"];
 
 /// A share above 0 and below 1.

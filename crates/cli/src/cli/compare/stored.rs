@@ -95,10 +95,10 @@ fn decided(
     b: &SideResults,
 ) -> CliResultOf<ComparisonResults> {
     let rule = args.rule();
-    if !args.gate.is_empty() {
+    if !args.fail_on.is_empty() {
         let design = design(&a.counts, &b.counts);
         let numbers = ("trials of each case on each side", "measure more with run --trials, or choose other results");
-        gate::check(&args.gate, &rule, numbers, |claim| plan::reach_fixed(&design, &rule, claim))?;
+        gate::check(&args.fail_on, &rule, numbers, |claim| plan::reach_fixed(&design, &rule, claim))?;
     }
     Ok(compared::stored(labels, a, b, rule))
 }

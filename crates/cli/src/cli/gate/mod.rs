@@ -90,8 +90,8 @@ pub struct GateArgs {
     #[arg(long, value_name = "N")]
     neighbors: Option<usize>,
     /// Directory for gate.md, junit.xml and report.html [default: `gate` next to the runs]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
     /// Print the comment, gate.md, instead of the answer
     #[arg(long, group = IN_PLACE, conflicts_with = "dry_run")]
     markdown: bool,
@@ -121,7 +121,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     let asked = args.asked(&settings.gate);
     asked.check_reachable()?;
     let root = repository.root.clone();
-    let out = args.out.clone().map_or_else(|| store::gate_folder(&root), Ok)?;
+    let out = args.output.clone().map_or_else(|| store::gate_folder(&root), Ok)?;
     let is_shard = args.shard.shard()?.is_some();
     if !args.start.dry_run && !is_shard {
         store::check_out(&out.join(JUNIT))?;

@@ -13,7 +13,7 @@ use self::reader::ReportReader;
 use super::named_runs;
 use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks};
 use crate::cli::exit_code::{self, Exit};
-use crate::cli::output::text_stdout;
+use crate::cli::output::{text_stdout, warn};
 use crate::decide::{MARGIN, Rule};
 use crate::exports::html::overview::{self, Overview};
 use crate::process::run_to_end;
@@ -87,8 +87,10 @@ pub fn report(args: &ReportArgs) -> CliResult {
         let size = std::fs::metadata(&output).map_or(0, |metadata| metadata.len());
         let shown = escape::line(&shown_path(root, &output).display().to_string());
         writeln!(text_stdout(), "{shown} ({}, {} KB)", counted(trials, "trial"), size.div_ceil(1000))?;
-        if args.open {
-            run_to_end::open(&output)?;
+        if args.open
+            && let Err(why) = run_to_end::open(&output)
+        {
+            warn(&format!("no browser can be opened ({why}): open the file yourself"))?;
         }
     }
     Ok(exit)

@@ -83,7 +83,7 @@ pub struct RunArgs {
     #[arg(value_parser = [watch::REPLAY, watch::LIVE], conflicts_with_all = WITHOUT_WATCH.split(' '))]
     watch: Option<String>,
     /// Store the run for --replay too; a live run is always stored
-    #[arg(long)]
+    #[arg(long, hide = true)]
     write_progress: bool,
     /// Run each case without the skills too, in pairs, and print the difference that the skills make
     #[arg(long, conflicts_with_all = WITHOUT_LIFT.split(' '))]
@@ -113,7 +113,7 @@ struct ChoiceArgs {
     select: SelectArgs,
     #[command(flatten)]
     ids: IdArgs,
-    /// Mode to use (repeatable)
+    /// Mode to use (repeatable): an agent, and how it gets skills. `native`, `cli-native`, `mcp` and `none` are Claude
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
     /// Agent that gets the skills natively (repeatable); `installed` is each that can run here
@@ -186,7 +186,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     let mut chosen = args.choice.chosen(&settings)?;
     args.choice.ids.choose(&mut chosen, &settings, &catalog)?;
     if let Some(shard) = chosen.shard {
-        let is_stored = (!chosen.replay || args.write_progress) && !args.start.dry_run;
+        let is_stored = args.stores(!chosen.replay) && !args.start.dry_run;
         name_shard(&repository.root, &mut settings, shard, is_stored)?;
     }
     if let Some(earlier) = earlier_choices(&repository.root, &settings, args.failed.as_deref())? {
@@ -212,7 +212,7 @@ pub fn run(args: &RunArgs) -> CliResult {
             writeln!(stderr(), "shard {shard} has a limit of {limit}; each shard may exceed its share by one trial")?;
         }
     }
-    let is_stored = run.settings.live || args.write_progress;
+    let is_stored = args.stores(run.settings.live);
     match args.start.begin(&mut run, is_stored, |run| dry_run(args, run))? {
         Some(exit) => Ok(exit),
         None => execute(args, &run),
@@ -223,6 +223,11 @@ impl RunArgs {
     /// Whether text for people is printed, beyond the result.
     fn prints_details(&self) -> bool {
         !self.start.quiet && !self.exports.in_place()
+    }
+
+    /// Whether the run has a directory. A replay has one if somebody names it.
+    fn stores(&self, is_live: bool) -> bool {
+        is_live || self.write_progress || self.start.run_id.is_some()
     }
 
     /// The run with the part of its plan that `--failed`, `--stale` or an earlier part of the run chooses.
@@ -420,7 +425,13 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
     if let Some(text) = unrecorded.filter(|_| args.prints_details()) {
         writeln!(text_stdout(), "{text}")?;
     }
-    Ok(if interrupt::raised() { Exit::Interrupted } else { exit })
+    if !interrupt::raised() {
+        return Ok(exit);
+    }
+    if let Some(live) = run.opened() {
+        writeln!(stderr(), "interrupted; {}", escape::line(&run.remedy(&live.folder)))?;
+    }
+    Ok(Exit::Interrupted)
 }
 
 /// Prints the results, those that did not pass last.
@@ -458,7 +469,7 @@ fn print(
         if let Some(path) = run.folder() {
             writeln!(out, "{}", path.display())?;
         }
-        if run.settings.live {
+        if run.settings.live && !interrupt::raised() {
             after_built_in(run.plan.entries.iter().map(|entry| entry.planned.found.as_ref()));
         }
     }

@@ -43,6 +43,16 @@ fn ended(case: &str, verdict: Verdict) -> Result<Outcome, TrialError> {
 }
 
 #[test]
+fn counts_are_due_every_ten_seconds_while_trials_run() {
+    let mut board = ProgressBoard::new(10, 2);
+    assert_eq!(board.summary_due(seconds(60)), None, "nothing runs");
+    board.started(&id("a"), seconds(0));
+    assert_eq!(board.summary_due(seconds(9)), None);
+    assert_eq!(board.summary_due(seconds(10)).as_deref(), Some("0 of 10 done, 1 running"));
+    assert_eq!((board.summary_due(seconds(19)), board.summary_due(seconds(20)).is_some()), (None, true));
+}
+
+#[test]
 fn every_running_trial_has_a_line_with_its_time_and_its_last_event() {
     let mut board = ProgressBoard::new(10, 2);
     board.started(&id("a"), seconds(0));

@@ -1,0 +1,90 @@
+//! What is seen while a run goes on, and right after it: each cause once, commands that can be copied, and how to go on.
+
+use std::process::Stdio;
+
+use nix::sys::signal::Signal;
+
+use crate::support::live::wait_until;
+use crate::support::stub::{Stub, in_own_group, ran, signal};
+
+#[test]
+fn one_cause_is_shown_once_with_the_other_cases_behind_it() {
+    let stub = Stub::new(3, "echo broken >&2; exit 3");
+    let run = stub.run(&["run"]);
+    assert_eq!(run.code, 3, "{}{}", run.stdout, run.stderr);
+    assert_eq!(run.stdout.matches("  why ").count(), 1, "{}", run.stdout);
+    assert_eq!(run.stdout.matches(": error (as above)\n").count(), 2, "{}", run.stdout);
+    // Of an agent that crashed, the checks are one line.
+    assert_eq!(run.stdout.matches("  unknown ").count(), 1, "{}", run.stdout);
+}
+
+#[test]
+fn stale_and_missing_recordings_say_once_what_to_do() {
+    let stub = Stub::new(3, "");
+    let missing = stub.run(&["run", "--replay"]);
+    assert_eq!(missing.stdout.matches("record it").count(), 1, "{}", missing.stdout);
+    assert_eq!(missing.stdout.matches(": no recording\n").count(), 3, "{}", missing.stdout);
+    assert_eq!(stub.run(&["run", "--record"]).code, 0);
+    stub.write("skills/tidy/SKILL.md", "---\nname: tidy\ndescription: Another.\n---\n\nAnother.\n");
+    let stale = stub.run(&["run", "--replay"]);
+    assert_eq!(stale.stdout.matches("what to do").count(), 1, "{}", stale.stdout);
+    assert_eq!(stale.stdout.matches("/codex: the recording is stale").count(), 3, "{}", stale.stdout);
+    assert!(stale.stdout.contains("3 recordings are stale: `skill-evals run --stale --record`"), "{}", stale.stdout);
+}
+
+#[test]
+fn ctrl_c_says_how_to_resume() {
+    let stub = Stub::new(2, "sleep 60");
+    let mut command = stub.command(&["run", "--run-id", "r"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = in_own_group(&mut command);
+    wait_until("an agent runs", || !stub.starts().is_empty());
+    signal(&child, Signal::SIGINT);
+    let output = child.wait_with_output().expect("an end");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("interrupted; to resume: skill-evals run --resume --run-id r\n"), "{said}");
+    assert!(!said.contains("next:"), "{said}");
+}
+
+#[test]
+fn a_replay_with_a_name_is_stored() {
+    let stub = Stub::new(1, "");
+    assert_eq!(stub.run(&["run", "--record"]).code, 0);
+    assert_eq!(stub.run(&["run", "--replay", "--run-id", "named"]).code, 0);
+    let shown = stub.run(&["show", "--run", "named"]);
+    assert!(shown.code == 0 && shown.stdout.contains("tidy/c0/codex"), "{}{}", shown.stdout, shown.stderr);
+}
+
+#[test]
+fn a_trial_is_shown_from_the_latest_run_that_has_it() {
+    let stub = Stub::new(2, "");
+    for case in ["c0", "c1"] {
+        assert_eq!(stub.run(&["run", "--case", case, "--run-id", &format!("of-{case}")]).code, 0);
+    }
+    let shown = stub.run(&["show", "tidy/c0"]);
+    assert!(shown.code == 0 && shown.stdout.contains("of-c0"), "{}{}", shown.stdout, shown.stderr);
+    let unknown = stub.run(&["show", "tidy/c7"]);
+    assert!(unknown.code == 2 && unknown.stderr.contains("in the run of-c1"), "{}", unknown.stderr);
+}
+
+#[test]
+fn a_report_that_no_browser_can_open_is_written_all_the_same() {
+    let stub = Stub::new(1, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    let report = ran(stub.command(&["report", "r", "--open"]).env("PATH", stub.scratch()));
+    assert_eq!(report.code, 0, "{}{}", report.stdout, report.stderr);
+    assert!(report.stdout.contains("artifacts/skill-evals/r/report.html"), "{}", report.stdout);
+    assert!(report.stderr.contains("no browser can be opened"), "{}", report.stderr);
+}
+
+#[test]
+fn a_pattern_is_shown_as_it_is_written() {
+    let stub = Stub::new(1, "");
+    stub.write(
+        "evals/skills/tidy/prompts.csv",
+        "id,should_trigger,prompt,must_include\nc0,false,Prompt 0,\\d+ files\n",
+    );
+    let run = stub.run(&["run"]);
+    assert!(run.stdout.contains(r#"matches "\d+ files""#), "{}", run.stdout);
+}
