@@ -173,7 +173,7 @@ fn wrap(line: &str, width: usize) -> String {
 
 /// The parts of a line between which it may break: its words, but a command and what is between backticks are one.
 fn parts(text: &str) -> Vec<&str> {
-    let has_pairs = text.matches('`').count() % 2 == 0;
+    let has_pairs = text.matches('`').count().is_multiple_of(2);
     let (mut parts, mut start, mut in_code, mut command) = (Vec::new(), 0, false, Command::None);
     let mut word = 0;
     for (at, c) in text.char_indices() {

@@ -52,12 +52,11 @@ pub fn overview(overview: &Overview<'_>) -> String {
     head(&mut html, overview);
     html.push_str("<main id=\"all\">\n<section id=\"first\" aria-label=\"Results\">\n");
     figures(&mut html, overview);
-    match overview.compared {
-        Some(compared) => changes(&mut html, compared, overview.summary),
-        None => {
-            grid(&mut html, overview.summary);
-            cases(&mut html, overview.summary);
-        }
+    if let Some(compared) = overview.compared {
+        changes(&mut html, compared, overview.summary);
+    } else {
+        grid(&mut html, overview.summary);
+        cases(&mut html, overview.summary);
     }
     html.push_str(BEFORE_TRIALS);
     for (mode, found) in &overview.summary.triggering {
