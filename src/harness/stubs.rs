@@ -53,7 +53,7 @@ pub fn names(root: &Path, catalog: &Catalog, settings: &Settings) -> BTreeSet<St
 
 pub fn render(names: &BTreeSet<String>) -> String {
     let mut text = String::from(
-        "// Stubs of the trials, for IDEs: made by `skill-evals stubs`, checked by `skill-evals lint --check-evals`.\n\
+        "// Stubs of the trials, for IDEs: made by `skill-evals stubs`, checked by `skill-evals lint`.\n\
          // They are empty, and gone when this is compiled for the harness, which runs the trials of the same names.\n",
     );
     let mut skills: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();

@@ -2,8 +2,8 @@
 
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
-use crate::checks::GradingInput;
 use crate::checks::program::ProgramRuns;
+use crate::checks::{GradingInput, PrintedOnce};
 use crate::files::inside;
 use crate::grade::checks::grade;
 use crate::run::contents::TrialContents;
@@ -76,5 +76,14 @@ pub(super) fn with_subject<T>(
     let prices = &run.settings.prices;
     let contents = TrialContents { run, exhibit };
     let (schema, contents) = (schema.as_ref(), &contents);
-    grade(&GradingInput { skill: skill.skill(), schema, activation, evidence, programs, contents, prices })
+    grade(&GradingInput {
+        skill: skill.skill(),
+        schema,
+        activation,
+        evidence,
+        programs,
+        contents,
+        prices,
+        printed: &PrintedOnce::default(),
+    })
 }

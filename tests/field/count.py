@@ -97,7 +97,7 @@ def check(program, root):
     files = list(walk(root))
     skills = [path for path in files if os.path.basename(path).lower() == "skill.md"]
     listed, ran = run(program, root, "list")
-    lint, _ = run(program, root, "lint", "--check-evals")
+    lint, _ = run(program, root, "lint")
     if not listed:
         print(f"{root}: {ran.stderr.strip()[:200]}")
         return bool(skills)

@@ -1,4 +1,4 @@
-// Stubs of the trials, for IDEs: made by `skill-evals stubs`, checked by `skill-evals lint --check-evals`.
+// Stubs of the trials, for IDEs: made by `skill-evals stubs`, checked by `skill-evals lint`.
 // They are empty, and gone when this is compiled for the harness, which runs the trials of the same names.
 
 #[allow(non_snake_case, clippy::module_inception, reason = "the names are the trials'")]

@@ -21,14 +21,14 @@ pub fn render(diagnostics: &[Diagnostic], paint: Paint) -> String {
         }
     }
     if !diagnostics.is_empty() {
-        text.push_str(&counts(diagnostics));
+        text.push_str(&counts(diagnostics, "no problems"));
         text.push('\n');
     }
     text
 }
 
-/// "3 errors, 1 warning, 2 allowed by evals.toml".
-pub fn counts(diagnostics: &[Diagnostic]) -> String {
+/// "3 errors, 1 warning, 2 allowed by evals.toml"; the word for `nothing` in place of errors and warnings if there are none.
+pub fn counts(diagnostics: &[Diagnostic], nothing: &str) -> String {
     let mut parts = Vec::new();
     for (severity, word) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
         let count = lint::count(diagnostics, severity);
@@ -37,7 +37,7 @@ pub fn counts(diagnostics: &[Diagnostic]) -> String {
         }
     }
     if parts.is_empty() {
-        parts.push("no problems".to_owned());
+        parts.push(nothing.to_owned());
     }
     let allowed = lint::count(diagnostics, Severity::Allowed);
     if allowed > 0 {

@@ -134,7 +134,7 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
     let shown: usize = results.problems.iter().take(MAX_ROWS).map(|problem| 1 + problem.more).sum();
     let more = lint::count(&results.problems, Severity::Error).saturating_sub(shown);
     if more > 0 {
-        lines.push(format!("lint: {more} more; `skill-evals lint --check-evals` lists them"));
+        lines.push(format!("lint: {more} more; `skill-evals lint` lists them"));
     }
     for (case, counts) in results.failing().take(MAX_ROWS) {
         let why = escape::line(&table::why(counts));

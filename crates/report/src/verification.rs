@@ -15,7 +15,7 @@ pub fn render(verification: &Verification) -> String {
         let _ = writeln!(text, "{title}\n  {place}\n  {found}\n  help: {}\n", escape::line(&fault.help));
     }
     for case in unreadable {
-        let _ = writeln!(text, "{} cannot be read: `skill-evals lint --check-evals` says why", escape::line(case));
+        let _ = writeln!(text, "{} cannot be read: `skill-evals lint` says why", escape::line(case));
     }
     for open in not_enforced {
         let _ = writeln!(text, "not enforced: {}", escape::line(open));

@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue, Syntax};
 use crate::cases::case::evals_json::list_keys;
 use crate::cases::case::foreign_formats;
+use crate::cases::case::results::{is_result, plain};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
 /// Keys of what an agent is asked, in lower case without `_`.
@@ -56,10 +57,6 @@ const EXPECTATIONS: [&str; 20] = [
     "success",
     "trigger",
 ];
-
-/// The keys of results, which have prompts too.
-const RESULTS: [&str; 9] =
-    ["actual", "actualoutput", "durationms", "grading", "passed", "response", "runid", "totaltokens", "transcript"];
 
 /// How deep in a file a list of cases is searched.
 const MAX_DEPTH: usize = 3;
@@ -148,7 +145,7 @@ fn nearest_format(path: &Path, keys: &HashSet<String>) -> Option<(&'static str, 
 
 /// The first object in a value that asks for something and expects something, and the key of what it asks.
 fn case_in(node: &Node, depth: usize, is_in_list: bool) -> Option<(&Node, &str)> {
-    if node.entries().iter().any(|entry| RESULTS.contains(&&*plain(&entry.key))) {
+    if is_result(node) {
         return None;
     }
     // Some formats have the prompt in an object of its own.
@@ -179,11 +176,6 @@ fn is_filled(node: &Node) -> bool {
         NodeValue::List(elements) => !elements.is_empty(),
         NodeValue::Map(entries) => !entries.is_empty(),
     }
-}
-
-/// A key in lower case without what separates its words.
-fn plain(key: &str) -> String {
-    key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 fn is_prompt(key: &str) -> bool {

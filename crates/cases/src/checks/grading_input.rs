@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::checks::PrintedOnce;
 use crate::checks::contents::Contents;
 use crate::checks::program::{ProgramEnding, ProgramRuns, WorkspaceProgram};
 use crate::settings::{ActivationRule, Prices};
@@ -27,6 +28,8 @@ pub struct GradingInput<'a> {
     pub prices: &'a Prices,
     /// The runs of the case's programs; empty while the agent is running.
     pub programs: &'a ProgramRuns,
+    /// What the agent printed, once a check has read it.
+    pub printed: &'a PrintedOnce,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -24,10 +24,10 @@ use serde_json::Value as Json;
 pub use field::{CASE_DIRECTORY, Field, FieldForm, FieldValue, InvalidField};
 pub use grading_input::{CheckAnswer, GradingInput};
 pub use kinds::{
-    CallPattern, FileWant, Grader, GraderTest, NOT_TRIGGERED, SCRIPT_KEY, TRIGGERED, TextMatch, TextPlace, TextSource,
-    Work, activates, any_tool, changes_seen, file, final_message, full_score, invoked_skills, loads, max_commands,
-    max_cost, max_duration, max_total_tokens, max_turns, output_schema, rejects, run, script, script_command, text,
-    triggers, work,
+    CallPattern, FileWant, Grader, GraderTest, NOT_TRIGGERED, PrintedOnce, SCRIPT_KEY, TRIGGERED, TextMatch, TextPlace,
+    TextSource, Work, activates, any_tool, changes_seen, file, final_message, full_score, invoked_skills, loads,
+    max_commands, max_cost, max_duration, max_total_tokens, max_turns, output_schema, rejects, run, script,
+    script_command, text, triggers, work,
 };
 pub use listed::{InvalidCheck, ListForm, ListedCheck, WrittenCheck};
 

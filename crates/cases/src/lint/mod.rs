@@ -33,10 +33,8 @@ pub use skill::LONGEST_DESCRIPTION;
 /// The scope of [`all`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LintOptions {
-    /// Checks cases too.
-    pub check_evals: bool,
-    /// With `check_evals`: a skill without its own cases is an error, not a warning.
-    pub strict: bool,
+    /// How bad it is that a skill has no cases of its own. `None` says nothing of it.
+    pub no_cases: Option<Severity>,
     pub listings: &'static [&'static [SkillList]],
 }
 
@@ -93,22 +91,20 @@ pub fn all(catalog: &Catalog, tree: &dyn RepoFiles, options: LintOptions) -> Vec
     problems.extend(catalog.cases.iter().flat_map(|found| found.source.file_problems().to_vec()));
     problems.extend(catalog.skills.iter().flat_map(|found| skill_among(found, &descriptions, tree)));
     problems.extend(catalogue::check(catalog, options.listings));
-    if options.check_evals {
-        let mut schemas = schema::Schemas::default();
-        let words = SkillWords::of(catalog);
-        for found in &catalog.skills {
-            problems.extend(suite::check(catalog, &found.skill().slug, tree, options.strict));
-            problems.extend(prompt::of_skill(catalog, found.skill(), &words, tree));
-        }
-        for found in &catalog.cases {
-            match found.case() {
-                Ok(case) => {
-                    problems.extend(case::check(found, case, catalog, tree, &mut schemas));
-                    // A missing solution keeps no trial from running. What is found twice is reported once.
-                    problems.extend(unusable_files(found, case, tree).into_iter().map(|(_, problem)| problem));
-                }
-                Err(unreadable) => problems.extend(unreadable.to_vec()),
+    let mut schemas = schema::Schemas::default();
+    let words = SkillWords::of(catalog);
+    for found in &catalog.skills {
+        problems.extend(suite::check(catalog, &found.skill().slug, tree, options.no_cases));
+        problems.extend(prompt::of_skill(catalog, found.skill(), &words, tree));
+    }
+    for found in &catalog.cases {
+        match found.case() {
+            Ok(case) => {
+                problems.extend(case::check(found, case, catalog, tree, &mut schemas));
+                // A missing solution keeps no trial from running. What is found twice is reported once.
+                problems.extend(unusable_files(found, case, tree).into_iter().map(|(_, problem)| problem));
             }
+            Err(unreadable) => problems.extend(unreadable.to_vec()),
         }
     }
     in_order(problems.into_vec())
@@ -128,7 +124,7 @@ pub fn skill_trial(catalog: &Catalog, slug: &str, tree: &dyn RepoFiles) -> Vec<D
             problems.push(problem.clone());
         }
     }
-    problems.extend(suite::check(catalog, slug, tree, false));
+    problems.extend(suite::check(catalog, slug, tree, Some(Severity::Warning)));
     in_order(problems)
 }
 

@@ -9,9 +9,16 @@ use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::skill::SKILL_FILE;
 use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation};
 
-pub(super) fn check(catalog: &Catalog, slug: &str, tree: &dyn RepoFiles, strict: bool) -> Vec<Diagnostic> {
+/// The problems of a skill's cases together. That it has none is as bad as `no_cases` says.
+pub(super) fn check(
+    catalog: &Catalog,
+    slug: &str,
+    tree: &dyn RepoFiles,
+    no_cases: Option<Severity>,
+) -> Vec<Diagnostic> {
     let Some(found) = catalog.skill(slug) else { return Vec::new() };
     if !found.curated {
+        let Some(severity) = no_cases else { return Vec::new() };
         let message = format!("no file has cases of the skill `{slug}`, so the built-in ones run");
         let place = SourceLocation::file(found.skill().folder.join(SKILL_FILE));
         let paths = file_formats().map(|(_, files)| {
@@ -19,11 +26,8 @@ pub(super) fn check(catalog: &Catalog, slug: &str, tree: &dyn RepoFiles, strict:
         });
         let paths = paths.collect::<Vec<_>>().join(" or ");
         let help = format!("write {paths}; cases in Rust are not looked at here");
-        let mut problem = Diagnostic::new(Code::NoCases, place, message).help(help);
-        if strict {
-            problem.severity = Severity::Error;
-        }
-        return vec![problem];
+        let problem = Diagnostic::new(Code::NoCases, place, message).help(help);
+        return vec![Diagnostic { severity, ..problem }];
     }
     let files = files_of_skill(slug).filter(|path| tree.kind(path) == FileKind::File);
     files.flat_map(|path| one_sided(catalog, slug, &path)).collect()

@@ -29,6 +29,12 @@ struct ChosenExport {
     file: Option<PathBuf>,
 }
 
+impl ExportArgs {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 impl Args for ExportArgs {
     fn augment_args(command: Command) -> Command {
         let options = offered().map(|(export, _)| {

@@ -27,10 +27,10 @@ pub struct LintArgs {
     /// Only these skills, by name or directory [default: all]
     #[arg(value_name = "SKILL")]
     skills: Vec<String>,
-    /// Check the cases in `evals` too
+    /// Warn of skills without cases too
     #[arg(long)]
     check_evals: bool,
-    /// Fail for a skill without cases; implies --check-evals
+    /// Fail for a skill without cases
     #[arg(long)]
     strict: bool,
     /// Print one JSON document.
@@ -42,8 +42,12 @@ pub struct LintArgs {
 
 pub fn lint(args: &LintArgs) -> CliResult {
     let (repository, settings, catalog) = args.repository.read_quietly()?;
-    let check_evals = args.check_evals || args.strict;
-    let options = lint::LintOptions { check_evals, strict: args.strict, listings: &agent::LISTINGS };
+    let no_cases = match (args.strict, args.check_evals) {
+        (true, _) => Some(Severity::Error),
+        (false, true) => Some(Severity::Warning),
+        (false, false) => None,
+    };
+    let options = lint::LintOptions { no_cases, listings: &agent::LISTINGS };
     let mut problems = problems(&repository, &settings, &catalog, options);
     if !args.skills.is_empty() && !catalog.skills.is_empty() {
         let paths = args.paths(&catalog)?;
@@ -59,7 +63,7 @@ pub fn lint(args: &LintArgs) -> CliResult {
             diagnostics::render(&problems, paint(Stream::Output))
         };
         write!(text_stdout(), "{text}{}", diagnostics::allowed(&problems))?;
-        if !check_evals && !problems.iter().any(|problem| problem.severity != Severity::Allowed) {
+        if no_cases.is_none() && !problems.iter().any(|problem| problem.severity != Severity::Allowed) {
             next("skill-evals list shows the cases there are; skill-evals doctor says whether they can run here");
         }
     }
@@ -78,43 +82,35 @@ pub fn problems(
     let cases = || catalog.cases.iter().map(AsRef::as_ref);
     problems.extend(ignored::case_files(&repository.root, cases()));
     problems.extend(ignored::copied_files(&repository.root, cases()));
-    if options.check_evals {
-        problems.extend(stubs::problems(&repository.root, catalog));
-        problems.extend(store::damaged_recordings(&repository.root).into_iter().map(|(_, problem)| problem));
-        problems.extend(lint::repetition(catalog, &settings.repetition, repository));
-        // A case or the command line may ask for a judge.
-        problems.extend(rubric::read(&repository.root, settings).err().map(|problem| *problem));
-    }
+    problems.extend(stubs::problems(&repository.root, catalog));
+    problems.extend(store::damaged_recordings(&repository.root).into_iter().map(|(_, problem)| problem));
+    problems.extend(lint::repetition(catalog, &settings.repetition, repository));
+    // A case or the command line may ask for a judge.
+    problems.extend(rubric::read(&repository.root, settings).err().map(|problem| *problem));
     problems
 }
 
 impl LintArgs {
-    /// How many skills, and with --check-evals cases, were checked.
+    /// How many skills were checked, and how many cases if some are written.
     fn counts(&self, catalog: &Catalog) -> String {
         let slugs: Vec<String> = self.skills.iter().map(|name| named(name)).collect();
         let is_wanted = |slug: &str| slugs.is_empty() || slugs.iter().any(|name| name == slug);
         let skills = catalog.skills.iter().filter(|found| is_wanted(&found.skill().slug)).count();
-        let cases = catalog.cases.iter().filter(|found| is_wanted(&found.skill)).count();
+        let written = catalog.cases.iter().filter(|found| !found.format().is_built_in());
+        let cases = written.filter(|found| is_wanted(&found.skill)).count();
         let skills = diagnostics::counted(skills, "skill");
-        if self.check_evals || self.strict {
-            format!("{skills}, {}", diagnostics::counted(cases, "case"))
-        } else {
-            skills
-        }
+        if cases > 0 { format!("{skills}, {}", diagnostics::counted(cases, "case")) } else { skills }
     }
 
     /// What is said of a repository without findings. Copies, fixtures and ignored files are none, but nobody may believe that they
     /// were checked.
     fn nothing_found(&self, catalog: &Catalog, problems: &[Diagnostic]) -> String {
-        let counts = diagnostics::counts(problems);
-        if catalog.others.is_empty() || !self.skills.is_empty() {
-            return counts;
-        }
         let others = catalog.others.len();
-        format!(
-            "{others} other {SKILL_FILE} not read (copies, fixtures: `list --json`); {}",
-            counts.replace("no problems", "nothing else")
-        )
+        if others == 0 || !self.skills.is_empty() {
+            return diagnostics::counts(problems, "no problems");
+        }
+        let nothing = diagnostics::counts(problems, "nothing else");
+        format!("{others} other {SKILL_FILE} not read (copies, fixtures: `list --json`); {nothing}")
     }
 
     /// The directories and files of the named skills.

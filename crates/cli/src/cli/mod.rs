@@ -93,7 +93,7 @@ struct Cli {
 enum Command {
     /// List trials: test name, expectation, and where the case is defined
     List(list::ListArgs),
-    /// Check skills, and with --check-evals their cases.
+    /// Check skills and their cases.
     Lint(lint::LintArgs),
     /// Check the checks of cases, without an agent
     Verify(verify::VerifyArgs),

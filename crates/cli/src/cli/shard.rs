@@ -36,6 +36,10 @@ fn choice(text: &str) -> Result<ShardChoice, NoShard> {
 }
 
 impl ShardArgs {
+    pub fn is_given(&self) -> bool {
+        self.shard.is_some()
+    }
+
     pub fn shard(&self) -> Result<Option<Shard>, String> {
         // An engine may set a variable that is empty.
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());

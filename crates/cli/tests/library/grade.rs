@@ -7,7 +7,7 @@ use skill_evals_cases::cases::case::Case;
 use skill_evals_cases::cases::case::fields::{self, CaseDraft};
 use skill_evals_cases::checks::contents::Contents;
 use skill_evals_cases::checks::program::ProgramRuns;
-use skill_evals_cases::checks::{self, Check, GradingInput};
+use skill_evals_cases::checks::{self, Check, GradingInput, PrintedOnce};
 use skill_evals_cases::grade::checks::grade;
 use skill_evals_evidence::settings::mode::{AgentKind, Delivery, SkillSelection};
 use skill_evals_evidence::settings::{ActivationRule, Prices};
@@ -150,7 +150,19 @@ impl Trial {
         let (schema, activation) = (self.schema.as_ref(), self.case.activation.unwrap_or_default());
         let (contents, prices, programs) = (&self.files, &Prices::default(), &self.programs);
         let evidence = &evidence;
-        grade(&self.case, &GradingInput { skill: &skill, schema, activation, evidence, programs, contents, prices })
+        grade(
+            &self.case,
+            &GradingInput {
+                skill: &skill,
+                schema,
+                activation,
+                evidence,
+                programs,
+                contents,
+                prices,
+                printed: &PrintedOnce::default(),
+            },
+        )
     }
 
     pub fn verdict(&self) -> Verdict {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use skill_evals_cases::checks;
-use skill_evals_cases::checks::GradingInput;
 use skill_evals_cases::checks::contents::NoContents;
 use skill_evals_cases::checks::program::ProgramRuns;
+use skill_evals_cases::checks::{GradingInput, PrintedOnce};
 use skill_evals_cases::grade::checks::is_settled;
 use skill_evals_evidence::settings::mode::{AgentKind, Delivery};
 use skill_evals_evidence::settings::{ActivationRule, Prices};
@@ -292,7 +292,16 @@ fn a_trial_that_is_asked_more_than_its_checks_is_not_settled_by_them() {
         let evidence = Evidence { meta: &running.meta, trace: &running.trace, final_text: None };
         let (contents, prices, programs) = (&NoContents, &Prices::default(), &ProgramRuns::new());
         let (activation, evidence, skill) = (ActivationRule::default(), &evidence, &skill("greeting"));
-        let subject = GradingInput { skill, schema: None, activation, evidence, programs, contents, prices };
+        let subject = GradingInput {
+            skill,
+            schema: None,
+            activation,
+            evidence,
+            programs,
+            contents,
+            prices,
+            printed: &PrintedOnce::default(),
+        };
         let mut case = running.case.clone();
         case.max_turns = max_turns;
         is_settled(&case, &subject, has_more)

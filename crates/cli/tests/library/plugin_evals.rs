@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use skill_evals_agents::agent;
 use skill_evals_cases::cases::case::Case;
 use skill_evals_cases::cases::repository::{Layout, Repository, Scope};
-use skill_evals_cases::checks::GradingInput;
 use skill_evals_cases::checks::contents::Contents;
 use skill_evals_cases::checks::program::ProgramRuns;
+use skill_evals_cases::checks::{GradingInput, PrintedOnce};
 use skill_evals_evidence::settings::mode::{AgentKind, Delivery};
 use skill_evals_evidence::settings::trials::Trials;
 use skill_evals_evidence::settings::{ActivationRule, Prices};
@@ -92,6 +92,7 @@ fn graded(case: &Case, skill: &skill_evals_evidence::skill::Skill) -> Vec<(Strin
         contents: &left,
         prices: &Prices::default(),
         programs: &ProgramRuns::new(),
+        printed: &PrintedOnce::default(),
     };
     let results = case.checks.iter().flat_map(|check| check.evaluate(&subject));
     let name = |id: &str| id.split_once(": ").map_or_else(String::new, |(_, name)| name.to_owned());

@@ -522,6 +522,22 @@ exit 0
     assert!(quiet.stdout.lines().next().is_some_and(|line| line.contains("0/6 → 6/6 passed")), "{}", quiet.stdout);
     let several = stub.run(&["run", "--lift", "--mode", "codex", "--mode", "mcp"]);
     assert!(several.code == 2 && several.stderr.contains("--lift compares in one mode"), "{}", several.stderr);
+    // The settings ask for the same, unless an option compares nothing.
+    let settings = stub.root().join("evals/evals.toml");
+    let text = std::fs::read_to_string(&settings).unwrap_or_default() + "\n[run]\nlift = true\n";
+    std::fs::write(settings, text).expect("settings");
+    let lifts = |args: &[&str]| {
+        let ran = stub.run(&[&["run", "--mode", "codex", "--trials", "2"], args].concat());
+        ran.stdout.contains("0/6 → 6/6 passed")
+    };
+    assert!(lifts(&[]));
+    for plain in
+        [&["--lift=false"][..], &["--replay"], &["--write-progress"], &["--junit", "x.xml"], &["--threshold", "1"]]
+    {
+        assert!(!lifts(plain), "{plain:?}");
+    }
+    let several = stub.run(&["run", "--mode", "codex", "--mode", "mcp"]).stderr;
+    assert!(several.contains("`[run] lift = true` in evals.toml asks for --lift"), "{several}");
 }
 
 #[test]

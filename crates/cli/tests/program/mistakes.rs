@@ -115,7 +115,7 @@ const MISTAKES: [Mistake; 82] = [
     (&["init"], 2, &["not a git repository and no Cargo.toml; init would write:", "or write here with --yes"]),
     (&["compare"], 2, &["name what to compare"]),
     // What is meant is done.
-    (&["lint", "skills/pdf"], 0, &["1 skill: no problems"]),
+    (&["lint", "skills/pdf"], 0, &["1 skill, 2 cases: no problems"]),
     (&["lint", "skills/pdf/SKILL.md", "--check-evals"], 0, &["1 skill, 2 cases: no problems"]),
     (&["list", "pdf"], 0, &["pdf/smoke/codex"]),
     (&["list", "--case", "pdf/smoke/codex"], 0, &["pdf/smoke/codex\tactivate"]),

@@ -9,7 +9,7 @@ use nix::sys::statvfs::{FsFlags, statvfs};
 use skill_evals_cases::cases::catalog::Catalog;
 use skill_evals_cases::cases::repository::{Layout, Repository, Scope};
 use skill_evals_cases::lint;
-use skill_evals_evidence::text::diagnostic::Diagnostic;
+use skill_evals_evidence::text::diagnostic::{Diagnostic, Severity};
 
 /// A repository that is deleted with its value.
 pub struct Fixture {
@@ -123,7 +123,7 @@ impl Fixture {
     /// All problems of skills and cases.
     pub fn problems(&self) -> Vec<Diagnostic> {
         let options =
-            lint::LintOptions { check_evals: true, strict: false, listings: &skill_evals_agents::agent::LISTINGS };
+            lint::LintOptions { no_cases: Some(Severity::Warning), listings: &skill_evals_agents::agent::LISTINGS };
         lint::all(&self.catalog(), &self.repository(), options)
     }
 

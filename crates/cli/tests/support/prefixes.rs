@@ -9,7 +9,7 @@ use skill_evals_cases::cases::case::fields::{self, CaseDraft};
 use skill_evals_cases::cases::case::{Case, task_json};
 use skill_evals_cases::checks::contents::NoContents;
 use skill_evals_cases::checks::program::ProgramRuns;
-use skill_evals_cases::checks::{self, Check, GradingInput};
+use skill_evals_cases::checks::{self, Check, GradingInput, PrintedOnce};
 use skill_evals_cases::grade::checks::{GENERAL, grade, is_settled};
 use skill_evals_evidence::settings::mode::{AgentKind, Delivery};
 use skill_evals_evidence::settings::{ActivationRule, Prices};
@@ -207,7 +207,16 @@ impl WholeTrial<'_> {
         answer: impl Fn(&GradingInput<'_>) -> T,
     ) -> T {
         let (contents, prices, programs) = (&NoContents, &Prices::default(), &ProgramRuns::new());
-        answer(&GradingInput { skill: self.skill, schema: None, activation, evidence, programs, contents, prices })
+        answer(&GradingInput {
+            skill: self.skill,
+            schema: None,
+            activation,
+            evidence,
+            programs,
+            contents,
+            prices,
+            printed: &PrintedOnce::default(),
+        })
     }
 
     fn check(&self, question: &PrefixQuestion<'_>, trace: &Trace, settled: &mut Settled) {

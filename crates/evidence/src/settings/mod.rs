@@ -96,6 +96,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// When a live trial ends, if set.
     pub stop: Option<Stop>,
+    /// Whether `run` also runs each case without the skills, in pairs, and says what the skills add.
+    pub lift: bool,
     /// Maximum number of turns for cases that set none; `None` for no limit.
     pub max_turns: Option<u64>,
     /// The repository's root, if known.
@@ -174,6 +176,7 @@ impl Default for Settings {
             jobs: 8,
             timeout: DEFAULT_TIMEOUT,
             stop: None,
+            lift: false,
             max_turns: None,
             env: BTreeMap::new(),
             pass_env: Vec::new(),
@@ -246,6 +249,8 @@ struct SettingsFile {
     #[serde(default)]
     judge: judge::JudgeTable,
     gate: Option<gate::GateTable>,
+    #[serde(default)]
+    run: RunTable,
     lint: Option<lint::LintTable>,
     mcp: Option<toml::Spanned<server::McpTable>>,
     #[serde(default)]
@@ -261,6 +266,13 @@ struct SettingsFile {
     #[serde(default)]
     isolation_read: Vec<toml::Spanned<String>>,
     create: Option<Vec<toml::Spanned<String>>>,
+}
+
+/// `[run]`: what the command `run` does besides.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunTable {
+    lift: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -305,7 +317,7 @@ impl Settings {
                 problems.add(number.span(), why);
             }
         }
-        self.stop = file.stop.or(self.stop);
+        (self.stop, self.lift) = (file.stop.or(self.stop), file.run.lift.unwrap_or(self.lift));
         self.apply_max_turns(file.max_turns, &mut problems);
         self.repetition.apply(&file.trials, &file.threshold, &mut problems);
         self.apply_skills(file.skills, file.check.as_ref(), &mut problems);

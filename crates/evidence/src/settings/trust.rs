@@ -103,7 +103,7 @@ impl Trust {
 
 /// The keys that do not count in an untrusted repository: those of the base do. All others are refused, or say where files are and
 /// what is masked.
-const OF_BASE: [&str; 22] = [
+const OF_BASE: [&str; 23] = [
     "modes",
     "mode",
     "model",
@@ -123,6 +123,7 @@ const OF_BASE: [&str; 22] = [
     "check_timeout_s",
     "judge",
     "gate",
+    "run",
     "lint",
     "require_recordings",
     "partial",
@@ -207,7 +208,7 @@ mod tests {
              retries = 50\nmax_cost_usd = 9999.0\nmax_tokens = 999999999\nmodel = 'dear'\nmodes = ['native']\nstop = 'settled'\n\
              max_turns = 9999\nretry_wait_s = 299\npartial = true\nrequire_recordings = false\ncheck_timeout_s = 900\n\
              [judge]\nvotes = 9\n[gate]\nmax_trials = 9999\nneighbors = 900\nfail_on = ['undecided']\nmax_cost_usd = 999.0\n\
-             [prices]\nx = { input = 0.0, output = 0.0 }\n[lint]\nallow = [{ rule = 'no-positive', reason = 'x' }]\n";
+             [prices]\nx = { input = 0.0, output = 0.0 }\n[run]\nlift = true\n[lint]\nallow = [{ rule = 'no-positive', reason = 'x' }]\n";
         let base = "secret_env = ['A']\ntrials = 3\nmax_cost_usd = 5.0\n[gate]\nmax_trials = 40\n[judge]\nvotes = 3\n";
         let read = Trust::of_file(settings(branch), settings(base));
         let expected = Settings {

@@ -20,6 +20,7 @@ mod named_files;
 pub mod plugin_eval;
 pub mod promptfoo;
 pub mod prompts_csv;
+pub mod results;
 pub mod routing;
 pub mod skillgrade;
 pub mod skilljack;

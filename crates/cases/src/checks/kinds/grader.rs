@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::checks::kinds::session::{Call, PrintedSession};
+use crate::checks::kinds::session::{Call, PrintedOnce, PrintedSession};
 use crate::checks::pattern::{PatternError, PatternSearch, SearchError};
 use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput, NamedAnswer};
 use crate::text::redact::is_masked;
@@ -181,8 +181,8 @@ impl GraderTest {
                 Ok((passes, format!("{times} {first:?}")))
             }
             Self::Calls { call, least, most } => {
-                let session = PrintedSession::of(subject)?;
-                match call.places(&session)? {
+                let session = PrintedOnce::of(subject)?;
+                match call.places(session)? {
                     Ok(places) => {
                         let times = places.len() as u64;
                         let passes = times >= *least && most.is_none_or(|most| times <= most);
@@ -192,8 +192,8 @@ impl GraderTest {
                 }
             }
             Self::Order { before, after } => {
-                let session = PrintedSession::of(subject)?;
-                let (before, after) = match (before.places(&session)?, after.places(&session)?) {
+                let session = PrintedOnce::of(subject)?;
+                let (before, after) = match (before.places(session)?, after.places(session)?) {
                     (Ok(before), Ok(after)) => (before, after),
                     (Err(error), _) | (_, Err(error)) => return Ok(invalid(&error)),
                 };
@@ -259,8 +259,8 @@ impl TextSource {
     /// The text. The outer error says why it is not known, the inner one why there is none.
     fn text(&self, subject: &GradingInput<'_>) -> Result<Result<String, String>, String> {
         Ok(match self {
-            Self::LastMessage => Ok(PrintedSession::of(subject)?.last_text),
-            Self::Trace => Ok(PrintedSession::of(subject)?.lines?),
+            Self::LastMessage => Ok(PrintedOnce::of(subject)?.last_text.clone()),
+            Self::Trace => Ok(PrintedOnce::of(subject)?.lines.clone()?),
             Self::Files => Ok(created(subject)?.join("\n")),
             Self::File(path) => file(subject, path)?.and_then(|content| {
                 let is_image = |start: &&[u8]| {

@@ -29,6 +29,7 @@ pub use resource::loads;
 pub use run::run;
 pub use score::full_score;
 pub use script::{KEY as SCRIPT_KEY, script};
+pub use session::PrintedOnce;
 pub use skills::{activates, rejects};
 pub use text::{TextPlace, final_message, text};
 pub use trigger::{NOT_TRIGGERED, TRIGGERED, triggers};

@@ -1,11 +1,24 @@
 //! What an agent printed, as a grader of `claude plugin eval` looks at it: lines of JSON, each with a message whose blocks are texts
 //! and calls. The session of an agent that prints other lines is read from its trace.
 
+use std::cell::OnceCell;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::checks::GradingInput;
 use crate::trace::{Step, kept_part};
+
+/// The session of a trial, which is read when a check first asks for it. Several graders look at one session.
+#[derive(Debug, Default)]
+pub struct PrintedOnce(OnceCell<Result<PrintedSession, String>>);
+
+impl PrintedOnce {
+    /// The session of this trial, or why it is not known.
+    pub(super) fn of<'a>(subject: &GradingInput<'a>) -> Result<&'a PrintedSession, String> {
+        subject.printed.0.get_or_init(|| PrintedSession::of(subject)).as_ref().map_err(Clone::clone)
+    }
+}
 
 /// A session by its printed lines.
 #[derive(Debug)]
@@ -85,8 +98,7 @@ fn stringified(json: &str) -> String {
 }
 
 impl PrintedSession {
-    /// The session of a trial, or why it is not known.
-    pub fn of(subject: &GradingInput<'_>) -> Result<Self, String> {
+    fn of(subject: &GradingInput<'_>) -> Result<Self, String> {
         if let Some(gap) = subject.evidence.trace.gap() {
             return Err(gap);
         }

@@ -307,7 +307,7 @@ impl GateArgs {
 }
 
 fn lint_errors(repository: &Repository, settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
-    let options = lint::LintOptions { check_evals: true, strict: false, listings: &agent::LISTINGS };
+    let options = lint::LintOptions { no_cases: None, listings: &agent::LISTINGS };
     let mut problems = settings.lint.judged(lint_command::problems(repository, settings, catalog, options));
     problems.retain(Diagnostic::is_error);
     problems

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::RunArgs;
+use crate::cases::catalog::Catalog;
+use crate::cases::repository::Repository;
 use crate::cli::{CliResult, compare, default_agent, select, start};
+use crate::settings::Settings;
 
 /// Runs each case with and without the skills, as often as it would run, and prints the difference that the skills make.
-pub(super) fn lift(args: &RunArgs) -> CliResult {
-    let (repository, mut settings, catalog) = args.start.read()?;
+pub(super) fn lift(args: &RunArgs, (repository, mut settings, catalog): (Repository, Settings, Catalog)) -> CliResult {
     let mut chosen = args.choice.chosen(&settings)?;
     args.choice.ids.choose(&mut chosen, &settings, &catalog)?;
     select::apply(&chosen, &mut settings)?;
@@ -16,7 +18,8 @@ pub(super) fn lift(args: &RunArgs) -> CliResult {
     let modes: BTreeSet<&str> = run.plan.entries.iter().map(|entry| entry.planned.mode.name.as_str()).collect();
     let mut names = modes.into_iter();
     let (Some(mode), None) = (names.next(), names.next()) else {
-        return Err("--lift compares in one mode: name it with --mode".into());
+        let from = if args.lift.is_none() { "`[run] lift = true` in evals.toml asks for --lift: " } else { "" };
+        return Err(format!("{from}--lift compares in one mode: name it with --mode").into());
     };
     let most = |entry: &crate::run::plan::PlannedCase| entry.until.map_or(entry.repeats, |until| until.most);
     let pairs = run.plan.entries.iter().map(|entry| u64::from(most(entry))).sum();

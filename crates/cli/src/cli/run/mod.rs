@@ -85,9 +85,10 @@ pub struct RunArgs {
     /// Store the run for --replay too; a live run is always stored
     #[arg(long, hide = true)]
     write_progress: bool,
-    /// Run each case without the skills too, in pairs, and print the difference that the skills make
-    #[arg(long, conflicts_with_all = WITHOUT_LIFT.split(' '))]
-    lift: bool,
+    /// Run each case without the skills too, in pairs, and print the difference that the skills make; =false runs none of these
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false")]
+    #[arg(conflicts_with_all = WITHOUT_LIFT.split(' '))]
+    lift: Option<bool>,
     /// Print trials and cases that passed too
     #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
@@ -154,6 +155,14 @@ impl ChoiceArgs {
 }
 
 impl RunArgs {
+    /// Whether it has one of the options [`WITHOUT_LIFT`].
+    fn compares_nothing(&self) -> bool {
+        let Self { start, choice, exports, .. } = self;
+        let is_part = start.resume || self.failed.is_some() || self.stale || self.aged || choice.shard.is_given();
+        let is_stored = self.record || choice.replay || self.write_progress || !exports.is_empty();
+        is_part || is_stored || choice.threshold.is_some()
+    }
+
     /// Refuses names of agents, modes, skills and cases that the run would refuse. What is installed here decides nothing.
     pub fn check_names(
         mut self,
@@ -177,10 +186,11 @@ pub fn run(args: &RunArgs) -> CliResult {
         return Err(format!("--{name} needs a file here: `skill-evals summary RUN --{name} -` prints it").into());
     }
     args.exports.check_files()?;
-    if args.lift {
-        return lift::lift(args);
+    let read = args.start.read()?;
+    if args.lift.unwrap_or(read.1.lift && !args.compares_nothing()) {
+        return lift::lift(args, read);
     }
-    let (repository, mut settings, catalog) = args.start.read()?;
+    let (repository, mut settings, catalog) = read;
     settings.record |= args.record;
     settings.require_recordings = Some(true).filter(|_| args.require_recordings).or(settings.require_recordings);
     let mut chosen = args.choice.chosen(&settings)?;

@@ -66,7 +66,7 @@ fn every_choice_of_the_command_line_has_a_variable() {
         // It names modes.
         "--agent",
         // It compares, which no test does.
-        "--lift",
+        "--lift[=<true|false>]",
         // Trials of the harness run to their end; nextest and libtest choose tests by themselves.
         "--stop",
         "--shard",
@@ -229,6 +229,7 @@ fn the_docs_list_every_key_of_the_settings_file() {
         ("prices", "[prices.codex]", "[prices.<model or agent>]"),
         ("judge", "[judge]", "[judge]"),
         ("gate", "[gate]", "[gate]"),
+        ("run", "[run]", "[run]"),
         ("lint", "[lint]", "[lint]"),
         ("mcp", "[mcp]", "[mcp]"),
         ("mocks", "[mocks.command.gh]", "[mocks.command.<name>]"),

@@ -1,13 +1,20 @@
 //! The program around the lint: exit codes, JSON, order.
 
-use super::{sheet, with_row};
+use super::{TASK, sheet, with_row};
 use crate::support::fixture::{Fixture, run_in};
 
 #[test]
-fn without_check_evals_only_skills_count() {
-    let fixture = with_row("", "broken,yes,Do it");
-    let ran = fixture.run(&["lint"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "1 skill: no problems\n"));
+fn cases_are_checked_and_skills_without_any_are_named_if_asked_for() {
+    let broken = with_row("", "broken,yes,Do it").run(&["lint"]);
+    assert!(broken.code == 1 && broken.stdout.contains("bad-boolean"), "{}", broken.stdout);
+    let pattern = with_row(",must_include", "broken,true,Do it,(").run(&["lint"]);
+    assert!(pattern.code == 1 && pattern.stdout.contains("bad-regex"), "{}", pattern.stdout);
+    let fixture = Fixture::new().skill("tidy").skill("more").task("one", TASK);
+    let [plain, with_all, strict] =
+        [&["lint"][..], &["lint", "--check-evals"], &["lint", "--strict"]].map(|args| fixture.run(args));
+    assert_eq!((plain.code, plain.stdout.as_str()), (0, "2 skills, 1 case: no problems\n"));
+    assert!(with_all.code == 0 && with_all.stdout.contains("warning[no-cases]"), "{}", with_all.stdout);
+    assert!(strict.code == 1 && strict.stdout.contains("error[no-cases]"), "{}", strict.stdout);
 }
 
 #[test]

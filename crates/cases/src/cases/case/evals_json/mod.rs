@@ -16,6 +16,7 @@ mod entry;
 mod typed;
 
 use crate::cases::case::document::{Document, Node};
+use crate::cases::case::results::is_result;
 use crate::cases::case::{CaseFormat, FileCases, ForeignFile, ForeignFiles};
 use crate::profile::DEFAULT_MODE;
 use crate::text::diagnostic::Code;
@@ -129,7 +130,9 @@ fn parse(
     root: &Node,
 ) -> Option<FileCases> {
     let entries = entries(root);
-    let is_other = is_trigger_set(root, &entries) != triggers || !file.is_certain && !has_prompts(&entries);
+    let holds_results = || is_result(root) || entries.iter().any(|entry| is_result(entry.node));
+    let is_other =
+        is_trigger_set(root, &entries) != triggers || !file.is_certain && (!has_prompts(&entries) || holds_results());
     // The formats before this one have left a file with a name of trigger sets: it is one, even if its content does not say so.
     if is_other && !(triggers && file.is_certain) {
         return None;

@@ -1,0 +1,17 @@
+//! What programs store of trials, which has the prompts of cases and is none.
+
+use crate::cases::case::document::Node;
+
+/// The keys of results, in lower case without what separates their words.
+const RESULTS: [&str; 9] =
+    ["actual", "actualoutput", "durationms", "grading", "passed", "response", "runid", "totaltokens", "transcript"];
+
+/// Whether an object is the result of a case, by its keys.
+pub fn is_result(node: &Node) -> bool {
+    node.entries().iter().any(|entry| RESULTS.contains(&&*plain(&entry.key)))
+}
+
+/// A key in lower case without what separates its words.
+pub fn plain(key: &str) -> String {
+    key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
