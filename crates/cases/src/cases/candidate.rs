@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue, Syntax};
 use crate::cases::case::evals_json::list_keys;
-use crate::cases::case::foreign_formats;
 use crate::cases::case::results::{is_result, plain};
+use crate::cases::case::{ForeignFiles, foreign_formats};
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
 /// Keys of what an agent is asked, in lower case without `_`.
@@ -128,7 +128,10 @@ fn empty_list(root: &Node) -> Option<String> {
 /// has found that it is not about skills.
 fn nearest_format(path: &Path, keys: &HashSet<String>) -> Option<(&'static str, String)> {
     let shared = |of_format: &[&str]| of_format.iter().filter(|key| keys.contains(**key)).count();
-    let formats = foreign_formats().filter(|(_, files)| !files.keys.is_empty());
+    // A format whose files all have one name has no file of another.
+    let may_be =
+        |files: &ForeignFiles| !files.keys.is_empty() && (files.have_many_names() || files.are_nearly_named(path));
+    let formats = foreign_formats().filter(|(_, files)| may_be(files));
     let (format, files) = formats.max_by_key(|(_, files)| {
         let (shared, all) = (shared(files.keys), files.keys.len());
         let is_whole = shared == all && all > 1;

@@ -42,6 +42,11 @@ const NOT_READ: &[(&str, &str, &str)] = &[
         "`plugin eval`, the key `schema_version` is missing",
     ),
     (
+        "evals/baseline.yaml",
+        "schema_version: '1'\nname: a\ntask: Brew tea\nassertions: [{ id: tea }]\n",
+        "`eval`, the key `prompt` is missing",
+    ),
+    (
         "evals/a/case.yml",
         "schema_version: '1.1'\nname: a\nexecution: { prompt: p }\ngraders: [{ type: llm }]\n",
         "`plugin eval`, its name must end in .yaml",
@@ -66,11 +71,6 @@ const NOT_READ: &[(&str, &str, &str)] = &[
         "evals/e.json",
         r#"[ { "query": "a", "skills_expected_to_activate": [], "should_trigger": true } ]"#,
         "no skill is expected",
-    ),
-    (
-        "evals/e.json",
-        r#"[ { "query": "a", "expected_skill": "tea", "should_trigger": false } ]"#,
-        "should not trigger, and is expected",
     ),
     ("evals/a.csv", "question,ground_truth\nBrew tea,tea\n", "is missing"),
     ("evals/a.jsonl", "{ \"task\": \"Brew tea\", \"criteria\": \"tea\" }\n", "is missing"),

@@ -200,7 +200,8 @@ fn cases_with_questions_say_which_skill_they_expect_and_null_is_none() {
   { "id": "a", "question": "Brew tea", "expected_skill": "tea", "expected_script": "scripts/boil.sh", "ground_truth": "Tea",
     "expected_behavior": ["Reads the skill", "Boils water"] },
   { "id": "b", "question": "Sort a list", "expected_skill": null, "expected_script": null },
-  { "id": "c", "question": "Sort a list", "expected_skill": "none" } ]"#;
+  { "id": "c", "question": "Sort a list", "expected_skill": "none" },
+  { "id": "d", "question": "Sort a list", "expected_skill": "tea", "should_trigger": false } ]"#;
     let fixture = with_skills(&["skills/tea"]).file("skills/tea/evals/evals.json", text);
     let catalog = fixture.catalog();
     let cases: Vec<_> = catalog.cases_of("tea").map(|found| found.case().expect("a case")).collect();
@@ -210,7 +211,7 @@ fn cases_with_questions_say_which_skill_they_expect_and_null_is_none() {
         cases[0].assertions.iter().map(|said| said.text.as_str()).collect::<Vec<_>>(),
         ["Reads the skill", "Boils water", "Tea"]
     );
-    assert_eq!((checks(1), checks(2)), (vec!["not-triggered"], vec!["not-triggered"]));
+    assert_eq!([checks(1), checks(2), checks(3)], [["not-triggered"]; 3].map(Vec::from));
 }
 
 #[test]

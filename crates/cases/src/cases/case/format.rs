@@ -316,6 +316,11 @@ impl ForeignFiles {
         ending.is_some_and(|ending| self.endings().contains(&ending))
     }
 
+    /// Whether their names have parts that are open.
+    pub fn have_many_names(&self) -> bool {
+        self.names.iter().chain(self.possible_names).any(|name| name.contains('*'))
+    }
+
     /// Whether a file has the name of one, or would have with another ending. The name `*.json` alone says nothing.
     pub fn are_nearly_named(&self, path: &Path) -> bool {
         let stem = |path: &Path| path.with_extension("").to_string_lossy().to_ascii_lowercase();

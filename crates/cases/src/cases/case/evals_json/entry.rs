@@ -172,12 +172,15 @@ impl EntryReader<'_> {
             }
         };
         let about = own.as_deref().or(self.file.skill).map(str::to_owned);
-        self.contradiction(node, said, about.as_deref(), named);
+        self.contradiction(node, said, named);
         let mut expected = Expected { skill: default().unwrap_or_default(), should_trigger: said };
         let expected_skills = named.map(|(key, _)| self.document.texts(node, key)).unwrap_or_default();
         match (named, &expected_skills[..]) {
-            (Some(_), [name]) if said != Some(false) && self.is_own(own.as_deref(), name) => {
-                expected = Expected { skill: name.clone(), should_trigger: Some(true) };
+            // Next to `should_trigger`, its name says only which skill the case is about.
+            (Some(_), [name])
+                if self.is_own(about.as_deref().filter(|_| said == Some(false)).or(own.as_deref()), name) =>
+            {
+                expected = Expected { skill: name.clone(), should_trigger: said.or(Some(true)) };
             }
             (Some((key, value)), [first, rest @ ..]) => {
                 if rest.is_empty() {
@@ -204,14 +207,8 @@ impl EntryReader<'_> {
         expected
     }
 
-    /// Reports a case that says both that its skill triggers and that it does not, or that the skill expected is "".
-    fn contradiction(
-        &mut self,
-        node: &Node,
-        should_trigger: Option<bool>,
-        own: Option<&str>,
-        named: Option<(&'static str, &Node)>,
-    ) {
+    /// Reports a case whose skill should trigger although none is expected, or is expected to be "".
+    fn contradiction(&mut self, node: &Node, said: Option<bool>, named: Option<(&'static str, &Node)>) {
         for entry in EXPECTED_SKILL.iter().filter_map(|key| node.entry(key)) {
             if entry.value.text().is_some_and(|text| text.trim().is_empty()) {
                 let message = format!("`{}` is empty", entry.key);
@@ -220,17 +217,13 @@ impl EntryReader<'_> {
                 return;
             }
         }
-        let texts = named.map(|(_, value)| value.each().iter().filter_map(Node::text).collect::<Vec<_>>());
-        let is_none = expects_none(node) || texts.as_ref().is_some_and(Vec::is_empty);
-        let is_own = || texts.iter().flatten().any(|name| own.is_some_and(|own| self.is_own(Some(own), name)));
-        let said = match should_trigger {
-            Some(true) if is_none => "the skill should trigger, and no skill is expected",
-            Some(false) if is_own() => "the skill should not trigger, and is expected",
-            _ => return,
-        };
-        let place = node.get(SHOULD_TRIGGER).unwrap_or(node).range.clone();
-        let message = format!("the case contradicts itself: {said}");
-        self.document.problem_with_help(Code::BadChoice, place, message, "remove one of the two");
+        let is_none =
+            expects_none(node) || named.is_some_and(|(_, value)| value.elements().is_some_and(<[Node]>::is_empty));
+        if said == Some(true) && is_none {
+            let place = node.get(SHOULD_TRIGGER).unwrap_or(node).range.clone();
+            let message = "the case contradicts itself: the skill should trigger, and no skill is expected";
+            self.document.problem_with_help(Code::BadChoice, place, message, "remove one of the two");
+        }
     }
 
     /// The first key that names skills which trigger, and its value. Other skills at another key are unsupported.
