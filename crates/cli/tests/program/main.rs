@@ -1,6 +1,7 @@
 //! The program `skill-evals` and the harness as their users start them; a script stands in for the agent.
 
 mod activation;
+mod adopting;
 mod agents;
 mod beginner;
 mod book;

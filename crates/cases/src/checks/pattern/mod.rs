@@ -109,7 +109,7 @@ impl Pattern {
         } else if self.text.contains(r"\Z") {
             r"write `\z` for the end of the text"
         } else if name.starts_with("must") && what.contains("unclosed group") {
-            "`|` parts patterns here, also inside a group; write one pattern for each alternative, or a class like [ab]"
+            "`|` separates patterns here, also inside a group: write one pattern for each alternative, or a class like [ab]"
         } else {
             "patterns are Rust regular expressions, with look-ahead and back-references"
         };
