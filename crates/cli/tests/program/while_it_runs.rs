@@ -79,6 +79,26 @@ fn a_report_that_no_browser_can_open_is_written_all_the_same() {
 }
 
 #[test]
+fn the_report_of_several_modes_has_a_row_for_each_case_those_first_in_which_modes_differ() {
+    let stub = Stub::new(2, "");
+    stub.settings("modes = [\"codex\", \"other\"]\nmode.other = { agent = \"codex\", delivery = \"native\" }");
+    stub.write("evals/skills/tidy/prompts.csv", "id,should_trigger,prompt,must_include\na,false,A,\nb,false,B,Two\n");
+    // In one of the modes the second case fails: whichever starts first.
+    stub.body("case \"$prompt\" in B*) mkdir \"$folder/first\" 2>/dev/null && exec printf '%s\\n' '{\"type\":\"thread.started\",\"thread_id\":\"1\"}' '{\"type\":\"turn.started\"}' '{\"type\":\"item.completed\",\"item\":{\"id\":\"0\",\"type\":\"agent_message\",\"text\":\"Two.\"}}' '{\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":10,\"output_tokens\":5}}';; esac");
+    let run = stub.run(&["run", "--run-id", "r"]);
+    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    let page = stub.run(&["report", "r", "-o", "-"]).stdout;
+    let (_, cases) = page.split_once("<table class=\"grid cases\">").expect("a row for each case");
+    let (cases, _) = cases.split_once("</table>").expect("an end");
+    assert!(cases.contains("modes differ in 1 of 2 cases"), "{cases}");
+    let (first, second) = (cases.find("tidy/b").expect("a row"), cases.find("tidy/a").expect("a row"));
+    assert!(
+        first < second && cases.contains("title=\"fail\">0/1") && cases.contains("<th scope=\"col\">other"),
+        "{cases}"
+    );
+}
+
+#[test]
 fn a_pattern_is_shown_as_it_is_written() {
     let stub = Stub::new(1, "");
     stub.write(
