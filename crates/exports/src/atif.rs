@@ -98,7 +98,7 @@ fn step(step_id: usize, event: &TimelineEvent, thoughts: &mut Vec<&str>) -> Valu
             call(step_id, name, &arguments, output, &json!({ "failed": failed }))
         }
         EventKind::Files { paths } => call(step_id, "file_change", &json!({ "paths": paths }), "", &json!({})),
-        EventKind::AgentEvent { text, .. } => json!({ "source": "agent", "message": text }),
+        EventKind::Said { text, .. } => json!({ "source": "agent", "message": text }),
         // These make no step.
         EventKind::Thought { .. } | EventKind::Offered { .. } | EventKind::End { .. } => json!({}),
     };

@@ -18,9 +18,7 @@ pub fn session(meta: &Meta, grade: &Grade, timeline: &Timeline) -> String {
         _ => None,
     });
     steps(&mut text, timeline);
-    sections(&mut text, timeline, |what| {
-        matches!(what, EventKind::AgentEvent { answer: true, .. }).then_some("Answer")
-    });
+    sections(&mut text, timeline, |what| matches!(what, EventKind::Said { answer: true, .. }).then_some("Answer"));
     evaluation(&mut text, grade, timeline);
     metrics(&mut text, &grade.metrics);
     text
@@ -65,7 +63,7 @@ fn steps(text: &mut String, timeline: &Timeline) {
         for (part, whole) in event.what.texts() {
             match (&event.what, part) {
                 // The answer has a section of its own. Names and paths are in the title.
-                (EventKind::AgentEvent { answer: true, .. }, _) | (_, EventPart::Name | EventPart::Path(_)) => {}
+                (EventKind::Said { answer: true, .. }, _) | (_, EventPart::Name | EventPart::Path(_)) => {}
                 (EventKind::Command { .. } | EventKind::Tool { .. }, _) => {
                     fence(text, &words::shown(&event.what, whole));
                 }

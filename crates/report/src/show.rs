@@ -179,7 +179,7 @@ fn event(text: &mut String, trial: &ShownTrial<'_>, at: usize, paint: Paint) {
         let pieces = trial.timeline.pieces_of(at).filter(|piece| piece.part == part);
         let marked = marked(&words::shown(&event.what, whole), pieces, paint);
         let lines: Vec<&str> = marked.trim_end().lines().collect();
-        let is_read = matches!(event.what, EventKind::Prompt { .. } | EventKind::AgentEvent { answer: true, .. });
+        let is_read = matches!(event.what, EventKind::Prompt { .. } | EventKind::Said { answer: true, .. });
         let folded = if trial.is_whole || is_read { 0 } else { folded_lines(lines.len()) };
         for (number, line) in lines.iter().enumerate() {
             let after = lines.len() - number;

@@ -27,8 +27,8 @@ pub fn title(event: &TimelineEvent, name: NameStyle) -> String {
         EventKind::Prompt { .. } => "prompt".to_owned(),
         EventKind::Offered { native, unseen, mcp } => offered(native, *unseen, mcp, name),
         EventKind::Injected { skill } => format!("put {} into the conversation", name(skill)),
-        EventKind::AgentEvent { answer: true, .. } => "answered".to_owned(),
-        EventKind::AgentEvent { .. } => "said".to_owned(),
+        EventKind::Said { answer: true, .. } => "answered".to_owned(),
+        EventKind::Said { .. } => "said".to_owned(),
         EventKind::Thought { .. } => "thought".to_owned(),
         EventKind::Command { exit, .. } => {
             let exit = exit.map_or_else(|| "no exit status".to_owned(), |exit| format!("exit status {exit}"));
@@ -111,7 +111,7 @@ pub fn figures(event: &TimelineEvent) -> String {
 pub fn shown<'a>(what: &EventKind, text: &'a str) -> Cow<'a, str> {
     let file = match what {
         given if given.is_given() => META,
-        EventKind::AgentEvent { answer: true, .. } => "final.txt",
+        EventKind::Said { answer: true, .. } => "final.txt",
         _ => "trace.jsonl",
     };
     match cut::bytes(text, MAX_BYTES) {

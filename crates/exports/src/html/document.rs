@@ -104,7 +104,7 @@ impl<'a> TrialDocument<'a> {
 fn answers(timeline: &Timeline) -> BTreeMap<usize, Vec<Value>> {
     let mut answers = BTreeMap::new();
     for (at, event) in timeline.entries.iter().enumerate() {
-        if let EventKind::AgentEvent { text, answer: true } = &event.what {
+        if let EventKind::Said { text, answer: true } = &event.what {
             answers.extend(prose::tree(text).map(|nodes| (at, nodes)));
         }
     }

@@ -104,7 +104,7 @@ fn what(step: &Step, trace: &Trace) -> EventKind {
     match step.clone() {
         Step::Message(text) => {
             let text = text.strip_prefix(BY_SUB_AGENT).map_or(text.clone(), str::to_owned);
-            EventKind::AgentEvent { text, answer: false }
+            EventKind::Said { text, answer: false }
         }
         Step::Thinking(text) => EventKind::Thought { text },
         Step::Command { command, exit_code, output } => {
@@ -140,9 +140,9 @@ fn note(evidence: &Evidence<'_>, what: Marked) -> Option<Note> {
 fn mark_answer(events: &mut Vec<TimelineEvent>, final_text: Option<&str>) {
     let Some(text) = final_text.filter(|text| !text.trim().is_empty()) else { return };
     let in_trace = cut(text.to_owned());
-    let answer = EventKind::AgentEvent { text: text.to_owned(), answer: true };
+    let answer = EventKind::Said { text: text.to_owned(), answer: true };
     for event in events.iter_mut().rev().filter(|event| event.depth == 0) {
-        if matches!(&event.what, EventKind::AgentEvent { text, .. } if text.trim() == in_trace.trim()) {
+        if matches!(&event.what, EventKind::Said { text, .. } if text.trim() == in_trace.trim()) {
             event.what = answer;
             return;
         }

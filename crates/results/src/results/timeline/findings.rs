@@ -36,7 +36,7 @@ impl FindingReader<'_> {
         let under_test = &self.evidence.meta.skill.slug;
         match event {
             EventRef::Step(_) => self.events.iter().position(|known| known.step == Some(event)),
-            EventRef::Answer => self.find(|what| matches!(what, EventKind::AgentEvent { answer: true, .. })),
+            EventRef::Answer => self.find(|what| matches!(what, EventKind::Said { answer: true, .. })),
             EventRef::End => self.events.len().checked_sub(1),
             EventRef::Injected => {
                 self.find(|what| matches!(what, EventKind::Injected { skill } if slug(skill) == *under_test))

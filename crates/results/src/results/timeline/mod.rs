@@ -74,7 +74,7 @@ pub enum EventKind {
     /// The agent put a skill into the conversation, since the prompt named it.
     Injected { skill: String },
     /// A message of the agent. `answer` marks the final message, which is never cut.
-    AgentEvent { text: String, answer: bool },
+    Said { text: String, answer: bool },
     /// The model's thinking.
     Thought { text: String },
     /// A shell command. `effective`: it did more than inspect.
@@ -101,7 +101,7 @@ impl EventKind {
             Self::System { text }
             | Self::History { text, .. }
             | Self::Prompt { text }
-            | Self::AgentEvent { text, .. }
+            | Self::Said { text, .. }
             | Self::Thought { text }
             | Self::Notice { text }
             | Self::End { text } => vec![(EventPart::Text, text)],

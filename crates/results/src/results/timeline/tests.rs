@@ -85,7 +85,7 @@ fn what_sub_agents_did_comes_where_it_happened_with_times_tokens_and_marks() {
     assert_eq!((entries[3].took_ms, entries[3].gap_ms, entries[5].gap_ms), (Some(1_000), Some(1_000), Some(2_000)));
     assert_eq!(entries[2].tokens, Some(AnswerTokens { read: 700, written: Some(12) }));
     assert!(matches!(&entries[2].marks[..], [Note::Loaded { under_test: true, .. }]), "{:?}", entries[2].marks);
-    assert!(matches!(entries[6].what, EventKind::AgentEvent { answer: true, .. }));
+    assert!(matches!(entries[6].what, EventKind::Said { answer: true, .. }));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn an_answer_that_the_trace_cut_is_whole_and_one_that_it_lacks_is_added() {
     let trace = trace.finish();
     for (said, entries) in [(long.as_str(), 3), ("else", 4)] {
         let timeline = timeline(&trace, said, Vec::new());
-        let answer = EventKind::AgentEvent { text: said.to_owned(), answer: true };
+        let answer = EventKind::Said { text: said.to_owned(), answer: true };
         let answers = timeline.entries.iter().filter(|event| event.what == answer).count();
         assert_eq!((timeline.entries.len(), answers), (entries, 1));
     }
