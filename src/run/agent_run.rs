@@ -59,6 +59,8 @@ pub struct AgentJob<'a> {
     pub is_settled: Option<&'a SettledRule<'a>>,
     /// Gets short descriptions of what it is doing.
     pub on_progress: &'a dyn Fn(String),
+    /// Called when the model begins an answer.
+    pub on_answer: &'a dyn Fn(),
 }
 
 /// Whether nothing that follows can change the verdict of a trial with this MCP server of skills and this trace.
@@ -113,7 +115,7 @@ impl AgentRun {
 
     /// Starts the agent and waits for its end.
     fn execute(&mut self, job: &AgentJob<'_>, reference: &Reference) -> Result<Ending, Trouble> {
-        let AgentJob { assignment, timeout, folder, redactors, is_settled, on_progress, .. } = *job;
+        let AgentJob { assignment, timeout, folder, redactors, is_settled, on_progress, on_answer, .. } = *job;
         let trial_env = assignment.trial_env;
         let (mut command, place) = match agent::command(assignment) {
             Ok(placed) => placed,
@@ -149,6 +151,7 @@ impl AgentRun {
         let mut listener = TraceListener {
             agent: assignment.mode.agent,
             on_progress,
+            on_answer,
             redactor: &self.redactor,
             dialogue: command.dialogue.take(),
             silence: SilenceTimer::new(timeout),
@@ -245,6 +248,7 @@ pub fn unstored(error: &dyn Display) -> Trouble {
 struct TraceListener<'a> {
     agent: AgentKind,
     on_progress: &'a dyn Fn(String),
+    on_answer: &'a dyn Fn(),
     /// Progress is shown and stored, too.
     redactor: &'a Redactor,
     dialogue: Option<Box<dyn OutputListener>>,
@@ -266,6 +270,9 @@ impl OutputListener for TraceListener<'_> {
         let agent = agent::of(self.agent);
         let work = agent.work(line);
         self.silence.broken(work);
+        if work == WorkOwner::Model {
+            (self.on_answer)();
+        }
         let masked = self.redactor.mask(line);
         if let Some(description) = agent.describe(&masked) {
             (self.on_progress)(description);

@@ -13,6 +13,7 @@ use crate::report::trial_text::RerunCommand;
 use crate::run::budget::{Budget, BudgetPermit};
 use crate::run::custom_check::CustomChecks;
 use crate::run::digests::{DigestInputs, InputReader, SkillFolders};
+use crate::run::leads::Leads;
 use crate::run::live::LiveRun;
 use crate::run::pace::{Pace, UsageLimit};
 use crate::run::plan::RunPlan;
@@ -60,6 +61,7 @@ pub struct RunContext {
     pub texts: TextReader,
     pub program_runner: ProgramRunner,
     pub pace: Pace,
+    pub leads: Leads,
     pub slots: Slots,
     /// The results so far.
     pub progress: Arc<Mutex<ProgressFiles>>,
@@ -104,6 +106,7 @@ impl RunContext {
             texts: TextReader::default(),
             program_runner: ProgramRunner::default(),
             pace: Pace::default(),
+            leads: Leads::default(),
             rubric: OnceLock::new(),
             live: OnceLock::new(),
             budget: OnceLock::new(),
@@ -172,6 +175,11 @@ impl RunContext {
     /// How often a case runs, and which share of its trials must pass.
     pub fn repetition(&self, found: &FoundCase) -> EffectiveRepetition {
         self.settings.repetition.of(&found.skill, found.repetition())
+    }
+
+    /// Whether the first trial of a prompt starts before the others. A scripted model has no cache.
+    pub fn has_leads(&self) -> bool {
+        self.settings.live && self.settings.lead && self.settings.scripted.is_none()
     }
 
     /// Digests of what decides a trial of `case` in `mode`: see [`InputReader::read`].

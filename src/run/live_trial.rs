@@ -1,5 +1,6 @@
 //! One attempt at a trial with its agent: prepare, run, decode, grade, judge, store.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use crate::run::agent_run::{self, AgentJob, AgentRun, disk, files, unstored};
 use crate::run::context::RunContext;
 use crate::run::digests::{SCHEMA_PART, SkillFolders, files_part};
 use crate::run::judge;
+use crate::run::leads::{self, Lead};
 use crate::run::live::LiveRun;
 use crate::run::plan::is_judged;
 use crate::run::regrade::{by_checks, with_subject};
@@ -200,6 +202,14 @@ impl LiveTrial<'_> {
         let (root, server) = (&run.root, server.as_ref());
         let assignment = Assignment { root, case, mode, settings, trial_env, server, schema, redactor };
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
+        let lead = run.has_leads().then(|| run.leads.enter(leads::prefix(mode, case)));
+        let is_first = Cell::new(true);
+        let on_answer = || {
+            lead.iter().for_each(Lead::answers);
+            if is_first.replace(false) {
+                tell(RunEvent::Answers(id.clone()));
+            }
+        };
         let is_settled = |server: Option<&ServerMeta>, trace: &Trace| {
             let meta = Meta { server: server.cloned(), ..meta.clone() };
             self.is_settled(Evidence { meta: &meta, trace, final_text: None })
@@ -214,6 +224,7 @@ impl LiveTrial<'_> {
             texts: self.texts(),
             is_settled: ends_early.then_some(&is_settled),
             on_progress: &on_progress,
+            on_answer: &on_answer,
         };
         let AgentRun { mut ending, not_enforced, isolation, redactor, server, changes, trace, final_text } =
             agent_run::run(&job)?;

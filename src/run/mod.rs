@@ -30,6 +30,7 @@ pub mod ignored;
 pub mod import;
 mod judge;
 pub mod kept;
+mod leads;
 pub mod live;
 mod live_trial;
 pub mod merge;

@@ -84,9 +84,10 @@ impl EventListener for ProgressFiles {
                 self.summary.add_not_run(id, &why.to_string());
             }
             RunEvent::Refused { id, spent } | RunEvent::Repeated { id, spent } => self.summary.add_refused(id, *spent),
-            RunEvent::Waits { .. } | RunEvent::Heard(..) | RunEvent::Tick => {}
+            RunEvent::Waits { .. } | RunEvent::Heard(..) | RunEvent::Answers(_) | RunEvent::Tick => {}
         }
-        self.outdated |= !matches!(event, RunEvent::Waits { .. } | RunEvent::Heard(..) | RunEvent::Tick);
+        self.outdated |=
+            !matches!(event, RunEvent::Waits { .. } | RunEvent::Heard(..) | RunEvent::Answers(_) | RunEvent::Tick);
         if self.outdated && self.written.is_none_or(|written| written.elapsed() > MAX_AGE) {
             self.write();
         }

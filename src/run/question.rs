@@ -89,6 +89,7 @@ impl Question<'_> {
             texts: SkillTexts::default(),
             is_settled: None,
             on_progress: &|_| (),
+            on_answer: &|| (),
         };
         let AgentRun { ending, trace, final_text, .. } = agent_run::run(&job)?;
         let seconds = self.timeout.as_secs();

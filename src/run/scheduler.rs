@@ -85,7 +85,12 @@ fn run_queued(run: &RunContext, queued: QueuedTrial<'_>) -> Result<Outcome, Tria
             run.emit(&RunEvent::Resumed { outcome: Box::new(outcome.clone()), attempts, news: false });
             Ok(outcome)
         }
-        None => trial(run, planned, number),
+        None => told(run, planned, number, &|event| {
+            if let RunEvent::Answers(_) = event {
+                queued.answers();
+            }
+            run.emit(&event);
+        }),
     };
     queued.ended(&result);
     result
@@ -94,6 +99,11 @@ fn run_queued(run: &RunContext, queued: QueuedTrial<'_>) -> Result<Outcome, Tria
 /// Runs repeat `number` of a planned trial as the settings say: live, and again while the provider refuses it; as an
 /// earlier part of the run left it; or from its recording. Reports it as events.
 pub fn trial(run: &RunContext, planned: &TestCase, number: u32) -> Result<Outcome, TrialError> {
+    told(run, planned, number, &|event| run.emit(&event))
+}
+
+/// As [`trial`], where `tell` reports what the agent does.
+fn told(run: &RunContext, planned: &TestCase, number: u32, tell: &dyn Fn(RunEvent)) -> Result<Outcome, TrialError> {
     let _slot = run.slots.take();
     let id = planned.trial(number);
     // Held until its cost is stored.
@@ -112,7 +122,7 @@ pub fn trial(run: &RunContext, planned: &TestCase, number: u32) -> Result<Outcom
                 Ok(None) => {
                     // Without one, the limit is reached, which `live` reports.
                     _budget = open_run::live(run).ok().and_then(|_| run.enter_budget());
-                    let (result, attempts) = live(run, &ready, number);
+                    let (result, attempts) = live(run, &ready, number, tell);
                     // Only now: until a trial has ended again, the progress file counts its earlier attempt.
                     if let (Ok(_), Some(earlier)) = (&result, earlier(run, &id)) {
                         run.emit(&RunEvent::Repeated { id: id.clone(), spent: earlier.spent });
@@ -143,7 +153,12 @@ fn earlier<'a>(run: &'a RunContext, id: &TrialId) -> Option<&'a TrialRecord> {
 
 /// Runs a trial with its agent until the provider accepts it, or the retries are used up. Also returns the number of
 /// attempts.
-fn live(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> (Result<Outcome, TrialError>, u32) {
+fn live(
+    run: &RunContext,
+    ready: &ReadyCase<'_>,
+    number: u32,
+    tell: &dyn Fn(RunEvent),
+) -> (Result<Outcome, TrialError>, u32) {
     let planned = ready.planned;
     let id = planned.trial(number);
     if let Some(problem) = preflight::never_decided(run, planned) {
@@ -174,7 +189,7 @@ fn live(run: &RunContext, ready: &ReadyCase<'_>, number: u32) -> (Result<Outcome
         // The trial's judge needs a permit of its own, so this one ends before.
         let mut permit = Some(permit);
         let mut measured = || permit.take().into_iter().for_each(Permit::through);
-        let result = trial::run_live(run, ready, number, refused_before, &|event| run.emit(&event), &mut measured);
+        let result = trial::run_live(run, ready, number, refused_before, tell, &mut measured);
         let Some(trouble) = result.as_ref().ok().and_then(|outcome| outcome.grade.trouble.clone()) else {
             return (result, attempt);
         };

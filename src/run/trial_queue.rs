@@ -1,5 +1,5 @@
 //! The order of trials: those of the plan, then more of the cases that run until they are decided. How many more depends
-//! only on trials that have ended.
+//! only on trials that have ended. Trials of a case follow each other, once the first of them has begun to answer: see [`leads`](super::leads).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,6 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use crate::cases::test_case::TestCase;
 use crate::decide::threshold::{self, ThresholdSide};
 use crate::run::context::RunContext;
+use crate::run::leads::CachedPrompt;
 use crate::run::plan::{DecisionGoal, PlannedCase};
 use crate::stats::LEVEL;
 use crate::stats::proportion::Rate;
@@ -31,6 +32,16 @@ struct QueueState {
     running: usize,
     /// Cases that run until they are decided, by the index of the entry.
     undecided: HashMap<usize, CaseProgress>,
+    /// The prompts of cases whose trials have begun, by the index of the entry.
+    prompts: HashMap<usize, CachedPrompt>,
+}
+
+impl QueueState {
+    /// The place of the next trial: the first that need not wait until another trial of its case has begun to answer.
+    fn next(&self) -> Option<usize> {
+        let waits = |index: &usize| CachedPrompt::waits(self.prompts.get(index)) == Some(true);
+        self.waiting.iter().position(|(index, _)| !waits(index))
+    }
 }
 
 struct CaseProgress {
@@ -97,7 +108,7 @@ impl<'a> TrialQueue<'a> {
             // Round by round, so that no variant has the quieter time, and a run that ends early has them all.
             waiting.make_contiguous().sort_by_key(|(_, number)| *number);
         }
-        let state = Mutex::new(QueueState { waiting, running: 0, undecided });
+        let state = Mutex::new(QueueState { waiting, running: 0, undecided, prompts: HashMap::new() });
         Self { run, entries, state, changed: Condvar::new() }
     }
 
@@ -107,10 +118,14 @@ impl<'a> TrialQueue<'a> {
 
     /// Waits for the next trial; `None` if there will be no more.
     pub fn next(&'a self) -> Option<QueuedTrial<'a>> {
-        let state = self.changed.wait_while(self.state(), |state| state.waiting.is_empty() && state.running > 0);
+        let state = self.changed.wait_while(self.state(), |state| state.next().is_none() && state.running > 0);
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
-        let (index, number) = state.waiting.pop_front()?;
+        let place = state.next()?;
+        let (index, number) = state.waiting.remove(place)?;
         state.running += 1;
+        if self.run.has_leads() && CachedPrompt::waits(state.prompts.get(&index)).is_none() {
+            state.prompts.insert(index, CachedPrompt::Leading);
+        }
         let decided = state.undecided.get(&index).is_some_and(|progress| progress.decided);
         Some(QueuedTrial { queue: self, index, number, decided, verdict: None })
     }
@@ -134,6 +149,14 @@ impl QueuedTrial<'_> {
         &self.queue.entries[self.index].planned
     }
 
+    /// Its model has begun to answer: other trials of its case may read its prompt from a cache.
+    pub fn answers(&self) {
+        if let Some(prompt) = self.queue.state().prompts.get_mut(&self.index) {
+            *prompt = CachedPrompt::now();
+        }
+        self.queue.changed.notify_all();
+    }
+
     pub fn ended(mut self, result: &Result<Outcome, TrialError>) {
         self.verdict = result.as_ref().ok().map(|outcome| outcome.grade.verdict);
     }
@@ -142,8 +165,10 @@ impl QueuedTrial<'_> {
 impl Drop for QueuedTrial<'_> {
     fn drop(&mut self) {
         let mut state = self.queue.state();
-        let QueueState { waiting, running, undecided } = &mut *state;
+        let QueueState { waiting, running, undecided, prompts } = &mut *state;
         *running -= 1;
+        // Without an answer too: nobody waits for a trial that ended.
+        prompts.entry(self.index).and_modify(|prompt| *prompt = CachedPrompt::now());
         if let Some(progress) = undecided.get_mut(&self.index) {
             progress.add(self.verdict);
             for _ in 0..progress.more() {

@@ -131,6 +131,19 @@ pub fn closing(summary: &Summary, paint: Paint) -> String {
     text
 }
 
+/// What caches of providers saved: `1,200 tokens read from a cache; without caches $0.70 instead of $0.30`.
+fn cached(spent: &AttemptCost) -> Option<String> {
+    let read = spent.cached_tokens?;
+    let cost = spent.cost_usd.zip(spent.saved_usd);
+    let cost =
+        cost.map(|(cost, saved)| format!("; without caches {} instead of {}", dollars(cost + saved), dollars(cost)));
+    Some(format!(
+        "{} read from a cache{}\n",
+        counted(usize::try_from(read).unwrap_or(usize::MAX), "token"),
+        cost.unwrap_or_default()
+    ))
+}
+
 /// The number of cases without a recording, and what to do about them.
 pub fn unrecorded(summary: &Summary, required: bool) -> Option<String> {
     let count = summary.cases.values().filter(|row| row.not_run.contains_key(NOT_RECORDED)).count();
@@ -182,6 +195,7 @@ pub fn shown(summary: &Summary) -> String {
             counted(summary.total.settled, "trial")
         );
     }
+    text.extend(cached(&summary.total.spent));
     let cut = &summary.cut_descriptions;
     for CutDescription { mode, skill, trials, shown } in cut.values().take(MAX_DESCRIPTIONS) {
         let (skill, mode, trials) = (escape::line(skill), escape::line(mode), counted(*trials, "trial"));

@@ -48,6 +48,9 @@ pub struct StartArgs {
     /// Print what would run and the most it may cost; run nothing.
     #[arg(long)]
     pub dry_run: bool,
+    /// Start trials at once, not one before those that share its prompt: for agents without a cache
+    #[arg(long)]
+    no_lead: bool,
     /// Print only the result
     #[arg(long, short, conflicts_with = IN_PLACE)]
     pub quiet: bool,
@@ -65,6 +68,7 @@ impl StartArgs {
         settings.run_id = self.run_id.clone().or(settings.run_id.take());
         settings.resume |= self.resume;
         settings.force |= self.force;
+        settings.lead &= !self.no_lead;
         Ok((repository, settings, catalog))
     }
 

@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
@@ -34,6 +35,8 @@ type ModelScript = dyn Fn(&ScriptedRequest) -> ScriptedTurn + Send + Sync;
 
 struct Shared {
     script: Box<ModelScript>,
+    /// How long every answer takes.
+    pause: Duration,
     exchanges: Mutex<Vec<(ScriptedRequest, Option<AnswerUsage>)>>,
 }
 
@@ -41,12 +44,20 @@ impl StandIn {
     /// Starts a server on a free port. `script` is called once for each model request, on the server's only thread:
     /// it must not block.
     pub fn start(script: impl Fn(&ScriptedRequest) -> ScriptedTurn + Send + Sync + 'static) -> io::Result<Self> {
+        Self::start_slow(Duration::ZERO, script)
+    }
+
+    /// The same, where every answer takes this long to begin.
+    pub fn start_slow(
+        pause: Duration,
+        script: impl Fn(&ScriptedRequest) -> ScriptedTurn + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared { script: Box::new(script), exchanges: Mutex::default() });
+        let shared = Arc::new(Shared { script: Box::new(script), pause, exchanges: Mutex::default() });
         let (stop, stopped) = oneshot::channel();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let served = serve(listener, Arc::clone(&shared), stopped);
         let thread = std::thread::Builder::new().name("stand-in".to_owned()).spawn(move || runtime.block_on(served))?;
         Ok(Self { address, shared, stop: Some(stop), thread: Some(thread) })
@@ -149,7 +160,11 @@ impl Shared {
         if method != Method::POST {
             return Some(responses::error(404));
         }
-        self.route(&path, body.len(), serde_json::from_slice(&body).ok())
+        let reply = self.route(&path, body.len(), serde_json::from_slice(&body).ok());
+        if !self.pause.is_zero() {
+            tokio::time::sleep(self.pause).await;
+        }
+        reply
     }
 }
 

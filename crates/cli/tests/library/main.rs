@@ -22,6 +22,7 @@ mod plugin_evals;
 mod process;
 mod programs;
 mod project;
+mod prompt_cache;
 mod redact;
 mod rooted;
 mod score;

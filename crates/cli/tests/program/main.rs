@@ -34,6 +34,7 @@ mod inputs;
 mod json;
 mod judge;
 mod kills;
+mod leads;
 mod left_behind;
 mod limits;
 mod lint;

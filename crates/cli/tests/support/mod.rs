@@ -13,6 +13,7 @@ pub mod lsp;
 pub mod machine;
 pub mod page;
 pub mod prefixes;
+pub mod prompt_cache;
 pub mod pull_requests;
 pub mod real;
 pub mod stand_in;

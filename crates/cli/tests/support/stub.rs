@@ -118,6 +118,8 @@ impl Stub {
             // These agents write into the repository, where the test reads it.
             .env("SKILL_EVALS_ISOLATION", "agent")
             .env("SKILL_EVALS_CALIBRATE", "off")
+            // These agents have no cache, and some wait for each other.
+            .env("SKILL_EVALS_LEAD", "0")
             .stdin(Stdio::null());
         command
     }

@@ -217,6 +217,8 @@ pub struct Profile {
     pub reports: AgentReports,
     /// Public prices of its models, in US dollars for a million tokens: fresh input, input from a cache, output.
     pub prices: &'static [(&'static str, [f64; 3])],
+    /// What an input token costs that is written to a cache, as a factor of fresh input.
+    pub cache_write: f64,
     /// Its name as a client of MCP servers.
     pub mcp_client: &'static str,
     /// What it shows its model about their tools.
@@ -358,6 +360,7 @@ impl Profile {
         calls_skill: None,
         reports: AgentReports::NONE,
         prices: &[],
+        cache_write: 1.0,
         mcp_client: "",
         shows: ToolDisplay::Arguments,
         tools: AgentTools::NONE,

@@ -155,6 +155,8 @@ pub struct Settings {
     pub endpoint: Option<String>,
     /// Whether a live run calibrates agents first.
     pub calibrate: Calibrate,
+    /// Whether trials that share a prompt start when the first of them has begun to answer.
+    pub lead: bool,
 }
 
 impl Default for Settings {
@@ -205,6 +207,7 @@ impl Default for Settings {
             scripted: None,
             endpoint: None,
             calibrate: Calibrate::default(),
+            lead: true,
         }
     }
 }

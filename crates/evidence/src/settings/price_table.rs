@@ -1,5 +1,5 @@
 //! Public prices of models, which the profiles of their agents have. They are those of the standard tier and of short contexts:
-//! very long contexts, and writing to a cache, cost more. A model whose price depends on the length of its prompt, or is a
+//! very long contexts cost more. A model whose price depends on the length of its prompt, or is a
 //! promotion, has none.
 
 use crate::profile;
@@ -23,8 +23,10 @@ pub(super) fn price(model: &str) -> Option<Price> {
         let end = model.strip_prefix(name);
         end.is_some_and(|end| end.is_empty() || end.strip_prefix('-').is_some_and(is_date))
     };
-    let (_, [input, cached_input, output]) = *models().find(|(name, _)| is_named(name))?;
-    Some(Price { input, cached_input, output })
+    profile::listed().find_map(|profile| {
+        let (_, [input, cached_input, output]) = *profile.prices.iter().find(|(name, _)| is_named(name))?;
+        Some(Price { input, cached_input, cache_write: input * profile.cache_write, output })
+    })
 }
 
 #[cfg(test)]

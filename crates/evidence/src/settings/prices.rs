@@ -14,6 +14,8 @@ pub struct Price {
     pub input: f64,
     /// Tokens that it read from its cache.
     pub cached_input: f64,
+    /// Tokens that it read and wrote to its cache.
+    pub cache_write: f64,
     /// Tokens that it wrote.
     pub output: f64,
 }
@@ -59,13 +61,15 @@ impl Prices {
 pub(super) struct PriceTable {
     input: toml::Spanned<f64>,
     cached_input: Option<toml::Spanned<f64>>,
+    cache_write: Option<toml::Spanned<f64>>,
     output: toml::Spanned<f64>,
 }
 
 impl PriceTable {
     /// The price. Cached tokens cost as much as others by default: a guess must not exceed a limit.
     pub(super) fn price(&self, problems: &mut Problems<'_>) -> Price {
-        for amount in [Some(&self.input), self.cached_input.as_ref(), Some(&self.output)].into_iter().flatten() {
+        let optional = [self.cached_input.as_ref(), self.cache_write.as_ref()];
+        for amount in [&self.input, &self.output].into_iter().chain(optional.into_iter().flatten()) {
             if !(0.0..=1e6).contains(amount.get_ref()) {
                 let message =
                     format!("a price is {}; expected US dollars for a million tokens, 0 or more", amount.get_ref());
@@ -73,7 +77,7 @@ impl PriceTable {
             }
         }
         let input = *self.input.get_ref();
-        let cached_input = self.cached_input.as_ref().map_or(input, |amount| *amount.get_ref());
-        Price { input, cached_input, output: *self.output.get_ref() }
+        let [cached_input, cache_write] = optional.map(|amount| amount.map_or(input, |amount| *amount.get_ref()));
+        Price { input, cached_input, cache_write, output: *self.output.get_ref() }
     }
 }

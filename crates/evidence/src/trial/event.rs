@@ -37,6 +37,8 @@ pub enum RunEvent {
     },
     /// The agent of a trial did something, in a few words.
     Heard(TrialId, String),
+    /// The model of a trial has begun its first answer.
+    Answers(TrialId),
     /// A trial has ended.
     Finished {
         /// Which trial.

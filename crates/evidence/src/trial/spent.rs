@@ -18,6 +18,12 @@ pub struct AttemptCost {
     /// What the dollars are known by; absent if the agents reported them.
     #[serde(default, skip_serializing_if = "CostSource::is_reported")]
     pub cost_by: CostSource,
+    /// The tokens that were read from a cache, if any are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u64>,
+    /// How many US dollars more it would have cost without caches, by `prices`; absent if that is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_usd: Option<f64>,
     /// Whether it used more tokens than are known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tokens_incomplete: bool,
@@ -33,12 +39,16 @@ impl AttemptCost {
             return Self { tokens_incomplete: true, cost_incomplete: true, ..Self::default() };
         };
         let reported = usage.cost_usd.map(|cost| (cost, CostSource::Reported));
-        let by_price = || prices.of(agent.as_str(), models).map(|(by, source)| (price(usage, by), source));
+        let known = prices.of(agent.as_str(), models);
+        let by_price = || known.map(|(by, source)| (price(usage, by), source));
+        let is_cached = usage.cached_input_tokens > 0 || usage.cache_write_input_tokens > 0;
         let (cost_usd, cost_by) = reported.or_else(by_price).unzip();
         Self {
             tokens: Some(usage.total_tokens()),
             cost_usd,
             cost_by: cost_by.unwrap_or_default(),
+            cached_tokens: is_cached.then_some(usage.cached_input_tokens),
+            saved_usd: known.filter(|_| is_cached).map(|(by, _)| saved(usage, by)),
             tokens_incomplete: false,
             cost_incomplete: cost_usd.is_none(),
         }
@@ -56,6 +66,8 @@ impl AttemptCost {
                 _ if self.cost_by == other.cost_by => self.cost_by,
                 _ => CostSource::Several,
             },
+            cached_tokens: sum(self.cached_tokens, other.cached_tokens, u64::saturating_add),
+            saved_usd: sum(self.saved_usd, other.saved_usd, std::ops::Add::add),
             tokens_incomplete: self.tokens_incomplete || other.tokens_incomplete,
             cost_incomplete: self.cost_incomplete || other.cost_incomplete,
         }
@@ -72,9 +84,16 @@ fn sum<T>(a: Option<T>, b: Option<T>, both: fn(T, T) -> T) -> Option<T> {
 
 #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
 fn price(usage: &Usage, price: crate::settings::Price) -> f64 {
-    let fresh = usage.input_tokens.saturating_sub(usage.cached_input_tokens) as f64;
-    let (cached, output) = (usage.cached_input_tokens as f64, usage.output_tokens as f64);
-    (fresh * price.input + cached * price.cached_input + output * price.output) / 1e6
+    let (all, output) = (usage.input_tokens as f64, usage.output_tokens as f64);
+    (all * price.input + output * price.output) / 1e6 - saved(usage, price)
+}
+
+/// What reading from a cache saved, less what writing to it cost more.
+#[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+fn saved(usage: &Usage, price: crate::settings::Price) -> f64 {
+    let read = usage.cached_input_tokens.min(usage.input_tokens);
+    let written = usage.cache_write_input_tokens.min(usage.input_tokens - read);
+    (read as f64 * (price.input - price.cached_input) - written as f64 * (price.cache_write - price.input)) / 1e6
 }
 
 #[cfg(test)]
@@ -102,9 +121,15 @@ mod tests {
         let mut prices = Prices::default();
         let of = |prices: &Prices, cost| AttemptCost::by(AgentKind::Codex, &["big"], Some(&usage(cost)), prices);
         assert_eq!((of(&prices, None).cost_usd, of(&prices, None).cost_incomplete), (None, true));
-        prices.0.insert("codex".into(), crate::settings::Price { input: 1.0, cached_input: 0.1, output: 10.0 });
+        prices.0.insert(
+            "codex".into(),
+            crate::settings::Price { input: 1.0, cached_input: 0.1, cache_write: 1.0, output: 10.0 },
+        );
         assert_eq!(of(&prices, None).cost_usd, Some(0.6 + 0.04 + 0.1));
-        prices.0.insert("big".into(), crate::settings::Price { input: 2.0, cached_input: 2.0, output: 0.0 });
+        prices.0.insert(
+            "big".into(),
+            crate::settings::Price { input: 2.0, cached_input: 2.0, cache_write: 2.0, output: 0.0 },
+        );
         assert_eq!((of(&prices, None).cost_usd, of(&prices, Some(0.5)).cost_usd), (Some(2.0), Some(0.5)));
     }
 
@@ -119,6 +144,24 @@ mod tests {
             (told.and(table).cost_by, AttemptCost::default().and(told).cost_by),
             (CostSource::Several, CostSource::Reported)
         );
+    }
+
+    #[test]
+    fn what_caches_saved_is_what_reads_cost_less_and_writes_cost_more() {
+        let cached = |written, cost| Usage { cache_write_input_tokens: written, ..usage(cost) };
+        let of =
+            |model, usage: Usage| AttemptCost::by(AgentKind::ClaudeCli, &[model], Some(&usage), &Prices::default());
+        let near = |amount: Option<f64>, expected: f64| amount.is_some_and(|amount| (amount - expected).abs() < 1e-9);
+        let read = of("claude-haiku-4-5", cached(0, Some(9.0)));
+        assert_eq!((read.cached_tokens, read.cost_usd), (Some(400_000), Some(9.0)), "as the agent reported it");
+        assert!(near(read.saved_usd, 0.4 * 0.9), "{read:?}");
+        let both = of("claude-haiku-4-5", cached(200_000, None));
+        assert!(near(both.saved_usd, 0.4 * 0.9 - 0.2 * 0.25), "{both:?}");
+        assert!(near(both.cost_usd, 0.4 * 0.1 + 0.2 * 1.25 + 0.4 + 0.05), "{both:?}");
+        assert!(near(read.and(both).saved_usd, 0.8 * 0.9 - 0.2 * 0.25));
+        assert_eq!((of("x", cached(0, None)).saved_usd, of("x", cached(0, None)).cached_tokens), (None, Some(400_000)));
+        // An agent that claims more than it read.
+        assert!(near(of("claude-haiku-4-5", cached(u64::MAX, None)).saved_usd, 0.4 * 0.9 - 0.6 * 0.25));
     }
 
     #[test]

@@ -73,6 +73,8 @@ pub const PROFILE: Profile = Profile {
     calls_skill: Some("/name"),
     reports: AgentReports { cost: true, server_tools: true, early_ends: true, thoughts: true, limits_turns: true },
     // Of <https://platform.claude.com/docs/en/about-claude/pricing> and the pages of the models.
+    // For five minutes.
+    cache_write: 1.25,
     prices: &[
         ("claude-opus-5-5", [4.0, 0.2, 20.0]),
         ("claude-opus-5", [5.0, 0.5, 25.0]),
