@@ -1,6 +1,5 @@
 //! One attempt at a trial with its agent: prepare, run, decode, grade, judge, store.
 
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -38,11 +37,12 @@ use crate::skill::slug;
 use crate::store::{self, TrialFolder};
 use crate::text::redact::{Redactor, secrets_within_all};
 use crate::trace::Trace;
+use crate::trace::change::ChangeMeta;
 use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::{
-    AgentMeta, CaseMeta, Evidence, Inputs, Meta, RefusedAttempts, ServerMeta, SkillMeta, SourceMeta,
+    AgentMeta, CaseMeta, Ending, Evidence, Inputs, Meta, RefusedAttempts, ServerMeta, SkillMeta, SourceMeta,
 };
 use crate::trial::id::TrialId;
 use crate::trial::mock::{MockCall, MockCalls};
@@ -193,8 +193,8 @@ impl LiveTrial<'_> {
         mut meta: Meta,
         tell: &dyn Fn(RunEvent),
     ) -> Result<StoredTrial, Trouble> {
-        let Self { run, live, mode, case, skills, id, folder, .. } = *self;
-        let (settings, skills) = (&run.settings, SkillFolders::Snapshot(skills));
+        let Self { run, live, mode, case, id, folder, .. } = *self;
+        let settings = &run.settings;
         let server = self.server(trial_env)?;
         let (schema, calls) = (self.schema(trial_env, &mut inputs)?, self.mocks(trial_env)?);
         let started = jiff::Timestamp::now();
@@ -203,12 +203,9 @@ impl LiveTrial<'_> {
         let assignment = Assignment { root, case, mode, settings, trial_env, server, schema, redactor };
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
         let lead = run.has_leads().then(|| run.leads.enter(leads::prefix(mode, case)));
-        let is_first = Cell::new(true);
         let on_answer = || {
             lead.iter().for_each(Lead::answers);
-            if is_first.replace(false) {
-                tell(RunEvent::Answers(id.clone()));
-            }
+            tell(RunEvent::Answers(id.clone()));
         };
         let is_settled = |server: Option<&ServerMeta>, trace: &Trace| {
             let meta = Meta { server: server.cloned(), ..meta.clone() };
@@ -232,21 +229,10 @@ impl LiveTrial<'_> {
         store::take_room(&trial_env.control()).map_err(|error| unstored(&error))?;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
         let mocks = calls.map(|calls| masked_calls(calls.calls(), &redactor));
-        let skills_changed = trial_env.changed_skills(&changes).unwrap_or_else(|error| {
-            ending.trouble.get_or_insert(files(&error));
-            Vec::new()
-        });
-        let skills_changed = skills_changed.iter().map(|path| masked(path, &mask)).collect();
+        let skills_changed = skills_changed(trial_env, &changes, &mut ending);
         let required: Vec<&Path> = case.required_files().collect();
         let captured = trial_env.capture(&required, &folder.workspace(), &mask).map_err(|error| disk(&error))?;
-        let active = trace.activations.iter().map(|activation| slug(&activation.skill));
-        let opened: Vec<String> = active.chain(trace.resources.iter().map(|resource| slug(&resource.skill))).collect();
-        if !opened.is_empty() {
-            // The repository may have changed since the start: digests of what was copied for this trial win.
-            let copied = inputs.0;
-            inputs = run.digested(&skills, case, mode, &opened).map_err(|error| files(&error))?;
-            inputs.0.extend(copied);
-        }
+        let inputs = self.with_opened(inputs, &trace)?;
         note_agent(&mut meta, &trace);
         let meta = Meta {
             server,
@@ -257,7 +243,7 @@ impl LiveTrial<'_> {
             files_truncated: captured.truncated,
             links: captured.links,
             files_looked_for: required.into_iter().map(Path::to_path_buf).collect(),
-            skills_changed,
+            skills_changed: skills_changed.iter().map(|path| masked(path, &mask)).collect(),
             changes,
             mocks,
             isolation,
@@ -265,6 +251,20 @@ impl LiveTrial<'_> {
             ..meta
         };
         Ok(StoredTrial { meta, trace, final_text })
+    }
+
+    /// The inputs of the trial, with the whole directories of the skills that were opened.
+    fn with_opened(&self, inputs: Inputs, trace: &Trace) -> Result<Inputs, Trouble> {
+        let active = trace.activations.iter().map(|activation| slug(&activation.skill));
+        let opened: Vec<String> = active.chain(trace.resources.iter().map(|resource| slug(&resource.skill))).collect();
+        if opened.is_empty() {
+            return Ok(inputs);
+        }
+        let skills = SkillFolders::Snapshot(self.skills);
+        let mut all = self.run.digested(&skills, self.case, self.mode, &opened).map_err(|error| files(&error))?;
+        // The repository may have changed since the start: digests of what was copied for this trial win.
+        all.0.extend(inputs.0);
+        Ok(all)
     }
 
     /// The facts that are known before the agent starts.
@@ -314,6 +314,14 @@ fn masked_calls(mut record: MockCalls, redactor: &Redactor) -> MockCalls {
         (*name, *input) = (redactor.mask_text(name), redactor.mask_text(input));
     }
     record
+}
+
+/// The files of the skills that the agent changed. If another trial may have done it, that is the trouble of this one.
+fn skills_changed(trial_env: &TrialEnv, changes: &[ChangeMeta], ending: &mut Ending) -> Vec<PathBuf> {
+    trial_env.changed_skills(changes).unwrap_or_else(|error| {
+        ending.trouble.get_or_insert(files(&error));
+        Vec::new()
+    })
 }
 
 /// Notes the version and the model that the agent reports.

@@ -2,7 +2,7 @@
 //! those that share its prompt, and without. `cargo bench -p skill-evals-cli --bench cache` needs the agents of `.ci/run`; with
 //! `-- claude` or `-- codex` only one of them runs.
 //!
-//! The model is scripted: it opens the skill and answers. Its server keeps prompts as tests/support/prompt_cache.rs says, and each
+//! The model is scripted: it opens the skill and answers. Its server keeps prompts as `tests/support/prompt_cache.rs` says, and each
 //! answer takes a second and a half to begin. Input that a cache had costs a tenth, input written to one 1.25 times as much with
 //! Claude: the figures are tokens at the price of fresh input.
 

@@ -16,7 +16,7 @@ const WAITS: &str = r#"until_started() { n=0; until [ $(wc -l < "$folder/starts"
 "#;
 
 fn led(stub: &Stub, args: &[&str]) -> Ran {
-    ran(stub.command(args).env("SKILL_EVALS_LEAD", "1"))
+    ran(stub.command(args).env("SKILL_EVALS_NO_LEAD", "0"))
 }
 
 fn early(stub: &Stub) -> Vec<String> {

@@ -2,7 +2,7 @@
 //!
 //! - Anthropic's keeps a prompt (tools, system, messages) up to each block with `cache_control`, of 1,024 tokens or more. It finds one
 //!   that ends up to 20 blocks before such a block. Writing costs 1.25 times as much.
-//! - OpenAI's keeps each whole 128 tokens of a prompt from 1,024 on. Writing costs nothing more.
+//! - `OpenAI`'s keeps each whole 128 tokens of a prompt from 1,024 on. Writing costs nothing more.
 //!
 //! Both read for a tenth of the price. A prompt is kept when its answer begins, for five minutes after it was last used.
 
@@ -108,7 +108,7 @@ fn of_messages(body: &Value) -> (Vec<Start>, usize) {
     (starts, bytes / BYTES)
 }
 
-/// The starts of a prompt of OpenAI's, and its tokens.
+/// The starts of a prompt of `OpenAI`'s, and its tokens.
 fn of_text(text: &str) -> (Vec<Start>, usize) {
     let (mut hasher, mut starts) = (blake3::Hasher::new(), Vec::new());
     for (number, piece) in (1..).zip(text.as_bytes().chunks_exact(STEP * BYTES)) {

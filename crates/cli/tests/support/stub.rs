@@ -119,7 +119,7 @@ impl Stub {
             .env("SKILL_EVALS_ISOLATION", "agent")
             .env("SKILL_EVALS_CALIBRATE", "off")
             // These agents have no cache, and some wait for each other.
-            .env("SKILL_EVALS_LEAD", "0")
+            .env("SKILL_EVALS_NO_LEAD", "1")
             .stdin(Stdio::null());
         command
     }

@@ -104,8 +104,7 @@ pub struct Settings {
     pub root: Option<PathBuf>,
     /// Directories that are created in every workspace before the agent starts.
     pub create: Vec<RelativePath>,
-    /// Variables added to the agents' environment; `{workspace}` stands for the trial's workspace, `{root}` for the
-    /// repository's root.
+    /// Variables added to the agents' environment; `{workspace}` is the trial's workspace, `{root}` the repository's root.
     pub env: BTreeMap<String, String>,
     /// Variables of the user's environment that agents may see, besides the built-in ones.
     pub pass_env: Vec<String>,
@@ -174,8 +173,7 @@ impl Default for Settings {
             model: None,
             repetition: RepetitionSettings::default(),
             activation: BTreeMap::new(),
-            // Agents wait more than they work.
-            jobs: 8,
+            jobs: 8, // Agents wait more than they work.
             timeout: DEFAULT_TIMEOUT,
             stop: None,
             lift: false,

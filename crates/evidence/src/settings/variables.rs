@@ -156,8 +156,8 @@ variables! {
             let word = Calibrate::named(given.value);
             to.calibrate = word.ok_or_else(|| given.not_allowed(&Calibrate::WORDS.join(", ")))?;
         };
-    LEAD: "`0` starts trials at once, for agents without a cache; `1`, the default, starts one before those that share its prompt",
-        |to, given| to.lead = given.flag()?;
+    NO_LEAD: "`1` starts trials at once, for agents without a cache; `0`, the default, starts one before those that share its prompt",
+        |to, given| to.lead = !given.flag()?;
     // Read before the settings file.
     UNTRUSTED: "`1` refuses settings by which a repository reaches outside a sandbox, and requires one; `0` keeps `gate` from doing so for forks",
         |_, given| given.flag().map(drop)?;

@@ -37,7 +37,7 @@ pub enum RunEvent {
     },
     /// The agent of a trial did something, in a few words.
     Heard(TrialId, String),
-    /// The model of a trial has begun its first answer.
+    /// The model of a trial has begun an answer.
     Answers(TrialId),
     /// A trial has ended.
     Finished {

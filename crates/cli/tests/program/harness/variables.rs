@@ -30,7 +30,7 @@ fn every_variable_of_the_table_is_read() {
             "MODE" => "codex",
             "ISOLATION" => "agent",
             "HOME" => "user",
-            "REQUIRE_ISOLATION" | "REQUIRE_RECORDINGS" | "UNTRUSTED" => "1",
+            "REQUIRE_ISOLATION" | "REQUIRE_RECORDINGS" | "UNTRUSTED" | "NO_LEAD" => "1",
             "CALIBRATE" => "off",
             "ENDPOINT" => "http://127.0.0.1:1",
             _ => "word",
