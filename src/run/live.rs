@@ -18,9 +18,10 @@ use crate::trial::reading::Doubts;
 #[derive(Debug)]
 pub struct LiveRun {
     pub folder: RunFolder,
+    /// In the scratch directory, and removed before it.
+    pub snapshots: Snapshots,
     /// Has the trial environments.
     pub scratch: ScratchDir,
-    pub snapshots: Snapshots,
     pub redactors: Redactors,
     /// What of each mode's trials cannot be relied on here, by its name.
     pub doubts: HashMap<String, Doubts>,

@@ -121,15 +121,15 @@ fn resumed(run: &RunContext, earlier: RunRecord) -> RunRecord {
 /// Copies every version of the skills, for the agents and into the run's directory.
 fn snapshots(run: &RunContext, folder: &RunFolder, scratch: &ScratchDir) -> Result<Snapshots, WorkspaceError> {
     let mut versions = HashMap::new();
-    let mut take = |commit: Option<&String>, name: &str, root: &Path, catalog: &Catalog| {
-        let snapshot = SkillSnapshot::take(scratch, name, root, catalog)?;
+    let mut take = |commit: Option<&String>, root: &Path, catalog: &Catalog| {
+        let snapshot = SkillSnapshot::take(scratch, root, catalog)?;
         snapshot.keep(&folder.snapshot(commit.map(String::as_str)))?;
         versions.insert(commit.cloned(), Arc::new(snapshot));
         Ok::<_, WorkspaceError>(())
     };
-    take(None, "skills", &run.root, &run.catalog)?;
-    for (number, version) in run.versions.iter().enumerate() {
-        take(Some(&version.commit), &format!("skills-{number}"), version.root(), &version.catalog)?;
+    take(None, &run.root, &run.catalog)?;
+    for version in &run.versions {
+        take(Some(&version.commit), version.root(), &version.catalog)?;
     }
     Ok(Snapshots::new(versions))
 }

@@ -26,11 +26,10 @@ pub struct SkillSnapshot {
 }
 
 impl SkillSnapshot {
-    /// Copies the skills of `catalog`, found in `root`, into the directory `name` of the scratch directory. A skill that cannot
-    /// be copied is left out; [`Self::digest`] says why.
-    pub fn take(scratch: &ScratchDir, name: &str, root: &Path, catalog: &Catalog) -> Result<Self, WorkspaceError> {
-        let directory = scratch.path().join(name);
-        fs::create_dir(&directory).at(&directory)?;
+    /// Copies the skills of `catalog`, found in `root`, into the scratch directory. A skill that cannot be copied is left out;
+    /// [`Self::digest`] says why.
+    pub fn take(scratch: &ScratchDir, root: &Path, catalog: &Catalog) -> Result<Self, WorkspaceError> {
+        let directory = scratch.new_skills()?;
         let place = RootedPath::open(&directory).at(&directory)?;
         let mut digests = BTreeMap::new();
         let mut contents = SkillContents::default();
@@ -44,7 +43,7 @@ impl SkillSnapshot {
             }
             digests.insert(found.skill().slug.clone(), digest);
         }
-        Ok(Self { originals: Arc::new(OriginalSkills::new(directory, contents, scratch.is_mounted())?), digests })
+        Ok(Self { originals: Arc::new(OriginalSkills::new(directory, contents)?), digests })
     }
 
     /// The digest of the skill with this slug, as `InputReader` of the crate `skill-evals` computes it. It is
@@ -73,6 +72,7 @@ impl SkillSnapshot {
 
     /// Stores a copy at `path`, unless there is one.
     pub fn keep(&self, path: &Path) -> Result<(), WorkspaceError> {
+        self.originals.are_kept_in(path);
         if path.exists() {
             return Ok(());
         }

@@ -48,7 +48,7 @@ pub struct StartArgs {
     /// Print what would run and the most it may cost; run nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Start trials at once, not one before those that share its prompt: for agents without a cache
+    /// Start trials at once: for agents without a cache
     #[arg(long)]
     no_lead: bool,
     /// Print only the result

@@ -73,9 +73,10 @@ impl ScratchDir {
         Ok(Self { directory, base: opened, paths, left, _lock: lock })
     }
 
-    /// Whether a sandbox shows its rooms.
-    pub fn is_mounted(&self) -> bool {
-        self.paths.is_some()
+    /// A new directory for skills, with the name that it has for agents.
+    pub fn new_skills(&self) -> Result<PathBuf, PathError> {
+        let directory = numbered(self.path())?.join(TrialEnv::SKILLS);
+        DirBuilder::new().mode(0o700).create(&directory).at(&directory).map(|()| directory.clone())
     }
 
     /// Why it is not in the usual place, if so.

@@ -2,16 +2,17 @@
 //!
 //! - A bubblewrap sandbox shows them read-only: nobody can write to them.
 //! - Without one, agents find them through a link, and can write to them. Sizes, times and inodes show at a trial's end whether somebody did.
-//!   If no other trial had them, its own agent did, and the next trial gets a new copy. Otherwise nobody knows who did, and what
+//!   If no other trial had them, its own agent did, and the next trial gets a new copy, made of the run's own. Otherwise nobody knows who did, and what
 //!   the others read: none of those trials measured anything, and from then on each trial has a copy of its own.
 //!
 //! A trial whose case changes skills has a copy of its own, in its room.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::fs::File;
+use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use super::scratch::numbered;
@@ -35,7 +36,11 @@ pub fn file_mode(executable: bool) -> u32 {
 pub struct OriginalSkills {
     directory: PathBuf,
     contents: Arc<SkillContents>,
-    /// What trials share; none before the first trial, and after somebody changed it. In a sandbox these may be the originals.
+    /// The run's own copy, for those of the originals that somebody changed.
+    kept: OnceLock<PathBuf>,
+    /// Whether this is a part of others, which remove the directory.
+    is_part: bool,
+    /// What trials share: the originals, until somebody changes them.
     shared: Mutex<Option<Arc<SharedSkills>>>,
     /// Whether each trial has a copy of its own from now on.
     is_apart: AtomicBool,
@@ -104,10 +109,17 @@ struct SkillsUsers {
     is_disputed: bool,
 }
 
+impl Drop for OriginalSkills {
+    fn drop(&mut self) {
+        // What cannot be removed is tried again with the scratch directory.
+        let _ = if self.is_part { Ok(()) } else { rooted::remove_many(&self.directory) };
+    }
+}
+
 impl Drop for SharedSkills {
     fn drop(&mut self) {
         // What cannot be removed is tried again with the scratch directory.
-        let _ = self.directory.as_deref().map(rooted::remove);
+        let _ = self.directory.as_deref().map(rooted::remove_many);
     }
 }
 
@@ -163,14 +175,19 @@ pub(super) struct SkillsCopy {
 }
 
 impl OriginalSkills {
-    /// The skills in this directory. Where a sandbox shows them, trials have these very files.
-    pub fn new(directory: PathBuf, contents: SkillContents, are_mounted: bool) -> Result<Self, WorkspaceError> {
-        let originals = Self::with(directory, Arc::new(contents), SystemTime::now());
-        if are_mounted {
-            let copy = SkillsCopy::new(rooted_in_parent(&originals.directory)?, Arc::clone(&originals.contents))?;
-            *originals.shared() = Some(Arc::new(SharedSkills { copy, directory: None, users: Mutex::default() }));
-        }
+    /// The skills in this directory, which is removed with them.
+    pub fn new(directory: PathBuf, contents: SkillContents) -> Result<Self, WorkspaceError> {
+        let originals = Self::with(directory, Arc::new(contents), SystemTime::now(), false);
+        let (parent, name) = (originals.directory.parent().unwrap_or(Path::new("/")), originals.directory.file_name());
+        let place = RootedPath::open_closed(parent).at(parent)?.join(name.unwrap_or_default());
+        let copy = SkillsCopy::new(place, Arc::clone(&originals.contents))?;
+        *originals.shared() = Some(Arc::new(SharedSkills { copy, directory: None, users: Mutex::default() }));
         Ok(originals)
+    }
+
+    /// Notes the run's own copy.
+    pub fn are_kept_in(&self, directory: &Path) {
+        let _ = self.kept.set(directory.to_path_buf());
     }
 
     /// The skills whose path matches.
@@ -179,15 +196,37 @@ impl OriginalSkills {
         let mut contents = SkillContents::clone(&self.contents);
         contents.directories.retain(|path| matches(path));
         contents.files.retain(|file| matches(&file.path));
-        Self::with(self.directory.clone(), Arc::new(contents), self.modified)
+        let mut part = Self::with(self.directory.clone(), Arc::new(contents), self.modified, true);
+        part.kept.clone_from(&self.kept);
+        part
     }
 
-    fn with(directory: PathBuf, contents: Arc<SkillContents>, modified: SystemTime) -> Self {
-        Self { directory, contents, shared: Mutex::default(), is_apart: AtomicBool::new(false), modified }
+    fn with(directory: PathBuf, contents: Arc<SkillContents>, modified: SystemTime, is_part: bool) -> Self {
+        let (kept, is_apart) = (OnceLock::new(), AtomicBool::new(false));
+        Self { directory, contents, kept, is_part, shared: Mutex::default(), is_apart, modified }
     }
 
     fn shared(&self) -> MutexGuard<'_, Option<Arc<SharedSkills>>> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A file as it was at the run's start.
+    fn original(&self, OriginalFile { path, stamp, digest, .. }: &OriginalFile) -> Result<File, WorkspaceError> {
+        let from = self.directory.join(path);
+        if let Ok((original, _)) = bounded::open(&from)
+            && original.metadata().is_ok_and(|found| Stamp::of(&found) == *stamp)
+        {
+            return Ok(original);
+        }
+        let kept = self.kept.get().map(|kept| kept.join(path));
+        let same = |kept: &PathBuf| {
+            let (mut file, _) = bounded::open(kept)?;
+            let is_same = bounded::digest_file(file.try_clone()?)? == *digest;
+            file.rewind()?;
+            io::Result::Ok(is_same.then_some(file))
+        };
+        let file = kept.as_ref().and_then(|kept| same(kept).ok().flatten());
+        file.ok_or(WorkspaceError::SkillsChanged(from))
     }
 
     /// Copies everything to the directory `to`, which does not exist. Fails if a file is not what it was at the run's start.
@@ -196,13 +235,9 @@ impl OriginalSkills {
         for path in &self.contents.directories {
             to.join(path).create_dir_all()?;
         }
-        for OriginalFile { path, stamp, mode, .. } in &self.contents.files {
-            let (from, to) = (self.directory.join(path), to.join(path));
-            let (mut original, _) = bounded::open(&from).at(&from)?;
-            if Stamp::of(&original.metadata().at(&from)?) != *stamp {
-                return Err(WorkspaceError::SkillsChanged(from));
-            }
-            let mut copy = to.create(*mode)?;
+        for file in &self.contents.files {
+            let (mut original, to) = (self.original(file)?, to.join(&file.path));
+            let mut copy = to.create(file.mode)?;
             let copied = io::copy(&mut original, &mut copy).and_then(|_| copy.set_modified(self.modified));
             copied.map_err(|error| to.error(error))?;
         }
@@ -231,7 +266,8 @@ impl OriginalSkills {
 
     fn new_shared(&self) -> Result<SharedSkills, WorkspaceError> {
         // Next to the directories of trials, with a name like theirs.
-        let directory = numbered(self.directory.parent().unwrap_or(&self.directory))?;
+        let scratch = self.directory.ancestors().nth(2).unwrap_or(&self.directory);
+        let directory = numbered(scratch)?;
         let place = RootedPath::open_closed(&directory).at(&directory)?.join(TrialEnv::SKILLS);
         Ok(SharedSkills { copy: self.copy_for(place)?, directory: Some(directory), users: Mutex::default() })
     }

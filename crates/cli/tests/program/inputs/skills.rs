@@ -269,9 +269,24 @@ chmod u+w "$dir/tidy/SKILL.md"; echo more >> "$dir/tidy/SKILL.md""#;
 
 #[test]
 fn an_agent_that_writes_over_the_originals_spoils_no_measurement_unseen() {
-    // A first trial reaches over its room's wall; what comes after it is not measured.
-    let body = r#"for f in "$HOME"/../../../skills/tidy/SKILL.md; do chmod u+w "$f"; echo more >> "$f"; done; rm -f .agents/skills/tidy/SKILL.md"#;
-    let stub = Stub::new(2, body);
+    // A first trial reaches over its room's wall: the next one gets what the run's own copy has.
+    let over = r#"cat .agents/skills/tidy/SKILL.md > read
+for f in "$HOME"/../../../*/skills/tidy/SKILL.md; do chmod u+w "$f"; echo more >> "$f"; done; rm -f .agents/skills/tidy/SKILL.md"#;
+    let stub = Stub::new(2, over);
+    let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    for case in 0..2 {
+        let folder = stub.run_folder("r").join(format!("work/tidy/c{case}/codex/1"));
+        let read = fs::read_to_string(folder.join("workspace/read")).expect("what was read");
+        assert!(!read.contains("more"), "{read}");
+        let meta = stub.json("r", &format!("work/tidy/c{case}/codex/1/meta.json"));
+        assert_eq!(meta["skills_changed"][0], "tidy/SKILL.md");
+    }
+    // It changes that one too; what comes after it is not measured.
+    let body = format!(
+        "for f in \"$folder\"/artifacts/skill-evals/*/skills_snapshot/tidy/SKILL.md; do chmod u+w \"$f\"; echo more >> \"$f\"; done\n{over}"
+    );
+    let stub = Stub::new(2, &body);
     let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     let errors: Vec<String> = stub
