@@ -39,7 +39,7 @@ pub struct OriginalSkills {
     /// The run's own copy, for those of the originals that somebody changed.
     kept: OnceLock<PathBuf>,
     /// Whether this is a part of others, which remove the directory.
-    is_part: bool,
+    belongs_to_others: bool,
     /// What trials share: the originals, until somebody changes them.
     shared: Mutex<Option<Arc<SharedSkills>>>,
     /// Whether each trial has a copy of its own from now on.
@@ -112,7 +112,7 @@ struct SkillsUsers {
 impl Drop for OriginalSkills {
     fn drop(&mut self) {
         // What cannot be removed is tried again with the scratch directory.
-        let _ = if self.is_part { Ok(()) } else { rooted::remove_many(&self.directory) };
+        let _ = if self.belongs_to_others { Ok(()) } else { rooted::remove_many(&self.directory) };
     }
 }
 
@@ -201,9 +201,9 @@ impl OriginalSkills {
         part
     }
 
-    fn with(directory: PathBuf, contents: Arc<SkillContents>, modified: SystemTime, is_part: bool) -> Self {
+    fn with(directory: PathBuf, contents: Arc<SkillContents>, modified: SystemTime, belongs_to_others: bool) -> Self {
         let (kept, is_apart) = (OnceLock::new(), AtomicBool::new(false));
-        Self { directory, contents, kept, is_part, shared: Mutex::default(), is_apart, modified }
+        Self { directory, contents, kept, belongs_to_others, shared: Mutex::default(), is_apart, modified }
     }
 
     fn shared(&self) -> MutexGuard<'_, Option<Arc<SharedSkills>>> {
