@@ -101,7 +101,7 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), String> {
     let doubts =
         modes.into_iter().map(|(name, mode)| (name.clone(), calibration::doubts(&run.settings, mode))).collect();
     let live =
-        LiveRun { folder, scratch, snapshots, redactors, doubts, kept_although_changed, before, ledger_trouble, lock };
+        LiveRun { folder, snapshots, scratch, redactors, doubts, kept_although_changed, before, ledger_trouble, lock };
     Ok((live, progress))
 }
 
