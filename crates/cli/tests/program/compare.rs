@@ -217,8 +217,12 @@ fn run_and_compare_begin_with_the_same_options() {
     let help = |command| Fixture::new().run(&[command, "--help"]).stdout;
     let options = ["--run-id", "--resume", "--force", "--background", "--dry-run", "--quiet", "--jobs", "--max-tokens"];
     let about = |help: &str, option: &str| -> Option<String> {
-        let line = help.lines().find(|line| line.split_whitespace().any(|word| word == option))?;
-        Some(line.trim().to_owned())
+        // The help of `run` has the words of an option under it.
+        let mut lines = help.lines().map(str::trim).skip_while(|line| !line.split(' ').any(|word| word == option));
+        let first = lines.next()?;
+        let words = lines.take_while(|line| !line.is_empty() && !line.starts_with('-'));
+        let all = std::iter::once(first).chain(words).collect::<Vec<_>>().join(" ");
+        Some(all.split_whitespace().collect::<Vec<_>>().join(" "))
     };
     let [run, compare] = ["run", "compare"].map(help);
     for option in options.into_iter().chain(["--max-cost-usd", "--judge-timeout-s", "--root"]) {
