@@ -95,9 +95,11 @@ fn commands(stub: &Stub, above: &[&str]) -> BTreeSet<String> {
     if help.contains("--json") {
         found.insert(above.join(" "));
     }
-    let listed = help.split_once("Commands:\n").map_or("", |(_, rest)| rest);
-    for line in listed.lines().take_while(|line| line.starts_with("  ")) {
-        let name = line.split_whitespace().next().filter(|_| !line.starts_with("   ")).unwrap_or("help");
+    // The commands are in groups, and options follow them.
+    let takes_commands = help.lines().any(|line| line.starts_with("Usage:") && line.ends_with("<COMMAND>"));
+    let listed = help.split("\nOptions:").next().filter(|_| takes_commands).unwrap_or_default();
+    for line in listed.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {
+        let name = line.split_whitespace().next().unwrap_or("help");
         if name != "help" {
             found.extend(commands(stub, &[above, &[name]].concat()));
         }
