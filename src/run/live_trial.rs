@@ -3,20 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::agent::Assignment;
 use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::snapshot::{self, SkillSnapshot};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::trial_env::capture::masked;
-use crate::agent::{self, Assignment};
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
-use crate::cases::mocks::Mocks;
-use crate::cases::repository::Repository;
 use crate::cases::start_files::start_files;
 use crate::checks::program::ProgramRuns;
 use crate::files::inside;
 use crate::grade::checks;
-use crate::mock::CallLog;
 use crate::process::interrupt;
 use crate::report::session as report;
 use crate::results::timeline::Timeline;
@@ -26,6 +23,7 @@ use crate::run::digests::{SCHEMA_PART, SkillFolders, files_part};
 use crate::run::judge;
 use crate::run::leads::{self, Lead};
 use crate::run::live::LiveRun;
+use crate::run::mocked;
 use crate::run::plan::is_judged;
 use crate::run::regrade::{by_checks, with_subject};
 use crate::run::setup;
@@ -35,7 +33,7 @@ use crate::settings::Stop;
 use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::skill::slug;
 use crate::store::{self, TrialFolder};
-use crate::text::redact::{Redactor, secrets_within_all};
+use crate::text::redact::secrets_within_all;
 use crate::trace::Trace;
 use crate::trace::change::ChangeMeta;
 use crate::trace::exposure::SkillTexts;
@@ -45,7 +43,6 @@ use crate::trial::evidence::{
     AgentMeta, CaseMeta, Ending, Evidence, Inputs, Meta, RefusedAttempts, ServerMeta, SkillMeta, SourceMeta,
 };
 use crate::trial::id::TrialId;
-use crate::trial::mock::{MockCall, MockCalls};
 use crate::trial::outcome::{Grade, Verdict};
 
 pub(super) struct LiveTrial<'a> {
@@ -138,24 +135,6 @@ impl LiveTrial<'_> {
         trial_env.show("schema.json", &schema).map(Some).map_err(|error| disk(&error))
     }
 
-    /// Shows the agent what is answered from files, if anything is. Returns the record of its calls.
-    fn mocks(&self, trial_env: &TrialEnv) -> Result<Option<CallLog>, Trouble> {
-        let Self { run, mode, case, .. } = *self;
-        let mocks = Mocks::of(&Repository { root: run.root.clone() }, &run.settings.mocks, case);
-        let mocks = mocks
-            .map_err(|problems| files(&problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;
-        if mocks.is_empty() {
-            return Ok(None);
-        }
-        let needed = agent::started_by(mode.agent, &run.settings)?;
-        if let Some(command) = mocks.commands.keys().find(|command| needed.contains(command)) {
-            let agent = mode.agent.profile().name;
-            let why = format!("{agent} itself is started by `{command}`, so that cannot be answered from files");
-            return Err(Trouble::new(TroubleKind::CouldNotStart, why));
-        }
-        trial_env.show_mocks(&mocks).map(Some).map_err(|error| disk(&error))
-    }
-
     /// The texts of the skills that the agent gets, before and after the changes of the case.
     fn texts(&self) -> SkillTexts {
         let texts = self.run.texts.snapshot(&self.live.folder.snapshot(self.mode.commit.as_deref()));
@@ -196,7 +175,7 @@ impl LiveTrial<'_> {
         let Self { run, live, mode, case, id, folder, .. } = *self;
         let settings = &run.settings;
         let server = self.server(trial_env)?;
-        let (schema, calls) = (self.schema(trial_env, &mut inputs)?, self.mocks(trial_env)?);
+        let (schema, mocks) = (self.schema(trial_env, &mut inputs)?, mocked::show(run, mode, case, trial_env)?);
         let started = jiff::Timestamp::now();
         let redactor = &live.redactors.masking(Vec::new());
         let (root, server) = (&run.root, server.as_ref());
@@ -228,7 +207,7 @@ impl LiveTrial<'_> {
         // On a full disk the agent may have failed to write: its evidence proves nothing.
         store::take_room(&trial_env.control()).map_err(|error| unstored(&error))?;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
-        let mocks = calls.map(|calls| masked_calls(calls.calls(), &redactor));
+        let mocks = mocks.map(|mocks| mocks.record(&trace, &redactor));
         let skills_changed = skills_changed(trial_env, &changes, &mut ending);
         let required: Vec<&Path> = case.required_files().collect();
         let captured = trial_env.capture(&required, &folder.workspace(), &mask).map_err(|error| disk(&error))?;
@@ -307,13 +286,6 @@ impl LiveTrial<'_> {
         let programs = ProgramRuns::new();
         with_subject(run, &exhibit, &programs, |subject| checks::is_settled(case, subject, has_more))
     }
-}
-
-fn masked_calls(mut record: MockCalls, redactor: &Redactor) -> MockCalls {
-    for MockCall { name, input, .. } in &mut record.calls {
-        (*name, *input) = (redactor.mask_text(name), redactor.mask_text(input));
-    }
-    record
 }
 
 /// The files of the skills that the agent changed. If another trial may have done it, that is the trouble of this one.

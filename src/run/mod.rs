@@ -34,6 +34,7 @@ mod leads;
 pub mod live;
 mod live_trial;
 pub mod merge;
+mod mocked;
 pub mod open_run;
 pub mod other_changes;
 mod pace;

@@ -14,5 +14,5 @@ pub mod mcp;
 pub mod mock;
 pub mod process;
 
-use skill_evals_cases::{cases, lint};
+use skill_evals_cases::{cases, checks, lint};
 use skill_evals_evidence::{files, profile, settings, skill, text, trace, trial};

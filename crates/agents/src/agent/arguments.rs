@@ -104,7 +104,12 @@ pub(super) fn mcp_file(assignment: &Assignment<'_>, server: &ServerCommand, more
     if let (Value::Object(entry), Value::Object(more)) = (&mut entry, more) {
         entry.extend(more);
     }
-    let config = json!({ "mcpServers": { server.names.server.as_str(): entry } });
+    mcp_file_of(assignment, &json!({ server.names.server.as_str(): entry }))
+}
+
+/// The file with the MCP servers of these entries.
+pub(super) fn mcp_file_of(assignment: &Assignment<'_>, entries: &Value) -> Result<PathBuf, Trouble> {
+    let config = json!({ "mcpServers": entries });
     Ok(assignment.trial_env.show(MCP_FILE, config.to_string().as_bytes())?)
 }
 

@@ -12,7 +12,21 @@ mod request_log;
 mod service;
 
 #[cfg(not(feature = "mcp"))]
-pub use off::{McpMissing, serve};
+pub use off::{McpMissing, serve, serve_tools};
 pub use request_log::{ASKED_VARIABLE, lists_requested_since};
 #[cfg(feature = "mcp")]
-pub use service::{McpError, directories_in, serve, serve_on, serve_roots};
+pub use service::{McpError, directories_in, serve, serve_on, serve_roots, serve_tools};
+
+use serde_json::{Map, Value};
+
+/// A tool of a server that is no server of skills.
+#[derive(Clone, Debug)]
+pub struct OfferedTool {
+    pub name: String,
+    pub description: Option<String>,
+    /// Without one, any object is an input.
+    pub input_schema: Option<Map<String, Value>>,
+}
+
+/// Answers a call of such a tool by its name and input; the error is one of the tool.
+pub type ToolAnswer = dyn Fn(&str, &Map<String, Value>) -> Result<String, String> + Send + Sync;

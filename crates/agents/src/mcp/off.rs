@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::mcp::{OfferedTool, ToolAnswer};
 use crate::settings::BuiltIn;
 
 /// Why nothing is served.
@@ -13,5 +14,10 @@ pub struct McpMissing;
 
 /// Fails: the server is not part of this build.
 pub fn serve(_: &[PathBuf], _: BuiltIn) -> Result<(), McpMissing> {
+    Err(McpMissing)
+}
+
+/// The same for other tools.
+pub fn serve_tools(_: &str, _: Vec<OfferedTool>, _: Box<ToolAnswer>) -> Result<(), McpMissing> {
     Err(McpMissing)
 }

@@ -160,7 +160,7 @@ mod tests {
     }
 
     fn call(input: &str) -> MockCall {
-        MockCall { name: "gh".to_owned(), input: input.to_owned(), answered: true }
+        MockCall { name: "gh".to_owned(), input: input.to_owned(), answered: true, violated: None }
     }
 
     #[test]
@@ -201,7 +201,7 @@ mod tests {
             inputs,
             ["no line break", "\n0 0 1000000 eA==\n", "\n0 5 2 eA==\n", "\na 0 2 eA==", "\n\n", "\u{0}", "last"]
         );
-        assert_eq!(lost, 5 + 1024);
+        assert_eq!(lost, 6);
     }
 
     #[test]

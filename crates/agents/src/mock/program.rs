@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::files::bounded;
-use crate::mock::{LOG, SHARE, log};
+use crate::mock::{LOG, SERVERS, SHARE, log, server};
 use crate::settings::pattern;
 use crate::trace::cut;
 use crate::trial::mock::{MockCall, ReadyAnswer, line};
@@ -14,7 +14,7 @@ use crate::trial::mock::{MockCall, ReadyAnswer, line};
 /// The status that a shell reports of a program which SIGPIPE ended.
 const BROKEN_PIPE: u8 = 141;
 
-/// Answers as the command that this process was started as, if it was.
+/// Answers as the command or server that this process was started as, if it was.
 pub fn take_over() -> Option<ExitCode> {
     let program = std::env::current_exe().ok()?;
     let (directory, name) = (program.parent()?, program.file_name()?);
@@ -24,7 +24,17 @@ pub fn take_over() -> Option<ExitCode> {
         return None;
     }
     let name = name.to_string_lossy();
-    Some(answer(&name, &answers, &share.join(LOG)).unwrap_or_else(|error| {
+    let log = share.join(LOG);
+    if directory.ends_with(SERVERS) {
+        return Some(server::serve(&answers, &log).map_or_else(
+            |why| {
+                let _ = writeln!(io::stderr(), "{name}: {why}");
+                ExitCode::FAILURE
+            },
+            |()| ExitCode::SUCCESS,
+        ));
+    }
+    Some(answer(&name, &answers, &log).unwrap_or_else(|error| {
         if error.kind() == io::ErrorKind::BrokenPipe {
             // Nobody reads on, which ends other programs in silence.
             return ExitCode::from(BROKEN_PIPE);
@@ -41,7 +51,7 @@ fn answer(name: &str, answers: &Path, log: &Path) -> io::Result<ExitCode> {
         answer.args.as_ref().is_none_or(|args| pattern(args).is_ok_and(|pattern| pattern.is_match(&line)))
     };
     let found = answers.iter().find(fits);
-    let call = MockCall { name: name.to_owned(), input: cut(line.clone()), answered: found.is_some() };
+    let call = MockCall { name: name.to_owned(), input: cut(line.clone()), answered: found.is_some(), violated: None };
     // Without a record there is no answer: what was answered is known.
     log::add(log, &call)?;
     let Some(ReadyAnswer { stdout, stderr, exit_code, .. }) = found else {

@@ -1,24 +1,32 @@
-//! What is answered from files in a case: the answers of commands, with the content of their files.
+//! What is answered from files in a case: the answers of commands and MCP servers, with the content of their files.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::cases::case::Case;
+use crate::cases::case::{Case, MockFolders, plugin_eval};
+use crate::cases::catalog::{EVALS, evals_folder};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::settings::{AnswerText, CommandAnswer};
 use crate::text::diagnostic::{Code, Diagnostic};
 use crate::text::relative_path::RelativePath;
-use crate::trial::mock::ReadyAnswer;
+use crate::trial::mock::{MockServer, ReadyAnswer};
 
 /// The largest output of one answer, in bytes.
 const LARGEST_OUTPUT: usize = 16 << 20;
 
+/// The directory with a directory of answers for each MCP server.
+const MOCKS: &str = "mocks";
+
 /// All that is answered from files in a case.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Mocks {
     /// The answers of each command, in the order in which they are tried.
     pub commands: BTreeMap<String, Vec<ReadyAnswer>>,
+    /// The MCP servers, by the names by which agents know them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub servers: BTreeMap<String, MockServer>,
 }
 
 impl Mocks {
@@ -39,12 +47,22 @@ impl Mocks {
             let ready = ReadyAnswer { args: args.clone(), stdout, stderr: stderr.clone(), exit_code: *exit_code };
             mocks.commands.entry(command.clone()).or_default().push(ready);
         }
+        let own = || {
+            let folders = [PathBuf::from(EVALS), evals_folder(&case.skill)].map(|folder| folder.join(MOCKS));
+            MockFolders { folders: folders.to_vec(), ..MockFolders::default() }
+        };
+        let folders = case.mock_servers.clone().unwrap_or_else(own);
+        let (servers, of_servers) = plugin_eval::servers(tree, &folders.folders);
+        mocks.servers = servers.into_iter().map(|server| (folders.server_name(&server.name), server)).collect();
+        // What a case of another program asks for is known to be unsupported.
+        let is_known = |problem: &Diagnostic| problem.code == Code::Unsupported && case.mock_servers.is_some();
+        problems.extend(of_servers.into_iter().filter(|problem| !is_known(problem)));
         if problems.is_empty() { Ok(mocks) } else { Err(problems) }
     }
 
     /// Whether nothing is.
     pub fn is_empty(&self) -> bool {
-        self.commands.is_empty()
+        self.commands.is_empty() && self.servers.is_empty()
     }
 }
 

@@ -19,6 +19,9 @@ use crate::trial::span::EventRef;
 /// The agent finished before its timeout.
 const IN_TIME: &str = "in-time";
 
+/// A tool that is answered from files was called with an input that it does not expect.
+const MOCK_INPUT: &str = "mock: input";
+
 /// The agent's program exited with 0.
 const EXIT_CODE: &str = "exit-code";
 
@@ -194,6 +197,11 @@ fn general(subject: &GradingInput<'_>) -> Vec<CheckResult> {
     }
     if ending.settled {
         return checks;
+    }
+    let calls = evidence.meta.mocks.iter().flat_map(|record| &record.calls);
+    if let Some((name, why)) = calls.filter_map(|call| Some((&call.name, call.violated.as_ref()?))).next() {
+        let answer = CheckAnswer::holds(false, "calls as the mocks expect them", format!("{name}: {why}"));
+        checks.push(result(MOCK_INPUT, Goal::Process, answer));
     }
     let text = subject.final_text();
     let status = if text.is_some() { Status::Pass } else { subject.silent() };

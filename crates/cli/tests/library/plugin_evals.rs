@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use skill_evals_agents::agent;
 use skill_evals_cases::cases::case::Case;
+use skill_evals_cases::cases::mocks::Mocks;
 use skill_evals_cases::cases::repository::{Layout, Repository, Scope};
 use skill_evals_cases::checks::contents::Contents;
 use skill_evals_cases::checks::program::ProgramRuns;
@@ -163,6 +164,8 @@ fn said(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
             Ok(case) => {
                 cases.push(format!("{}: {}", case.id, case.prompt));
                 problems.extend(case.unsupported.iter().map(|part| part.diagnostic().to_string()));
+                let of_mocks = Mocks::of(&fixture.repository(), &[], case).err().unwrap_or_default();
+                problems.extend(of_mocks.iter().map(ToString::to_string));
             }
             Err(errors) => problems.extend(errors.iter().map(ToString::to_string)),
         }
@@ -343,11 +346,48 @@ fn what_the_real_program_ignores_in_silence_is_a_warning() {
 }
 
 #[test]
-fn mocks_that_are_not_served_are_a_warning() {
-    let case = with("type: llm, criteria: x");
-    let (cases, problems) = said(&[("a/case.yaml", &case), ("mocks/tea/pour.md", "Poured.")]);
-    assert_eq!(cases, ["a: p"], "{problems:?}");
-    assert_eq!(problems, ["evals/mocks: [unsupported] unsupported: mocks of MCP servers"]);
-    let own = said(&[("a/case.yaml", &case), ("a/mocks/tea/pour.md", "Poured.")]).1;
-    assert_eq!(own, ["evals/a/mocks: [unsupported] unsupported: mocks of MCP servers"]);
+fn mocks_are_read_and_those_that_cannot_be_served_are_named() {
+    let case = with("type: regex, pattern: x");
+    let of = |mocks: &[(&str, &str)]| said(&[&[("a/case.yaml", &*case)], mocks].concat());
+    for mocks in [
+        vec![("mocks/tea/pour.md", "Poured.")],
+        vec![(
+            "a/mocks/tea/pour.md",
+            "---\nexpect: { cup: string, size: [1, 2], name: /^a/ }\nerror: true\n---\nPoured {{input.cup}}.",
+        )],
+        vec![
+            ("mocks/tea/README.txt", "x"),
+            ("mocks/note.md", "x"),
+            ("mocks/tea/_tools.json", "{}"),
+            ("mocks/.replay/tea/x.md", "x"),
+        ],
+    ] {
+        assert_eq!(of(&mocks).1, Vec::<String>::new(), "{mocks:?}");
+    }
+    for (file, text, wanted) in [
+        (
+            "mocks/tea/pour.md",
+            "---\ntype: agent\n---\nYou pour.",
+            "[unsupported] unsupported: a mock that a model answers",
+        ),
+        (
+            "mocks/tea/_server.md",
+            "---\ntools: [pour]\n---\nYou pour.",
+            "[unsupported] unsupported: a mock that a model answers",
+        ),
+        (
+            "mocks/tea/pour.md",
+            "---\ntype: new\n---\n",
+            "evals/mocks/tea/pour.md:2:7: [bad-choice] unknown type of mock",
+        ),
+        ("mocks/tea/pour.md", "---\nexpects: {}\n---\n", "evals/mocks/tea/pour.md:2:1: [unknown-key]"),
+        ("mocks/tea/pour.md", "---\nexpect: { a: /(/ }\n---\n", "[bad-regex] `expect`"),
+        ("mocks/tea/pour.md", "---\nerror: yes please\n---\n", "[value-type]"),
+        ("mocks/te a/pour.md", "x", "[bad-choice] \"te a\" is not a name for a server"),
+        ("mocks/tea/po ur.md", "x", "[bad-choice] \"po ur\" is not a name for a tool"),
+        ("mocks/tea/_tools.json", "{", "evals/mocks/tea/_tools.json:1:2: [json-syntax]"),
+    ] {
+        let problems = of(&[(file, text), ("mocks/tea/stir.md", "x")]).1;
+        assert!(problems.iter().any(|problem| problem.contains(wanted)), "{file} {text}: {problems:?}");
+    }
 }

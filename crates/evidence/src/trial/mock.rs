@@ -1,11 +1,13 @@
 //! Commands and tools of MCP servers that are answered from files of the repository, and the record of their calls.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 
 /// An answer with the content of its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +26,42 @@ fn as_base64<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Err
 
 fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
     STANDARD.decode(String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+}
+
+/// A server whose tools are answered from files.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MockServer {
+    /// The name of its directory.
+    pub name: String,
+    pub tools: Vec<MockTool>,
+    /// Texts that answers insert, by their paths in that directory.
+    pub fixtures: BTreeMap<String, String>,
+}
+
+/// A tool with one answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MockTool {
+    pub name: String,
+    /// As the real server describes it, if that is known.
+    pub description: Option<String>,
+    pub input_schema: Option<Map<String, Value>>,
+    /// The answer, with places for parts of the input.
+    pub body: String,
+    /// Whether the answer is an error.
+    pub is_error: bool,
+    /// What the input must be, by the path of a part of it.
+    pub expect: Vec<(String, Expected)>,
+}
+
+/// What a part of an input must be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Expected {
+    /// A value of this type of JSON.
+    Type(String),
+    /// A text that a regular expression of JavaScript matches.
+    Pattern(String),
+    /// One of these values.
+    OneOf(Vec<Value>),
 }
 
 /// The calls of what was answered from files, as far as they were recorded. Whoever can call can add to the record; nobody in a
@@ -51,6 +89,9 @@ pub struct MockCall {
     pub input: String,
     /// Whether a file had an answer to it.
     pub answered: bool,
+    /// How its input is not as a mock expects, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub violated: Option<String>,
 }
 
 impl MockCalls {
@@ -109,7 +150,12 @@ y'"
 
     #[test]
     fn calls_without_an_answer_are_named_once() {
-        let call = |input: &str, answered| MockCall { name: "gh".to_owned(), input: input.to_owned(), answered };
+        let call = |input: &str, answered| MockCall {
+            name: "gh".to_owned(),
+            input: input.to_owned(),
+            answered,
+            violated: None,
+        };
         let calls = MockCalls { calls: vec![call("a", false), call("b", true), call("a", false)], lost: 0 };
         assert_eq!(calls.unanswered(), [("gh a".to_owned(), 2)]);
     }

@@ -1,19 +1,19 @@
 //! What both ways of starting claude have in common: what it may do, and what it reads from files.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::{history, home};
-use crate::agent::arguments::mcp_file;
+use crate::agent::arguments::mcp_file_of;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment};
 use crate::agent::files::file_trouble;
 use crate::agent::mcp_probe::ServerCommand;
 use crate::cases::case::Case;
 use crate::files::bounded;
-use crate::settings::{Home, ToolNames};
+use crate::settings::Home;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::sandbox::Sandbox;
 
@@ -36,7 +36,10 @@ pub(super) fn command(
     env.insert("MCP_CONNECT_TIMEOUT_MS".into(), "60000".into());
 
     let has_skills = mode.delivery.native() || settings.isolation.home == Home::User;
-    let permissions = permissions(case, has_skills, server.map(|server| &server.names));
+    let mocked = trial_env.mocked_servers();
+    let servers = server.map(|server| &*server.names.server).into_iter();
+    let servers = servers.chain(mocked.iter().map(|(name, _)| name.as_str()));
+    let permissions = permissions(case, has_skills, servers);
     let mut args: Vec<OsString> =
         users.settings.iter().flat_map(|path| ["--settings".into(), path.clone().into()]).collect();
     args.extend(fixed.iter().map(OsString::from));
@@ -47,8 +50,8 @@ pub(super) fn command(
     if !permissions.disallowed.is_empty() {
         args.push(format!("--disallowedTools={}", permissions.disallowed.join(",")).into());
     }
-    if let Some(server) = server {
-        args.extend(["--mcp-config".into(), mcp_config(assignment, server)?.into()]);
+    if server.is_some() || !mocked.is_empty() {
+        args.extend(["--mcp-config".into(), mcp_config(assignment, server, &mocked)?.into()]);
     }
     // The list is empty, not absent: without a list claude reads every settings file.
     let of_user = (settings.isolation.home == Home::User).then_some("user");
@@ -67,6 +70,7 @@ pub(super) fn command(
     let files = home::provider_files(&env);
     Ok(AgentCommand {
         limits_tools: true,
+        serves_mocks: true,
         program,
         args,
         env,
@@ -90,13 +94,13 @@ struct Permissions {
     open: Vec<&'static str>,
 }
 
-fn permissions(case: &Case, has_skills: bool, server: Option<&ToolNames>) -> Permissions {
+fn permissions<'s>(case: &Case, has_skills: bool, servers: impl Iterator<Item = &'s str>) -> Permissions {
     let can_write = case.sandbox == Sandbox::WorkspaceWrite;
     let mut allowed = Vec::from_iter(can_write.then_some("Bash"));
     allowed.extend(["Read", "Glob", "Grep"]);
     allowed.extend(has_skills.then_some("Skill"));
     let mut allowed: Vec<String> = allowed.into_iter().map(str::to_owned).collect();
-    allowed.extend(server.map(|names| format!("mcp__{}", names.server)));
+    allowed.extend(servers.map(|name| format!("mcp__{name}")));
     let mut not_enforced = vec!["shell commands see the variables with the login".to_owned()];
     let mut open = vec!["reading is not limited to the workspace"];
     if let Some(tools) = &case.tools {
@@ -118,15 +122,28 @@ fn permissions(case: &Case, has_skills: bool, server: Option<&ToolNames>) -> Per
     Permissions { mode: "default", allowed, disallowed, not_enforced, open }
 }
 
-/// The MCP server in a file. The SDK itself passes it as an argument.
+/// The MCP servers in a file. The SDK itself passes them as an argument.
 /// Without `alwaysLoad`, claude starts while a slow server is `pending`, and then offers none of its tools; if its model
 /// searches for tools, claude shows none of them.
-fn mcp_config(assignment: &Assignment<'_>, server: &ServerCommand) -> Result<PathBuf, Trouble> {
-    let mut more = json!({ "type": "stdio" });
-    if server.always_load {
-        more["alwaysLoad"] = json!(true);
-    }
-    mcp_file(assignment, server, more)
+fn mcp_config(
+    assignment: &Assignment<'_>,
+    server: Option<&ServerCommand>,
+    mocked: &[(String, PathBuf)],
+) -> Result<PathBuf, Trouble> {
+    let entry = |program: &Path, args: &[String], env: Value, always_load: bool| {
+        let mut entry = json!({ "type": "stdio", "command": program, "args": args, "env": env });
+        if always_load {
+            entry["alwaysLoad"] = json!(true);
+        }
+        entry
+    };
+    let own = server.map(|server| {
+        let ServerCommand { program, args, env, names, always_load, .. } = server;
+        (names.server.clone(), entry(program, args, json!(env), *always_load))
+    });
+    let always_load = assignment.settings.mcp.always_load;
+    let mocked = mocked.iter().map(|(name, program)| (name.clone(), entry(program, &[], json!({}), always_load)));
+    mcp_file_of(assignment, &mocked.chain(own).collect::<serde_json::Map<_, _>>().into())
 }
 
 /// The output schema of a trial, without the dialect's name: if a schema names another dialect than draft 7, claude drops it,

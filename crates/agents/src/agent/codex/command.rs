@@ -1,6 +1,8 @@
 //! How to start `codex exec` for a trial.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 
 use super::{Codex, LAST_MESSAGE, LOGIN_VARIABLES, PROVIDER_VARIABLES, history, home};
 use crate::agent::arguments::unlimited_turns;
@@ -34,8 +36,11 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     if let (Some(text), None) = (&case.system_prompt, long_instructions) {
         configuration.push(format!("developer_instructions={}", toml::Value::from(text.as_str())));
     }
-    if let Some(server) = assignment.server {
-        configuration.extend(server_configuration(server));
+    if let Some(ServerCommand { names, program, args, env, .. }) = assignment.server {
+        configuration.extend(server_configuration(&names.server, program, args, env));
+    }
+    for (name, program) in trial_env.mocked_servers() {
+        configuration.extend(server_configuration(&name, &program, &[], &BTreeMap::new()));
     }
     args.extend(configuration.into_iter().flat_map(|setting| ["-c".into(), setting.into()]));
     args.extend(["-C".into(), trial_env.workspace().into()]);
@@ -66,6 +71,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         secrets,
         not_enforced: unlimited_turns(assignment).into_iter().collect(),
         open: vec![open],
+        serves_mocks: true,
         input,
         ..AgentCommand::default()
     })
@@ -81,17 +87,20 @@ pub(super) fn resumed(args: &[OsString], session: &str, message: &str) -> Option
 }
 
 /// The MCP server in codex's configuration. Without `required`, codex does not report a server that does not start.
-fn server_configuration(server: &ServerCommand) -> Vec<String> {
-    let name = &server.names.server;
+fn server_configuration(
+    name: &str,
+    program: &Path,
+    args: &[String],
+    env: &BTreeMap<String, String>,
+) -> Vec<String> {
     let setting = |key: &str, value: toml::Value| format!("mcp_servers.{name}.{key}={value}");
-    let env: Vec<String> = server
-        .env
+    let env: Vec<String> = env
         .iter()
         .map(|(name, value)| format!("{}={}", toml::Value::from(name.as_str()), toml::Value::from(value.as_str())))
         .collect();
     vec![
-        setting("command", server.program.to_string_lossy().as_ref().into()),
-        setting("args", server.args.clone().into()),
+        setting("command", program.to_string_lossy().as_ref().into()),
+        setting("args", args.to_vec().into()),
         format!("mcp_servers.{name}.env={{{}}}", env.join(",")),
         setting("required", true.into()),
         setting("startup_timeout_sec", 60.into()),

@@ -8,7 +8,7 @@ use super::skills::rooted_in_parent;
 use super::{At, TrialEnv, WorkspaceError};
 use crate::cases::mocks::Mocks;
 use crate::files::rooted::{self, RootedPath};
-use crate::mock::{COMMANDS, CallLog, LOG, SHARE};
+use crate::mock::{COMMANDS, CallLog, LOG, SERVERS, SHARE};
 
 /// The name of this program where no room shows it.
 const OWN: &str = "program";
@@ -23,6 +23,11 @@ impl TrialEnv {
         let control = RootedPath::open(&self.control()).at(&self.control())?;
         for (command, answers) in &mocks.commands {
             let program = Path::new(COMMANDS).join(command);
+            let answers = serde_json::to_vec(answers).map_err(std::io::Error::from).at(&program)?;
+            self.show_program_as(&control, &program, &answers)?;
+        }
+        for (server, answers) in &mocks.servers {
+            let program = Path::new(SERVERS).join(server);
             let answers = serde_json::to_vec(answers).map_err(std::io::Error::from).at(&program)?;
             self.show_program_as(&control, &program, &answers)?;
         }
@@ -51,6 +56,15 @@ impl TrialEnv {
         control.join(&name).replace(answers, rooted::PRIVATE)?;
         self.add_shown(self.control().join(&name), &name);
         Ok(())
+    }
+
+    /// The MCP servers that are answered from files: the name of each, and the program that serves it.
+    pub fn mocked_servers(&self) -> Vec<(String, PathBuf)> {
+        let directory = self.place_of(Path::new(SERVERS));
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let places = shown.iter().map(|(_, place)| place).filter(|place| place.parent() == Some(&directory));
+        let named = places.filter_map(|place| Some((place.file_name()?.to_string_lossy().into_owned(), place.clone())));
+        named.collect()
     }
 
     /// A search path with the commands that are answered from files before all others, if there are some.

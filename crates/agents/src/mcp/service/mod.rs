@@ -6,6 +6,7 @@ mod batch;
 mod completions;
 mod directory;
 mod extension;
+mod fixed;
 mod library;
 mod prompts;
 mod request_log;
@@ -23,8 +24,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
+use rmcp::{ServerHandler, ServiceExt};
 use thiserror::Error;
 use tokio::io::AsyncWrite;
 use tokio::sync::watch;
@@ -32,6 +33,7 @@ use tokio::time::sleep;
 
 use crate::cases::repository::Repository;
 use crate::settings::BuiltIn;
+pub use fixed::serve_tools;
 use library::SkillSource;
 use request_log::RequestLog;
 use server::Server;
@@ -100,14 +102,26 @@ fn run(
     input: impl BufRead + Send + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), McpError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    let result = runtime.block_on(async {
+    let make = || {
         let state = Arc::new(ServerState::new(sources, settings, RequestLog::from_env()));
         tokio::spawn(state.clone().keep_scanning());
+        Server { state, by_roots }
+    };
+    serve_handler(make, input, output)
+}
+
+/// Serves what `make` makes in the runtime until the input ends.
+fn serve_handler<H: ServerHandler>(
+    make: impl FnOnce() -> H,
+    input: impl BufRead + Send + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<(), McpError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let result = runtime.block_on(async {
         let input_ended = watch::Sender::new(false);
         let mut end = input_ended.subscribe();
         let transport = LineTransport::new(input, output, input_ended);
-        let service = match (Server { state, by_roots }).serve(transport).await {
+        let service = match make().serve(transport).await {
             Ok(service) => service,
             // The client left before it sent a request.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

@@ -145,6 +145,8 @@ pub struct Case {
     pub setup: Vec<String>,
     /// The commands that are answered from files in this case; those of the settings follow.
     pub mocks: Vec<CommandAnswer>,
+    /// Where the answers of MCP servers are, if the format says so.
+    pub mock_servers: Option<MockFolders>,
     /// What the agent is asked next in the same session, each after it has answered.
     pub follow_ups: Vec<String>,
     /// The conversation that its session starts from, before the prompt.
@@ -197,6 +199,27 @@ impl Case {
     /// The files that its workspace must hold.
     pub fn required_files(&self) -> impl Iterator<Item = &Path> {
         self.checks.iter().filter_map(|check| check.ask.required_file()).map(RelativePath::as_path)
+    }
+}
+
+/// Directories with a directory of answers for each MCP server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MockFolders {
+    /// From the repository's root. The files of later ones replace those of earlier ones.
+    pub folders: Vec<PathBuf>,
+    /// The name of the plugin whose servers are among them, as agents write it.
+    pub plugin: Option<String>,
+    /// The names of the plugin's servers.
+    pub of_plugin: Vec<String>,
+}
+
+impl MockFolders {
+    /// The name by which agents know a server.
+    pub fn server_name(&self, server: &str) -> String {
+        match &self.plugin {
+            Some(plugin) if self.of_plugin.iter().any(|own| own == server) => format!("plugin_{plugin}_{server}"),
+            _ => server.to_owned(),
+        }
     }
 }
 

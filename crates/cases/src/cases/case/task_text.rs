@@ -47,7 +47,7 @@ fn parts(case: &Case) -> Vec<(String, String)> {
     /// The parts with the names of their fields. Every other field is named too, so that none is forgotten.
     macro_rules! named {
         ($($part:ident),+) => {{
-            let Case { id: _, origin: _, activation: _, default_activation: _, least_score: _, during: _, mocks: _, assertions: _, checks: _, $($part),+ } = case;
+            let Case { id: _, origin: _, activation: _, default_activation: _, least_score: _, during: _, mocks: _, mock_servers: _, assertions: _, checks: _, $($part),+ } = case;
             vec![$((concat!("its `", stringify!($part), "`").to_owned(), format!("{:?}", $part))),+]
         }};
     }

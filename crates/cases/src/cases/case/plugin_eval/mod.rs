@@ -15,6 +15,7 @@
 mod front_matter;
 mod graders;
 mod keys;
+mod mocks;
 mod plugin;
 
 use std::path::{Path, PathBuf};
@@ -22,11 +23,12 @@ use std::path::{Path, PathBuf};
 use front_matter::FrontMatter;
 use graders::Graders;
 use keys::Asked;
+pub use mocks::servers;
 use plugin::Plugin;
 
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue, Syntax};
 use crate::cases::case::fields::CaseDraft;
-use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, ForeignFiles, FoundCase, ReadCase};
+use crate::cases::case::{Case, CaseFormat, FileCases, ForeignFile, ForeignFiles, FoundCase, ReadCase, Unsupported};
 use crate::cases::repo_files::FileKind;
 use crate::profile::DEFAULT_MODE;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
@@ -93,8 +95,7 @@ fn parse(file: &ForeignFile<'_>, _: Document<'_>, _: &Node) -> Option<FileCases>
         }
         reader.grader_files();
     }
-    let (case, mut warnings) = reader.found();
-    warnings.extend(plugin.mocks(file, folder));
+    let (case, warnings) = reader.found();
     // All that is next to the case belongs to it.
     Some(FileCases { cases: vec![case], problems: warnings, claims: vec![folder.to_path_buf()] })
 }
@@ -236,6 +237,15 @@ impl CaseReader<'_> {
             CaseDraft::of(Case { id: id.clone(), skill: skill.clone(), origin: origin.clone(), ..Case::default() });
         draft.should_trigger(None);
         self.asked.fill(&mut draft.case, self.plugin);
+        let mocks = self.plugin.mocks(self.folder);
+        let (_, of_mocks) = servers(self.file.tree, &mocks.folders);
+        let unsupported = of_mocks.into_iter().filter(|problem| problem.code == Code::Unsupported);
+        let what = "a mock that a model answers".to_owned();
+        draft
+            .case
+            .unsupported
+            .extend(unsupported.map(|Diagnostic { place, .. }| Unsupported { what: what.clone(), place }));
+        draft.case.mock_servers = Some(mocks);
         self.graders.fill(&mut draft.case);
         let case = if self.problems.is_empty() { Ok(draft.finish_foreign()) } else { Err(self.problems) };
         let source = ReadCase { format: &PROSE, case, places: vec![("id", origin.clone()), ("prompt", origin)] };

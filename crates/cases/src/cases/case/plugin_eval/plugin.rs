@@ -5,10 +5,9 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::Value;
 
 use super::{CASE, PROMPT};
-use crate::cases::case::ForeignFile;
+use crate::cases::case::{ForeignFile, MockFolders};
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::PatternSearch;
-use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 use crate::text::relative_path::resolved;
 
 /// Where a plugin says what it is.
@@ -30,6 +29,8 @@ pub(super) struct Plugin<'a> {
     pub name: String,
     /// The directory with the case's directory, which may have mocks for it.
     pub evals: PathBuf,
+    /// The names of its MCP servers.
+    servers: Vec<String>,
 }
 
 impl<'a> Plugin<'a> {
@@ -64,18 +65,15 @@ impl<'a> Plugin<'a> {
         let own_name = || root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let name = manifest["name"].as_str().map_or_else(own_name, str::to_owned);
         let evals = root.join(parts[..at + length].iter().collect::<PathBuf>());
-        Some(Self { root, name, evals })
+        let servers = servers(file, root, &manifest);
+        Some(Self { root, name, evals, servers })
     }
 
-    /// A warning for each directory of mocks for the case in the directory `case`.
-    pub fn mocks(&self, file: &ForeignFile<'_>, case: &Path) -> Vec<Diagnostic> {
-        let places = [&self.evals, case].map(|directory: &Path| directory.join(MOCKS));
-        let mocks = places.into_iter().filter(|place| file.tree.kind(place) == FileKind::Folder);
-        let problem = |place| {
-            Diagnostic::new(Code::Unsupported, SourceLocation::file(place), "unsupported: mocks of MCP servers")
-        };
-        let help = "the plugin's servers do not start, so a grader sees no call of their tools";
-        mocks.map(|place| problem(place).help(help)).collect()
+    /// Where the mocks of servers are for the case in the directory `case`.
+    pub fn mocks(&self, case: &Path) -> MockFolders {
+        let folders = [&self.evals, case].map(|directory: &Path| directory.join(MOCKS)).to_vec();
+        let plugin_name = self.name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_', "_");
+        MockFolders { folders, plugin: Some(plugin_name), of_plugin: self.servers.clone() }
     }
 
     /// The slug of the skill that the case is about: the first that its graders ask for, the one whose place the file has, or the
@@ -93,4 +91,18 @@ impl<'a> Plugin<'a> {
         });
         asked.or(file.skill).or_else(|| own().next().map(|(_, slug)| *slug)).unwrap_or_default().to_owned()
     }
+}
+
+/// The names of the MCP servers of the plugin in the directory `root`: those in its manifest, in the file that this names, and in
+/// `.mcp.json`.
+fn servers(file: &ForeignFile<'_>, root: &Path, manifest: &Value) -> Vec<String> {
+    let written = &manifest["mcpServers"];
+    let paths =
+        [written.as_str(), Some(".mcp.json")].into_iter().flatten().filter_map(|path| resolved(Path::new(path)));
+    let read = |path: PathBuf| serde_json::from_slice::<Value>(&file.tree.read(&root.join(path)).ok()?).ok();
+    let named = |value: &Value| {
+        let servers = value.get("mcpServers").unwrap_or(value);
+        servers.as_object().map(|servers| servers.keys().cloned().collect::<Vec<_>>()).unwrap_or_default()
+    };
+    paths.filter_map(read).flat_map(|value| named(&value)).chain(named(written)).collect()
 }
