@@ -198,8 +198,8 @@ fn general(subject: &GradingInput<'_>) -> Vec<CheckResult> {
     if ending.settled {
         return checks;
     }
-    let calls = evidence.meta.mocks.iter().flat_map(|record| &record.calls);
-    if let Some((name, why)) = calls.filter_map(|call| Some((&call.name, call.violated.as_ref()?))).next() {
+    let mut calls = evidence.meta.mocks.iter().flat_map(|record| &record.calls);
+    if let Some((name, why)) = calls.find_map(|call| Some((&call.name, call.violated.as_ref()?))) {
         let answer = CheckAnswer::holds(false, "calls as the mocks expect them", format!("{name}: {why}"));
         checks.push(result(MOCK_INPUT, Goal::Process, answer));
     }

@@ -385,7 +385,7 @@ fn mocks_are_read_and_those_that_cannot_be_served_are_named() {
         ("mocks/tea/pour.md", "---\nerror: yes please\n---\n", "[value-type]"),
         ("mocks/te a/pour.md", "x", "[bad-choice] \"te a\" is not a name for a server"),
         ("mocks/tea/po ur.md", "x", "[bad-choice] \"po ur\" is not a name for a tool"),
-        ("mocks/tea/_tools.json", "{", "evals/mocks/tea/_tools.json:1:2: [json-syntax]"),
+        ("mocks/tea/_tools.json", "{", "evals/mocks/tea/_tools.json:1:1: [json-syntax]"),
     ] {
         let problems = of(&[(file, text), ("mocks/tea/stir.md", "x")]).1;
         assert!(problems.iter().any(|problem| problem.contains(wanted)), "{file} {text}: {problems:?}");

@@ -35,7 +35,7 @@ use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
 use crate::settings::problems::{Problems, filled};
 use crate::settings::repetition::WrittenNumber;
 use crate::skill::slug;
-use crate::text::diagnostic::{Diagnostic, nearest, suggest};
+use crate::text::diagnostic::{Diagnostic, suggest};
 use crate::text::relative_path::RelativePath;
 
 pub use activation::ActivationRule;
@@ -448,30 +448,6 @@ impl Settings {
         }
         self.selected_modes = Some(names.to_vec());
         Ok(())
-    }
-
-    /// The message about an unknown mode: the nearest modes, then a line on each mode.
-    pub fn unknown_mode(&self, name: &str) -> String {
-        let mut nearest: Vec<&str> =
-            nearest(name, self.modes.iter().map(|mode| mode.name.as_str())).into_iter().collect();
-        if nearest.is_empty() {
-            let word = name.to_lowercase();
-            let of_agent = self.modes.iter().filter(|mode| mode.agent.as_str().contains(&word));
-            nearest =
-                of_agent.filter(|mode| mode.delivery == Delivery::Native).map(|mode| mode.name.as_str()).collect();
-        }
-        let suggestion = match nearest.as_slice() {
-            [] => String::new(),
-            names => format!("; did you mean `{}`?", names.join("` or `")),
-        };
-        let width = self.modes.iter().map(|mode| mode.name.len()).max().unwrap_or_default();
-        let mut lines = vec![format!("unknown mode `{name}`{suggestion}"), "modes:".to_owned()];
-        for Mode { name, agent, delivery, .. } in self.modes.iter().map(Arc::as_ref) {
-            let (agent, kind) = (agent.profile().name, agent.as_str());
-            let kind = if agent == kind { String::new() } else { format!(" ({kind})") };
-            lines.push(format!("  {name:width$}  {agent}{kind}, {}", delivery.about()));
-        }
-        lines.join("\n")
     }
 
     /// Whether a case without a recording is an error. It never is if agents run.

@@ -1,11 +1,13 @@
 //! A mode: an agent, and how it gets the skills.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::profile;
-use crate::settings::ActivationRule;
+use crate::settings::{ActivationRule, Settings};
+use crate::text::diagnostic::nearest;
 
 pub use crate::profile::{AgentKind, Delivery};
 
@@ -132,5 +134,31 @@ pub fn label(name: &str) -> String {
             format!("{} ({name})", agent.profile().program)
         }
         _ => name.to_owned(),
+    }
+}
+
+impl Settings {
+    /// The message about an unknown mode: the nearest modes, then a line on each mode.
+    pub fn unknown_mode(&self, name: &str) -> String {
+        let mut nearest: Vec<&str> =
+            nearest(name, self.modes.iter().map(|mode| mode.name.as_str())).into_iter().collect();
+        if nearest.is_empty() {
+            let word = name.to_lowercase();
+            let of_agent = self.modes.iter().filter(|mode| mode.agent.as_str().contains(&word));
+            nearest =
+                of_agent.filter(|mode| mode.delivery == Delivery::Native).map(|mode| mode.name.as_str()).collect();
+        }
+        let suggestion = match nearest.as_slice() {
+            [] => String::new(),
+            names => format!("; did you mean `{}`?", names.join("` or `")),
+        };
+        let width = self.modes.iter().map(|mode| mode.name.len()).max().unwrap_or_default();
+        let mut lines = vec![format!("unknown mode `{name}`{suggestion}"), "modes:".to_owned()];
+        for Mode { name, agent, delivery, .. } in self.modes.iter().map(Arc::as_ref) {
+            let (agent, kind) = (agent.profile().name, agent.as_str());
+            let kind = if agent == kind { String::new() } else { format!(" ({kind})") };
+            lines.push(format!("  {name:width$}  {agent}{kind}, {}", delivery.about()));
+        }
+        lines.join("\n")
     }
 }

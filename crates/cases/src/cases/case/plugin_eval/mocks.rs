@@ -40,6 +40,11 @@ const MAX_SIZE: usize = 16 << 20;
 /// The types of values.
 const TYPES: [&str; 5] = ["string", "number", "boolean", "array", "object"];
 
+/// The name of the tool that a file of a server answers for, if it is one of a tool.
+fn tool_name(path: &str) -> Option<&str> {
+    path.strip_suffix(".md").filter(|tool| !tool.starts_with('_') && !tool.contains('/'))
+}
+
 /// Whether agents take this as the name of a server or tool.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
@@ -62,7 +67,7 @@ pub fn servers(tree: &dyn RepoFiles, folders: &[PathBuf]) -> (Vec<MockServer>, V
     }
     let mut servers = Vec::new();
     for (name, files) in files {
-        let is_tool = |path: &&String| path.ends_with(".md") && !path.contains('/') && !path.starts_with('_');
+        let is_tool = |path: &&String| tool_name(path).is_some();
         if let Some(path) = files.get(SERVER) {
             problems.push(unsupported(path));
         }
@@ -134,10 +139,7 @@ impl ServerReader<'_> {
                 }
                 continue;
             }
-            let Some(tool) = name.strip_suffix(".md").filter(|tool| !tool.starts_with('_') && !tool.contains('/'))
-            else {
-                continue;
-            };
+            let Some(tool) = tool_name(name) else { continue };
             if !is_name(tool) {
                 let message = format!("{tool:?} is not a name for a tool: use letters, digits, `-` and `_`");
                 self.problems.push(Diagnostic::new(Code::BadChoice, SourceLocation::file(path), message));
