@@ -137,6 +137,7 @@ fn names_that_no_command_has_or_that_agents_need_are_refused_with_their_place() 
 #[test]
 fn an_answer_that_cannot_be_given_is_an_error_with_its_place() {
     let stub = stub("", "true");
+    stub.write("evals/outputs/pr.txt", "x");
     for (answer, expected) in [
         (r#"{"command": "gh", "args": "("}"#, "bad-regex"),
         (r#"{"command": "gh", "args": "\\d{900000}"}"#, "bad-regex"),
@@ -146,13 +147,13 @@ fn an_answer_that_cannot_be_given_is_an_error_with_its_place() {
         (r#"{"command": "gh", "stdoutFile": "/etc/passwd"}"#, "bad-path"),
         (r#"{"command": "gh", "stdoutFile": "evals/mocks/none"}"#, "does not exist"),
         (r#"{"command": "gh", "stdoutFile": "evals/mocks"}"#, "is not a file"),
-        (r#"{"command": "gh", "stdoutFile": "evals/mocks/link"}"#, "symbolic link"),
+        (r#"{"command": "gh", "stdoutFile": "evals/outputs/link"}"#, "symbolic link"),
         (r#"{"command": "gh", "std": "x"}"#, "unknown key"),
         (r#"{"args": "x"}"#, "command"),
         ("7", "an object"),
     ] {
         task(&stub, &format!(r#", "mocks": [{answer}]"#));
-        std::os::unix::fs::symlink("/etc/passwd", stub.root().join("evals/mocks/link")).ok();
+        std::os::unix::fs::symlink("/etc/passwd", stub.root().join("evals/outputs/link")).ok();
         let said = stub.run(&["lint", "--check-evals"]).stdout;
         assert!(said.contains("evals/tasks/m.json:1:") && said.contains(expected), "{answer}: {said}");
     }
@@ -168,7 +169,7 @@ fn an_answer_that_cannot_be_given_is_an_error_with_its_place() {
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(ran.code == 2 && said.contains(expected), "{answer}: {said}");
     }
-    stub.settings("[mocks.command.gh]\nstdout_file = 'evals/mocks/link'\n");
+    stub.settings("[mocks.command.gh]\nstdout_file = 'evals/outputs/link'\n");
     let ran = run(&stub, "tidy/c0");
     assert!(ran.code == 3 && ran.stdout.contains("symbolic link"), "{}{}", ran.stdout, ran.stderr);
 }
