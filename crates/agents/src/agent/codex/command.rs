@@ -87,12 +87,7 @@ pub(super) fn resumed(args: &[OsString], session: &str, message: &str) -> Option
 }
 
 /// The MCP server in codex's configuration. Without `required`, codex does not report a server that does not start.
-fn server_configuration(
-    name: &str,
-    program: &Path,
-    args: &[String],
-    env: &BTreeMap<String, String>,
-) -> Vec<String> {
+fn server_configuration(name: &str, program: &Path, args: &[String], env: &BTreeMap<String, String>) -> Vec<String> {
     let setting = |key: &str, value: toml::Value| format!("mcp_servers.{name}.{key}={value}");
     let env: Vec<String> = env
         .iter()
