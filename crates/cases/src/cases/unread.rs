@@ -261,7 +261,7 @@ fn is_plugin_case(root: &Path, path: &Path) -> bool {
 fn not_searched(folders: &[String]) -> Option<Diagnostic> {
     let first = folders.first()?;
     let message = format!(
-        "cases of `claude plugin eval` are in directories that are not searched: {}",
+        "cases in prompt.md or case.yaml are in directories that are not searched: {}",
         cut::names(folders, MOST_NAMES)
     );
     let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(first), message);

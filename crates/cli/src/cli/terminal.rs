@@ -115,9 +115,6 @@ impl Terminal {
             Ok(outcome) if brief && outcome.grade.verdict == Verdict::Fail => {
                 self.print(&report::failed(outcome, self.paint));
             }
-            Ok(outcome) if brief && self.was_explained(outcome) => {
-                self.print(&report::as_above(outcome, self.paint));
-            }
             Ok(outcome) => self.pending.entry(CaseInMode::of(id)).or_default().push(outcome.clone()),
             Err(problem) => {
                 let is_first = match problem {

@@ -63,7 +63,7 @@ fn sources_of(path: &Path) -> Vec<Source> {
     files
         .map(|entry| read(entry.into_path()))
         .filter(|source| {
-            !["lib", "main", "artifacts", "words"].contains(&source.module.last().map_or("", String::as_str))
+            !["lib", "main", "artifacts", "word_enum"].contains(&source.module.last().map_or("", String::as_str))
         })
         .collect()
 }

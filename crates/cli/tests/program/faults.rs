@@ -40,7 +40,8 @@ fn a_setup_that_takes_the_skills_under_test_from_the_agent_is_an_error_that_name
             "evals/skills/tidy/prompts.csv",
             &format!("id,should_trigger,prompt,setup\nc0,false,Do it,{setup}\nc1,false,Do it,touch .agents/x\n"),
         );
-        let ran = stub.run(&["run", "--run-id", "r"]);
+        // One after another: without a sandbox, trials at the same time share the skills.
+        let ran = stub.run(&["run", "--run-id", "r", "--jobs", "1"]);
         assert_eq!((ran.code, stub.starts().len()), (3, 1), "{}{}", ran.stdout, ran.stderr);
         let trials = stub.progress("r");
         let trial = |case: &str| trials.iter().find(|line| line["case"] == case).expect("a trial");

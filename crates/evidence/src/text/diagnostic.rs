@@ -188,9 +188,9 @@ codes! {
     /// A file of a skill or a fixture that cannot be given to an agent.
     NotCopied = "not-copied": Fixed,
     /// A skill has no case in which it should activate.
-    NoPositive = "no-positive": Error,
+    NoPositive = "no-positive": Warning,
     /// A skill has no case in which it should not activate.
-    NoNegative = "no-negative": Error,
+    NoNegative = "no-negative": Warning,
     /// A skill has no curated cases.
     NoCases = "no-cases": Warning,
     /// A directory of cases whose skill does not exist.

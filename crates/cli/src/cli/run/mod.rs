@@ -1,11 +1,12 @@
 //! `skill-evals run`.
 
 mod lift;
+mod print;
 mod repeats;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,17 +25,15 @@ use crate::cases::selection::selected_cases;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::export_args::ExportArgs;
-use crate::cli::next_step::after_built_in;
 use crate::cli::output::{Stream, document_stdout, stderr, text_stdout};
 use crate::cli::terminal::Terminal;
 use crate::decide::plan::{USUAL_POWER, USUAL_RATE, detectable_fixed};
 use crate::decide::{MARGIN, Rule};
 use crate::process::interrupt;
 use crate::report::export::Results;
-use crate::report::trial_text::scripted;
-use crate::report::{comparison, diagnostics, estimate as report, table, triggering};
+use crate::report::{diagnostics, estimate as report, table};
 use crate::results::estimate::{self, Estimate};
-use crate::results::summary::{CaseCounts, Summary};
+use crate::results::summary::CaseCounts;
 use crate::run::change_locations::change_locations;
 use crate::run::context::RunContext;
 use crate::run::plan::{self, PlannedCase, RunPlan};
@@ -411,7 +410,7 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
     let printed = printed.and_then(|()| {
         let mut outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
         outcomes.0.sort_by(|a, b| a.id.cmp(&b.id));
-        print(args, run, summary, &modes, &outcomes.0, start)
+        print::results(args, run, summary, &modes, &outcomes.0, start)
     });
     errors.extend(args.exports.add_to_page(&results));
     if let Some(why) = run.told_early_end() {
@@ -442,59 +441,6 @@ fn execute(args: &RunArgs, run: &RunContext) -> CliResult {
         writeln!(stderr(), "interrupted; {}", escape::line(&run.remedy(&live.folder)))?;
     }
     Ok(Exit::Interrupted)
-}
-
-/// Prints the results, those that did not pass last.
-fn print(
-    args: &RunArgs,
-    run: &RunContext,
-    summary: &Summary,
-    modes: &[Mode],
-    outcomes: &[Outcome],
-    start: Instant,
-) -> io::Result<()> {
-    let paint = paint(Stream::Output);
-    let mut out = text_stdout();
-    let closing = table::closing(summary, paint);
-    let time = table::clock(start.elapsed());
-    if args.start.quiet {
-        writeln!(out, "{closing}")?;
-    } else if args.watch.is_some() {
-        writeln!(out, "{closing}; took {time}")?;
-        write_scripted(&mut out, summary)?;
-    } else if args.prints_details() {
-        let compared = comparison::comparison(&compared_outcomes(outcomes, args.verbose), modes, paint);
-        if !compared.is_empty() {
-            write!(out, "\n{compared}")?;
-        }
-        write!(out, "\n{}", triggering::triggering(summary))?;
-        if run.plan.len() > 1 {
-            out.write_all(table::table(summary, args.verbose, paint).as_bytes())?;
-        }
-        write!(out, "{closing}; took {time}\n{}", table::shown(summary))?;
-        if let Some(note) = repeats::fewer_recorded(run, summary).filter(|_| !run.settings.live) {
-            writeln!(out, "{note}")?;
-        }
-        write_scripted(&mut out, summary)?;
-        if let Some(path) = run.folder() {
-            writeln!(out, "{}", path.display())?;
-        }
-        if run.settings.live && !interrupt::raised() {
-            after_built_in(run.plan.entries.iter().map(|entry| entry.planned.found.as_ref()));
-        }
-    }
-    out.flush()
-}
-
-fn write_scripted(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    summary.scripted.iter().try_for_each(|by| writeln!(out, "{}", escape::line(&scripted(by))))
-}
-
-/// The outcomes of cases that did not pass in every mode; with `verbose`, all.
-fn compared_outcomes(outcomes: &[Outcome], verbose: bool) -> Vec<&Outcome> {
-    let not_passed = outcomes.iter().filter(|outcome| verbose || outcome.grade.verdict != Verdict::Pass);
-    let cases: BTreeSet<_> = not_passed.map(|outcome| (&outcome.id.skill, &outcome.id.case)).collect();
-    outcomes.iter().filter(|outcome| cases.contains(&(&outcome.id.skill, &outcome.id.case))).collect()
 }
 
 /// The modes of the plan, if there are several to compare. Only then are outcomes kept in memory.

@@ -42,7 +42,9 @@ fn every_variable_of_the_table_is_read() {
 #[test]
 fn every_choice_of_the_command_line_has_a_variable() {
     let help = Fixture::new().run(&["run", "--help"]).stdout;
-    let options = help.lines().filter_map(|line| {
+    // Sentences about an option are further to the right.
+    let lines = help.lines().filter(|line| line.starts_with("  ") && line.trim_start_matches("      ").starts_with('-'));
+    let options = lines.filter_map(|line| {
         let option = line.split_whitespace().find(|word| word.starts_with("--"))?;
         Some(option.trim_end_matches(',').to_owned())
     });

@@ -307,7 +307,7 @@ fn a_pattern_that_does_not_compile_is_marked_in_its_cell() {
     let fixture = with_row(",must_not_include", "broken,true,Do it,\"(a|b)\"");
     let lines = fixture.lines();
     assert!(lines.contains("[bad-regex] `must_not_include`: the pattern \"(a\""), "{lines}");
-    assert!(fixture.drawn().contains("`|` parts patterns here, also inside a group"));
+    assert!(fixture.drawn().contains("`|` separates patterns here, also inside a group"));
 }
 
 #[test]
