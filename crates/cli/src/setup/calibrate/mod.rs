@@ -6,9 +6,9 @@ mod observe;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
-use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::{fs, io};
 
 use crate::agent::endpoint;
 use crate::cases::repository::{Layout, Repository, Scope};
@@ -74,7 +74,8 @@ pub fn calibrate(agent: &InstalledAgent, users: &Settings) -> Result<AgentCalibr
     let first = cases::cases(&modes);
     let cases = Arc::new([first.iter().map(CalibrationCase::again).collect(), first.clone()].concat());
     let base = users.scratch.as_deref().unwrap_or(Path::new("/var/tmp"));
-    let directory = tempfile::Builder::new().prefix("calibration-").tempdir_in(base).map_err(|error| failed(&error))?;
+    let made = fs::create_dir_all(base).and_then(|()| tempfile::Builder::new().prefix("calibration-").tempdir_in(base));
+    let directory = made.map_err(|error| failed(&error))?;
     let root = directory.path().canonicalize().map_err(|error| failed(&error))?;
     cases::write(&root, &cases).map_err(|error| failed(&error))?;
     let tools = Arc::new(SkillTools::of(agent.kind.profile()));

@@ -43,7 +43,8 @@ fn every_variable_of_the_table_is_read() {
 fn every_choice_of_the_command_line_has_a_variable() {
     let help = Fixture::new().run(&["run", "--help"]).stdout;
     // Sentences about an option are further to the right.
-    let lines = help.lines().filter(|line| line.starts_with("  ") && line.trim_start_matches("      ").starts_with('-'));
+    let lines =
+        help.lines().filter(|line| line.starts_with("  ") && line.trim_start_matches("      ").starts_with('-'));
     let options = lines.filter_map(|line| {
         let option = line.split_whitespace().find(|word| word.starts_with("--"))?;
         Some(option.trim_end_matches(',').to_owned())
