@@ -1,6 +1,6 @@
 //! Runs trials, from the plan to their outcomes, whichever command or test started the run.
 //!
-//! [`plan`] lists the trials. [`ready`] finds what keeps them from beginning. [`opening`] creates the run's directory, takes
+//! [`plan`] lists the trials. [`preflight`] finds what keeps them from beginning. [`open_run`] creates the run's directory, takes
 //! its lock and copies the skills. [`scheduler`] runs trials at the same time, as fast as `pace` and `budget` allow.
 //! [`trial`] gets each to its outcome: `measure` prepares a trial environment, `agent_run` runs the agent in it until its
 //! end, or until the trial is `settled`, [`programs`] runs scripts that answer checks, [`regrade`] grades the evidence with
@@ -10,7 +10,7 @@
 //! at a time until [`decide`](crate::decide) has an answer. [`kept`] are trials of earlier comparisons.
 //!
 //! Everything that happens is an event. The progress file, `progress_files` (the summary) and the terminal read the same
-//! events. [`promote`] makes recordings of results, [`import`] makes runs of what other runners left,
+//! events. [`record`] makes recordings of results, [`import`] makes runs of what other runners left,
 //! and [`merge`] makes one run of shards. [`verify`] runs checks against trials that no agent ran.
 #![allow(clippy::must_use_candidate, reason = "hidden from users")]
 
