@@ -85,7 +85,7 @@ fn is_zero(number: &u64) -> bool {
 pub struct MockCall {
     /// The command, or `<server>/<tool>`.
     pub name: String,
-    /// The arguments as [`line`] writes them, or the input of the tool in JSON; only its start if it is long.
+    /// The arguments as `line` writes them, or the input of the tool in JSON; only its start if it is long.
     pub input: String,
     /// Whether a file had an answer to it.
     pub answered: bool,
