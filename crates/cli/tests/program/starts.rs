@@ -207,11 +207,16 @@ fn an_untrusted_repository_is_refused_by_name_and_a_gate_distrusts_forks() {
         assert_eq!(gate(&[("GITHUB_EVENT_PATH", path.as_str())]), is_fork, "{head}");
         assert!(!gate(&[("GITHUB_EVENT_PATH", path.as_str()), ("SKILL_EVALS_UNTRUSTED", "0")]), "{head}");
     }
-    // What it says of the gate does not count.
+    // What it says of the gate does not count: a branch cannot be its own base.
+    git(&stub, &["checkout", "--quiet", "-b", "change"]);
+    stub.write("skills/tidy/SKILL.md", "---\nname: tidy\ndescription: Something else.\n---\n\nDo it.\n");
     stub.write("evals/evals.toml", "[gate]\nbase = \"HEAD\"\n");
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "a change"]);
     let mut command = stub.command(&["gate", "--untrusted"]);
     let ran_untrusted = ran(command.env_remove("SKILL_EVALS_ISOLATION"));
-    assert!(!ran_untrusted.stdout.contains("gate: passed"), "{}{}", ran_untrusted.stdout, ran_untrusted.stderr);
+    let said = format!("{}{}", ran_untrusted.stdout, ran_untrusted.stderr);
+    assert!(!said.contains("gate: passed") && !said.contains("no skill of 1 differs"), "{said}");
     let ignored = "these keys of it do not count: `gate`; that of the base counts";
     assert!(ran_untrusted.stderr.contains(ignored), "{}", ran_untrusted.stderr);
     // The user's own variable cannot take the sandbox away.
