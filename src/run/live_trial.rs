@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::agent::Assignment;
 use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::snapshot::{self, SkillSnapshot};
 use crate::agent::trial_env::TrialEnv;
 use crate::agent::trial_env::capture::masked;
+use crate::agent::{Assignment, OutputSchema};
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::cases::start_files::start_files;
@@ -128,11 +128,11 @@ impl LiveTrial<'_> {
     }
 
     /// A copy of the output schema in the environment, if the case has one; its digest goes into `inputs`.
-    fn schema(&self, trial_env: &TrialEnv, inputs: &mut Inputs) -> Result<Option<PathBuf>, Trouble> {
+    fn schema(&self, trial_env: &TrialEnv, inputs: &mut Inputs) -> Result<Option<OutputSchema>, Trouble> {
         let Some(path) = &self.case.output_schema else { return Ok(None) };
         let schema = inside::read(&self.run.root, path.as_path()).map_err(|error| disk(&error))?;
         inputs.add(SCHEMA_PART, &schema);
-        trial_env.show("schema.json", &schema).map(Some).map_err(|error| disk(&error))
+        OutputSchema::show(trial_env, schema).map(Some).map_err(|error| disk(&error))
     }
 
     /// The texts of the skills that the agent gets, before and after the changes of the case.

@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::agent::Assignment;
 use crate::agent::trial_env::{ScratchDir, TrialEnv};
+use crate::agent::{Assignment, OutputSchema};
 use crate::cases::case::Case;
 use crate::grade::session::session_trouble;
 use crate::run::agent_run::{self, AgentJob, AgentRun, disk, unstored};
@@ -59,7 +59,7 @@ impl Question<'_> {
         folder.clear().map_err(|error| unstored(&error))?;
         let trial_env = scratch.trial_env().map_err(|error| disk(&error))?;
         prepare(&trial_env).map_err(|error| disk(&error))?;
-        let schema = trial_env.show("schema.json", self.schema.as_bytes()).map_err(|error| disk(&error))?;
+        let schema = OutputSchema::show(&trial_env, self.schema.as_bytes().to_vec()).map_err(|error| disk(&error))?;
         let (id, skill) = self.about;
         let case = Case {
             id: id.to_owned(),

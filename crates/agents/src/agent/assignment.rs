@@ -5,9 +5,25 @@ use std::path::{Path, PathBuf};
 use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::trial_env::TrialEnv;
 use crate::cases::case::Case;
+use crate::files::at::PathError;
 use crate::settings::Settings;
 use crate::settings::mode::Mode;
 use crate::text::redact::Redactor;
+
+/// What the final message of a trial has to be.
+#[derive(Clone, Debug)]
+pub struct OutputSchema {
+    /// Where the agent finds it as a file, which may not be where the runner does.
+    pub path: PathBuf,
+    pub text: Vec<u8>,
+}
+
+impl OutputSchema {
+    /// Shows the schema to the agent of this environment.
+    pub fn show(trial_env: &TrialEnv, text: Vec<u8>) -> Result<Self, PathError> {
+        Ok(Self { path: trial_env.show("schema.json", &text)?, text })
+    }
+}
 
 /// A trial, for the agent that runs it.
 #[derive(Debug)]
@@ -20,8 +36,8 @@ pub struct Assignment<'a> {
     pub trial_env: &'a TrialEnv,
     /// The MCP server of skills, if the mode has one.
     pub server: Option<&'a ServerCommand>,
-    /// The output schema's file, if the case has one.
-    pub schema: Option<PathBuf>,
+    /// The output schema, if the case has one.
+    pub schema: Option<OutputSchema>,
     /// Masks the secrets that the settings know in what its program prints before it is asked anything.
     pub redactor: &'a Redactor,
 }

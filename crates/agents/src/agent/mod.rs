@@ -54,7 +54,7 @@ use crate::text::redact::looks_secret;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::{Ending, digest};
 
-pub use assignment::Assignment;
+pub use assignment::{Assignment, OutputSchema};
 pub use command::AgentCommand;
 pub use interface::{Agent, WorkOwner};
 pub use isolation::bwrap;

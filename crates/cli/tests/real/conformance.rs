@@ -304,12 +304,16 @@ fn runs_side_by_side() {
     let agents = Mode::built_in().into_iter().filter(|mode| mode.delivery == Delivery::Native);
     for mode in agents.filter(|mode| mode.agent != AgentKind::Chat && program_of(mode.agent).exists()) {
         let rows: Vec<Vec<&str>> = ran.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
-        let row = rows
-            .iter()
-            .find(|row| row.first() == Some(&&*mode.name))
-            .unwrap_or_else(|| panic!("{mode}: {}", ran.stdout));
+        // Of several modes of a program, one runs.
+        if *mode.name == *"native" {
+            continue;
+        }
+        let label = format!("({})", mode.name);
+        let of_mode = |row: &Vec<&str>| row.iter().take(2).position(|word| *word == &*mode.name || *word == label);
+        let row = rows.iter().find_map(|row| row.get(of_mode(row)? + 1..).filter(|rest| rest.len() > 2));
+        let row = row.unwrap_or_else(|| panic!("{mode}: {}", ran.stdout));
         let expected = if mode.agent.profile().tools.skills.is_empty() { ["fail", "-"] } else { ["pass", "skill"] };
-        assert_eq!(row[1..3], expected, "{mode}: {}{}", ran.stdout, ran.stderr);
+        assert_eq!(row[..2], expected, "{mode}: {}{}", ran.stdout, ran.stderr);
     }
 }
 

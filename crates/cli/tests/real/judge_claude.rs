@@ -78,7 +78,12 @@ fn an_answer_that_is_no_rubric_is_asked_for_again() {
 fn a_refused_login_while_judging_is_no_failure() {
     let (_live, trial) = judged("claude-cli", |_| Turn::Status(401));
     trial.expect(Verdict::Unscored);
-    assert_eq!(trial.grade.trouble.as_ref().map(|trouble| trouble.kind), Some(TroubleKind::Login));
+    assert_eq!(
+        trial.grade.trouble.as_ref().map(|trouble| trouble.kind),
+        Some(TroubleKind::Login),
+        "{:?}",
+        trial.grade.trouble
+    );
 }
 
 fn the_doctor_finds_claude_in_order_and_asks_no_model() {

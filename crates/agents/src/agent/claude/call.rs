@@ -9,10 +9,8 @@ use super::{history, home};
 use crate::agent::arguments::mcp_file_of;
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment};
-use crate::agent::files::file_trouble;
 use crate::agent::mcp_probe::ServerCommand;
 use crate::cases::case::Case;
-use crate::files::bounded;
 use crate::settings::Home;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::sandbox::Sandbox;
@@ -149,9 +147,8 @@ fn mcp_config(
 /// The output schema of a trial, without the dialect's name: if a schema names another dialect than draft 7, claude drops it,
 /// offers no tool to answer with, and fails at the end.
 pub(super) fn schema(assignment: &Assignment<'_>) -> Result<Option<Value>, Trouble> {
-    let Some(path) = &assignment.schema else { return Ok(None) };
-    let text = bounded::read_text(path).map_err(|error| file_trouble(path, &error))?;
-    let mut schema: Value = serde_json::from_str(&text)
+    let Some(schema) = &assignment.schema else { return Ok(None) };
+    let mut schema: Value = serde_json::from_slice(&schema.text)
         .map_err(|error| Trouble::new(TroubleKind::Files, format!("the output schema: {error}")))?;
     if let Value::Object(schema) = &mut schema {
         schema.remove("$schema");

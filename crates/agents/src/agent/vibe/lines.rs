@@ -23,6 +23,9 @@ const DENIED: &str = "tool_denied";
 /// How the id of a call begins that the model's code made.
 const BY_CODE: &str = "typescript:";
 
+/// What the model saw of the result of such a call.
+const TO_CODE: &str = "(for the model's code, which may pass it on)";
+
 /// How the text begins of a skill that the user's message calls. The name and `">` follow.
 const SKILL: &str = "<skill_content name=\"";
 
@@ -176,8 +179,7 @@ fn result(line: &Value) -> Option<AgentEvent> {
         Some(_) => CallEnding::Failed,
         None => CallEnding::Done,
     };
-    // What the code got did not enter the model's context.
-    let output = if is_by_code(line) { String::new() } else { output(result) };
+    let output = if is_by_code(line) { TO_CODE.to_owned() } else { output(result) };
     Some(AgentEvent::Answered { id, output, ending, exit_code: structured["returncode"].as_i64() })
 }
 
