@@ -82,7 +82,7 @@ impl Leads {
 }
 
 impl Lead<'_> {
-    /// The model has begun an answer. Whether it is the first one of the leader.
+    /// The model has begun an answer.
     pub fn answers(&self) {
         self.leads.lock().insert(self.prefix.clone(), CachedPrompt::now());
         if self.is_awaited.replace(false) {
@@ -101,6 +101,9 @@ impl Drop for Lead<'_> {
 
 /// What decides the start of a prompt, before the text of the case.
 pub(super) fn prefix(mode: &Mode, case: &Case) -> String {
-    let offered = if mode.offer == SkillSelection::All { "" } else { case.skill.as_str() };
-    format!("{}\0{offered}\0{}\0{:?}\0{:?}", mode.name, case.sandbox.as_str(), case.tools, case.system_prompt)
+    // The names of mocked servers may be those of the skill.
+    let is_shared = mode.offer == SkillSelection::All && case.mock_servers.is_none();
+    let own = if is_shared { "" } else { case.skill.as_str() };
+    let Case { sandbox, tools, system_prompt, output_schema, .. } = case;
+    format!("{}\0{own}\0{}\0{tools:?}\0{system_prompt:?}\0{output_schema:?}", mode.name, sandbox.as_str())
 }

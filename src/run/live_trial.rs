@@ -175,13 +175,15 @@ impl LiveTrial<'_> {
         let Self { run, live, mode, case, id, folder, .. } = *self;
         let settings = &run.settings;
         let server = self.server(trial_env)?;
-        let (schema, mocks) = (self.schema(trial_env, &mut inputs)?, mocked::show(run, mode, case, trial_env)?);
-        let started = jiff::Timestamp::now();
+        let schema = self.schema(trial_env, &mut inputs)?;
+        let mocks = mocked::show(run, mode, case, trial_env, server.as_ref())?;
         let redactor = &live.redactors.masking(Vec::new());
         let (root, server) = (&run.root, server.as_ref());
-        let assignment = Assignment { root, case, mode, settings, trial_env, server, schema, redactor };
+        let assignment =
+            Assignment { root, case, mode, settings, trial_env, server, schema: schema.as_ref(), redactor };
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
         let lead = run.has_leads().then(|| run.leads.enter(leads::prefix(mode, case)));
+        let started = jiff::Timestamp::now();
         let on_answer = || {
             lead.iter().for_each(Lead::answers);
             tell(RunEvent::Answers(id.clone()));

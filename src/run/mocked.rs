@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::agent;
+use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::trial_env::TrialEnv;
 use crate::cases::case::Case;
 use crate::cases::mocks::Mocks;
@@ -28,16 +29,22 @@ pub(super) fn show(
     mode: &Mode,
     case: &Case,
     trial_env: &TrialEnv,
+    server: Option<&ServerCommand>,
 ) -> Result<Option<ShownMocks>, Trouble> {
     let mocks = Mocks::of(&Repository { root: run.root.clone() }, &run.settings.mocks, case);
-    let told = |problems: Vec<_>| problems.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ");
-    let mut mocks = mocks.map_err(|problems| files(&told(problems)))?;
+    let listed = |problems: Vec<_>| problems.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ");
+    let mut mocks = mocks.map_err(|problems| files(&listed(problems)))?;
     // The servers of a plugin come with it.
     if mode.delivery == Delivery::None && case.mock_servers.is_some() {
         mocks.servers.clear();
     }
     if mocks.is_empty() {
         return Ok(None);
+    }
+    let own = server.map(|server| &server.names.server);
+    if let Some(own) = own.filter(|own| mocks.servers.contains_key(*own)) {
+        let why = format!("the MCP server of skills is called `{own}` too: rename the directory of its answers");
+        return Err(Trouble::new(TroubleKind::CouldNotStart, why));
     }
     let needed = agent::started_by(mode.agent, &run.settings)?;
     if let Some(command) = mocks.commands.keys().find(|command| needed.contains(command)) {

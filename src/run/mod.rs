@@ -2,7 +2,7 @@
 //!
 //! [`plan`] lists the trials. [`preflight`] finds what keeps them from beginning. [`open_run`] creates the run's directory, takes
 //! its lock and copies the skills. [`scheduler`] runs trials at the same time, as fast as `pace` and `budget` allow.
-//! [`trial`] gets each to its outcome: `measure` prepares a trial environment, `agent_run` runs the agent in it until its
+//! [`trial`] gets each to its outcome: `live_trial` prepares a trial environment, `agent_run` runs the agent in it until its
 //! end, or until the trial is `settled`, [`programs`] runs scripts that answer checks, [`regrade`] grades the evidence with
 //! the checks of the case and [`custom_check`], and `judge` asks the judge. A recording only needs [`regrade`].
 //!

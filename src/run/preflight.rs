@@ -10,6 +10,7 @@ use crate::agent::isolation::{self, IsolationStatus};
 use crate::agent::login::Login;
 use crate::cases::case::{Case, FoundCase, Unsupported};
 use crate::cases::catalog::{Catalog, FoundSkill};
+use crate::cases::mocks;
 use crate::cases::repository::Repository;
 use crate::cases::test_case::TestCase;
 use crate::lint;
@@ -95,6 +96,10 @@ fn check_choices(run: &RunContext) -> Result<(), String> {
     check_decidable(run)?;
     if !settings.live {
         return Ok(());
+    }
+    let (_, unanswered) = mocks::commands(&repository(run), settings.mocks.iter());
+    if !unanswered.is_empty() {
+        return Err(diagnostics::render(&unanswered, Paint::Plain));
     }
     check_home(run)?;
     budget::check(settings, &run.plan)?;
@@ -187,12 +192,12 @@ fn missing_judge(settings: &Settings) -> Option<String> {
 }
 
 /// An agent that can run here and how to choose it, or what keeps those that are installed from it.
-fn others(settings: &Settings, door: &RerunCommand) -> Vec<String> {
+fn others(settings: &Settings, rerun_command: &RerunCommand) -> Vec<String> {
     let native: Vec<Mode> = native().collect();
     if let Some(Mode { name, agent, .. }) =
         native.iter().find(|mode| missing(settings, mode.agent, Some(mode)).is_none())
     {
-        let how = match door {
+        let how = match rerun_command {
             RerunCommand::Program(_) => format!("--mode {name}"),
             RerunCommand::Harness(_) => format!("SKILL_EVALS_MODE={name}"),
         };

@@ -78,7 +78,7 @@ impl Question<'_> {
             settings: &Settings { model: self.model.cloned(), max_turns: None, ..self.settings.clone() },
             trial_env: &trial_env,
             server: None,
-            schema: Some(schema),
+            schema: Some(&schema),
             redactor: &redactors.masking(Vec::new()),
         };
         let job = AgentJob {

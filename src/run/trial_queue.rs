@@ -151,10 +151,11 @@ impl QueuedTrial<'_> {
 
     /// Its model has begun to answer: other trials of its case may read its prompt from a cache.
     pub fn answers(&self) {
-        if let Some(prompt) = self.queue.state().prompts.get_mut(&self.index) {
-            *prompt = CachedPrompt::now();
+        let mut state = self.queue.state();
+        let Some(prompt) = state.prompts.get_mut(&self.index) else { return };
+        if let CachedPrompt::Leading = std::mem::replace(prompt, CachedPrompt::now()) {
+            self.queue.changed.notify_all();
         }
-        self.queue.changed.notify_all();
     }
 
     pub fn ended(mut self, result: &Result<Outcome, TrialError>) {

@@ -37,7 +37,7 @@ pub struct Assignment<'a> {
     /// The MCP server of skills, if the mode has one.
     pub server: Option<&'a ServerCommand>,
     /// The output schema, if the case has one.
-    pub schema: Option<OutputSchema>,
+    pub schema: Option<&'a OutputSchema>,
     /// Masks the secrets that the settings know in what its program prints before it is asked anything.
     pub redactor: &'a Redactor,
 }

@@ -94,7 +94,7 @@ pub fn command(assignment: &Assignment<'_>) -> Result<(AgentCommand, Place), Tro
     let agent = of(assignment.mode.agent);
     let endpoint = PointedAgent::of(assignment.settings, assignment.mode)?;
     let settings = endpoint.as_ref().map_or(assignment.settings, |endpoint| &endpoint.settings);
-    let assignment = &Assignment { settings, schema: assignment.schema.clone(), ..*assignment };
+    let assignment = &Assignment { settings, ..*assignment };
     let mut command = agent.command(assignment)?;
     if assignment.case.tools.is_some() && !command.limits_tools {
         command.not_enforced.push("the agent has its own tools, and not those that the case names".to_owned());

@@ -32,38 +32,47 @@ pub struct Mocks {
 impl Mocks {
     /// What is answered in `case`: its own answers come before those `of_all` cases. The error has what cannot be answered.
     pub fn of(tree: &dyn RepoFiles, of_all: &[CommandAnswer], case: &Case) -> Result<Self, Vec<Diagnostic>> {
-        let (mut mocks, mut problems) = (Self::default(), Vec::new());
-        for answer in case.mocks.iter().chain(of_all) {
-            let CommandAnswer { command, args, stdout, stderr, exit_code, place: _ } = answer;
-            let stdout = match stdout {
-                AnswerText::Here(text) => text.clone().into_bytes(),
-                AnswerText::File(path) => content(tree, path).unwrap_or_else(|why| {
-                    let message = format!("the output `{path}` of `{command}` {why}");
-                    let problem = Diagnostic::new(Code::Unreadable, answer.place.clone(), message);
-                    problems.push(problem.help("it is a path from the repository's root"));
-                    Vec::new()
-                }),
-            };
-            let ready = ReadyAnswer { args: args.clone(), stdout, stderr: stderr.clone(), exit_code: *exit_code };
-            mocks.commands.entry(command.clone()).or_default().push(ready);
-        }
+        let (commands, mut problems) = commands(tree, case.mocks.iter().chain(of_all));
         let own = || {
             let folders = [PathBuf::from(EVALS), evals_folder(&case.skill)].map(|folder| folder.join(MOCKS));
             MockFolders { folders: folders.to_vec(), ..MockFolders::default() }
         };
         let folders = case.mock_servers.clone().unwrap_or_else(own);
         let (servers, of_servers) = plugin_eval::servers(tree, &folders.folders);
-        mocks.servers = servers.into_iter().map(|server| (folders.server_name(&server.name), server)).collect();
+        let servers = servers.into_iter().map(|server| (folders.server_name(&server.name), server)).collect();
         // What a case of another program asks for is known to be unsupported.
         let is_known = |problem: &Diagnostic| problem.code == Code::Unsupported && case.mock_servers.is_some();
         problems.extend(of_servers.into_iter().filter(|problem| !is_known(problem)));
-        if problems.is_empty() { Ok(mocks) } else { Err(problems) }
+        if problems.is_empty() { Ok(Self { commands, servers }) } else { Err(problems) }
     }
 
     /// Whether nothing is.
     pub fn is_empty(&self) -> bool {
         self.commands.is_empty() && self.servers.is_empty()
     }
+}
+
+/// The answers of each command, with the content of their files. What cannot be answered is a problem.
+pub fn commands<'a>(
+    tree: &dyn RepoFiles,
+    answers: impl Iterator<Item = &'a CommandAnswer>,
+) -> (BTreeMap<String, Vec<ReadyAnswer>>, Vec<Diagnostic>) {
+    let (mut commands, mut problems): (BTreeMap<_, Vec<_>>, _) = (BTreeMap::new(), Vec::new());
+    for answer in answers {
+        let CommandAnswer { command, args, stdout, stderr, exit_code, place } = answer;
+        let stdout = match stdout {
+            AnswerText::Here(text) => text.clone().into_bytes(),
+            AnswerText::File(path) => content(tree, path).unwrap_or_else(|why| {
+                let message = format!("the output `{path}` of `{command}` {why}");
+                let problem = Diagnostic::new(Code::Unreadable, place.clone(), message);
+                problems.push(problem.help("it is a path from the repository's root"));
+                Vec::new()
+            }),
+        };
+        let ready = ReadyAnswer { args: args.clone(), stdout, stderr: stderr.clone(), exit_code: *exit_code };
+        commands.entry(command.clone()).or_default().push(ready);
+    }
+    (commands, problems)
 }
 
 fn content(tree: &dyn RepoFiles, path: &RelativePath) -> Result<Vec<u8>, String> {

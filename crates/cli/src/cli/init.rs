@@ -19,7 +19,7 @@ pub struct InitArgs {
     root: Option<PathBuf>,
     #[command(flatten)]
     source: SourceArgs,
-    /// Add the test for `cargo test` without a Cargo.toml too: a small crate in evals
+    /// Without a Cargo.toml, add a small crate in evals for `cargo test`
     #[arg(long, conflicts_with = "ci")]
     rust: bool,
     /// Only write the files of this CI service: a free job, the gate with its comment, a nightly run

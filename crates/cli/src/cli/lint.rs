@@ -8,6 +8,7 @@ use clap::Args;
 use super::{CliResult, CliResultOf, RepositoryArgs, print_list};
 use crate::agent;
 use crate::cases::catalog::Catalog;
+use crate::cases::mocks;
 use crate::cases::repository::Repository;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
@@ -85,6 +86,7 @@ pub fn problems(
     problems.extend(stubs::problems(&repository.root, catalog));
     problems.extend(store::damaged_recordings(&repository.root).into_iter().map(|(_, problem)| problem));
     problems.extend(lint::repetition(catalog, &settings.repetition, repository));
+    problems.extend(mocks::commands(repository, settings.mocks.iter()).1);
     // A case or the command line may ask for a judge.
     problems.extend(rubric::read(&repository.root, settings).err().map(|problem| *problem));
     problems

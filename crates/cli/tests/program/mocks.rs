@@ -126,7 +126,9 @@ fn names_that_no_command_has_or_that_agents_need_are_refused_with_their_place() 
         stub.settings("");
         task(&stub, &format!(r#", "mocks": [{{"command": {name:?}}}]"#));
         let said = stub.run(&["lint", "--check-evals"]).stdout;
-        assert!(said.contains("evals/tasks/m.json:1:"), "{name}: {said}");
+        let is_about_it =
+            ["is not the name", "is a shell", "is the program", "command"].iter().any(|why| said.contains(why));
+        assert!(said.contains("evals/tasks/m.json:1:") && is_about_it, "{name}: {said}");
     }
     // By name it may be anything; that it starts the agent is known when it is to start.
     let stub = stub("[mocks.command.\"agent.sh\"]\nstdout = 'x'\n", "true");
@@ -171,7 +173,9 @@ fn an_answer_that_cannot_be_given_is_an_error_with_its_place() {
     }
     stub.settings("[mocks.command.gh]\nstdout_file = 'evals/outputs/link'\n");
     let ran = run(&stub, "tidy/c0");
-    assert!(ran.code == 3 && ran.stdout.contains("symbolic link"), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.code == 2 && ran.stderr.contains("symbolic link"), "{}{}", ran.stdout, ran.stderr);
+    let said = stub.run(&["lint"]);
+    assert!(said.code == 1 && said.stdout.contains("evals/evals.toml:2:"), "{}", said.stdout);
 }
 
 #[test]

@@ -81,6 +81,10 @@ const ENVELOPE: &str = objects!("o = {\"seq\": 1, \"event\": o}");
 /// What a tool returns is printed before its call.
 const BEFORE: &str = "\"$real\" \"$@\" | python3 -uc '\nimport sys\nheld = \"\"\nfor line in sys.stdin:\n  if held or \"tool_use\\\"\" in line: \n    if \"tool_result\" in line: print(line, end=\"\"); print(held, end=\"\", flush=True); held = \"\"\n    else: held += line\n  else: print(line, end=\"\", flush=True)\nprint(held, end=\"\")'; exit ${PIPESTATUS[0]}";
 
+/// What commands printed of a SKILL.md is lost, but not in the second try of a trial.
+const LOST: &str = "case \"$*\" in *-again*) exec \"$real\" \"$@\" ;; esac
+\"$real\" \"$@\" | sed -u '/tool_result/s/\"content\":\"---[^\"]*\"/\"content\":\"\"/'; exit ${PIPESTATUS[0]}";
+
 static WRAPPERS: &[Wrapper] = &[
     wrapper("keys_are_sorted", CODEX, None, objects!("o = dict(sorted(o.items()))")),
     wrapper("an_unknown_event_is_added", CODEX, None, lines!("1i {\"type\":\"thread.heartbeat\"}")),
@@ -259,6 +263,7 @@ static WRAPPERS: &[Wrapper] = &[
         objects!("\"parameters\" in o and o.update(parameters=json.dumps(o[\"parameters\"]))"),
     ),
     wrapper("lines_end_in_two_characters", QWEN, None, lines!("s/$/\\r/")),
+    wrapper("what_a_command_printed_is_lost_once", QWEN, None, LOST),
     wrapper("the_streams_are_swapped", QWEN, Some("end"), "\"$real\" \"$@\" 3>&1 1>&2 2>&3"),
     wrapper("the_field_of_commands_is_renamed", QWEN, None, lines!("s/\"input\":{\"command\":/\"input\":{\"cmd\":/g")),
     wrapper(

@@ -109,9 +109,17 @@ fn is_bracketed_command(text: &str) -> bool {
 
 /// `text` as one word of a POSIX shell command, on one line.
 pub fn word(text: &str) -> String {
-    let text = line(text);
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:+@%=,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    quoted(&line(text))
+}
+
+/// `text` as one word of a POSIX shell command, as it is.
+pub fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:+@%=,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 /// `text` as plain text on one line of Markdown, without headings, links, HTML or table cells.

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt::Write;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
+
+use crate::text::escape;
+use crate::trace::is_zero;
 
 /// An answer with the content of its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,16 +70,11 @@ pub enum Expected {
 /// sandbox can take anything out of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MockCalls {
-    /// In the order in which they began.
+    /// Those that a mock saw, in the order in which they began; then those of tools that no file answers.
     pub calls: Vec<MockCall>,
     /// Parts of the record that cannot be read or were too many: that many calls, or more, may be missing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of `skip_serializing_if`")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// A call.
@@ -111,18 +108,7 @@ impl MockCalls {
 
 /// Arguments on a line, each as a shell needs it. What is not UTF-8 becomes U+FFFD.
 pub fn line(args: impl Iterator<Item = OsString>) -> String {
-    let mut line = String::new();
-    for arg in args {
-        let arg = arg.to_string_lossy();
-        let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-        let space = if line.is_empty() { "" } else { " " };
-        let _ = if !arg.is_empty() && arg.chars().all(is_plain) {
-            write!(line, "{space}{arg}")
-        } else {
-            write!(line, "{space}'{}'", arg.replace('\'', r"'\''"))
-        };
-    }
-    line
+    args.map(|arg| escape::quoted(&arg.to_string_lossy())).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -147,7 +147,7 @@ fn mcp_config(
 /// The output schema of a trial, without the dialect's name: if a schema names another dialect than draft 7, claude drops it,
 /// offers no tool to answer with, and fails at the end.
 pub(super) fn schema(assignment: &Assignment<'_>) -> Result<Option<Value>, Trouble> {
-    let Some(schema) = &assignment.schema else { return Ok(None) };
+    let Some(schema) = assignment.schema else { return Ok(None) };
     let mut schema: Value = serde_json::from_slice(&schema.text)
         .map_err(|error| Trouble::new(TroubleKind::Files, format!("the output schema: {error}")))?;
     if let Value::Object(schema) = &mut schema {

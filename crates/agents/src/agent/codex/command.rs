@@ -44,7 +44,7 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
     }
     args.extend(configuration.into_iter().flat_map(|setting| ["-c".into(), setting.into()]));
     args.extend(["-C".into(), trial_env.workspace().into()]);
-    if let Some(schema) = &assignment.schema {
+    if let Some(schema) = assignment.schema {
         args.extend(["--output-schema".into(), schema.path.as_path().into()]);
     }
     args.extend(["--output-last-message".into(), trial_env.tmp().join(LAST_MESSAGE).into()]);

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
+use serde::Serialize;
+
 use super::skills::rooted_in_parent;
 use super::{At, TrialEnv, WorkspaceError};
 use crate::cases::mocks::Mocks;
@@ -22,14 +24,10 @@ impl TrialEnv {
     pub fn show_mocks(&self, mocks: &Mocks) -> Result<CallLog, WorkspaceError> {
         let control = RootedPath::open(&self.control()).at(&self.control())?;
         for (command, answers) in &mocks.commands {
-            let program = Path::new(COMMANDS).join(command);
-            let answers = serde_json::to_vec(answers).map_err(std::io::Error::from).at(&program)?;
-            self.show_program_as(&control, &program, &answers)?;
+            self.show_program_as(&control, &Path::new(COMMANDS).join(command), answers)?;
         }
         for (server, answers) in &mocks.servers {
-            let program = Path::new(SERVERS).join(server);
-            let answers = serde_json::to_vec(answers).map_err(std::io::Error::from).at(&program)?;
-            self.show_program_as(&control, &program, &answers)?;
+            self.show_program_as(&control, &Path::new(SERVERS).join(server), answers)?;
         }
         let log = Path::new(SHARE).join(LOG);
         control.join(SHARE).create_dir_all()?;
@@ -45,7 +43,13 @@ impl TrialEnv {
     }
 
     /// Shows this program as `program`, a path in a directory, and what it answers there.
-    fn show_program_as(&self, control: &RootedPath, program: &Path, answers: &[u8]) -> Result<(), WorkspaceError> {
+    fn show_program_as(
+        &self,
+        control: &RootedPath,
+        program: &Path,
+        answers: &impl Serialize,
+    ) -> Result<(), WorkspaceError> {
+        let answers = serde_json::to_vec(answers).map_err(std::io::Error::from).at(program)?;
         let new = control.join(program);
         if let Some(directory) = program.parent() {
             control.join(directory).create_dir_all()?;
@@ -53,7 +57,7 @@ impl TrialEnv {
         rooted_in_parent(&self.own_program(OWN)?)?.copy_to(&new)?;
         self.add_shown(self.control().join(program), program);
         let name = Path::new(SHARE).join(program);
-        control.join(&name).replace(answers, rooted::PRIVATE)?;
+        control.join(&name).replace(&answers, rooted::PRIVATE)?;
         self.add_shown(self.control().join(&name), &name);
         Ok(())
     }

@@ -23,7 +23,7 @@ const DENIED: &str = "tool_denied";
 /// How the id of a call begins that the model's code made.
 const BY_CODE: &str = "typescript:";
 
-/// What the model saw of the result of such a call.
+/// Stands for the result of such a call: the code read it, and the model may not have seen it.
 const TO_CODE: &str = "(for the model's code, which may pass it on)";
 
 /// How the text begins of a skill that the user's message calls. The name and `">` follow.

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cases::case::{Case, FoundCase, Unsupported, task_json, task_text};
 use crate::cases::catalog::Catalog;
+use crate::cases::mocks::Mocks;
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::Repository;
 use crate::cli::exit_code::Exit;
@@ -121,6 +122,11 @@ impl TaskArgs {
         let case = case.map_err(|problems| problems.iter().map(Diagnostic::to_string).collect::<Vec<_>>())?;
         if !case.unsupported.is_empty() {
             return Err(case.unsupported.iter().map(|part| Unsupported::diagnostic(part).to_string()).collect());
+        }
+        let is_mocked = || Mocks::of(repository, &[], &case).map_or(true, |mocks| !mocks.servers.is_empty());
+        if case.mock_servers.is_some() && is_mocked() {
+            let why = "MCP servers of it are answered from files, which a task file cannot say";
+            return Err(vec![format!("{}: {why}; run the case where it is", case.origin)]);
         }
         let text = task_text::written(&case, found.format(), &path);
         let text = text.map_err(|why| vec![format!("{}: {why}", case.origin)])?;

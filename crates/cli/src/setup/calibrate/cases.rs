@@ -83,7 +83,7 @@ pub(super) struct CalibrationCase {
 }
 
 impl CalibrationCase {
-    /// The same trial with more time, for an agent that did not come to an end on a busy machine.
+    /// The same trial with more time, for an agent that did not come to an end on a busy machine, or lost a part.
     pub(super) fn again(&self) -> Self {
         let id = format!("{}-again", self.id);
         let prompt = self.prompt.replace(&self.id, &id);

@@ -87,11 +87,11 @@ pub fn calibrate(agent: &InstalledAgent, users: &Settings) -> Result<AgentCalibr
         let outcomes = outcomes(&run)?;
         let truths = truths(&cases, &tools, stand_in.exchanges());
         observe(&mut observations, agent.kind, &run, &cases, &outcomes, &truths);
-        Ok::<_, String>((outcomes.len(), !truths.is_empty(), std::mem::take(&mut observations.late)))
+        Ok::<_, String>((outcomes.len(), !truths.is_empty(), std::mem::take(&mut observations.unclear)))
     };
-    let (mut trials, asked, late) = measure(&first).map_err(|why| failed(&why))?;
-    if !late.is_empty() {
-        trials += measure(&late).map_err(|why| failed(&why))?.0;
+    let (mut trials, asked, unclear) = measure(&first).map_err(|why| failed(&why))?;
+    if !unclear.is_empty() {
+        trials += measure(&unclear).map_err(|why| failed(&why))?.0;
     }
     let rows = rows(&observations.all, &observations.notes);
     let calibration = AgentCalibration {

@@ -84,8 +84,8 @@ pub(super) struct Measured<'a> {
 pub(super) struct Observations {
     pub(super) all: Vec<Observation>,
     pub(super) notes: BTreeMap<Reading, Vec<String>>,
-    /// The trials whose time was over before they showed anything.
-    pub(super) late: Vec<CalibrationCase>,
+    /// The trials that showed too little, and are tried again.
+    pub(super) unclear: Vec<CalibrationCase>,
     /// The agent's version, as its package or else its trials say.
     pub(super) version: Option<String>,
 }
@@ -117,9 +117,8 @@ impl Observations {
         if self.version.is_none() {
             self.version.clone_from(&trial.stored.trace.agent_version);
         }
-        let is_late = trial.trouble_kind() == Some(TroubleKind::NoAnswer) && trial.case.does != Does::Hangs;
-        if is_late && !trial.case.is_again {
-            self.late.push(trial.case.again());
+        if trial.shows_little() && !trial.case.is_again {
+            self.unclear.push(trial.case.again());
         } else if trial.case.ends_well() {
             self.of_good_end(trial);
         } else {
@@ -217,6 +216,12 @@ impl Measured<'_> {
 
     fn trouble_kind(&self) -> Option<TroubleKind> {
         self.grade.trouble.as_ref().map(|trouble| trouble.kind)
+    }
+
+    /// Whether its time was over, or its agent lost a part: a busy machine makes agents do both.
+    fn shows_little(&self) -> bool {
+        let is_late = self.trouble_kind() == Some(TroubleKind::NoAnswer) && self.case.does != Does::Hangs;
+        is_late || (self.case.ends_well() && self.stored.trace.gap().is_some())
     }
 
     fn is_unknown(&self, id: &str) -> bool {
