@@ -1,6 +1,23 @@
-//! Cuts CSV text into records and cells, by RFC 4180, and keeps the place of each cell.
+//! Cuts CSV text into records and cells, as the `csv` crate does, and keeps the place of each cell.
 
+use std::cell::RefCell;
 use std::ops::Range;
+
+use csv_core::{ReadFieldResult, Reader};
+
+thread_local! {
+    // To make one takes longer than to read a row.
+    static READER: RefCell<Reader> = RefCell::new(Reader::new());
+}
+
+/// Uses a reader that stands behind a record: at the start of a text it would leave out a byte order mark.
+fn with_reader<T>(read: impl FnOnce(&mut Reader) -> T) -> T {
+    READER.with_borrow_mut(|reader| {
+        reader.reset();
+        reader.read_field(b"\n", &mut []);
+        read(reader)
+    })
+}
 
 #[derive(Debug, Default)]
 pub(super) struct CsvRecord {
@@ -13,27 +30,28 @@ pub(super) struct CsvRecord {
 impl CsvRecord {
     /// The record that starts at `start`; without cells at the end of the text.
     pub(super) fn at(text: &[u8], start: usize) -> Self {
+        if start < text.len() { with_reader(|reader| Self::next(reader, text, start)) } else { Self::default() }
+    }
+
+    fn next(reader: &mut Reader, text: &[u8], start: usize) -> Self {
         let mut record = Self::default();
-        let mut cell = start;
-        let mut at = start;
+        let mut content = [0; 1024];
+        let (mut cell, mut at) = (start, start);
         while at < text.len() {
-            match text[at] {
-                b'"' if record.open_quote.is_some() && text.get(at + 1) == Some(&b'"') => at += 1,
-                b'"' if record.open_quote.is_some() => record.open_quote = None,
-                b'"' if at == cell => record.open_quote = Some(at),
-                b',' if record.open_quote.is_none() => {
-                    record.cells.push(cell..at);
-                    cell = at + 1;
+            let (result, read, _) = reader.read_field(&text[at..], &mut content);
+            at += read;
+            if let ReadFieldResult::Field { record_end } = result {
+                record.cells.push(cell..at - 1);
+                cell = at;
+                if record_end {
+                    return record;
                 }
-                b'\n' | b'\r' if record.open_quote.is_none() => break,
-                _ => {}
             }
-            at += 1;
         }
-        let end = at.min(text.len());
-        if end > start {
-            record.cells.push(cell..end);
-        }
+        // The end of the text is the end of the record, unless a line break would be a part of its last cell.
+        record.cells.push(cell..at);
+        let (result, ..) = reader.read_field(b"\n", &mut content);
+        record.open_quote = (!matches!(result, ReadFieldResult::Field { .. })).then_some(cell);
         record
     }
 
@@ -44,28 +62,17 @@ impl CsvRecord {
 
     /// The content of a cell; empty if the record has fewer.
     pub(super) fn content(&self, text: &[u8], index: usize) -> Vec<u8> {
-        unquoted(self.cells.get(index).map_or(&[], |cell| &text[cell.clone()]))
+        let Some(cell) = self.cells.get(index) else { return Vec::new() };
+        let mut content = vec![0; cell.len()];
+        let (_, _, length) = with_reader(|reader| reader.read_field(&text[cell.clone()], &mut content));
+        content.truncate(length);
+        content
     }
 
     /// The same as text.
     pub(super) fn text(&self, text: &[u8], index: usize) -> String {
         String::from_utf8_lossy(&self.content(text, index)).into_owned()
     }
-}
-
-fn unquoted(cell: &[u8]) -> Vec<u8> {
-    let Some(quoted) = cell.strip_prefix(b"\"") else { return cell.to_vec() };
-    let mut content = Vec::with_capacity(quoted.len());
-    let mut is_open = true;
-    let mut bytes = quoted.iter().copied().peekable();
-    while let Some(byte) = bytes.next() {
-        if is_open && byte == b'"' && bytes.next_if_eq(&b'"').is_none() {
-            is_open = false;
-        } else {
-            content.push(byte);
-        }
-    }
-    content
 }
 
 /// The bytes of cell `index` of the record that starts at `start`; of the last cell if the record has fewer.
