@@ -35,6 +35,9 @@ pub fn files_part(case: &Case) -> &'static str {
 
 pub const SCHEMA_PART: &str = "output schema";
 
+/// The part for what is answered from files.
+pub const MOCKS_PART: &str = "mocks";
+
 /// The prefix of the name of a part that belongs to the user's setup.
 pub const SETUP_PART: &str = "user's setup: ";
 
@@ -117,12 +120,9 @@ impl InputReader {
         if !case.setup.is_empty() {
             inputs.add("setup", case.setup.join("\0").as_bytes());
         }
-        let mocks = Mocks::of(&Repository { root: root.to_path_buf() }, &settings.mocks, case);
-        if !mocks.as_ref().is_ok_and(Mocks::is_empty) {
-            let text = mocks.map_err(|problems| format!("{problems:?}"));
-            let text = text.and_then(|mocks| serde_json::to_string(&mocks).map_err(|error| error.to_string()));
-            inputs.0.insert("mocks".to_owned(), or_problem(text.map(|text| digest(text.as_bytes()))));
-        }
+        let mocks = Mocks::of(&Repository { root: root.to_path_buf() }, &settings.mocks, case, mode.delivery);
+        let mocks = mocks.map_err(|problems| format!("{problems:?}")).map(|mocks| mocks.digest()).transpose();
+        inputs.0.extend(mocks.map(|digest| (MOCKS_PART.to_owned(), or_problem(digest))));
         if mode.delivery != Delivery::None {
             self.add_skills(&mut inputs, sources, case, mode, opened)?;
         }
@@ -206,7 +206,7 @@ fn hides_user_only(settings: &Settings, mode: &Mode) -> bool {
 
 /// The digest of a directory, or of the reason why agents cannot get it: its own trials and `lint` report that, and
 /// other trials run.
-fn or_problem(digest_of_folder: Result<String, impl Display>) -> String {
+pub fn or_problem(digest_of_folder: Result<String, impl Display>) -> String {
     digest_of_folder.unwrap_or_else(|problem| digest(format!("not copied: {problem}").as_bytes()))
 }
 

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::cases::case::FoundCase;
+use crate::cases::case::{Case, FoundCase};
+use crate::cases::mocks;
 use crate::cases::start_files::sources;
 use crate::process::git;
 use crate::run::context::RunContext;
+use crate::settings::Settings;
 use crate::text::cut;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation};
 
@@ -19,17 +21,24 @@ pub fn case_files<'a>(root: &Path, cases: impl Iterator<Item = &'a FoundCase>) -
     warning(&git::ignored_of(root, &files), "files of cases")
 }
 
-/// Warns of what is copied for the agents of these cases and ignored by git. Starts git only if something is copied.
-pub fn copied_files<'a>(root: &Path, cases: impl Iterator<Item = &'a FoundCase>) -> Option<Diagnostic> {
-    let parts: BTreeSet<PathBuf> = cases.filter_map(|found| found.case().ok()).flat_map(sources).collect();
+/// Warns of what the agents of these cases get of the repository, the answers of mocks too, and git ignores. Starts git only if they
+/// get something.
+pub fn copied_files<'a>(
+    root: &Path,
+    settings: &Settings,
+    cases: impl Iterator<Item = &'a FoundCase>,
+) -> Option<Diagnostic> {
+    let of_case = |case: &'a Case| sources(case).chain(mocks::sources(&settings.mocks, case)).collect::<Vec<_>>();
+    let mut parts: BTreeSet<PathBuf> = cases.filter_map(|found| found.case().ok()).flat_map(of_case).collect();
+    parts.retain(|part| root.join(part).exists());
     let parts: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();
-    warning(&git::ignored(root, &parts), "files that agents get in their workspaces")
+    warning(&git::ignored(root, &parts), "files that agents get")
 }
 
 /// The same for the cases of a run; `None` if it starts no agent.
 pub fn copied_by(run: &RunContext) -> Option<Diagnostic> {
     let cases = run.plan.entries.iter().map(|entry| &*entry.planned.found);
-    if run.settings.live { copied_files(&run.root, cases) } else { None }
+    if run.settings.live { copied_files(&run.root, &run.settings, cases) } else { None }
 }
 
 fn warning(ignored: &BTreeSet<PathBuf>, what: &str) -> Option<Diagnostic> {

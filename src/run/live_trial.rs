@@ -19,7 +19,7 @@ use crate::report::session as report;
 use crate::results::timeline::Timeline;
 use crate::run::agent_run::{self, AgentJob, AgentRun, disk, files, unstored};
 use crate::run::context::RunContext;
-use crate::run::digests::{SCHEMA_PART, SkillFolders, files_part};
+use crate::run::digests::{SCHEMA_PART, SkillFolders, files_part, or_problem};
 use crate::run::judge;
 use crate::run::leads::{self, Lead};
 use crate::run::live::LiveRun;
@@ -40,7 +40,7 @@ use crate::trace::exposure::SkillTexts;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::{
-    AgentMeta, CaseMeta, Ending, Evidence, Inputs, Meta, RefusedAttempts, ServerMeta, SkillMeta, SourceMeta,
+    AgentMeta, CaseMeta, Ending, Evidence, Inputs, Meta, RefusedAttempts, SKILL_PART, ServerMeta, SkillMeta, SourceMeta,
 };
 use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Verdict};
@@ -176,7 +176,7 @@ impl LiveTrial<'_> {
         let settings = &run.settings;
         let server = self.server(trial_env)?;
         let schema = self.schema(trial_env, &mut inputs)?;
-        let mocks = mocked::show(run, mode, case, trial_env, server.as_ref())?;
+        let mocks = mocked::show(run, mode, case, trial_env, &mut inputs)?;
         let redactor = &live.redactors.masking(Vec::new());
         let (root, server) = (&run.root, server.as_ref());
         let assignment =
@@ -213,7 +213,7 @@ impl LiveTrial<'_> {
         let skills_changed = skills_changed(trial_env, &changes, &mut ending);
         let required: Vec<&Path> = case.required_files().collect();
         let captured = trial_env.capture(&required, &folder.workspace(), &mask).map_err(|error| disk(&error))?;
-        let inputs = self.with_opened(inputs, &trace)?;
+        let inputs = self.with_opened(inputs, &trace);
         note_agent(&mut meta, &trace);
         let meta = Meta {
             server,
@@ -234,18 +234,18 @@ impl LiveTrial<'_> {
         Ok(StoredTrial { meta, trace, final_text })
     }
 
-    /// The inputs of the trial, with the whole directories of the skills that were opened.
-    fn with_opened(&self, inputs: Inputs, trace: &Trace) -> Result<Inputs, Trouble> {
+    /// The inputs of the trial, with the skills that were opened, as they were copied.
+    fn with_opened(&self, mut inputs: Inputs, trace: &Trace) -> Inputs {
+        let Self { run, mode, skills, .. } = *self;
+        let catalog = run.skills_of(mode.commit.as_deref()).filter(|_| mode.delivery != Delivery::None);
+        let Some(catalog) = catalog else { return inputs };
         let active = trace.activations.iter().map(|activation| slug(&activation.skill));
-        let opened: Vec<String> = active.chain(trace.resources.iter().map(|resource| slug(&resource.skill))).collect();
-        if opened.is_empty() {
-            return Ok(inputs);
+        let opened = active.chain(trace.resources.iter().map(|resource| slug(&resource.skill)));
+        for slug in opened.filter(|slug| catalog.skill(slug).is_some()) {
+            let digest = || or_problem(skills.digest(&slug).map(str::to_owned));
+            inputs.0.entry(format!("{SKILL_PART}{slug}")).or_insert_with(digest);
         }
-        let skills = SkillFolders::Snapshot(self.skills);
-        let mut all = self.run.digested(&skills, self.case, self.mode, &opened).map_err(|error| files(&error))?;
-        // The repository may have changed since the start: digests of what was copied for this trial win.
-        all.0.extend(inputs.0);
-        Ok(all)
+        inputs
     }
 
     /// The facts that are known before the agent starts.

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::agent;
-use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::trial_env::TrialEnv;
 use crate::cases::case::Case;
 use crate::cases::mocks::Mocks;
@@ -11,10 +9,12 @@ use crate::cases::repository::Repository;
 use crate::mock::CallLog;
 use crate::run::agent_run::{disk, files};
 use crate::run::context::RunContext;
-use crate::settings::mode::{Delivery, Mode};
+use crate::run::digests::MOCKS_PART;
+use crate::settings::mode::Mode;
 use crate::text::redact::Redactor;
-use crate::trace::trouble::{Trouble, TroubleKind};
+use crate::trace::trouble::Trouble;
 use crate::trace::{Step, Trace};
+use crate::trial::evidence::Inputs;
 use crate::trial::mock::{MockCall, MockCalls, MockServer};
 
 /// What the agent of a trial was shown.
@@ -23,35 +23,21 @@ pub(super) struct ShownMocks {
     servers: BTreeMap<String, MockServer>,
 }
 
-/// Shows the agent what is answered from files, if anything is.
+/// Shows the agent what is answered from files, if anything is; its digest goes into `inputs`.
 pub(super) fn show(
     run: &RunContext,
     mode: &Mode,
     case: &Case,
     trial_env: &TrialEnv,
-    server: Option<&ServerCommand>,
+    inputs: &mut Inputs,
 ) -> Result<Option<ShownMocks>, Trouble> {
-    let mocks = Mocks::of(&Repository { root: run.root.clone() }, &run.settings.mocks, case);
+    let mocks = Mocks::of(&Repository { root: run.root.clone() }, &run.settings.mocks, case, mode.delivery);
     let listed = |problems: Vec<_>| problems.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ");
-    let mut mocks = mocks.map_err(|problems| files(&listed(problems)))?;
-    // The servers of a plugin come with it.
-    if mode.delivery == Delivery::None && case.mock_servers.is_some() {
-        mocks.servers.clear();
-    }
-    if mocks.is_empty() {
-        return Ok(None);
-    }
-    let own = server.map(|server| &server.names.server);
-    if let Some(own) = own.filter(|own| mocks.servers.contains_key(*own)) {
-        let why = format!("the MCP server of skills is called `{own}` too: rename the directory of its answers");
-        return Err(Trouble::new(TroubleKind::CouldNotStart, why));
-    }
-    let needed = agent::started_by(mode.agent, &run.settings)?;
-    if let Some(command) = mocks.commands.keys().find(|command| needed.contains(command)) {
-        let agent = mode.agent.profile().name;
-        let why = format!("{agent} itself is started by `{command}`, so that cannot be answered from files");
-        return Err(Trouble::new(TroubleKind::CouldNotStart, why));
-    }
+    let mocks = mocks.map_err(|problems| files(&listed(problems)))?;
+    // What was read before may have changed since.
+    inputs.0.remove(MOCKS_PART);
+    let Some(digest) = mocks.digest() else { return Ok(None) };
+    inputs.0.insert(MOCKS_PART.to_owned(), digest);
     let calls = trial_env.show_mocks(&mocks).map_err(|error| disk(&error))?;
     Ok(Some(ShownMocks { calls, servers: mocks.servers }))
 }

@@ -10,7 +10,7 @@ use crate::agent::isolation::{self, IsolationStatus};
 use crate::agent::login::Login;
 use crate::cases::case::{Case, FoundCase, Unsupported};
 use crate::cases::catalog::{Catalog, FoundSkill};
-use crate::cases::mocks;
+use crate::cases::mocks::{self, MockNames};
 use crate::cases::repository::Repository;
 use crate::cases::test_case::TestCase;
 use crate::lint;
@@ -23,10 +23,10 @@ use crate::run::context::RunContext;
 use crate::run::plan::PlannedCase;
 use crate::run::skill_version::SkillVersion;
 use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
-use crate::settings::{Home, Settings};
+use crate::settings::{Home, Settings, ToolNames};
 use crate::store::RunFolder;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, once, suggest};
-use crate::trial::outcome::TrialError;
+use crate::trial::outcome::{TrialError, TroubleKind};
 use crate::trial::shard::Shard;
 
 /// The word for every agent that can run here.
@@ -358,7 +358,7 @@ pub fn never_decided(run: &RunContext, planned: &TestCase) -> Option<Diagnostic>
 }
 
 /// The problem that a skill's own files keep it from the agent, so that no trial could measure anything.
-pub fn withheld(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
+fn withheld(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
     let (mode, case) = (&planned.mode, planned.found.case().ok()?);
     let version = run.versions.iter().find(|version| Some(&version.commit) == mode.commit.as_ref());
     let root = version.map_or(run.root.as_path(), SkillVersion::root);
@@ -369,10 +369,43 @@ pub fn withheld(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
     Some(Diagnostic::new(Code::Withheld, SourceLocation::file(skill.folder.join(file)), message).help(help))
 }
 
+/// The problem that a case mocks what its agent does not get in this mode, or needs itself.
+fn not_mockable(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
+    let (mode, case, settings) = (&planned.mode, planned.found.case().ok()?, &run.settings);
+    let MockNames { commands, servers } = MockNames::of(&repository(run), &settings.mocks, case, mode.delivery);
+    let agent = mode.agent.profile();
+    let of_skills =
+        settings.mcp.own.as_ref().map_or_else(|| ToolNames::default().server, |own| own.names.server.clone());
+    let (message, help) = match servers.first_key_value() {
+        Some((_, server)) if !agent.serves_mocks => (
+            format!("the case mocks the MCP server `{server}`, which {} does not get", agent.name),
+            "run it in the mode of an agent that does",
+        ),
+        _ if mode.delivery.mcp() && servers.contains_key(&of_skills) => {
+            let message = format!("the MCP server of skills is called `{of_skills}` too");
+            (message, "rename the directory of its answers")
+        }
+        _ => {
+            let needed = if commands.is_empty() { None } else { agent::started_by(mode.agent, settings).ok() }?;
+            let command = needed.iter().find(|command| commands.contains(*command))?;
+            let message =
+                format!("{} itself is started by `{command}`, so that cannot be answered from files", agent.name);
+            (message, "remove its answers, or run the case in the mode of another agent")
+        }
+    };
+    Some(Diagnostic::new(Code::Withheld, case.origin.clone(), message).help(help))
+}
+
 /// What keeps a planned case from running; others run all the same.
 pub fn wrong(run: &RunContext, entry: &PlannedCase) -> Vec<Diagnostic> {
-    let withheld = withheld(run, &entry.planned).filter(|_| run.settings.live);
-    refused(run, &entry.planned.found).into_iter().chain(undecidable(run, entry)).chain(withheld).collect()
+    let of_mode = kept_from_agent(run, &entry.planned).filter(|_| run.settings.live).map(|(_, problem)| problem);
+    refused(run, &entry.planned.found).into_iter().chain(undecidable(run, entry)).chain(of_mode).collect()
+}
+
+/// Why no trial of a case in its mode could measure anything, so that its agent is not started.
+pub fn kept_from_agent(run: &RunContext, planned: &TestCase) -> Option<(TroubleKind, Diagnostic)> {
+    let withheld = withheld(run, planned).map(|problem| (TroubleKind::NotDelivered, problem));
+    withheld.or_else(|| not_mockable(run, planned).map(|problem| (TroubleKind::CouldNotStart, problem)))
 }
 
 /// As [`check`], for a run that does not begin: what it would meet before its first agent. Even without its [`agents`],

@@ -79,8 +79,8 @@ pub fn run_live(
     let live = open_run::live(run).map_err(|why| TrialError::NotOpened(why.clone()))?;
     let folder = live.folder.trial(&id);
     let mode = &planned.mode;
-    let skills = match preflight::withheld(run, planned) {
-        Some(problem) => Err(Trouble::new(TroubleKind::NotDelivered, problem.to_string())),
+    let skills = match preflight::kept_from_agent(run, planned) {
+        Some((kind, problem)) => Err(Trouble::new(kind, problem.to_string())),
         None => live.snapshots.offered(mode, &case.skill),
     };
     let graded = skills.and_then(|skills| {

@@ -80,7 +80,7 @@ pub fn diagnosis(run: &RunContext, slug: &str, limit: TrialLimit) -> Result<Vari
         }
         let mut add = |found: &Arc<FoundCase>, mode: &Arc<Mode>| {
             let planned = TestCase { found: Arc::clone(found), mode: Arc::clone(mode) };
-            if let Some(problem) = preflight::withheld(run, &planned) {
+            if let Some((_, problem)) = preflight::kept_from_agent(run, &planned) {
                 return Err(diagnostics::render(&[problem], Paint::Plain));
             }
             entries.push(planned);

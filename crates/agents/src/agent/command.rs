@@ -22,8 +22,6 @@ pub struct AgentCommand {
     pub not_enforced: Vec<String>,
     /// Whether the agent keeps the tools that a case names.
     pub limits_tools: bool,
-    /// Whether it gets the MCP servers that are answered from files.
-    pub serves_mocks: bool,
     /// What else is not enforced if the agent does not run inside bubblewrap.
     pub open: Vec<&'static str>,
     /// Files outside its trial environment that the agent has to read: a provider's credentials.

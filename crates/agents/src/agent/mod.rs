@@ -99,13 +99,6 @@ pub fn command(assignment: &Assignment<'_>) -> Result<(AgentCommand, Place), Tro
     if assignment.case.tools.is_some() && !command.limits_tools {
         command.not_enforced.push("the agent has its own tools, and not those that the case names".to_owned());
     }
-    if let (Some((server, _)), false) = (assignment.trial_env.mocked_servers().first(), command.serves_mocks) {
-        let agent = assignment.mode.agent.profile().name;
-        let why = format!(
-            "the case mocks the MCP server `{server}`, which {agent} does not get: run it in the mode of an agent that does"
-        );
-        return Err(Trouble::new(TroubleKind::CouldNotStart, why));
-    }
     if let Some(endpoint) = &endpoint {
         let (provider, _) = agent.users_setup(settings.isolation.home)?;
         endpoint.apply(assignment, &provider, &mut command)?;

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
+use thiserror::Error;
+
 use crate::files::material::MaterialProblem;
 
 /// The kind of file at a path.
@@ -38,4 +40,27 @@ pub trait RepoFiles {
 
     /// The problems that keep the directory at `path`, a skill or a fixture, from being given to an agent.
     fn material_problems(&self, path: &Path) -> Vec<MaterialProblem>;
+}
+
+/// Why a file of the repository cannot be used, for the end of a sentence about it.
+#[derive(Debug, Error)]
+pub enum NoPlainFile {
+    #[error("does not exist")]
+    Missing,
+    #[error("is reached through a symbolic link")]
+    Symlink,
+    #[error("is not a file")]
+    NoFile,
+    #[error("cannot be read: {0}")]
+    Unreadable(io::Error),
+}
+
+/// The content of the file at `path`, which no link leads to.
+pub fn plain_file(tree: &dyn RepoFiles, path: &Path) -> Result<Vec<u8>, NoPlainFile> {
+    match tree.kind(path) {
+        FileKind::File => tree.read(path).map_err(NoPlainFile::Unreadable),
+        FileKind::Missing => Err(NoPlainFile::Missing),
+        FileKind::Symlink => Err(NoPlainFile::Symlink),
+        FileKind::Folder | FileKind::Other => Err(NoPlainFile::NoFile),
+    }
 }

@@ -10,7 +10,7 @@ use crate::cases::case::{ForeignFile, file_formats, foreign_formats};
 use crate::cases::case_folders::{TESTS, is_own};
 use crate::cases::catalog::{ARTIFACTS, EVALS};
 use crate::cases::repo_files::{FileKind, RepoFiles};
-use crate::cases::unread::may_hold_foreign_cases;
+use crate::cases::unread::{looks_like_cases, may_hold_foreign_cases};
 use crate::checks::program::WorkspaceProgram;
 use crate::files::bounded;
 use crate::files::material::{Material, MaterialProblem};
@@ -58,11 +58,12 @@ pub fn withheld(folder: &Path) -> Vec<String> {
     withheld
 }
 
-/// The files that hold cases by the file at `path` in the directory of a skill: itself, and those that it names. They are those that
-/// the search for cases reads. With them, the directories of the graders that its cases name.
+/// The files that hold cases by the file at `path` in the directory of a skill: itself, and those that it names or that belong to it.
+/// They are those that the search for cases reads, or names because it does not. With them, the directories of the graders that its
+/// cases name.
 fn case_files(folder: &Path, path: &Path) -> Vec<PathBuf> {
     let itself = || vec![path.to_path_buf()];
-    if file_formats().any(|(_, files)| files.have(path)) {
+    if file_formats().any(|(_, files)| files.have(path)) || looks_like_cases(folder, path) {
         return itself();
     }
     let is_searched = path.ancestors().skip(1).all(|parent| may_hold_foreign_cases(parent, false));
@@ -79,7 +80,9 @@ fn case_files(folder: &Path, path: &Path) -> Vec<PathBuf> {
     let directories = programs.flat_map(WorkspaceProgram::directories).map(RelativePath::as_path);
     // Any other directory may be part of what the skill does.
     let graders = directories.filter(|directory| directory.ends_with(GRADERS)).map(Path::to_path_buf);
-    parsed.cases.iter().map(|case| case.file.to_path_buf()).chain(itself()).chain(graders).collect()
+    // The skill itself is more than a case.
+    let claims = parsed.claims.iter().filter(|path| !path.as_os_str().is_empty()).cloned();
+    parsed.cases.iter().map(|case| case.file.to_path_buf()).chain(claims).chain(itself()).chain(graders).collect()
 }
 
 /// The files of a skill, by paths relative to its directory.

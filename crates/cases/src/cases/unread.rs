@@ -87,6 +87,15 @@ struct SearchScope {
 impl SearchScope {
     fn of(catalog: &Catalog) -> Self {
         let skills: BTreeSet<PathBuf> = catalog.skills.iter().map(|found| found.skill().folder.clone()).collect();
+        Self::around(skills)
+    }
+
+    /// In the directory of a skill.
+    fn of_skill() -> Self {
+        Self::around([PathBuf::new()].into())
+    }
+
+    fn around(skills: BTreeSet<PathBuf>) -> Self {
         let above = skills.iter().flat_map(|folder| folder.ancestors().skip(1)).map(Path::to_path_buf).collect();
         let names = file_formats().flat_map(|(_, files)| files.folder().iter()).filter_map(OsStr::to_str).collect();
         Self { skills, above, names }
@@ -301,7 +310,7 @@ pub(super) fn find(root: &Path, catalog: &Catalog, files: CaseFiles, read: &BTre
         if read.contains(path) {
             continue;
         }
-        let format = file_formats().find(|(_, files)| has_near_name(files, path) || has_marks(files, &entry));
+        let format = file_formats().find(|(_, files)| has_near_name(files, path) || has_marks(files, entry.path()));
         if let Some((_, files)) = format.filter(|_| !is_read_by_link(root, entry.path())) {
             let (skill, name) = right_place(root, path, files, catalog);
             unread.push(UnreadFile { skill, problem: unread_problem(path, &name) });
@@ -436,12 +445,18 @@ fn stem(name: &str) -> &str {
     name.split('.').next().unwrap_or_default().trim()
 }
 
+/// Whether a file in the directory of a skill holds the words that files of our own cases have, and is where they are searched.
+pub(super) fn looks_like_cases(folder: &Path, path: &Path) -> bool {
+    let is_searched = || SearchScope::of_skill().has(path.parent().unwrap_or(path));
+    is_searched() && file_formats().any(|(_, files)| has_marks(files, &folder.join(path)))
+}
+
 /// Whether a file holds the words that files of cases have.
-fn has_marks(files: &Files, entry: &DirEntry) -> bool {
-    if !has_ending(files, &name_of(entry.path())) || !entry.file_type().is_file() {
+fn has_marks(files: &Files, path: &Path) -> bool {
+    if !has_ending(files, &name_of(path)) || path.is_symlink() {
         return false;
     }
-    let Ok((file, _)) = bounded::open(entry.path()) else { return false };
+    let Ok((file, _)) = bounded::open(path) else { return false };
     let mut text = Vec::new();
     let read = file.take(MAX_BYTES).read_to_end(&mut text);
     // Half of the bytes of UTF-16 are zeros.

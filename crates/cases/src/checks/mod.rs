@@ -19,6 +19,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use globset::GlobMatcher;
 use serde_json::Value as Json;
 
 pub use field::{CASE_DIRECTORY, Field, FieldForm, FieldValue, InvalidField};
@@ -173,6 +174,11 @@ pub trait Condition: fmt::Debug + Send + Sync {
     /// The names of the skills that it is about.
     fn skills(&self) -> &[String] {
         &[]
+    }
+
+    /// The names of mocks whose calls it is about.
+    fn mocks(&self) -> Option<&GlobMatcher> {
+        None
     }
 
     /// The file of the workspace that it is about.

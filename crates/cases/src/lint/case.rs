@@ -6,13 +6,15 @@ use std::path::Path;
 
 use crate::cases::case::{Case, FoundCase, Unsupported};
 use crate::cases::catalog::{Catalog, evals_folder};
-use crate::cases::mocks::Mocks;
+use crate::cases::mocks::{MockNames, Mocks};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::checks::pattern::{DialectDifference, Pattern};
 use crate::checks::{Check, Presence};
 use crate::lint::schema::Schemas;
 use crate::lint::script::{self, ScriptProblem};
 use crate::lint::{changes, history, is_curated, material, prompt};
+use crate::settings::CommandAnswer;
+use crate::settings::mode::Delivery;
 use crate::skill::slug;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, suggest};
 use crate::text::problem_list::MOST_OF_FILE;
@@ -34,7 +36,7 @@ pub(super) fn check(
     problems.extend(checker.scripts());
     problems.extend(checker.dialects());
     problems.extend(checker.snapshots());
-    problems.extend(Mocks::of(tree, &[], case).err().unwrap_or_default());
+    problems.extend(Mocks::of(tree, &[], case, Delivery::Native).err().unwrap_or_default());
     problems.extend(checker.unknown_skills(catalog));
     problems.extend(changes::check(case, catalog, tree));
     problems.extend(history::check(case, catalog, || checker.place("history", None)));
@@ -64,6 +66,29 @@ pub fn unusable_files(found: &FoundCase, case: &Case, tree: &dyn RepoFiles) -> V
 
 pub fn place_of(found: &FoundCase, case: &Case, check: &Check, tree: &dyn RepoFiles) -> SourceLocation {
     CaseChecker::of(found, case, tree).place_of(check, check.script().and_then(|path| path.as_path().to_str()))
+}
+
+/// The checks of a case about calls of what it does not mock.
+pub(super) fn unknown_mocks(
+    found: &FoundCase,
+    case: &Case,
+    of_all: &[CommandAnswer],
+    tree: &dyn RepoFiles,
+) -> Vec<Diagnostic> {
+    let checks: Vec<_> = case.checks.iter().filter_map(|check| Some((check, check.ask.mocks()?))).collect();
+    let names =
+        if checks.is_empty() { MockNames::default() } else { MockNames::of(tree, of_all, case, Delivery::Native) };
+    let checker = CaseChecker::of(found, case, tree);
+    let unknown = checks.into_iter().filter(|(_, pattern)| !names.have(pattern));
+    let problems = unknown.map(|(check, pattern)| {
+        let name = pattern.glob().glob();
+        let message = format!("`mock` names `{name}`, which nothing in this case answers");
+        let known: Vec<&str> = names.commands.iter().chain(names.servers.values()).map(String::as_str).collect();
+        let help =
+            if known.is_empty() { "write its answers: see docs/mocks.md".to_owned() } else { suggest(name, &known) };
+        Diagnostic::new(Code::UnknownMock, checker.place_of(check, Some(name)), message).help(help)
+    });
+    problems.collect()
 }
 
 struct CaseChecker<'a> {

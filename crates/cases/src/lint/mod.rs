@@ -19,7 +19,7 @@ mod suite;
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repo_files::RepoFiles;
-use crate::settings::{LintSettings, RepetitionSettings};
+use crate::settings::{CommandAnswer, LintSettings, RepetitionSettings};
 use crate::text::diagnostic::{Code, Diagnostic, Severity};
 use crate::text::problem_list::ProblemList;
 
@@ -67,6 +67,12 @@ pub fn case_errors(
 pub fn repetition(catalog: &Catalog, settings: &RepetitionSettings, tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let cases = catalog.cases.iter();
     cases.filter_map(|found| never_decided(found, settings.of(&found.skill, found.repetition()), tree)).collect()
+}
+
+/// The checks about calls of what no case has answers for: it is not recorded who calls that.
+pub fn unknown_mocks(catalog: &Catalog, of_all: &[CommandAnswer], tree: &dyn RepoFiles) -> Vec<Diagnostic> {
+    let cases = catalog.cases.iter().filter_map(|found| Some((found, found.case().ok()?)));
+    cases.flat_map(|(found, case)| case::unknown_mocks(found, case, of_all, tree)).collect()
 }
 
 /// The problems of a skill: the rules of agentskills.io, and similar descriptions of `siblings`.

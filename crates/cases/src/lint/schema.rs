@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::cases::repo_files::{FileKind, RepoFiles};
+use crate::cases::repo_files::{NoPlainFile, RepoFiles, plain_file};
 use crate::checks::schema::Schema;
 use crate::text::diagnostic::Code;
 
@@ -19,17 +19,14 @@ impl Schemas {
 
 fn check(path: &Path, tree: &dyn RepoFiles) -> Result<(), (Code, String)> {
     let shown = path.display();
-    match tree.kind(path) {
-        FileKind::File => {}
-        FileKind::Missing => return Err((Code::MissingSchema, format!("the schema {shown} does not exist"))),
-        FileKind::Symlink => {
-            return Err((Code::Symlink, format!("the schema {shown} is reached through a symbolic link")));
-        }
-        FileKind::Folder | FileKind::Other => {
-            return Err((Code::MissingSchema, format!("the schema {shown} is not a file")));
-        }
-    }
-    let bytes = tree.read(path).map_err(|error| (Code::Unreadable, format!("the schema {shown}: {error}")))?;
+    let bytes = plain_file(tree, path).map_err(|why| {
+        let code = match why {
+            NoPlainFile::Missing | NoPlainFile::NoFile => Code::MissingSchema,
+            NoPlainFile::Symlink => Code::Symlink,
+            NoPlainFile::Unreadable(_) => Code::Unreadable,
+        };
+        (code, format!("the schema {shown} {why}"))
+    })?;
     match Schema::parse(&bytes) {
         Ok(_) => Ok(()),
         Err(error) => Err((Code::BadSchema, format!("the schema {shown} {error}"))),

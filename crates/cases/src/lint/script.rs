@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::cases::repo_files::{FileKind, RepoFiles};
+use crate::cases::repo_files::{NoPlainFile, RepoFiles, plain_file};
 use crate::text::diagnostic::Code;
 
 pub(super) struct ScriptProblem {
@@ -25,24 +25,17 @@ const FIRST_LINES: [(&str, &str); 6] = [
 pub(super) fn check(path: &Path, tree: &dyn RepoFiles) -> Option<ScriptProblem> {
     let shown = path.display();
     let problem = |code, message: String, help: &str| Some(ScriptProblem { code, message, help: help.to_owned() });
-    match tree.kind(path) {
-        FileKind::File => {}
-        FileKind::Missing => {
-            let help = "`check` is a path from the repository's root";
-            return problem(Code::MissingCheck, format!("the check {shown} does not exist"), help);
-        }
-        FileKind::Symlink => {
-            let message = format!("the check {shown} is reached through a symbolic link");
-            return problem(Code::Symlink, message, "name the file that the link leads to");
-        }
-        FileKind::Folder | FileKind::Other => {
-            let help = "name a script in it";
-            return problem(Code::MissingCheck, format!("the check {shown} is not a file"), help);
-        }
-    }
-    let bytes = match tree.read(path) {
+    let bytes = match plain_file(tree, path) {
         Ok(bytes) => bytes,
-        Err(error) => return problem(Code::Unreadable, format!("the check {shown}: {error}"), "make it readable"),
+        Err(why) => {
+            let (code, help) = match why {
+                NoPlainFile::Missing => (Code::MissingCheck, "`check` is a path from the repository's root"),
+                NoPlainFile::Symlink => (Code::Symlink, "name the file that the link leads to"),
+                NoPlainFile::NoFile => (Code::MissingCheck, "name a script in it"),
+                NoPlainFile::Unreadable(_) => (Code::Unreadable, "make it readable"),
+            };
+            return problem(code, format!("the check {shown} {why}"), help);
+        }
     };
     // A compiled program has such a byte in its header.
     let is_script = !bytes.iter().take(256).any(|byte| *byte == 0);

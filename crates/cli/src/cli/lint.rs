@@ -82,11 +82,12 @@ pub fn problems(
     problems.extend(settings.repetition.unknown_skills(&catalog.slugs()));
     let cases = || catalog.cases.iter().map(AsRef::as_ref);
     problems.extend(ignored::case_files(&repository.root, cases()));
-    problems.extend(ignored::copied_files(&repository.root, cases()));
+    problems.extend(ignored::copied_files(&repository.root, settings, cases()));
     problems.extend(stubs::problems(&repository.root, catalog));
     problems.extend(store::damaged_recordings(&repository.root).into_iter().map(|(_, problem)| problem));
     problems.extend(lint::repetition(catalog, &settings.repetition, repository));
     problems.extend(mocks::commands(repository, settings.mocks.iter()).1);
+    problems.extend(lint::unknown_mocks(catalog, &settings.mocks, repository));
     // A case or the command line may ask for a judge.
     problems.extend(rubric::read(&repository.root, settings).err().map(|problem| *problem));
     problems

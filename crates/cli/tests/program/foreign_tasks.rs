@@ -333,6 +333,14 @@ fn agents_do_not_get_the_new_files_of_cases_in_the_directory_of_a_skill() {
     stub.write("skills/tidy/graders/more/a.sh", "echo '{\"score\": 1}'");
     stub.write("skills/tidy/tests/tasks.yaml", "skill: tidy\ntasks:\n  - { id: a, prompt: b, criteria: {} }\n");
     stub.write("skills/tidy/assets/prompts.csv", "id,style,prompt\na,b,c\n");
+    // What is expected is in a file next to the task.
+    stub.write("skills/tidy/more/task.md", "Brew tea.\n");
+    stub.write(
+        "skills/tidy/more/criteria.json",
+        r#"{"checklist": [{"name": "a", "description": "It is hot", "max_score": 1}]}"#,
+    );
+    // It looks like cases and is not read, as `lint` says.
+    stub.write("skills/tidy/trigger.csv", "id,prompt,should_trigger\na,Brew tea,true\n");
     let ran = stub.run(&["run", "--case", "c0"]);
     assert_eq!(ran.code, 0, "{} {}", ran.stdout, ran.stderr);
     let seen = std::fs::read_to_string(stub.root().join("seen")).expect("what the agent saw");

@@ -1,6 +1,7 @@
 //! Commands that are answered from files in place of the real ones.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -130,10 +131,64 @@ fn names_that_no_command_has_or_that_agents_need_are_refused_with_their_place() 
             ["is not the name", "is a shell", "is the program", "command"].iter().any(|why| said.contains(why));
         assert!(said.contains("evals/tasks/m.json:1:") && is_about_it, "{name}: {said}");
     }
-    // By name it may be anything; that it starts the agent is known when it is to start.
-    let stub = stub("[mocks.command.\"agent.sh\"]\nstdout = 'x'\n", "true");
-    let ran = run(&stub, "tidy/c0");
-    assert!(ran.code == 3 && ran.stdout.contains("`agent.sh`"), "{}{}", ran.stdout, ran.stderr);
+}
+
+/// Before an agent starts, and in a dry run.
+#[test]
+fn a_mock_that_an_agent_needs_itself_or_does_not_get_starts_no_agent() {
+    let starting = stub("[mocks.command.\"agent.sh\"]\nstdout = 'x'\n", "true");
+    let server = stub("", "true");
+    server.write("evals/mocks/shop/buy.md", "Bought.");
+    let settings = fs::read_to_string(server.root().join("evals/evals.toml")).expect("settings");
+    server.write("evals/evals.toml", &settings.replace("agents.codex", "agents.gemini"));
+    let own = stub("", "true");
+    own.write("evals/mocks/skilljack/buy.md", "Bought.");
+    for (stub, mode, why) in [
+        (&starting, "codex", "codex itself is started by `agent.sh`"),
+        (&server, "gemini", "mocks the MCP server `shop`, which Gemini CLI does not get"),
+        (&own, "codex-mcp", "the MCP server of skills is called `skilljack` too"),
+    ] {
+        let dry = stub.run(&["run", "--dry-run", "--mode", mode]);
+        let said = dry.stdout + &dry.stderr;
+        assert!(dry.code == 2 && said.contains(why) && said.contains("prompts.csv:2"), "{mode}: {} {said}", dry.code);
+        let ran = stub.run(&["run", "--run-id", "r", "--mode", mode]);
+        assert!(ran.code == 3 && ran.stdout.contains(why), "{mode}: {}{}", ran.stdout, ran.stderr);
+        assert_eq!(stub.starts().len(), 0, "{mode}");
+    }
+    let ran = own.run(&["run", "--mode", "codex"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn a_check_of_calls_of_what_is_not_mocked_is_an_error() {
+    let stub = stub(GH, "true");
+    stub.write("evals/mocks/shop/buy.md", "Bought.");
+    let known = ["gh", "g*", "*", "shop/buy", "shop/sell", "shop/*", "*/buy", "{gh,shop/buy}", "{shop,other}/buy"];
+    for name in known.into_iter().chain(["hg", "other/buy", "shop", "gh/x", "{a,b}"]) {
+        task(&stub, &format!(r#", "checks": [{{"mock": "{name}", "not": true}}]"#));
+        let lint = stub.run(&["lint"]);
+        let is_unknown = lint.stdout.contains("[unknown-mock]") && lint.stdout.contains("evals/tasks/m.json:1:");
+        assert_eq!(
+            (is_unknown, lint.code),
+            if known.contains(&name) { (false, 0) } else { (true, 1) },
+            "{name}: {}",
+            lint.stdout
+        );
+    }
+}
+
+/// It is one file of this program, which the user starts every day.
+#[test]
+fn an_agent_outside_a_sandbox_cannot_change_the_users_program_by_a_mock() {
+    let stub = stub(GH, "gh=$(command -v gh); chmod 600 \"$gh\"; true > \"$gh\"");
+    let program = stub.scratch().join("installed");
+    fs::copy(env!("CARGO_BIN_EXE_skill-evals"), &program).expect("a copy");
+    let before = fs::metadata(&program).expect("a file");
+    let mut command = stub.with_variables(Command::new(&program));
+    let ran = ran(command.args(["run", "--run-id", "r"]));
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let after = fs::metadata(&program).expect("a file");
+    assert_eq!((after.permissions(), after.len()), (before.permissions(), before.len()));
 }
 
 #[test]

@@ -173,7 +173,7 @@ fn an_ignored_file_of_a_fixture_is_named_by_lint_and_when_agents_get_it() {
     stub.write("evals/skills/tidy/fixture/build.log", "x");
     stub.write(".gitignore", "*.log\n");
     std::process::Command::new("git").arg("-C").arg(stub.root()).args(["init", "-q"]).status().expect("git");
-    let warning = "git ignores files that agents get in their workspaces, so a clone has none of them: \
+    let warning = "git ignores files that agents get, so a clone has none of them: \
                    evals/skills/tidy/fixture/build.log";
     let lint = stub.run(&["lint"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(lint.contains(warning) && !lint.contains("kept.txt"), "{lint}");
@@ -182,6 +182,18 @@ fn an_ignored_file_of_a_fixture_is_named_by_lint_and_when_agents_get_it() {
     assert_eq!(fs::read_to_string(stub.root().join("seen")).expect("a list"), "build.log\nkept.txt\n");
     let replay = stub.run(&["run", "--replay"]);
     assert!(!replay.stderr.contains("git ignores"), "{}", replay.stderr);
+    stub.write(".gitignore", "evals/**/mocks\n*.txt\n");
+    stub.write("evals/mocks/shop/buy.md", "Bought.");
+    stub.write("evals/skills/tidy/pr.txt", "x");
+    let settings = fs::read_to_string(stub.root().join("evals/evals.toml")).expect("settings");
+    stub.write(
+        "evals/evals.toml",
+        &format!("{settings}[mocks.command.gh]\nstdout_file = 'evals/skills/tidy/pr.txt'\n"),
+    );
+    let lint = stub.run(&["lint"]).stdout;
+    assert!(lint.contains("evals/mocks/shop/buy.md") && lint.contains("evals/skills/tidy/pr.txt"), "{lint}");
+    stub.write("evals/evals.toml", &settings);
+    fs::remove_dir_all(stub.root().join("evals/mocks")).expect("a directory");
     stub.write(".gitignore", "");
     assert!(!stub.run(&["run"]).stderr.contains("git ignores"));
 }

@@ -211,6 +211,8 @@ pub struct Profile {
     pub skill_keys: &'static [&'static str],
     /// Whether it hides skills from its model that only users may call.
     pub hides_user_only: bool,
+    /// Whether it gets the MCP servers that are answered from files.
+    pub serves_mocks: bool,
     /// How a prompt calls a skill called `name`, if the agent knows such calls in a trial.
     pub calls_skill: Option<&'static str>,
     /// What its evidence shows besides the conversation.
@@ -357,6 +359,7 @@ impl Profile {
         front_matter: None,
         skill_keys: &[],
         hides_user_only: false,
+        serves_mocks: false,
         calls_skill: None,
         reports: AgentReports::NONE,
         prices: &[],

@@ -97,7 +97,7 @@ codes! {
     SkillCompatibility = "skill-compatibility": Error,
     /// A skill that no model may call by itself.
     UserOnly = "user-only": Warning,
-    /// A skill whose own files keep it from the agent of a mode.
+    /// A skill or a mock that the agent of a mode does not get.
     Withheld = "withheld": Fixed,
     /// A link next to skills or cases that is not followed, or leads to nothing.
     LinkedFolder = "linked-folder": Warning,
@@ -167,6 +167,8 @@ codes! {
     MissingKey = "missing-key": Fixed,
     /// A case names a skill that is not in the repository.
     UnknownSkill = "unknown-skill": Fixed,
+    /// A check asks for calls of what the case does not mock.
+    UnknownMock = "unknown-mock": Error,
     /// A change during a session that cannot be made.
     BadChange = "bad-change": Fixed,
     /// A history that no session can start from, or that has the text of a skill.

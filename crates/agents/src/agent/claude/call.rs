@@ -68,7 +68,6 @@ pub(super) fn command(
     let files = home::provider_files(&env);
     Ok(AgentCommand {
         limits_tools: true,
-        serves_mocks: true,
         program,
         args,
         env,

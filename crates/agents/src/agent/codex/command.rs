@@ -71,7 +71,6 @@ pub(super) fn command(assignment: &Assignment<'_>) -> Result<AgentCommand, Troub
         secrets,
         not_enforced: unlimited_turns(assignment).into_iter().collect(),
         open: vec![open],
-        serves_mocks: true,
         input,
         ..AgentCommand::default()
     })

@@ -191,9 +191,14 @@ impl TrialEnv {
     fn own_program(&self, name: &str) -> Result<PathBuf, WorkspaceError> {
         let link = self.directory.with_file_name(name);
         if !link.exists() {
-            let program = std::env::current_exe().at(&link)?;
+            let program = rooted_in_parent(&std::env::current_exe().at(&link)?)?;
             let new = RootedPath::open(&self.control()).at(&link)?.join(name);
-            rooted_in_parent(&program)?.copy_to(&new)?;
+            // Without a sandbox, agents can change what they are shown: by a link, that would be the user's program.
+            if self.paths.is_some() {
+                program.copy_to(&new)?
+            } else {
+                program.duplicate_to(&new)?
+            }
             new.rename(&rooted_in_parent(&link)?).at(&link)?;
         }
         Ok(link)

@@ -70,6 +70,10 @@ impl Condition for MockCheck {
         self.input.iter().try_fold(written, WrittenCheck::with_test)
     }
 
+    fn mocks(&self) -> Option<&GlobMatcher> {
+        Some(&self.name)
+    }
+
     fn forbids(&self) -> bool {
         self.count.least == 0
     }

@@ -68,6 +68,28 @@ fn a_key_that_keeps_a_skill_from_models_changes_the_catalogue_where_agents_honor
     assert_eq!(changed("codex"), [""; 0], "codex does not know the key");
 }
 
+#[test]
+fn an_answer_of_a_plugins_server_is_no_input_of_a_mode_without_the_plugin() {
+    let inputs = |answer: &str, mode: &str| {
+        let fixture = Fixture::new()
+            .file(
+                ".claude-plugin/plugin.json",
+                r#"{"name": "house", "mcpServers": {"shop": {"command": "/bin/false"}}}"#,
+            )
+            .skill("tidy")
+            .file("evals/buy/prompt.md", "Buy tea.\n")
+            .file("evals/buy/graders/a.md", "---\ntype: tool_used\ntool: Read\n---\n")
+            .file("evals/mocks/shop/buy.md", answer);
+        let run = RunContext::new(fixture.root().to_path_buf(), Settings::default(), fixture.catalog());
+        let found = run.catalog.cases_of("tidy").find(|found| found.id.contains("buy")).expect("a case");
+        let mode = Mode::built_in().into_iter().find(|known| known.name == mode).expect("a mode");
+        run.digested(&SkillFolders::Repository, found.case().expect("a case"), &mode, &[]).expect("digests")
+    };
+    let changed = |mode: &str| inputs("Bought.", mode).differences(&inputs("Sold out.", mode));
+    assert_eq!(changed("cli-native"), ["mocks"]);
+    assert_eq!(changed("none"), [""; 0]);
+}
+
 /// A skill next to its cases, as in other systems.
 fn beside_its_cases(fixture: Fixture, name: &str) -> Fixture {
     let text = format!("---\nname: {name}\ndescription: Does what {name} does.\n---\n\nDo it.\n");

@@ -386,12 +386,15 @@ impl RootedPath {
             Ok(()) => Ok(()),
             // A copy would overwrite what is linked to another run.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(to.error(error)),
-            Err(_) => {
-                let mut from = self.file().map_err(|error| self.error(error))?;
-                let mode = from.metadata().map_or(COMMON, |found| found.permissions().mode() & 0o777);
-                io::copy(&mut from, &mut to.create(mode)?).map(drop).map_err(|error| to.error(error))
-            }
+            Err(_) => self.duplicate_to(to),
         }
+    }
+
+    /// Copies the regular file to `to`, which shares nothing with it. Fails if anything is there.
+    pub fn duplicate_to(&self, to: &Self) -> Result<(), PathError> {
+        let mut from = self.file().map_err(|error| self.error(error))?;
+        let mode = from.metadata().map_or(COMMON, |found| found.permissions().mode() & 0o777);
+        io::copy(&mut from, &mut to.create(mode)?).map(drop).map_err(|error| to.error(error))
     }
 
     /// Creates a link to `target`, and the directories above it. Fails if anything is there.

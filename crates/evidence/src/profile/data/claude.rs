@@ -70,6 +70,7 @@ pub const PROFILE: Profile = Profile {
         "when_to_use",
     ],
     hides_user_only: true,
+    serves_mocks: true,
     calls_skill: Some("/name"),
     reports: AgentReports { cost: true, server_tools: true, early_ends: true, thoughts: true, limits_turns: true },
     // Of <https://platform.claude.com/docs/en/about-claude/pricing> and the pages of the models.

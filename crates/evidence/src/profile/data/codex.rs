@@ -34,6 +34,7 @@ pub const PROFILE: Profile = Profile {
     instructions: &["AGENTS.md", "AGENTS.override.md"],
     follows: &["AGENTS.md"],
     folder_variables: &["CODEX_HOME"],
+    serves_mocks: true,
     calls_skill: Some("$name"),
     reports: AgentReports { early_ends: true, thoughts: true, ..AgentReports::NONE },
     // Of <https://developers.openai.com/api/docs/pricing> and the pages of the models.

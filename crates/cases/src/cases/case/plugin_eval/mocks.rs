@@ -50,23 +50,38 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
-/// The servers in these directories, the later ones of which replace files of the earlier ones, and what is wrong with them.
-pub fn servers(tree: &dyn RepoFiles, folders: &[PathBuf]) -> (Vec<MockServer>, Vec<Diagnostic>) {
-    let mut problems = Vec::new();
+/// The names of the servers in these directories.
+pub fn server_names(tree: &dyn RepoFiles, folders: &[PathBuf]) -> Vec<String> {
+    let files = files(tree, folders, &mut Vec::new()).into_iter();
+    files.filter(|(_, files)| files.keys().any(|path| tool_name(path).is_some())).map(|(name, _)| name).collect()
+}
+
+/// The files of each server in these directories, by their paths in its directory. The later ones replace files of the earlier ones.
+fn files(
+    tree: &dyn RepoFiles,
+    folders: &[PathBuf],
+    problems: &mut Vec<Diagnostic>,
+) -> BTreeMap<String, BTreeMap<String, PathBuf>> {
     let mut files: BTreeMap<String, BTreeMap<String, PathBuf>> = BTreeMap::new();
     for folder in folders {
         // What is not there has no names.
         for name in tree.names(folder).unwrap_or_default() {
             let name = name.to_string_lossy().into_owned();
             let server = folder.join(&name);
-            if name.starts_with('.') || !is_kind(tree, &server, FileKind::Folder, &mut problems) {
+            if name.starts_with('.') || !is_kind(tree, &server, FileKind::Folder, problems) {
                 continue;
             }
-            list(tree, &server, Path::new(""), files.entry(name).or_default(), &mut problems);
+            list(tree, &server, Path::new(""), files.entry(name).or_default(), problems);
         }
     }
+    files
+}
+
+/// The servers in these directories, and what is wrong with them.
+pub fn servers(tree: &dyn RepoFiles, folders: &[PathBuf]) -> (Vec<MockServer>, Vec<Diagnostic>) {
+    let mut problems = Vec::new();
     let mut servers = Vec::new();
-    for (name, files) in files {
+    for (name, files) in files(tree, folders, &mut problems) {
         let is_tool = |path: &&String| tool_name(path).is_some();
         if let Some(path) = files.get(SERVER) {
             problems.push(unsupported(path));
