@@ -105,7 +105,11 @@ impl ShowArgs {
             None => self.latest(root)?,
         };
         let Some(run) = run else {
-            return Ok(("the recordings".to_owned(), store::trials_below(&root.join(store::RECORDINGS))));
+            let recorded = store::trials_below(&root.join(store::RECORDINGS));
+            if recorded.is_empty() && !self.recording {
+                named_runs::latest(root)?;
+            }
+            return Ok(("the recordings".to_owned(), recorded));
         };
         let trials = named_runs::trials(root, &run)?;
         if trials.is_empty() {

@@ -164,7 +164,7 @@ fn said(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
             Ok(case) => {
                 cases.push(format!("{}: {}", case.id, case.prompt));
                 problems.extend(case.unsupported.iter().map(|part| part.diagnostic().to_string()));
-                let of_mocks = Mocks::of(&fixture.repository(), &[], case).err().unwrap_or_default();
+                let of_mocks = Mocks::of(&fixture.repository(), &[], case, Delivery::Native).err().unwrap_or_default();
                 problems.extend(of_mocks.iter().map(ToString::to_string));
             }
             Err(errors) => problems.extend(errors.iter().map(ToString::to_string)),

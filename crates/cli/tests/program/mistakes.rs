@@ -109,7 +109,7 @@ const MISTAKES: [Mistake; 82] = [
     (&["completions", "csh"], 2, &["bash, elvish, fish, powershell, zsh"]),
     // What is left out.
     (&["summary"], 2, &["no runs found"]),
-    (&["show"], 2, &["no trials found in the recordings"]),
+    (&["show"], 2, &["no runs found"]),
     (&["report"], 2, &["no runs found"]),
     (&["stop"], 2, &["no run is running"]),
     (&["init"], 2, &["not a git repository and no Cargo.toml; init would write:", "or write here with --yes"]),

@@ -103,7 +103,7 @@ fn a_session_is_one_json_whose_id_says_which_trial_it_was_and_whether_it_failed(
 #[test]
 fn a_trial_is_found_by_every_name_that_it_has() {
     let stub = stub(&["welcome,false,Welcome Priya.,,", "bye-bye,false,Bye.,,"]);
-    assert!(show(&stub, &["welcome"]).stderr.contains("no trials found in the recordings"));
+    assert!(show(&stub, &["welcome"]).stderr.contains("no runs found; `skill-evals run` makes one"));
     stub.run(&["run", "--run-id", "r", "--record"]);
     for name in ["tidy/bye-bye/codex", "tidy::bye_bye::codex", "tidy/bye-bye/codex/1", "bye-bye", "tidy/bye", "bye/1"] {
         let ran = show(&stub, &[name]);

@@ -194,11 +194,8 @@ impl TrialEnv {
             let program = rooted_in_parent(&std::env::current_exe().at(&link)?)?;
             let new = RootedPath::open(&self.control()).at(&link)?.join(name);
             // Without a sandbox, agents can change what they are shown: by a link, that would be the user's program.
-            if self.paths.is_some() {
-                program.copy_to(&new)?
-            } else {
-                program.duplicate_to(&new)?
-            }
+            let made = if self.paths.is_some() { program.copy_to(&new) } else { program.duplicate_to(&new) };
+            made?;
             new.rename(&rooted_in_parent(&link)?).at(&link)?;
         }
         Ok(link)
