@@ -8,7 +8,7 @@ use skill_evals_cases::cases::case::task_json;
 /// Tries one input.
 pub fn run(bytes: &[u8]) {
     let path = Path::new("evals/tasks/a.json");
-    if let Err(problems) = task_json::parse(path, bytes) {
+    if let Err(problems) = task_json::parse(Path::new(""), path, bytes) {
         assert!(!problems.is_empty(), "a task that cannot be read says why");
         assert_inside(bytes, &problems);
     }

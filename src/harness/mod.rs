@@ -291,7 +291,7 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> PlannedRun {
     // A test runs its trial to the end.
     settings.stop = None;
     let (mut catalog, is_whole) = read_catalog(&root, &settings, parsed);
-    catalog.add_rust_cases(harness.cases.into_iter().map(CaseBuilder::into_case));
+    catalog.add_rust_cases(&root, harness.cases.into_iter().map(CaseBuilder::into_case));
     setup_problem = setup_problem.or(harness.custom_checks.check_names().err());
     if is_whole {
         let without_effect = harness.custom_checks.without_effect(&catalog);

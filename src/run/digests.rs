@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::agent;
 use crate::agent::snapshot::SkillSnapshot;
 use crate::cases::case::Case;
-use crate::cases::catalog::{Catalog, FoundSkill, evals_folder};
+use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::mocks::Mocks;
 use crate::cases::repository::Repository;
 use crate::cases::skill_material::skill_material;
@@ -105,7 +105,7 @@ impl InputReader {
             inputs.add(SCHEMA_PART, &inside::read(root, path.as_path())?);
         }
         if let (Some(path), []) = (&case.fixture, &*case.files) {
-            let folder = inside::real(root, &evals_folder(&case.skill).join(path.as_path()))?;
+            let folder = inside::real(root, path.as_path())?;
             inputs.0.insert(FIXTURE_PART.to_owned(), self.digest_of(&folder, Material::list));
         } else if let Some(files) = start_files(root, case) {
             let digest = or_problem(files.whole().and_then(|files| files.digest()));

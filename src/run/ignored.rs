@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::mocks;
-use crate::cases::start_files::sources;
+use crate::cases::start_files::copied;
 use crate::process::git;
 use crate::run::context::RunContext;
 use crate::settings::Settings;
@@ -28,7 +28,7 @@ pub fn copied_files<'a>(
     settings: &Settings,
     cases: impl Iterator<Item = &'a FoundCase>,
 ) -> Option<Diagnostic> {
-    let of_case = |case: &'a Case| sources(case).chain(mocks::sources(&settings.mocks, case)).collect::<Vec<_>>();
+    let of_case = |case: &'a Case| copied(case).chain(mocks::sources(&settings.mocks, case)).collect::<Vec<_>>();
     let mut parts: BTreeSet<PathBuf> = cases.filter_map(|found| found.case().ok()).flat_map(of_case).collect();
     parts.retain(|part| root.join(part).exists());
     let parts: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();

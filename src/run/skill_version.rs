@@ -11,12 +11,12 @@ use crate::cases::case::{Case, FoundCase, file_formats, foreign_formats};
 use crate::cases::catalog::{Catalog, EVALS};
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cases::skills::default_skill_roots;
+use crate::cases::start_files;
 use crate::files::inside;
 use crate::process::git::{self, CommitFiles};
 use crate::run::program_content;
 use crate::settings::{FILE, Settings};
 use crate::store::RECORDINGS;
-use crate::text::relative_path::RelativePath;
 
 /// The skills of a commit, in a temporary directory that is removed with this value.
 #[derive(Debug)]
@@ -120,9 +120,9 @@ fn foreign_parts(files: &[PathBuf]) -> BTreeSet<PathBuf> {
 
 /// The files outside of the directories of cases that decide the result of a case.
 fn named_files(case: &Case) -> Vec<PathBuf> {
-    let schema = case.output_schema.iter().map(RelativePath::as_path);
+    let sources = start_files::sources(case).map(|(_, path)| path.as_path());
     let programs = case.checks.iter().filter_map(|check| check.ask.program());
-    schema.chain(programs.flat_map(program_content::sources)).map(Path::to_path_buf).collect()
+    sources.chain(programs.flat_map(program_content::sources)).map(Path::to_path_buf).collect()
 }
 
 fn short(commit: &str) -> &str {

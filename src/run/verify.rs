@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::agent::isolation::{self, IsolationStatus};
 use crate::agent::trial_env::TrialEnv;
 use crate::cases::case::{Case, FoundCase};
-use crate::cases::catalog::{FoundSkill, evals_folder};
+use crate::cases::catalog::FoundSkill;
 use crate::cases::repo_files::RepoFiles;
 use crate::cases::start_files::start_files;
 use crate::checks::program::ProgramRuns;
@@ -30,7 +30,6 @@ use crate::settings::mode::{AgentKind, Delivery};
 use crate::store::{self, TrialFolder};
 use crate::text::diagnostic::{Diagnostic, SourceLocation};
 use crate::text::redact::secrets_within_all;
-use crate::text::relative_path::RelativePath;
 use crate::trace::trouble::TroubleKind;
 use crate::trace::{AgentProgress, Trace};
 use crate::trial::evidence::{AgentMeta, Evidence, Meta, SkillMeta};
@@ -234,7 +233,6 @@ impl CaseVerifier<'_> {
         let Self { run, case, .. } = self;
         let mut meta = self.meta();
         let mut trial_env = run.program_runner.trial_env(&run.settings)?;
-        let place = |path: &RelativePath| evals_folder(&case.skill).join(path.as_path());
         if let Some(files) = start_files(&run.root, case) {
             let digest = if made_up == MadeUp::EmptyWorkspace {
                 files.whole().and_then(|files| files.digest()).map_err(|error| failed(&error))?
@@ -258,10 +256,10 @@ impl CaseVerifier<'_> {
         match made_up {
             MadeUp::Solution => {
                 if let Some(solution) = &case.solution {
-                    let copied = copy_over(&run.root, &place(solution), &trial_env.workspace());
+                    let copied = copy_over(&run.root, solution.as_path(), &trial_env.workspace());
                     copied.map_err(|error| self.unusable("solution", &error))?;
                 }
-                let read = case.answer.as_ref().map(|path| inside::read_text(&run.root, &place(path)));
+                let read = case.answer.as_ref().map(|path| inside::read_text(&run.root, path.as_path()));
                 answer = read.transpose().map_err(|error| self.unusable("answer", &error))?;
                 trace.lost.push("a reference solution has no session".to_owned());
             }

@@ -1,13 +1,15 @@
 //! The planned trials of a repository, as lines and as JSON.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::cases::case::Unsupported;
+use crate::cases::case::{Case, Unsupported};
 use crate::cases::catalog::Catalog;
 use crate::cases::repo_files::RepoFiles;
+use crate::cases::start_files;
 use crate::cases::test_case::TestCase;
 use crate::lint;
 use crate::settings::Settings;
@@ -38,6 +40,9 @@ pub struct ListedTrial {
     pub unsupported: Vec<Diagnostic>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+    /// The files and directories that the case names, from the repository's root, by the column of their field.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<&'static str, Vec<String>>,
     /// Why the trial cannot run.
     pub problems: Vec<Diagnostic>,
 }
@@ -63,10 +68,19 @@ pub fn listed(planned: &[TestCase], catalog: &Catalog, tree: &dyn RepoFiles, set
             format: case.format().name,
             unsupported,
             tags: case.case().map(|case| case.tags.clone()).unwrap_or_default(),
+            sources: case.case().map(sources_by_field).unwrap_or_default(),
             problems,
         });
     }
     trials
+}
+
+fn sources_by_field(case: &Case) -> BTreeMap<&'static str, Vec<String>> {
+    let mut by_field: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for (field, path) in start_files::sources(case) {
+        by_field.entry(field).or_default().push(path.to_string());
+    }
+    by_field
 }
 
 /// A line for each trial: its name, what is expected, and its file or its problem. `aligned` pads the columns for people;

@@ -1,10 +1,18 @@
-//! Directories in which everything may hold cases.
+//! Directories of cases.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The names of directories of cases.
 const CASE_FOLDERS: [&str; 3] = ["evals", "eval", "evaluations"];
+
+/// The eval material of skills, from the repository's root: a directory for each, named by the skill's slug.
+pub const SKILL_EVALS: &str = "evals/skills";
+
+/// The directory of a skill's eval material, from the repository's root.
+pub fn evals_folder(slug: &str) -> PathBuf {
+    [SKILL_EVALS, slug].iter().collect()
+}
 
 /// The directory whose directory of cases is meant for what is around it.
 pub(super) const TESTS: &str = "tests";

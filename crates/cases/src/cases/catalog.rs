@@ -8,11 +8,10 @@ use crate::cases::other_skill::OtherSkill;
 use crate::skill::{Skill, SkillFile, slug};
 use crate::text::diagnostic::{Diagnostic, suggest};
 
+pub use crate::cases::case_folders::{SKILL_EVALS, evals_folder};
+
 /// All eval material, from the repository's root.
 pub const EVALS: &str = "evals";
-
-/// The eval material of skills, from the repository's root: a directory for each, named by the skill's slug.
-pub const SKILL_EVALS: &str = "evals/skills";
 
 /// The schema that answers in built-in cases must follow if it exists, from the repository's root.
 pub const RESPONSE_SCHEMA: &str = "evals/schemas/skill_response.schema.json";
@@ -93,9 +92,4 @@ impl Catalog {
     pub fn cases_of<'a>(&'a self, slug: &'a str) -> impl Iterator<Item = &'a Arc<FoundCase>> {
         self.cases.iter().filter(move |case| &*case.skill == slug)
     }
-}
-
-/// The directory of a skill's eval material, from the repository's root.
-pub fn evals_folder(slug: &str) -> PathBuf {
-    [SKILL_EVALS, slug].iter().collect()
 }

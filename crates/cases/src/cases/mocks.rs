@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::cases::case::{Case, MockFolders, plugin_eval};
 use crate::cases::catalog::{EVALS, evals_folder};
 use crate::cases::repo_files::{RepoFiles, plain_file};
+use crate::checks::SOURCES;
 use crate::settings::mode::Delivery;
 use crate::settings::{AnswerText, CommandAnswer};
 use crate::text::diagnostic::{Code, Diagnostic};
@@ -131,7 +132,9 @@ pub fn commands<'a>(
             AnswerText::File(path) => content(tree, path).unwrap_or_else(|why| {
                 let message = format!("the output `{path}` of `{command}` {why}");
                 let problem = Diagnostic::new(Code::Unreadable, place.clone(), message);
-                problems.push(problem.help("it is a path from the repository's root"));
+                problems.push(
+                    problem.help(format!("in a case, it is a path from {SOURCES}; in the settings, from the root")),
+                );
                 Vec::new()
             }),
         };

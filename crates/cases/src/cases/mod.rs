@@ -4,6 +4,7 @@ mod candidate;
 pub mod case;
 mod case_finder;
 pub(crate) mod case_folders;
+pub mod case_places;
 pub mod catalog;
 mod layout;
 mod manifests;

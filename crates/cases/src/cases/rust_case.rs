@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -55,7 +56,7 @@ impl RustCase {
     }
 
     /// The case, or every problem of it.
-    fn read(&self) -> Result<Case, Vec<Diagnostic>> {
+    fn read(&self, repository: &Path) -> Result<Case, Vec<Diagnostic>> {
         if let Err(why) = name::check_case_id(&self.id) {
             return Err(vec![name::id_problem(&self.id, &why, self.place.clone())]);
         }
@@ -68,7 +69,7 @@ impl RustCase {
         }
         root.insert(CONFIG.to_owned(), Value::Object(config));
         let path = self.place.path.with_file_name(format!("{}.json", self.id));
-        let case = task_json::parse(&path, Value::Object(root).to_string().as_bytes());
+        let case = task_json::parse(repository, &path, Value::Object(root).to_string().as_bytes());
         let case = case.map_err(|problems| {
             problems.into_iter().map(|problem| Diagnostic { place: self.place.clone(), ..problem }).collect::<Vec<_>>()
         })?;
@@ -77,9 +78,9 @@ impl RustCase {
 }
 
 impl Catalog {
-    /// Adds these cases behind those of their skills, which need no built-in cases then. A skill that is not here is an error of its
+    /// Adds these cases of the repository behind those of their skills, which need no built-in cases then. A skill that is not here is an error of its
     /// case, and so is an id that an earlier case has.
-    pub fn add_rust_cases(&mut self, cases: impl IntoIterator<Item = RustCase>) {
+    pub fn add_rust_cases(&mut self, repository: &Path, cases: impl IntoIterator<Item = RustCase>) {
         let mut cases = cases.into_iter().peekable();
         if cases.peek().is_none() {
             return;
@@ -93,7 +94,7 @@ impl Catalog {
                     self.cases.retain(|found| *found.skill != *rust.skill || !is_built_in(found));
                     taken.retain(|(skill, _), _| *skill != rust.skill);
                 }
-                rust.unique(&mut taken).and_then(|()| rust.read())
+                rust.unique(&mut taken).and_then(|()| rust.read(repository))
             } else {
                 let message = format!("the case `{}` is about the skill `{}`, which is not here", rust.id, rust.skill);
                 let hint = suggest(&rust.skill, &self.slugs());

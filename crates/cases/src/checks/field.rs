@@ -34,16 +34,15 @@ pub enum FieldForm {
     Pattern(Style),
     /// Patterns in any case, with `^` and `$` at each line; separated by `|` in a cell, a list in JSON.
     Patterns,
-    Path {
-        /// The directory that it starts from, in words.
-        base: &'static str,
-    },
-    /// Paths; separated by `;` in a cell, a list in JSON.
-    Paths {
-        /// The directory that they start from, in words.
-        base: &'static str,
-    },
-    /// Files of the workspace; paths separated by `;` in a cell, a list in JSON, in which an object may have the content.
+    /// A path in the workspace.
+    Path,
+    /// Paths in the workspace; separated by `;` in a cell, a list in JSON.
+    Paths,
+    /// A file or directory of the repository, where [`CasePlaces`](crate::cases::case_places::CasePlaces) finds it.
+    Source,
+    /// The same, several; separated by `;` in a cell, a list in JSON.
+    Sources,
+    /// Files of the workspace; sources separated by `;` in a cell, a list in JSON, in which an object may have the content.
     Files,
     /// Words by which cases are selected; separated by `;` in a cell, a list in JSON.
     Tags,
@@ -76,7 +75,7 @@ pub enum FieldValue {
     Text(String),
     /// Of [`FieldForm::Pattern`], and each of [`FieldForm::Patterns`].
     Pattern(Pattern),
-    /// Of [`FieldForm::Path`], and each of [`FieldForm::Paths`].
+    /// Of [`FieldForm::Path`] and [`FieldForm::Source`], and each of [`FieldForm::Paths`] and [`FieldForm::Sources`].
     Path(RelativePath),
     /// Each of [`FieldForm::Files`].
     File(InputFile),
@@ -114,7 +113,7 @@ impl FieldForm {
 
     /// Whether a field can hold several values.
     pub fn is_list(self) -> bool {
-        let is_of_paths = matches!(self, Self::Paths { .. } | Self::Files);
+        let is_of_paths = matches!(self, Self::Paths | Self::Sources | Self::Files);
         is_of_paths || matches!(self, Self::Patterns | Self::Tags | Self::Texts | Self::Commands | Self::Messages)
     }
 
@@ -122,7 +121,7 @@ impl FieldForm {
     pub fn split(self, cell: &str) -> Vec<String> {
         let parts = match self {
             Self::Patterns => return Pattern::split(cell),
-            Self::Paths { .. } | Self::Files | Self::Tags => cell.split(';').collect(),
+            Self::Paths | Self::Sources | Self::Files | Self::Tags => cell.split(';').collect(),
             Self::Messages if !cell.trim().is_empty() => {
                 return serde_json::from_str(cell).unwrap_or_else(|_| vec![cell.to_owned()]);
             }
@@ -176,8 +175,11 @@ impl FieldForm {
             Self::Choice(words) => Err(invalid(Code::BadChoice, &words.join(" or "), &suggest(text, words))),
             Self::Pattern(style) => pattern(name, text, style),
             Self::Patterns => pattern(name, text, Style::Loose),
-            Self::Path { base } | Self::Paths { base } => path(name, text, base).map(FieldValue::Path),
-            Self::Files => input_file(name, text),
+            Self::Path | Self::Paths => {
+                RelativePath::parse(text).map(FieldValue::Path).map_err(|why| invalid_path(name, text, WORKSPACE, why))
+            }
+            Self::Source | Self::Sources => source(name, text).map(FieldValue::Path),
+            Self::Files => source(name, text).map(InputFile::copy_of).map(FieldValue::File),
             Self::Tags if is_tag(text) => Ok(FieldValue::Text(text.to_owned())),
             Self::Tags => {
                 let help = "write a word without `!` in front, by which `--tag` chooses cases without it";
@@ -202,15 +204,16 @@ fn is_tag(text: &str) -> bool {
     !text.trim().is_empty() && !text.starts_with('!')
 }
 
-/// The directory from which a case names its files, in words.
-pub const CASE_DIRECTORY: &str = "the directory of the file with the case";
+/// Where paths of the workspace start.
+const WORKSPACE: &str = "the workspace";
 
-fn path(name: &str, text: &str, base: &str) -> Result<RelativePath, InvalidField> {
-    RelativePath::parse(text).map_err(|why| invalid_path(name, text, base, why))
-}
+/// Where sources start.
+pub const SOURCES: &str = "evals/skills/SKILL/ of the skill, or the repository's root";
 
-fn input_file(name: &str, text: &str) -> Result<FieldValue, InvalidField> {
-    InputFile::copy_of(text).map(FieldValue::File).map_err(|why| invalid_path(name, text, CASE_DIRECTORY, why))
+/// A path of the repository. `/` in front is its root.
+fn source(name: &str, text: &str) -> Result<RelativePath, InvalidField> {
+    let path = RelativePath::parse(text.strip_prefix('/').unwrap_or(text));
+    path.map_err(|why| invalid_path(name, text, SOURCES, why))
 }
 
 fn invalid_path(name: &str, text: &str, base: &str, why: &str) -> InvalidField {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use globset::GlobMatcher;
 use serde_json::Value as Json;
 
-pub use field::{CASE_DIRECTORY, Field, FieldForm, FieldValue, InvalidField};
+pub use field::{Field, FieldForm, FieldValue, InvalidField, SOURCES};
 pub use grading_input::{CheckAnswer, GradingInput};
 pub use kinds::{
     CallPattern, FileWant, Grader, GraderTest, NOT_TRIGGERED, PrintedOnce, SCRIPT_KEY, TRIGGERED, TextMatch, TextPlace,

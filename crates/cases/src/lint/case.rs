@@ -119,37 +119,38 @@ impl<'a> CaseChecker<'a> {
         problems.collect()
     }
 
+    /// Where paths of the case start.
+    fn sources(&self) -> String {
+        format!("paths start in {}/ or at the repository's root", evals_folder(&self.case.skill).display())
+    }
+
     fn start_files(&self) -> Vec<Diagnostic> {
         self.fixture().into_iter().chain(self.files()).collect()
     }
 
     fn solution(&self) -> Option<Diagnostic> {
-        let help = "`solution` names a file or directory in the directory of the skill under evals/skills";
-        let path = evals_folder(&self.case.skill).join(self.case.solution.as_ref()?.as_path());
-        self.copied(&path, self.tree.kind(&path), ("solution", help), || self.place("solution", None))
+        let path = self.case.solution.as_ref()?.as_path();
+        self.copied(path, self.tree.kind(path), "solution", || self.place("solution", None))
     }
 
     fn answer(&self) -> Option<Diagnostic> {
-        let help = "`answer` names a text file in the directory of the skill under evals/skills";
-        let path = evals_folder(&self.case.skill).join(self.case.answer.as_ref()?.as_path());
-        let kind = match self.tree.kind(&path) {
+        let path = self.case.answer.as_ref()?.as_path();
+        let kind = match self.tree.kind(path) {
             FileKind::Folder => FileKind::Other,
             kind => kind,
         };
-        self.copied(&path, kind, ("answer", help), || self.place("answer", None))
+        self.copied(path, kind, "answer", || self.place("answer", None))
     }
 
     fn fixture(&self) -> Option<Diagnostic> {
-        let fixture = self.case.fixture.as_ref()?.as_path();
-        let path = evals_folder(&self.case.skill).join(fixture);
-        let help = "`fixture` names a directory in the directory of the skill under evals/skills";
-        let place = || self.place("fixture", fixture.to_str());
-        match self.tree.kind(&path) {
+        let path = self.case.fixture.as_ref()?.as_path();
+        let place = || self.place("fixture", path.to_str());
+        match self.tree.kind(path) {
             FileKind::File => {
                 let message = format!("the fixture {} is not a directory", path.display());
-                Some(Diagnostic::new(Code::MissingFixture, place(), message).help(help))
+                Some(Diagnostic::new(Code::MissingFixture, place(), message).help("`fixture` names a directory"))
             }
-            kind => self.copied(&path, kind, ("fixture directory", help), place),
+            kind => self.copied(path, kind, "fixture directory", place),
         }
     }
 
@@ -175,35 +176,36 @@ impl<'a> CaseChecker<'a> {
             let Some(source) = source else { continue };
             let source = source.as_path();
             let place = || self.place("files", source.strip_prefix(directory).unwrap_or(source).to_str());
-            let help = "`files` names files and directories next to the file with the case";
-            problems.extend(self.copied(source, self.tree.kind(source), ("file", help), place));
+            problems.extend(self.copied(source, self.tree.kind(source), "file", place));
         }
         problems
     }
 
-    /// Why the directory or file at `path` cannot be copied into a workspace. `what` names it, and says what to do if it is
-    /// missing.
+    /// Why the directory or file at `path`, called `what`, cannot be copied into a workspace.
     fn copied(
         &self,
         path: &Path,
         kind: FileKind,
-        (what, help): (&str, &str),
+        what: &str,
         place: impl FnOnce() -> SourceLocation,
     ) -> Option<Diagnostic> {
         let shown = path.display();
+        let sources = self.sources();
         let (code, message, help) = match kind {
             FileKind::File => return None,
             FileKind::Folder => {
                 let what = what.split(' ').next().unwrap_or(what);
                 return material::of_case(path, place(), what, self.tree);
             }
-            FileKind::Missing => (Code::MissingFixture, format!("the {what} {shown} does not exist"), help),
+            FileKind::Missing => (Code::MissingFixture, format!("the {what} {shown} does not exist"), &*sources),
             FileKind::Symlink => (
                 Code::Symlink,
                 format!("the {what} {shown} is reached through a symbolic link"),
                 "copy the files: the target of a link is not part of the recording",
             ),
-            FileKind::Other => (Code::MissingFixture, format!("the {what} {shown} is not a file or directory"), help),
+            FileKind::Other => {
+                (Code::MissingFixture, format!("the {what} {shown} is not a file or directory"), &*sources)
+            }
         };
         Some(Diagnostic::new(code, place(), message).help(help))
     }
@@ -213,17 +215,13 @@ impl<'a> CaseChecker<'a> {
         let (code, message) = schemas.problem(path.as_path(), self.tree)?;
         let place = self.place("output_schema", path.as_path().to_str());
         let problem = Diagnostic::new(code, place, message);
-        Some(if code == Code::MissingSchema {
-            problem.help("`output_schema` is a path from the repository root")
-        } else {
-            problem
-        })
+        Some(if code == Code::MissingSchema { problem.help(self.sources()) } else { problem })
     }
 
     fn scripts(&self) -> Vec<Diagnostic> {
         let scripts = self.case.checks.iter().filter_map(|check| Some((check, check.script()?)));
         let problems = scripts.filter_map(|(check, path)| {
-            let ScriptProblem { code, message, help } = script::check(path.as_path(), self.tree)?;
+            let ScriptProblem { code, message, help } = script::check(path.as_path(), &self.sources(), self.tree)?;
             let place = self.place_of(check, path.as_path().to_str());
             Some(Diagnostic::new(code, place, message).help(help))
         });
@@ -252,7 +250,7 @@ impl<'a> CaseChecker<'a> {
         for (check, path) in snapshots.filter(|(_, path)| self.tree.kind(path.as_path()) != FileKind::File) {
             let message = format!("the snapshot {path} is not a file");
             let problem = Diagnostic::new(Code::Unreadable, self.place_of(check, None), message);
-            problems.push(problem.help("`snapshot` is a path from the repository root"));
+            problems.push(problem.help(self.sources()));
         }
         problems
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repo_files::{FileKind, RepoFiles};
+use crate::checks::SOURCES;
 use crate::lint::material;
 use crate::skill::{SKILL_FILE, SkillFile};
 use crate::text::diagnostic::{Code, Diagnostic};
@@ -47,7 +48,7 @@ fn apply<'a>(change: &'a SkillChange, skills: &mut BTreeSet<&'a str>) -> Option<
 fn check_directory(change: &SkillChange, tree: &dyn RepoFiles) -> Option<Diagnostic> {
     let path = change.folder.as_ref()?.as_path();
     let shown = path.display();
-    let help = "name the directory of a skill, relative to the repository root, such as evals/changes/NAME";
+    let help = &format!("name the directory of a skill, such as evals/changes/NAME; paths start in {SOURCES}");
     let kind = match tree.kind(path) {
         FileKind::Folder => None,
         FileKind::Missing => Some(format!("the directory {shown} does not exist")),

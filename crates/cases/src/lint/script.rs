@@ -21,15 +21,15 @@ const FIRST_LINES: [(&str, &str); 6] = [
     ("rb", "#!/usr/bin/env ruby"),
 ];
 
-/// What keeps the script at `path` from being started, if anything.
-pub(super) fn check(path: &Path, tree: &dyn RepoFiles) -> Option<ScriptProblem> {
+/// What keeps the script at `path` from being started, if anything. `sources` says where paths start.
+pub(super) fn check(path: &Path, sources: &str, tree: &dyn RepoFiles) -> Option<ScriptProblem> {
     let shown = path.display();
     let problem = |code, message: String, help: &str| Some(ScriptProblem { code, message, help: help.to_owned() });
     let bytes = match plain_file(tree, path) {
         Ok(bytes) => bytes,
         Err(why) => {
             let (code, help) = match why {
-                NoPlainFile::Missing => (Code::MissingCheck, "`check` is a path from the repository's root"),
+                NoPlainFile::Missing => (Code::MissingCheck, sources),
                 NoPlainFile::Symlink => (Code::Symlink, "name the file that the link leads to"),
                 NoPlainFile::NoFile => (Code::MissingCheck, "name a script in it"),
                 NoPlainFile::Unreadable(_) => (Code::Unreadable, "make it readable"),

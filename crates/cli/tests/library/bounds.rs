@@ -17,7 +17,7 @@ use skill_evals_report::paint::Paint;
 const PATH: &str = "evals/tasks/one.json";
 
 fn problems(task: &str) -> Vec<Diagnostic> {
-    task_json::parse(Path::new(PATH), task.as_bytes()).expect_err("problems")
+    task_json::parse(Path::new(""), Path::new(PATH), task.as_bytes()).expect_err("problems")
 }
 
 #[test]

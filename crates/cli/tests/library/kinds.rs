@@ -91,7 +91,7 @@ fn a_check_is_written_as_the_value_of_its_field() {
         ("max_seconds", "6", json!(6)),
         ("expect_resource_load", "true", json!(true)),
         ("described", "true", json!(true)),
-        ("check", "checks/a.sh", json!("checks/a.sh")),
+        ("check", "checks/a.sh", json!("/checks/a.sh")),
     ] {
         assert_eq!(asks(column, text).written_value(), Some(value), "{column}");
     }
@@ -149,7 +149,7 @@ fn a_cell_has_several_values_if_its_form_is_a_list() {
     for (form, is_list, cell, parts) in [
         (Patterns, true, r"a | b\|c |", &["a", r"b\|c"][..]),
         (Patterns, true, r"a\\|b", &[r"a\\", "b"]),
-        (Paths { base: "" }, true, "a; b;", &["a", "b"]),
+        (Paths, true, "a; b;", &["a", "b"]),
         (Files, true, "a;b", &["a", "b"]),
         (Tags, true, "a;b", &["a", "b"]),
         (Texts, true, "a;b", &["a;b"]),

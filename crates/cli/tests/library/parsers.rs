@@ -149,7 +149,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_a_task_or_say_why_not(bytes in bytes(JSON)) {
-        if let Err(problems) = task_json::parse(Path::new("evals/tasks/a.json"), &bytes) {
+        if let Err(problems) = task_json::parse(Path::new(""), Path::new("evals/tasks/a.json"), &bytes) {
             assert!(!problems.is_empty(), "a task that cannot be read says why");
             assert_inside(&bytes, &problems);
         }
@@ -310,11 +310,11 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
         FieldForm::Choice(["tool", ..]) => ("tool", r#""tool""#),
         FieldForm::Choice(_) => ("read-only", r#""read-only""#),
         FieldForm::Patterns => (r"a\|b | c", r#"["a\\|b", "c"]"#),
-        FieldForm::Path { .. } => ("some/where", r#""some/where""#),
+        FieldForm::Path | FieldForm::Source => ("some/where", r#""some/where""#),
         FieldForm::Messages => (r#"["Now shorter.", "Bye"]"#, r#"["Now shorter.", "Bye"]"#),
         FieldForm::Commands => ("npm ci\nmake", r#"["npm ci", "make"]"#),
         FieldForm::Tags => ("slow; team/a", r#"["slow", "team/a"]"#),
-        FieldForm::Paths { .. } | FieldForm::Files => ("a.md; b/c.md", r#"["a.md", "b/c.md"]"#),
+        FieldForm::Paths | FieldForm::Sources | FieldForm::Files => ("a.md; b/c.md", r#"["a.md", "b/c.md"]"#),
         FieldForm::Trials => ("until decided", r#""until decided""#),
         FieldForm::Share => ("0.8", "0.8"),
         FieldForm::Amount => ("0.25", "0.25"),
@@ -348,7 +348,7 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
     let parsed = prompts_csv::parse(Path::new(""), Path::new("evals/tasks/prompts.csv"), sheet.into_bytes(), &[]);
     let row = parsed.rows[0].case("tidy").expect("a case");
     let file = format!(r#"{{ "evalConfig": {{ {config} }}{root} }}"#);
-    let task = task_json::parse(Path::new("evals/tasks/it.json"), file.as_bytes()).expect("a case");
+    let task = task_json::parse(Path::new(""), Path::new("evals/tasks/it.json"), file.as_bytes()).expect("a case");
     assert_eq!(said(&row), said(&task));
     let kinds: BTreeSet<&str> = row.checks.iter().map(|check| check.kind.id).collect();
     // Graders are those of another program.
@@ -362,7 +362,7 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
 fn a_judge_is_told_the_whole_conversation() {
     let file = r#"{ "prompt": "Write it.", "evalConfig": { "expectedSkillName": "tidy", "followUps": "Shorter.", "history":
         [{ "role": "user", "content": "Hi" }, { "role": "assistant", "content": "Hello" }] } }"#;
-    let case = task_json::parse(Path::new("evals/tasks/it.json"), file.as_bytes()).expect("a case");
+    let case = task_json::parse(Path::new(""), Path::new("evals/tasks/it.json"), file.as_bytes()).expect("a case");
     let expected = "(Before, the user:)\n\nHi\n\n(Before, the agent:)\n\nHello\n\n(The prompt:)\n\nWrite it.\n\n\
                     (The next message of the user:)\n\nShorter.";
     assert_eq!(case.asked(), expected);

@@ -337,7 +337,7 @@ fn files_of_a_case_are_named_from_its_file_its_skill_or_the_repository() {
             Ok(_) if fixture.lines().contains("evals.json:") => fixture.lines(),
             Ok(case) => match &case.files[0].content {
                 InputContent::Text(_) => format!("{} text", case.files[0].path),
-                InputContent::Source(source) | InputContent::Near(source) => format!("{} {source}", case.files[0].path),
+                InputContent::Source(source) => format!("{} {source}", case.files[0].path),
             },
             Err(problems) => problems[0].to_string(),
         };

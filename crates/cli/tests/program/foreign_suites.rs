@@ -433,7 +433,7 @@ fn the_working_directory_fills_the_workspace_without_the_skills_in_it() {
     let catalog = fixture.catalog();
     let case = catalog.cases_of("tidy").next().expect("a case").case().expect("a good case");
     let files = case.files.iter().map(|file| match &file.content {
-        InputContent::Source(source) | InputContent::Near(source) => format!("{} {source}", file.path),
+        InputContent::Source(source) => format!("{} {source}", file.path),
         InputContent::Text(_) => file.path.to_string(),
     });
     let expected = [".agent/settings.json sample/.agent/settings.json", "src sample/src"];

@@ -166,7 +166,7 @@ tasks:
         .files
         .iter()
         .map(|file| match &file.content {
-            InputContent::Source(source) | InputContent::Near(source) => format!("{} {source}", file.path),
+            InputContent::Source(source) => format!("{} {source}", file.path),
             InputContent::Text(_) => file.path.to_string(),
         })
         .collect();

@@ -61,6 +61,7 @@ mod sessions;
 mod settled;
 mod shards;
 mod show;
+mod sources;
 mod starts;
 #[path = "../support/mod.rs"]
 mod support;

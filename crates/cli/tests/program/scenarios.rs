@@ -86,7 +86,7 @@ fn a_scenario_gets_the_files_that_its_setup_names() {
         .iter()
         .map(|file| match &file.content {
             InputContent::Text(text) => format!("{} = {text:?}", file.path),
-            InputContent::Source(source) | InputContent::Near(source) => format!("{} of {source}", file.path),
+            InputContent::Source(source) => format!("{} of {source}", file.path),
         })
         .collect();
     files.sort();

@@ -171,12 +171,18 @@ fn a_case_whose_files_cannot_be_used_is_named_and_the_others_are_verified() {
     assert_eq!((code, short.as_slice()), (2, expected.as_slice()), "{list:#?}");
     let text = stub.run(&["verify"]).stdout;
     let said = "`solution` of tidy/c0 cannot be used\n  evals/skills/tidy/prompts.csv:2:20\n  \
-        the solution evals/skills/tidy/none does not exist\n";
+        the solution none does not exist\n";
     assert!(text.starts_with(said), "{text}");
     assert!(text.ends_with("3 checks of 1 case run, 1 reference solution: 0 proving nothing,\n0 wrong, 0 without a result, 0 never decided, 4 unusable\n"), "{text}");
     let linted = stub.run(&["lint", "--check-evals"]).stdout;
-    for (line, what) in [(2, "solution"), (3, "answer"), (4, "answer"), (5, "fixture directory")] {
-        let said = format!("error[missing-fixture]: the {what} evals/skills/tidy/");
+    let unusable = [
+        (2, "solution none does"),
+        (3, "answer none.txt does"),
+        (4, "answer evals/skills/tidy/solved is"),
+        (5, "fixture directory none does"),
+    ];
+    for (line, what) in unusable {
+        let said = format!("error[missing-fixture]: the {what} not");
         assert!(linted.contains(&said) && linted.contains(&format!("prompts.csv:{line}:")), "{said}: {linted}");
     }
     // Its agent sees neither: trials run.

@@ -340,7 +340,7 @@ fn a_task_of_waza_gets_its_prompts_and_files() {
         .iter()
         .map(|case| {
             let shown = |content: &InputContent| match content {
-                InputContent::Source(path) | InputContent::Near(path) => path.to_string(),
+                InputContent::Source(path) => path.to_string(),
                 InputContent::Text(text) => format!("{text:?}"),
             };
             case.files.iter().map(|file| format!("{} {}", file.path, shown(&file.content))).collect()

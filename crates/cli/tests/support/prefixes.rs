@@ -104,7 +104,7 @@ pub fn listed(check: &str) -> Check {
 pub fn listed_case(check: &str) -> Result<Case, Vec<Diagnostic>> {
     let config = format!(r#"{{"expectedSkillName": "greeting", "checks": [{check}]}}"#);
     let file = format!(r#"{{"prompt": "Greet Ada.", "evalConfig": {config}}}"#);
-    task_json::parse(Path::new("evals/tasks/it.json"), file.as_bytes())
+    task_json::parse(Path::new(""), Path::new("evals/tasks/it.json"), file.as_bytes())
 }
 
 /// What cases ask that a prefix can settle, alone and together.

@@ -12,8 +12,7 @@ use crate::cases::case::document::{Document, Node};
 use crate::checks::{FieldForm, FieldValue};
 use crate::settings::limits::MOST_TURNS;
 use crate::skill::slug;
-use crate::text::diagnostic::{Code, shorten};
-use crate::text::relative_path::RelativePath;
+use crate::text::diagnostic::Code;
 use crate::trace::change::{ChangeKind, MOST_CHANGES, SkillChange};
 
 /// The key of the turn after which the change happens.
@@ -38,7 +37,7 @@ pub(super) fn changes(file: &mut Document<'_>, name: &str, list: &Node) -> Vec<S
 /// The list that these changes are read from.
 pub(super) fn written(changes: &[SkillChange]) -> Json {
     let written = changes.iter().map(|SkillChange { after_turn, kind, skill, folder, expect_seen, origin: _ }| {
-        let what = folder.as_ref().map_or_else(|| skill.clone(), ToString::to_string);
+        let what = folder.as_ref().map_or_else(|| skill.clone(), |folder| format!("/{folder}"));
         json!({ AFTER: after_turn, kind.as_str(): what, SEEN: expect_seen })
     });
     written.collect()
@@ -69,15 +68,12 @@ fn change(file: &mut Document<'_>, prefix: &str, change: &Node) -> Option<SkillC
     let text = file.required_text(change, &[prefix, kind.as_str()].concat())?;
     let folder = match kind {
         ChangeKind::Remove => None,
-        ChangeKind::Add | ChangeKind::Edit => match RelativePath::parse(text.trim()) {
-            Ok(folder) => Some(folder),
-            Err(why) => {
-                let message = format!("`{}` {why}", shorten(text));
-                let help = "name the directory of a skill, from the repository's root";
-                file.problem_with_help(Code::BadPath, named.range.clone(), message, help);
-                return None;
+        ChangeKind::Add | ChangeKind::Edit => {
+            match file.field_value(&[prefix, kind.as_str()].concat(), FieldForm::Source, named)? {
+                FieldValue::Path(folder) => Some(folder),
+                _ => return None,
             }
-        },
+        }
     };
     let name = folder.as_ref().and_then(|folder| folder.as_path().file_name());
     let skill = slug(&name.map_or(text.into(), |name| name.to_string_lossy()));

@@ -2,7 +2,6 @@
 //!
 //! Each kind of check declares its own field ([`crate::checks::KINDS`]). All other fields are in [`CORE`].
 
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
@@ -69,8 +68,7 @@ macro_rules! add {
 
 fn add_file(case: &mut Case, value: FieldValue) {
     if let FieldValue::File(file) = value {
-        let directory = case.origin.path.parent().unwrap_or(Path::new(""));
-        case.files.push(file.of_directory(directory));
+        case.files.push(file);
     }
 }
 
@@ -78,14 +76,13 @@ fn written_files(case: &Case) -> Json {
     let files = case.files.iter().map(|InputFile { path, content }| match content {
         InputContent::Text(text) => json!({ "path": path.to_string(), "content": text }),
         InputContent::Source(source) => json!({ "path": path.to_string(), "source": format!("/{source}") }),
-        InputContent::Near(source) => json!({ "path": path.to_string(), "source": source.to_string() }),
     });
     files.collect()
 }
 
-/// A path of a field that may be absent.
+/// A path of a field that may be absent. `/` in front says that it starts at the repository's root.
 fn written_path(path: Option<&RelativePath>) -> Json {
-    json!(path.map(ToString::to_string))
+    json!(path.map(|path| format!("/{path}")))
 }
 
 /// The column of whether the skill should trigger.
@@ -130,7 +127,7 @@ pub static CORE: [CoreField; 18] = [
     core(
         "output_schema",
         "outputSchema",
-        FieldForm::Path { base: "the repository's root" },
+        FieldForm::Source,
         set!(Path(path) => case.output_schema = Some(path)),
         |case| written_path(case.output_schema.as_ref()),
     ),
@@ -142,31 +139,19 @@ pub static CORE: [CoreField; 18] = [
         |case| json!(case.activation.map(ActivationRule::as_str)),
     ),
     core("judge", "judge", FieldForm::Flag, set!(Flag(flag) => case.judge = flag), |case| json!(case.judge)),
-    core(
-        "fixture",
-        "fixture",
-        FieldForm::Path { base: "the skill's directory under evals/skills" },
-        set!(Path(path) => case.fixture = Some(path)),
-        |case| written_path(case.fixture.as_ref()),
-    ),
+    core("fixture", "fixture", FieldForm::Source, set!(Path(path) => case.fixture = Some(path)), |case| {
+        written_path(case.fixture.as_ref())
+    }),
     core("files", "files", FieldForm::Files, add_file, written_files),
     core("tags", "tags", FieldForm::Tags, add!(tags), |case| json!(case.tags)),
     core("follow_ups", "followUps", FieldForm::Messages, add!(follow_ups), |case| json!(case.follow_ups)),
     core("setup", "setup", FieldForm::Commands, add!(setup), |case| json!(case.setup)),
-    core(
-        "solution",
-        "solution",
-        FieldForm::Path { base: "the skill's directory under evals/skills" },
-        set!(Path(path) => case.solution = Some(path)),
-        |case| written_path(case.solution.as_ref()),
-    ),
-    core(
-        "answer",
-        "answer",
-        FieldForm::Path { base: "the skill's directory under evals/skills" },
-        set!(Path(path) => case.answer = Some(path)),
-        |case| written_path(case.answer.as_ref()),
-    ),
+    core("solution", "solution", FieldForm::Source, set!(Path(path) => case.solution = Some(path)), |case| {
+        written_path(case.solution.as_ref())
+    }),
+    core("answer", "answer", FieldForm::Source, set!(Path(path) => case.answer = Some(path)), |case| {
+        written_path(case.answer.as_ref())
+    }),
     core(
         "trials",
         "trials",
@@ -195,7 +180,7 @@ pub struct ListField {
 }
 
 /// The path of a list in a CSV file.
-const LIST: FieldForm = FieldForm::Path { base: "the skill's directory under evals/skills" };
+const LIST: FieldForm = FieldForm::Source;
 
 pub static LISTS: [ListField; 5] = [
     ListField {

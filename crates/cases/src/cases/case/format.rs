@@ -254,7 +254,7 @@ impl FileCases {
         let cases = self.cases.iter().filter_map(|found| found.source.case(&found.skill).ok());
         let of_case = |case: Case| {
             let sources = case.files.iter().filter_map(|file| match &file.content {
-                InputContent::Source(source) | InputContent::Near(source) => Some(source.as_path().to_path_buf()),
+                InputContent::Source(source) => Some(source.as_path().to_path_buf()),
                 InputContent::Text(_) => None,
             });
             sources.chain([case.origin.path.clone()]).collect::<Vec<_>>()

@@ -25,7 +25,7 @@ pub(super) const KEYS: [(&str, FieldForm); 6] = [
     (COMMAND, FieldForm::Text),
     (ARGS, FieldForm::Pattern(Style::Exact)),
     (STDOUT, FieldForm::Text),
-    (STDOUT_FILE, FieldForm::Path { base: "the repository's root" }),
+    (STDOUT_FILE, FieldForm::Source),
     (STDERR, FieldForm::Text),
     (EXIT_CODE, FieldForm::Number { least: 0, most: 255 }),
 ];
@@ -44,7 +44,7 @@ pub(super) fn written(answers: &[CommandAnswer]) -> Json {
     let written = answers.iter().map(|CommandAnswer { command, args, stdout, stderr, exit_code, place: _ }| {
         let stdout = match stdout {
             AnswerText::Here(text) => (!text.is_empty()).then(|| (STDOUT, json!(text))),
-            AnswerText::File(path) => Some((STDOUT_FILE, json!(path.to_string()))),
+            AnswerText::File(path) => Some((STDOUT_FILE, json!(format!("/{path}")))),
         };
         let args = args.as_ref().map(|args| (ARGS, json!(args)));
         let stderr = (!stderr.is_empty()).then(|| (STDERR, json!(stderr)));

@@ -19,6 +19,7 @@ use std::path::Path;
 use crate::cases::case::document::{Document, Syntax};
 use crate::cases::case::fields::{self, CaseDraft, CaseField};
 use crate::cases::case::{Case, CaseFormat, FileCases, Files, FoundCase, ReadCase};
+use crate::cases::case_places::CasePlaces;
 use crate::profile::DEFAULT_MODE;
 use crate::settings::ActivationRule;
 use crate::skill::slug;
@@ -40,7 +41,7 @@ const fn format(default_mode: &'static str) -> CaseFormat {
             endings: &[".json", ".yaml", ".yml", ".toml"],
             marks: &[CONFIG],
             parse: |file, bytes, _| {
-                let case = parse(&file.path, &bytes);
+                let case = parse(&file.root, &file.path, &bytes);
                 let skill = case.as_ref().ok().map(|case| case.skill.clone()).or_else(|| skill_named(&bytes));
                 let neutral = default_activation(true);
                 let is_neutral = case.as_ref().is_ok_and(|case| case.default_activation == neutral);
@@ -67,10 +68,10 @@ const PREFIX: &str = "evalConfig.";
 /// The keys of the skill under test: one that is expected to activate, and one of which nothing is expected.
 pub(super) const SKILL: [&str; 2] = ["expectedSkillName", "skill"];
 
-/// The case in `bytes`, the content of `path`, or every problem of the file.
-pub fn parse(path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
+/// The case in `bytes`, the content of `path` in the repository at `root`, or every problem of the file.
+pub fn parse(root: &Path, path: &Path, bytes: &[u8]) -> Result<Case, Vec<Diagnostic>> {
     let mut file = document(path, bytes);
-    match read(&mut file) {
+    match read(root, &mut file) {
         Some(case) if file.problems.is_empty() => Ok(case),
         _ => Err(file.problems.into_vec()),
     }
@@ -101,7 +102,7 @@ pub(super) fn default_activation(is_neutral: bool) -> ActivationRule {
     if is_neutral { ActivationRule::default() } else { ActivationRule::Tool }
 }
 
-fn read(file: &mut Document<'_>) -> Option<Case> {
+fn read(repository: &Path, file: &mut Document<'_>) -> Option<Case> {
     let root = file.root()?;
     if !root.is_map() {
         file.wrong_type("the file", "an object", &root);
@@ -123,6 +124,7 @@ fn read(file: &mut Document<'_>) -> Option<Case> {
     let origin = file.place(root.entry("prompt").map_or(0..0, |entry| entry.key_range.clone()));
     file.required_text(&root, "prompt");
     let mut draft = CaseDraft::new(&slug(skill?), id(file), origin);
+    file.places = Some(CasePlaces::of(repository, file.path, &draft.case.skill));
     draft.case.default_activation = default_activation(is_neutral);
     if is_neutral {
         draft.should_trigger(None);

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use crate::cases::case::fields::{self, CaseField};
 use crate::cases::case::mock_list;
 use crate::cases::case::task_json::{CONFIG, ROOT, SKILL};
-use crate::checks::FieldForm;
 use crate::checks::listed::listed;
+use crate::checks::{FieldForm, SOURCES};
 use crate::settings::limits::MOST_TURNS;
 use crate::settings::trials::TRIALS;
 use crate::trial::history::Speaker;
@@ -54,18 +54,17 @@ fn nullable(schema: &Value) -> Value {
 
 fn value(form: FieldForm) -> Value {
     let text = || json!({ "type": "string", "minLength": 1 });
+    let path = |base: &str| json!({ "description": format!("a path under {base}"), "type": "string", "minLength": 1 });
     let one_or_list = |one: Value| json!({ "oneOf": [one, { "type": "array", "items": one }] });
     match form {
         FieldForm::Flag => json!({ "type": "boolean" }),
         FieldForm::Number { least, most: u64::MAX } => json!({ "type": "integer", "minimum": least }),
         FieldForm::Number { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
         FieldForm::Choice(words) => json!({ "enum": words }),
-        FieldForm::Path { base } => {
-            json!({ "description": format!("a path under {base}"), "type": "string", "minLength": 1 })
-        }
-        FieldForm::Paths { base } => {
-            one_or_list(json!({ "description": format!("a path under {base}"), "type": "string", "minLength": 1 }))
-        }
+        FieldForm::Path => path("the workspace"),
+        FieldForm::Paths => one_or_list(path("the workspace")),
+        FieldForm::Source => path(SOURCES),
+        FieldForm::Sources => one_or_list(path(SOURCES)),
         FieldForm::Patterns | FieldForm::Tags | FieldForm::Messages | FieldForm::Commands => one_or_list(text()),
         FieldForm::Files => one_or_list(json!({ "oneOf": [text(), input_file()] })),
         FieldForm::Trials => {

@@ -25,7 +25,7 @@ pub fn written(case: &Case, format: &CaseFormat, path: &Path) -> Result<String, 
     }
     root.insert(CONFIG.to_owned(), config.into());
     let text = format!("{:#}\n", Json::Object(root));
-    let read = task_json::parse(path, text.as_bytes()).map_err(|problems| {
+    let read = task_json::parse(Path::new(""), path, text.as_bytes()).map_err(|problems| {
         let problems = problems.into_iter().map(|problem| problem.message);
         problems.collect::<Vec<_>>().join("; ")
     })?;

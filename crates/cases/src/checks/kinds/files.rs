@@ -29,11 +29,7 @@ const LONGEST_DIFF: usize = 2_000;
 pub(in crate::checks) static FILE: CheckKind = CheckKind::new("file", Goal::Outcome).in_list(&ListForm {
     key: "file",
     form: FieldForm::Text,
-    options: &[
-        ("exists", FieldForm::Flag),
-        ("not", FieldForm::Flag),
-        ("snapshot", FieldForm::Path { base: "the repository's root" }),
-    ],
+    options: &[("exists", FieldForm::Flag), ("not", FieldForm::Flag), ("snapshot", FieldForm::Source)],
     tests: true,
     ask: listed,
 });
@@ -41,7 +37,7 @@ pub(in crate::checks) static FILE: CheckKind = CheckKind::new("file", Goal::Outc
 pub(in crate::checks) static REQUIRED: CheckKind = CheckKind::new("require-file", Goal::Outcome).with_field(
     "require_files",
     "requireFiles",
-    FieldForm::Paths { base: "the workspace" },
+    FieldForm::Paths,
     |value| match value {
         FieldValue::Path(path) => {
             Some(Arc::new(FileCheck { files: WantedFiles { path, glob: None }, want: FileWant::Exists(true) }))
@@ -159,7 +155,7 @@ impl Condition for FileCheck {
             FileWant::Exists(true) => Some(written),
             FileWant::Exists(false) => Some(written.with("exists", false)),
             FileWant::Content(test) => written.with_test(test),
-            FileWant::Snapshot(path) => Some(written.with("snapshot", path.to_string())),
+            FileWant::Snapshot(path) => Some(written.with("snapshot", format!("/{path}"))),
         }
     }
 

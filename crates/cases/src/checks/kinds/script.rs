@@ -28,15 +28,11 @@ const PYTHON_TRACEBACK: &str = "Traceback (most recent call last):";
 /// The starts of Python's last line about a script that it cannot parse.
 const PYTHON_SYNTAX: [&str; 3] = ["SyntaxError: ", "IndentationError: ", "TabError: "];
 
-pub(in crate::checks) static SCRIPT: CheckKind = CheckKind::new("check", Goal::Outcome).with_field(
-    KEY,
-    KEY,
-    FieldForm::Paths { base: "the repository's root" },
-    |value| match value {
+pub(in crate::checks) static SCRIPT: CheckKind =
+    CheckKind::new("check", Goal::Outcome).with_field(KEY, KEY, FieldForm::Sources, |value| match value {
         FieldValue::Path(path) => Some(Arc::new(ScriptCheck(WorkspaceProgram::Script(path)))),
         _ => None,
-    },
-);
+    });
 
 /// The script at `path` answers, by no field of the case.
 pub fn script(path: RelativePath) -> Check {
@@ -74,7 +70,7 @@ impl Condition for ScriptCheck {
     }
 
     fn written(&self) -> Option<WrittenCheck> {
-        Some(WrittenCheck::new(self.0.to_string()))
+        Some(WrittenCheck::new(format!("/{}", self.0.script()?)))
     }
 
     fn program(&self) -> Option<&WorkspaceProgram> {

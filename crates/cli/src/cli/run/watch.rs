@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::{RunArgs, execute, names};
 use crate::cases::catalog::{ARTIFACTS, EVALS};
 use crate::cases::skills::default_skill_roots;
+use crate::cases::start_files;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::text_stdout;
 use crate::cli::{CliResult, CliResultOf, custom_checks, print_error, select, start};
@@ -108,8 +109,7 @@ fn places(run: &RunContext) -> BTreeSet<PathBuf> {
     let mut places: Vec<PathBuf> = named.chain(usual).chain(skills).chain([PathBuf::from(EVALS)]).collect();
     places.extend(run.settings.judge.template.iter().map(|path| path.as_path().to_path_buf()));
     for case in run.plan.entries.iter().filter_map(|entry| entry.planned.found.case().ok()) {
-        let changes = case.during.iter().filter_map(|change| change.folder.as_ref());
-        places.extend(case.output_schema.iter().chain(changes).map(|path| path.as_path().to_path_buf()));
+        places.extend(start_files::sources(case).map(|(_, path)| path.as_path().to_path_buf()));
         let programs = case.checks.iter().filter_map(|check| check.ask.program());
         places.extend(programs.flat_map(program_content::sources).map(Path::to_path_buf));
     }

@@ -204,7 +204,10 @@ fn a_change_that_cannot_be_made_is_told_at_its_place() {
             "1:128: [value-type] `evalConfig.during.expectSeen` is a number; expected true or false",
         ),
         (r#"[{ "afterTurn": 1, "drop": "tidy" }]"#, "1:96: [unknown-key] unknown key `drop`"),
-        (r#"[{ "afterTurn": 1, "add": "../flags" }]"#, "1:103: [bad-path] `../flags` leaves its directory with `..`"),
+        (
+            r#"[{ "afterTurn": 1, "add": "../flags" }]"#,
+            "1:103: [bad-path] `evalConfig.during.add`: \"../flags\" leaves",
+        ),
         (r#"[{ "afterTurn": 1, "add": "evals/none" }]"#, "1:103: [bad-change] the directory evals/none does not exist"),
         (
             r#"[{ "afterTurn": 1, "add": "evals/changes/empty" }]"#,

@@ -76,7 +76,10 @@ impl Document<'_> {
                 return None;
             }
         };
-        form.read(name, &text, &shorten(&text))
+        let value = form.read(name, &text, &shorten(&text));
+        let places = self.places.as_ref();
+        value
+            .and_then(|value| places.map_or(Ok(value.clone()), |places| places.found(name, form, &text, value)))
             .map_err(|InvalidField { code, message, help }| {
                 self.problem_with_help(code, written.range.clone(), message, help);
             })

@@ -1,5 +1,5 @@
-//! An object in the list `files`: `{ "path": "orders.csv", "content": "…" }`, or with `source`, a file or directory next to the
-//! file of the case, or from the repository's root with `/` in front.
+//! An object in the list `files`: `{ "path": "orders.csv", "content": "…" }`, or with `source`, a file or directory of the
+//! repository.
 
 use super::{Document, Node};
 use crate::checks::{FieldForm, FieldValue};
@@ -14,7 +14,7 @@ impl Document<'_> {
             let name = format!("{name}.{key}");
             self.text(object, &name).and(object.get(key)).and_then(|node| self.field_value(&name, form, node))
         };
-        let at = value("path", FieldForm::Path { base: "the workspace" });
+        let at = value("path", FieldForm::Path);
         let copy = value("source", FieldForm::Files);
         let content = self.text(object, &format!("{name}.content"));
         let is_one = object.get("content").is_some() != object.get("source").is_some();

@@ -8,6 +8,7 @@ use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 use crate::cases::case::Unsupported;
+use crate::cases::case_places::CasePlaces;
 use crate::settings::trials::{MOST_TRIALS, Trials};
 use crate::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation, nearest, shorten, suggest};
 use crate::text::node::{Parsed, SyntaxProblem, json, yaml};
@@ -85,6 +86,8 @@ pub struct Document<'a> {
     syntax: Syntax,
     text: SourceText<'a>,
     pub problems: ProblemList,
+    /// Where the sources are that it names; without, they start at the repository's root.
+    pub places: Option<CasePlaces>,
     /// The keys so far that only comment, each with its first place.
     comments: BTreeMap<String, Range<usize>>,
 }
@@ -98,6 +101,7 @@ impl<'a> Document<'a> {
             syntax,
             text: SourceText::new(path, bytes),
             problems: ProblemList::of_file(),
+            places: None,
             comments: BTreeMap::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! A row of a prompts.csv as a case.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::record::{CsvRecord, cell_range};
@@ -9,6 +9,7 @@ use super::{CsvSheet, foreign};
 use crate::cases::case::document::{Document, Syntax};
 use crate::cases::case::fields::{self, CaseDraft, CaseField, ListField};
 use crate::cases::case::{Case, CaseFormat, CaseSource, FoundCase};
+use crate::cases::case_places::CasePlaces;
 use crate::cases::repo_files::RepoFiles;
 use crate::checks::{FieldValue, InvalidField};
 use crate::files::inside;
@@ -16,7 +17,6 @@ use crate::settings::trials::Repetition;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, shorten};
 use crate::text::name;
 use crate::text::problem_list::ProblemList;
-use crate::text::relative_path::RelativePath;
 use crate::text::source_text::ends_line;
 
 /// A row of a prompts.csv.
@@ -91,9 +91,14 @@ impl CsvRow {
         self.line + before.filter(|at| ends_line(&self.sheet.bytes, *at)).count()
     }
 
-    fn reader(&self) -> RowReader<'_> {
+    fn reader(&self, skill: &str) -> RowReader<'_> {
         // The cells of a hundred thousand rows would fill the memory: each row is cut again when it is read.
-        RowReader { row: self, record: CsvRecord::at(&self.sheet.bytes, self.start), problems: ProblemList::of_file() }
+        RowReader {
+            row: self,
+            record: CsvRecord::at(&self.sheet.bytes, self.start),
+            places: CasePlaces::of(&self.sheet.root, &self.sheet.path, skill),
+            problems: ProblemList::of_file(),
+        }
     }
 }
 
@@ -103,7 +108,7 @@ impl CaseSource for CsvRow {
     }
 
     fn case(&self, skill: &str) -> Result<Case, Vec<Diagnostic>> {
-        let mut reader = self.reader();
+        let mut reader = self.reader(skill);
         if let Some(problem) = reader.form_problem() {
             // The cells are not what the author meant: one clear message, not one for every cell.
             return Err(vec![problem]);
@@ -118,7 +123,7 @@ impl CaseSource for CsvRow {
 
     fn repetition(&self) -> Repetition {
         if ["trials", "threshold"].iter().any(|column| self.sheet.columns.contains_key(column)) {
-            self.reader().repetition()
+            self.reader("").repetition()
         } else {
             Repetition::default()
         }
@@ -134,6 +139,7 @@ impl CaseSource for CsvRow {
 struct RowReader<'a> {
     row: &'a CsvRow,
     record: CsvRecord,
+    places: CasePlaces,
     problems: ProblemList,
 }
 
@@ -224,7 +230,8 @@ impl RowReader<'_> {
         }
         let mut values = Vec::with_capacity(parts.len());
         for part in parts {
-            match form.read(column, &part, &format!("{:?}", shorten(&part))) {
+            let value = form.read(column, &part, &format!("{:?}", shorten(&part)));
+            match value.and_then(|value| self.places.found(column, form, &part, value)) {
                 Ok(value) => values.push(value),
                 Err(InvalidField { code, message, help }) => {
                     let row = self.row;
@@ -255,6 +262,7 @@ impl RowReader<'_> {
             }
         };
         let mut file = Document::new(&path, &bytes, Syntax::Json);
+        file.places = Some(self.places.clone());
         let before = case.checks.len();
         if let Some(root) = file.root() {
             file.duplicate_keys(&root, &[]);
@@ -280,13 +288,21 @@ impl RowReader<'_> {
     /// The file that a cell names, and its content.
     fn list_file(&self, list: &ListField, cell: &str) -> Result<(PathBuf, Vec<u8>), Box<Diagnostic>> {
         let column = list.field.column;
-        let help = "name a JSON file with the list, from the directory of this file, or write the list itself";
+        let help = "name a JSON file with the list, or write the list itself";
         let problem = |code, message| Box::new(Diagnostic::new(code, self.row.place(column), message).help(help));
-        let path = RelativePath::parse(cell)
-            .map_err(|why| problem(Code::BadPath, format!("`{column}`: {:?} {why}", shorten(cell))))?;
-        let sheet = &self.row.sheet;
-        let path = sheet.path.parent().unwrap_or(Path::new("")).join(path.as_path());
-        let bytes = inside::read(&sheet.root, &path).map_err(|error| {
+        let found = list
+            .field
+            .form
+            .read(column, cell, "")
+            .and_then(|value| self.places.found(column, list.field.form, cell, value));
+        let path = match found {
+            Ok(FieldValue::Path(path)) => path.as_path().to_path_buf(),
+            Ok(_) => PathBuf::new(),
+            Err(InvalidField { code, message, help }) => {
+                return Err(Box::new(Diagnostic::new(code, self.row.place(column), message).help(help)));
+            }
+        };
+        let bytes = inside::read(&self.row.sheet.root, &path).map_err(|error| {
             problem(Code::Unreadable, format!("`{column}`: {} cannot be read: {error}", path.display()))
         })?;
         Ok((path, bytes))
