@@ -175,9 +175,7 @@ impl FieldForm {
             Self::Choice(words) => Err(invalid(Code::BadChoice, &words.join(" or "), &suggest(text, words))),
             Self::Pattern(style) => pattern(name, text, style),
             Self::Patterns => pattern(name, text, Style::Loose),
-            Self::Path | Self::Paths => {
-                RelativePath::parse(text).map(FieldValue::Path).map_err(|why| invalid_path(name, text, WORKSPACE, why))
-            }
+            Self::Path | Self::Paths => path(name, text, text, WORKSPACE).map(FieldValue::Path),
             Self::Source | Self::Sources => source(name, text).map(FieldValue::Path),
             Self::Files => source(name, text).map(InputFile::copy_of).map(FieldValue::File),
             Self::Tags if is_tag(text) => Ok(FieldValue::Text(text.to_owned())),
@@ -212,13 +210,15 @@ pub const SOURCES: &str = "evals/skills/SKILL/ of the skill, or the repository's
 
 /// A path of the repository. `/` in front is its root.
 fn source(name: &str, text: &str) -> Result<RelativePath, InvalidField> {
-    let path = RelativePath::parse(text.strip_prefix('/').unwrap_or(text));
-    path.map_err(|why| invalid_path(name, text, SOURCES, why))
+    path(name, text, text.strip_prefix('/').unwrap_or(text), SOURCES)
 }
 
-fn invalid_path(name: &str, text: &str, base: &str, why: &str) -> InvalidField {
-    let message = format!("`{name}`: {:?} {why}", shorten(text));
-    InvalidField { code: Code::BadPath, message, help: format!("give a path below {base}") }
+/// The path that `text`, shown as `written`, is under `base`.
+fn path(name: &str, written: &str, text: &str, base: &str) -> Result<RelativePath, InvalidField> {
+    RelativePath::parse(text).map_err(|why| {
+        let message = format!("`{name}`: {:?} {why}", shorten(written));
+        InvalidField { code: Code::BadPath, message, help: format!("give a path below {base}") }
+    })
 }
 
 fn pattern(name: &str, text: &str, style: Style) -> Result<FieldValue, InvalidField> {
