@@ -24,6 +24,7 @@ use crate::settings::mode::Mode;
 use crate::store::{Ledger, RunFolder, StoreError};
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
+use crate::trial::outcome::TroubleKind;
 use crate::trial::run_record::{ProgressLine, RUN_FORMAT, RunChoices, RunRecord, TrialRecord};
 use crate::trial::shard::ShardedCase;
 
@@ -78,7 +79,10 @@ fn open(run: &RunContext) -> Result<(LiveRun, ProgressWriter), String> {
     let ledger = folder.ledger().map_err(trouble)?;
     let scratch = isolation::scratch(&run.settings).map_err(trouble)?;
     watchdog::remove_afterwards(scratch.path());
-    let snapshots = snapshots(run, &folder, &scratch).map_err(trouble)?;
+    let of_files =
+        |record: &TrialRecord| record.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::Files);
+    let is_apart = before.records.values().any(of_files);
+    let snapshots = snapshots(run, &folder, &scratch, is_apart).map_err(trouble)?;
     let kept_although_changed = if resumes { changed(run, &folder, &snapshots)? } else { Vec::new() };
     let planned = folder.add_to_plan(run.plan.lines()).map_err(trouble)?;
     if let Some(record) = &mut record {
@@ -118,12 +122,21 @@ fn resumed(run: &RunContext, earlier: RunRecord) -> RunRecord {
     RunRecord { chosen, grows, sides, merged: Vec::new(), absent: Vec::new(), ..earlier }
 }
 
-/// Copies every version of the skills, for the agents and into the run's directory.
-fn snapshots(run: &RunContext, folder: &RunFolder, scratch: &ScratchDir) -> Result<Snapshots, WorkspaceError> {
+/// Copies every version of the skills, for the agents and into the run's directory. If the files of earlier trials were no longer what
+/// they had been, the trials `is_apart`: each has its own.
+fn snapshots(
+    run: &RunContext,
+    folder: &RunFolder,
+    scratch: &ScratchDir,
+    is_apart: bool,
+) -> Result<Snapshots, WorkspaceError> {
     let mut versions = HashMap::new();
     let mut take = |commit: Option<&String>, root: &Path, catalog: &Catalog| {
         let snapshot = SkillSnapshot::take(scratch, root, catalog)?;
         snapshot.keep(&folder.snapshot(commit.map(String::as_str)))?;
+        if is_apart {
+            snapshot.keep_apart();
+        }
         versions.insert(commit.cloned(), Arc::new(snapshot));
         Ok::<_, WorkspaceError>(())
     };

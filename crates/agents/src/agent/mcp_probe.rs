@@ -138,14 +138,17 @@ impl ServerCommand {
     }
 
     fn trouble(&self, redactor: &Redactor, why: &str) -> Trouble {
-        let mut command = self.program.display().to_string();
-        for arg in &self.args {
-            let _ = write!(command, " {arg}");
-        }
-        let mut text = format!("the MCP server `{}` (`{command}`): {why}", self.names.server);
-        if self.is_own {
-            let _ = write!(text, "; it is started as [mcp] in {FILE} says");
-        }
+        let server = &self.names.server;
+        let text = if self.is_own {
+            let mut command = self.program.display().to_string();
+            for arg in &self.args {
+                let _ = write!(command, " {arg}");
+            }
+            format!("the MCP server `{server}` (`{command}`): {why}; it is started as [mcp] in {FILE} says")
+        } else {
+            // It has a path in the trial environment only.
+            format!("the built-in MCP server `{server}`: {why}")
+        };
         Trouble::new(TroubleKind::NotDelivered, redactor.mask_text(&text))
     }
 }

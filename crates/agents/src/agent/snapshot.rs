@@ -56,6 +56,11 @@ impl SkillSnapshot {
         }
     }
 
+    /// Gives each trial a copy of its own, since trials may have changed those that they shared.
+    pub fn keep_apart(&self) {
+        self.originals.keep_apart();
+    }
+
     pub fn slugs(&self) -> impl Iterator<Item = &str> {
         self.digests.keys().map(String::as_str)
     }

@@ -19,7 +19,7 @@ const HIDDEN: [&str; 3] = ["evals", "artifacts", ".git"];
 /// The paths that a sandbox shows and hides, canonical except for links.
 struct SandboxView {
     private: PrivatePaths,
-    /// The places of the agent's room, where every path may be a link by now.
+    /// The places of the agent's room. Every path there is the room's, whatever is at that path outside, and may be a link by now.
     room: Vec<PathBuf>,
     readable: BTreeSet<PathBuf>,
     hidden: BTreeSet<PathBuf>,
@@ -32,7 +32,7 @@ pub(super) fn arguments(program: &SandboxedProgram<'_>) -> Vec<OsString> {
     let SandboxedProgram { program, env, reads, server, root, trial_env, settings } = *program;
     let private = PrivatePaths::new(root, trial_env);
     let mounts = trial_env.mounts();
-    let room = mounts.iter().map(|(_, place)| place.into()).collect();
+    let room = trial_env.places();
     let (readable, hidden, links) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     let mut view = SandboxView { private, room, readable, hidden, links };
     view.add_program(program);
@@ -171,5 +171,37 @@ impl SandboxView {
                 shown.push(path);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::ScratchDir;
+
+    /// The machine may have files at the paths at which a room has its own.
+    #[test]
+    fn a_path_of_the_room_is_not_looked_up_outside() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let scratch = ScratchDir::open(Some(scratch.path()), true).expect("a scratch directory");
+        let trial_env = scratch.trial_env().expect("an environment");
+        let paths = trial_env.paths().expect("the paths of a sandbox").clone();
+        let schema = trial_env.show("schema.json", b"{}").expect("a file");
+        let room = trial_env.places();
+        for path in [&paths.home, &paths.tmp, &paths.skills, &schema] {
+            assert!(room.contains(path), "{}: {room:?}", path.display());
+        }
+        assert!(!room.contains(&paths.shown), "the user may have files there: {room:?}");
+
+        let outside = tempfile::tempdir().expect("a directory");
+        let [ours, theirs] = ["bin", "data"].map(|name| outside.path().join(name));
+        for directory in [&ours, &theirs] {
+            std::fs::create_dir(directory).expect("a directory");
+        }
+        let (readable, hidden, links) = Default::default();
+        let private = PrivatePaths { root: "/nowhere".into(), others: Vec::new() };
+        let view = SandboxView { private, room: vec![ours.clone()], readable, hidden, links };
+        assert_eq!(view.real(&ours), None);
+        assert!(view.real(&theirs).is_some());
     }
 }

@@ -150,6 +150,16 @@ impl TrialEnv {
         }
     }
 
+    /// The places in a sandbox at which everything belongs to the room: those of its mounts and skills, and of what is shown to it.
+    pub fn places(&self) -> Vec<PathBuf> {
+        let mounted = self.mounts().into_iter().map(|(_, place)| PathBuf::from(place));
+        let own = mounted.chain([PathBuf::from(OsString::from(self.skills()))]);
+        let Some(RoomPaths { shown, .. }) = &self.paths else { return own.collect() };
+        // The user may have other files next to them.
+        let top = |place: PathBuf| Some(shown.join(place.strip_prefix(shown).ok()?.iter().next()?));
+        own.chain(self.shown().into_iter().filter_map(|(_, place)| top(place))).collect()
+    }
+
     /// The runner's directory, which no sandbox shows.
     pub fn control(&self) -> PathBuf {
         self.directory.join(Self::CONTROL)

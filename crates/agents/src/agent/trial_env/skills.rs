@@ -157,7 +157,7 @@ impl SkillsUse {
         let mut users = self.users();
         users.is_disputed |= users.trials > 1;
         if users.is_disputed {
-            self.originals.is_apart.store(true, Ordering::Relaxed);
+            self.originals.keep_apart();
         }
         users.is_disputed
     }
@@ -190,6 +190,11 @@ impl OriginalSkills {
         let _ = self.kept.set(directory.to_path_buf());
     }
 
+    /// From now on, each trial has a copy of its own.
+    pub fn keep_apart(&self) {
+        self.is_apart.store(true, Ordering::Relaxed);
+    }
+
     /// The skills whose path matches.
     #[must_use]
     pub fn part(&self, matches: impl Fn(&Path) -> bool) -> Self {
@@ -198,6 +203,7 @@ impl OriginalSkills {
         contents.files.retain(|file| matches(&file.path));
         let mut part = Self::with(self.directory.clone(), Arc::new(contents), self.modified, true);
         part.kept.clone_from(&self.kept);
+        part.is_apart = AtomicBool::new(self.is_apart.load(Ordering::Relaxed));
         part
     }
 
