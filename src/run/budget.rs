@@ -159,7 +159,7 @@ pub fn check(settings: &Settings, plan: &RunPlan) -> Result<(), String> {
     }
     let Some(first) = unpriced.first() else { return Ok(()) };
     let whole =
-        if settings.stops() == Stop::Settled { ", or let trials run to their end with `stop = \"end\"`" } else { "" };
+        if settings.stops() == Stop::Settled { ", or let trials run to their end with `trial_end = \"end\"`" } else { "" };
     let list = unpriced.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     Err(format!(
         "a limit in dollars cannot be enforced: {list} does not report what it costs; \

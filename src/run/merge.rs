@@ -87,7 +87,7 @@ fn check_kept(old: &RunFolder, merged: &MergedRun) -> Result<(), String> {
     let Some((first, _)) = lost.next() else { return Ok(()) };
     let (id, count) = (old.id(), lost.count() + 1);
     Err(format!(
-        "the run `{id}` has {count} trials that these shards lack, as {first}: bring their shards, or choose another name with --into"
+        "the run `{id}` has {count} trials that these shards lack, as {first}: bring their shards, or choose another name with --run-id"
     ))
 }
 
@@ -166,7 +166,7 @@ fn differences(one: &AllCases, other: &AllCases) -> String {
 fn replaceable(root: &Path, id: &str) -> Result<Option<(RunFolder, RunLock)>, String> {
     let text = |error: StoreError| error.to_string();
     if Shard::of_run(id).is_some() {
-        return Err(format!("the run id `{id}` is that of a shard: choose another name with --into"));
+        return Err(format!("the run id `{id}` is that of a shard: choose another name with --run-id"));
     }
     match RunFolder::check_new(root, id) {
         Ok(()) => Ok(None),
@@ -175,7 +175,7 @@ fn replaceable(root: &Path, id: &str) -> Result<Option<(RunFolder, RunLock)>, St
             let record = old.run_record().map_err(text)?;
             if record.is_none_or(|record| record.merged.is_empty()) {
                 return Err(format!(
-                    "the run `{id}` exists and has trials of its own: choose another name with --into"
+                    "the run `{id}` exists and has trials of its own: choose another name with --run-id"
                 ));
             }
             let lock = old.lock(background::this_process()).map_err(text)?;

@@ -4,7 +4,7 @@
 usage: count.py SKILL_EVALS CHECKOUT...
 
 It shares nothing with skill-evals: it has its own walk and its own knowledge of the formats, and reads YAML with PyYAML. For each
-checkout it prints a row of the table in docs/formats.md. It fails if a file has other numbers of cases or of statements for a
+checkout it prints a row of the table in docs/contributing/field.md. It fails if a file has other numbers of cases or of statements for a
 judge. Broken cases ask for nothing, so a file with some of them is compared by its number of cases.
 """
 import collections

@@ -64,12 +64,12 @@ fn main() -> ExitCode {
             ("compare of 64 + 64 shards", &["compare", "a", "b"][..]),
             ("summary of 64 shards", &["summary", "a"]),
             ("report of 64 shards", &["report", "a"]),
-            ("merge", &["merge", "a", "--into", "a"]),
-            ("merge of a replay", &["merge", "b", "--into", "b"]),
-            ("merge again", &["merge", "a", "--into", "a"]),
+            ("merge", &["merge", "a", "--run-id", "a"]),
+            ("merge of a replay", &["merge", "b", "--run-id", "b"]),
+            ("merge again", &["merge", "a", "--run-id", "a"]),
             ("compare", &["compare", "a", "b"]),
             ("summary", &["summary", "a"]),
-            ("status", &["status", "--run-id", "a"]),
+            ("status", &["status", "a"]),
             ("report", &["report", "a"]),
         ] {
             let took = repository.program(args, &[0, 1, 3]);

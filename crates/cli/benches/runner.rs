@@ -127,7 +127,7 @@ fn shards(trials: usize) -> bool {
     };
     let whole = run("whole", &[]);
     let parts: f64 = (1..=SHARDS).map(|shard| run("parts", &["--shard", &format!("{shard}/{SHARDS}")])).sum();
-    let merge = repository.program(&["merge", "parts", "--into", "parts"]).work;
+    let merge = repository.program(&["merge", "parts", "--run-id", "parts"]).work;
     let failed = parts / whole > FAILURE * WORK;
     println!(
         "{} trials, an agent of 0 ms: one process {whole:.2} s of CPU, {SHARDS} shards {parts:.2} s, their merge {merge:.2} s: \

@@ -209,6 +209,6 @@ fn every_trial_runs_once_although_a_node_is_lost() {
     assert_eq!(measured, all);
     // Only the trials that ran on the lost node ran again.
     assert_eq!(stub.starts().len(), trials + lost.len(), "{lost:?}");
-    let again = stub.run(&["merge", "big", "--into", "big"]);
+    let again = stub.run(&["merge", "big", "--run-id", "big"]);
     assert_eq!(again.code, 0, "{}", again.stdout);
 }

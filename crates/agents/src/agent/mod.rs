@@ -78,7 +78,7 @@ macro_rules! programs {
 }
 agents!(programs);
 
-/// How much of the skills each agent shows its models; docs/reference/skill-lists.md has the measurements.
+/// How much of the skills each agent shows its models; docs/contributing/agents.md has the measurements.
 pub static LISTINGS: LazyLock<Vec<&[SkillList]>> =
     LazyLock::new(|| PROFILES.into_iter().map(|profile| of(profile.modes[0].1).listings()).collect());
 

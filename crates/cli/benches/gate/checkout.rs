@@ -13,7 +13,7 @@ use super::table::{GateRun, TrialRun};
 use super::{AGENT, program};
 
 const SETTINGS: &str =
-    "isolation = \"agent\"\nstop = \"STOP\"\n\n[prices.codex]\ninput = 1.25\ncached_input = 0.125\noutput = 10.0\n";
+    "isolation = \"agent\"\ntrial_end = \"STOP\"\n\n[prices.codex]\ninput = 1.25\ncached_input = 0.125\noutput = 10.0\n";
 
 /// A checkout with an agent, a home and a scratch directory of its own.
 pub struct Checkout {
@@ -28,7 +28,7 @@ impl Checkout {
         write_skills(&checkout.root(), |at| if at % 2 == 0 { &CASES } else { &four });
         write(&checkout.root(), "evals/evals.toml", &SETTINGS.replace("STOP", stop));
         fs::write(checkout.folder.join("state").join(SEED), PERFECT).expect("a seed");
-        let ran = checkout.program(&["run", "--record", "--stop", "end", "--quiet"]);
+        let ran = checkout.program(&["run", "--record", "--trial-end", "end", "--quiet"]);
         assert_eq!(ran.status.code(), Some(0), "{}", text(&ran));
         checkout
     }

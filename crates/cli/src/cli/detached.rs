@@ -29,7 +29,7 @@ pub fn start(root: &Path, settings: &Settings) -> CliResult {
     loop {
         if folder.runner().is_some_and(|runner| runner.pid == pid) {
             let id = folder.id();
-            writeln!(text_stdout(), "{id} runs in the background as process {pid}\nskill-evals status --run-id {id}")?;
+            writeln!(text_stdout(), "{id} runs in the background as process {pid}\nskill-evals status {id}")?;
             return Ok(Exit::Clean);
         }
         if let Some(status) = child.try_wait()? {

@@ -7,7 +7,7 @@ use super::Cli;
 use super::select::limits;
 
 /// Options that say how trials run, besides limits.
-const OF_A_RUN: &str = "run_id dry_run background suite max_skills max_cases model timeout_s stop judge no_judge \
+const OF_A_RUN: &str = "run_id dry_run background suite max_skills max_cases model timeout_s trial_end judge no_judge \
                         judge_votes max_trials plan";
 
 /// The first of `ids`, separated by spaces, that is given to a command, as users write it.

@@ -44,7 +44,7 @@ const OPTIONS: [(&str, &[&str]); 4] = [
             "require_recordings",
             "watch",
             "lift",
-            "stop",
+            "trial_end",
             "judge",
             "no_judge",
             "judge_votes",

@@ -32,8 +32,8 @@ pub struct MergeArgs {
     #[arg(value_name = "RUN-ID|DIR|TAR", required = true)]
     what: Vec<String>,
     /// Id of the merged run
-    #[arg(long, value_name = "RUN-ID")]
-    into: String,
+    #[arg(long, value_name = "ID")]
+    run_id: String,
     #[command(flatten)]
     repository: RepositoryArgs,
 }
@@ -42,7 +42,7 @@ pub fn merge(args: &MergeArgs) -> CliResult {
     let root = args.repository.open()?.root;
     let settings = load::read(&root, args.repository.trust())?;
     let shards = named_runs::open_shards(&root, &args.what)?;
-    let merged = merge::merge(&root, &settings, &shards.runs, &args.into)?;
+    let merged = merge::merge(&root, &settings, &shards.runs, &args.run_id)?;
     for agents in &merged.mixed_agents {
         warn(&format!("the shards ran different versions of an agent: {agents}"))?;
     }
@@ -55,7 +55,7 @@ pub fn merge(args: &MergeArgs) -> CliResult {
     }
     let more = merged.missing.len().saturating_sub(MAX_MISSING);
     if more > 0 {
-        writeln!(out, "missing: {more} more; `skill-evals summary {}` counts them", args.into)?;
+        writeln!(out, "missing: {more} more; `skill-evals summary {}` counts them", args.run_id)?;
     }
     Ok(if merged.missing.is_empty() { Exit::Clean } else { Exit::Infrastructure })
 }

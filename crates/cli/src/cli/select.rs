@@ -80,7 +80,7 @@ pub struct SelectArgs {
     timeout_s: Option<u64>,
     /// When a trial ends: `settled` as soon as nothing that follows can change its verdict [default: end]
     #[arg(long, value_name = "WHEN", value_parser = one_of::<Stop>(Stop::WORDS))]
-    stop: Option<Stop>,
+    trial_end: Option<Stop>,
     /// Judge every trial by the rubric, whatever its case says
     #[arg(long, conflicts_with = "no_judge")]
     judge: bool,
@@ -182,7 +182,7 @@ impl SelectArgs {
         chosen.max_cases = self.max_cases;
         chosen.model.clone_from(&self.model);
         chosen.timeout_s = self.timeout_s;
-        chosen.stop = self.stop;
+        chosen.stop = self.trial_end;
         chosen.judge = (self.judge || self.no_judge).then_some(self.judge);
         chosen.judge_votes = self.judge_votes;
         chosen

@@ -15,8 +15,10 @@ use crate::store::{self, RunFolder};
 #[derive(Args)]
 pub struct StatusArgs {
     /// The run; the id of a run with shards shows each shard [default: the latest]
-    #[arg(long, value_name = "ID")]
     run_id: Option<String>,
+    /// The run, as in the script of earlier runners
+    #[arg(long = "run-id", value_name = "RUN_ID", conflicts_with = "run_id", hide = true)]
+    named: Option<String>,
     /// Print a JSON object.
     #[arg(long)]
     json: bool,
@@ -35,7 +37,7 @@ pub struct RunsArgs {
 
 pub fn status(args: &StatusArgs) -> CliResult {
     let root = args.repository.open()?.root;
-    let named = match &args.run_id {
+    let named = match args.run_id.as_ref().or(args.named.as_ref()) {
         Some(id) => named_runs::open_id(&root, id)?,
         None => vec![named_runs::latest(&root)?],
     };

@@ -1,4 +1,4 @@
-//! What the real programs show their models of 10, 100 and 500 skills: the table of docs/reference/skill-lists.md.
+//! What the real programs show their models of 10, 100 and 500 skills: the table of docs/contributing/agents.md.
 //! `cargo test -p skill-evals-cli --test catalogues` prints it, with names of rows behind `--` only those. A stand-in plays the model, and
 //! every cell is read from the request that it got.
 

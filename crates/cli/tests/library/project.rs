@@ -389,10 +389,10 @@ fn no_dependency_needs_a_newer_rust_than_we_promise() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-/// The table of docs/rust.md: eleven features on four ways of running tests.
+/// The table of docs/contributing/testing.md: eleven features on four ways of running tests.
 #[test]
 fn every_feature_is_shown_by_a_test_that_exists_or_says_why_not() {
-    let page = fs::read_to_string(root().join("docs/rust.md")).expect("the page on tests");
+    let page = fs::read_to_string(root().join("docs/contributing/testing.md")).expect("the page on tests");
     let (_, rest) = page.split_once("<!-- table -->\n").expect("a comment where the table begins");
     let (table, _) = rest.split_once("<!-- /table -->").expect("a comment where the table ends");
     let files = walkdir::WalkDir::new(root().join("crates/cli/tests")).into_iter().flatten();

@@ -162,7 +162,7 @@ fn an_edit_that_changes_nothing_is_no_worse_long_before_the_last_trial() {
     // The p is that of the word: how probable this is where B is worse by five points.
     assert!(ran.stdout.contains(" points (95 %: ") && ran.stdout.contains(", p ≤ 0.04"), "{}", ran.stdout);
     assert!(stub.starts().len() < 200, "{} trials", stub.starts().len());
-    let status = json_of(&stub.run(&["status", "--run-id", "r", "--json"]).stdout);
+    let status = json_of(&stub.run(&["status", "r", "--json"]).stdout);
     assert_eq!((&status["state"], &status["remaining"]), (&json!("finished"), &json!(0)), "{status}");
 }
 
@@ -176,7 +176,7 @@ fn a_comparison_that_was_interrupted_goes_on_where_it_stood() {
     assert_eq!(output.status.code(), Some(130));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("skill-evals compare --resume --run-id r"), "{said}");
-    let status = stub.run(&["status", "--run-id", "r"]);
+    let status = stub.run(&["status", "r"]);
     assert!(status.stdout.contains("to resume: skill-evals compare --resume --run-id r"), "{}", status.stdout);
     let measured = stub.progress("r").len();
     let ran = stub.run(&["compare", "--resume", "--run-id", "r", "--jobs", "2"]);
@@ -722,16 +722,16 @@ fn a_comparison_in_the_background_is_watched_stopped_and_gone_on_with_like_any_r
     assert_eq!(begun.code, 0, "{}", begun.stderr);
     assert!(begun.stdout.starts_with("r runs in the background as process "), "{}", begun.stdout);
     wait_until("both agents", || stub.starts().len() == 2);
-    assert!(stub.run(&["status", "--run-id", "r"]).stdout.starts_with("r: running (process "));
+    assert!(stub.run(&["status", "r"]).stdout.starts_with("r: running (process "));
     let stopped = stub.run(&["stop"]);
     assert!(stopped.stdout.contains("`skill-evals compare --resume --run-id r` resumes it"), "{}", stopped.stdout);
-    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    let status = stub.run(&["status", "r"]).stdout;
     assert!(status.starts_with("r: stopped\n") && status.contains("compare --resume --run-id r"), "{status}");
 
     fs::write(stub.root().join("artifacts/go"), "").expect("a file");
     let resumed = stub.run(&["compare", "--resume", "--background", "--run-id", "r", "--jobs", "2"]);
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
-    wait_until("its end", || stub.run(&["status", "--run-id", "r"]).stdout.starts_with("r: finished"));
+    wait_until("its end", || stub.run(&["status", "r"]).stdout.starts_with("r: finished"));
     let told = stub.run(&["compare", "r"]);
     assert!(told.code == 1 && told.stdout.starts_with("broke"), "{}{}", told.stdout, told.stderr);
     let log = fs::read_to_string(stub.run_folder("r").join("runner.log")).expect("a log");
@@ -1041,7 +1041,7 @@ fn lines_of_pairs_that_cannot_be_read_are_told() {
     let text = fs::read_to_string(&path).expect("pairs");
     let told = |text: &str| {
         fs::write(&path, text).expect("pairs");
-        (stub.run(&["status", "--run-id", "r"]).stdout, stub.run(&["compare", "r"]).stderr)
+        (stub.run(&["status", "r"]).stdout, stub.run(&["compare", "r"]).stderr)
     };
     let (status, compared) = told(&text.replacen("{\"baseline\"", "{\"x\"", 1));
     assert!(status.contains("note     1 line of pairs.jsonl cannot be read; they are not counted"), "{status}");
@@ -1058,7 +1058,7 @@ fn a_full_disk_stops_a_comparison_which_goes_on_once_there_is_room() {
     let compare = r#""$0" compare --run-id r --jobs 2"#;
     let script = format!(
         r#"fill; {compare} main --max-trials 24 > out 2> err; echo $? > code; cp starts starts-1
-        "$0" status --run-id r > status; {compare} --resume > out-2 2>&1; echo $? > code-2; cp starts starts-2
+        "$0" status r > status; {compare} --resume > out-2 2>&1; echo $? > code-2; cp starts starts-2
         rm artifacts/full; touch room; {compare} --resume > out-3 2>&1; echo $? > code-3"#
     );
     if !on_a_small_disk(&stub.command(&[]), &script) {

@@ -191,7 +191,7 @@ fn a_diagnosis_that_a_limit_ended_resumes() {
     }
     assert!(of_mode.values().max().expect("trials") - of_mode.values().min().expect("trials") <= 1, "{of_mode:?}");
     assert!(ran.stderr.contains("to resume: skill-evals diagnose --resume --run-id r"), "{}{}", ran.stdout, ran.stderr);
-    let status = stub.run(&["status", "--run-id", "r"]);
+    let status = stub.run(&["status", "r"]);
     assert!(status.stdout.contains("skill-evals diagnose --resume --run-id r"), "{}", status.stdout);
     let wrong = stub.run(&["run", "--resume", "--run-id", "r"]);
     assert!(wrong.code == 2 && wrong.stderr.contains("skill-evals diagnose --resume"), "{}", wrong.stderr);

@@ -80,7 +80,7 @@ fn what_a_failing_agent_says_moves_no_cursor() {
 #[test]
 fn an_option_s_value_in_an_error_moves_no_cursor() {
     let stub = Stub::new(1, "");
-    for arguments in [vec!["run", "--resume", "--run-id", "\u{1b}[2J"], vec!["status", "--run-id", "\u{9b}31m"]] {
+    for arguments in [vec!["run", "--resume", "--run-id", "\u{1b}[2J"], vec!["status", "\u{9b}31m"]] {
         let ran = stub.run(&arguments);
         assert_ne!(ran.code, 0, "{arguments:?}");
         assert_harmless(&format!("{}{}", ran.stdout, ran.stderr), "the terminal");

@@ -303,7 +303,7 @@ fn no_path_in_the_facts_of_a_trial_leads_a_command_out_of_its_directory() {
                 &["report", "r-shard-1-of-1"],
                 &["grade", "r-shard-1-of-1"],
                 &["record", "r-shard-1-of-1"],
-                &["merge", "r", "--into", "m"],
+                &["merge", "r", "--run-id", "m"],
                 &["run", "--replay"],
             ] {
                 let ran = run(&stub, args);

@@ -75,7 +75,7 @@ fn a_trial_that_is_given_up_says_how_often_it_was_refused_and_how_long_it_waited
     assert!(ran.stderr.contains("(attempt 1 of 3)") && ran.stderr.contains(", waiting at most "), "{}", ran.stderr);
     let told = "429 Too Many Requests; refused by the provider 2 times before, 0.";
     let shown = stub.run(&["show", "tidy/c0"]).stdout;
-    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    let status = stub.run(&["status", "r"]).stdout;
     for place in [&ran.stdout, &shown, &status] {
         assert!(place.contains(told), "{place}");
     }
@@ -130,14 +130,14 @@ fn a_limit_that_lasts_for_hours_ends_the_trials_of_its_login_and_says_when_and_h
         assert_eq!(verdicts, ["pass", "error"]);
         assert_eq!(stub.progress("r")[1]["trouble"]["kind"], "usage-limit");
         let resume = ", to resume: skill-evals run --resume --run-id r";
-        let status = stub.run(&["status", "--run-id", "r"]).stdout;
+        let status = stub.run(&["status", "r"]).stdout;
         assert!(ran.stderr.contains(told) && ran.stderr.contains(resume), "{until}: {}", ran.stderr);
         assert!(status.contains(told) && status.contains("the 4 left"), "{until}: {status}");
         assert!(ran.stdout.contains("the usage limit of its login is reached"), "{}", ran.stdout);
         stub.body("");
         let resumed = stub.run(&["run", "--resume", "--run-id", "r"]);
         assert_eq!((resumed.code, stub.starts().len()), (0, 7), "{}{}", resumed.stdout, resumed.stderr);
-        assert!(!stub.run(&["status", "--run-id", "r"]).stdout.contains("refuses"));
+        assert!(!stub.run(&["status", "r"]).stdout.contains("refuses"));
     }
 }
 
@@ -236,13 +236,13 @@ fn a_run_starts_nothing_more_once_a_result_cannot_be_stored() {
     assert_eq!((ran.code, stub.starts().len()), (3, 2), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("the run stopped: tidy/c2/codex: "), "{}", ran.stderr);
     assert!(ran.stderr.contains("resume: skill-evals run --resume --run-id r"), "{}", ran.stderr);
-    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    let status = stub.run(&["status", "r"]).stdout;
     assert!(status.starts_with("r: cut short\n  why      tidy/c2/codex: "), "{status}");
     fs::remove_file(stub.run_folder("r").join("work/tidy/c2")).expect("a file");
     stub.body("");
     let ran = stub.run(&["run", "--run-id", "r", "--resume"]);
     assert_eq!((ran.code, stub.starts().len()), (0, 6), "{}{}", ran.stdout, ran.stderr);
-    assert!(stub.run(&["status", "--run-id", "r"]).stdout.starts_with("r: finished\n"));
+    assert!(stub.run(&["status", "r"]).stdout.starts_with("r: finished\n"));
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn a_run_starts_nothing_more_once_a_result_cannot_be_stored() {
 fn a_full_disk_stops_the_run_before_more_is_paid_and_what_was_stored_stays() {
     let stub = Stub::new(12, "head -c 60000 /dev/zero | tr '\\0' 'x' >&2");
     let script = r#"fill; "$0" run --run-id r --jobs 2 > out 2> err; echo $? > code; cp starts starts-1
-        "$0" status --run-id r > status
+        "$0" status r > status
         "$0" run -v --run-id r --resume --jobs 1 > out-2 2> err-2; echo $? > code-2; cp starts starts-2
         rm artifacts/full; "$0" run -v --run-id r --resume > out-3; echo $? > code-3"#;
     if !on_a_small_disk(&stub.command(&[]), script) {
@@ -612,7 +612,7 @@ fn secrets_are_masked_however_setup_commands_and_agents_print_them() {
         let mut kept = stored_texts(&stub);
         kept.push(("the terminal".to_owned(), ran.stdout + &ran.stderr));
         for arguments in
-            [&["show", "tidy/c0/codex/1", "--run", "r"][..], &["status", "--run-id", "r"], &["summary", "r"]]
+            [&["show", "tidy/c0/codex/1", "--run", "r"][..], &["status", "r"], &["summary", "r"]]
         {
             let shown = stub.run(arguments);
             kept.push((arguments.join(" "), shown.stdout + &shown.stderr));

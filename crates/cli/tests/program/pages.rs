@@ -66,7 +66,7 @@ const WAYS: &[(&str, Way)] = &[
     ("skill-evals run --case greeting/implicit --agent", Dry(OTHERS)),
     ("skill-evals run --task", Dry(OTHERS)),
     ("skill-evals run --lift", Dry("without the skills its agent is another one; tests/program/compare.rs")),
-    ("skill-evals run --stop", Dry("tests/program/settled.rs")),
+    ("skill-evals run --trial-end", Dry("tests/program/settled.rs")),
     ("skill-evals run --judge", Dry("each trial is judged three times; tests/program/judge.rs")),
     ("skill-evals judge agreement", After("rm -r $RUNS/RUN; skill-evals run --judge --run-id RUN greeting > log", 0)),
     ("skill-evals lint --strict", Ends(1, "a skill has no cases")),

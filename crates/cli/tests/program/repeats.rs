@@ -287,12 +287,12 @@ fn a_case_that_goes_on_until_it_is_decided_takes_no_trial_that_is_not_needed() {
         (stub.json("r", "summary.json")["planned"].clone(), stub.json("r", "run.json")["grows"].clone()),
         (json!(16), json!(true))
     );
-    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    let status = stub.run(&["status", "r"]).stdout;
     assert!(status.contains("r: finished\n  done     16 of 16: "), "{status}");
     assert!(status.contains("  decided  2 of 2 cases\n"), "{status}");
     // Nothing is left to resume, even if it was killed at its very end.
     let whole = without_end(&stub, "r");
-    let killed = stub.run(&["status", "--run-id", "r"]).stdout;
+    let killed = stub.run(&["status", "r"]).stdout;
     assert!(killed.starts_with("r: finished\n") && !killed.contains("to resume"), "{killed}");
     fs::write(stub.run_folder("r").join("run.json"), whole).expect("a record");
     // Nothing is left to be done, and summaries of the stored run say the same.
@@ -339,7 +339,7 @@ fn processes_that_share_a_run_go_on_until_each_case_is_decided() {
     });
     let codes = started.map(|mut process| process.wait().expect("an end").code());
     assert_eq!((codes, count(&stub, "good"), count(&stub, "bad")), ([Some(0), Some(101)], 7, 7));
-    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    let status = stub.run(&["status", "r"]).stdout;
     assert!(status.contains("\n  done     14 of 14: "), "{status}");
     assert!(status.contains("  decided  2 of 2 cases\n  left     0\n"), "{status}");
     assert_eq!(verdicts(&stub, "r"), json!({"a": "pass", "b": "fail"}));
@@ -375,7 +375,7 @@ fn what_no_trials_decided_passes_by_its_share_and_says_so() {
         ran.stdout
     );
     assert_eq!(verdicts(&stub, "r"), json!({"half": "pass", "most": "fail"}));
-    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    let status = stub.run(&["status", "r"]).stdout;
     assert!(
         status.contains("  decided  0 of 2 cases\n  open     tidy/half/codex: 6/12, 50 % (14–86), undecided after"),
         "{status}"
@@ -396,7 +396,7 @@ fn a_case_that_was_cut_short_goes_on_until_it_is_decided() {
     // Each trial takes 15 tokens.
     let first = stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "75"]);
     assert_eq!((first.code, stub.starts().len()), (3, 5), "{}", first.stdout);
-    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    let status = stub.run(&["status", "r"]).stdout;
     assert!(
         status.contains("  open     tidy/a/codex: 5/5, 100 % (41–100), undecided after 5 of at most 100 trials\n"),
         "{status}"
@@ -410,7 +410,7 @@ fn a_case_that_was_cut_short_goes_on_until_it_is_decided() {
     assert!(status.ends_with(go_on), "{status}");
     // Without its end it was killed.
     let whole = without_end(&stub, "r");
-    let killed = stub.run(&["status", "--run-id", "r"]).stdout;
+    let killed = stub.run(&["status", "r"]).stdout;
     assert!(killed.starts_with("r: killed\n") && killed.ends_with(go_on), "{killed}");
     fs::write(stub.run_folder("r").join("run.json"), whole).expect("a record");
     let again = stub.run(&["run", "-v", "--resume", "--run-id", "r", "--jobs", "3"]);
@@ -430,7 +430,7 @@ fn status_counts_cases_that_go_on_before_their_first_trial_and_none_that_is_at_i
         &stub,
         &[&format!("a,false,good,Done,{until}"), &format!("b,false,other,Done,{until}"), "c,false,good,Done,1,"],
     );
-    let status = || stub.run(&["status", "--run-id", "r"]).stdout;
+    let status = || stub.run(&["status", "r"]).stdout;
     stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "15"]);
     let first = status();
     assert!(
@@ -456,7 +456,7 @@ fn status_counts_cases_that_go_on_before_their_first_trial_and_none_that_is_at_i
 fn a_run_that_ended_at_its_limit_says_how_to_go_on() {
     let stub = Stub::new(3, "");
     stub.run(&["run", "--run-id", "r", "--jobs", "1", "--max-tokens", "15"]);
-    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    let status = stub.run(&["status", "r"]).stdout;
     let words = "  to resume: skill-evals run --resume --run-id r  (runs the 2 left)\n";
     assert!(status.starts_with("r: finished\n") && status.ends_with(words), "{status}");
 }
@@ -467,7 +467,7 @@ fn what_crashed_in_a_case_that_is_decided_is_not_paid_again() {
     table(&stub, &["a,false,good,Done,until decided,0.8", "b,false,other,Done,2,"]);
     stub.run(&["run", "--run-id", "r", "--jobs", "1", "--case", "a"]);
     assert_eq!(stub.starts().len(), 31);
-    let status = stub.run(&["status", "--run-id", "r"]).stdout;
+    let status = stub.run(&["status", "r"]).stdout;
     assert!(status.contains("24 passed, 0 failed, 7 errors") && !status.contains("to resume"), "{status}");
     stub.body("");
     let again = stub.run(&["run", "--resume", "--run-id", "r", "--jobs", "1"]);

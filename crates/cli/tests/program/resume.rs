@@ -26,7 +26,7 @@ fn a_run_killed_in_the_middle_loses_no_trial_and_runs_none_twice() {
     assert!((60..200).contains(&kept), "killed in the middle: {kept} trials were kept");
     let begun = stub.starts().len();
 
-    let status = stub.run(&["status", "--run-id", "r", "--json"]);
+    let status = stub.run(&["status", "r", "--json"]);
     let status: Value = serde_json::from_str(&status.stdout).expect("JSON");
     assert_eq!(
         (&status["state"], &status["planned"], &status["damaged_lines"]),
@@ -174,7 +174,7 @@ fn a_damaged_plan_is_told_and_can_be_gone_on_without() {
     let ran = stub.run(&["run", "--run-id", "r", "--resume"]);
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("run.json") && ran.stderr.contains("--force"), "{}", ran.stderr);
-    assert_eq!(stub.run(&["status", "--run-id", "r"]).code, 0, "what was measured can be seen");
+    assert_eq!(stub.run(&["status", "r"]).code, 0, "what was measured can be seen");
     assert_eq!(stub.run(&["run", "--run-id", "r", "--resume", "--force"]).code, 0);
     assert_eq!(stub.starts().len(), 2);
     assert_eq!(stub.json("r", "run.json")["planned"], 2);
@@ -203,7 +203,7 @@ fn a_run_in_the_background_outlives_its_terminal_and_tells_where_it_stands() {
     assert!(begun.stdout.starts_with("r runs in the background as process "), "{}", begun.stdout);
     wait_until("both agents", || stub.starts().len() == 2);
     wait_until("both in the progress files", || {
-        let status = stub.run(&["status", "--run-id", "r"]);
+        let status = stub.run(&["status", "r"]);
         status.stdout.contains("r: running (process ") && status.stdout.matches("running  tidy/").count() == 2
     });
     let status: Value = serde_json::from_str(&stub.run(&["status", "--json"]).stdout).expect("JSON");

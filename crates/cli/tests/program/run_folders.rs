@@ -17,7 +17,7 @@ fn table(stub: &Stub, rows: &str) {
 }
 
 fn status(stub: &Stub, id: &str) -> Value {
-    serde_json::from_str(&stub.run(&["status", "--run-id", id, "--json"]).stdout).expect("JSON")
+    serde_json::from_str(&stub.run(&["status", id, "--json"]).stdout).expect("JSON")
 }
 
 /// The harness for one trial, as a process of nextest's.
@@ -267,7 +267,7 @@ fn a_plan_with_a_flipped_bit_plans_no_other_trial() {
         }
     }
     fs::write(&path, String::from_utf8(whole).expect("text").replacen("\"c0\"", "\"c8\"", 1)).expect("a plan");
-    for args in [&["run", "--resume", "--run-id", "r"][..], &["status", "--run-id", "r"], &["summary", "r"]] {
+    for args in [&["run", "--resume", "--run-id", "r"][..], &["status", "r"], &["summary", "r"]] {
         let ran = stub.run(args);
         let words = "plan.jsonl: line 1 is not as the run wrote it; restore the file, or start a new run";
         assert!(ran.code == 2 && ran.stderr.contains(words), "{args:?}: {}{}", ran.stdout, ran.stderr);

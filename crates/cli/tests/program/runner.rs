@@ -115,7 +115,7 @@ fn bad_input_is_told_with_what_is_known() {
     refused(&["run", "--resume", "--run-id", "gone"], "unknown run `gone`");
     refused(&["run", "--force"], "--resume");
     refused(&["run", "--max-cost-usd", "0"], "above 0");
-    refused(&["status", "--run-id", "../x"], "the run id");
+    refused(&["status", "../x"], "the run id");
     refused(&["status"], "no runs found");
     refused(&["stop", "gone"], "no runs found");
     refused(&["summary", "gone"], "no runs found");
@@ -309,7 +309,7 @@ fn clean_removes_or_keeps_all_shards_of_a_run() {
     let clean = |keep: &str| stub.run(&["clean", "--keep", keep]).stdout;
     assert_eq!(clean("2"), "old removed\n");
     // The merged run is the same run.
-    assert_eq!(stub.run(&["merge", "n", "--into", "n"]).code, 0);
+    assert_eq!(stub.run(&["merge", "n", "--run-id", "n"]).code, 0);
     assert_eq!(clean("2"), "");
     assert_eq!(clean("1"), "new removed\n");
     let mut removed: Vec<String> = clean("0").lines().map(str::to_owned).collect();

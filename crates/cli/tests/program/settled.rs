@@ -101,7 +101,7 @@ fn status(grade: &Value, id: &str) -> Value {
 #[test]
 fn a_positive_case_that_asks_only_for_activation_passes_when_the_skill_is_active() {
     let world = World::new("should_trigger,prompt", "true,Please greet Ada.", LONG);
-    let (ran, grade, meta) = world.run(&["--stop", "settled"]);
+    let (ran, grade, meta) = world.run(&["--trial-end", "settled"]);
     assert_eq!((ran.code, &grade["verdict"]), (0, &"pass".into()), "{ran:?} {grade:#}");
     assert!(world.was_ended());
     assert_eq!((&meta["ending"]["settled"], &grade["metrics"]["settled"]), (&true.into(), &true.into()));
@@ -121,7 +121,7 @@ fn a_positive_case_that_asks_only_for_activation_passes_when_the_skill_is_active
 #[test]
 fn a_negative_case_fails_when_the_skill_is_active() {
     let world = World::new("should_trigger,prompt,judge,must_include", "false,What is 2+2?,true,4", LONG);
-    let (ran, grade, _) = world.run(&["--stop", "settled"]);
+    let (ran, grade, _) = world.run(&["--trial-end", "settled"]);
     assert_eq!((ran.code, &grade["verdict"]), (1, &"fail".into()), "{ran:?} {grade:#}");
     assert_eq!((status(&grade, "not-triggered"), status(&grade, "must-include")), ("fail".into(), "unknown".into()));
     assert!(world.was_ended() && grade.get("judged").is_none(), "what failed needs no judge: {grade:#}");
@@ -130,7 +130,7 @@ fn a_negative_case_fails_when_the_skill_is_active() {
 #[test]
 fn a_trial_of_a_run_with_a_limit_is_not_settled_before_its_tokens_are_counted() {
     let world = World::new("should_trigger,prompt", "true,Please greet Ada.", "2");
-    let (ran, grade, meta) = world.run(&["--stop", "settled", "--max-tokens", "1000000"]);
+    let (ran, grade, meta) = world.run(&["--trial-end", "settled", "--max-tokens", "1000000"]);
     assert!(ran.code == 0 && meta["ending"].get("settled").is_none(), "{ran:?} {meta:#}");
     assert!(grade["metrics"]["usage"]["input_tokens"].is_u64() && !world.was_ended(), "{grade:#}");
 }
@@ -143,7 +143,7 @@ fn a_case_with_an_open_question_runs_to_its_end() {
         ("should_trigger,prompt,max_turns", "true,Please greet Ada.,9"),
     ] {
         let world = World::new(columns, cells, "0.3");
-        let (_, grade, meta) = world.run(&["--stop", "settled"]);
+        let (_, grade, meta) = world.run(&["--trial-end", "settled"]);
         assert!(meta["ending"].get("settled").is_none(), "{columns}: {meta:#}");
         assert_eq!((status(&grade, "exit-code"), &grade["verdict"]), ("pass".into(), &"pass".into()), "{grade:#}");
     }
@@ -160,7 +160,7 @@ fn without_the_option_a_trial_runs_to_its_end() {
 #[test]
 fn a_stored_trial_that_ended_early_keeps_its_verdict_and_is_no_recording() {
     let world = World::new("should_trigger,prompt", "true,Please greet Ada.", LONG);
-    world.run(&["--stop", "settled"]);
+    world.run(&["--trial-end", "settled"]);
     let again = world.program(&["grade", "t", "--json"]);
     assert_eq!(again.code, 0, "{again:?}");
     let grade = fs::read_to_string(world.trial().join("grade.json")).expect("a grade");
@@ -197,16 +197,16 @@ fn a_recording_of_a_trial_that_ended_early_is_not_replayed() {
 #[test]
 fn what_needs_whole_trials_refuses_to_end_them() {
     let world = World::new("should_trigger,prompt", "true,Please greet Ada.", "0.1");
-    let recorded = world.program(&["run", "--mode", "codex", "--record", "--stop", "settled"]);
+    let recorded = world.program(&["run", "--mode", "codex", "--record", "--trial-end", "settled"]);
     assert_eq!(recorded.code, 2, "{recorded:?}");
     assert!(recorded.stderr.contains("a recording needs whole trials"), "{recorded:?}");
-    let compared = world.program(&["compare", "--with", "codex", "--without", "--stop", "settled"]);
+    let compared = world.program(&["compare", "--with", "codex", "--without", "--trial-end", "settled"]);
     assert_eq!(compared.code, 2, "{compared:?}");
     assert!(compared.stderr.contains("about the outcome"), "{compared:?}");
     // A setting is a default: what is recorded runs to its end all the same.
     let settings = world.fixture.root().join("evals/evals.toml");
     let text = fs::read_to_string(&settings).expect("settings");
-    fs::write(&settings, format!("stop = \"settled\"\n{text}")).expect("a file");
+    fs::write(&settings, format!("trial_end = \"settled\"\n{text}")).expect("a file");
     let (_, _, meta) = world.run(&["--record"]);
     assert!(meta["ending"].get("settled").is_none(), "{meta:#}");
     let resumed = world.program(&["run", "--resume", "--run-id", "t", "--record"]);
@@ -216,7 +216,7 @@ fn what_needs_whole_trials_refuses_to_end_them() {
 #[test]
 fn a_comparison_of_trials_that_ended_early_compares_no_amounts() {
     let world = World::new("should_trigger,prompt", "true,Please greet Ada.", LONG);
-    let args = ["compare", "--aa", "--mode", "codex", "--stop", "settled", "--plan", "quick", "--json"];
+    let args = ["compare", "--aa", "--mode", "codex", "--trial-end", "settled", "--plan", "quick", "--json"];
     let compared = world.program(&args);
     let compared: Value = serde_json::from_str(&compared.stdout).unwrap_or_else(|_| panic!("{compared:?}"));
     assert_eq!((&compared["settled"], &compared["amounts"]["time"]), (&2.into(), &Value::Null), "{compared:#}");

@@ -74,11 +74,11 @@ fn merged_shards_are_the_run_that_one_process_would_have_made() {
     let whole = summary(&["whole"]);
     assert_eq!(summary(&["parts"]), whole);
     assert_eq!(
-        json_of(&stub.run(&["status", "--run-id", "parts", "--json"]))["runs"].as_array().map(Vec::len),
+        json_of(&stub.run(&["status", "parts", "--json"]))["runs"].as_array().map(Vec::len),
         Some(4)
     );
 
-    let merged = stub.run(&["merge", "parts", "--into", "parts"]);
+    let merged = stub.run(&["merge", "parts", "--run-id", "parts"]);
     assert_eq!(
         (merged.code, merged.stdout.as_str()),
         (0, "artifacts/skill-evals/parts: 24 trials of 4 shards\n"),
@@ -91,7 +91,7 @@ fn merged_shards_are_the_run_that_one_process_would_have_made() {
     assert!(twice.stderr.contains("parts-shard-2-of-4 is merged into parts"), "{}", twice.stderr);
     assert_eq!(figures(stub.json("parts", "summary.json")), figures(stub.json("whole", "summary.json")));
     let status = |id: &str| {
-        let mut status = json_of(&stub.run(&["status", "--run-id", id, "--json"]));
+        let mut status = json_of(&stub.run(&["status", id, "--json"]));
         status["id"].take();
         status["pid"].take();
         figures(status)
@@ -120,7 +120,7 @@ fn shards_of_different_versions_of_the_agent_are_merged_with_a_warning() {
     run("1/2");
     stub.body(&version("1.1.0"));
     run("2/2");
-    let merged = stub.run(&["merge", "r", "--into", "r"]);
+    let merged = stub.run(&["merge", "r", "--run-id", "r"]);
     let warning = "warning: the shards ran different versions of an agent: codex 1.0.0, 1.1.0\n";
     assert!(merged.code == 0 && merged.stderr.contains(warning), "{}{}", merged.stdout, merged.stderr);
     // A comparison of stored runs says it too.
@@ -135,7 +135,7 @@ fn shards_of_different_versions_of_the_agent_are_merged_with_a_warning() {
 fn a_merge_is_made_again_with_what_the_shards_have_then() {
     let stub = mixed();
     run_shards(&stub, "r", 3, &[]);
-    let merge = || stub.run(&["merge", "r", "--into", "r"]);
+    let merge = || stub.run(&["merge", "r", "--run-id", "r"]);
     assert_eq!(merge().code, 0);
     let first = stub.json("r", "summary.json");
     assert_eq!(merge().code, 0);
@@ -155,7 +155,7 @@ fn a_merge_is_made_again_with_what_the_shards_have_then() {
     let refused = merge();
     assert_eq!(refused.code, 2);
     assert!(
-        refused.stderr.contains("the run `r` exists and has trials of its own: choose another name with --into"),
+        refused.stderr.contains("the run `r` exists and has trials of its own: choose another name with --run-id"),
         "{}",
         refused.stderr
     );
@@ -175,8 +175,8 @@ fn the_id_of_a_shard_is_refused_for_any_other_run() {
     assert!(stub.run(&[&run[..], &["--shard", "1/3"]].concat()).code != 2);
     assert!(stub.run(&[&run[..], &["--resume"]].concat()).code != 2);
     is_refused(
-        &["merge", "n", "--into", "n-shard-9-of-9"],
-        "the run id `n-shard-9-of-9` is that of a shard: choose another name with --into",
+        &["merge", "n", "--run-id", "n-shard-9-of-9"],
+        "the run id `n-shard-9-of-9` is that of a shard: choose another name with --run-id",
     );
 }
 
@@ -188,18 +188,18 @@ fn a_missing_shard_is_named_by_its_trials_and_counts_as_not_run() {
     let missing: Vec<&str> = listed.lines().filter_map(|line| line.split('\t').next()).collect();
     assert!(!missing.is_empty());
     let shards = ["r-shard-1-of-3", "r-shard-3-of-3"];
-    let merged = stub.run(&["merge", shards[0], shards[1], "--into", "part"]);
+    let merged = stub.run(&["merge", shards[0], shards[1], "--run-id", "part"]);
     assert_eq!(merged.code, 3, "{}{}", merged.stdout, merged.stderr);
     for name in &missing {
         assert!(merged.stdout.contains(&format!("missing: {name} (its shard has no run here)\n")), "{}", merged.stdout);
     }
-    let status = json_of(&stub.run(&["status", "--run-id", "part", "--json"]));
+    let status = json_of(&stub.run(&["status", "part", "--json"]));
     assert_eq!((&status["planned"], &status["remaining"]), (&json!(12), &json!(missing.len())));
     let summary = json_of(&stub.run(&["summary", "part", "--json"]));
     assert_eq!(summary["not_run"], json!({ "its shard has no run here": missing.len() }));
     // What is missing can run in the merged run too.
     assert_eq!(stub.run(&["run", "--resume", "--run-id", "part", "--jobs", "1"]).code, 1);
-    assert_eq!(json_of(&stub.run(&["status", "--run-id", "part", "--json"]))["remaining"], json!(0));
+    assert_eq!(json_of(&stub.run(&["status", "part", "--json"]))["remaining"], json!(0));
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn the_id_of_a_run_stands_for_its_shards_only_if_all_are_here_and_belong_togethe
         let why = "error: r: no run of shard 2/3 is here: bring it, or name those that are here: r-shard-1-of-3 r-shard-3-of-3";
         assert!(ran.code == 2 && ran.stderr.contains(why), "{args:?}: {}{}", ran.stdout, ran.stderr);
     }
-    assert!(stub.run(&["status", "--run-id", "r"]).code == 0, "a cluster starts its shards one by one");
+    assert!(stub.run(&["status", "r"]).code == 0, "a cluster starts its shards one by one");
     assert_ne!(stub.run(&["summary", &shard(1), &shard(3)]).code, 2);
     fs::rename(stub.root().join("away"), stub.run_folder(&shard(2))).expect("a move");
     assert_eq!(json_of(&stub.run(&["summary", "r", "--json"])), all);
@@ -227,7 +227,7 @@ fn the_id_of_a_run_stands_for_its_shards_only_if_all_are_here_and_belong_togethe
 fn a_merged_run_beside_one_of_its_shards_is_not_compared_twice() {
     let stub = mixed();
     run_shards(&stub, "r", 2, &[]);
-    assert_eq!(stub.run(&["merge", "r-shard-1-of-2", "r-shard-2-of-2", "--into", "r"]).code, 0);
+    assert_eq!(stub.run(&["merge", "r-shard-1-of-2", "r-shard-2-of-2", "--run-id", "r"]).code, 0);
     stub.run(&["run", "--run-id", "other"]);
     let whole = stub.run(&["compare", "r", "other"]);
     assert!(!whole.stderr.contains("has not run to its end"), "{}", whole.stderr);
@@ -240,20 +240,20 @@ fn a_merged_run_beside_one_of_its_shards_is_not_compared_twice() {
 fn a_merge_without_a_shard_keeps_the_only_copy_of_its_trials() {
     let stub = mixed();
     run_shards(&stub, "r", 3, &[]);
-    assert_eq!(stub.run(&["merge", "r", "--into", "r"]).code, 0);
+    assert_eq!(stub.run(&["merge", "r", "--run-id", "r"]).code, 0);
     let before = json_of(&stub.run(&["summary", "r", "--json"]));
     fs::remove_dir_all(stub.run_folder("r-shard-2-of-3")).expect("a shard");
-    let merged = stub.run(&["merge", "r", "--into", "r"]);
+    let merged = stub.run(&["merge", "r", "--run-id", "r"]);
     assert!(merged.code == 2 && merged.stderr.contains("trials that these shards lack, as tidy/"), "{}", merged.stderr);
     assert_eq!(json_of(&stub.run(&["summary", "r", "--json"])), before);
-    assert_eq!(stub.run(&["merge", "r", "--into", "part"]).code, 3);
+    assert_eq!(stub.run(&["merge", "r", "--run-id", "part"]).code, 3);
 }
 
 #[test]
 fn what_a_limit_left_out_is_missing_with_this_reason() {
     let stub = mixed();
     run_shards(&stub, "r", 2, &["--jobs", "1", "--max-tokens", "24"]);
-    let merged = stub.run(&["merge", "r", "--into", "r"]);
+    let merged = stub.run(&["merge", "r", "--run-id", "r"]);
     assert_eq!(merged.code, 3, "{}", merged.stdout);
     assert!(merged.stdout.contains("(the run has taken its limit of "), "{}", merged.stdout);
     let total = json_of(&stub.run(&["summary", "r", "--json"]));
@@ -270,7 +270,7 @@ fn a_killed_shard_is_merged_with_what_it_measured_and_whole_once_it_is_resumed()
     stub.body(&format!("[ $(wc -l < \"$folder/starts\") -le {} ] || sleep 600", 70 - own));
     let mut shard = stub.start(&["run", "--run-id", "r", "--shard", "2/2", "--jobs", "2"]);
     wait_until("trials", || stub.progress_lines("r-shard-2-of-2") >= 4);
-    let running = stub.run(&["merge", "r", "--into", "r"]);
+    let running = stub.run(&["merge", "r", "--run-id", "r"]);
     assert!(running.code == 2 && running.stderr.contains("r-shard-2-of-2 is running"), "{}", running.stderr);
     shard.kill().expect("a signal");
     shard.wait().expect("an end");
@@ -281,16 +281,16 @@ fn a_killed_shard_is_merged_with_what_it_measured_and_whole_once_it_is_resumed()
     fs::write(&progress, &lines[..cut + 20]).expect("progress");
     let kept = stub.graded("r-shard-2-of-2");
     assert!(kept < own, "killed in the middle");
-    let merged = stub.run(&["merge", "r", "--into", "r"]);
+    let merged = stub.run(&["merge", "r", "--run-id", "r"]);
     assert_eq!(merged.code, 3, "{}{}", merged.stdout, merged.stderr);
     assert!(merged.stdout.contains("(the run was killed)"), "{}", merged.stdout);
-    let status = json_of(&stub.run(&["status", "--run-id", "r", "--json"]));
+    let status = json_of(&stub.run(&["status", "r", "--json"]));
     assert_eq!((&status["state"], &status["remaining"]), (&json!("killed"), &json!(own - kept)));
     let summary = stub.run(&["summary", "r", "--json"]);
     assert_eq!(json_of(&summary)["total"]["passed"], json!(60 - own + kept));
     stub.body("");
     assert_eq!(stub.run(&["run", "--resume", "--run-id", "r-shard-2-of-2"]).code, 0);
-    let merged = stub.run(&["merge", "r", "--into", "r"]);
+    let merged = stub.run(&["merge", "r", "--run-id", "r"]);
     assert_eq!((merged.code, stub.progress("r").len()), (0, 60), "{}{}", merged.stdout, merged.stderr);
     // A shard is not a point of the history.
     assert_eq!(json_of(&stub.run(&["history", "--json"]))["runs"].as_array().map(Vec::len), Some(1));
@@ -307,7 +307,7 @@ fn shards_of_different_inputs_are_refused_by_the_case_that_differs() {
         let _ = fs::remove_dir_all(stub.run_folder("r-shard-2-of-2"));
         change();
         assert!(shard("2/2").code != 2);
-        let merged = stub.run(&["merge", "r", "--into", "merged"]);
+        let merged = stub.run(&["merge", "r", "--run-id", "merged"]);
         assert_eq!(merged.code, 2, "{what}");
         assert!(merged.stderr.contains(what), "{what}: {}", merged.stderr);
         assert!(!stub.run_folder("merged").exists());
@@ -330,7 +330,7 @@ fn shards_of_different_inputs_are_refused_by_the_case_that_differs() {
     fs::remove_dir_all(stub.run_folder("r-shard-2-of-2")).expect("a run");
     write(&format!("{head}\n{}\n", rows.join("\n")));
     assert!(shard("2/2").code != 2);
-    let merged = stub.run(&["merge", "r", "--into", "merged"]);
+    let merged = stub.run(&["merge", "r", "--run-id", "merged"]);
     assert_eq!(merged.code, 0, "{}", merged.stderr);
 }
 
@@ -348,11 +348,11 @@ fn a_shard_named_twice_or_of_another_number_and_an_ordinary_run_are_refused() {
         (&["r", "plain"], "plain is not a shard"),
         (&["nightly"], "unknown run `nightly`"),
     ] {
-        let merged = stub.run(&[&["merge"], named, &["--into", "merged"]].concat());
+        let merged = stub.run(&[&["merge"], named, &["--run-id", "merged"]].concat());
         assert_eq!(merged.code, 2, "{named:?}");
         assert!(merged.stderr.contains(why), "{named:?}: {}", merged.stderr);
     }
-    let taken = stub.run(&["merge", "r", "--into", "plain"]);
+    let taken = stub.run(&["merge", "r", "--run-id", "plain"]);
     assert!(
         taken.code == 2 && taken.stderr.contains("the run `plain` exists and has trials of its own"),
         "{}",
@@ -371,7 +371,7 @@ fn shards_of_other_machines_are_merged_by_their_directories() {
         fs::rename(stub.run_folder(&format!("r-shard-{number}-of-2")), other.path().join(name)).expect("a move");
     }
     let [a, b] = ["a", "b"].map(|name| other.path().join(name).display().to_string());
-    let merged = stub.run(&["merge", &a, &b, "--into", "r"]);
+    let merged = stub.run(&["merge", &a, &b, "--run-id", "r"]);
     assert_eq!(merged.code, 0, "{}", merged.stderr);
     assert_eq!((stub.progress("r").len(), stub.graded("r")), (12, 12));
     // Nothing of the merged run is a part of theirs.
@@ -386,17 +386,17 @@ fn a_merge_that_is_killed_leaves_the_old_run_or_the_new_one() {
     let runs = stub.root().join("artifacts/skill-evals");
     let staged = || names_in(&runs).iter().any(|name| name.starts_with(".new-"));
     for after in [0, 1, 20, 100] {
-        let merge = RefCell::new(in_own_group(&mut stub.command(&["merge", "r", "--into", "r"])));
+        let merge = RefCell::new(in_own_group(&mut stub.command(&["merge", "r", "--run-id", "r"])));
         let has_ended = || merge.borrow_mut().try_wait().expect("a state").is_some();
         wait_until("the merge", || staged() || has_ended());
         std::thread::sleep(std::time::Duration::from_millis(after));
         merge.borrow_mut().kill().expect("a signal");
         merge.borrow_mut().wait().expect("an end");
-        let whole = stub.run(&["status", "--run-id", "r", "--json"]);
+        let whole = stub.run(&["status", "r", "--json"]);
         let status = json_of(&whole);
         assert!(status["remaining"] == json!(0) || status["runs"].as_array().map(Vec::len) == Some(2), "{status}");
     }
-    assert_eq!(stub.run(&["merge", "r", "--into", "r"]).code, 0);
+    assert_eq!(stub.run(&["merge", "r", "--run-id", "r"]).code, 0);
     assert_eq!((staged(), stub.progress("r").len()), (false, 300));
 }
 
@@ -414,11 +414,11 @@ fn an_empty_shard_says_so_and_is_no_error() {
             empty += 1;
             assert_eq!(stub.run(&["list", "--shard", &shard]).stdout, "");
             let id = format!("r-shard-{number}-of-3");
-            assert_eq!(json_of(&stub.run(&["status", "--run-id", &id, "--json"]))["state"], json!("finished"));
+            assert_eq!(json_of(&stub.run(&["status", &id, "--json"]))["state"], json!("finished"));
         }
     }
     assert_eq!((empty, stub.starts().len()), (2, 1));
-    assert_eq!(stub.run(&["merge", "r", "--into", "r"]).code, 0);
+    assert_eq!(stub.run(&["merge", "r", "--run-id", "r"]).code, 0);
     assert_eq!(stub.progress("r").len(), 1);
 }
 
@@ -468,7 +468,7 @@ fn each_recording_replays_in_one_shard_and_the_merged_replay_is_the_whole_one() 
         cases += own;
     }
     assert_eq!(json_of(&whole)["cases"].as_array().map(Vec::len), Some(cases));
-    let merged = fixture.run(&["merge", "parts", "--into", "parts"]);
+    let merged = fixture.run(&["merge", "parts", "--run-id", "parts"]);
     assert!(matches!(merged.code, 0 | 3), "{}", merged.stderr);
     let stored = |id: &str| {
         let path = fixture.root().join(format!("artifacts/skill-evals/{id}/summary.json"));
@@ -497,7 +497,7 @@ fn a_shard_in_the_background_has_the_id_of_its_shard() {
         started.stdout,
         started.stderr
     );
-    wait_until("the end", || json_of(&stub.run(&["status", "--run-id", "r", "--json"]))["state"] == json!("finished"));
+    wait_until("the end", || json_of(&stub.run(&["status", "r", "--json"]))["state"] == json!("finished"));
     assert_eq!(names_in(&stub.root().join("artifacts/skill-evals")), [".gitignore", "r-shard-1-of-2"]);
 }
 
@@ -539,7 +539,7 @@ fn the_tasks_of_an_array_job_run_every_case_once_and_a_task_that_starts_again_re
     // Only what could not be measured runs again.
     assert!((1..=3).all(|number| task(number).code != 2));
     assert_eq!(stub.starts().len(), 13);
-    let merged = stub.run(&["merge", "r", "--into", "r"]);
+    let merged = stub.run(&["merge", "r", "--run-id", "r"]);
     assert_eq!(merged.stdout, "artifacts/skill-evals/r: 12 trials of 3 shards\n", "{}", merged.stderr);
 }
 
@@ -618,7 +618,7 @@ fn a_trial_whose_files_are_gone_is_missing_from_the_merge() {
     let trial = fs::read_dir(shard.join("work/tidy")).expect("cases").flatten().next().expect("a case");
     let name = trial.file_name().to_string_lossy().into_owned();
     fs::remove_dir_all(trial.path()).expect("a trial");
-    let merged = stub.run(&["merge", "parts", "--into", "parts"]);
+    let merged = stub.run(&["merge", "parts", "--run-id", "parts"]);
     let missing = format!("missing: tidy/{name}/codex");
     assert_eq!((merged.code, merged.stdout.contains(&missing)), (3, true), "{}{}", merged.stdout, merged.stderr);
     assert!(merged.stdout.contains("11 trials of 3 shards"), "{}", merged.stdout);
@@ -640,7 +640,7 @@ fn shards_are_merged_from_tar_files() {
     let before = figures(json_of(&stub.run(&["summary", "--json", "parts"])));
     packed(&stub, "parts-shard-1-of-3", "one.tar", "-cf");
     packed(&stub, "parts-shard-2-of-3", "two.tgz", "-czf");
-    let merge = ["merge", "one.tar", "two.tgz", "artifacts/skill-evals/parts-shard-3-of-3", "--into", "parts"];
+    let merge = ["merge", "one.tar", "two.tgz", "artifacts/skill-evals/parts-shard-3-of-3", "--run-id", "parts"];
     let merged = stub.run(&merge);
     assert_eq!((merged.code, merged.stdout.contains("12 trials of 3 shards")), (0, true), "{}", merged.stderr);
     assert_eq!(figures(json_of(&stub.run(&["summary", "--json", "parts"]))), before);
@@ -655,7 +655,7 @@ fn a_tar_file_that_is_cut_or_has_no_run_is_refused() {
     let whole = fs::read(stub.root().join("one.tar")).expect("a tar file");
     let refused = |content: &[u8], why: &str| {
         fs::write(stub.root().join("one.tar"), content).expect("a file");
-        let merged = stub.run(&["merge", "one.tar", "--into", "parts"]);
+        let merged = stub.run(&["merge", "one.tar", "--run-id", "parts"]);
         assert!(merged.code == 2 && merged.stderr.contains(why), "{} {}", merged.code, merged.stderr);
         assert_eq!(names_in(&stub.root().join("artifacts/skill-evals")), [".gitignore"]);
     };
@@ -690,9 +690,9 @@ fn a_compressed_file_with_a_wrong_checksum_is_refused() {
     *wrong.iter_mut().nth_back(7).expect("a checksum") ^= 1;
     for content in [&wrong[..], &whole[..whole.len() - 8], &[&whole[..], b"more"].concat()] {
         fs::write(&path, content).expect("a file");
-        let merged = stub.run(&["merge", "one.tgz", "--into", "parts"]);
+        let merged = stub.run(&["merge", "one.tgz", "--run-id", "parts"]);
         assert!(merged.code == 2 && merged.stderr.contains("expected a whole tar file"), "{}", merged.stderr);
     }
     fs::write(&path, whole).expect("a file");
-    assert_ne!(stub.run(&["merge", "one.tgz", "--into", "parts"]).code, 2);
+    assert_ne!(stub.run(&["merge", "one.tgz", "--run-id", "parts"]).code, 2);
 }

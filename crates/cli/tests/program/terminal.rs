@@ -42,12 +42,12 @@ fn verdicts_have_a_color_of_their_own_wherever_they_are_said() {
     std::fs::copy(stub.run_folder("r").join("progress.jsonl"), stub.root().join("again.jsonl")).expect("a baseline");
     for (args, painted) in [
         (vec!["summary", "r"], format!("tidy/bad/codex    0/1  {RED}fail\u{1b}[0m    must-include")),
-        (vec!["status", "--run-id", "r"], format!("  {RED}failed\u{1b}[0m   tidy/bad/codex: must-include")),
+        (vec!["status", "r"], format!("  {RED}failed\u{1b}[0m   tidy/bad/codex: must-include")),
         (vec!["runs"], format!("{RED}1 failed\u{1b}[0m")),
         (vec!["grade", "r"], format!("tidy/bad/codex: {RED}fail\u{1b}[0m\n")),
         (vec!["doctor"], format!("{GREEN}ok\u{1b}[0m       ")),
         (vec!["compare", "r", "again.jsonl"], "\u{1b}[35mundecided\u{1b}[0m: 1/2".to_owned()),
-        (vec!["status", "--run-id", "none"], format!("{RED}error:\u{1b}[0m ")),
+        (vec!["status", "none"], format!("{RED}error:\u{1b}[0m ")),
     ] {
         let plain = with(&stub, &args, &[]);
         assert!(!plain.stdout.contains('\u{1b}') && !plain.stderr.contains('\u{1b}'), "{args:?}: {:?}", plain.stdout);
@@ -265,7 +265,7 @@ fn nothing_that_an_agent_said_acts_on_a_terminal_or_a_ci_service() {
         &["show", "tidy/c0/codex/1", "--run", "r", "--verbose"],
         &["show", "tidy/c0/codex/1", "--run", "r", "--json"],
         &["show", "tidy/c1/codex/1", "--run", "r", "--color", "always"],
-        &["status", "--run-id", "r"],
+        &["status", "r"],
         &["summary", "r", "-v"],
         &["grade", "r"],
         &["compare", "r", "s"],

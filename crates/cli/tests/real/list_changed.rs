@@ -1,5 +1,5 @@
 //! Whether the real programs tell their models about skills that change during a session: the table of
-//! docs/reference/mcp.md. A stand-in plays the model, a task has the skills changed between two of its answers, and
+//! docs/contributing/agents.md. A stand-in plays the model, a task has the skills changed between two of its answers, and
 //! every cell is read from the requests that it got then, but for the last two: what our server noted that it was asked
 //! for, and what the check makes of the agent's own files.
 
@@ -57,8 +57,8 @@ fn the_docs_say_which_agents_see_that_skills_change() {
             .map(|row| row.join().expect("a row"))
     });
     let table = [HEAD, &rows.concat()].concat();
-    let docs = fs::read_to_string(repository().join("docs/reference/mcp.md")).expect("the docs");
-    assert!(docs.contains(&table), "docs/reference/mcp.md has another table than\n{table}");
+    let docs = fs::read_to_string(repository().join("docs/contributing/agents.md")).expect("the docs");
+    assert!(docs.contains(&table), "docs/contributing/agents.md has another table than\n{table}");
 }
 
 /// What a row says.

@@ -66,7 +66,7 @@ fn ends_when_active(mode: &'static Mode) {
     {
         let live =
             Live::new("should_trigger,prompt", cells, move |request| loads_and_works(request, mode, TURNS, TURN));
-        let ran = live.run(&["--mode", &mode.name, "--stop", "settled"]);
+        let ran = live.run(&["--mode", &mode.name, "--trial-end", "settled"]);
         let trial = live.kept("greeting", "it", &mode.name);
         let trial = trial.unwrap_or_else(|| panic!("nothing was kept:\n{}\n{}", ran.stdout, ran.stderr));
         trial.expect(verdict);
@@ -137,7 +137,7 @@ fn saves(mode: &'static Mode) {
                 loads_and_works(request, mode, TURNS, TURN)
             }
         });
-        let ran = live.run(&["--mode", &mode.name, "--stop", stop, "--json"]);
+        let ran = live.run(&["--mode", &mode.name, "--trial-end", stop, "--json"]);
         let summary: Value =
             serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}{}", ran.stdout, ran.stderr));
         let (passed, failed) = (&summary["total"]["passed"], &summary["total"]["failed"]);
@@ -165,7 +165,7 @@ fn ends_at_the_limit(mode: &'static Mode) {
                 load(request, mode, "greeting")
             }
         });
-    live.run(&["--mode", &mode.name, "--stop", "settled"]);
+    live.run(&["--mode", &mode.name, "--trial-end", "settled"]);
     let trial = live.kept("greeting", "it", &mode.name).expect("a trial");
     trial.expect(Verdict::Fail);
     assert_eq!((trial.status("max-commands"), trial.status("triggered")), (Status::Fail, Status::Unknown));

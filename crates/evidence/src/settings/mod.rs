@@ -227,7 +227,7 @@ struct SettingsFile {
     skills: BTreeMap<toml::Spanned<String>, repetition::SkillTable>,
     jobs: WrittenNumber,
     timeout_s: WrittenNumber,
-    stop: Option<Stop>,
+    trial_end: Option<Stop>,
     max_turns: Option<toml::Spanned<i64>>,
     retries: WrittenNumber,
     retry_wait_s: WrittenNumber,
@@ -318,7 +318,7 @@ impl Settings {
                 problems.add(number.span(), why);
             }
         }
-        (self.stop, self.lift) = (file.stop.or(self.stop), file.run.lift.unwrap_or(self.lift));
+        (self.stop, self.lift) = (file.trial_end.or(self.stop), file.run.lift.unwrap_or(self.lift));
         self.apply_max_turns(file.max_turns, &mut problems);
         self.repetition.apply(&file.trials, &file.threshold, &mut problems);
         self.apply_skills(file.skills, file.check.as_ref(), &mut problems);

@@ -112,7 +112,7 @@ const OF_BASE: [&str; 23] = [
     "skills",
     "jobs",
     "timeout_s",
-    "stop",
+    "trial_end",
     "max_turns",
     "retries",
     "retry_wait_s",
@@ -205,7 +205,7 @@ mod tests {
             settings
         };
         let branch = "skill_roots = ['s']\nsecret_env = ['B']\ntrials = 500\nthreshold = 0.1\njobs = 99\ntimeout_s = 86400\n\
-             retries = 50\nmax_cost_usd = 9999.0\nmax_tokens = 999999999\nmodel = 'dear'\nmodes = ['native']\nstop = 'settled'\n\
+             retries = 50\nmax_cost_usd = 9999.0\nmax_tokens = 999999999\nmodel = 'dear'\nmodes = ['native']\ntrial_end = 'settled'\n\
              max_turns = 9999\nretry_wait_s = 299\npartial = true\nrequire_recordings = false\ncheck_timeout_s = 900\n\
              [judge]\nvotes = 9\n[gate]\nmax_trials = 9999\nneighbors = 900\nfail_on = ['undecided']\nmax_cost_usd = 999.0\n\
              [prices]\nx = { input = 0.0, output = 0.0 }\n[run]\nlift = true\n[lint]\nallow = [{ rule = 'no-positive', reason = 'x' }]\n";

@@ -166,7 +166,7 @@ pub enum StoreError {
     },
     /// Another process is running the run.
     #[error(
-        "the run `{id}` is being run{who}; `skill-evals status --run-id {id}` shows it, `skill-evals stop {id}` ends it"
+        "the run `{id}` is being run{who}; `skill-evals status {id}` shows it, `skill-evals stop {id}` ends it"
     )]
     Running {
         /// The run's id.

@@ -107,7 +107,7 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
     sides.outcome_only = pairing.outcome_only;
     if sides.outcome_only {
         if asked_to_stop == Some(Stop::Settled) {
-            return Err("a comparison with and without the skill is about the outcome, which only the end of a trial shows: leave out --stop settled".into());
+            return Err("a comparison with and without the skill is about the outcome, which only the end of a trial shows: leave out --trial-end settled".into());
         }
         run.settings.stop = Some(Stop::End);
     }

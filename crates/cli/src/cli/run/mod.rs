@@ -203,7 +203,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     }
     select::apply(&chosen, &mut settings)?;
     if settings.record && chosen.stop == Some(Stop::Settled) {
-        return Err("a recording needs whole trials: leave out --stop settled or --record".into());
+        return Err("a recording needs whole trials: leave out --trial-end settled or --record".into());
     }
     default_agent::choose(&mut settings, &catalog, &mut chosen)?;
     let mut run = args.with_chosen_plan(start::planned(repository, settings, catalog, chosen)?)?;

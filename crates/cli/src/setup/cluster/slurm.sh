@@ -21,7 +21,7 @@ printf %s "$RUN: array job $array" # Said now: the second sbatch may fail.
 merge=$(sbatch --parsable --export=ALL --dependency="afterany:$array" <<'JOB'
 #!/bin/bash
 #SBATCH --job-name=skill-evals-merge --output=artifacts/skill-evals/slurm-%j.log
-skill-evals merge "$RUN" --into "$RUN" || [ $? = 3 ] || exit 2
+skill-evals merge "$RUN" --run-id "$RUN" || [ $? = 3 ] || exit 2
 skill-evals summary "$RUN"
 JOB
 )

@@ -71,7 +71,7 @@ fn every_choice_of_the_command_line_has_a_variable() {
         // It compares, which no test does.
         "--lift[=<true|false>]",
         // Trials of the harness run to their end; nextest and libtest choose tests by themselves.
-        "--stop",
+        "--trial-end",
         "--shard",
         "--shards",
         "--ids",

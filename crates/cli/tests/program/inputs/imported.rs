@@ -108,7 +108,7 @@ fn a_run_of_pkbllm_becomes_a_stored_run_that_every_command_reads() {
     let shown = fixture.run(&["show", "made", "--run", id]).stdout;
     assert!(shown.contains("imported    run by pkbllm in ") && shown.contains("started     unknown"), "{shown}");
     assert!(fixture.run(&["history"]).stdout.contains(id));
-    assert!(fixture.run(&["status", "--run-id", id]).stdout.contains("finished"));
+    assert!(fixture.run(&["status", id]).stdout.contains("finished"));
     // Its exit status is the run's.
     assert_eq!(fixture.run(&["report", id, "-o", "page.html"]).code, 1);
     assert!(fixture.root().join("page.html").is_file());
