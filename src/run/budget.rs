@@ -158,8 +158,11 @@ pub fn check(settings: &Settings, plan: &RunPlan) -> Result<(), String> {
         unpriced.extend(self::unpriced(settings, settings.judge.agent, settings.judge.model.as_deref(), Stop::End));
     }
     let Some(first) = unpriced.first() else { return Ok(()) };
-    let whole =
-        if settings.stops() == Stop::Settled { ", or let trials run to their end with `trial_end = \"end\"`" } else { "" };
+    let whole = if settings.stops() == Stop::Settled {
+        ", or let trials run to their end with `trial_end = \"end\"`"
+    } else {
+        ""
+    };
     let list = unpriced.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     Err(format!(
         "a limit in dollars cannot be enforced: {list} does not report what it costs; \

@@ -12,8 +12,7 @@ use super::pull_requests::{CASES, Change, git, publish, write, write_skills};
 use super::table::{GateRun, TrialRun};
 use super::{AGENT, program};
 
-const SETTINGS: &str =
-    "isolation = \"agent\"\ntrial_end = \"STOP\"\n\n[prices.codex]\ninput = 1.25\ncached_input = 0.125\noutput = 10.0\n";
+const SETTINGS: &str = "isolation = \"agent\"\ntrial_end = \"STOP\"\n\n[prices.codex]\ninput = 1.25\ncached_input = 0.125\noutput = 10.0\n";
 
 /// A checkout with an agent, a home and a scratch directory of its own.
 pub struct Checkout {

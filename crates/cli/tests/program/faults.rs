@@ -611,9 +611,7 @@ fn secrets_are_masked_however_setup_commands_and_agents_print_them() {
         assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
         let mut kept = stored_texts(&stub);
         kept.push(("the terminal".to_owned(), ran.stdout + &ran.stderr));
-        for arguments in
-            [&["show", "tidy/c0/codex/1", "--run", "r"][..], &["status", "r"], &["summary", "r"]]
-        {
+        for arguments in [&["show", "tidy/c0/codex/1", "--run", "r"][..], &["status", "r"], &["summary", "r"]] {
             let shown = stub.run(arguments);
             kept.push((arguments.join(" "), shown.stdout + &shown.stderr));
         }

@@ -73,10 +73,7 @@ fn merged_shards_are_the_run_that_one_process_would_have_made() {
     let summary = |names: &[&str]| figures(json_of(&stub.run(&[&["summary", "--json"], names].concat())));
     let whole = summary(&["whole"]);
     assert_eq!(summary(&["parts"]), whole);
-    assert_eq!(
-        json_of(&stub.run(&["status", "parts", "--json"]))["runs"].as_array().map(Vec::len),
-        Some(4)
-    );
+    assert_eq!(json_of(&stub.run(&["status", "parts", "--json"]))["runs"].as_array().map(Vec::len), Some(4));
 
     let merged = stub.run(&["merge", "parts", "--run-id", "parts"]);
     assert_eq!(

@@ -165,9 +165,7 @@ pub enum StoreError {
         why: &'static str,
     },
     /// Another process is running the run.
-    #[error(
-        "the run `{id}` is being run{who}; `skill-evals status {id}` shows it, `skill-evals stop {id}` ends it"
-    )]
+    #[error("the run `{id}` is being run{who}; `skill-evals status {id}` shows it, `skill-evals stop {id}` ends it")]
     Running {
         /// The run's id.
         id: String,
