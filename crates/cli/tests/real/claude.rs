@@ -576,53 +576,50 @@ fn reading_tools_only_in_the_read_only_sandbox() {
     }
 }
 
-/// A file outside every workspace that a command may try to write.
-fn outside(live: &Live) -> std::path::PathBuf {
-    live.scratch().join("outside.txt")
+/// A directory outside every workspace, and a case in which a command tries to write a file of it.
+fn writes_in_and_out() -> (tempfile::TempDir, Live) {
+    let outside = tempfile::tempdir_in("/var/tmp").expect("a directory");
+    let row = format!("false,Write {}/out.txt too,workspace-write,in.txt;in-too.txt", outside.path().display());
+    let live = Live::new("should_trigger,prompt,sandbox,require_files", &row, |request: &Request| {
+        let outside = request.prompt.split_whitespace().find(|word| word.ends_with("/out.txt")).expect("a path");
+        match request.step {
+            0 => call("Write", json!({ "file_path": "in.txt", "content": "in" })),
+            1 => call("Write", json!({ "file_path": outside, "content": "tool" })),
+            2 => Turn::Shell(format!("echo command > in-too.txt; echo command > {outside}")),
+            _ => Turn::Say("Done.".to_owned()),
+        }
+    });
+    (outside, live)
 }
-
-fn writes_in_and_out(request: &Request) -> Turn {
-    let scratch =
-        request.system.split_whitespace().find(|word| word.ends_with("/room/home/project")).expect("the workspace");
-    let scratch = scratch.trim_start_matches(['`', '"']).rsplitn(5, '/').last().expect("the scratch directory");
-    match request.step {
-        0 => call("Write", json!({ "file_path": "in.txt", "content": "in" })),
-        1 => call("Write", json!({ "file_path": format!("{scratch}/outside.txt"), "content": "tool" })),
-        2 => Turn::Shell(format!("echo command > in-too.txt; echo command > {scratch}/outside.txt")),
-        _ => Turn::Say("Done.".to_owned()),
-    }
-}
-
-const WRITES: (&str, &str) =
-    ("should_trigger,prompt,sandbox,require_files", "false,Write.,workspace-write,in.txt;in-too.txt");
 
 fn the_workspace_can_be_written_and_outside_of_it_cannot() {
     for mode in ["native", CLI] {
-        let live = Live::new(WRITES.0, WRITES.1, writes_in_and_out);
+        let (outside, live) = writes_in_and_out();
         fs::write(live.fixture.root().join("evals/evals.toml"), "isolation = \"agent\"\n").expect("settings");
         let trial = live.trial(mode);
         trial.expect(Verdict::Pass);
         assert!(trial.grade.metrics.denials.iter().any(|denial| denial.starts_with("Write ")), "{:#?}", trial.grade);
         // The tool is held back; a command is not, and that is said.
-        assert_eq!(fs::read_to_string(outside(&live)).ok().as_deref(), Some("command\n"), "{mode}");
+        let written = fs::read_to_string(outside.path().join("out.txt")).ok();
+        assert_eq!(written.as_deref(), Some("command\n"), "{mode}");
         assert!(trial.meta.not_enforced.iter().any(|open| open.contains("can write outside the workspace")));
     }
 }
 
 fn inside_bwrap_commands_cannot_write_elsewhere() {
     for mode in ["native", CLI] {
-        let live = Live::new(WRITES.0, WRITES.1, writes_in_and_out);
+        let (outside, live) = writes_in_and_out();
         fs::write(live.fixture.root().join("evals/evals.toml"), "require_sandbox = true\n").expect("settings");
         let trial = live.trial(mode);
         trial.expect(Verdict::Pass);
-        assert!(!outside(&live).exists(), "{mode}");
+        assert!(!outside.path().join("out.txt").exists(), "{mode}");
         assert!(!trial.meta.not_enforced.iter().any(|open| open.contains("can write outside the workspace")));
         assert_eq!(processes_with(&live.scratch().display().to_string()), Vec::<String>::new());
     }
 }
 
 fn a_required_sandbox_that_is_missing_is_an_error() {
-    let live = Live::new(WRITES.0, WRITES.1, says("Hi"));
+    let live = Live::new("should_trigger,prompt,sandbox", "false,Write.,workspace-write", says("Hi"));
     fs::write(live.fixture.root().join("evals/evals.toml"), "require_sandbox = true\n").expect("settings");
     let node = std::process::Command::new("sh").args(["-c", "command -v node"]).output().expect("a shell").stdout;
     let node = String::from_utf8(node).expect("a path");
