@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::process::interrupt;
-use crate::run::plan::RunPlan;
+use crate::run::plan::{PlannedCase, RunPlan};
 use crate::settings::mode::AgentKind;
 use crate::settings::{Settings, Stop};
 use crate::stats::special::real;
@@ -15,6 +15,10 @@ use crate::trial::outcome::NotRun;
 
 /// How often a waiting trial looks whether the user interrupted the run, or another process has spent something.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What a gate may cost that nobody limited: in US dollars, or else in tokens.
+const GATE_COST_USD: f64 = 5.0;
+const GATE_TOKENS: u64 = 5_000_000;
 
 /// How many attempts may report nothing before any reports something. An agent that never does would never reach a limit.
 const MOST_UNKNOWN: u32 = 3;
@@ -169,6 +173,20 @@ pub fn check(settings: &Settings, plan: &RunPlan) -> Result<(), String> {
          give a price in evals/evals.toml, [prices.\"{first}\"] with `input` and `output` in dollars for a million tokens, \
          or limit tokens with --max-tokens{whole}"
     ))
+}
+
+/// Limits a run of a gate that nobody limited: dollars, or tokens if the cost of some trial could not be known. An agent that the
+/// user describes may tell neither, and a limit that cannot be kept ends a run.
+pub fn limit_gate(settings: &mut Settings, plan: &RunPlan) {
+    if settings.max_cost_usd.is_some() || settings.max_tokens.is_some() {
+        return;
+    }
+    settings.max_cost_usd = Some(GATE_COST_USD);
+    if check(settings, plan).is_err() {
+        let tells_tokens = |entry: &PlannedCase| !matches!(entry.planned.mode.agent, AgentKind::Custom(_));
+        settings.max_cost_usd = None;
+        settings.max_tokens = plan.entries.iter().all(tells_tokens).then_some(GATE_TOKENS);
+    }
 }
 
 /// The name of a model, or of an agent with its default model, if its cost is unknown.

@@ -15,7 +15,7 @@
 #![allow(clippy::must_use_candidate, reason = "hidden from users")]
 
 mod agent_run;
-mod budget;
+pub mod budget;
 pub mod calibration;
 pub mod case_digests;
 pub mod change_locations;

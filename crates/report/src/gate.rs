@@ -99,7 +99,7 @@ pub fn render(results: &GateResults, paint: Paint) -> String {
         GateAnswer::Passed => Tone::Good,
         GateAnswer::Failed => Tone::Bad,
         GateAnswer::NotMeasured => Tone::Broken,
-        GateAnswer::Undecided => Tone::Open,
+        GateAnswer::Undecided | GateAnswer::NeedsAgent => Tone::Open,
     };
     let _ = writeln!(text, "gate: {}", paint.on(tone, answer.as_str()));
     text
@@ -136,6 +136,13 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
     if more > 0 {
         lines.push(format!("lint: {more} more; `skill-evals lint` lists them"));
     }
+    if let Some(first) = results.older_problems.first() {
+        let (count, first) = (lint::count(&results.older_problems, Severity::Error), escape::line(&first.to_string()));
+        lines.push(format!(
+            "lint: {} the base has too, which this gate does not fail on; the first: {first}",
+            counted(count, "error")
+        ));
+    }
     for (case, counts) in results.failing().take(MAX_ROWS) {
         let why = escape::line(&table::why(counts));
         lines.push(format!("recorded case fails: {}/{}/{}: {why}", case.skill, case.case, case.mode));
@@ -149,7 +156,7 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
             lines.extend(passed.map(|result| format!("{}, which this gate does not fail on", result.as_str())));
             lines.extend(compared::kept(found));
         }
-        None if results.changed.is_empty() => {}
+        None if results.changed.is_empty() || results.left_to_compare.is_some() => {}
         None => lines.push("not compared with the base".to_owned()),
     }
     let not_needed = results.not_needed();
@@ -158,6 +165,7 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
         lines.push(format!("not run on both sides, since the result was reached: {cases}"));
     }
     lines.extend(results.not_measured().iter().map(|why| escape::line(why)));
+    lines.extend(results.needs_agent().iter().map(|what| format!("an agent has to measure: {}", escape::line(what))));
     lines
 }
 

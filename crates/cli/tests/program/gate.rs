@@ -127,6 +127,70 @@ fn a_broken_skill_fails_and_the_comment_names_its_cases() {
 }
 
 #[test]
+fn without_an_agent_a_gate_fails_for_nothing_that_only_an_agent_can_measure() {
+    let stub = recorded(3);
+    stub.settings(&format!("require_recordings = true\n{ALLOWED}"));
+    git(&stub, &["commit", "--quiet", "--all", "--message", "recordings are required"]);
+    edit(&stub, "Be brief.");
+    cases(
+        &stub,
+        "id,should_trigger,prompt\nc0,false,Prompt 0\nc1,false,Prompt 1\nc2,false,Another\nc3,false,Prompt 3\n",
+    );
+    let starts = stub.starts().len();
+    let ran = stub.run(&["gate", "--free"]);
+    assert_eq!((ran.code, stub.starts().len()), (0, starts), "{}{}", ran.stdout, ran.stderr);
+    for line in [
+        "an agent has to measure: 4 to compare with the base: `skill-evals gate main` does\n",
+        "an agent has to measure: 1 without a recording: `skill-evals run --record` records them\n",
+        "an agent has to measure: 3 stale and not compared: `skill-evals run --stale --record` measures them\n",
+        "\ngate: needs an agent\n",
+    ] {
+        assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
+    }
+    assert!(page(&stub).starts_with("<!-- skill-evals -->\n## skill-evals: needs an agent\n"), "{}", page(&stub));
+    // What fails without one fails.
+    stub.write("evals/skills/tidy/prompts.csv", "id,should_trigger,prompt\nc0,maybe,Prompt 0\n");
+    assert_eq!(stub.run(&["gate", "--free"]).code, 1);
+    // And without a change there is nothing to leave.
+    git(&stub, &["checkout", "--quiet", "--", "skills", "evals"]);
+    let ran = stub.run(&["gate", "--free", "main"]);
+    assert!(ran.code == 0 && ran.stdout.ends_with("gate: passed\n"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn an_error_that_the_base_has_too_is_named_and_fails_nothing() {
+    let stub = recorded(3);
+    let table = "id,should_trigger,prompt\nc0,false,Prompt 0\nc1,false,Prompt 1\nc2,false,Prompt 2\n";
+    stub.write("evals/skills/other/prompts.csv", "id,should_trigger,prompt\nbad,maybe,Prompt\n");
+    stub.write(
+        "skills/other/SKILL.md",
+        "---\nname: other\ndescription: Sorts letters by their postmark.\n---\n\nSort.\n",
+    );
+    git(&stub, &["add", "--all"]);
+    git(&stub, &["commit", "--quiet", "--message", "an error of another skill"]);
+    edit(&stub, "Be brief.");
+    let ran = stub.run(&["gate"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let old = "lint: 1 error the base has too, which this gate does not fail on; the first: evals/skills/other/prompts.csv:2:5: \
+               [bad-boolean]";
+    assert!(ran.stdout.contains(old) && ran.stdout.contains("no harm seen: "), "{}", ran.stdout);
+    // A second one is the change's, wherever it stands.
+    stub.write("evals/skills/other/prompts.csv", "id,should_trigger,prompt\nnew,maybe,Prompt\nbad,maybe,Prompt\n");
+    cases(&stub, table);
+    let ran = stub.run(&["gate"]);
+    assert!(ran.code == 1 && ran.stdout.contains("\nlint: evals/skills/other/prompts.csv:3:5: "), "{}", ran.stdout);
+}
+
+#[test]
+fn a_gate_has_a_limit_that_nobody_set() {
+    let stub = recorded(3);
+    edit(&stub, "Be brief.");
+    stub.body(&format!("{VERSION}{}", BY_SKILL.replace("\"input_tokens\":10", "\"input_tokens\":3000000")));
+    let ran = stub.run(&["gate"]);
+    assert!(ran.code == 3 && ran.stdout.contains("5000000 tokens"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
 fn what_fails_for_free_is_not_paid_for() {
     let stub = recorded(3);
     edit(&stub, "Be brief.");

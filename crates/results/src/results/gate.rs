@@ -12,6 +12,7 @@ use crate::results::compared::ComparisonResults;
 use crate::results::summary::{CaseCounts, NOT_RECORDED, STALE, Summary, UNREADABLE};
 use crate::stats::proportion::Rate;
 use crate::text::diagnostic::Diagnostic;
+use crate::text::escape;
 use crate::text::word_enum::word_enum;
 use crate::trial::id::CaseInMode;
 use crate::trial::outcome::Verdict;
@@ -146,8 +147,10 @@ pub struct GateResults {
     pub names_base: bool,
     /// How many of the nearest skills are compared too if a description differs.
     pub neighbors: usize,
-    /// Errors of `lint`.
+    /// Errors of `lint` that the base does not have.
     pub problems: Vec<Diagnostic>,
+    /// Errors of `lint` that the base has too: they are not of this change.
+    pub older_problems: Vec<Diagnostic>,
     pub replayed: Summary,
     /// The agents of all recordings with their versions.
     pub recorded_versions: BTreeSet<String>,
@@ -158,6 +161,8 @@ pub struct GateResults {
     pub run: Option<ComparedRun>,
     /// The commit that is checked out, and whether skills, cases or settings differ from it, for people.
     pub commit: Option<String>,
+    /// In a gate that may start no agent: the cases that one has to compare, as `skill/id`.
+    pub left_to_compare: Option<Vec<String>>,
     /// The results of the comparison that fail.
     pub fails: Vec<CompareResult>,
     /// Why the comparison ended early, if it did.
@@ -176,6 +181,8 @@ word_enum! {
         NotMeasured = "not measured",
         /// Everything was measured, and the trials of the comparison do not tell.
         Undecided = "undecided",
+        /// Nothing failed for free, and an agent has to measure the rest.
+        NeedsAgent = "needs an agent",
     }
 }
 
@@ -193,6 +200,8 @@ impl GateResults {
         }
         if !is_measured {
             GateAnswer::NotMeasured
+        } else if !self.needs_agent().is_empty() {
+            GateAnswer::NeedsAgent
         } else if has(&[CompareResult::Undecided]) {
             GateAnswer::Undecided
         } else {
@@ -229,14 +238,31 @@ impl GateResults {
                     .to_owned(),
             );
         }
-        if self.needs_recordings && self.unrecorded() > 0 {
-            lines.push(format!("{} without a recording: `skill-evals run --record` records them", self.unrecorded()));
-        }
-        let stale = self.stale_and_not_compared();
-        if self.needs_recordings && stale > 0 {
-            lines.push(format!("{stale} stale and not compared: `skill-evals run --stale --record` measures them"));
+        if self.left_to_compare.is_none() {
+            lines.extend(self.recordings_needed());
         }
         lines
+    }
+
+    /// What the gate was not to measure since it takes an agent, in lines.
+    pub fn needs_agent(&self) -> Vec<String> {
+        let Some(cases) = &self.left_to_compare else { return Vec::new() };
+        let compared = (!cases.is_empty()).then(|| {
+            let (cases, base) = (cases.len(), self.base.split(' ').next().unwrap_or_default());
+            format!("{cases} to compare with the base: `skill-evals gate {}` does", escape::word(base))
+        });
+        compared.into_iter().chain(self.recordings_needed()).collect()
+    }
+
+    /// The recordings that are required and missing, or stale and not compared.
+    fn recordings_needed(&self) -> Vec<String> {
+        let (missing, stale) = (self.unrecorded(), self.stale_and_not_compared());
+        let needed = [
+            (missing, "without a recording: `skill-evals run --record` records them"),
+            (stale, "stale and not compared: `skill-evals run --stale --record` measures them"),
+        ];
+        let is_needed = |(count, _): &(usize, &str)| self.needs_recordings && *count > 0;
+        needed.into_iter().filter(is_needed).map(|(count, why)| format!("{count} {why}")).collect()
     }
 
     /// What the comparison lacks because trials were lost, and how to measure them.

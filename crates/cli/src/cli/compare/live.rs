@@ -23,6 +23,7 @@ use crate::results::compared::{self, ComparisonResults};
 use crate::results::estimate::{self, Estimate};
 use crate::results::gate::ComparedRun;
 use crate::results::stored_comparison;
+use crate::run::budget;
 use crate::run::context::RunContext;
 use crate::run::kept;
 use crate::run::pairing::{self, Pairing};
@@ -156,7 +157,11 @@ pub(super) fn planned(
     if !has_modes {
         default_agent::choose(&mut settings, &catalog, &mut chosen)?;
     }
-    start::planned(repository, settings, catalog, chosen)
+    let mut run = start::planned(repository, settings, catalog, chosen)?;
+    if start.repository.for_gate {
+        budget::limit_gate(&mut run.settings, &run.plan);
+    }
+    Ok(run)
 }
 
 /// The answer if both sides have the same skills, so that nothing runs.

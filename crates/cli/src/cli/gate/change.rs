@@ -1,10 +1,12 @@
 //! What a change is, and what it touches.
 
+use std::collections::HashMap;
 use std::path::Path;
 
+use super::lint_errors;
 use crate::cases::case::Case;
 use crate::cases::catalog::Catalog;
-use crate::cases::repository::Repository;
+use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cli::CliResultOf;
 use crate::lint;
 use crate::process::git;
@@ -12,7 +14,8 @@ use crate::results::gate::{GateResults, SkillDifference, SkillEdit};
 use crate::run::changed_skills::changed_skills;
 use crate::run::other_changes::other_changes;
 use crate::run::skill_version::SkillVersion;
-use crate::settings::{GateSettings, Settings};
+use crate::settings::{FILE, GateSettings, Settings};
+use crate::text::diagnostic::Diagnostic;
 
 /// The commit to compare with, and its name for people.
 pub fn base(repository: &Repository, reference: Option<&str>) -> CliResultOf<(String, String)> {
@@ -67,6 +70,41 @@ fn differs_from(commit: &str, root: &Path, (catalog, settings): (&Catalog, &Sett
     SkillVersion::or_empty(root, commit, settings).is_ok_and(|version| {
         !changed_skills(&version, root, catalog).is_empty() || !other_changes(&version, root, catalog).is_empty()
     })
+}
+
+/// The errors of `lint` that the change brings, and those that its base has too.
+pub(super) fn own_problems(
+    problems: Vec<Diagnostic>,
+    root: &Path,
+    commit: &str,
+    today: &Settings,
+) -> CliResultOf<(Vec<Diagnostic>, Vec<Diagnostic>)> {
+    if problems.is_empty() {
+        return Ok((problems, Vec::new()));
+    }
+    let directory = tempfile::tempdir()?;
+    let exported = git::export(root, commit, &[], directory.path())?;
+    let text = git::stored_file(root, commit, FILE).and_then(|bytes| String::from_utf8(bytes).ok());
+    let mut settings = Settings::default();
+    if settings.apply_file(text.as_deref().unwrap_or_default()).is_err() {
+        settings = today.clone();
+    }
+    let repository = Repository { root: exported.folder };
+    let catalog = repository.catalog(Layout::of(&settings), Scope::All);
+    // Lines move.
+    let key = |problem: &Diagnostic| (problem.code.as_str(), problem.place.path.clone(), problem.message.clone());
+    let mut before: HashMap<_, usize> = HashMap::new();
+    for problem in lint_errors(&repository, &settings, &catalog) {
+        *before.entry(key(&problem)).or_default() += 1;
+    }
+    // Each error of the base stands for one.
+    Ok(problems.into_iter().partition(|problem| match before.get_mut(&key(problem)) {
+        Some(left @ 1..) => {
+            *left -= 1;
+            false
+        }
+        _ => true,
+    }))
 }
 
 /// The cases that a change touches, as `skill/id`: all of each changed skill, and the positive ones of the skills most like

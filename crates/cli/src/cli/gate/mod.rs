@@ -59,7 +59,7 @@ It writes gate.md (a comment for a pull request), junit.xml and report.html.
 Several machines: gate --shard M/N --run-id ID on each, then gate --merge ID.
 
 Exit codes:
-  0    passed
+  0    passed; with --free also: an agent has to measure the rest
   1    failed: an error of lint, a recorded case that fails, or a result of
        --fail-on in the comparison
   2    could not run
@@ -98,6 +98,9 @@ pub struct GateArgs {
     /// With --dry-run: print one JSON document
     #[arg(long, group = IN_PLACE, requires = "dry_run")]
     json: bool,
+    /// Start no agent: lint and replay, and say what an agent has to measure
+    #[arg(long, conflicts_with_all = ["dry_run", "shard", "merge"])]
+    free: bool,
     #[command(flatten)]
     shard: ShardArgs,
     /// Answer by the shards of a gate, which `--shard` ran: the run id of all, or directories
@@ -135,7 +138,8 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     if args.start.dry_run {
         return args.dry_run(&asked, &commit, &results, cases);
     }
-    results.problems = lint_errors(&repository, &settings, &catalog);
+    let problems = lint_errors(&repository, &settings, &catalog);
+    (results.problems, results.older_problems) = change::own_problems(problems, &root, &commit, &settings)?;
     results.needs_recordings = settings.needs_recordings();
     results.replayed = replay(repository, settings, catalog)?;
     let recordings = store::trials_below(&root.join(store::RECORDINGS)).into_iter();
@@ -144,7 +148,8 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     let mut folder = None;
     // What fails for free is not paid for.
     let fails_for_free = results.answer() == GateAnswer::Failed;
-    if !cases.is_empty() && !fails_for_free {
+    results.left_to_compare = args.free.then(|| cases.clone());
+    if !cases.is_empty() && !fails_for_free && !args.free {
         let compared = args.comparison(&asked, &commit, &mut results, cases)?;
         folder = compared.and_then(|live| take(&mut results, live));
     }
@@ -163,13 +168,16 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     write_report(&root, folder.as_deref(), &out.join(REPORT))?;
     print(&results, args.markdown, &out)?;
     annotate(&results, &args, &commit)?;
-    Ok(match results.answer() {
-        _ if interrupt::raised() => Exit::Interrupted,
-        GateAnswer::Passed => Exit::Clean,
+    Ok(if interrupt::raised() { Exit::Interrupted } else { exit(results.answer()) })
+}
+
+fn exit(answer: GateAnswer) -> Exit {
+    match answer {
+        GateAnswer::Passed | GateAnswer::NeedsAgent => Exit::Clean,
         GateAnswer::Failed => Exit::Problems,
         GateAnswer::NotMeasured => Exit::Infrastructure,
         GateAnswer::Undecided => Exit::Undecided,
-    })
+    }
 }
 
 /// Takes in the comparison. Returns the directory of its run.
@@ -306,6 +314,7 @@ impl GateArgs {
     }
 }
 
+/// The errors of `lint`, as the settings judge them.
 fn lint_errors(repository: &Repository, settings: &Settings, catalog: &Catalog) -> Vec<Diagnostic> {
     let options = lint::LintOptions { no_cases: None, listings: &agent::LISTINGS };
     let mut problems = settings.lint.judged(lint_command::problems(repository, settings, catalog, options));
