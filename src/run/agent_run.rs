@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
@@ -17,6 +17,7 @@ use crate::run::changes::made_during;
 use crate::run::live::Redactors;
 use crate::run::settled::{EvidenceSoFar, OutputSoFar, WatchedTrial};
 use crate::run::silence::SilenceTimer;
+use crate::run::user_messages::{Play, UserMessages};
 use crate::settings::Isolation;
 use crate::settings::mode::AgentKind;
 use crate::store::{StoreError, TrialFolder};
@@ -26,6 +27,7 @@ use crate::trace::change::ChangeMeta;
 use crate::trace::exposure::{Reference, SkillTexts};
 use crate::trial::evidence::{Ending, ServerMeta};
 use crate::trial::outcome::{Trouble, TroubleKind};
+use crate::trial::user::UserMeta;
 
 /// Errors of a disk that can store nothing more.
 const DISK_FULL: [io::ErrorKind; 3] =
@@ -46,6 +48,10 @@ pub struct AgentRun {
     pub redactor: Arc<Redactor>,
     pub trace: Trace,
     pub final_text: Option<String>,
+    /// The messages of the user after the prompt.
+    pub follow_ups: Vec<String>,
+    /// The user who answered, if the case has one.
+    pub user: Option<UserMeta>,
 }
 
 pub struct AgentJob<'a> {
@@ -53,6 +59,8 @@ pub struct AgentJob<'a> {
     pub timeout: Duration,
     /// Where its evidence is stored.
     pub folder: &'a TrialFolder,
+    /// Asks the player of the case's user.
+    pub play: &'a Play<'a>,
     pub redactors: &'a Redactors,
     pub texts: SkillTexts,
     /// When it is ended early; `None` for never.
@@ -86,14 +94,17 @@ pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
         redactor: redactors.masking(Vec::new()),
         trace: Trace::default(),
         final_text: None,
+        follow_ups: assignment.case.follow_ups.clone(),
+        user: None,
     };
     run.ending = run.execute(job, &reference)?;
     let agent = agent::of(assignment.mode.agent);
     let mask = |bytes: &[u8]| run.redactor.mask(bytes).into_owned();
     agent.keep_evidence(assignment.trial_env, folder.path(), &mask).at(folder.path()).map_err(|error| disk(&error))?;
     reference.changes.clone_from(&run.changes);
+    reference.follow_ups = run.follow_ups.len();
     run.trace = agent.decode(&reference, folder.path()).map_err(|error| files(&error))?;
-    run.note_unanswered(1 + assignment.case.follow_ups.len() as u64);
+    run.note_unanswered();
     for (number, visibility) in &run.trace.changes_seen {
         run.changes[*number].seen = Some(*visibility);
     }
@@ -103,8 +114,9 @@ pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
 
 impl AgentRun {
     /// Notes the trouble that the agent ended well before it had answered every message.
-    fn note_unanswered(&mut self, messages: u64) {
-        let Self { ending, trace, .. } = self;
+    fn note_unanswered(&mut self) {
+        let Self { ending, trace, follow_ups, .. } = self;
+        let messages = 1 + follow_ups.len() as u64;
         let ended_well = ending.exit_code == Some(0) && ending.trouble.is_none() && trace.trouble.is_none();
         if messages > 1 && ended_well && trace.stopped.is_none() && trace.messages_answered < messages {
             let answered = trace.messages_answered;
@@ -132,8 +144,11 @@ impl AgentRun {
             }
         }
         let notify = Notify::new();
-        let so_far = is_settled.map(|_| EvidenceSoFar::new(folder)).transpose();
+        let is_read = is_settled.is_some() || assignment.case.user.is_some();
+        let so_far = is_read.then(|| EvidenceSoFar::new(folder)).transpose();
         let (so_far, output) = so_far.at(folder.path()).map_err(|error| disk(&error))?.unzip();
+        let redactor = Arc::clone(&self.redactor);
+        let messages = UserMessages::new((assignment, job.play), so_far.as_ref(), &redactor, reference);
         let mut job = Job {
             start: place.start(&command.program, command.args.clone()),
             env: command.env.clone(),
@@ -156,6 +171,7 @@ impl AgentRun {
             dialogue: command.dialogue.take(),
             silence: SilenceTimer::new(timeout),
             output,
+            messages,
         };
         let called = (command.program.as_path(), command.args.as_slice(), &place);
         let mut run = || made_during(assignment, || run_all(&mut job, &mut listener, assignment, called));
@@ -172,6 +188,11 @@ impl AgentRun {
         let mut ending = ending.at(folder.path()).map_err(|error| disk(&error))?;
         listener.silence.add_to(&mut ending);
         ending.trouble = agent::trouble_at_start(&ending, place.sandbox(), assignment);
+        let UserMessages { sent, user, trouble, .. } = listener.messages;
+        // What the agent did after that is not its fault.
+        ending.trouble = trouble.or(ending.trouble);
+        self.follow_ups.extend(sent.into_iter().skip(assignment.case.follow_ups.len()));
+        self.user = user;
         Ok(ending)
     }
 }
@@ -184,17 +205,15 @@ fn run_all(
     assignment: &Assignment<'_>,
     (program, first, place): (&Path, &[OsString], &Place),
 ) -> io::Result<Ending> {
-    let Assignment { case, mode, .. } = *assignment;
+    let Assignment { mode, .. } = *assignment;
     let timeout = job.timeout;
     let mut ending = process::run(job, listener)?;
     if listener.dialogue.is_some() {
         return Ok(ending);
     }
-    for message in &case.follow_ups {
-        if ending.exit_code != Some(0) || ending.timed_out || ending.settled || ending.trouble.is_some() {
-            break;
-        }
-        let Some(next) = agent::of(mode.agent).resumed(assignment, first, message) else {
+    while ending.exit_code == Some(0) && !ending.timed_out && !ending.settled && ending.trouble.is_none() {
+        let Some(message) = listener.messages.next() else { break };
+        let Some(next) = agent::of(mode.agent).resumed(assignment, first, &message) else {
             let why = "the session cannot be resumed for the next message";
             ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, why));
             break;
@@ -255,6 +274,25 @@ struct TraceListener<'a> {
     silence: SilenceTimer,
     /// A copy of the output, for a trial that may end early.
     output: Option<OutputSoFar>,
+    messages: UserMessages<'a>,
+}
+
+impl TraceListener<'_> {
+    /// What follows after the agent's line: if that ended an answer, the user's next message or the end of the input.
+    fn go_on(&mut self, line: impl FnOnce(&mut dyn OutputListener) -> Reply) -> Reply {
+        let Some(dialogue) = &mut self.dialogue else { return Reply::default() };
+        let mut reply = line(dialogue.as_mut());
+        if reply.answered {
+            let asked = Instant::now();
+            match self.messages.next() {
+                Some(message) => reply.write.extend(dialogue.message(&message)),
+                None => reply.close = true,
+            }
+            reply.waited = asked.elapsed();
+            self.silence.waited(reply.waited);
+        }
+        reply
+    }
 }
 
 impl OutputListener for TraceListener<'_> {
@@ -280,7 +318,7 @@ impl OutputListener for TraceListener<'_> {
         if let Some(output) = &mut self.output {
             output.add(&masked);
         }
-        let mut reply = self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.line(line));
+        let mut reply = self.go_on(|dialogue| dialogue.line(line));
         // With a dialogue, more messages may follow.
         reply.over |= work == WorkOwner::End && (self.dialogue.is_none() || reply.close);
         // The agent would wait until its timeout. Ended now, it lets the run wait instead, and hold back other trials.
@@ -293,6 +331,6 @@ impl OutputListener for TraceListener<'_> {
         if let Some(output) = &mut self.output {
             output.add(b"a line that is too long to be read");
         }
-        self.dialogue.as_mut().map_or_else(Reply::default, |dialogue| dialogue.long_line(start))
+        self.go_on(|dialogue| dialogue.long_line(start))
     }
 }

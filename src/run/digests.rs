@@ -114,6 +114,9 @@ impl InputReader {
         if !case.follow_ups.is_empty() {
             inputs.add("follow-ups", case.follow_ups.join("\0").as_bytes());
         }
+        if let Some(user) = &case.user {
+            inputs.add("user", &serde_json::to_vec(user)?);
+        }
         if !case.history.is_empty() {
             inputs.add("history", &serde_json::to_vec(&case.history)?);
         }

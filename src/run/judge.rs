@@ -143,7 +143,7 @@ fn prompt(question: JudgeQuestion<'_>, exhibit: &TrialEvidence<'_>) -> String {
         skill_description: &skill.skill().description,
         case_id: &case.id,
         should_trigger: case.should_trigger,
-        prompt: &case.asked(),
+        prompt: &case.asked(&evidence.meta.case.follow_ups),
         system_prompt: case.system_prompt.as_deref(),
         final_message,
     })
@@ -272,7 +272,7 @@ impl Judge<'_> {
             about: (&case.id, &case.skill),
             origin: &case.origin,
             prompt: &prompt(self.question, self.exhibit),
-            schema: self.rubric.schema(),
+            schema: Some(self.rubric.schema()),
         };
         let prepare = |trial_env: &TrialEnv| copy_evidence(self.exhibit, trial_env);
         let Answer { text, trouble, trace, duration_ms } =

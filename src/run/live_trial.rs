@@ -25,6 +25,7 @@ use crate::run::leads::{self, Lead};
 use crate::run::live::LiveRun;
 use crate::run::mocked;
 use crate::run::plan::is_judged;
+use crate::run::player::Player;
 use crate::run::regrade::{by_checks, with_subject};
 use crate::run::setup;
 use crate::run::skill_texts;
@@ -193,19 +194,32 @@ impl LiveTrial<'_> {
             self.is_settled(Evidence { meta: &meta, trace, final_text: None })
         };
         // Changes of skills are made during the session, and are not known before its end. A later message may change everything.
-        let ends_early = settings.stops() == Stop::Settled && case.during.is_empty() && case.follow_ups.is_empty();
+        let ends_early = settings.stops() == Stop::Settled && case.during.is_empty() && !case.has_more_messages();
+        let player = Player { run, live, case, mode, folder };
         let job = AgentJob {
             assignment: &assignment,
             timeout: case.timeout.unwrap_or(settings.timeout),
             folder,
+            play: &|question| player.ask(question),
             redactors: &live.redactors,
             texts: self.texts(),
             is_settled: ends_early.then_some(&is_settled),
             on_progress: &on_progress,
             on_answer: &on_answer,
         };
-        let AgentRun { mut ending, not_enforced, isolation, redactor, server, changes, trace, final_text } =
-            agent_run::run(&job)?;
+        let AgentRun {
+            mut ending,
+            not_enforced,
+            isolation,
+            redactor,
+            server,
+            changes,
+            trace,
+            final_text,
+            follow_ups,
+            user,
+        } = agent_run::run(&job)?;
+        meta.case.follow_ups = follow_ups;
         // On a full disk the agent may have failed to write: its evidence proves nothing.
         store::take_room(&trial_env.control()).map_err(|error| unstored(&error))?;
         let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
@@ -227,6 +241,7 @@ impl LiveTrial<'_> {
             skills_changed: skills_changed.iter().map(|path| masked(path, &mask)).collect(),
             changes,
             mocks,
+            user,
             isolation,
             not_enforced,
             ..meta

@@ -53,7 +53,7 @@ pub fn other_changes(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Vec
 fn asked(root: &Path, case: &Case) -> String {
     let Case { prompt, system_prompt, sandbox, timeout, max_turns, output_schema, during, setup, .. } = case;
     let mut text = format!("{:?}", (prompt, system_prompt, sandbox, timeout, max_turns, output_schema, during, setup));
-    let _ = write!(text, "{:?}", (&case.history, &case.follow_ups, &case.tools, &case.env));
+    let _ = write!(text, "{:?}", (&case.history, &case.follow_ups, &case.user, &case.tools, &case.env));
     if let Some(files) = start_files(root, case) {
         let _ = write!(text, "{}", files.whole().and_then(|files| files.digest()).unwrap_or_default());
     }

@@ -1,4 +1,4 @@
-//! Asks an agent one question in a trial environment without skills: for the rubric judge, and for what an agent writes.
+//! Asks an agent one question in a trial environment without skills: for the rubric judge, for a user who answers, and for what an agent writes.
 
 use std::io;
 use std::path::Path;
@@ -34,8 +34,8 @@ pub struct Question<'a> {
     pub about: (&'a str, &'a str),
     pub origin: &'a SourceLocation,
     pub prompt: &'a str,
-    /// The JSON Schema of the answer.
-    pub schema: &'a str,
+    /// The JSON Schema of the answer, for an agent that keeps to one.
+    pub schema: Option<&'a str>,
 }
 
 /// An answer, or why there is none.
@@ -59,7 +59,8 @@ impl Question<'_> {
         folder.clear().map_err(|error| unstored(&error))?;
         let trial_env = scratch.trial_env().map_err(|error| disk(&error))?;
         prepare(&trial_env).map_err(|error| disk(&error))?;
-        let schema = OutputSchema::show(&trial_env, self.schema.as_bytes().to_vec()).map_err(|error| disk(&error))?;
+        let show = |schema: &str| OutputSchema::show(&trial_env, schema.as_bytes().to_vec());
+        let schema = self.schema.map(show).transpose().map_err(|error| disk(&error))?;
         let (id, skill) = self.about;
         let case = Case {
             id: id.to_owned(),
@@ -78,13 +79,14 @@ impl Question<'_> {
             settings: &Settings { model: self.model.cloned(), max_turns: None, ..self.settings.clone() },
             trial_env: &trial_env,
             server: None,
-            schema: Some(&schema),
+            schema: schema.as_ref(),
             redactor: &redactors.masking(Vec::new()),
         };
         let job = AgentJob {
             assignment: &assignment,
             timeout: self.timeout,
             folder,
+            play: &|_| Err(Trouble::new(TroubleKind::UserFailed, "nobody plays the user of a question")),
             redactors,
             texts: SkillTexts::default(),
             is_settled: None,

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
-use crate::agent::trial_env::TrialEnv;
 use crate::agent::{self, Agent, Assignment};
 use crate::store::TrialFolder;
 use crate::text::redact::Redactor;
@@ -30,7 +29,7 @@ const MAX_BYTES: u64 = 64 << 20;
 /// Its file with the agent's output, as for whole trials.
 const TRACE: &str = "trace.jsonl";
 
-/// A copy of what a running agent has left so far, in a directory that is removed with its value. The stored output itself ends
+/// A copy of what a running agent has left so far, for the verdict and for a user who answers, in a directory that is removed with its value. The stored output itself ends
 /// within a line, since masking holds back its last bytes.
 pub(super) struct EvidenceSoFar(TempDir);
 
@@ -39,6 +38,19 @@ impl EvidenceSoFar {
         let directory = tempfile::Builder::new().prefix(".so-far-").tempdir_in(folder.path())?;
         let output = File::create(directory.path().join(TRACE))?;
         Ok((Self(directory), OutputSoFar { file: output, bytes: 0 }))
+    }
+
+    /// What the agent has left so far. Its evidence is stored, which replaces that of an earlier call.
+    pub(super) fn trace(
+        &self,
+        assignment: &Assignment<'_>,
+        redactor: &Redactor,
+        reference: &Reference,
+    ) -> io::Result<Trace> {
+        let agent = agent::of(assignment.mode.agent);
+        let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
+        agent.keep_evidence(assignment.trial_env, self.0.path(), &mask)?;
+        agent.decode(reference, self.0.path())
     }
 }
 
@@ -87,7 +99,7 @@ impl WatchedTrial<'_> {
                         return;
                     }
                     let started = Instant::now();
-                    if self.is_settled_now(agent) {
+                    if self.is_settled_now() {
                         return settled.notify_one();
                     }
                     wait = POLL_INTERVAL.max(started.elapsed() * SHARE_OF_TIME);
@@ -110,14 +122,9 @@ impl WatchedTrial<'_> {
         files.into_iter().flatten().map(|file| file.len()).sum()
     }
 
-    /// Stores the agent's evidence so far, which replaces that of an earlier call, and grades it. What cannot be read now may be
-    /// readable in the next call.
-    fn is_settled_now(&self, agent: &dyn Agent) -> bool {
-        let trial_env: &TrialEnv = self.assignment.trial_env;
-        let mask = |bytes: &[u8]| self.redactor.mask(bytes).into_owned();
-        let trace = agent
-            .keep_evidence(trial_env, self.so_far.0.path(), &mask)
-            .and_then(|()| agent.decode(self.reference, self.so_far.0.path()));
+    /// Grades the agent's evidence so far. What cannot be read now may be readable in the next call.
+    fn is_settled_now(&self) -> bool {
+        let trace = self.so_far.trace(self.assignment, self.redactor, self.reference);
         trace.is_ok_and(|trace| (self.is_settled)(&trace))
     }
 }

@@ -38,6 +38,12 @@ impl SilenceTimer {
         self.last = Some(now);
     }
 
+    /// Leaves out a time in which the agent waited for its user.
+    pub(super) fn waited(&mut self, time: Duration) {
+        self.started += time;
+        self.last = self.last.map(|last| last + time);
+    }
+
     /// Whether a wait that begins now lasts until the agent's timeout.
     pub(super) fn outlasts(&self, wait: Duration) -> bool {
         self.started.elapsed() + wait >= self.timeout

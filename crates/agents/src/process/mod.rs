@@ -107,6 +107,11 @@ pub trait OutputListener {
     /// Receives a line, without its line break.
     fn line(&mut self, line: &[u8]) -> Reply;
 
+    /// What sends this message of the user, after [`Reply::answered`].
+    fn message(&mut self, _text: &str) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// How long the program may take to exit once it has no more output; `None` for as long as the job may take.
     fn patience(&self) -> Option<Duration> {
         None
@@ -136,6 +141,10 @@ pub struct Reply {
     pub end: bool,
     /// The program has no more output, and only has to exit.
     pub over: bool,
+    /// The program has answered the last message, and waits for the next one or for the end of its input.
+    pub answered: bool,
+    /// How long the program waited for this reply. It does not count.
+    pub waited: Duration,
 }
 
 /// Finds a program on the PATH. A name with `/` is a path.
@@ -224,6 +233,7 @@ async fn run_to_end(
         }
     };
     let (listener_state, state) = watch::channel(ListenerState::default());
+    let waited = state.clone();
     let (ended, is_ended) = watch::channel(false);
     let output = StdoutReader {
         state: listener_state,
@@ -245,7 +255,8 @@ async fn run_to_end(
         grace,
     };
     let mut ending = running.finish(job.timeout, job.settled, patience).await?;
-    ending.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let worked = started.elapsed().saturating_sub(waited.borrow().waited);
+    ending.duration_ms = u64::try_from(worked.as_millis()).unwrap_or(u64::MAX);
     Ok(ending)
 }
 
@@ -357,7 +368,8 @@ impl RunningProgram<'_> {
     ) -> io::Result<Ending> {
         let started = Instant::now();
         let deadline = tokio::time::sleep(timeout);
-        let overdue = overdue(self.listener.clone(), patience);
+        let state = self.listener.clone();
+        let overdue = overdue(state.clone(), patience);
         tokio::pin!(deadline, overdue);
         let mut timed_out = false;
         let mut is_settled = false;
@@ -374,6 +386,11 @@ impl RunningProgram<'_> {
                     }
                 }
                 () = &mut deadline => {
+                    let end = started + timeout + state.borrow().waited;
+                    if end > Instant::now() {
+                        deadline.as_mut().reset(end.into());
+                        continue;
+                    }
                     timed_out = true;
                     break None;
                 }

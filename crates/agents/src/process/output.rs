@@ -36,6 +36,8 @@ pub(super) struct ListenerState {
     pub too_much: bool,
     /// The program has no more output.
     pub over: bool,
+    /// How long the program waited for the listener.
+    pub waited: Duration,
 }
 
 /// Copies both outputs until they end, or until [`DRAIN`] after `ended` is true.
@@ -153,6 +155,8 @@ impl StdoutReader<'_> {
 
     /// Ignores a failed write: the program no longer reads, and its exit status says why.
     async fn answer(&mut self, reply: Reply) {
+        // First: the program's time may be up since.
+        self.state.send_modify(|state| state.waited += reply.waited);
         if let Some(input) = &mut self.input {
             let _ = input.write_all(&reply.write).await;
             let _ = input.flush().await;

@@ -7,6 +7,7 @@ use crate::checks::{CheckAnswer, GradingInput};
 use crate::grade::delivered::{DELIVERED, as_mode_says, delivered};
 use crate::grade::session::{session_trouble, user_session_trouble};
 use crate::grade::verdict::{has_weights, pending, settle};
+use crate::grade::{question, user};
 use crate::skill::{Skill, slug};
 use crate::trace::{AgentProgress, excerpt};
 use crate::trial::evidence::Evidence;
@@ -70,13 +71,14 @@ pub fn grade(case: &Case, subject: &GradingInput<'_>) -> Grade {
     // An agent that never started left nothing to check.
     if evidence.meta.ending.trouble.is_none() || evidence.trace.progress > AgentProgress::Silent {
         checks.extend(general(subject).into_iter().map(|check| doubted(check, skill, evidence)));
+        checks.extend(user::results(case, evidence.meta));
         checks.extend(case.checks.iter().flat_map(|check| check.evaluate(subject)));
         if has_weights(&case.assertions) {
             checks.extend(pending(&case.assertions, "no judge was asked about it"));
         }
     }
     let (verdict, trouble) = (Verdict::Pass, infrastructure(skill, evidence));
-    settle(Grade {
+    let grade = settle(Grade {
         format: GRADE_FORMAT,
         verdict,
         trouble,
@@ -88,7 +90,10 @@ pub fn grade(case: &Case, subject: &GradingInput<'_>) -> Grade {
         threshold: None,
         max_trials: None,
         unsupported: case.unsupported.iter().map(|part| part.what.clone()).collect(),
-    })
+    });
+    // A session of the user has one.
+    let has_user = case.has_more_messages() || evidence.meta.is_user_session();
+    question::noted(grade, evidence.final_text.filter(|_| !has_user))
 }
 
 /// The same check, which is unknown if the agent is not read rightly.

@@ -4,6 +4,8 @@
 
 pub mod checks;
 mod delivered;
+mod question;
 pub mod rubric;
 pub mod session;
+pub mod user;
 pub mod verdict;

@@ -12,7 +12,7 @@ use crate::checks::pattern::{DialectDifference, Pattern};
 use crate::checks::{Check, Presence};
 use crate::lint::schema::Schemas;
 use crate::lint::script::{self, ScriptProblem};
-use crate::lint::{changes, history, is_curated, material, prompt};
+use crate::lint::{changes, history, is_curated, material, prompt, user};
 use crate::settings::CommandAnswer;
 use crate::settings::mode::Delivery;
 use crate::skill::slug;
@@ -40,6 +40,7 @@ pub(super) fn check(
     problems.extend(checker.unknown_skills(catalog));
     problems.extend(changes::check(case, catalog, tree));
     problems.extend(history::check(case, catalog, || checker.place("history", None)));
+    problems.extend(user::check(case, |value| checker.place("user", Some(value))));
     problems.extend(case.unsupported.iter().map(Unsupported::diagnostic));
     // Prompts of built-in cases cannot be changed.
     if is_curated(found) {
@@ -106,12 +107,13 @@ impl<'a> CaseChecker<'a> {
 
     /// Texts that no program can be given.
     fn nul_bytes(&self) -> Vec<Diagnostic> {
-        let Case { prompt, system_prompt, follow_ups, history, setup, .. } = self.case;
+        let Case { prompt, system_prompt, follow_ups, user, history, setup, .. } = self.case;
         let texts = [("prompt", prompt)].into_iter().chain(system_prompt.iter().map(|text| ("system_prompt", text)));
         let further =
             follow_ups.iter().map(|text| ("follow_ups", text)).chain(setup.iter().map(|text| ("setup", text)));
         let earlier = history.iter().map(|said| ("history", &said.content));
-        let with_nul = texts.chain(further).chain(earlier).filter(|(_, text)| text.contains('\0'));
+        let of_user = user.iter().flat_map(|user| user.persona.iter().chain([&user.goal]).map(|text| ("user", text)));
+        let with_nul = texts.chain(of_user).chain(further).chain(earlier).filter(|(_, text)| text.contains('\0'));
         let problems = with_nul.map(|(key, _)| {
             let message = format!("`{key}` has a NUL character, which no program can be given");
             Diagnostic::new(Code::ValueType, self.place(key, Some("\0")), message).help("remove the character")

@@ -15,6 +15,7 @@ mod script;
 mod similar;
 mod skill;
 mod suite;
+mod user;
 
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::{Catalog, FoundSkill};

@@ -206,8 +206,12 @@ fn grade_one<'a>(
     // A call of the skill may be before it.
     let is_same_prompt = *asked == case.prompt || (meta.case.forced && asked.ends_with(&case.prompt));
     let CaseMeta { system_prompt, history, follow_ups, .. } = &meta.case;
-    let is_same_session =
-        (system_prompt, history, follow_ups) == (&case.system_prompt, &case.history, &case.follow_ups);
+    // What a user said is not in the case.
+    let is_same_case = match &case.user {
+        Some(_) => meta.user.is_some() && follow_ups.starts_with(&case.follow_ups),
+        None => *follow_ups == case.follow_ups,
+    };
+    let is_same_session = is_same_case && (system_prompt, history) == (&case.system_prompt, &case.history);
     if !is_same_prompt || !is_same_session {
         let effect = if folder.has_grade() { "its grade is not changed" } else { "it is not graded" };
         return Err(format!("the prompt of `{}/{}` has changed since this answer: {effect}", id.skill, id.case));

@@ -34,6 +34,7 @@ mod stand_in;
 mod statistics;
 #[path = "../support/mod.rs"]
 mod support;
+mod user;
 mod verdicts;
 mod waza_assertions;
 mod work;

@@ -334,6 +334,9 @@ fn a_row_and_a_task_file_can_say_the_same_in_every_field() {
             (CaseField::List(_), "mocks") => {
                 r#"[{ "command": "gh", "args": "^pr", "stdout": "x", "stderr": "y", "exitCode": 2 }, { "command": "jq", "stdoutFile": "a.json" }]"#
             }
+            (CaseField::List(_), "user") => {
+                r#"{ "persona": "Ada", "goal": "A note", "facts": { "date": "3 March" }, "maxTurns": 3 }"#
+            }
             (CaseField::List(_), other) => panic!("write down a list for {other}"),
             _ => "",
         };
@@ -365,5 +368,5 @@ fn a_judge_is_told_the_whole_conversation() {
     let case = task_json::parse(Path::new(""), Path::new("evals/tasks/it.json"), file.as_bytes()).expect("a case");
     let expected = "(Before, the user:)\n\nHi\n\n(Before, the agent:)\n\nHello\n\n(The prompt:)\n\nWrite it.\n\n\
                     (The next message of the user:)\n\nShorter.";
-    assert_eq!(case.asked(), expected);
+    assert_eq!(case.asked(&case.follow_ups), expected);
 }

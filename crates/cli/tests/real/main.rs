@@ -39,6 +39,7 @@ mod settled;
 mod skill_servers;
 #[path = "../support/mod.rs"]
 mod support;
+mod user;
 mod user_home;
 mod users_setup;
 mod vibe;
@@ -88,6 +89,7 @@ fn main() -> ExitCode {
         sessions::trials,
         settled::trials,
         skill_servers::trials,
+        user::trials,
         user_home::trials,
         users_setup::trials,
     ];

@@ -12,6 +12,7 @@ mod lint;
 pub mod load;
 mod mocks;
 pub mod mode;
+mod player;
 pub mod price_table;
 mod prices;
 mod problems;
@@ -47,6 +48,7 @@ pub use isolation::{Home, Isolation, IsolationSettings};
 pub use judge::{DEFAULT_JUDGE_TIMEOUT, JudgeSettings, MOST_VOTES};
 pub use lint::LintSettings;
 pub use mocks::{AnswerText, CommandAnswer, name_problem, pattern};
+pub use player::PlayerSettings;
 pub use prices::{CostSource, Price, Prices};
 pub use repetition::{EffectiveRepetition, RepetitionSettings};
 pub use selection::{Suite, TestSelection};
@@ -122,6 +124,8 @@ pub struct Settings {
     pub checks: CheckSettings,
     /// Which agent judges by the rubric, and when.
     pub judge: JudgeSettings,
+    /// Which agent plays the user who answers.
+    pub user: PlayerSettings,
     /// What `gate` does.
     pub gate: GateSettings,
     /// The severities of problems that `lint` finds.
@@ -189,6 +193,7 @@ impl Default for Settings {
             create: Vec::new(),
             checks: CheckSettings::default(),
             judge: JudgeSettings::default(),
+            user: PlayerSettings::default(),
             gate: GateSettings::default(),
             lint: LintSettings::default(),
             selection: TestSelection::default(),
@@ -249,6 +254,7 @@ struct SettingsFile {
     check_timeout_s: WrittenNumber,
     #[serde(default)]
     judge: judge::JudgeTable,
+    user: Option<PlayerSettings>,
     gate: Option<gate::GateTable>,
     #[serde(default)]
     run: RunTable,
@@ -326,6 +332,7 @@ impl Settings {
             self.prices.0.insert(name, table.price(&mut problems));
         }
         self.judge.apply(file.judge, &mut problems);
+        self.user = file.user.unwrap_or(self.user.clone());
         if let Some(table) = file.gate {
             self.gate = table.settings(&mut problems);
         }

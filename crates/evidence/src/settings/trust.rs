@@ -22,7 +22,7 @@ pub enum Trust {
 /// A key that is refused, the value that is, if others are not, and what it would do. `*` stands for any name.
 type RefusedKey = (&'static str, Option<&'static str>, &'static str);
 
-const REFUSED: [RefusedKey; 13] = [
+const REFUSED: [RefusedKey; 15] = [
     ("harness", None, "cargo would build and start a program of the repository outside the sandbox"),
     ("isolation", Some("agent"), "agents and scripts would run outside the sandbox"),
     ("isolation_read", None, "the sandbox would show these paths"),
@@ -35,6 +35,8 @@ const REFUSED: [RefusedKey; 13] = [
     ("mcp.command", None, "the sandbox would show the paths in the arguments and variables of this server"),
     ("judge.agent", None, "the repository would choose its own judge"),
     ("judge.model", None, "the repository would choose its own judge"),
+    ("user.agent", None, "the repository would choose who plays its users"),
+    ("user.model", None, "the repository would choose who plays its users"),
     ("judge.template", None, "the repository would choose what its judge is asked"),
 ];
 
@@ -103,7 +105,7 @@ impl Trust {
 
 /// The keys that do not count in an untrusted repository: those of the base do. All others are refused, or say where files are and
 /// what is masked.
-const OF_BASE: [&str; 23] = [
+const OF_BASE: [&str; 24] = [
     "modes",
     "mode",
     "model",
@@ -122,6 +124,7 @@ const OF_BASE: [&str; 23] = [
     "check",
     "check_timeout_s",
     "judge",
+    "user",
     "gate",
     "run",
     "lint",

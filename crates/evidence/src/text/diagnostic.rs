@@ -173,6 +173,8 @@ codes! {
     BadChange = "bad-change": Fixed,
     /// A history that no session can start from, or that has the text of a skill.
     BadHistory = "bad-history": Fixed,
+    /// A user whose facts nobody needs to ask for.
+    BadUser = "bad-user": Fixed,
     /// A fixture, another file of the workspace, or a reference solution is missing.
     MissingFixture = "missing-fixture": Fixed,
     /// A schema file is missing.

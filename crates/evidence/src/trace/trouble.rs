@@ -32,6 +32,8 @@ pub enum TroubleKind {
     Unobservable,
     /// The judge gave no valid answer.
     NotJudged,
+    /// The user who answers the agent could not be played, or told what nobody asked for.
+    UserFailed,
     /// A file of the case, the skill or the evidence could not be read or written.
     Files,
     /// A setup command failed or did not end.
@@ -55,6 +57,7 @@ impl TroubleKind {
             TroubleKind::NotDelivered => "the skill was not delivered as the mode says",
             TroubleKind::Unobservable => "the evidence does not show what was asked",
             TroubleKind::NotJudged => "not judged",
+            TroubleKind::UserFailed => "the user failed",
             TroubleKind::Files => "files",
             TroubleKind::Setup => "the setup failed",
             TroubleKind::NotStored => "the result could not be stored",

@@ -20,6 +20,7 @@ use crate::trial::mock::MockCalls;
 use crate::trial::reading::{Doubts, Reading};
 use crate::trial::sandbox::Sandbox;
 use crate::trial::setup::SetupMeta;
+use crate::trial::user::UserMeta;
 use crate::trial::workspace_file::{WorkspaceFile, inner_paths, lossy_paths};
 
 /// The number of the `meta.json` format.
@@ -152,6 +153,9 @@ pub struct Meta {
     /// The calls of commands and tools that were answered from files; absent if there were no such answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mocks: Option<MockCalls>,
+    /// The user who answered; absent if nobody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<UserMeta>,
     /// The isolation of the agent; absent if not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,

@@ -17,5 +17,6 @@ pub mod setup;
 pub mod shard;
 pub mod span;
 pub mod spent;
+pub mod user;
 pub mod variants;
 pub mod workspace_file;

@@ -8,6 +8,7 @@ use crate::trial::id::TrialId;
 use crate::trial::outcome::{Grade, Judged, Outcome};
 use crate::trial::run_record::{ProgressLine, TrialRecord};
 use crate::trial::spent::AttemptCost;
+use crate::trial::user::UserMeta;
 
 pub fn row(folder: &TrialFolder, prices: &Prices) -> Result<TrialRecord, StoreError> {
     let (meta, grade) = (folder.meta()?, folder.grade()?);
@@ -41,12 +42,15 @@ fn inputs(meta: &Meta, grade: &Grade) -> String {
     digest(inputs.as_bytes())
 }
 
-/// The cost of the agent and of the judge.
+/// The cost of the agent, of its user and of the judge.
 fn spent(meta: &Meta, grade: &Grade, prices: &Prices) -> AttemptCost {
     let (whole, at_least) = (grade.metrics.usage.as_ref(), grade.metrics.usage_at_least.as_ref());
     let mut agent = AttemptCost::by(meta.agent.kind, &meta.agent.models(), whole.or(at_least), prices);
     agent.tokens_incomplete |= whole.is_none();
     agent.cost_incomplete |= whole.is_none();
+    if let Some(UserMeta { player, usage, .. }) = &meta.user {
+        agent = agent.and(AttemptCost::by(player.kind, &player.models(), usage.as_ref(), prices));
+    }
     match &grade.judged {
         Some(Judged::Asked { agent: judge, model, usage, .. }) => {
             agent.and(AttemptCost::by(*judge, model.as_deref().as_slice(), usage.as_ref(), prices))

@@ -107,6 +107,9 @@ const SNAPSHOT: &str = "skills_snapshot";
 const GRADE: &str = "grade.json";
 const JUDGMENT: &str = "judge.json";
 const JUDGING: &str = "judge";
+
+/// The directory with the player of the user who answers, message by message.
+const USER: &str = "user";
 const SESSION: &str = "session.md";
 const FINAL: &str = "final.txt";
 const WORKSPACE: &str = "workspace";

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::seal_key::SealKey;
 use super::{
-    At, DEPTH, FINAL, GRADE, JUDGING, JUDGMENT, META, SESSION, StoreError, WORK, WORKSPACE, as_json, check_format,
-    read_json, seal, snapshot_name, write_json, write_whole,
+    At, DEPTH, FINAL, GRADE, JUDGING, JUDGMENT, META, SESSION, StoreError, USER, WORK, WORKSPACE, as_json,
+    check_format, read_json, seal, snapshot_name, write_json, write_whole,
 };
 use crate::files::beneath::{self, WalkControl, WalkedFile};
 use crate::files::bounded;
@@ -164,6 +164,12 @@ impl TrialFolder {
     #[must_use]
     pub fn judging(&self, vote: u32, attempt: usize) -> Self {
         Self::found(0, self.path.join(JUDGING).join(format!("{vote}-{attempt}")))
+    }
+
+    /// The directory of one attempt at a message of the user, which may not exist yet.
+    #[must_use]
+    pub fn playing(&self, message: usize, attempt: u32) -> Self {
+        Self::found(0, self.path.join(USER).join(format!("{message}-{attempt}")))
     }
 
     pub fn write_final(&self, text: &str) -> Result<(), StoreError> {

@@ -1,6 +1,5 @@
 //! How this program starts itself as the agent, and its side of the dialogue.
 
-use std::collections::VecDeque;
 use std::ffi::OsStr;
 
 use serde_json::{Value, json};
@@ -34,8 +33,7 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
     command.not_enforced = Vec::from_iter(read_only.then(|| "shell commands can write in the workspace".to_owned()));
     command.open = vec!["shell commands can read and write outside the workspace"];
     command.dialogue = Some(Box::new(ChatDialogue {
-        opening: json_line(&json!(setup)),
-        messages: std::iter::once(&case.prompt).chain(&case.follow_ups).map(|text| json_line(&json!(text))).collect(),
+        opening: [json_line(&json!(setup)), json_line(&json!(case.prompt))].concat(),
     }));
     Ok(())
 }
@@ -66,23 +64,22 @@ fn setup(assignment: &Assignment<'_>) -> Result<ChatSetup, Trouble> {
     })
 }
 
-/// Sends the setup and the prompt, and each further message when the one before is answered.
+/// Sends the setup and the prompt.
 struct ChatDialogue {
     opening: Vec<u8>,
-    /// The messages that are not sent yet.
-    messages: VecDeque<Vec<u8>>,
 }
 
 impl OutputListener for ChatDialogue {
     fn opening(&mut self) -> Option<Vec<u8>> {
-        Some([std::mem::take(&mut self.opening), self.messages.pop_front()?].concat())
+        Some(std::mem::take(&mut self.opening))
+    }
+
+    fn message(&mut self, text: &str) -> Vec<u8> {
+        json_line(&json!(text))
     }
 
     fn line(&mut self, line: &[u8]) -> Reply {
-        if !serde_json::from_slice::<Value>(line).is_ok_and(|line| line["type"] == "done") {
-            return Reply::default();
-        }
-        let next = self.messages.pop_front();
-        Reply { close: next.is_none(), write: next.unwrap_or_default(), ..Reply::default() }
+        let answered = serde_json::from_slice::<Value>(line).is_ok_and(|line| line["type"] == "done");
+        Reply { answered, ..Reply::default() }
     }
 }

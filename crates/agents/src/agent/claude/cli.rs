@@ -12,8 +12,8 @@ use crate::trace::trouble::Trouble;
 /// How to start `program` for a trial.
 pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<AgentCommand, Trouble> {
     let mut fixed = vec!["-p", "--output-format", "stream-json", "--verbose"];
-    let has_follow_ups = !assignment.case.follow_ups.is_empty();
-    if has_follow_ups {
+    let is_dialogue = assignment.case.has_more_messages();
+    if is_dialogue {
         fixed.extend(["--input-format", "stream-json"]);
     }
     let mut command = call::command(assignment, program, &fixed, call::schema(assignment)?.as_ref())?;
@@ -27,12 +27,12 @@ pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<A
         None => {}
     }
     command.args.extend(settings_args_of(assignment).map(Into::into));
-    if has_follow_ups {
-        command.dialogue = Some(Box::new(Dialogue::new(String::new(), assignment.case)));
+    if is_dialogue {
+        command.dialogue = Some(Box::new(Dialogue::new("", assignment.case)));
     } else {
         command.input = long_prompt(assignment);
     }
-    if !has_follow_ups && command.input.is_none() {
+    if !is_dialogue && command.input.is_none() {
         // A prompt may start with a dash.
         command.args.extend(["--".into(), assignment.case.prompt.as_str().into()]);
     }

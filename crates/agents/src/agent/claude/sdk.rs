@@ -1,7 +1,6 @@
 //! The Claude Agent SDK's side of its dialogue with `claude`: the arguments, environment and lines. The SDK itself
 //! would need Node.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -38,7 +37,7 @@ pub(super) fn command(assignment: &Assignment<'_>, program: PathBuf) -> Result<A
     command.args.extend(settings_args_of(assignment).map(Into::into));
     command.env.extend(ENVIRONMENT.map(|(name, value)| (name.into(), value.into())));
     command.dialogue =
-        Some(Box::new(Dialogue::new(initialize(assignment.case, assignment.mode, schema), assignment.case)));
+        Some(Box::new(Dialogue::new(&initialize(assignment.case, assignment.mode, schema), assignment.case)));
     Ok(command)
 }
 
@@ -63,15 +62,12 @@ fn initialize(case: &Case, mode: &Mode, schema: Option<Value>) -> String {
 #[derive(Debug)]
 pub(super) struct Dialogue {
     opening: String,
-    /// The messages that are not sent yet.
-    messages: VecDeque<String>,
 }
 
 impl Dialogue {
-    /// Sends these first lines, then the prompt of the case, and each further message when claude has answered the one before.
-    pub(super) fn new(opening: String, case: &Case) -> Self {
-        let messages = std::iter::once(&case.prompt).chain(&case.follow_ups);
-        Self { opening, messages: messages.map(|text| message(text)).collect() }
+    /// Sends these first lines, then the prompt of the case.
+    pub(super) fn new(opening: &str, case: &Case) -> Self {
+        Self { opening: [opening, &message(&case.prompt)].concat() }
     }
 }
 
@@ -89,8 +85,11 @@ fn message(text: &str) -> String {
 
 impl OutputListener for Dialogue {
     fn opening(&mut self) -> Option<Vec<u8>> {
-        let prompt = self.messages.pop_front().unwrap_or_default();
-        Some([std::mem::take(&mut self.opening), prompt].concat().into_bytes())
+        Some(std::mem::take(&mut self.opening).into_bytes())
+    }
+
+    fn message(&mut self, text: &str) -> Vec<u8> {
+        message(text).into_bytes()
     }
 
     fn line(&mut self, line: &[u8]) -> Reply {
@@ -99,8 +98,8 @@ impl OutputListener for Dialogue {
         match line.kind.as_str() {
             "result" => {
                 // Nothing more is asked of a session that failed.
-                let next = self.messages.pop_front().filter(|_| line.is_error.0 != Some(true));
-                Reply { close: next.is_none(), write: next.unwrap_or_default().into_bytes(), ..Reply::default() }
+                let failed = line.is_error.0 == Some(true);
+                Reply { close: failed, answered: !failed, ..Reply::default() }
             }
             "control_request" => Reply { write: answer(&line.request_id, &subtype), ..Reply::default() },
             _ => Reply::default(),
@@ -138,7 +137,7 @@ mod tests {
     use super::*;
 
     fn dialogue() -> Dialogue {
-        Dialogue { opening: String::new(), messages: VecDeque::from([message("one"), message("two")]) }
+        Dialogue { opening: message("one") }
     }
 
     /// The results of a session of Claude Code 2.1.332, in which `type` comes after byte 1,400.
@@ -148,22 +147,23 @@ mod tests {
     }
 
     #[test]
-    fn the_next_message_follows_a_result_wherever_its_type_is_and_the_last_result_closes_the_input() {
+    fn a_result_answers_a_message_wherever_its_type_is() {
         let mut dialogue = dialogue();
         assert!(dialogue.opening().is_some_and(|opening| String::from_utf8_lossy(&opening).contains("one")));
         let replies: Vec<Reply> = results().map(|line| dialogue.line(line.as_bytes())).collect();
-        assert_eq!(replies.iter().map(|reply| reply.close).collect::<Vec<_>>(), [false, true]);
-        assert!(String::from_utf8_lossy(&replies[0].write).contains("two"));
+        assert_eq!(replies.iter().map(|reply| (reply.answered, reply.close)).collect::<Vec<_>>(), [(true, false); 2]);
+        assert!(String::from_utf8_lossy(&dialogue.message("two")).contains("two"));
     }
 
     #[test]
     fn what_a_message_says_about_a_result_is_no_result() {
         let line = br#"{"message":{"content":"\"type\":\"result\"","type":"result"},"type":"assistant"}"#;
-        assert!(!dialogue().line(line).close);
+        assert!(!dialogue().line(line).answered);
     }
 
     #[test]
     fn nothing_follows_a_result_that_is_an_error() {
-        assert!(dialogue().line(br#"{"usage":{},"is_error":true,"type":"result"}"#).close);
+        let reply = dialogue().line(br#"{"usage":{},"is_error":true,"type":"result"}"#);
+        assert_eq!((reply.answered, reply.close), (false, true));
     }
 }

@@ -20,7 +20,7 @@ const EVIDENCE: &str = include_str!("evidence.js");
 pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> Result<(), Trouble> {
     let Assignment { case, trial_env, server, .. } = *assignment;
     refuse_long_prompt(assignment)?;
-    refuse(assignment, &[("more than one message", !case.follow_ups.is_empty())])?;
+    refuse(assignment, &[("more than one message", case.has_more_messages())])?;
     let home = trial_env.home();
     let secrets = write_settings(&home.join(".cline/data/settings"), case.sandbox == Sandbox::ReadOnly)?;
     if let Some(text) = &case.system_prompt {

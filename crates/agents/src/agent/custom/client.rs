@@ -2,7 +2,7 @@
 //!
 //! It advertises neither files nor terminals, so that the agent works by itself, inside its sandbox.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -39,8 +39,8 @@ const MAX_CALLS: usize = 10_000;
 pub(super) struct AcpClient {
     folder: String,
     servers: Value,
-    /// The messages that are not sent yet.
-    messages: VecDeque<String>,
+    /// The first message.
+    prompt: String,
     /// The method to authenticate by, until it is used.
     authenticate: Option<String>,
     is_read_only: bool,
@@ -62,7 +62,7 @@ impl AcpClient {
         Self {
             folder: trial_env.workspace().to_string(),
             servers: server.into_iter().collect(),
-            messages: std::iter::once(&case.prompt).chain(&case.follow_ups).cloned().collect(),
+            prompt: case.prompt.clone(),
             authenticate,
             is_read_only: case.sandbox == Sandbox::ReadOnly,
             session: String::new(),
@@ -81,14 +81,6 @@ impl AcpClient {
         self.request(SESSION, "session/new", &params)
     }
 
-    /// Sends the next message; closes the dialogue after the last one.
-    fn prompt(&mut self) -> Reply {
-        let Some(text) = self.messages.pop_front() else { return Reply { close: true, ..Reply::default() } };
-        let params = json!({ "sessionId": self.session, "prompt": [{ "type": "text", "text": text }] });
-        let id = if self.open < PROMPT { PROMPT } else { self.open + 1 };
-        written(self.request(id, "session/prompt", &params))
-    }
-
     /// What follows after the agent has answered our request.
     fn answered(&mut self, message: &Value) -> Reply {
         let result = &message["result"];
@@ -103,10 +95,11 @@ impl AcpClient {
             AUTHENTICATE if error.is_none() => written(self.begin_session()),
             SESSION if result["sessionId"].is_string() => {
                 result["sessionId"].as_str().unwrap_or_default().clone_into(&mut self.session);
-                self.prompt()
+                let prompt = std::mem::take(&mut self.prompt);
+                written(self.message(&prompt))
             }
             // Nothing more is asked of a session whose turn did not end by itself.
-            PROMPT.. if result["stopReason"] == "end_turn" => self.prompt(),
+            PROMPT.. if result["stopReason"] == "end_turn" => Reply { answered: true, ..Reply::default() },
             _ => Reply { close: true, ..Reply::default() },
         }
     }
@@ -160,6 +153,12 @@ impl OutputListener for AcpClient {
             "clientInfo": client,
         });
         Some(self.request(INITIALIZE, "initialize", &params))
+    }
+
+    fn message(&mut self, text: &str) -> Vec<u8> {
+        let params = json!({ "sessionId": self.session, "prompt": [{ "type": "text", "text": text }] });
+        let id = if self.open < PROMPT { PROMPT } else { self.open + 1 };
+        self.request(id, "session/prompt", &params)
     }
 
     fn line(&mut self, line: &[u8]) -> Reply {

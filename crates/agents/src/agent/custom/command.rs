@@ -37,7 +37,7 @@ pub(super) fn command(agent: &CustomAgent, assignment: &Assignment<'_>) -> Resul
     let start = start(agent, settings)?;
     let is_acp = agent.description.protocol == Protocol::Acp;
     let mut command = begin(assignment, program(settings, mode.agent)?, &[], false)?;
-    let further = !case.follow_ups.is_empty() && !is_acp && !start.has("resumed");
+    let further = case.has_more_messages() && !is_acp && !start.has("resumed");
     let in_argument = has_message(start);
     let messages = std::iter::once(&case.prompt).chain(&case.follow_ups);
     let longest = messages.map(String::len).max().unwrap_or_default();

@@ -41,7 +41,7 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
     let Assignment { case, settings, trial_env, .. } = *assignment;
     // To continue a session, Droid asks Factory for it first.
     let is_known = login::is_logged_in() || std::env::var_os(SERVER).is_some();
-    let asks_more = !case.follow_ups.is_empty() && !is_known;
+    let asks_more = case.has_more_messages() && !is_known;
     refuse(assignment, &[("follow-ups without a login at Factory", asks_more)])?;
     let home = trial_env.home().join(".factory");
     let (variables, secrets) = prepare(trial_env, settings.isolation.home)?;

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::cases::case::check_list::CHECKS;
 use crate::cases::case::document::{Document, Node};
-use crate::cases::case::{Assertion, Case, Unsupported, change_list, check_list, history_list, mock_list};
+use crate::cases::case::{Assertion, Case, Unsupported, change_list, check_list, history_list, mock_list, persona};
 use crate::checks::{self, Check, CheckKind, Field, FieldForm, FieldValue, KINDS, Origin};
 use crate::settings::ActivationRule;
 use crate::settings::limits::{LONGEST_TIMEOUT, MOST_TURNS};
@@ -168,21 +168,21 @@ pub static CORE: [CoreField; 18] = [
     ),
 ];
 
-/// A field whose value is a list that no cell can hold. In a CSV file, the cell has the path of a JSON file with the list.
+/// A field whose value is a list or an object that no cell can hold. In a CSV file, the cell has the path of a JSON file with it.
 #[derive(Debug)]
 pub struct ListField {
     /// Its names.
     pub field: Field,
-    /// Reads the list, which messages call by this name.
+    /// Reads the value, which messages call by this name.
     pub read: fn(&mut Document<'_>, &str, &Node, &mut Case),
-    /// The list of a case as it is read.
+    /// The value in a case as it is read; `null` if it has none.
     get: fn(&Case) -> Json,
 }
 
 /// The path of a list in a CSV file.
 const LIST: FieldForm = FieldForm::Source;
 
-pub static LISTS: [ListField; 5] = [
+pub static LISTS: [ListField; 6] = [
     ListField {
         field: Field { column: "during", key: "during", form: LIST },
         read: |file, name, list, case| case.during = change_list::changes(file, name, list),
@@ -207,6 +207,11 @@ pub static LISTS: [ListField; 5] = [
         field: Field { column: "mocks", key: "mocks", form: LIST },
         read: |file, name, list, case| case.mocks = mock_list::answers(file, name, list),
         get: |case| mock_list::written(&case.mocks),
+    },
+    ListField {
+        field: Field { column: "user", key: "user", form: LIST },
+        read: |file, name, user, case| case.user = persona::read(file, name, user),
+        get: |case| json!(case.user),
     },
 ];
 

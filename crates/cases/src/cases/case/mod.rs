@@ -17,6 +17,7 @@ mod history_list;
 mod known_tool;
 mod mock_list;
 mod named_files;
+mod persona;
 pub mod plugin_eval;
 pub mod promptfoo;
 pub mod prompts_csv;
@@ -45,6 +46,7 @@ use crate::trial::history::{HistoryMessage, Speaker};
 use crate::trial::input_file::InputFile;
 use crate::trial::outcome::Weight;
 use crate::trial::sandbox::Sandbox;
+use crate::trial::user::Persona;
 
 pub use format::{CaseFile, CaseFormat, FileCases, Files, ForeignFile, ForeignFiles, MOST_CASES};
 pub use found::{CaseSource, FoundCase, ReadCase};
@@ -149,6 +151,8 @@ pub struct Case {
     pub mock_servers: Option<MockFolders>,
     /// What the agent is asked next in the same session, each after it has answered.
     pub follow_ups: Vec<String>,
+    /// Who answers the agent after that.
+    pub user: Option<Persona>,
     /// The conversation that its session starts from, before the prompt.
     pub history: Vec<HistoryMessage>,
 }
@@ -157,6 +161,11 @@ impl Case {
     /// Whether a check looks at the activation of the skill.
     pub fn asks_for_trigger(&self) -> bool {
         self.checks.iter().any(|check| [checks::TRIGGERED, checks::NOT_TRIGGERED].contains(&check.kind.id))
+    }
+
+    /// Whether its agent gets more than one message.
+    pub fn has_more_messages(&self) -> bool {
+        !self.follow_ups.is_empty() || self.user.is_some()
     }
 
     /// Whether it can only be graded with the feature `schemas`.
@@ -184,15 +193,14 @@ impl Case {
         weights.any(|weight| weight.is_none_or(|weight| weight.amount > 0.0 && is_score_required))
     }
 
-    /// The whole conversation as far as it is known: the history, the prompt, and the messages after it.
-    pub fn asked(&self) -> String {
+    /// What its agent was asked: the history, the prompt, and these messages after it.
+    pub fn asked(&self, follow_ups: &[String]) -> String {
         let earlier = self.history.iter().map(|HistoryMessage { role, content }| match role {
             Speaker::User => format!("(Before, the user:)\n\n{content}\n\n"),
             Speaker::Assistant => format!("(Before, the agent:)\n\n{content}\n\n"),
         });
         let mark = if self.history.is_empty() { "" } else { "(The prompt:)\n\n" };
-        let messages =
-            self.follow_ups.iter().map(|message| format!("\n\n(The next message of the user:)\n\n{message}"));
+        let messages = follow_ups.iter().map(|message| format!("\n\n(The next message of the user:)\n\n{message}"));
         earlier.chain([format!("{mark}{}", self.prompt)]).chain(messages).collect()
     }
 

@@ -54,7 +54,7 @@ fn parts(case: &Case) -> Vec<(String, String)> {
     #[rustfmt::skip]
     let mut parts = named![
         skill, should_trigger, prompt, forced, system_prompt, sandbox, timeout, max_turns, fixture, output_schema,
-        judge, repetition, unsupported, files, tags, solution, answer, setup, follow_ups, history, tools, env
+        judge, repetition, unsupported, files, tags, solution, answer, setup, follow_ups, user, history, tools, env
     ];
     let activation = case.activation.unwrap_or(case.default_activation);
     parts.push(("its `activation`".to_owned(), activation.as_str().to_owned()));

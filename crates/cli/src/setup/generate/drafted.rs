@@ -150,7 +150,7 @@ impl Drafter<'_> {
             about: ("draft", &skill.slug),
             origin: &SourceLocation::file(skill.folder.join(SKILL_FILE)),
             prompt,
-            schema,
+            schema: Some(schema),
         };
         let Answer { text, trouble, trace, duration_ms } = question.ask((scratch, redactors), folder, |_| Ok(()))?;
         let models: Vec<&str> = trace.model.iter().chain(&self.model).map(String::as_str).collect();

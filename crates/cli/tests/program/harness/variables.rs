@@ -231,6 +231,7 @@ fn the_docs_list_every_key_of_the_settings_file() {
         ("skills", "[skills.tidy]", "[skills.<skill>]"),
         ("prices", "[prices.codex]", "[prices.<model or agent>]"),
         ("judge", "[judge]", "[judge]"),
+        ("user", "[user]", "[user]"),
         ("gate", "[gate]", "[gate]"),
         ("run", "[run]", "[run]"),
         ("lint", "[lint]", "[lint]"),

@@ -8,4 +8,5 @@ mod imported;
 mod moving;
 mod setup;
 mod skills;
+mod user;
 mod workspace;

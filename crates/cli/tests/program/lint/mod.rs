@@ -9,6 +9,7 @@ mod prompts_csv;
 mod skill_md;
 mod task_json;
 mod unread;
+mod user;
 
 use crate::support::fixture::Fixture;
 

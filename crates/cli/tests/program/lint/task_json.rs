@@ -247,6 +247,10 @@ fn a_nul_character_in_what_a_program_is_given_is_found_at_its_place() {
                 [{ "role": "user", "content": "a\u0000" }, { "role": "assistant", "content": "b" }] } }"#,
             "history",
         ),
+        (
+            r#"{ "prompt": "Do it", "evalConfig": { "expectedSkillName": "tidy", "user": { "goal": "a\u0000" } } }"#,
+            "user",
+        ),
     ] {
         let lines = with_task(text).lines();
         let problem = format!("[value-type] `{key}` has a NUL character, which no program can be given");

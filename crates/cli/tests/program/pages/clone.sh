@@ -27,7 +27,7 @@ cases pdf explicit one two three
 cases docx letter
 cases xlsx implicit
 cases invoices report
-cases release-notes two midway
+cases release-notes two midway asks
 cat > outcomes.csv <<'END'
 case,side,passed,trials
 invoice,without,1,10

@@ -243,7 +243,7 @@ impl RowReader<'_> {
         values
     }
 
-    /// Reads a list: the cell has it as JSON, or has the path of a JSON file with it.
+    /// Reads a list or an object: the cell has it as JSON, or has the path of a JSON file with it.
     fn list(&mut self, list: &ListField, case: &mut Case) {
         let column = list.field.column;
         let cell = self.text(column);
@@ -252,7 +252,7 @@ impl RowReader<'_> {
             return;
         }
         let place = self.row.place(column);
-        let is_inline = cell.starts_with('[');
+        let is_inline = cell.starts_with(['[', '{']);
         let (path, bytes) = if is_inline {
             (self.row.sheet.path.to_path_buf(), cell.as_bytes().to_vec())
         } else {
@@ -288,7 +288,7 @@ impl RowReader<'_> {
     /// The file that a cell names, and its content.
     fn list_file(&self, list: &ListField, cell: &str) -> Result<(PathBuf, Vec<u8>), Box<Diagnostic>> {
         let column = list.field.column;
-        let help = "name a JSON file with the list, or write the list itself";
+        let help = "name a JSON file with it, or write its JSON here";
         let problem = |code, message| Box::new(Diagnostic::new(code, self.row.place(column), message).help(help));
         let found = list
             .field
