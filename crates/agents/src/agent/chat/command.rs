@@ -32,9 +32,8 @@ pub(super) fn fill(assignment: &Assignment<'_>, command: &mut AgentCommand) -> R
     command.secrets.extend(setup.key.clone());
     command.not_enforced = Vec::from_iter(read_only.then(|| "shell commands can write in the workspace".to_owned()));
     command.open = vec!["shell commands can read and write outside the workspace"];
-    command.dialogue = Some(Box::new(ChatDialogue {
-        opening: [json_line(&json!(setup)), json_line(&json!(case.prompt))].concat(),
-    }));
+    command.dialogue =
+        Some(Box::new(ChatDialogue { opening: [json_line(&json!(setup)), json_line(&json!(case.prompt))].concat() }));
     Ok(())
 }
 
