@@ -144,9 +144,7 @@ impl AgentRun {
             }
         }
         let notify = Notify::new();
-        let is_read = is_settled.is_some() || assignment.case.user.is_some();
-        let so_far = is_read.then(|| EvidenceSoFar::new(folder)).transpose();
-        let (so_far, output) = so_far.at(folder.path()).map_err(|error| disk(&error))?.unzip();
+        let (so_far, output) = evidence_so_far(job)?.unzip();
         let redactor = Arc::clone(&self.redactor);
         let messages = UserMessages::new((assignment, job.play), so_far.as_ref(), &redactor, reference);
         let mut job = Job {
@@ -159,7 +157,7 @@ impl AgentRun {
             by_file: command.by_file.clone(),
             input: command.input.take(),
             stderr: folder.stderr(),
-            redactor: &self.redactor,
+            redactor: &redactor,
             works_on: command.works_on,
             settled: is_settled.is_some().then_some(&notify),
         };
@@ -167,7 +165,7 @@ impl AgentRun {
             agent: assignment.mode.agent,
             on_progress,
             on_answer,
-            redactor: &self.redactor,
+            redactor: &redactor,
             dialogue: command.dialogue.take(),
             silence: SilenceTimer::new(timeout),
             output,
@@ -179,8 +177,7 @@ impl AgentRun {
             Some((is_settled, so_far)) => {
                 let is_settled = |trace: &Trace| is_settled(self.server.as_ref(), trace);
                 let is_settled = &is_settled;
-                WatchedTrial { assignment, so_far, redactor: &self.redactor, reference, is_settled }
-                    .watched(&notify, run)
+                WatchedTrial { assignment, so_far, redactor: &redactor, reference, is_settled }.watched(&notify, run)
             }
             None => run(),
         };
@@ -188,13 +185,25 @@ impl AgentRun {
         let mut ending = ending.at(folder.path()).map_err(|error| disk(&error))?;
         listener.silence.add_to(&mut ending);
         ending.trouble = agent::trouble_at_start(&ending, place.sandbox(), assignment);
-        let UserMessages { sent, user, trouble, .. } = listener.messages;
-        // What the agent did after that is not its fault.
-        ending.trouble = trouble.or(ending.trouble);
-        self.follow_ups.extend(sent.into_iter().skip(assignment.case.follow_ups.len()));
-        self.user = user;
+        self.note_user(listener.messages, &mut ending);
         Ok(ending)
     }
+
+    /// Notes what the user said, and why it could not be played: what the agent did after that is not its fault.
+    fn note_user(&mut self, messages: UserMessages<'_>, ending: &mut Ending) {
+        let UserMessages { sent, user, trouble, .. } = messages;
+        let of_case = self.follow_ups.len();
+        self.follow_ups.extend(sent.into_iter().skip(of_case));
+        self.user = user;
+        ending.trouble = trouble.or(ending.trouble.take());
+    }
+}
+
+/// A copy of what the agent will leave, if somebody reads it meanwhile.
+fn evidence_so_far(job: &AgentJob<'_>) -> Result<Option<(EvidenceSoFar, OutputSoFar)>, Trouble> {
+    let is_read = job.is_settled.is_some() || job.assignment.case.user.is_some();
+    let so_far = is_read.then(|| EvidenceSoFar::new(job.folder)).transpose();
+    so_far.at(job.folder.path()).map_err(|error| disk(&error))
 }
 
 /// Runs the agent, and again for each further message of the case, unless it has a dialogue for them: with other arguments than

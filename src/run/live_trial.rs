@@ -17,7 +17,7 @@ use crate::grade::checks;
 use crate::process::interrupt;
 use crate::report::session as report;
 use crate::results::timeline::Timeline;
-use crate::run::agent_run::{self, AgentJob, AgentRun, disk, files, unstored};
+use crate::run::agent_run::{self, AgentJob, disk, files, unstored};
 use crate::run::context::RunContext;
 use crate::run::digests::{SCHEMA_PART, SkillFolders, files_part, or_problem};
 use crate::run::judge;
@@ -195,58 +195,46 @@ impl LiveTrial<'_> {
         };
         // Changes of skills are made during the session, and are not known before its end. A later message may change everything.
         let ends_early = settings.stops() == Stop::Settled && case.during.is_empty() && !case.has_more_messages();
-        let player = Player { run, live, case, mode, folder };
         let job = AgentJob {
             assignment: &assignment,
             timeout: case.timeout.unwrap_or(settings.timeout),
             folder,
-            play: &|question| player.ask(question),
+            play: &|question| Player { run, live, case, mode, folder }.ask(question),
             redactors: &live.redactors,
             texts: self.texts(),
             is_settled: ends_early.then_some(&is_settled),
             on_progress: &on_progress,
             on_answer: &on_answer,
         };
-        let AgentRun {
-            mut ending,
-            not_enforced,
-            isolation,
-            redactor,
-            server,
-            changes,
-            trace,
-            final_text,
-            follow_ups,
-            user,
-        } = agent_run::run(&job)?;
-        meta.case.follow_ups = follow_ups;
+        let mut ran = agent_run::run(&job)?;
         // On a full disk the agent may have failed to write: its evidence proves nothing.
         store::take_room(&trial_env.control()).map_err(|error| unstored(&error))?;
-        let mask = |bytes: &[u8]| redactor.mask(bytes).into_owned();
-        let mocks = mocks.map(|mocks| mocks.record(&trace, &redactor));
-        let skills_changed = skills_changed(trial_env, &changes, &mut ending);
+        let mask = |bytes: &[u8]| ran.redactor.mask(bytes).into_owned();
+        let mocks = mocks.map(|mocks| mocks.record(&ran.trace, &ran.redactor));
+        let skills_changed = skills_changed(trial_env, &ran.changes, &mut ran.ending);
         let required: Vec<&Path> = case.required_files().collect();
         let captured = trial_env.capture(&required, &folder.workspace(), &mask).map_err(|error| disk(&error))?;
-        let inputs = self.with_opened(inputs, &trace);
-        note_agent(&mut meta, &trace);
+        let inputs = self.with_opened(inputs, &ran.trace);
+        note_agent(&mut meta, &ran.trace);
         let meta = Meta {
-            server,
+            case: CaseMeta { follow_ups: ran.follow_ups, ..meta.case },
+            server: ran.server,
             started: started.to_string(),
-            ending,
+            ending: ran.ending,
             inputs,
             files: captured.files,
             files_truncated: captured.truncated,
             links: captured.links,
             files_looked_for: required.into_iter().map(Path::to_path_buf).collect(),
             skills_changed: skills_changed.iter().map(|path| masked(path, &mask)).collect(),
-            changes,
+            changes: ran.changes,
             mocks,
-            user,
-            isolation,
-            not_enforced,
+            user: ran.user,
+            isolation: ran.isolation,
+            not_enforced: ran.not_enforced,
             ..meta
         };
-        Ok(StoredTrial { meta, trace, final_text })
+        Ok(StoredTrial { meta, trace: ran.trace, final_text: ran.final_text })
     }
 
     /// The inputs of the trial, with the skills that were opened, as they were copied.

@@ -50,12 +50,12 @@ impl Player<'_> {
         let Answer { text, trouble, trace, .. } = answer.map_err(|_| failed())??;
         match trouble {
             None => Ok(PlayerAnswer { text, usage: trace.usage, version: trace.agent_version, model: trace.model }),
-            Some(trouble) => Err(self.of_user(trouble)),
+            Some(trouble) => Err(self.of_user(&trouble)),
         }
     }
 
     /// The trouble of a player as that of a trial: it says nothing about the agent, whose account may be another one.
-    fn of_user(&self, trouble: Trouble) -> Trouble {
+    fn of_user(&self, trouble: &Trouble) -> Trouble {
         let settings = &self.run.settings;
         let account = |kind, mode| agent::account(settings, kind, mode);
         let is_same_account = || account(settings.player().0, None) == account(self.mode.agent, Some(self.mode));
@@ -64,6 +64,6 @@ impl Player<'_> {
             kind @ TroubleKind::UsageLimit if is_same_account() => kind,
             _ => TroubleKind::UserFailed,
         };
-        Trouble { kind, detail: format!("the user's player: {trouble}"), ..trouble }
+        Trouble { kind, detail: format!("the user's player: {trouble}"), ..trouble.clone() }
     }
 }

@@ -132,6 +132,7 @@ impl OutputListener for () {
 
 /// What to do after a line of output.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing, whatever the others say")]
 pub struct Reply {
     /// Written to standard input.
     pub write: Vec<u8>,
@@ -189,6 +190,18 @@ async fn notified(notify: Option<&Notify>) {
     match notify {
         Some(notify) => notify.notified().await,
         None => std::future::pending().await,
+    }
+}
+
+/// Returns when the program has had this time, besides what it waited for its listener.
+async fn time_is_up(state: watch::Receiver<ListenerState>, timeout: Duration) {
+    let started = Instant::now();
+    loop {
+        let left = (timeout + state.borrow().waited).saturating_sub(started.elapsed());
+        if left.is_zero() {
+            return;
+        }
+        tokio::time::sleep(left).await;
     }
 }
 
@@ -367,9 +380,8 @@ impl RunningProgram<'_> {
         patience: Option<Duration>,
     ) -> io::Result<Ending> {
         let started = Instant::now();
-        let deadline = tokio::time::sleep(timeout);
-        let state = self.listener.clone();
-        let overdue = overdue(state.clone(), patience);
+        let deadline = time_is_up(self.listener.clone(), timeout);
+        let overdue = overdue(self.listener.clone(), patience);
         tokio::pin!(deadline, overdue);
         let mut timed_out = false;
         let mut is_settled = false;
@@ -386,11 +398,6 @@ impl RunningProgram<'_> {
                     }
                 }
                 () = &mut deadline => {
-                    let end = started + timeout + state.borrow().waited;
-                    if end > Instant::now() {
-                        deadline.as_mut().reset(end.into());
-                        continue;
-                    }
                     timed_out = true;
                     break None;
                 }

@@ -96,7 +96,8 @@ impl UserTurn<'_> {
     fn shown(&self) -> Value {
         let share = LONGEST_CONVERSATION / self.conversation.len().max(1);
         let end = |text: &str| {
-            let start = (text.len().saturating_sub(share)..).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            let start =
+                (text.len().saturating_sub(share)..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
             format!("{}{}", if start == 0 { "" } else { "…" }, &text[start..])
         };
         let messages = self.conversation.iter();
@@ -113,7 +114,7 @@ impl UserTurn<'_> {
         let message = message.trim();
         match UserEnding::named(&next) {
             Some(ending @ (UserEnding::Done | UserEnding::GaveUp)) => {
-                return Ok(Played::Ends(ending, cut::start(message, LONGEST_MESSAGE)));
+                Ok(Played::Ends(ending, cut::start(message, LONGEST_MESSAGE)))
             }
             _ if next != SAY => Err(format!("`next` is `{}`", excerpt(&next))),
             _ if message.is_empty() => Err("`message` is empty".to_owned()),

@@ -254,7 +254,8 @@ struct SettingsFile {
     check_timeout_s: WrittenNumber,
     #[serde(default)]
     judge: judge::JudgeTable,
-    user: Option<PlayerSettings>,
+    #[serde(default)]
+    user: PlayerSettings,
     gate: Option<gate::GateTable>,
     #[serde(default)]
     run: RunTable,
@@ -324,7 +325,8 @@ impl Settings {
                 problems.add(number.span(), why);
             }
         }
-        (self.stop, self.lift) = (file.trial_end.or(self.stop), file.run.lift.unwrap_or(self.lift));
+        (self.stop, self.lift, self.user) =
+            (file.trial_end.or(self.stop), file.run.lift.unwrap_or(self.lift), file.user);
         self.apply_max_turns(file.max_turns, &mut problems);
         self.repetition.apply(&file.trials, &file.threshold, &mut problems);
         self.apply_skills(file.skills, file.check.as_ref(), &mut problems);
@@ -332,7 +334,6 @@ impl Settings {
             self.prices.0.insert(name, table.price(&mut problems));
         }
         self.judge.apply(file.judge, &mut problems);
-        self.user = file.user.unwrap_or(self.user.clone());
         if let Some(table) = file.gate {
             self.gate = table.settings(&mut problems);
         }

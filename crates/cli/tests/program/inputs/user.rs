@@ -26,7 +26,7 @@ fn stub(lines: &[&str]) -> Stub {
     let stub = Stub::new(0, BODY);
     stub.write("evals/skills/tidy/prompts.csv", "id,should_trigger,prompt,user,timeout_s\nc0,false,One,user.json,5\n");
     stub.write("evals/skills/tidy/user.json", USER);
-    stub.write("player", &lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    stub.write("player", &[lines, &[""]].concat().join("\n"));
     stub
 }
 
