@@ -325,8 +325,7 @@ impl Settings {
                 problems.add(number.span(), why);
             }
         }
-        (self.stop, self.lift, self.user) =
-            (file.trial_end.or(self.stop), file.run.lift.unwrap_or(self.lift), file.user);
+        (self.stop, self.lift) = (file.trial_end.or(self.stop), file.run.lift.unwrap_or(self.lift));
         self.apply_max_turns(file.max_turns, &mut problems);
         self.repetition.apply(&file.trials, &file.threshold, &mut problems);
         self.apply_skills(file.skills, file.check.as_ref(), &mut problems);
@@ -358,7 +357,7 @@ impl Settings {
         self.pass_env.extend(problems.variables(file.pass_env));
         self.secret_env.extend(problems.variables(file.secret_env));
         self.require_recordings = file.require_recordings.or(self.require_recordings);
-        self.partial = file.partial.unwrap_or(self.partial);
+        (self.user, self.partial) = (file.user, file.partial.unwrap_or(self.partial));
         self.calibrate = file.calibrate.unwrap_or(self.calibrate);
         self.own_columns.extend(file.own_columns);
         if problems.list.is_empty() { Ok(()) } else { Err(problems.list.into_vec()) }
