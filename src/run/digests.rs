@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::{Display, Write};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use crate::agent;
 use crate::agent::snapshot::SkillSnapshot;
 use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill};
-use crate::cases::mocks::Mocks;
+use crate::cases::mocks;
 use crate::cases::repository::Repository;
 use crate::cases::skill_material::skill_material;
 use crate::cases::start_files::start_files;
@@ -49,6 +49,8 @@ pub struct InputReader {
     folders: Mutex<HashMap<PathBuf, String>>,
     /// The user's setup, by agent.
     setups: Mutex<HashMap<AgentKind, BTreeMap<String, String>>>,
+    /// The digest of the answers of commands in all cases, if there are some.
+    mocked_commands: OnceLock<Result<Option<String>, String>>,
 }
 
 /// Where the skills are that agents get.
@@ -123,13 +125,26 @@ impl InputReader {
         if !case.setup.is_empty() {
             inputs.add("setup", case.setup.join("\0").as_bytes());
         }
-        let mocks = Mocks::of(&Repository { root: root.to_path_buf() }, &settings.mocks, case, mode.delivery);
-        let mocks = mocks.map_err(|problems| format!("{problems:?}")).map(|mocks| mocks.digest()).transpose();
-        inputs.0.extend(mocks.map(|digest| (MOCKS_PART.to_owned(), or_problem(digest))));
+        self.add_mocks(&mut inputs, sources, case, mode);
         if mode.delivery != Delivery::None {
             self.add_skills(&mut inputs, sources, case, mode, opened)?;
         }
         Ok(inputs)
+    }
+
+    /// Adds what is answered from files.
+    fn add_mocks(&self, inputs: &mut Inputs, sources: &DigestInputs<'_>, case: &Case, mode: &Mode) {
+        let DigestInputs { root, settings, catalog, .. } = *sources;
+        let tree = Repository { root: root.to_path_buf() };
+        let of_all = self.mocked_commands.get_or_init(|| {
+            let (commands, problems) = mocks::commands(&tree, settings.mocks.iter());
+            if problems.is_empty() { Ok(mocks::commands_digest(&commands)) } else { Err(format!("{problems:?}")) }
+        });
+        let digest = of_all.clone().and_then(|of_all| {
+            let digest = mocks::digest_of(&tree, of_all.as_deref(), case, mode.delivery, &catalog.mock_servers);
+            digest.map_err(|problems| format!("{problems:?}"))
+        });
+        inputs.0.extend(digest.transpose().map(|digest| (MOCKS_PART.to_owned(), or_problem(digest))));
     }
 
     /// Adds the user's own setup of the agent, each part of it.

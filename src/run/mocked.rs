@@ -36,8 +36,8 @@ pub(super) fn show(
     let mocks = mocks.map_err(|problems| files(&listed(problems)))?;
     // What was read before may have changed since.
     inputs.0.remove(MOCKS_PART);
-    let Some(digest) = mocks.digest() else { return Ok(None) };
-    inputs.0.insert(MOCKS_PART.to_owned(), digest);
+    let Some(digest) = &mocks.digest else { return Ok(None) };
+    inputs.0.insert(MOCKS_PART.to_owned(), digest.clone());
     let calls = trial_env.show_mocks(&mocks).map_err(|error| disk(&error))?;
     Ok(Some(ShownMocks { calls, servers: mocks.servers }))
 }

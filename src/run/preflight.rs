@@ -372,7 +372,8 @@ fn withheld(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
 /// The problem that a case mocks what its agent does not get in this mode, or needs itself.
 fn not_mockable(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
     let (mode, case, settings) = (&planned.mode, planned.found.case().ok()?, &run.settings);
-    let MockNames { commands, servers } = MockNames::of(&repository(run), &settings.mocks, case, mode.delivery);
+    let MockNames { commands, servers } =
+        MockNames::of(&repository(run), &settings.mocks, case, mode.delivery, &run.catalog.mock_servers);
     let agent = mode.agent.profile();
     let of_skills =
         settings.mcp.own.as_ref().map_or_else(|| ToolNames::default().server, |own| own.names.server.clone());

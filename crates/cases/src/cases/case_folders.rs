@@ -3,6 +3,9 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+/// All eval material, from the repository's root.
+pub const EVALS: &str = "evals";
+
 /// The names of directories of cases.
 const CASE_FOLDERS: [&str; 3] = ["evals", "eval", "evaluations"];
 

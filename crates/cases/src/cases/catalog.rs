@@ -4,14 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::cases::case::FoundCase;
+use crate::cases::mocks::MockServers;
 use crate::cases::other_skill::OtherSkill;
 use crate::skill::{Skill, SkillFile, slug};
 use crate::text::diagnostic::{Diagnostic, suggest};
 
-pub use crate::cases::case_folders::{SKILL_EVALS, evals_folder};
-
-/// All eval material, from the repository's root.
-pub const EVALS: &str = "evals";
+pub use crate::cases::case_folders::{EVALS, SKILL_EVALS, evals_folder};
 
 /// The schema that answers in built-in cases must follow if it exists, from the repository's root.
 pub const RESPONSE_SCHEMA: &str = "evals/schemas/skill_response.schema.json";
@@ -33,6 +31,8 @@ pub struct Catalog {
     pub others: Vec<OtherSkill>,
     /// Problems that belong to no single case: unreadable files, duplicate slugs, cases without a skill.
     pub problems: Vec<Diagnostic>,
+    /// What is answered from files in place of MCP servers, as far as somebody asked.
+    pub mock_servers: MockServers,
 }
 
 /// A skill of a repository.

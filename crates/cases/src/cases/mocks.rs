@@ -1,14 +1,14 @@
 //! What is answered from files in a case: the answers of commands and MCP servers, with the content of their files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use globset::GlobMatcher;
-use serde::Serialize;
 
 use crate::cases::case::{Case, MockFolders, plugin_eval};
-use crate::cases::catalog::{EVALS, evals_folder};
-use crate::cases::repo_files::{RepoFiles, plain_file};
+use crate::cases::case_folders::{EVALS, evals_folder};
+use crate::cases::repo_files::{FileKind, RepoFiles, plain_file};
 use crate::checks::SOURCES;
 use crate::settings::mode::Delivery;
 use crate::settings::{AnswerText, CommandAnswer};
@@ -24,13 +24,14 @@ const LARGEST_OUTPUT: usize = 16 << 20;
 const MOCKS: &str = "mocks";
 
 /// All that is answered from files in a case.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mocks {
     /// The answers of each command, in the order in which they are tried.
     pub commands: BTreeMap<String, Vec<ReadyAnswer>>,
     /// The MCP servers, by the names by which agents know them.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub servers: BTreeMap<String, MockServer>,
+    /// The digest of all of it, as [`digest_of`] computes it; `None` if nothing is answered.
+    pub digest: Option<String>,
 }
 
 impl Mocks {
@@ -42,26 +43,105 @@ impl Mocks {
         case: &Case,
         delivery: Delivery,
     ) -> Result<Self, Vec<Diagnostic>> {
-        let (commands, mut problems) = commands(tree, case.mocks.iter().chain(of_all));
+        let (mut commands, mut problems) = self::commands(tree, case.mocks.iter());
+        let (of_all, of_settings) = self::commands(tree, of_all.iter());
         let folders = folders(case, delivery);
         let (servers, of_servers) = plugin_eval::servers(tree, &folders.folders);
+        let known = KnownServers::new(&servers, of_servers);
+        problems.extend(of_settings.into_iter().chain(known.problems_of(case)));
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let digest = combined(&commands, commands_digest(&of_all).as_deref(), &known, &folders);
+        for (command, answers) in of_all {
+            commands.entry(command).or_default().extend(answers);
+        }
         let servers = servers.into_iter().map(|server| (folders.server_name(&server.name), server)).collect();
+        Ok(Self { commands, servers, digest })
+    }
+}
+
+/// What is known of the MCP servers in some directories.
+#[derive(Debug)]
+struct KnownServers {
+    names: Vec<String>,
+    problems: Vec<Diagnostic>,
+    /// `None` if there is no server.
+    digest: Option<String>,
+}
+
+impl KnownServers {
+    fn new(servers: &[MockServer], problems: Vec<Diagnostic>) -> Self {
+        let text = if servers.is_empty() { None } else { serde_json::to_vec(servers).ok() };
+        let names = servers.iter().map(|server| server.name.clone()).collect();
+        Self { names, problems, digest: text.map(|text| digest(&text)) }
+    }
+
+    /// What is wrong with them for `case`.
+    fn problems_of(&self, case: &Case) -> impl Iterator<Item = Diagnostic> {
         // What a case of another program asks for is known to be unsupported.
-        let is_known = |problem: &Diagnostic| problem.code == Code::Unsupported && case.mock_servers.is_some();
-        problems.extend(of_servers.into_iter().filter(|problem| !is_known(problem)));
-        if problems.is_empty() { Ok(Self { commands, servers }) } else { Err(problems) }
+        let is_known = |problem: &&Diagnostic| problem.code == Code::Unsupported && case.mock_servers.is_some();
+        self.problems.iter().filter(move |problem| !is_known(problem)).cloned()
     }
+}
 
-    /// Whether nothing is.
-    pub fn is_empty(&self) -> bool {
-        self.commands.is_empty() && self.servers.is_empty()
-    }
+/// The MCP servers of a repository: the files of each are read once, although most cases have the same.
+#[derive(Debug, Default)]
+pub struct MockServers(Mutex<HashMap<Vec<PathBuf>, Arc<KnownServers>>>);
 
-    /// The digest of all of it; `None` if nothing is answered.
-    pub fn digest(&self) -> Option<String> {
-        let text = if self.is_empty() { None } else { serde_json::to_vec(self).ok() };
-        text.map(|text| digest(&text))
+impl MockServers {
+    fn of(&self, tree: &dyn RepoFiles, folders: &MockFolders) -> Arc<KnownServers> {
+        // Few skills have a directory of their own.
+        let there = |folder: &&PathBuf| tree.kind(folder) != FileKind::Missing;
+        let folders: Vec<PathBuf> = folders.folders.iter().filter(there).cloned().collect();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.entry(folders).or_insert_with_key(|folders| {
+            let (servers, problems) = plugin_eval::servers(tree, folders);
+            Arc::new(KnownServers::new(&servers, problems))
+        });
+        Arc::clone(known)
     }
+}
+
+/// What cannot be answered in `case`, but for the answers of all cases.
+pub fn problems(tree: &dyn RepoFiles, case: &Case, servers: &MockServers) -> Vec<Diagnostic> {
+    let (_, mut problems) = commands(tree, case.mocks.iter());
+    problems.extend(servers.of(tree, &folders(case, Delivery::Native)).problems_of(case));
+    problems
+}
+
+/// The digest of what is answered in `case`, in a mode with this delivery; `None` if nothing is. `of_all` is that of the commands of
+/// all cases. The error has what cannot be answered.
+pub fn digest_of(
+    tree: &dyn RepoFiles,
+    of_all: Option<&str>,
+    case: &Case,
+    delivery: Delivery,
+    servers: &MockServers,
+) -> Result<Option<String>, Vec<Diagnostic>> {
+    let (commands, mut problems) = commands(tree, case.mocks.iter());
+    let folders = folders(case, delivery);
+    let servers = servers.of(tree, &folders);
+    problems.extend(servers.problems_of(case));
+    if problems.is_empty() { Ok(combined(&commands, of_all, &servers, &folders)) } else { Err(problems) }
+}
+
+fn combined(
+    own: &BTreeMap<String, Vec<ReadyAnswer>>,
+    of_all: Option<&str>,
+    servers: &KnownServers,
+    folders: &MockFolders,
+) -> Option<String> {
+    let own = commands_digest(own);
+    let names: Vec<String> = servers.names.iter().map(|name| folders.server_name(name)).collect();
+    let is_any = own.is_some() || of_all.is_some() || servers.digest.is_some();
+    is_any.then(|| digest(format!("{own:?} {of_all:?} {:?} {names:?}", servers.digest).as_bytes()))
+}
+
+/// The digest of the answers of commands; `None` if there is none.
+pub fn commands_digest(commands: &BTreeMap<String, Vec<ReadyAnswer>>) -> Option<String> {
+    let text = if commands.is_empty() { None } else { serde_json::to_vec(commands).ok() };
+    text.map(|text| digest(&text))
 }
 
 /// Where the answers of servers are. Those of a plugin come with it, and so with skills.
@@ -85,13 +165,19 @@ pub struct MockNames {
 }
 
 impl MockNames {
-    /// The names in `case`, in a mode with this delivery. No answer is read.
-    pub fn of(tree: &dyn RepoFiles, of_all: &[CommandAnswer], case: &Case, delivery: Delivery) -> Self {
+    /// The names in `case`, in a mode with this delivery.
+    pub fn of(
+        tree: &dyn RepoFiles,
+        of_all: &[CommandAnswer],
+        case: &Case,
+        delivery: Delivery,
+        servers: &MockServers,
+    ) -> Self {
         let folders = folders(case, delivery);
-        let servers = plugin_eval::server_names(tree, &folders.folders);
+        let servers = servers.of(tree, &folders);
         Self {
             commands: case.mocks.iter().chain(of_all).map(|answer| answer.command.clone()).collect(),
-            servers: servers.into_iter().map(|name| (folders.server_name(&name), name)).collect(),
+            servers: servers.names.iter().map(|name| (folders.server_name(name), name.clone())).collect(),
         }
     }
 

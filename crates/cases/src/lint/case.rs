@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::cases::case::{Case, FoundCase, Unsupported};
 use crate::cases::catalog::{Catalog, evals_folder};
-use crate::cases::mocks::{MockNames, Mocks};
+use crate::cases::mocks::{self, MockNames, MockServers};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::checks::pattern::{DialectDifference, Pattern};
 use crate::checks::{Check, Presence};
@@ -36,7 +36,7 @@ pub(super) fn check(
     problems.extend(checker.scripts());
     problems.extend(checker.dialects());
     problems.extend(checker.snapshots());
-    problems.extend(Mocks::of(tree, &[], case, Delivery::Native).err().unwrap_or_default());
+    problems.extend(mocks::problems(tree, case, &catalog.mock_servers));
     problems.extend(checker.unknown_skills(catalog));
     problems.extend(changes::check(case, catalog, tree));
     problems.extend(history::check(case, catalog, || checker.place("history", None)));
@@ -73,12 +73,15 @@ pub fn place_of(found: &FoundCase, case: &Case, check: &Check, tree: &dyn RepoFi
 pub(super) fn unknown_mocks(
     found: &FoundCase,
     case: &Case,
-    of_all: &[CommandAnswer],
+    (of_all, servers): (&[CommandAnswer], &MockServers),
     tree: &dyn RepoFiles,
 ) -> Vec<Diagnostic> {
     let checks: Vec<_> = case.checks.iter().filter_map(|check| Some((check, check.ask.mocks()?))).collect();
-    let names =
-        if checks.is_empty() { MockNames::default() } else { MockNames::of(tree, of_all, case, Delivery::Native) };
+    let names = if checks.is_empty() {
+        MockNames::default()
+    } else {
+        MockNames::of(tree, of_all, case, Delivery::Native, servers)
+    };
     let checker = CaseChecker::of(found, case, tree);
     let unknown = checks.into_iter().filter(|(_, pattern)| !names.have(pattern));
     let problems = unknown.map(|(check, pattern)| {

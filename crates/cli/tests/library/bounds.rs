@@ -1,18 +1,26 @@
 //! What a file, a pattern or a schema may take, however it is written: a few problems of a million, and a limited search.
 
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::io;
 use std::iter::once;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use skill_evals_cases::cases::case::task_json;
+use skill_evals_cases::cases::repo_files::{FileKind, RepoFiles};
+use skill_evals_cases::cases::repository::Repository;
 use skill_evals_cases::checks::pattern::{LONGEST, Pattern, PatternError, SearchError, Style, steps_for};
 use skill_evals_cases::checks::schema::{Schema, TooMuchWork};
 use skill_evals_cases::lint;
+use skill_evals_evidence::files::material::MaterialProblem;
 use skill_evals_evidence::text::diagnostic::{Code, Diagnostic, Severity, SourceLocation};
 use skill_evals_evidence::text::problem_list::{MOST_OF_FILE, MOST_OF_REPOSITORY, ProblemList};
 use skill_evals_evidence::text::source_text::SourceText;
 use skill_evals_report::diagnostics;
 use skill_evals_report::paint::Paint;
+
+use crate::support::fixture::Fixture;
 
 const PATH: &str = "evals/tasks/one.json";
 
@@ -133,4 +141,46 @@ fn the_pattern_of_a_schema_gives_no_verdict_after_too_many_steps() {
     assert_eq!(schema.problems(&long, 5), Err(TooMuchWork::Pattern));
     let negated = Schema::new(json!({ "not": { "pattern": LOOKS_AROUND } })).expect("a schema");
     assert_eq!(negated.problems(&long, 5), Err(TooMuchWork::Pattern));
+}
+
+/// A repository that notes which files are read.
+struct Noted(Repository, RefCell<Vec<PathBuf>>);
+
+impl RepoFiles for Noted {
+    fn kind(&self, path: &Path) -> FileKind {
+        self.0.kind(path)
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.1.borrow_mut().push(path.to_path_buf());
+        self.0.read(path)
+    }
+
+    fn names(&self, path: &Path) -> io::Result<Vec<OsString>> {
+        self.0.names(path)
+    }
+
+    fn material_problems(&self, path: &Path) -> Vec<MaterialProblem> {
+        self.0.material_problems(path)
+    }
+}
+
+#[test]
+fn answers_that_many_cases_share_are_read_once() {
+    let rows: Vec<String> = (0..50).map(|row| format!("c{row},false,Prompt {row}")).collect();
+    let table = format!("id,should_trigger,prompt\n{}\n", rows.join("\n"));
+    let fixture = Fixture::new()
+        .skill("tidy")
+        .skill("other")
+        .skill("own")
+        .prompts("tidy", &table)
+        .prompts("other", &table)
+        .prompts("own", &table)
+        .file("evals/mocks/shop/buy.md", "---\nexpct: {}\n---\nBought.")
+        .file("evals/skills/own/mocks/shop/sell.md", "Sold.");
+    let tree = Noted(fixture.repository(), RefCell::default());
+    let problems = lint::all(&fixture.catalog(), &tree, lint::LintOptions::default());
+    assert_eq!(problems.iter().filter(|problem| problem.code == Code::UnknownKey).count(), 1);
+    let reads = |name: &str| tree.1.borrow().iter().filter(|path| path.ends_with(name)).count();
+    assert_eq!((reads("buy.md"), reads("sell.md")), (2, 1), "for all skills but one, and for that one");
 }

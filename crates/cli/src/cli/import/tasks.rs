@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cases::case::{Case, FoundCase, Unsupported, task_json, task_text};
 use crate::cases::catalog::Catalog;
-use crate::cases::mocks::MockNames;
+use crate::cases::mocks::{MockNames, MockServers};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::Repository;
 use crate::cli::exit_code::Exit;
@@ -124,7 +124,8 @@ impl TaskArgs {
         if !case.unsupported.is_empty() {
             return Err(case.unsupported.iter().map(|part| Unsupported::diagnostic(part).to_string()).collect());
         }
-        let is_mocked = || !MockNames::of(repository, &[], &case, Delivery::Native).servers.is_empty();
+        let is_mocked =
+            || !MockNames::of(repository, &[], &case, Delivery::Native, &MockServers::default()).servers.is_empty();
         if case.mock_servers.is_some() && is_mocked() {
             let why = "MCP servers of it are answered from files, which a task file cannot say";
             return Err(vec![format!("{}: {why}; run the case where it is", case.origin)]);

@@ -50,12 +50,6 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
-/// The names of the servers in these directories.
-pub fn server_names(tree: &dyn RepoFiles, folders: &[PathBuf]) -> Vec<String> {
-    let files = files(tree, folders, &mut Vec::new()).into_iter();
-    files.filter(|(_, files)| files.keys().any(|path| tool_name(path).is_some())).map(|(name, _)| name).collect()
-}
-
 /// The files of each server in these directories, by their paths in its directory. The later ones replace files of the earlier ones.
 fn files(
     tree: &dyn RepoFiles,

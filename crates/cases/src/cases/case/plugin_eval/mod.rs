@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use front_matter::FrontMatter;
 use graders::Graders;
 use keys::Asked;
-pub use mocks::{server_names, servers};
+pub use mocks::servers;
 use plugin::Plugin;
 
 use crate::cases::case::document::{Document, Node, NodeEntry, NodeValue, Syntax};
