@@ -25,6 +25,8 @@ struct Ears {
     lines: Vec<String>,
     /// What to answer to the first line, before the input is closed.
     answer: Option<&'static str>,
+    /// How long it takes to answer.
+    takes: Duration,
 }
 
 impl OutputListener for Ears {
@@ -35,7 +37,8 @@ impl OutputListener for Ears {
     fn line(&mut self, line: &[u8]) -> Reply {
         self.lines.push(String::from_utf8_lossy(line).into_owned());
         let write = self.answer.map(str::as_bytes).unwrap_or_default().to_vec();
-        Reply { write, close: true, ..Reply::default() }
+        std::thread::sleep(self.takes);
+        Reply { write, close: true, waited: self.takes, ..Reply::default() }
     }
 }
 
@@ -89,6 +92,17 @@ fn an_exit_status_and_both_outputs_are_kept() {
     assert_eq!((ran.stdout.as_slice(), ran.stderr.as_str()), (&b"out\n"[..], "err\n"));
     assert_eq!(ran.ending.last_words.as_deref(), Some("err"));
     assert_eq!(ran.lines, ["out"]);
+}
+
+#[test]
+fn a_program_is_not_charged_for_the_time_in_which_it_waits_for_its_listener() {
+    let slow = || Ears { answer: Some("go\n"), takes: Duration::from_secs(4), ..Ears::default() };
+    let ran = |script| run_with(script, Duration::from_secs(3), slow(), &Redactor::new([])).ending;
+    let ending = ran("read opening; echo one; read answer; exit 7");
+    assert_eq!((ending.exit_code, ending.timed_out), (Some(7), false));
+    assert!(ending.duration_ms < 4_000, "{}", ending.duration_ms);
+    let ending = ran("read opening; echo one; read answer; exec sleep 1000");
+    assert!(ending.timed_out && ending.duration_ms >= 3_000, "{}", ending.duration_ms);
 }
 
 #[test]
