@@ -235,6 +235,17 @@ fn an_answer_that_cannot_be_given_is_an_error_with_its_place() {
 }
 
 #[test]
+fn what_a_setup_writes_for_login_shells_stays_and_keeps_no_mock_from_them() {
+    for file in [".bash_profile", ".bash_login", ".profile"] {
+        let stub = stub(GH, "bash -lc 'gh auth status; echo \"$? $FROM_SETUP\"'");
+        task(&stub, &format!(r#", "setup": ["printf 'export FROM_SETUP=yes' > ~/{file}"]"#));
+        let ran = run(&stub, "tidy/m");
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        assert_eq!(report(&stub, "m"), "You are not logged in.\n4 yes\n", "{file}");
+    }
+}
+
+#[test]
 fn another_answer_makes_a_recording_stale() {
     let stub = stub(GH, CALLS);
     assert_eq!(stub.run(&["run", "--record"]).code, 0);

@@ -15,8 +15,14 @@ use crate::mock::{COMMANDS, CallLog, LOG, SERVERS, SHARE};
 /// The name of this program where no room shows it.
 const OWN: &str = "program";
 
-/// What shells read at the start of a login, before they run what an agent asks for.
-const LOGIN_FILES: [&str; 2] = [".profile", ".zprofile"];
+/// What shells read at the start of a login, before they run what an agent asks for. bash reads only the first of its own.
+const LOGIN_FILES: [&str; 4] = [".bash_profile", ".bash_login", ".profile", ".zprofile"];
+
+/// Those of them that are made.
+const MADE: [&str; 2] = [".profile", ".zprofile"];
+
+/// The largest of them that is read, in bytes.
+const LARGEST_LOGIN: u64 = 1 << 20;
 
 impl TrialEnv {
     /// Shows the commands that are answered from files, at the front of the agent's search path. Returns the record of their calls,
@@ -34,12 +40,22 @@ impl TrialEnv {
         let path = self.control().join(&log);
         let calls = CallLog::open(&path).at(&path)?;
         self.add_shown(path, &log);
-        // A login shell sets the search path anew.
-        let front = self.place_of(Path::new(COMMANDS)).to_string_lossy().replace('\'', r"'\''");
-        for name in LOGIN_FILES {
-            self.home().join(name).replace(format!("export PATH='{front}':\"$PATH\"\n").as_bytes(), rooted::COMMON)?;
-        }
+        self.put_first_at_login()?;
         Ok(calls)
+    }
+
+    /// Puts the commands at the front of the search path of login shells, which set it anew. What a setup command wrote for them stays.
+    fn put_first_at_login(&self) -> Result<(), WorkspaceError> {
+        let front = self.place_of(Path::new(COMMANDS)).to_string_lossy().replace('\'', r"'\''");
+        let line = format!("\nexport PATH='{front}':\"$PATH\"\n");
+        for name in LOGIN_FILES {
+            let file = self.home().join(name);
+            let before = file.read(LARGEST_LOGIN);
+            if before.is_ok() || MADE.contains(&name) {
+                file.replace(&[&*before.unwrap_or_default(), line.as_bytes()].concat(), rooted::COMMON)?;
+            }
+        }
+        Ok(())
     }
 
     /// Shows this program as `program`, a path in a directory, and what it answers there.
