@@ -157,7 +157,7 @@ fn the_free_job_of_github_runs_for_a_fork_and_no_other_does() {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let ran = output(&fixture, "act", &args);
     assert!(ran.contains("[skill-evals/free] 🏁  Job succeeded"), "{ran}");
-    assert!(ran.contains(" passed, 0 failed") && ran.contains("gate: passed"), "{ran}");
+    assert!(ran.contains(" passed, 0 failed") && ran.contains("## skill-evals: passed"), "{ran}");
     assert!(!ran.contains("skill-evals/paid] ⭐") && !ran.contains("skill-evals/comment] ⭐"), "{ran}");
 }
 
