@@ -471,7 +471,7 @@ fn rendered() -> String {
         "# What verdict does a fault give?\n\n\
          The verdicts of a case that should trigger, and of one that should not: in most modes, and in those that differ. `–` is a\n\
          fault that a mode cannot have. An `error` could not be measured; it is neither a failure nor a pass.\n\n\
-         The table comes from `tests/real/fault_matrix.rs`, which checks it against the real programs: some faults with each\n\
+         The table comes from `crates/cli/tests/real/fault_matrix.rs`, which checks it against the real programs: some faults with each\n\
          change, each in one mode, and all each night. The modes are\n`{}`.\n\n\
          | fault | verdicts | except | why |\n| --- | --- | --- | --- |\n",
         MODES.join("`, `")
