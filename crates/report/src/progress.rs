@@ -21,6 +21,8 @@ pub const SUMMARY_INTERVAL: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct ProgressBoard {
     total: usize,
+    /// Whether fewer trials may do.
+    may_end_early: bool,
     jobs: usize,
     done: usize,
     not_passed: usize,
@@ -47,6 +49,7 @@ impl ProgressBoard {
     pub fn new(total: usize, jobs: usize) -> Self {
         Self {
             total,
+            may_end_early: false,
             jobs: jobs.max(1),
             done: 0,
             not_passed: 0,
@@ -55,6 +58,12 @@ impl ProgressBoard {
             drawn: 0,
             summed_up: Duration::ZERO,
         }
+    }
+
+    /// The same of a run that ends as soon as its result is reached: nobody knows how long it takes.
+    #[must_use]
+    pub fn may_end_early(self) -> Self {
+        Self { may_end_early: true, ..self }
     }
 
     /// Takes in an event at `now`, which counts from the run's start. Returns a plain line if there is something to report.
@@ -153,7 +162,8 @@ impl ProgressBoard {
 
     /// "12 of 40 done, 1 not passed, 8 running, about 3 min left".
     pub fn counts(&self, now: Duration) -> String {
-        let mut text = format!("{} of {} done", self.done, self.total);
+        let of = if self.may_end_early { "of at most" } else { "of" };
+        let mut text = format!("{} {of} {} done", self.done, self.total);
         if self.not_passed > 0 {
             let _ = write!(text, ", {} not passed", self.not_passed);
         }
@@ -166,7 +176,7 @@ impl ProgressBoard {
 
     /// The expected time until all trials end, by the mean time of finished trials.
     fn rest(&self, now: Duration) -> Option<Duration> {
-        let done = u32::try_from(self.done).ok().filter(|done| *done > 0)?;
+        let done = u32::try_from(self.done).ok().filter(|done| *done > 0 && !self.may_end_early)?;
         let usual = self.spent / done;
         let waiting = self.total.saturating_sub(self.done + self.running.len());
         let running: Duration =

@@ -95,6 +95,11 @@ impl Terminal {
         Self { detail: TrialDetail::OneLine, remaining: HashMap::new(), ..self }
     }
 
+    /// For a run of at most that many trials.
+    pub fn up_to(self) -> Self {
+        Self { board: self.board.may_end_early(), ..self }
+    }
+
     /// Prints what happens in the run while `work` is done.
     pub fn over<T>(self, run: &RunContext, work: impl FnOnce() -> T) -> T {
         let terminal = Arc::new(Mutex::new(self));

@@ -198,7 +198,7 @@ fn execute(
     let began = Instant::now();
     let live = open_run::live(run).map_err(ToString::to_string)?;
     let most = usize::try_from(sides.max_trials).unwrap_or(usize::MAX);
-    let terminal = Terminal::new(run, most, !request.start.quiet && !request.json).in_brief();
+    let terminal = Terminal::new(run, most, !request.start.quiet && !request.json).in_brief().up_to();
     let state = stored_comparison::sequential_test(sides);
     let (state, stopped) = terminal.over(run, || pairs::run(run, live, pairing, state, sides.max_trials))?;
     let mut errors = run.close();

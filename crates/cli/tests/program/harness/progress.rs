@@ -83,6 +83,15 @@ fn the_rest_is_expected_from_what_finished_trials_took() {
 }
 
 #[test]
+fn a_run_that_ends_as_soon_as_it_knows_promises_no_time() {
+    let mut board = ProgressBoard::new(400, 2).may_end_early();
+    board.started(&id("a"), seconds(0));
+    board.started(&id("b"), seconds(0));
+    board.finished(&id("a"), &ended("a", Verdict::Pass), seconds(20));
+    assert_eq!(board.counts(seconds(20)), "1 of at most 400 done, 1 running");
+}
+
+#[test]
 fn a_trial_without_a_recording_is_no_failure() {
     let mut board = ProgressBoard::new(1, 1);
     board.started(&id("a"), seconds(0));
