@@ -449,6 +449,30 @@ mod template_generator {
 mod writing_skill_evals {
     #[test]
     fn lint() {}
+    mod asks_about_users {
+        #[test]
+        fn chat() {}
+        #[test]
+        fn cli_native() {}
+        #[test]
+        fn cline() {}
+        #[test]
+        fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
+    }
     mod explicit {
         #[test]
         fn chat() {}
@@ -545,6 +569,54 @@ mod writing_skill_evals {
         #[test]
         fn vibe() {}
     }
+    mod implicit_price {
+        #[test]
+        fn chat() {}
+        #[test]
+        fn cli_native() {}
+        #[test]
+        fn cline() {}
+        #[test]
+        fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
+    }
+    mod leaves_unit_tests_alone {
+        #[test]
+        fn chat() {}
+        #[test]
+        fn cli_native() {}
+        #[test]
+        fn cline() {}
+        #[test]
+        fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
+    }
     mod not_code_style {
         #[test]
         fn chat() {}
@@ -594,6 +666,30 @@ mod writing_skill_evals {
         fn vibe() {}
     }
     mod not_writing_the_skill {
+        #[test]
+        fn chat() {}
+        #[test]
+        fn cli_native() {}
+        #[test]
+        fn cline() {}
+        #[test]
+        fn codex() {}
+        #[test]
+        fn copilot() {}
+        #[test]
+        fn droid() {}
+        #[test]
+        fn gemini() {}
+        #[test]
+        fn kimi() {}
+        #[test]
+        fn opencode() {}
+        #[test]
+        fn qwen() {}
+        #[test]
+        fn vibe() {}
+    }
+    mod shows_the_price_first {
         #[test]
         fn chat() {}
         #[test]

@@ -13,6 +13,7 @@ use std::thread;
 use serde_json::json;
 use skill_evals::run::skill_texts::TextReader;
 use skill_evals_agents::agent;
+use skill_evals_cases::cases::case::Case;
 use skill_evals_cases::cases::repository::{Layout, Repository, Scope};
 use skill_evals_evidence::settings::mode::{AgentKind, Mode};
 use skill_evals_evidence::trace::Trace;
@@ -469,7 +470,9 @@ fn real() -> Vec<(&'static str, String, Files, Trace)> {
             other => String::leak(format!("real {}", other.profile().name)),
         };
         let mut cases = catalog.cases_of(&meta.skill.slug).filter_map(|found| found.case().ok());
-        let Some(case) = cases.find(|case| case.id == meta.case.id) else { continue };
+        // Of a case that does not say whether the skill activates, nobody knows what the model was to see.
+        let known = |case: &&Case| case.id == meta.case.id && case.asks_for_trigger();
+        let Some(case) = cases.find(known) else { continue };
         let reference = reader.reference(root, &catalog, &meta, &stored);
         let trace = is_the_same_recorded(kind, &reference, folder, &[&meta.skill.slug]).expect("the same");
         let truth = if case.should_trigger { named(&[&format!("{}/SKILL.md", meta.skill.slug)]) } else { Files::new() };

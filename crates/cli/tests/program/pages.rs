@@ -38,6 +38,7 @@ const WAYS: &[(&str, Way)] = &[
     ("KEEP=1 fuzz/run", Skipped("it packs what the fuzzer finds")),
     ("fuzz/run", Skipped("ten minutes, with a Rust of the night; the nightly script runs it")),
     ("packages/build", Skipped("ten minutes; the nightly script runs it, and installs what it has built")),
+    ("claude plugin ", Skipped("it installs this repository as a plugin; tests/real/plugin.rs does")),
     ("docker ", Skipped("a machine need not have Docker; docs/ci.md says how the image was tried")),
     ("git tag v0.1.0", Skipped("it publishes a release")),
     ("python3 crates/cli/benches/peers", Skipped("it installs other tools and measures them for an hour")),

@@ -28,6 +28,7 @@ mod list_changed;
 mod mocks;
 mod nextest;
 mod opencode;
+mod plugin;
 mod reach;
 mod real_model;
 mod report_page;
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
         mocks::trials,
         nextest::trials,
         opencode::trials,
+        plugin::trials,
         reach::trials,
         real_model::trials,
         report_page::trials,

@@ -9,7 +9,6 @@ mod script;
 mod support;
 
 use crate::support::repository;
-use std::path::Path;
 use std::process::ExitCode;
 
 use skill_evals_cases::cases::catalog::Catalog;

@@ -38,10 +38,12 @@ impl Script {
             && !by_mcp(request)
             && request.prompt.contains(&format!("${skill}"));
         let offered = delivered(request, skill);
-        if *triggers && offered && !injected {
+        // A case of another program may not say that the skill should stay unused.
+        let triggers = *triggers && !id.starts_with("leaves-");
+        if triggers && offered && !injected {
             steps.push(open_skill(request, skill));
         }
-        if *triggers && offered && skill == "template-generator" {
+        if triggers && offered && skill == "template-generator" {
             steps.push(load_resource(request, skill, "templates/config.json"));
         }
         steps.extend(work(id).map(|command| Turn::Shell(command.to_owned())));
@@ -207,6 +209,12 @@ fn answer(skill: &str, id: &str) -> &'static str {
         ("writing-skill-evals", "implicit-does-it-trigger") => {
             "Write rows with should_trigger true and false to prompts.csv, and run each five times. First: \"What did we decide?\""
         }
+        ("writing-skill-evals", id) if id.contains("price") => {
+            "`skill-evals run --skill invoice-check --dry-run` prints the trials and the most that they may cost, and starts nothing."
+        }
+        ("writing-skill-evals", id) if id.contains("asks-about-users") => {
+            "Who are its users, what did they type the last three times, and which mistake would hurt most?"
+        }
         ("writing-skill-evals", "implicit-german") => {
             "id,should_trigger,prompt\nexplicit,true,Nutze $rechnung-pruefen\nkurz,true,Fehlt hier etwas?\nmahnung,false,Schreib eine \
              Mahnung"
@@ -214,6 +222,9 @@ fn answer(skill: &str, id: &str) -> &'static str {
         ("writing-skill-evals", "implicit-flaky-cases") => "The prompt says it already: repeating the prompt passes.",
         ("writing-skill-evals", "write-cases") => {
             "Wrote two cases to prompts.csv, one of them a near miss, and started no agent."
+        }
+        ("writing-skill-evals", id) if id.contains("unit-tests-alone") => {
+            "def test_double():\n    assert double(2) == 4"
         }
         ("writing-skill-evals", "not-unit-tests") => {
             "def test_default():\n    assert vat(100) == 119\n\ndef test_rate():\n    assert vat(100, 0.07) == 107"

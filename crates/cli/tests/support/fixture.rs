@@ -44,7 +44,7 @@ impl Fixture {
     pub fn copy_of_sample() -> Self {
         let fixture = Self::new();
         let sample = repository();
-        for top in ["skills", "evals"] {
+        for top in ["skills", "evals", "plugins", ".claude-plugin"] {
             for entry in walkdir::WalkDir::new(sample.join(top)) {
                 let entry = entry.expect("the sample can be read");
                 if entry.file_type().is_file() {

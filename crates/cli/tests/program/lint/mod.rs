@@ -45,7 +45,7 @@ fn the_sample_repository_is_clean_even_when_strict() {
     let ran = Fixture::copy_of_sample().run(&["lint", "--check-evals", "--strict"]);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
-        (0, "5 skills, 37 cases: 1 other SKILL.md not read (copies, fixtures: `list --json`); nothing else\n"),
+        (0, "5 skills, 41 cases: 1 other SKILL.md not read (copies, fixtures: `list --json`); nothing else\n"),
         "{}",
         ran.stderr
     );
