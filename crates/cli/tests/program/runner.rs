@@ -121,6 +121,9 @@ fn bad_input_is_told_with_what_is_known() {
     refused(&["summary", "gone"], "no runs found");
     assert_eq!(stub.starts(), Vec::<String>::new(), "nothing was run");
     assert!(!stub.root().join("artifacts").exists(), "nothing was written");
+    // What a gate found is there before any run.
+    stub.write("artifacts/skill-evals/gate/gate.md", "x");
+    refused(&["stop", "gone"], "no runs found");
 }
 
 #[test]

@@ -266,7 +266,9 @@ impl RunFolder {
             }
             return Ok(Self { id: id.to_owned(), path });
         }
-        let ids = sub_folders(&runs);
+        let mut ids = sub_folders(&runs);
+        // What gates found is next to them.
+        ids.retain(|id| Self::at(&runs.join(id)).is_run());
         let known: Vec<&str> = ids.iter().rev().take(10).map(String::as_str).collect();
         let hint = if known.is_empty() { "no runs found".to_owned() } else { suggest(id, &known) };
         Err(StoreError::UnknownRun { id: id.to_owned(), hint })
