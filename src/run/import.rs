@@ -174,7 +174,7 @@ impl Importer<'_> {
             return Ok(Err(review::gone(&id.skill, &id.case)));
         };
         // An answer to another prompt proves nothing.
-        let says_more = !case.history.is_empty() || !case.follow_ups.is_empty();
+        let says_more = !case.history.is_empty() || case.has_more_messages();
         let asks_more = case.system_prompt.is_some() || says_more || !case.setup.is_empty();
         if trial.prompt.trim() != case.prompt.trim() || asks_more {
             return Ok(Err(format!("the prompt of `{}/{}` has changed since", id.skill, id.case)));
