@@ -3,8 +3,9 @@
 //! [`plan`] lists the trials. [`preflight`] finds what keeps them from beginning. [`open_run`] creates the run's directory, takes
 //! its lock and copies the skills. [`scheduler`] runs trials at the same time, as fast as `pace` and `budget` allow.
 //! [`trial`] gets each to its outcome: `live_trial` prepares a trial environment, `agent_run` runs the agent in it until its
-//! end, or until the trial is `settled`, `user_messages` has what its user says next, [`programs`] runs scripts that answer checks, [`regrade`] grades the evidence with
-//! the checks of the case and [`custom_check`], and `judge` asks the judge. A recording only needs [`regrade`].
+//! end, or until the trial is `settled`, `user_messages` has what its user says next, [`programs`] runs scripts that answer
+//! checks, [`regrade`] grades the evidence with the checks of the case and [`custom_check`], and `judge` asks the judge. A
+//! recording only needs [`regrade`].
 //!
 //! A comparison has a [`pairing`] of cases, and perhaps a [`skill_version`] for a side. [`pairs`] runs a trial of each side
 //! at a time until [`decide`](crate::decide) has an answer. [`kept`] are trials of earlier comparisons.
