@@ -14,6 +14,6 @@ pub fn run(bytes: &[u8]) {
     for entry in &file.entries {
         assert!(text.get(entry.key_range.clone()).is_some() && text.get(entry.value.range.clone()).is_some());
     }
-    let found = FoundSkill { file, bytes: bytes.to_vec(), curated: true };
+    let found = FoundSkill { file, bytes: bytes.to_vec(), curated: true, plugin: None };
     assert_inside(bytes, &lint::skill(&found, &Catalog::default(), &Nothing));
 }

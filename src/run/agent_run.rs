@@ -63,6 +63,8 @@ pub struct AgentJob<'a> {
     pub play: &'a Play<'a>,
     pub redactors: &'a Redactors,
     pub texts: SkillTexts,
+    /// The name of the skill under test in the agent's list, if it gets the skill with its plugin.
+    pub in_plugin: Option<&'a str>,
     /// When it is ended early; `None` for never.
     pub is_settled: Option<&'a SettledRule<'a>>,
     /// Gets short descriptions of what it is doing.
@@ -84,6 +86,7 @@ pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
         texts: job.texts.clone(),
         changes: Vec::new(),
         follow_ups: assignment.case.follow_ups.len(),
+        in_plugin: job.in_plugin.map(|name| (name.to_owned(), assignment.case.skill.clone())),
     };
     let mut run = AgentRun {
         ending: Ending::default(),

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::agent::snapshot::plugin_files;
 use crate::cases::catalog::Catalog;
+use crate::cases::plugin::Plugin;
 use crate::cases::skill_material::skill_material;
 use crate::process::git;
 use crate::results::gate::{SkillDifference, SkillEdit};
@@ -48,14 +50,27 @@ fn facts(root: &Path, catalog: &Catalog) -> BTreeMap<String, SkillFacts> {
     let folders: Vec<&Path> = catalog.skills.iter().map(|found| found.skill().folder.as_path()).collect();
     // What git ignores is in no commit: build outputs, files of the file manager.
     let ignored = git::ignored(root, &folders);
-    let mut facts = BTreeMap::new();
+    let (mut facts, mut plugins) = (BTreeMap::new(), BTreeMap::new());
     for found in &catalog.skills {
         let skill = found.skill();
         let listed = (skill.name.clone(), skill.description.clone(), skill.user_only);
         let files = digest(root, &skill.folder, &ignored);
+        let files = match &found.plugin {
+            Some(plugin) => files.and_then(|files| {
+                Some(files + plugins.entry(&plugin.folder).or_insert_with(|| of_plugin(root, plugin)).as_ref()?)
+            }),
+            None => files,
+        };
         facts.insert(skill.slug.clone(), SkillFacts { listed, text: found.bytes.clone(), files });
     }
     facts
+}
+
+/// The digest of the files of a plugin besides those of its skills.
+fn of_plugin(root: &Path, plugin: &Plugin) -> Option<String> {
+    let mut material = plugin_files(root, plugin).whole().ok()?;
+    material.files.retain(|file| !plugin.has_file_of_skill(&file.path));
+    Some(format!(" {} {}", material.digest().ok()?, material.programs()))
 }
 
 /// The digest of the files of a skill, with which of them are executable. The SKILL.md counts by its text.

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 
 use crate::cases::case::{Case, FoundCase};
 use crate::cases::catalog::Catalog;
+use crate::cases::plugin::Plugin;
 use crate::grade::rubric::Rubric;
 use crate::process::interrupt;
 use crate::report::trial_text::RerunCommand;
@@ -164,6 +165,12 @@ impl RunContext {
 
     fn listeners(&self) -> MutexGuard<'_, Vec<Box<dyn EventListener>>> {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The plugin with which the agent of a trial gets the skill under test.
+    pub fn plugin_for(&self, mode: &Mode, case: &Case) -> Option<&Plugin> {
+        let catalog = self.skills_of(mode.commit.as_deref())?;
+        catalog.skill(&case.skill)?.plugin_for(mode, case).map(AsRef::as_ref)
     }
 
     /// The skills of the working tree, or of a commit; `None` if the run lacks that version.

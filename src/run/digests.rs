@@ -11,10 +11,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use serde_json::json;
 
 use crate::agent;
-use crate::agent::snapshot::SkillSnapshot;
+use crate::agent::snapshot::{SkillSnapshot, plugin_files};
 use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::mocks;
+use crate::cases::plugin::PLUGINS;
 use crate::cases::repository::Repository;
 use crate::cases::skill_material::skill_material;
 use crate::cases::start_files::start_files;
@@ -40,6 +41,9 @@ pub const MOCKS_PART: &str = "mocks";
 
 /// The prefix of the name of a part that belongs to the user's setup.
 pub const SETUP_PART: &str = "user's setup: ";
+
+/// The part for the plugin that the agent gets.
+const PLUGIN_PART: &str = "plugin";
 
 const MODEL_PART: &str = "setting model";
 
@@ -195,6 +199,17 @@ impl InputReader {
             };
             inputs.0.insert(format!("{SKILL_PART}{slug}"), digest);
         }
+        if let Some(plugin) = catalog.skill(&case.skill).and_then(|found| found.plugin_for(mode, case)) {
+            let digest = match skills {
+                SkillFolders::Snapshot(snapshot) => {
+                    or_problem(snapshot.digest(&plugin.place().to_string_lossy()).map(str::to_owned))
+                }
+                SkillFolders::Repository => {
+                    self.digest_of(&root.join(&plugin.folder).join(PLUGINS), |_| plugin_files(root, plugin))
+                }
+            };
+            inputs.0.insert(PLUGIN_PART.to_owned(), digest);
+        }
         Ok(())
     }
 
@@ -203,7 +218,7 @@ impl InputReader {
         self.digest_of(folder, skill_material)
     }
 
-    fn digest_of(&self, folder: &Path, list: fn(&Path) -> Material) -> String {
+    fn digest_of(&self, folder: &Path, list: impl FnOnce(&Path) -> Material) -> String {
         let digests = || self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(digest) = digests().get(folder) {
             return digest.clone();

@@ -70,7 +70,8 @@ pub fn take(
     let ready = preflight::ready(run, planned).ok()?;
     let facts = |meta: &Meta| (meta.agent.clone(), meta.isolation, meta.scripted.clone());
     for candidate in found {
-        let snapshot = live.snapshots.offered(&planned.mode, &ready.case.skill).ok()?;
+        let snapshot =
+            live.snapshots.offered(&planned.mode, &ready.case.skill, run.plugin_for(&planned.mode, ready.case)).ok()?;
         let opened = opened_skills(&candidate.meta.inputs);
         let now = run.digested(&SkillFolders::Snapshot(&snapshot), ready.case, &planned.mode, &opened).ok()?;
         if now != candidate.meta.inputs || facts(&candidate.meta) != facts(today) || !kept.take(&candidate) {
@@ -151,7 +152,7 @@ pub fn keep(run: &RunContext) -> Result<(), StoreError> {
 /// The key of the kept trials that may stand for trials of this case.
 fn key_now(run: &RunContext, live: &LiveRun, ready: &ReadyCase<'_>) -> Option<String> {
     let (case, mode) = (ready.case, &ready.planned.mode);
-    let snapshot = live.snapshots.offered(mode, &case.skill).ok()?;
+    let snapshot = live.snapshots.offered(mode, &case.skill, run.plugin_for(mode, case)).ok()?;
     let inputs = run.digested(&SkillFolders::Snapshot(&snapshot), case, mode, &[]).ok()?;
     let limits = limits(run, case.timeout.unwrap_or(run.settings.timeout).as_secs());
     let setup = run.kept.as_ref()?.setup(mode.agent.as_str(), || setup(run, live, mode.agent))?;

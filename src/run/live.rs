@@ -1,11 +1,13 @@
 //! What live trials share, once their run is open.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::agent::secrets::{secrets_in_arguments, secrets_in_variable};
 use crate::agent::snapshot::SkillSnapshot;
 use crate::agent::trial_env::ScratchDir;
+use crate::cases::plugin::Plugin;
 use crate::settings::Settings;
 use crate::settings::mode::{Mode, SkillSelection};
 use crate::store::{LedgerContents, RunFolder, RunLock};
@@ -43,27 +45,28 @@ pub struct Snapshots {
     parts: Mutex<HashMap<SnapshotKey, Arc<SkillSnapshot>>>,
 }
 
-/// The commit, and the slugs of the skills.
-type SnapshotKey = (Option<String>, Vec<String>);
+/// The commit, the slugs of the skills, and the place of the plugin that some of them come with.
+type SnapshotKey = (Option<String>, Vec<String>, Option<PathBuf>);
 
 impl Snapshots {
     pub(super) fn new(versions: HashMap<Option<String>, Arc<SkillSnapshot>>) -> Self {
         Self { versions, parts: Mutex::default() }
     }
 
-    /// The skills for a trial of the skill `slug` in `mode`.
-    pub fn offered(&self, mode: &Mode, slug: &str) -> Result<Arc<SkillSnapshot>, Trouble> {
+    /// The skills for a trial in `mode` of the skill `slug`, which its agent may get with this plugin.
+    pub fn offered(&self, mode: &Mode, slug: &str, plugin: Option<&Plugin>) -> Result<Arc<SkillSnapshot>, Trouble> {
         let Some(whole) = self.versions.get(&mode.commit) else {
             return Err(Trouble::new(TroubleKind::Files, "the run did not begin with these skills"));
         };
-        if mode.offer == SkillSelection::All {
+        if mode.offer == SkillSelection::All && !whole.has_plugins() {
             return Ok(Arc::clone(whole));
         }
         let slugs: Vec<String> =
             whole.slugs().filter(|other| mode.offer.includes(slug, other)).map(str::to_owned).collect();
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (mode.commit.clone(), slugs, plugin.map(Plugin::place));
         let part =
-            parts.entry((mode.commit.clone(), slugs)).or_insert_with_key(|(_, slugs)| Arc::new(whole.part(slugs)));
+            parts.entry(key).or_insert_with_key(|(_, slugs, plugin)| Arc::new(whole.part(slugs, plugin.as_deref())));
         Ok(Arc::clone(part))
     }
 }

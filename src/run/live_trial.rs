@@ -10,6 +10,7 @@ use crate::agent::trial_env::capture::masked;
 use crate::agent::{Assignment, OutputSchema};
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
+use crate::cases::plugin::Plugin;
 use crate::cases::start_files::start_files;
 use crate::checks::program::ProgramRuns;
 use crate::files::inside;
@@ -70,6 +71,8 @@ impl LiveTrial<'_> {
         let disk_space = folder.clear().and_then(|()| folder.take_room()).map_err(|error| unstored(&error))?;
         if self.mode.delivery != Delivery::None {
             self.skills.digest(&skill.skill().slug).map_err(|why| files(&why))?;
+            let place = self.plugin().map(|plugin| plugin.place().to_string_lossy().into_owned());
+            place.map_or(Ok(""), |place| self.skills.digest(&place)).map_err(|why| files(&why))?;
         }
         // Stored first: an agent's run that was paid for is not lost when grading or judging is interrupted.
         let trial = self.run_agent(tell).and_then(|trial| {
@@ -97,6 +100,11 @@ impl LiveTrial<'_> {
             folder.write_grade(&grade).map_err(|error| unstored(&error))?;
         }
         Ok((trial.meta, grade))
+    }
+
+    /// The plugin with which its agent gets the skill.
+    fn plugin(&self) -> Option<&Plugin> {
+        self.skill.plugin_for(self.mode, self.case).map(AsRef::as_ref)
     }
 
     /// An environment with the case's files and the skills; the files' digest goes into `inputs`.
@@ -180,8 +188,17 @@ impl LiveTrial<'_> {
         let mocks = mocked::show(run, mode, case, trial_env, &mut inputs)?;
         let redactor = &live.redactors.masking(Vec::new());
         let (root, server) = (&run.root, server.as_ref());
-        let assignment =
-            Assignment { root, case, mode, settings, trial_env, server, schema: schema.as_ref(), redactor };
+        let assignment = Assignment {
+            root,
+            case,
+            mode,
+            settings,
+            trial_env,
+            server,
+            plugin: self.plugin(),
+            schema: schema.as_ref(),
+            redactor,
+        };
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
         let lead = run.has_leads().then(|| run.leads.enter(leads::prefix(mode, case)));
         let started = jiff::Timestamp::now();
@@ -202,6 +219,7 @@ impl LiveTrial<'_> {
             play: &|question| Player { run, live, case, mode, folder }.ask(question),
             redactors: &live.redactors,
             texts: self.texts(),
+            in_plugin: meta.skill.in_plugin.as_deref(),
             is_settled: ends_early.then_some(&is_settled),
             on_progress: &on_progress,
             on_answer: &on_answer,
@@ -262,7 +280,8 @@ impl LiveTrial<'_> {
             requested: None,
         };
         let case = case_meta(case, timeout, settings.max_turns_of(case.max_turns));
-        let skill = SkillMeta { name: skill.name.clone(), slug: skill.slug.clone() };
+        let in_plugin = self.plugin().map(|plugin| self.skill.name_in(plugin));
+        let skill = SkillMeta { name: skill.name.clone(), slug: skill.slug.clone(), in_plugin };
         Meta {
             run_id: live.folder.id().to_owned(),
             mode: mode.name.clone(),

@@ -33,11 +33,18 @@ pub(super) fn show(
 ) -> Result<Option<ShownMocks>, Trouble> {
     let mocks = Mocks::of(&Repository { root: run.root.clone() }, &run.settings.mocks, case, mode.delivery);
     let listed = |problems: Vec<_>| problems.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ");
-    let mocks = mocks.map_err(|problems| files(&listed(problems)))?;
+    let mut mocks = mocks.map_err(|problems| files(&listed(problems)))?;
     // What was read before may have changed since.
     inputs.0.remove(MOCKS_PART);
     let Some(digest) = &mocks.digest else { return Ok(None) };
     inputs.0.insert(MOCKS_PART.to_owned(), digest.clone());
+    // As agents name them, and in place of them.
+    if let Some(plugin) = run.plugin_for(mode, case) {
+        for server in &plugin.servers {
+            let mocked = mocks.servers.remove(server);
+            mocks.servers.extend(mocked.map(|mocked| (plugin.server_name(server), mocked)));
+        }
+    }
     let calls = trial_env.show_mocks(&mocks).map_err(|error| disk(&error))?;
     Ok(Some(ShownMocks { calls, servers: mocks.servers }))
 }

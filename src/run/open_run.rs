@@ -215,7 +215,8 @@ fn changed(run: &RunContext, folder: &RunFolder, snapshots: &Snapshots) -> Resul
         // Unreadable trials are measured again.
         let (Ok(meta), Ok(case)) = (folder.trial(&id).meta(), entry.planned.found.case()) else { continue };
         let mode = &entry.planned.mode;
-        let snapshot = snapshots.offered(mode, &case.skill).map_err(|trouble| trouble.to_string())?;
+        let snapshot =
+            snapshots.offered(mode, &case.skill, run.plugin_for(mode, case)).map_err(|trouble| trouble.to_string())?;
         let now = run
             .digested(&SkillFolders::Snapshot(&snapshot), case, mode, &opened_skills(&meta.inputs))
             .map_err(trouble)?;

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::agent;
@@ -11,6 +12,7 @@ use crate::agent::login::Login;
 use crate::cases::case::{Case, FoundCase, Unsupported};
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::mocks::{self, MockNames};
+use crate::cases::plugin::Plugin;
 use crate::cases::repository::Repository;
 use crate::cases::test_case::TestCase;
 use crate::lint;
@@ -23,8 +25,10 @@ use crate::run::context::RunContext;
 use crate::run::plan::PlannedCase;
 use crate::run::skill_version::SkillVersion;
 use crate::settings::mode::{AgentKind, Delivery, Mode, SkillSelection};
-use crate::settings::{Home, Settings, ToolNames};
+use crate::settings::{FILE, Home, Settings, ToolNames};
+use crate::skill::SKILL_FILE;
 use crate::store::RunFolder;
+use crate::text::cut::names;
 use crate::text::diagnostic::{Code, Diagnostic, SourceLocation, once, suggest};
 use crate::trial::outcome::{TrialError, TroubleKind};
 use crate::trial::shard::Shard;
@@ -362,11 +366,30 @@ fn withheld(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
     let (mode, case) = (&planned.mode, planned.found.case().ok()?);
     let version = run.versions.iter().find(|version| Some(&version.commit) == mode.commit.as_ref());
     let root = version.map_or(run.root.as_path(), SkillVersion::root);
-    let skill = run.skills_of(mode.commit.as_deref())?.skill(&planned.found.skill)?.skill();
-    let (file, why) = agent::withheld(mode, &run.settings, skill, &root.join(&skill.folder), &case.prompt)?;
-    let message = format!("{why}; no trial of `{}` in the mode `{}` could measure anything", skill.name, mode.name);
-    let help = "run its cases in a mode that offers it, or remove the key";
-    Some(Diagnostic::new(Code::Withheld, SourceLocation::file(skill.folder.join(file)), message).help(help))
+    let found = run.skills_of(mode.commit.as_deref())?.skill(&planned.found.skill)?;
+    let skill = found.skill();
+    let withheld = |file: &str, why: String, help: &str| {
+        let message = format!("{why}; no trial of `{}` in the mode `{}` could measure anything", skill.name, mode.name);
+        Some(Diagnostic::new(Code::Withheld, SourceLocation::file(skill.folder.join(file)), message).help(help))
+    };
+    if let Some(plugin) = found.plugin_for(mode, case).filter(|plugin| !is_trusted(&run.settings, plugin)) {
+        let Plugin { name, folder, code, .. } = &**plugin;
+        let directory = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let line = format!("`trust = [{:?}]` in {FILE}", directory.to_string_lossy());
+        let why = format!("the plugin `{name}` runs code, and only {line} agrees to it: {}", names(code, 5));
+        return withheld(
+            SKILL_FILE,
+            why,
+            "read what it runs, and add the line; or choose a mode whose agent gets its skills alone",
+        );
+    }
+    let (file, why) = agent::withheld(mode, &run.settings, found, &root.join(&skill.folder), case)?;
+    withheld(file, why, "run its cases in a mode that offers it, or remove the key")
+}
+
+/// Whether what the plugin runs by itself may run.
+fn is_trusted(settings: &Settings, plugin: &Plugin) -> bool {
+    plugin.code.is_empty() || settings.trust.iter().any(|trusted| trusted.as_path() == plugin.folder)
 }
 
 /// The problem that a case mocks what its agent does not get in this mode, or needs itself.

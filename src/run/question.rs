@@ -79,6 +79,7 @@ impl Question<'_> {
             settings: &Settings { model: self.model.cloned(), max_turns: None, ..self.settings.clone() },
             trial_env: &trial_env,
             server: None,
+            plugin: None,
             schema: schema.as_ref(),
             redactor: &redactors.masking(Vec::new()),
         };
@@ -89,6 +90,7 @@ impl Question<'_> {
             play: &|_| Err(Trouble::new(TroubleKind::UserFailed, "nobody plays the user of a question")),
             redactors,
             texts: SkillTexts::default(),
+            in_plugin: None,
             is_settled: None,
             on_progress: &|_| (),
             on_answer: &|| (),

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use walkdir::WalkDir;
 
 use crate::cases::catalog::Catalog;
+use crate::cases::plugin::PLUGINS;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::files::inside;
 use crate::run::digests::opened_skills;
@@ -33,7 +34,9 @@ impl TextReader {
     /// All skills in a run's own copy, `<slug>/…`.
     pub fn snapshot(&self, folder: &Path) -> SkillTexts {
         SkillTexts::new(vec![self.once(folder.to_path_buf(), |texts| {
-            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            // The skills of plugins are there, too.
+            for entry in entries.filter(|entry| entry.file_name() != PLUGINS) {
                 add_folder(texts, &entry.file_name().to_string_lossy(), &entry.path(), |_| true);
             }
         })])
@@ -56,7 +59,14 @@ impl TextReader {
                 Some(of_change(number, &change.skill, &inside::real(root, folder.as_path()).ok()?))
             }))
         };
-        Reference { names: meta.tool_names(), texts, changes: Vec::new(), follow_ups: meta.case.follow_ups.len() }
+        let in_plugin = meta.skill.in_plugin.clone().map(|name| (name, meta.skill.slug.clone()));
+        Reference {
+            names: meta.tool_names(),
+            texts,
+            changes: Vec::new(),
+            follow_ups: meta.case.follow_ups.len(),
+            in_plugin,
+        }
     }
 
     /// As [`reference`](Self::reference), if only the trial's directory is known: a recording's repository contains it.

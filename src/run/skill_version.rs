@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::cases::case::{Case, FoundCase, file_formats, foreign_formats};
 use crate::cases::catalog::{Catalog, EVALS};
+use crate::cases::plugin;
 use crate::cases::repository::{Layout, Repository, Scope};
 use crate::cases::skills::default_skill_roots;
 use crate::cases::start_files;
@@ -67,7 +68,12 @@ impl SkillVersion {
             Some(roots) => roots.iter().map(|root| root.as_path().to_path_buf()).collect(),
             None => default_skill_roots().map(PathBuf::from).collect(),
         };
-        let (mut exported, mut catalog) = read(&parts)?;
+        let listed = git::files(root, commit).map_err(|error| error.to_string())?;
+        let plugins: Vec<PathBuf> =
+            listed.iter().filter_map(|file| plugin::directory(file)).map(Path::to_path_buf).collect();
+        // A plugin at the root is the whole commit.
+        let is_whole = plugins.iter().any(|plugin| plugin.as_os_str().is_empty());
+        let (mut exported, mut catalog) = read(&if is_whole { Vec::new() } else { [parts.clone(), plugins].concat() })?;
         // A link may lead to files that were not exported.
         let by_link = |part: &PathBuf| part.ancestors().any(|at| exported.folder.join(at).is_symlink());
         if catalog.skills.is_empty() || parts.iter().any(by_link) {
@@ -83,7 +89,6 @@ impl SkillVersion {
         catalog.cases.clear();
         // Apart, since a directory of cases may also have skills.
         let folders = file_formats().filter_map(|(_, files)| files.path.split('<').next()).map(PathBuf::from);
-        let listed = git::files(root, commit).map_err(|error| error.to_string())?;
         let cases = read(&folders.chain(foreign_parts(&listed)).collect::<Vec<_>>())?.1.cases;
         // Files that are compared with those of today. No part at all would be the whole commit.
         let mut parts: Vec<PathBuf> =

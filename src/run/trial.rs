@@ -81,7 +81,7 @@ pub fn run_live(
     let mode = &planned.mode;
     let skills = match preflight::kept_from_agent(run, planned) {
         Some((kind, problem)) => Err(Trouble::new(kind, problem.to_string())),
-        None => live.snapshots.offered(mode, &case.skill),
+        None => live.snapshots.offered(mode, &case.skill, skill.plugin_for(mode, case).map(AsRef::as_ref)),
     };
     let graded = skills.and_then(|skills| {
         LiveTrial { run, live, mode, case, skill, skills: &skills, id: &id, folder: &folder, refused_before }

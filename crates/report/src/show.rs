@@ -69,6 +69,9 @@ fn head(text: &mut String, trial: &ShownTrial<'_>, paint: Paint) {
     let version = meta.agent.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     let model = meta.agent.model.as_deref().unwrap_or("unknown");
     line("agent", &format!("{}{version}, model {model}, skills {}", meta.agent.kind.as_str(), meta.delivery.as_str()));
+    if let Some(name) = &meta.skill.in_plugin {
+        line("plugin", &format!("the agent got it, with the skill as {name}"));
+    }
     let started = if meta.started.is_empty() { "unknown" } else { meta.started.as_str() };
     line("started", &format!("{started}, run {}", meta.run_id));
     for setup in &meta.setup {

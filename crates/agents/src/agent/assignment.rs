@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::agent::mcp_probe::ServerCommand;
 use crate::agent::trial_env::TrialEnv;
 use crate::cases::case::Case;
+use crate::cases::plugin::Plugin;
 use crate::files::at::PathError;
 use crate::settings::Settings;
 use crate::settings::mode::Mode;
@@ -36,6 +37,8 @@ pub struct Assignment<'a> {
     pub trial_env: &'a TrialEnv,
     /// The MCP server of skills, if the mode has one.
     pub server: Option<&'a ServerCommand>,
+    /// The plugin with which it gets the skill under test.
+    pub plugin: Option<&'a Plugin>,
     /// The output schema, if the case has one.
     pub schema: Option<&'a OutputSchema>,
     /// Masks the secrets that the settings know in what its program prints before it is asked anything.

@@ -44,12 +44,14 @@ use std::sync::LazyLock;
 
 use crate::agent::endpoint::PointedAgent;
 use crate::agent::login::{Account, Login, LoginSources};
+use crate::cases::case::Case;
+use crate::cases::catalog::FoundSkill;
 use crate::lint::SkillList;
 use crate::mock;
 use crate::profile::{PROFILES, agents};
-use crate::settings::mode::{AgentKind, Mode};
+use crate::settings::mode::{AgentKind, Delivery, Mode};
 use crate::settings::{Home, Settings};
-use crate::skill::{SKILL_FILE, Skill, USER_ONLY};
+use crate::skill::{SKILL_FILE, USER_ONLY};
 use crate::text::redact::looks_secret;
 use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::evidence::{Ending, digest};
@@ -216,10 +218,19 @@ fn unknown_argument(last_words: &str) -> Option<Trouble> {
 pub fn withheld(
     mode: &Mode,
     settings: &Settings,
-    skill: &Skill,
+    found: &FoundSkill,
     directory: &Path,
-    prompt: &str,
+    case: &Case,
 ) -> Option<(&'static str, String)> {
+    let (skill, prompt) = (found.skill(), &*case.prompt);
+    let called = found.plugin.as_ref().filter(|plugin| begins_with_plugin(prompt, &plugin.name));
+    if let (Some(plugin), None, true) = (called, found.plugin_for(mode, case), mode.delivery != Delivery::None) {
+        let (call, agent) = (format!("/{}:", plugin.name), mode.agent.profile().name);
+        return Some((
+            SKILL_FILE,
+            format!("the prompt begins with `{call}`, and {agent} does not get the plugin here"),
+        ));
+    }
     if mode.delivery.mcp() && settings.mcp.own.is_none() && skill.user_only {
         let why = format!("`{USER_ONLY}` keeps models from calling the skill: the MCP server does not serve it");
         return Some((SKILL_FILE, why));
@@ -235,7 +246,7 @@ pub fn withheld(
     if skill.user_only && profile.hides_user_only {
         let name = profile.name;
         let why = match profile.call_of(&skill.name) {
-            Some(call) if begins_with(prompt.trim_start(), &call) => None,
+            Some(call) if called.is_some() || begins_with(prompt.trim_start(), &call) => None,
             Some(call) => Some(format!("the prompt does not call it: in {name} it begins with `{call}`")),
             None => Some(format!("a prompt calls no skill in {name}")),
         };
@@ -244,6 +255,12 @@ pub fn withheld(
         }
     }
     of(mode.agent).withholds(skill, directory, prompt).map(|(file, why)| (file, why.to_owned()))
+}
+
+/// Whether a prompt calls a skill or a command of the plugin of this name.
+fn begins_with_plugin(prompt: &str, plugin: &str) -> bool {
+    let rest = prompt.trim_start().strip_prefix('/').and_then(|rest| rest.strip_prefix(plugin));
+    rest.is_some_and(|rest| rest.starts_with(':'))
 }
 
 /// Whether `text` begins with `call`, and not with a longer word.

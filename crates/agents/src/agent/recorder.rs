@@ -105,13 +105,13 @@ impl<'a> TraceRecorder<'a> {
             ToolUse::LoadSkill { .. } if failed && output.contains(USER_ONLY) => self.trace.inspect(&evidence),
             ToolUse::LoadSkill { skill: Some(skill), loaded: true } => {
                 let before = self.trace.activations.len();
-                self.trace.activate(&skill, Mechanism::SkillTool, &evidence);
-                if self.trace.activations.len() > before && of_plugin(&skill).is_some() {
-                    self.called_by_plugin.push_back(before);
-                }
+                self.trace.activate(&self.own_name(&skill), Mechanism::SkillTool, &evidence);
+                let new = self.trace.activations.get(before);
+                let is_of_other = new.and_then(|activation| of_plugin(&activation.skill)).is_some();
+                self.called_by_plugin.extend(is_of_other.then_some(before));
             }
             ToolUse::LoadSkill { skill: Some(skill), loaded: false } => {
-                self.trace.failed_load(&skill, Mechanism::SkillTool, &evidence);
+                self.trace.failed_load(&self.own_name(&skill), Mechanism::SkillTool, &evidence);
             }
             ToolUse::ReadFile(path) => self.file_read(&path, &evidence, &output, failed),
             ToolUse::SearchFiles => _ = self.shown(&input, &evidence, &output, !failed),
@@ -332,11 +332,18 @@ impl<'a> TraceRecorder<'a> {
         }
     }
 
-    /// The slug of the skill under test that a plugin's skill of this name is by its description in a list.
+    /// The name of a skill without the name space of the plugin that the agent got.
+    pub(super) fn own_name(&self, name: &str) -> String {
+        self.reference.slug_in_plugin(name).unwrap_or_else(|| name.to_owned())
+    }
+
+    /// The slug of the skill of the repository that a plugin's skill of this name is, by that plugin or by its description.
     pub(super) fn described_so(&self, name: &str, description: &str) -> Option<String> {
-        let slug = slug(of_plugin(name)?);
-        let visibility = self.reference.texts.in_list(&slug, description);
-        matches!(visibility, DescriptionVisibility::Whole | DescriptionVisibility::Cut { .. }).then_some(slug)
+        let is_so = |slug: &String| {
+            let visibility = self.reference.texts.in_list(slug, description);
+            matches!(visibility, DescriptionVisibility::Whole | DescriptionVisibility::Cut { .. })
+        };
+        self.reference.slug_in_plugin(name).or_else(|| of_plugin(name).map(slug).filter(is_so))
     }
 
     /// Records that the model saw `output` as the answer to `call`; `evidence` is the call in words. Returns the slugs of
@@ -376,7 +383,7 @@ impl<'a> TraceRecorder<'a> {
         let texts = &self.reference.texts;
         let mut visibilities = BTreeMap::new();
         for (name, description) in list {
-            let slug = slug(name);
+            let slug = self.reference.slug_in_plugin(name).unwrap_or_else(|| slug(name));
             if texts.knows(&slug) {
                 self.note_listed_changes(texts.changes_in_list(&slug, description));
                 let visibility = texts.in_list(&slug, description);

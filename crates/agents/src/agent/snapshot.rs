@@ -1,18 +1,22 @@
 //! Brings the skills to the agent.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::trial_env::{OriginalSkills, ScratchDir, SkillContents, TrialEnv, WorkspaceError, file_mode};
 use crate::cases::case::Case;
 use crate::cases::catalog::{Catalog, FoundSkill};
-use crate::cases::skill_material::skill_material;
+use crate::cases::plugin::{PLUGINS, Plugin};
+use crate::cases::skill_material::{plugin_material, skill_material};
 use crate::files::at::At;
+use crate::files::material::Material;
 use crate::files::rooted::RootedPath;
 use crate::files::{bounded, inside};
+use crate::process::git;
 use crate::settings::mode::{Delivery, Mode};
 use crate::skill::SKILL_FILE;
 
@@ -21,8 +25,10 @@ use crate::skill::SKILL_FILE;
 #[derive(Debug)]
 pub struct SkillSnapshot {
     originals: Arc<OriginalSkills>,
-    /// The digest of each skill as it was copied, or why it was not, by slug.
+    /// The digest of each skill as it was copied, or why it was not, by slug; and of each plugin, by its place.
     digests: BTreeMap<String, Result<String, String>>,
+    /// Where the skills of plugins are, by slug: the place of the plugin, and the skill's directory in it.
+    in_plugins: BTreeMap<String, (PathBuf, PathBuf)>,
 }
 
 impl SkillSnapshot {
@@ -43,7 +49,24 @@ impl SkillSnapshot {
             }
             digests.insert(found.skill().slug.clone(), digest);
         }
-        Ok(Self { originals: Arc::new(OriginalSkills::new(directory, contents)?), digests })
+        let mut in_plugins = BTreeMap::new();
+        for (found, plugin) in catalog.skills.iter().filter_map(|found| Some((found, found.plugin.as_ref()?))) {
+            let (skill, at) = (found.skill(), plugin.place());
+            let inside = skill.folder.strip_prefix(&plugin.folder).unwrap_or(&skill.folder).to_path_buf();
+            if let Entry::Vacant(new) = digests.entry(at.to_string_lossy().into_owned()) {
+                let to = place.join(&at);
+                to.create_dir_all()?;
+                let copied = plugin_files(root, plugin).whole();
+                let copied = copied.and_then(|material| contents.copy_skill(new.key(), &material, &to));
+                new.insert(
+                    copied.map_err(|problem| {
+                        format!("the plugin `{}` cannot be given to an agent: {problem}", plugin.name)
+                    }),
+                );
+            }
+            in_plugins.insert(skill.slug.clone(), (at, inside));
+        }
+        Ok(Self { in_plugins, originals: Arc::new(OriginalSkills::new(directory, contents)?), digests })
     }
 
     /// The digest of the skill with this slug, as `InputReader` of the crate `skill-evals` computes it. It is
@@ -61,18 +84,30 @@ impl SkillSnapshot {
         self.originals.keep_apart();
     }
 
+    /// The slugs of the skills.
     pub fn slugs(&self) -> impl Iterator<Item = &str> {
-        self.digests.keys().map(String::as_str)
+        self.digests.keys().map(String::as_str).filter(|name| !name.starts_with(PLUGINS))
     }
 
+    /// Whether it has plugins, of which trials get one at most.
+    pub fn has_plugins(&self) -> bool {
+        !self.in_plugins.is_empty()
+    }
+
+    /// Only these skills: those of the plugin at this place with the plugin, the others by themselves.
     #[must_use]
-    pub fn part(&self, slugs: &[String]) -> Self {
-        let originals = self
-            .originals
-            .part(|path| path.iter().next().is_some_and(|name| slugs.iter().any(|slug| name == slug.as_str())));
-        let mut digests = self.digests.clone();
-        digests.retain(|slug, _| slugs.contains(slug));
-        Self { originals: Arc::new(originals), digests }
+    pub fn part(&self, slugs: &[String], plugin: Option<&Path>) -> Self {
+        let place = |slug: &String| self.in_plugins.get(slug).filter(|(at, _)| Some(at.as_path()) == plugin);
+        let alone: BTreeSet<&str> = slugs.iter().filter(|slug| place(slug).is_none()).map(String::as_str).collect();
+        let of_plugin =
+            self.in_plugins.iter().filter(|(slug, (at, _))| Some(at.as_path()) == plugin && !slugs.contains(slug));
+        let without: Vec<PathBuf> = of_plugin.map(|(_, (at, inside))| at.join(inside)).collect();
+        let originals = self.originals.part(|path| match plugin {
+            Some(plugin) if path.starts_with(plugin) => !without.iter().any(|other| path.starts_with(other)),
+            Some(plugin) if plugin.starts_with(path) => true,
+            _ => path.iter().next().and_then(OsStr::to_str).is_some_and(|name| alone.contains(name)),
+        });
+        Self { originals: Arc::new(originals), digests: self.digests.clone(), in_plugins: self.in_plugins.clone() }
     }
 
     /// Stores a copy at `path`, unless there is one.
@@ -90,6 +125,12 @@ impl SkillSnapshot {
             result => Ok(result.at(path)?),
         }
     }
+}
+
+/// The files of a plugin of the repository at `root` that an agent gets.
+pub fn plugin_files(root: &Path, plugin: &Plugin) -> Material {
+    let folder = root.join(&plugin.folder);
+    plugin_material(&folder, plugin, git::ignored_parts(&folder))
 }
 
 /// Copies the skill in the directory `from` to the directory `to`, and adds its files to `contents`. Returns its digest.

@@ -86,6 +86,14 @@ pub fn ignored(directory: &Path, parts: &[&Path]) -> BTreeSet<PathBuf> {
     listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path).collect()
 }
 
+/// The files and whole directories in `directory` that git ignores, by their paths in it. Empty if git fails.
+pub fn ignored_parts(directory: &Path) -> Vec<String> {
+    let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
+    let listed = stdout(git(directory).args(args)).unwrap_or_default();
+    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    names.map(|name| String::from_utf8_lossy(name).trim_end_matches('/').to_owned()).collect()
+}
+
 /// Those of these files of `directory` that git ignores. Empty if git fails.
 pub fn ignored_of(directory: &Path, files: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
     let Ok(mut names) = tempfile::tempfile() else { return BTreeSet::new() };

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::cases::case::FoundCase;
+use crate::cases::case::{Case, FoundCase};
 use crate::cases::mocks::MockServers;
 use crate::cases::other_skill::OtherSkill;
+use crate::cases::plugin::Plugin;
+use crate::settings::mode::{Delivery, Mode};
 use crate::skill::{Skill, SkillFile, slug};
 use crate::text::diagnostic::{Diagnostic, suggest};
 
@@ -44,11 +46,25 @@ pub struct FoundSkill {
     pub bytes: Vec<u8>,
     /// Whether it has cases of its own rather than the built-in ones.
     pub curated: bool,
+    /// The plugin that it belongs to.
+    pub plugin: Option<Arc<Plugin>>,
 }
 
 impl FoundSkill {
     pub fn skill(&self) -> &Skill {
         &self.file.skill
+    }
+
+    /// The plugin with which the agent of a trial gets the skill. One without plugins gets the skill's directory, and so does the
+    /// agent of a case that changes skills during the session.
+    pub fn plugin_for(&self, mode: &Mode, case: &Case) -> Option<&Arc<Plugin>> {
+        let has_plugins = mode.delivery == Delivery::Native && mode.agent.profile().plugins.is_some();
+        self.plugin.as_ref().filter(|_| has_plugins && case.during.is_empty())
+    }
+
+    /// Its name in the list of an agent that gets it with this plugin.
+    pub fn name_in(&self, plugin: &Plugin) -> String {
+        plugin.name_of(&self.skill().folder, &self.skill().name)
     }
 
     /// The directory of its eval material, from the repository's root.

@@ -11,6 +11,7 @@ mod manifests;
 pub mod mocks;
 pub mod other_skill;
 mod other_skills;
+pub mod plugin;
 pub mod repo_files;
 pub mod repository;
 mod root;

@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use crate::cases::case::{ForeignFile, file_formats, foreign_formats};
 use crate::cases::case_folders::{TESTS, is_own};
 use crate::cases::catalog::{ARTIFACTS, EVALS};
+use crate::cases::plugin::{self, Plugin};
 use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::unread::{looks_like_cases, may_hold_foreign_cases};
 use crate::checks::program::WorkspaceProgram;
 use crate::files::bounded;
 use crate::files::material::{Material, MaterialProblem};
 use crate::settings::FILE;
+use crate::skill::SKILL_FILE;
 use crate::text::relative_path::RelativePath;
 
 /// The directory of our runs in [`ARTIFACTS`].
@@ -29,12 +31,32 @@ const GRADERS: &str = "graders";
 /// The files in the directory of a skill, without those that belong to its repository: agents would read in files of cases, and
 /// next to them in directories of cases, what is expected of them.
 pub fn skill_material(folder: &Path) -> Material {
+    material(folder, withheld(folder))
+}
+
+/// The same of a plugin, for each of its skills too, without the paths that git ignores: users get none of these. Files for readers
+/// of its repository are left out as well: texts at its root, and what is hidden there.
+pub fn plugin_material(folder: &Path, plugin: &Plugin, ignored: Vec<String>) -> Material {
+    let names = SkillFiles(folder).names(Path::new("")).unwrap_or_default();
+    let names = names.iter().filter_map(|name| name.to_str());
+    let is_for_readers =
+        |name: &&str| name.starts_with('.') && !plugin::is_read(name) || name.ends_with(".md") && *name != SKILL_FILE;
+    let mut left_out: Vec<String> = names.filter(is_for_readers).map(str::to_owned).chain(ignored).collect();
+    left_out.extend(withheld(folder));
+    for skill in plugin.skills_in(&SkillFiles(folder)) {
+        left_out.extend(
+            withheld(&folder.join(&skill)).iter().filter_map(|path| Some(skill.join(path).to_str()?.to_owned())),
+        );
+    }
+    material(folder, left_out)
+}
+
+/// The files in a directory without these paths and without files of cases.
+fn material(folder: &Path, mut left_out: Vec<String>) -> Material {
     // A repository may be one skill: its directory then has our settings, recordings and runs.
-    let recordings = format!("{EVALS}/{RECORDINGS}");
-    let withheld = withheld(folder);
-    let mut left_out: Vec<&str> = vec![".git", FILE, &recordings];
-    left_out.extend(withheld.iter().map(String::as_str));
-    left_out.extend(folder.join(ARTIFACTS).join(PROGRAM).is_dir().then_some(ARTIFACTS));
+    left_out.extend([".git".to_owned(), FILE.to_owned(), format!("{EVALS}/{RECORDINGS}")]);
+    left_out.extend(folder.join(ARTIFACTS).join(PROGRAM).is_dir().then(|| ARTIFACTS.to_owned()));
+    let left_out: Vec<&str> = left_out.iter().map(String::as_str).collect();
     let mut material = Material::list_without(folder, &left_out);
     let of_cases: BTreeSet<PathBuf> = material.files.iter().flat_map(|file| case_files(folder, &file.path)).collect();
     let is_hidden = |path: &Path| path.ancestors().any(|part| of_cases.contains(part));

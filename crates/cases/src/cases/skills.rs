@@ -1,13 +1,15 @@
 //! Finds the skills of a repository.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::cases::catalog::{ARTIFACTS, Catalog, FoundSkill, SKILL_EVALS};
 use crate::cases::manifests;
+use crate::cases::plugin::{self, Plugin};
 use crate::cases::repository::Repository;
 use crate::files::inside;
 use crate::profile;
@@ -69,6 +71,13 @@ impl Repository {
                 }
                 None => unique.push(found),
             }
+        }
+        let mut plugins = BTreeMap::new();
+        for found in &mut unique {
+            let Some((folder, manifest)) = plugin::around(self, &found.skill().folder) else { continue };
+            let read = |path: &PathBuf| Plugin::read(self, folder, path).map(Arc::new);
+            let plugin: &Option<Arc<Plugin>> = plugins.entry(manifest).or_insert_with_key(read);
+            found.plugin = plugin.clone().filter(|plugin| plugin.has(&found.skill().folder));
         }
         catalog.skills = unique;
     }
@@ -149,7 +158,7 @@ impl Repository {
             match inside::read(&self.root, &path) {
                 Ok(bytes) => {
                     let file = SkillFile::parse(folder, &bytes);
-                    catalog.skills.push(FoundSkill { file, bytes, curated: false });
+                    catalog.skills.push(FoundSkill { file, bytes, curated: false, plugin: None });
                 }
                 Err(error) => catalog.problems.push(self.unreadable(&self.root.join(path), &error.to_string())),
             }

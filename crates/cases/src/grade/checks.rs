@@ -196,7 +196,7 @@ fn general(subject: &GradingInput<'_>) -> Vec<CheckResult> {
     }
     if !evidence.is_offer_unseen() {
         let (status, found) = delivered(subject.skill, evidence);
-        let expected = as_mode_says(subject.skill, evidence.meta.delivery);
+        let expected = as_mode_says(subject.skill, evidence.meta);
         let answer = CheckAnswer::new(status, expected, found);
         checks.push(result(DELIVERED, Goal::Process, answer.at(EventRef::Offered)));
     }

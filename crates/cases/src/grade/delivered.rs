@@ -3,7 +3,7 @@
 use crate::settings::mode::{AgentKind, Delivery};
 use crate::skill::{Skill, slug};
 use crate::trace::{Mechanism, OfferedSkills};
-use crate::trial::evidence::Evidence;
+use crate::trial::evidence::{Evidence, Meta};
 use crate::trial::outcome::Status;
 
 /// The check that the skill was offered as the mode says.
@@ -15,7 +15,10 @@ pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, Stri
         return (Status::Unknown, "the evidence does not show which skills were offered".to_owned());
     };
     let delivery = evidence.meta.delivery;
-    let is_it = |name: &String| slug(name) == skill.slug || offered.by_plugin.get(name) == Some(&skill.slug);
+    let is_it = |name: &String| match &evidence.meta.skill.in_plugin {
+        Some(own) => name == own,
+        None => slug(name) == skill.slug || offered.by_plugin.get(name) == Some(&skill.slug),
+    };
     let is_listed = offered.native.iter().any(is_it);
     // A skill that entered the context was offered: the model called it, or the prompt did, which may be the only way. By MCP,
     // the server's prompt is injected, too.
@@ -48,9 +51,9 @@ pub(super) fn delivered(skill: &Skill, evidence: &Evidence<'_>) -> (Status, Stri
 }
 
 /// How the skill is to be offered, as text.
-pub(super) fn as_mode_says(skill: &Skill, delivery: Delivery) -> String {
-    let name = &skill.name;
-    match delivery {
+pub(super) fn as_mode_says(skill: &Skill, meta: &Meta) -> String {
+    let name = meta.skill.in_plugin.as_ref().unwrap_or(&skill.name);
+    match meta.delivery {
         Delivery::Native => format!("`{name}` offered natively, and not by MCP"),
         Delivery::Mcp => format!("`{name}` offered by MCP, and not natively"),
         Delivery::Both => format!("`{name}` offered natively and by MCP"),

@@ -11,7 +11,7 @@ use super::select::{NameArgs, no_match};
 use super::shard::{ShardArgs, shard_is_empty};
 use super::{CliResult, LIST_FORMAT, RepositoryArgs, file_problems, print_json, print_list, problem_line};
 use crate::cases::case::FoundCase;
-use crate::cases::catalog::{Catalog, FoundSkill};
+use crate::cases::catalog::Catalog;
 use crate::cases::other_skill::OtherSkill;
 use crate::cases::repository::Repository;
 use crate::cases::skill_material;
@@ -63,12 +63,19 @@ struct CaseList<'a> {
 struct ListedSkill<'a> {
     slug: &'a str,
     folder: &'a Path,
+    /// Its name in the lists of agents that get it with its plugin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_plugin: Option<String>,
 }
 
 impl<'a> CaseList<'a> {
     fn of(cases: &'a [ListedTrial], catalog: &'a Catalog) -> Self {
-        let skills = catalog.skills.iter().map(FoundSkill::skill);
-        let skills = skills.map(|skill| ListedSkill { slug: &skill.slug, folder: &skill.folder }).collect();
+        let skills = catalog.skills.iter().map(|found| ListedSkill {
+            slug: &found.skill().slug,
+            folder: &found.skill().folder,
+            in_plugin: found.plugin.as_ref().map(|plugin| found.name_in(plugin)),
+        });
+        let skills = skills.collect();
         Self { format: LIST_FORMAT, cases, skills, not_read: &catalog.others }
     }
 }

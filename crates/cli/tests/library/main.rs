@@ -19,6 +19,7 @@ mod offers;
 mod parsers;
 mod patterns;
 mod plugin_evals;
+mod plugins;
 mod process;
 mod programs;
 mod project;

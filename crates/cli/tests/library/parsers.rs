@@ -165,7 +165,7 @@ proptest! {
         for entry in &file.entries {
             assert!(text.get(entry.key_range.clone()).is_some() && text.get(entry.value.range.clone()).is_some(), "{entry:?}");
         }
-        let found = skill_evals_cases::cases::catalog::FoundSkill { file, bytes: bytes.clone(), curated: true };
+        let found = skill_evals_cases::cases::catalog::FoundSkill { file, bytes: bytes.clone(), curated: true, plugin: None };
         let tree = Nothing;
         assert_inside(&bytes, &skill_evals_cases::lint::skill(&found, &skill_evals_cases::cases::catalog::Catalog::default(), &tree));
     }
@@ -175,7 +175,7 @@ proptest! {
         let bytes = [b"---\n".as_slice(), &pieces, b"\n---\nbody\n"].concat();
         let file = SkillFile::parse("skills/a", &bytes);
         assert_inside(&bytes, &file.problems);
-        let found = skill_evals_cases::cases::catalog::FoundSkill { file, bytes: bytes.clone(), curated: true };
+        let found = skill_evals_cases::cases::catalog::FoundSkill { file, bytes: bytes.clone(), curated: true, plugin: None };
         assert_inside(&bytes, &skill_evals_cases::lint::skill(&found, &skill_evals_cases::cases::catalog::Catalog::default(), &Nothing));
     }
 

@@ -29,6 +29,7 @@ mod mocks;
 mod nextest;
 mod opencode;
 mod plugin;
+mod plugins;
 mod reach;
 mod real_model;
 mod report_page;
@@ -84,6 +85,7 @@ fn main() -> ExitCode {
         nextest::trials,
         opencode::trials,
         plugin::trials,
+        plugins::trials,
         reach::trials,
         real_model::trials,
         report_page::trials,

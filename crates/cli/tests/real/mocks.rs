@@ -141,6 +141,7 @@ fn the_servers_of_a_plugin_have_their_own_names() {
     let case = "---\nruns: 1\nallowed_tools: [Read]\n---\nBuy tea.\n";
     let grader = |tool: &str| format!("---\ntype: tool_used\ntool: {tool}\n---\n");
     let fixture = Fixture::new()
+        .file("evals/evals.toml", "trust = [\".\"]\n")
         .file(".claude-plugin/plugin.json", r#"{"name": "house", "mcpServers": {"shop": {"command": "/bin/false"}}}"#)
         .skill_text("greeting", GREETING)
         .file("evals/buy/prompt.md", case)

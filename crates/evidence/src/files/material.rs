@@ -136,10 +136,11 @@ impl Material {
 
     /// The same without what has these paths in it.
     pub fn list_without(directory: &Path, left_out: &[&str]) -> Self {
+        let left_out: HashSet<&Path> = left_out.iter().map(Path::new).collect();
         let mut material = Self::default();
         match directory.canonicalize() {
             Ok(root) => {
-                MaterialWalk { root: &root, open: vec![root.clone()], left_out, material: &mut material }
+                MaterialWalk { root: &root, open: vec![root.clone()], left_out: &left_out, material: &mut material }
                     .directory(Path::new(""));
             }
             Err(error) => material.problem(Path::new(""), UnusableFile::Unreadable(error)),
@@ -153,12 +154,13 @@ impl Material {
         match inside::real(root, source).and_then(|source| source.canonicalize()) {
             Ok(root) if root.is_dir() => {
                 added.directories.push(path.to_path_buf());
-                MaterialWalk { root: &root, open: vec![root.clone()], left_out: &[], material: &mut added }
+                MaterialWalk { root: &root, open: vec![root.clone()], left_out: &HashSet::new(), material: &mut added }
                     .directory(path);
             }
             Ok(file) => {
                 let root = file.parent().unwrap_or(&file).to_path_buf();
-                MaterialWalk { root: &root, open: Vec::new(), left_out: &[], material: &mut added }.entry(path, file);
+                MaterialWalk { root: &root, open: Vec::new(), left_out: &HashSet::new(), material: &mut added }
+                    .entry(path, file);
             }
             Err(error) => added.problem(path, UnusableFile::Unreadable(error)),
         }
@@ -306,7 +308,7 @@ struct MaterialWalk<'a> {
     /// The directories from the root to the current one, without links: none is entered again inside itself.
     open: Vec<PathBuf>,
     /// Paths that are not listed.
-    left_out: &'a [&'a str],
+    left_out: &'a HashSet<&'a Path>,
     material: &'a mut Material,
 }
 
@@ -323,7 +325,7 @@ impl MaterialWalk<'_> {
             Err(error) => return self.material.problem(path, UnusableFile::Unreadable(error)),
         };
         names.sort();
-        names.retain(|name| self.left_out.iter().all(|left_out| path.join(name) != Path::new(left_out)));
+        names.retain(|name| self.left_out.is_empty() || !self.left_out.contains(&*path.join(name)));
         for name in names {
             if !self.entry(&path.join(&name), real.join(&name)) {
                 return;

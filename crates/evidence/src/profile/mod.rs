@@ -231,6 +231,17 @@ pub struct Profile {
     pub refusals: RefusalPhrases,
     /// How it is pointed at another server; `None` if it cannot be.
     pub endpoint: Option<EndpointSetup>,
+    /// How it gets a plugin; `None` if it gets the skills of one alone.
+    pub plugins: Option<PluginSetup>,
+}
+
+/// How an agent gets a plugin.
+#[derive(Debug)]
+pub struct PluginSetup {
+    /// The file that makes a directory a plugin, from there.
+    pub manifest: &'static str,
+    /// The option for the directory, with its `=`.
+    pub option: &'static str,
 }
 
 /// How an agent is pointed at another server than its provider's. In texts, `{url}` is the server without `/v1`, `{model}` the
@@ -369,6 +380,7 @@ impl Profile {
         tools: AgentTools::NONE,
         refusals: RefusalPhrases::NONE,
         endpoint: None,
+        plugins: None,
     };
 
     /// How a prompt calls this skill.

@@ -118,6 +118,8 @@ pub struct Settings {
     pub mcp: McpSettings,
     /// The commands that are answered from files, in every case.
     pub mocks: Vec<CommandAnswer>,
+    /// The directories of plugins whose hooks, servers and commands may run code.
+    pub trust: Vec<RelativePath>,
     /// What keeps agents to their own directories.
     pub isolation: IsolationSettings,
     /// The scripts that check trials.
@@ -188,6 +190,7 @@ impl Default for Settings {
             agents: BTreeMap::new(),
             mcp: McpSettings::default(),
             mocks: Vec::new(),
+            trust: Vec::new(),
             isolation: IsolationSettings::default(),
             root: None,
             create: Vec::new(),
@@ -274,6 +277,8 @@ struct SettingsFile {
     #[serde(default)]
     isolation_read: Vec<toml::Spanned<String>>,
     create: Option<Vec<toml::Spanned<String>>>,
+    #[serde(default)]
+    trust: Vec<toml::Spanned<String>>,
 }
 
 /// `[run]`: what the command `run` does besides.
@@ -305,6 +310,7 @@ impl Settings {
         self.apply_agents(file.agents, &mut problems);
         self.apply_modes(file.mode, file.modes, &mut problems);
         self.create.extend(problems.paths(file.create.unwrap_or_default(), "the directory to create"));
+        self.trust.extend(problems.directories(file.trust, "the plugin"));
         let roots = file.skill_roots.map(|roots| problems.directories(roots, "the skill root"));
         self.skill_roots = roots.or(self.skill_roots.take());
         self.harness = problems.paths(file.harness, "the harness").pop().or(self.harness.take());

@@ -22,11 +22,12 @@ pub enum Trust {
 /// A key that is refused, the value that is, if others are not, and what it would do. `*` stands for any name.
 type RefusedKey = (&'static str, Option<&'static str>, &'static str);
 
-const REFUSED: [RefusedKey; 15] = [
+const REFUSED: [RefusedKey; 16] = [
     ("harness", None, "cargo would build and start a program of the repository outside the sandbox"),
     ("isolation", Some("agent"), "agents and scripts would run outside the sandbox"),
     ("isolation_read", None, "the sandbox would show these paths"),
     ("home", Some("user"), "agents would have your own settings, plugins and skills"),
+    ("trust", None, "hooks and servers of its plugins would run with your credentials"),
     ("calibrate", Some("off"), "what is known to be read wrongly would count"),
     ("env", None, "variables can show paths in the sandbox, and send credentials to another server"),
     ("pass_env", None, "the sandbox would show these variables of yours"),
@@ -86,6 +87,7 @@ impl Trust {
             agents: file.agents,
             mcp: file.mcp,
             mocks: file.mocks,
+            trust: file.trust,
             isolation: file.isolation,
             ..base
         }
@@ -184,16 +186,16 @@ mod tests {
 
     #[test]
     fn what_reaches_outside_is_refused_with_its_place_and_other_values_are_not() {
-        let text = "harness = 'a'\nisolation = 'agent'\nhome = 'user'\n[mode.mine]\nargs = []\nagent = 'x'\n\
+        let text = "harness = 'a'\nisolation = 'agent'\nhome = 'user'\ntrust = ['p']\n[mode.mine]\nargs = []\nagent = 'x'\n\
                     [mcp]\ncommand = 'x'\n[agents.x]\ncommand = 'y'\n";
         let refused = Trust::Untrusted.refuses(text);
         let lines: Vec<String> = refused.iter().map(ToString::to_string).collect();
-        let keys = ["harness", "isolation", "home", "mine.args", "mcp.command", "agents"];
+        let keys = ["harness", "isolation", "home", "trust", "mine.args", "mcp.command", "agents"];
         assert_eq!(refused.len(), keys.len(), "{lines:#?}");
         for (line, key) in lines.iter().zip(keys) {
             assert!(line.contains(&format!("{key}`")), "{line}");
         }
-        assert!(lines[3].contains("evals.toml:5:1"), "{lines:#?}");
+        assert!(lines[4].contains("evals.toml:6:1"), "{lines:#?}");
         assert!(Trust::Trusted.refuses(text).is_empty());
         let harmless = "isolation = 'bwrap'\nhome = 'isolated'\n[mcp]\nwording = 'mild'\n[mode.mine]\nagent = 'x'\n";
         assert!(Trust::Untrusted.refuses(harmless).is_empty());
@@ -212,11 +214,12 @@ mod tests {
              max_turns = 9999\nretry_wait_s = 299\npartial = true\nrequire_recordings = false\ncheck_timeout_s = 900\n\
              [judge]\nvotes = 9\n[gate]\nmax_trials = 9999\nneighbors = 900\nfail_on = ['undecided']\nmax_cost_usd = 999.0\n\
              [prices]\nx = { input = 0.0, output = 0.0 }\n[run]\nlift = true\n[lint]\nallow = [{ rule = 'no-positive', reason = 'x' }]\n";
-        let base = "secret_env = ['A']\ntrials = 3\nmax_cost_usd = 5.0\n[gate]\nmax_trials = 40\n[judge]\nvotes = 3\n";
+        let base = "trust = ['.']\nsecret_env = ['A']\ntrials = 3\nmax_cost_usd = 5.0\n[gate]\nmax_trials = 40\n[judge]\nvotes = 3\n";
         let read = Trust::of_file(settings(branch), settings(base));
         let expected = Settings {
             skill_roots: settings(branch).skill_roots,
             secret_env: vec!["A".to_owned(), "B".to_owned()],
+            trust: Vec::new(),
             ..settings(base)
         };
         assert_eq!(format!("{read:?}"), format!("{expected:?}"));

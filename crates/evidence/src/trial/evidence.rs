@@ -234,6 +234,9 @@ pub struct SkillMeta {
     pub name: String,
     /// Its slug.
     pub slug: String,
+    /// Its name in the agent's list, `plugin:skill`, if the agent got it with its plugin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_plugin: Option<String>,
 }
 
 /// A case without what it expects, except whether its skill should trigger.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{history, home};
-use crate::agent::arguments::mcp_file_of;
+use crate::agent::arguments::{mcp_file_of, plugin_args};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, environment};
 use crate::agent::mcp_probe::ServerCommand;
@@ -23,7 +23,7 @@ pub(super) fn command(
     fixed: &[&str],
     schema: Option<&Value>,
 ) -> Result<AgentCommand, Trouble> {
-    let Assignment { case, mode, settings, trial_env, server, .. } = *assignment;
+    let Assignment { case, mode, settings, trial_env, server, plugin, .. } = *assignment;
     let users = home::prepare(trial_env, settings.isolation.home)?;
     let visible: Vec<&str> = users.variables.iter().map(String::as_str).collect();
     let mut env = environment(assignment, &visible);
@@ -37,7 +37,9 @@ pub(super) fn command(
     let mocked = trial_env.mocked_servers();
     let servers = server.map(|server| &*server.names.server).into_iter();
     let servers = servers.chain(mocked.iter().map(|(name, _)| name.as_str()));
-    let permissions = permissions(case, has_skills, servers);
+    let of_plugin = plugin.iter().flat_map(|plugin| plugin.servers.iter().map(|server| plugin.server_name(server)));
+    let of_plugin: Vec<String> = of_plugin.collect();
+    let permissions = permissions(case, has_skills, servers.chain(of_plugin.iter().map(String::as_str)));
     let mut args: Vec<OsString> =
         users.settings.iter().flat_map(|path| ["--settings".into(), path.clone().into()]).collect();
     args.extend(fixed.iter().map(OsString::from));
@@ -55,8 +57,10 @@ pub(super) fn command(
     let of_user = (settings.isolation.home == Home::User).then_some("user");
     let sources: Vec<&str> = of_user.into_iter().chain(mode.delivery.native().then_some("project")).collect();
     args.push(format!("--setting-sources={}", sources.join(",")).into());
-    if of_user.is_none() {
-        // The MCP servers of the user and the project do not belong to the case.
+    args.extend(plugin_args(assignment));
+    if of_user.is_none() && of_plugin.is_empty() {
+        // The MCP servers of the user and the project do not belong to the case. Those of a plugin would be off, too. Instead of
+        // one that is answered from files, claude starts ours, which has its name.
         args.push("--strict-mcp-config".into());
     }
     args.push(format!("--permission-mode={}", permissions.mode).into());

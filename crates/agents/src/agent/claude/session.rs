@@ -93,6 +93,7 @@ impl<'a, 's> SessionDecoder<'a, 's> {
         if let Some(name) = called.filter(|_| line.is_meta && text.starts_with(BODY)) {
             // A prompt of the skills' MCP server has the server's name in it.
             let skill = self.recorder.prompt_of_server(&name).unwrap_or(&name);
+            let skill = &self.recorder.own_name(skill);
             // Old recordings have only the first line of the body, so the text does not decide.
             let _ = self.recorder.injected(skill, text);
             self.recorder.trace.activate(skill, Mechanism::Injected, &format!("the prompt called /{name}"));

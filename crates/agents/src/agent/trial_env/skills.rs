@@ -290,6 +290,10 @@ impl SkillContents {
     pub fn copy_skill(&mut self, slug: &str, material: &Material, to: &RootedPath) -> Result<String, MaterialProblem> {
         let copied = material.copy(to, file_mode)?;
         let slug = Path::new(slug);
+        // The directory of plugins.
+        let around = slug.parent().filter(|path| !path.as_os_str().is_empty());
+        let is_new = |path: &&Path| !self.directories.iter().any(|known| known == path);
+        self.directories.extend(around.filter(is_new).map(Path::to_path_buf));
         self.directories.push(slug.to_path_buf());
         self.directories.extend(material.directories.iter().map(|path| slug.join(path)));
         for (file, digest) in material.files.iter().zip(copied.files) {

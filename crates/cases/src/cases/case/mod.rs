@@ -36,6 +36,7 @@ pub mod waza;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::cases::plugin::server_name;
 use crate::checks::{self, Check};
 use crate::settings::trials::Repetition;
 use crate::settings::{ActivationRule, CommandAnswer};
@@ -215,7 +216,7 @@ impl Case {
 pub struct MockFolders {
     /// From the repository's root. The files of later ones replace those of earlier ones.
     pub folders: Vec<PathBuf>,
-    /// The name of the plugin whose servers are among them, as agents write it.
+    /// The name of the plugin whose servers are among them.
     pub plugin: Option<String>,
     /// The names of the plugin's servers.
     pub of_plugin: Vec<String>,
@@ -225,7 +226,7 @@ impl MockFolders {
     /// The name by which agents know a server.
     pub fn server_name(&self, server: &str) -> String {
         match &self.plugin {
-            Some(plugin) if self.of_plugin.iter().any(|own| own == server) => format!("plugin_{plugin}_{server}"),
+            Some(plugin) if self.of_plugin.iter().any(|own| own == server) => server_name(plugin, server),
             _ => server.to_owned(),
         }
     }

@@ -203,7 +203,7 @@ impl Init<'_> {
             let folder = Path::new("skills/hello");
             self.files.new_file(&root.join(folder).join(SKILL_FILE), FIRST_SKILL, "")?;
             let file = SkillFile::parse(folder, FIRST_SKILL.as_bytes());
-            first = FoundSkill { file, bytes: FIRST_SKILL.into(), curated: false };
+            first = FoundSkill { file, bytes: FIRST_SKILL.into(), curated: false, plugin: None };
             &first
         } else {
             let usable = catalog.skills.iter().find(|found| !found.file.problems.iter().any(Diagnostic::is_error));

@@ -1,7 +1,7 @@
 //! What the rest of the program has to know about Claude Code.
 
 use crate::profile::fault::Reading;
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, Profile, RefusalPhrases};
+use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, PluginSetup, Profile, RefusalPhrases};
 use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
@@ -69,6 +69,7 @@ pub const PROFILE: Profile = Profile {
         "version",
         "when_to_use",
     ],
+    plugins: Some(PluginSetup { manifest: ".claude-plugin/plugin.json", option: "--plugin-dir=" }),
     hides_user_only: true,
     serves_mocks: true,
     calls_skill: Some("/name"),

@@ -24,6 +24,7 @@ mod texts;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::settings::ToolNames;
+use crate::skill::slug;
 use crate::trace::change::ChangeMeta;
 use index::IndexedFile;
 pub use index::{TextIndex, TextIndexBuilder};
@@ -56,6 +57,21 @@ pub struct Reference {
     pub changes: Vec<ChangeMeta>,
     /// Number of messages that the case has after its prompt.
     pub follow_ups: usize,
+    /// The name of the skill under test in the agent's list, `plugin:skill`, with its slug, if the agent got it with its plugin.
+    pub in_plugin: Option<(String, String)>,
+}
+
+impl Reference {
+    /// The slug of the skill of this name, `plugin:skill`, if it is one of the plugin that the agent got.
+    pub fn slug_in_plugin(&self, name: &str) -> Option<String> {
+        let (tested, slug_of_tested) = self.in_plugin.as_ref()?;
+        if name == tested {
+            return Some(slug_of_tested.clone());
+        }
+        let (plugin, own) = name.rsplit_once(':')?;
+        let is_of_it = tested.rsplit_once(':').is_some_and(|(of_tested, _)| of_tested == plugin);
+        Some(slug(own)).filter(|own| is_of_it && self.texts.knows(own))
+    }
 }
 
 /// A file of which a part was seen.

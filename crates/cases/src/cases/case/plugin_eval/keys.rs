@@ -155,13 +155,9 @@ impl Asked {
     }
 
     /// Gives the case all of it.
-    pub fn fill(self, case: &mut Case, plugin: &Plugin<'_>) {
+    pub fn fill(self, case: &mut Case) {
         let prompt = self.prompt.unwrap_or_default();
         case.unsupported = self.unsupported;
-        if prompt.starts_with(&format!("/{}:", plugin.name)) {
-            let what = "a prompt that calls a command of the plugin".to_owned();
-            case.unsupported.push(Unsupported { what, place: case.origin.clone() });
-        }
         let is_writer = |tool: &String| WRITERS.contains(&ToolLimits::name(tool));
         case.sandbox = if self.allowed.iter().any(is_writer) { Sandbox::WorkspaceWrite } else { Sandbox::ReadOnly };
         case.tools = Some(ToolLimits { allowed: self.allowed, disallowed: self.disallowed });

@@ -236,7 +236,7 @@ impl CaseReader<'_> {
         let mut draft =
             CaseDraft::of(Case { id: id.clone(), skill: skill.clone(), origin: origin.clone(), ..Case::default() });
         draft.should_trigger(None);
-        self.asked.fill(&mut draft.case, self.plugin);
+        self.asked.fill(&mut draft.case);
         let mocks = self.plugin.mocks(self.folder);
         let (_, of_mocks) = servers(self.file.tree, &mocks.folders);
         let unsupported = of_mocks.into_iter().filter(|problem| problem.code == Code::Unsupported);

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{CASE, PROMPT};
 use crate::cases::case::{ForeignFile, MockFolders};
+use crate::cases::plugin::servers;
 use crate::cases::repo_files::FileKind;
 use crate::checks::pattern::PatternSearch;
 use crate::text::relative_path::resolved;
@@ -65,15 +66,14 @@ impl<'a> Plugin<'a> {
         let own_name = || root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let name = manifest["name"].as_str().map_or_else(own_name, str::to_owned);
         let evals = root.join(parts[..at + length].iter().collect::<PathBuf>());
-        let servers = servers(file, root, &manifest);
+        let servers = servers(file.tree, root, &manifest);
         Some(Self { root, name, evals, servers })
     }
 
     /// Where the mocks of servers are for the case in the directory `case`.
     pub fn mocks(&self, case: &Path) -> MockFolders {
         let folders = [&self.evals, case].map(|directory: &Path| directory.join(MOCKS)).to_vec();
-        let plugin_name = self.name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_', "_");
-        MockFolders { folders, plugin: Some(plugin_name), of_plugin: self.servers.clone() }
+        MockFolders { folders, plugin: Some(self.name.clone()), of_plugin: self.servers.clone() }
     }
 
     /// The slug of the skill that the case is about: the first that its graders ask for, the one whose place the file has, or the
@@ -91,18 +91,4 @@ impl<'a> Plugin<'a> {
         });
         asked.or(file.skill).or_else(|| own().next().map(|(_, slug)| *slug)).unwrap_or_default().to_owned()
     }
-}
-
-/// The names of the MCP servers of the plugin in the directory `root`: those in its manifest, in the file that this names, and in
-/// `.mcp.json`.
-fn servers(file: &ForeignFile<'_>, root: &Path, manifest: &Value) -> Vec<String> {
-    let written = &manifest["mcpServers"];
-    let paths =
-        [written.as_str(), Some(".mcp.json")].into_iter().flatten().filter_map(|path| resolved(Path::new(path)));
-    let read = |path: PathBuf| serde_json::from_slice::<Value>(&file.tree.read(&root.join(path)).ok()?).ok();
-    let named = |value: &Value| {
-        let servers = value.get("mcpServers").unwrap_or(value);
-        servers.as_object().map(|servers| servers.keys().cloned().collect::<Vec<_>>()).unwrap_or_default()
-    };
-    paths.filter_map(read).flat_map(|value| named(&value)).chain(named(written)).collect()
 }

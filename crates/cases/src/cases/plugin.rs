@@ -1,0 +1,205 @@
+//! A plugin: a directory with a manifest. An agent that has plugins gets its skills in a name space of their own, with its commands,
+//! agents, hooks and MCP servers. The unit of a delivery is the plugin there, and a skill's directory everywhere else.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::cases::repo_files::{FileKind, RepoFiles};
+use crate::profile;
+use crate::skill::slug;
+use crate::text::relative_path::resolved;
+
+/// The directory of plugins next to the skills of an agent. It is no skill itself.
+pub const PLUGINS: &str = ".plugins";
+
+/// The file with its MCP servers.
+const SERVERS: &str = ".mcp.json";
+
+/// The file with its language servers.
+const LANGUAGES: &str = ".lsp.json";
+
+/// The directory of its commands.
+const COMMANDS: &str = "commands";
+
+/// What of a plugin runs programs without being asked by a model, or puts programs on the PATH.
+const CODE: [&str; 6] = ["hooks", SERVERS, LANGUAGES, "monitors", "bin", "settings.json"];
+
+/// The keys of a manifest that start nothing. Any other key may.
+const INERT: [&str; 15] = [
+    "$schema",
+    "name",
+    "displayName",
+    "version",
+    "description",
+    "author",
+    "homepage",
+    "repository",
+    "license",
+    "keywords",
+    "skills",
+    COMMANDS,
+    "agents",
+    "outputStyles",
+    "experimental",
+];
+
+/// The same in `experimental`.
+const INERT_EXPERIMENTS: [&str; 2] = ["evals", "themes"];
+
+/// How a command says that a shell runs a part of it before a model sees it.
+const SHELL_MARKS: [&str; 2] = ["!`", "```!"];
+
+/// How deep directories of commands are searched.
+const MAX_DEPTH: usize = 8;
+
+/// A plugin by its manifest.
+#[derive(Debug, PartialEq)]
+pub struct Plugin {
+    /// Its directory, from the repository's root.
+    pub folder: PathBuf,
+    /// The name space of its skills.
+    pub name: String,
+    /// The names of its MCP servers.
+    pub servers: Vec<String>,
+    /// What of it runs code without being asked by a model: files and directories from its directory, and keys of its manifest.
+    pub code: Vec<String>,
+    /// Its directories of skills, and the directory of its only skill.
+    skills: Vec<PathBuf>,
+}
+
+impl Plugin {
+    /// The plugin in this directory, with the manifest at this path. `None` if that is no JSON.
+    pub(super) fn read(tree: &dyn RepoFiles, folder: &Path, manifest: &Path) -> Option<Self> {
+        let manifest: Value = serde_json::from_slice(&tree.read(manifest).ok()?).ok()?;
+        let own_name = || folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let usual = folder.join("skills");
+        // A plugin is one skill only if it has no directory of skills.
+        let is_skill = tree.kind(&usual) == FileKind::Missing;
+        let named = texts(&manifest["skills"]).filter_map(|path| resolved(&folder.join(path)));
+        let skills = named.chain([if is_skill { folder.to_path_buf() } else { usual }]).collect();
+        Some(Self {
+            folder: folder.to_path_buf(),
+            name: manifest["name"].as_str().map_or_else(own_name, str::to_owned),
+            servers: servers(tree, folder, &manifest),
+            code: code(tree, folder, &manifest),
+            skills,
+        })
+    }
+
+    /// Whether agents find the skill in this directory: it is one that the plugin has for skills, or in one.
+    pub(super) fn has(&self, skill: &Path) -> bool {
+        self.skills.iter().any(|own| skill == own || (skill.parent() == Some(own) && *own != self.folder))
+    }
+
+    /// Whether a file, from its directory, is one of a skill.
+    pub fn has_file_of_skill(&self, file: &Path) -> bool {
+        self.skills.iter().any(|own| *own != self.folder && self.folder.join(file).starts_with(own))
+    }
+
+    /// The directories of its skills, from its own, in `tree`, which is its directory.
+    pub(super) fn skills_in(&self, tree: &dyn RepoFiles) -> Vec<PathBuf> {
+        let own = self.skills.iter().filter_map(|path| path.strip_prefix(&self.folder).ok());
+        let inside = |directory: &Path| {
+            let names = if directory == Path::new("") { Vec::new() } else { tree.names(directory).unwrap_or_default() };
+            names.into_iter().map(|name| directory.join(name)).collect::<Vec<_>>()
+        };
+        own.flat_map(|path| inside(path).into_iter().chain([path.to_path_buf()])).collect()
+    }
+
+    /// Where an agent finds it, in the directory of the skills.
+    pub fn place(&self) -> PathBuf {
+        let own = self.folder.to_str().filter(|path| !path.is_empty()).unwrap_or(&self.name);
+        Path::new(PLUGINS).join(slug(own))
+    }
+
+    /// The name by which agents know this MCP server of it.
+    pub fn server_name(&self, server: &str) -> String {
+        server_name(&self.name, server)
+    }
+
+    /// The name of the skill in this directory in the agent's list.
+    pub fn name_of(&self, skill: &Path, name: &str) -> String {
+        let own = if skill == self.folder { None } else { skill.file_name() };
+        format!("{}:{}", self.name, own.map_or(name.into(), |own| own.to_string_lossy()))
+    }
+}
+
+/// Whether agents read a file or directory of a plugin whose name begins with a dot.
+pub(super) fn is_read(hidden: &str) -> bool {
+    [SERVERS, LANGUAGES].contains(&hidden) || manifests().any(|path| Path::new(path).starts_with(hidden))
+}
+
+/// The nearest directory around this one that is a plugin, and its manifest.
+pub(super) fn around<'p>(tree: &dyn RepoFiles, directory: &'p Path) -> Option<(&'p Path, PathBuf)> {
+    let is_here = |path: &PathBuf| tree.kind(path) == FileKind::File;
+    directory.ancestors().find_map(|folder| Some((folder, manifests().map(|path| folder.join(path)).find(is_here)?)))
+}
+
+/// The directory of the plugin whose manifest this file is, if it is one.
+pub fn directory(file: &Path) -> Option<&Path> {
+    let manifest = manifests().find(|manifest| file.ends_with(manifest))?;
+    file.ancestors().nth(Path::new(manifest).components().count())
+}
+
+/// Where the manifest is in a plugin's directory, for each agent that has plugins.
+fn manifests() -> impl Iterator<Item = &'static str> {
+    profile::of_all(|profile| profile.plugins.as_ref().map(|plugins| plugins.manifest))
+}
+
+/// The name by which agents know this MCP server of the plugin of this name.
+pub fn server_name(plugin: &str, server: &str) -> String {
+    let plugin = plugin.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_', "_");
+    format!("plugin_{plugin}_{server}")
+}
+
+/// The text, or the texts in a list.
+fn texts(value: &Value) -> impl Iterator<Item = &str> {
+    value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice).iter().filter_map(Value::as_str)
+}
+
+/// The names of the MCP servers of the plugin in the directory `root`: those in its manifest, in the file that this names, and in
+/// `.mcp.json`.
+pub(super) fn servers(tree: &dyn RepoFiles, root: &Path, manifest: &Value) -> Vec<String> {
+    let written = &manifest["mcpServers"];
+    let paths = [written.as_str(), Some(SERVERS)].into_iter().flatten().filter_map(|path| resolved(Path::new(path)));
+    let read = |path: PathBuf| serde_json::from_slice::<Value>(&tree.read(&root.join(path)).ok()?).ok();
+    let named = |value: &Value| {
+        let servers = value.get("mcpServers").unwrap_or(value);
+        servers.as_object().map(|servers| servers.keys().cloned().collect::<Vec<_>>()).unwrap_or_default()
+    };
+    paths.filter_map(read).flat_map(|value| named(&value)).chain(named(written)).collect()
+}
+
+fn code(tree: &dyn RepoFiles, root: &Path, manifest: &Value) -> Vec<String> {
+    let mut code: Vec<String> =
+        CODE.into_iter().filter(|name| tree.kind(&root.join(name)) != FileKind::Missing).map(str::to_owned).collect();
+    let keys = |value: &Value, inert: &[&str]| {
+        let keys = value.as_object().into_iter().flatten().map(|(key, _)| key.clone());
+        keys.filter(|key| !inert.contains(&key.as_str()))
+            .map(|key| format!("`{key}` of its manifest"))
+            .collect::<Vec<_>>()
+    };
+    code.extend(keys(manifest, &INERT));
+    code.extend(keys(&manifest["experimental"], &INERT_EXPERIMENTS));
+    // A command in the manifest itself is an object.
+    let named = texts(&manifest[COMMANDS]).filter_map(|path| resolved(Path::new(path)));
+    let mut waiting: Vec<(PathBuf, usize)> = named.chain([PathBuf::from(COMMANDS)]).map(|path| (path, 0)).collect();
+    code.extend(manifest[COMMANDS].is_object().then(|| format!("`{COMMANDS}` of its manifest")));
+    while let Some((path, depth)) = waiting.pop() {
+        let at = root.join(&path);
+        match tree.kind(&at) {
+            FileKind::Folder if depth < MAX_DEPTH => {
+                let names = tree.names(&at).unwrap_or_default().into_iter().rev();
+                waiting.extend(names.map(|name| (path.join(name), depth + 1)));
+            }
+            FileKind::Folder | FileKind::Missing => {}
+            _ => {
+                let text = tree.read(&at).unwrap_or_default();
+                let text = String::from_utf8_lossy(&text);
+                code.extend(SHELL_MARKS.iter().any(|mark| text.contains(mark)).then(|| path.display().to_string()));
+            }
+        }
+    }
+    code
+}
