@@ -277,8 +277,7 @@ struct SettingsFile {
     #[serde(default)]
     isolation_read: Vec<toml::Spanned<String>>,
     create: Option<Vec<toml::Spanned<String>>>,
-    #[serde(default)]
-    trust: Vec<toml::Spanned<String>>,
+    trust: Option<Vec<toml::Spanned<String>>>,
 }
 
 /// `[run]`: what the command `run` does besides.
@@ -310,7 +309,7 @@ impl Settings {
         self.apply_agents(file.agents, &mut problems);
         self.apply_modes(file.mode, file.modes, &mut problems);
         self.create.extend(problems.paths(file.create.unwrap_or_default(), "the directory to create"));
-        self.trust.extend(problems.directories(file.trust, "the plugin"));
+        self.trust.extend(problems.directories(file.trust.unwrap_or_default(), "the plugin"));
         let roots = file.skill_roots.map(|roots| problems.directories(roots, "the skill root"));
         self.skill_roots = roots.or(self.skill_roots.take());
         self.harness = problems.paths(file.harness, "the harness").pop().or(self.harness.take());
