@@ -1,7 +1,9 @@
 //! What the rest of the program has to know about Claude Code.
 
 use crate::profile::fault::Reading;
-use crate::profile::{AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, PluginSetup, Profile, RefusalPhrases};
+use crate::profile::{
+    AgentKind, AgentReports, AgentTools, Delivery, EndpointSetup, PluginSetup, Profile, RefusalPhrases,
+};
 use crate::skill::Fault;
 
 pub const PROFILE: Profile = Profile {
