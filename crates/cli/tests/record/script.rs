@@ -87,10 +87,16 @@ fn open_skill(request: &Request, skill: &str) -> Turn {
     }
     let tools = ["activate_skill", "Skill", "skill", "skills"];
     if let Some(tool) = tools.into_iter().find(|tool| has_tool(request, tool)) {
-        call(tool, named(request, tool, skill))
+        call(tool, named(request, tool, &listed(request, skill)))
     } else {
         Turn::Shell(format!("cat .agents/skills/{skill}/SKILL.md"))
     }
+}
+
+/// The name of the skill in the model's list, which is `plugin:skill` if the agent got the skill with its plugin.
+fn listed(request: &Request, skill: &str) -> String {
+    let in_plugin = format!("skill-evals:{skill}");
+    if request.body.to_string().contains(&format!("- {in_plugin}:")) { in_plugin } else { skill.to_owned() }
 }
 
 fn load_resource(request: &Request, skill: &str, path: &str) -> Turn {
