@@ -62,9 +62,8 @@ pub struct AgentJob<'a> {
     /// Asks the player of the case's user.
     pub play: &'a Play<'a>,
     pub redactors: &'a Redactors,
-    pub texts: SkillTexts,
-    /// The name of the skill under test in the agent's list, if it gets the skill with its plugin.
-    pub in_plugin: Option<&'a str>,
+    /// The texts of its skills, and the name of the skill under test in its list if it gets the skill with its plugin.
+    pub texts: (SkillTexts, Option<&'a str>),
     /// When it is ended early; `None` for never.
     pub is_settled: Option<&'a SettledRule<'a>>,
     /// Gets short descriptions of what it is doing.
@@ -83,10 +82,10 @@ pub fn run(job: &AgentJob<'_>) -> Result<AgentRun, Trouble> {
     let names = assignment.server.map(|server| server.names.clone()).unwrap_or_default();
     let mut reference = Reference {
         names,
-        texts: job.texts.clone(),
+        texts: job.texts.0.clone(),
         changes: Vec::new(),
         follow_ups: assignment.case.follow_ups.len(),
-        in_plugin: job.in_plugin.map(|name| (name.to_owned(), assignment.case.skill.clone())),
+        in_plugin: job.texts.1.map(|name| (name.to_owned(), assignment.case.skill.clone())),
     };
     let mut run = AgentRun {
         ending: Ending::default(),

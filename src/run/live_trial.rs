@@ -187,18 +187,9 @@ impl LiveTrial<'_> {
         let schema = self.schema(trial_env, &mut inputs)?;
         let mocks = mocked::show(run, mode, case, trial_env, &mut inputs)?;
         let redactor = &live.redactors.masking(Vec::new());
-        let (root, server) = (&run.root, server.as_ref());
-        let assignment = Assignment {
-            root,
-            case,
-            mode,
-            settings,
-            trial_env,
-            server,
-            plugin: self.plugin(),
-            schema: schema.as_ref(),
-            redactor,
-        };
+        let (root, server, plugin) = (&run.root, server.as_ref(), self.plugin());
+        let assignment =
+            Assignment { root, case, mode, settings, trial_env, server, plugin, schema: schema.as_ref(), redactor };
         let on_progress = |description| tell(RunEvent::Heard(id.clone(), description));
         let lead = run.has_leads().then(|| run.leads.enter(leads::prefix(mode, case)));
         let started = jiff::Timestamp::now();
@@ -218,8 +209,7 @@ impl LiveTrial<'_> {
             folder,
             play: &|question| Player { run, live, case, mode, folder }.ask(question),
             redactors: &live.redactors,
-            texts: self.texts(),
-            in_plugin: meta.skill.in_plugin.as_deref(),
+            texts: (self.texts(), meta.skill.in_plugin.as_deref()),
             is_settled: ends_early.then_some(&is_settled),
             on_progress: &on_progress,
             on_answer: &on_answer,

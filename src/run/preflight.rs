@@ -389,7 +389,7 @@ fn withheld(run: &RunContext, planned: &TestCase) -> Option<Diagnostic> {
 
 /// Whether what the plugin runs by itself may run.
 fn is_trusted(settings: &Settings, plugin: &Plugin) -> bool {
-    plugin.code.is_empty() || settings.trust.iter().any(|trusted| trusted.as_path() == plugin.folder)
+    plugin.code.is_empty() || settings.isolation.trusted.iter().any(|trusted| trusted.as_path() == plugin.folder)
 }
 
 /// The problem that a case mocks what its agent does not get in this mode, or needs itself.

@@ -77,7 +77,7 @@ pub(super) fn begin(
 /// The argument for the plugin with which the agent gets the skill under test, if it does.
 pub(super) fn plugin_args(assignment: &Assignment<'_>) -> Option<OsString> {
     let option = assignment.mode.agent.profile().plugins.as_ref()?.option;
-    Some(with(option, assignment.trial_env.skills().join(&assignment.plugin?.place())))
+    Some(with(option, assignment.trial_env.skills().join(assignment.plugin?.place())))
 }
 
 /// The arguments for the model, and those of the settings.

@@ -190,8 +190,8 @@ fn code(tree: &dyn RepoFiles, root: &Path, manifest: &Value) -> Vec<String> {
         let at = root.join(&path);
         match tree.kind(&at) {
             FileKind::Folder if depth < MAX_DEPTH => {
-                let names = tree.names(&at).unwrap_or_default().into_iter().rev();
-                waiting.extend(names.map(|name| (path.join(name), depth + 1)));
+                let inside = tree.names(&at).unwrap_or_default().into_iter().rev();
+                waiting.extend(inside.map(|name| (path.join(name), depth + 1)));
             }
             FileKind::Folder | FileKind::Missing => {}
             _ => {

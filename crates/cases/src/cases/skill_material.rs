@@ -39,8 +39,10 @@ pub fn skill_material(folder: &Path) -> Material {
 pub fn plugin_material(folder: &Path, plugin: &Plugin, ignored: Vec<String>) -> Material {
     let names = SkillFiles(folder).names(Path::new("")).unwrap_or_default();
     let names = names.iter().filter_map(|name| name.to_str());
-    let is_for_readers =
-        |name: &&str| name.starts_with('.') && !plugin::is_read(name) || name.ends_with(".md") && *name != SKILL_FILE;
+    let is_for_readers = |name: &&str| {
+        name.starts_with('.') && !plugin::is_read(name)
+            || Path::new(name).extension() == Some(OsStr::new("md")) && *name != SKILL_FILE
+    };
     let mut left_out: Vec<String> = names.filter(is_for_readers).map(str::to_owned).chain(ignored).collect();
     left_out.extend(withheld(folder));
     for skill in plugin.skills_in(&SkillFiles(folder)) {

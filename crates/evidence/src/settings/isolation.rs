@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::settings::Problems;
+use crate::text::relative_path::RelativePath;
 use crate::text::word_enum::word_enum;
 
 word_enum! {
@@ -41,6 +42,8 @@ pub struct IsolationSettings {
     pub declared: Option<String>,
     /// Absolute paths that agents may read besides the system's own.
     pub readable: Vec<PathBuf>,
+    /// The directories of plugins whose hooks, servers and commands may run code.
+    pub trusted: Vec<RelativePath>,
 }
 
 impl IsolationSettings {
@@ -48,7 +51,7 @@ impl IsolationSettings {
         &mut self,
         kind: Option<Isolation>,
         required: Option<bool>,
-        paths: Vec<toml::Spanned<String>>,
+        (paths, trusted): (Vec<toml::Spanned<String>>, Vec<toml::Spanned<String>>),
         problems: &mut Problems<'_>,
     ) {
         if kind.is_some() || required.is_some() || !paths.is_empty() {
@@ -69,6 +72,7 @@ impl IsolationSettings {
                 problems.add(written.span(), message);
             }
         }
+        self.trusted.extend(problems.directories(trusted, "the plugin"));
         self.kind = kind.unwrap_or(self.kind);
         self.required = required.unwrap_or(self.required);
     }

@@ -118,8 +118,6 @@ pub struct Settings {
     pub mcp: McpSettings,
     /// The commands that are answered from files, in every case.
     pub mocks: Vec<CommandAnswer>,
-    /// The directories of plugins whose hooks, servers and commands may run code.
-    pub trust: Vec<RelativePath>,
     /// What keeps agents to their own directories.
     pub isolation: IsolationSettings,
     /// The scripts that check trials.
@@ -190,7 +188,6 @@ impl Default for Settings {
             agents: BTreeMap::new(),
             mcp: McpSettings::default(),
             mocks: Vec::new(),
-            trust: Vec::new(),
             isolation: IsolationSettings::default(),
             root: None,
             create: Vec::new(),
@@ -277,7 +274,8 @@ struct SettingsFile {
     #[serde(default)]
     isolation_read: Vec<toml::Spanned<String>>,
     create: Option<Vec<toml::Spanned<String>>>,
-    trust: Option<Vec<toml::Spanned<String>>>,
+    #[serde(default)]
+    trust: Vec<toml::Spanned<String>>,
 }
 
 /// `[run]`: what the command `run` does besides.
@@ -309,7 +307,6 @@ impl Settings {
         self.apply_agents(file.agents, &mut problems);
         self.apply_modes(file.mode, file.modes, &mut problems);
         self.create.extend(problems.paths(file.create.unwrap_or_default(), "the directory to create"));
-        self.trust.extend(problems.directories(file.trust.unwrap_or_default(), "the plugin"));
         let roots = file.skill_roots.map(|roots| problems.directories(roots, "the skill root"));
         self.skill_roots = roots.or(self.skill_roots.take());
         self.harness = problems.paths(file.harness, "the harness").pop().or(self.harness.take());
@@ -351,7 +348,7 @@ impl Settings {
         self.mocks.extend(file.mocks.answers(&mut problems));
         self.isolation.home = file.home.unwrap_or(self.isolation.home);
         let required = file.require_isolation.or(file.require_sandbox);
-        self.isolation.apply(file.isolation, required, file.isolation_read, &mut problems);
+        self.isolation.apply(file.isolation, required, (file.isolation_read, file.trust), &mut problems);
         // The model of every mode that has none. The environment and the command line override both.
         for mode in self.modes.iter_mut().filter(|mode| mode.model.is_none()) {
             Arc::make_mut(mode).model.clone_from(&file.model);

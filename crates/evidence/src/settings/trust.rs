@@ -87,7 +87,6 @@ impl Trust {
             agents: file.agents,
             mcp: file.mcp,
             mocks: file.mocks,
-            trust: file.trust,
             isolation: file.isolation,
             ..base
         }
@@ -219,7 +218,7 @@ mod tests {
         let expected = Settings {
             skill_roots: settings(branch).skill_roots,
             secret_env: vec!["A".to_owned(), "B".to_owned()],
-            trust: Vec::new(),
+            isolation: settings(branch).isolation,
             ..settings(base)
         };
         assert_eq!(format!("{read:?}"), format!("{expected:?}"));
