@@ -119,7 +119,7 @@ enum Command {
     History(history::HistoryArgs),
     /// Remove old runs.
     Clean(stop::CleanArgs),
-    /// Print cluster jobs for a run in shards: Slurm, GitHub or Kubernetes
+    /// Print cluster jobs for shards: Slurm, GitHub or Kubernetes
     Cluster(cluster::ClusterArgs),
     /// Merge the shards of a run into one stored run
     Merge(merge::MergeArgs),

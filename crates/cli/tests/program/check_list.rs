@@ -146,7 +146,7 @@ fn a_mistake_in_the_file_of_a_list_is_reported_in_that_file() {
     assert!(lint.stdout.contains("did you mean `contains`?"), "{}", lint.stdout);
     fs::remove_file(stub.root().join("evals/skills/tidy/checks.json")).expect("the list");
     let lint = stub.run(&["lint", "--check-evals"]);
-    assert!(lint.stdout.contains("evals/skills/tidy/checks.json cannot be read"), "{}", lint.stdout);
+    assert!(lint.stdout.contains("`checks`: checks.json cannot be read"), "{}", lint.stdout);
 }
 
 #[test]

@@ -288,7 +288,7 @@ impl RowReader<'_> {
     /// The file that a cell names, and its content.
     fn list_file(&self, list: &ListField, cell: &str) -> Result<(PathBuf, Vec<u8>), Box<Diagnostic>> {
         let column = list.field.column;
-        let help = "name a JSON file with it, or write its JSON here";
+        let help = "name a JSON file with it, from here or from the repository's root, or write its JSON here";
         let problem = |code, message| Box::new(Diagnostic::new(code, self.row.place(column), message).help(help));
         let found = list
             .field
