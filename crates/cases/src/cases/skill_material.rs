@@ -43,14 +43,27 @@ pub fn plugin_material(folder: &Path, plugin: &Plugin, ignored: Vec<String>) -> 
         name.starts_with('.') && !plugin::is_read(name)
             || Path::new(name).extension() == Some(OsStr::new("md")) && *name != SKILL_FILE
     };
-    let mut left_out: Vec<String> = names.filter(is_for_readers).map(str::to_owned).chain(ignored).collect();
+    let skills = plugin.skills_in(&SkillFiles(folder));
+    let (around, mut left_out): (Vec<_>, Vec<_>) = names
+        .filter(is_for_readers)
+        .map(str::to_owned)
+        .partition(|name| skills.iter().any(|skill| skill.starts_with(name)));
+    left_out.extend(ignored);
     left_out.extend(withheld(folder));
-    for skill in plugin.skills_in(&SkillFiles(folder)) {
+    for skill in &skills {
         left_out.extend(
-            withheld(&folder.join(&skill)).iter().filter_map(|path| Some(skill.join(path).to_str()?.to_owned())),
+            withheld(&folder.join(skill)).iter().filter_map(|path| Some(skill.join(path).to_str()?.to_owned())),
         );
     }
-    material(folder, left_out)
+    let mut material = material(folder, left_out);
+    // Of a hidden directory with skills, nothing but these.
+    let is_hidden = |path: &Path| around.iter().any(|name| path.starts_with(name));
+    let is_of_skill = |path: &Path| skills.iter().any(|skill| skill != Path::new("") && path.starts_with(skill));
+    material.files.retain(|file| !is_hidden(&file.path) || is_of_skill(&file.path));
+    material
+        .directories
+        .retain(|path| !is_hidden(path) || is_of_skill(path) || skills.iter().any(|skill| skill.starts_with(path)));
+    material
 }
 
 /// The files in a directory without these paths and without files of cases.

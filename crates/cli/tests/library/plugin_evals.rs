@@ -280,7 +280,7 @@ fn what_the_real_program_refuses_is_an_error_with_its_place() {
         ("type: regex, pattern: x, match: 'count: 2'", "unknown `match` `count: 2`"),
         ("type: regex, pattern: x, focus: trace", "unknown key `focus`"),
         ("type: regex, pattern: x, target: stdout", "unknown `target`"),
-        ("type: regex, pattern: x, target: mock_calls", "unknown `target`"),
+        ("type: regex, pattern: x, target: mock_calls", "unsupported: `target: mock_calls` of a grader"),
         ("type: regex, pattern: x, target: { source: file, path: x, more: 1 }", "unknown key `more`"),
         ("type: tool_used, tool: Read, min: -1", "`min` is a number; expected a whole number"),
         ("type: tool_order, before: Read", "the key `after` is missing"),

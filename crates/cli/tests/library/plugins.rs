@@ -96,3 +96,18 @@ fn agents_get_the_files_of_a_plugin_without_cases_and_without_what_git_ignores()
     let paths: Vec<String> = material.files.iter().map(|file| file.path.display().to_string()).collect();
     assert_eq!(paths, [MANIFEST, "commands/c.md", "lib/evals/part.js", "skills/a/SKILL.md", "skills/a/notes.md"]);
 }
+
+#[test]
+fn a_skill_in_a_hidden_directory_is_delivered_and_nothing_else_of_that_directory() {
+    let fixture = Fixture::new()
+        .file(MANIFEST, r#"{"name": "p", "skills": ["./.claude/skills/x"]}"#)
+        .file(".claude/settings.json", "{}")
+        .file(".claude/skills/x/SKILL.md", "---\nname: x\ndescription: X.\n---\nx\n")
+        .file(".claude/skills/y/SKILL.md", "---\nname: y\ndescription: Y.\n---\ny\n");
+    let catalog = fixture.catalog();
+    let plugin = catalog.skills.iter().find_map(|skill| skill.plugin.as_ref()).expect("a plugin");
+    let material = plugin_files(fixture.root(), plugin).whole().expect("its files");
+    let paths: Vec<String> = material.files.iter().map(|file| file.path.display().to_string()).collect();
+    assert!(paths.contains(&".claude/skills/x/SKILL.md".to_owned()), "{paths:?}");
+    assert!(!paths.iter().any(|path| path.contains("settings.json") || path.contains("/y/")), "{paths:?}");
+}

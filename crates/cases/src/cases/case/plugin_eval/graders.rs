@@ -37,6 +37,9 @@ pub(super) struct Graders {
     unsupported: Vec<Unsupported>,
 }
 
+/// The source of the calls that mocks answered.
+const MOCK_CALLS: &str = "mock_calls";
+
 struct FoundGrader {
     name: String,
     weight: f64,
@@ -111,6 +114,9 @@ impl Graders {
             self.unsupported.push(document.unsupported("the grader `baseline`", node));
         }
         let place = document.place(node.range.start..node.range.start + 1);
+        if let Some(target) = node.get("target").filter(|target| target.text() == Some(MOCK_CALLS)) {
+            self.unsupported.push(document.unsupported("`target: mock_calls` of a grader", target));
+        }
         self.list.push(FoundGrader { name, weight: weight.unwrap_or(1.0), of_skill, asks, place });
     }
 
@@ -246,6 +252,8 @@ impl GraderReader<'_, '_> {
             Some("last_message") => Some(TextSource::LastMessage),
             Some("trace") => Some(TextSource::Trace),
             Some("files") => Some(TextSource::Files),
+            // It is unsupported, which whoever reads the grader says.
+            Some(MOCK_CALLS) => None,
             None if written.is_map() => {
                 self.document.unknown_keys(written, &["source", "path"]);
                 choice(self.document, written, "source", &["file"]);
