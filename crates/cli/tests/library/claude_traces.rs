@@ -254,6 +254,35 @@ fn a_sub_agent_in_the_background_is_waited_for_behind_the_answer() {
 }
 
 #[test]
+fn an_answer_without_a_result_is_one_if_the_session_file_shows_that_the_turn_ended() {
+    let began = json!({ "type": "system", "subtype": "task_started", "task_id": "one", "task_type": "local_agent", "tool_use_id": "t" });
+    let said =
+        json!({ "type": "assistant", "uuid": "said", "message": { "content": [{ "type": "text", "text": "Hi" }] } });
+    let stopped = json!({ "type": "system", "subtype": "task_notification", "task_id": "one", "status": "stopped" });
+    let command = json!({ "type": "assistant", "agentId": "one", "message": { "content": [
+        { "type": "tool_use", "id": "c", "name": "Bash", "input": { "command": "sleep 9" } } ] } });
+    let session = |reason: &str| {
+        let message = json!({ "role": "assistant", "content": [], "stop_reason": reason });
+        format!("{}\n", json!({ "type": "assistant", "uuid": "said", "message": message }))
+    };
+    let waiting = |session: &[u8]| {
+        let folder = tempfile::tempdir().expect("a directory");
+        let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).expect("a file");
+        write("trace.jsonl", format!("{began}\n{said}\n{stopped}\n").as_bytes());
+        write("subagents.jsonl", format!("{command}\n").as_bytes());
+        write("session.jsonl", session);
+        let agent = agent::of(AgentKind::ClaudeCli);
+        let trace = agent.decode(&Reference::default(), folder.path()).expect("the files can be read");
+        let recorded = agent.recorded_evidence(folder.path(), &[]).expect("the files can be read");
+        (trace.waiting, recorded.into_iter().find_map(|(name, bytes)| (name == "session.jsonl").then_some(bytes)))
+    };
+    let (live, recorded) = waiting(session("end_turn").as_bytes());
+    assert_eq!(live, WaitingFor::Tool("Bash".to_owned()));
+    assert_eq!(waiting(&recorded.expect("a recording has the end of the turn")).0, live);
+    assert_eq!(waiting(session("tool_use").as_bytes()), (WaitingFor::Model, None), "the turn goes on");
+}
+
+#[test]
 fn what_was_waited_for_is_what_it_was_before_claude_was_ended() {
     let call = |tool: &str| json!({ "type": "assistant", "message": { "content": [{ "type": "tool_use", "id": "t", "name": tool, "input": {} }] } });
     let stopped = |call: &str| json!({ "type": "system", "subtype": "task_notification", "task_id": "b", "tool_use_id": call, "status": "stopped" });

@@ -1,6 +1,6 @@
 //! The lines that `claude --output-format stream-json` prints, from the CLI and under the Agent SDK.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 
@@ -31,6 +31,8 @@ pub(super) struct StreamDecoder<'a, 's> {
     recorder: &'a mut TraceRecorder<'s>,
     /// When each line was written, by its id, if the session file shows it.
     times: HashMap<String, String>,
+    /// The ids of the agent's answers, if the session file shows them.
+    turn_ends: HashSet<String>,
     attachments: AttachmentFacts,
     open: OpenCalls<ToolInput>,
     /// The last message of the agent and of each sub-agent, if claude wrote it and not the model.
@@ -55,6 +57,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         Self {
             recorder,
             times: facts.times,
+            turn_ends: facts.turn_ends,
             attachments: facts.attachments,
             open: OpenCalls::default(),
             synthetic: BTreeMap::new(),
@@ -82,6 +85,7 @@ impl<'a, 's> StreamDecoder<'a, 's> {
         self.recorder.set_time(time.as_deref());
         self.recorder.trace.now =
             Moment { began: None, ended: time, depth: u32::from(!by.is_empty()), ..Moment::default() };
+        let ends_turn = head.uuid.0.as_ref().is_some_and(|id| self.turn_ends.contains(id));
         if !by.is_empty() {
             self.sub_agents.shown(head.uuid.0, &by);
         }
@@ -126,6 +130,9 @@ impl<'a, 's> StreamDecoder<'a, 's> {
                 Some(())
             }
         };
+        if ends_turn {
+            self.sub_agents.agent_answered();
+        }
         self.after_line(&head.kind, read);
     }
 

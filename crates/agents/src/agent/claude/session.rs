@@ -1,6 +1,6 @@
 //! claude's session file: every message with its time, including messages that standard output hides.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -40,6 +40,14 @@ struct SessionMessage {
     id: Lenient<String>,
     #[serde(default)]
     content: Value,
+    stop_reason: Lenient<String>,
+}
+
+impl SessionMessage {
+    /// Whether the model gave its answer with this message, and calls nothing more.
+    fn ends_turn(&self) -> bool {
+        self.role == "assistant" && self.stop_reason.0.as_deref() == Some("end_turn")
+    }
 }
 
 impl SessionLine {
@@ -54,6 +62,9 @@ impl SessionLine {
 pub(super) struct SessionFacts {
     /// When each line was written, by its id.
     pub times: HashMap<String, String>,
+    /// The ids of the agent's answers. Claude prints them without a reason to stop, and a result only when the sub-agents that
+    /// run in the background have ended.
+    pub turn_ends: HashSet<String>,
     pub attachments: AttachmentFacts,
 }
 
@@ -83,7 +94,14 @@ impl<'a, 's> SessionDecoder<'a, 's> {
         if let Some(attachment) = line.attachment.0 {
             self.facts.attachments.add(attachment, self.recorder);
         }
-        let Some(message) = message.filter(|message| message.role == "user") else { return };
+        let Some(message) = message else { return };
+        if message.ends_turn() {
+            self.facts.turn_ends.extend(line.uuid);
+            return;
+        }
+        if message.role != "user" {
+            return;
+        }
         let text = first_text(&message.content);
         if let (Some(id), Some(name)) = (line.uuid, command(text)) {
             self.commands.insert(id, name.to_owned());
@@ -113,7 +131,7 @@ fn command(text: &str) -> Option<&str> {
 
 /// What a line says about the model's calls. The calls of sub-agents are in other files.
 pub(super) fn turn_signs(line: &[u8]) -> Vec<TurnSign> {
-    let Some(SessionMessage { role, id, content }) = parse(line).and_then(|mut line: SessionLine| line.message())
+    let Some(SessionMessage { role, id, content, .. }) = parse(line).and_then(|mut line: SessionLine| line.message())
     else {
         return Vec::new();
     };
@@ -128,8 +146,8 @@ pub(super) fn turn_signs(line: &[u8]) -> Vec<TurnSign> {
     blocks.filter_map(sign).collect()
 }
 
-/// A line as a recording stores it: lists of skills (only with the descriptions of skills with the slugs `skills`), and skills
-/// that the prompt called. `None` for the rest.
+/// A line as a recording stores it: lists of skills (only with the descriptions of skills with the slugs `skills`), skills that
+/// the prompt called, and the ends of turns. `None` for the rest.
 pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
     let mut line: SessionLine = parse(line)?;
     let message = line.message();
@@ -137,7 +155,15 @@ pub(super) fn slimmed(line: &[u8], skills: &[&str]) -> Option<Vec<u8>> {
         let line = json!({ "type": "attachment", "attachment": attachment });
         return Some(format!("{line}\n").into_bytes());
     }
-    let message = message.filter(|message| message.role == "user")?;
+    let message = message?;
+    if message.ends_turn() {
+        let message = json!({ "role": message.role, "stop_reason": message.stop_reason.0 });
+        let line = json!({ "type": "assistant", "uuid": line.uuid, "message": message });
+        return Some(format!("{line}\n").into_bytes());
+    }
+    if message.role != "user" {
+        return None;
+    }
     let text = first_text(&message.content);
     if !(line.is_meta && text.starts_with(BODY)) {
         command(text)?;
