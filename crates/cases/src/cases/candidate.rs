@@ -66,7 +66,8 @@ pub(super) fn unread(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
     if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("md")) {
         let message = "this file looks like a case and is not read: no file next to it says what is expected";
         let problem = Diagnostic::new(Code::UnreadCases, SourceLocation::file(path), message);
-        return Some(problem.help("docs/formats.md lists the formats whose cases are directories"));
+        let help = "docs/formats.md lists the formats whose cases are directories; if it is no case, rename it";
+        return Some(problem.help(help));
     }
     let text = String::from_utf8_lossy(bytes);
     let separator = path.extension().and_then(OsStr::to_str).and_then(separator);
