@@ -50,7 +50,8 @@ pub fn comparison(
     let level = if fails { ERROR } else { NOTICE };
     let lacks = lacks.map(|why| not_measured(why, locations));
     let mut text = lacks.unwrap_or_default();
-    text += &annotation(level, locations.only_skill(), &compared::sentence(compared, Paint::Plain));
+    let answer = [vec![compared::sentence(compared, Paint::Plain)], compared::behind(compared)].concat().join("\n");
+    text += &annotation(level, locations.only_skill(), &answer);
     let comparison = &compared.comparison;
     let is_named = |case: &&CaseChange| compared::named_broken(comparison).any(|name| *name == case.case);
     for case in comparison.cases.iter().filter(is_named) {

@@ -20,8 +20,7 @@ const MOST_CASES: usize = 12;
 /// Most cases that the sentence names.
 const MOST_NAMED: usize = 3;
 
-/// The answer in a sentence: the results, both rates, the difference with its interval, how sure that is, what it took, and
-/// which cases broke.
+/// The answer in a sentence: each result with what it rests on, how sure it is, and how many trials it took.
 pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
     if compared.unchanged {
         let sides = format!("{} and {}", escape::line(&compared.baseline), escape::line(&compared.candidate));
@@ -32,34 +31,68 @@ pub fn sentence(compared: &ComparisonResults, paint: Paint) -> String {
     }
     let comparison = &compared.comparison;
     let Comparison { baseline: a, candidate: b, .. } = comparison;
-    let results: Vec<String> = comparison.results.iter().map(|result| named(*result, compared, paint)).collect();
-    let mut text = results.join(", ");
-    let Some(difference) = comparison.difference else {
+    let joined =
+        || comparison.results.iter().map(|result| named(*result, compared, paint)).collect::<Vec<_>>().join(", ");
+    if comparison.difference.is_none() {
         let lost = a.not_measured + b.not_measured;
         let why = if lost > 0 {
             format!("{} ended in errors or unscored", counted(lost, "trial"))
         } else {
             "no case was measured on both sides".to_owned()
         };
-        let _ = write!(text, ": {why}");
-        return text;
+        return format!("{}: {why}", joined());
+    }
+    let of_all = |result| format!("{}{}", named(result, compared, paint), p_of_mean(comparison));
+    let mut text = if comparison.results.contains(&CompareResult::Broke) {
+        let others = comparison.results.iter().filter(|result| **result != CompareResult::Broke);
+        let others = others.map(|result| format!("; all cases together {}", of_all(*result)));
+        format!("{}: {}", named(CompareResult::Broke, compared, paint), broken(comparison))
+            + &others.collect::<String>()
+    } else {
+        let (before, after) = (fraction(a.rate), fraction(b.rate));
+        format!("{}: {before} → {after} passed{}", joined(), p_of_mean(comparison))
     };
-    let (low, high) = (signed(difference.interval.low), signed(difference.interval.high));
-    let level = compared.rule.level * 100.0;
-    let _ = write!(
-        text,
-        ": {} → {} passed, {} points{} ({level:.0} %: {low} … {high}){}",
-        fraction(a.rate),
-        fraction(b.rate),
-        signed(difference.difference),
-        if by_trials(a, b) == signed(difference.difference) { "" } else { ", cases weighted equally" },
-        p_of_mean(comparison),
-    );
     if let Some(SpentTrials { counted: used, limit: most, .. }) = compared.trials {
         let how = if comparison.is_decided() { "decided after" } else { "after" };
         let _ = write!(text, ", {how} {used} of at most {most} trials");
     }
-    text + &broken(comparison) + &got_better(comparison) + &not_shown(compared)
+    text
+}
+
+/// What stands behind the answer, in lines: the mean of all cases with its interval, and what the trials could not show.
+pub fn behind(compared: &ComparisonResults) -> Vec<String> {
+    let comparison = &compared.comparison;
+    let mut lines = Vec::new();
+    lines.extend(mean(compared));
+    lines.extend(got_better(comparison));
+    lines.extend(not_shown(compared));
+    lines
+}
+
+/// The difference of the mean with its interval.
+fn mean(compared: &ComparisonResults) -> Option<String> {
+    let comparison = &compared.comparison;
+    let difference = comparison.difference.filter(|_| !compared.unchanged)?;
+    let what = match comparison.cases.len() {
+        1 => "difference".to_owned(),
+        cases => format!("mean of {cases} cases"),
+    };
+    let (low, high) = (difference.interval.low, difference.interval.high);
+    let decided = |result: &CompareResult| matches!(result, CompareResult::Worse | CompareResult::Better);
+    let note = if comparison.results == [CompareResult::Broke] {
+        ", undecided by itself"
+    } else if comparison.results.iter().any(decided) && low < 0.0 && high > 0.0 {
+        "; the interval looks in both directions, the result in one"
+    } else {
+        ""
+    };
+    Some(format!(
+        "{what}: {} points ({:.0} %: {} … {}){note}",
+        signed(difference.difference),
+        compared.rule.level * 100.0,
+        signed(low),
+        signed(high),
+    ))
 }
 
 fn named(result: CompareResult, compared: &ComparisonResults, paint: Paint) -> String {
@@ -78,10 +111,11 @@ fn named(result: CompareResult, compared: &ComparisonResults, paint: Paint) -> S
 }
 
 /// How probable such a difference of the means is if there is none; nothing for `no worse` of stored trials, which follows
-/// from the interval.
+/// from the interval, and for `no harm seen`, which rests on no p.
 fn p_of_mean(comparison: &Comparison) -> String {
     let has = |result| comparison.results.contains(&result);
     match comparison.evidence {
+        _ if has(CompareResult::NoHarmSeen) => String::new(),
         ResultBasis::Fixed { .. } if has(CompareResult::NoWorse) => String::new(),
         ResultBasis::Fixed { p_shown, .. } => format!(", p = {}", probability(p_shown)),
         ResultBasis::Sequential(evidence) => {
@@ -108,72 +142,72 @@ pub fn named_broken(comparison: &Comparison) -> impl Iterator<Item = &String> {
     comparison.broken.iter().take(MOST_NAMED)
 }
 
-/// The cases that broke, the surest first.
+/// The cases that broke, the surest first, and how sure it is that some case did.
 fn broken(comparison: &Comparison) -> String {
-    if comparison.broken.is_empty() {
-        return String::new();
-    }
-    let change = |name: &String| {
-        let case = comparison.cases.iter().find(|case| case.case == *name)?;
-        Some(format!("{} {} → {}", escape::line(name), fraction(case.baseline.rate), fraction(case.candidate.rate)))
+    let change = |name: &String| comparison.cases.iter().find(|case| case.case == *name);
+    let broken: Vec<&CaseChange> = comparison.broken.iter().filter_map(change).collect();
+    let rates = |case: &&CaseChange| {
+        format!("{} {} → {}", escape::line(&case.case), fraction(case.baseline.rate), fraction(case.candidate.rate))
     };
-    let cases: Vec<String> = comparison.broken.iter().filter_map(change).collect();
+    let cases: Vec<String> = broken.iter().map(rates).collect();
     let p = match comparison.evidence {
-        ResultBasis::Fixed { .. } => String::new(),
-        ResultBasis::Sequential(evidence) => at_most(1.0 / evidence.broke),
+        ResultBasis::Fixed { .. } => broken.first().map(|surest| format!(", p = {}", probability(surest.adjusted))),
+        ResultBasis::Sequential(evidence) => Some(at_most(1.0 / evidence.broke)),
     };
-    format!("; what broke{p}: {}", cut::names(&cases, MOST_NAMED))
+    cut::names(&cases, MOST_NAMED) + &p.unwrap_or_default()
 }
 
 /// Good news that bad news must not hide.
-fn got_better(comparison: &Comparison) -> String {
-    let bad = [CompareResult::Broke, CompareResult::Worse].iter().any(|result| comparison.results.contains(result));
+fn got_better(comparison: &Comparison) -> Option<String> {
+    let bad = CompareResult::HARM.iter().any(|result| comparison.results.contains(result));
     let better = comparison.cases.iter().filter(|case| case.changed && case.difference() > 0.0).count();
-    if bad && better > 0 { format!("; {} got better nevertheless", counted(better, "case")) } else { String::new() }
+    (bad && better > 0).then(|| format!("{} got better nevertheless", counted(better, "case")))
 }
 
 /// What the trials could not show, or would have shown.
-fn not_shown(compared: &ComparisonResults) -> String {
+fn not_shown(compared: &ComparisonResults) -> Vec<String> {
     let comparison = &compared.comparison;
     let has = |result| comparison.results.contains(&result);
     if has(CompareResult::Undecided) {
-        return match comparison.trials_needed {
-            Some(more) => format!("; about {} would decide a difference of this size", counted(more, "more trial")),
-            None => "; no difference was seen".to_owned(),
-        };
+        return vec![match comparison.trials_needed {
+            Some(more) => format!("about {} would decide a difference of this size", counted(more, "more trial")),
+            None => "no difference was seen".to_owned(),
+        }];
     }
     if !has(CompareResult::NoHarmSeen) {
-        return String::new();
+        return Vec::new();
     }
     // A case that never passed in the baseline cannot go from always to never.
     let any_passed = comparison.baseline.rate.passed > 0;
-    let is_whole = any_passed && comparison.lost.is_empty();
-    let quick = is_whole && compared.trials.is_some_and(|spent| spent.plan == ComparePlan::Quick);
-    let none = if any_passed { "" } else { "; no trial of the baseline passed, so nothing that passed could break" };
-    let dead = if quick { "; a case that went from always to never would have been found with 95 %" } else { "" };
+    let is_quick = compared.trials.is_some_and(|spent| spent.plan == ComparePlan::Quick);
+    let mut lines = Vec::new();
+    if !any_passed {
+        lines.push("no trial of the baseline passed, so nothing that passed could break".to_owned());
+    }
+    if any_passed && comparison.lost.is_empty() && is_quick {
+        lines.push("a case that went from always to never would have been found with 95 % probability".to_owned());
+    }
     let (before, power) = (comparison.difference.map_or(0.0, |difference| difference.baseline), USUAL_POWER * 100.0);
-    let drop = match comparison.detectable_drop {
+    lines.push(match comparison.detectable_drop {
         Some(drop) => format!(
-            "; a drop of all cases from {:.0} to {:.0} % would have been found with {power:.0} % probability",
+            "a drop of all cases from {:.0} to {:.0} % would have been found with {power:.0} % probability",
             before * 100.0,
             (before - drop).max(0.0) * 100.0
         ),
-        None => format!("; so few trials find no drop of all cases with {power:.0} % probability"),
-    };
-    format!("{none}{dead}{}{drop}", if quick { " probability" } else { "" })
+        None => format!("so few trials find no drop of all cases with {power:.0} % probability"),
+    });
+    lines
 }
 
-/// The difference in points that the trials alone would give, whatever their cases.
-fn by_trials(a: &SideSummary, b: &SideSummary) -> String {
-    signed(b.rate.share().unwrap_or_default() - a.rate.share().unwrap_or_default())
-}
-
-/// The sentence, and under it the sides, the cases that changed, and notes.
+/// The sentence, and under it the mean, the sides, the cases that changed, and notes.
 pub fn render(compared: &ComparisonResults, paint: Paint) -> String {
     let comparison = &compared.comparison;
     let mut text = format!("{}\n", sentence(compared, paint));
     if compared.unchanged {
         return text;
+    }
+    for line in behind(compared) {
+        let _ = writeln!(text, "  {line}");
     }
     let shown = [
         ("baseline ", &compared.baseline, &comparison.baseline),
@@ -193,6 +227,10 @@ pub fn side_line(shown: &SideSummary) -> String {
     let mut text = fraction(shown.rate);
     if let (Some(share), Some(interval)) = (shown.share, shown.interval) {
         let _ = write!(text, ", {}", rate::share(share, interval));
+        // Some cases have more trials than others.
+        if rate::points(share) != rate::points(shown.rate.share().unwrap_or_default()) {
+            text.push_str(" with cases weighted equally");
+        }
     }
     if shown.not_measured > 0 {
         let _ = write!(text, ", {} lost to errors or unscored", counted(shown.not_measured, "trial"));
@@ -324,9 +362,6 @@ pub fn kept(compared: &ComparisonResults) -> Option<String> {
 /// How the figures are to be read, and what is in none of them.
 fn on_figures(lines: &mut Vec<String>, compared: &ComparisonResults) {
     let comparison = &compared.comparison;
-    if comparison.unequal_trials {
-        lines.push("cases were tried unequally often: points and pass rates weigh cases equally".to_owned());
-    }
     lines.extend(kept(compared));
     let lost = [
         ("baseline", comparison.baseline.not_measured, comparison.candidate.not_measured),

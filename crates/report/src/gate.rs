@@ -18,6 +18,9 @@ use crate::trial::shard::Shard;
 /// How a comment is found again, to be updated in place.
 const MARKER: &str = "<!-- skill-evals -->";
 
+/// Before a line that belongs to the one above it.
+const INDENT: &str = "  ";
+
 /// The most rows of a list; others are counted.
 const MAX_ROWS: usize = 20;
 
@@ -151,6 +154,7 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
     match &results.compared {
         Some(found) => {
             lines.push(compared::sentence(found, paint));
+            lines.extend(compared::behind(found).iter().map(|line| format!("{INDENT}{line}")));
             let harm = found.comparison.results.iter().filter(|result| CompareResult::HARM.contains(result));
             let passed = harm.filter(|result| !results.fails.contains(result));
             lines.extend(passed.map(|result| format!("{}, which this gate does not fail on", result.as_str())));
@@ -202,7 +206,8 @@ pub fn markdown(results: &GateResults) -> String {
         let _ = writeln!(page, "{}\n", cell(&line));
     }
     for line in reasons(results, Paint::Plain) {
-        let _ = writeln!(page, "- {}", cell(&line));
+        let text = line.trim_start_matches(INDENT);
+        let _ = writeln!(page, "{}- {}", &line[..line.len() - text.len()], cell(text));
     }
     let mut folded = String::new();
     if let Some(found) = results.compared.as_ref().filter(|found| !found.unchanged) {

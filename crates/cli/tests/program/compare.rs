@@ -62,9 +62,9 @@ fn an_edit_that_breaks_a_skill_is_found_in_few_trials_and_the_cases_that_broke_a
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
     let sentence =
         ran.stdout.lines().find(|line| line.starts_with("broke: ")).unwrap_or_else(|| panic!("{}", ran.stdout));
-    assert!(sentence.contains("→ 0/") && sentence.contains("−100 points (95 %: "), "{sentence}");
-    assert!(sentence.contains("of at most 400 trials; what broke, p ≤ 0.0"), "{sentence}");
-    assert!(sentence.contains(": tidy/c") && sentence.ends_with(" and 1 more"), "{sentence}");
+    assert!(sentence.contains("→ 0/") && sentence.contains(" and 1 more, p ≤ 0.0"), "{sentence}");
+    assert!(sentence.contains(": tidy/c") && sentence.ends_with(" of at most 400 trials"), "{sentence}");
+    assert!(ran.stdout.contains("\n  mean of 4 cases: −100 points (95 %: "), "{}", ran.stdout);
     assert!(stub.starts().len() <= 30, "{} trials", stub.starts().len());
     // Both sides had their own skills, and today's prompts.
     let commit = git(&stub, &["rev-parse", "HEAD"]);
@@ -110,9 +110,9 @@ fn each_plan_stops_at_its_own_time_and_a_harmless_edit_needs_a_pair_of_each_case
     let quick = stub.run(&["compare", "main", "--plan", "quick", "--run-id", "q"]);
     assert!(quick.code == 0 && stub.starts().len() == 8, "{}{}", quick.stdout, quick.stderr);
     for words in [
-        "\nno harm seen: 4/4 → 4/4 passed, ±0 points (95 %: ",
-        "), after 8 of at most 400 trials; a case that went from always to never would have been found with 95 % \
-         probability; so few trials find no drop of all cases with 80 % probability\n",
+        "\nno harm seen: 4/4 → 4/4 passed, after 8 of at most 400 trials\n  mean of 4 cases: ±0 points (95 %: ",
+        ")\n  a case that went from always to never would have been found with 95 % probability\n  so few trials find no drop of \
+         all cases with 80 % probability\n",
     ] {
         assert!(quick.stdout.contains(words), "{}", quick.stdout);
     }
@@ -127,10 +127,10 @@ fn each_plan_stops_at_its_own_time_and_a_harmless_edit_needs_a_pair_of_each_case
     assert!(undecided.code == 4 && undecided.stdout.contains("\nundecided: 10/10 → 10/10"), "{}", undecided.stdout);
     break_skill(&stub);
     let broke = stub.run(&["compare", "main", "--plan", "quick", "--run-id", "b"]);
-    assert!(broke.code == 1 && broke.stdout.contains("\nbroke: 6/6 → 0/6 passed"), "{}", broke.stdout);
+    assert!(broke.code == 1 && broke.stdout.contains("  candidate  the working tree: 0/6, "), "{}", broke.stdout);
     // It continues until the mean of all cases is decided too.
     let both = stub.run(&["compare", "main", "--plan", "until-decided", "--run-id", "both"]);
-    assert!(both.code == 1 && both.stdout.contains("\nbroke, worse: "), "{}", both.stdout);
+    assert!(both.code == 1 && both.stdout.contains("; all cases together worse, p ≤ 0.0"), "{}", both.stdout);
     let dry = stub.run(&["compare", "main", "--dry-run", "--plan", "quick"]).stdout;
     for words in [
         "plan quick: about 9 if nothing changed, at most 400 trials; a case that went from always to never is found with 95 %",
@@ -281,7 +281,8 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     let starts = stub.starts().len();
     let ran = stub.run(&["compare", "before", "after"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(ran.stdout.starts_with("worse: 18/18 → 0/18 passed, −100 points (95 %: "), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("worse: 18/18 → 0/18 passed, p = "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\n  mean of 6 cases: −100 points (95 %: "), "{}", ran.stdout);
     assert!(ran.stdout.contains("  tidy/c0  3/3 → 0/3\n"), "{}", ran.stdout);
     assert!(ran.stdout.contains("tokens ±0 %"), "{}", ran.stdout);
     fs::copy(stub.run_folder("before").join("progress.jsonl"), stub.root().join("evals/baseline.jsonl"))
@@ -297,6 +298,7 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     // A case alone shows too little, and the answer says what it takes.
     let few = stub.run(&["compare", "before", "after", "--case", "c1"]);
     assert!(few.code == 4 && few.stdout.starts_with("undecided: 3/3 → 0/3 passed"), "{}", few.stdout);
+    assert!(few.stdout.contains("\n  difference: −100 points (95 %: "), "{}", few.stdout);
     assert!(few.stdout.contains(" more trials would decide a difference of this size\n"), "{}", few.stdout);
     let itself = stub.run(&["compare", "before", "after,before"]);
     assert!(itself.code == 2 && itself.stderr.contains("is on both sides"), "{}", itself.stderr);
@@ -308,7 +310,8 @@ fn stored_runs_and_a_baseline_file_are_compared_without_any_agent() {
     let page = stub.root().join("page.md");
     let mut command = stub.command(&["compare", "before", "after", "--github", "--quiet"]);
     let marked = crate::support::stub::ran(command.env("GITHUB_STEP_SUMMARY", &page));
-    assert!(marked.stdout.contains("::error::worse: 18/18 → 0/18 passed, −100 points (95 %25: "), "{}", marked.stdout);
+    assert!(marked.stdout.contains("::error::worse: 18/18 → 0/18 passed, p = "), "{}", marked.stdout);
+    assert!(marked.stdout.contains("%0Amean of 6 cases: −100 points (95 %25: "), "{}", marked.stdout);
     let text = fs::read_to_string(&page).expect("a page");
     assert!(
         text.starts_with("# worse\n\nworse: 18/18 → 0/18") && text.contains("\n      tidy/c0  3/3 → 0/3\n"),
@@ -467,8 +470,13 @@ fn a_single_case_that_broke_fails_next_to_good_news_about_all() {
     assert_eq!(stub.run(&["run", "--run-id", "after", "--trials", "8", "--jobs", "4"]).code, 1);
     let ran = stub.run(&["compare", "before", "after", "--margin", "0.2"]);
     let sentence = ran.stdout.lines().next().unwrap_or_default();
-    assert!(sentence.starts_with("broke, no worse than by 20 points: 160/160 → 152/160 passed"), "{sentence}");
-    assert!(sentence.ends_with(" … −2); what broke: tidy/c7 8/8 → 0/8") && ran.code == 1, "{sentence}");
+    assert!(sentence.starts_with("broke: tidy/c7 8/8 → 0/8, p = 0.00"), "{sentence}");
+    assert!(sentence.ends_with("; all cases together no worse than by 20 points") && ran.code == 1, "{sentence}");
+    assert!(
+        ran.stdout.contains("\n  mean of 20 cases: −5 points (95 %: ") && ran.stdout.contains(" … −2)\n"),
+        "{}",
+        ran.stdout
+    );
     assert_eq!(stub.run(&["compare", "before", "after", "--margin", "0.2", "--fail-on", "worse"]).code, 0);
     assert!(ran.stdout.contains("  tidy/c7  8/8 → 0/8  changed (p = "), "{}", ran.stdout);
 }
@@ -489,9 +497,12 @@ if [ $seven = $broken ]; then answer=Fine; else answer=Broken; fi"#;
     let ran = stub.run(&["compare", "before", "after"]);
     let sentence = ran.stdout.lines().next().unwrap_or_default();
     assert!(
-        sentence.starts_with("broke, worse: ") && sentence.ends_with(" and 4 more; 1 case got better nevertheless"),
+        sentence.starts_with("broke: ")
+            && sentence.contains(" and 4 more, p = 0.00")
+            && sentence.contains("; all cases together worse, p = "),
         "{sentence}"
     );
+    assert!(ran.stdout.contains("\n  1 case got better nevertheless\n"), "{}", ran.stdout);
 }
 
 #[test]
@@ -521,7 +532,8 @@ exit 0
 "#;
     let stub = repository(3, body);
     let ran = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--run-id", "r"]);
-    assert!(ran.stdout.contains(": 0/6 → 6/6 passed, +100 points (95 %: "), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains(": 0/6 → 6/6 passed"), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("\n  mean of 3 cases: +100 points (95 %: "), "{}", ran.stdout);
     let quiet = stub.run(&["run", "--lift", "--mode", "codex", "--trials", "2", "--quiet"]);
     assert!(quiet.stdout.lines().next().is_some_and(|line| line.contains("0/6 → 6/6 passed")), "{}", quiet.stdout);
     let several = stub.run(&["run", "--lift", "--mode", "codex", "--mode", "mcp"]);
@@ -978,7 +990,7 @@ fn no_program_that_a_repository_names_is_started_to_read_a_reference() {
 }
 
 #[test]
-fn points_that_the_trials_alone_would_not_give_are_explained_in_the_sentence() {
+fn a_share_that_the_trials_alone_would_not_give_has_its_reason_beside_it() {
     let stub = repository(1, BY_SKILL);
     let row = |case: &str, trial: usize, verdict: &str| {
         json!({"skill": "tidy", "case": case, "mode": "m", "trial": trial, "verdict": verdict, "duration_ms": 1})
@@ -991,12 +1003,11 @@ fn points_that_the_trials_alone_would_not_give_are_explained_in_the_sentence() {
     };
     write("a.jsonl", "pass");
     write("b.jsonl", "fail");
-    let ran = stub.run(&["compare", "a.jsonl", "b.jsonl", "--quiet"]);
-    let words = "undecided: 11/11 → 10/11 passed, −50 points, cases weighted equally (95 %: ";
-    assert!(ran.stdout.starts_with(words), "{}{}", ran.stdout, ran.stderr);
-    write("c.jsonl", "pass");
-    let same = stub.run(&["compare", "a.jsonl", "c.jsonl", "--quiet"]);
-    assert!(same.stdout.starts_with("undecided: 11/11 → 11/11 passed, ±0 points (95 %: "), "{}", same.stdout);
+    let ran = stub.run(&["compare", "a.jsonl", "b.jsonl"]);
+    assert!(ran.stdout.contains("\n  mean of 2 cases: −50 points (95 %: "), "{}{}", ran.stdout, ran.stderr);
+    let with_reason: Vec<&str> =
+        ran.stdout.lines().filter(|line| line.ends_with(" with cases weighted equally")).collect();
+    assert!(matches!(with_reason[..], [line] if line.contains(": 10/11, 50 % (")), "{}", ran.stdout);
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use super::{chart, escape};
 use crate::decide::result::CompareResult;
-use crate::report::compared::{certainty, moved_cases, sentence, short_names, side_line, side_name, the_same, told};
+use crate::report::compared::{
+    behind, certainty, moved_cases, sentence, short_names, side_line, side_name, the_same, told,
+};
 use crate::report::diagnostics::counted;
 use crate::report::paint::Paint;
 use crate::report::rate::{self, points};
@@ -89,12 +91,10 @@ fn answer_class(compared: &ComparisonResults) -> &'static str {
     }
 }
 
-/// The answer, and the rest of its sentence.
-fn answer(overview: &Overview<'_>) -> (String, String) {
-    let Some(compared) = overview.compared else { return (headline(overview.summary), String::new()) };
-    let sentence = sentence(compared, Paint::Plain);
-    let (answer, more) = sentence.split_once("; ").unwrap_or((&sentence, ""));
-    (capital(answer), capital(more))
+/// The answer, and the lines behind it.
+fn answer(overview: &Overview<'_>) -> (String, Vec<String>) {
+    let Some(compared) = overview.compared else { return (headline(overview.summary), Vec::new()) };
+    (capital(&sentence(compared, Paint::Plain)), behind(compared))
 }
 
 fn headline(summary: &Summary) -> String {
@@ -112,7 +112,7 @@ fn head(html: &mut String, overview: &Overview<'_>) {
     }
     facts.extend(overview.agents.iter().cloned());
     let facts: Vec<String> = facts.iter().map(|fact| format!("<span>{}</span>", escape::text(fact))).collect();
-    let (answer, more) = answer(overview);
+    let (answer, behind) = answer(overview);
     let class = overview.compared.map_or("rate", answer_class);
     let _ = writeln!(
         html,
@@ -121,8 +121,8 @@ fn head(html: &mut String, overview: &Overview<'_>) {
         facts.join(" "),
         escape::text(&answer)
     );
-    if !more.is_empty() {
-        let _ = writeln!(html, "<p class=\"answer\">{}</p>", escape::text(&more));
+    for line in behind {
+        let _ = writeln!(html, "<p class=\"answer\">{}</p>", escape::text(&capital(&line)));
     }
     for by in &overview.summary.scripted {
         let note = escape::text(&capital(&scripted(by)));
