@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use crate::compared;
+use crate::decide::Rule;
 use crate::decide::result::CompareResult;
 use crate::diagnostics::counted;
 use crate::lint;
 use crate::paint::{Paint, Tone};
-use crate::rate::fraction;
+use crate::rate::{self, fraction};
 use crate::results::compared::ComparisonResults;
 use crate::results::gate::{DifferenceKind, GateAnswer, GateResults, SkillEdit};
 use crate::table;
@@ -159,6 +160,7 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
             let passed = harm.filter(|result| !results.fails.contains(result));
             lines.extend(passed.map(|result| format!("{}, which this gate does not fail on", result.as_str())));
             lines.extend(compared::kept(found));
+            lines.extend(promise(found));
         }
         None if results.changed.is_empty() || results.left_to_compare.is_some() => {}
         None => lines.push("not compared with the base".to_owned()),
@@ -171,6 +173,15 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
     lines.extend(results.not_measured().iter().map(|why| escape::line(why)));
     lines.extend(results.needs_agent().iter().map(|what| format!("an agent has to measure: {}", escape::line(what))));
     lines
+}
+
+/// How surely a gate of a year answers, if its settings promise that for all gates of a year together.
+fn promise(found: &ComparisonResults) -> Option<String> {
+    let of_all = Rule::default().alpha;
+    let gates = (of_all / found.rule.alpha).round();
+    let percent = rate::points(of_all);
+    (gates > 1.0)
+        .then(|| format!("the chance of any false alarm in {gates} gates like this one is {percent} % at most"))
 }
 
 /// The state of the recordings in a line.

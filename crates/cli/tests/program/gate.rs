@@ -92,6 +92,37 @@ fn a_tag_limits_what_is_replayed_and_what_is_compared() {
 }
 
 #[test]
+fn a_gate_that_promises_for_a_year_asks_for_more_before_it_fails_and_says_what_it_promises() {
+    let stub = recorded(3);
+    break_skill(&stub);
+    let starts = || stub.starts().len();
+    let before = starts();
+    assert_eq!(stub.run(&["gate", "--max-age-days", "0"]).code, 1);
+    let of_one = starts() - before;
+    stub.settings(&format!("{ALLOWED}[gate]\npromise = \"year\"\ngates_a_year = 1000\n"));
+    let before = starts();
+    let ran = stub.run(&["gate", "--max-age-days", "0"]);
+    assert!(
+        ran.code == 1 && starts() - before > of_one,
+        "{of_one}, {}: {}{}",
+        starts() - before,
+        ran.stdout,
+        ran.stderr
+    );
+    let promise = "the chance of any false alarm in 1000 gates like this one is 5 % at most";
+    assert!(ran.stdout.contains(promise) && page(&stub).contains(promise), "{}", ran.stdout);
+    for (table, why) in [
+        ("promise = \"month\"", "unknown promise `month`; known: gate, year"),
+        ("gates_a_year = 9", "`gates_a_year` is only read with `promise = \"year\"`"),
+        ("promise = \"year\"\ngates_a_year = 0", "`gates_a_year` is 0; expected 1 to 100000"),
+    ] {
+        stub.settings(&format!("{ALLOWED}[gate]\n{table}\n"));
+        let ran = stub.run(&["gate"]);
+        assert!(ran.code == 2 && ran.stderr.contains(why), "{why}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_broken_skill_fails_and_the_comment_names_its_cases() {
     let stub = recorded(3);
     break_skill(&stub);

@@ -5,15 +5,32 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::decide::Rule;
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
 use crate::settings::{Problems, Settings};
+use crate::text::word_enum::word_enum;
 
 /// How old a trial of an earlier gate may be that stands for one of the base.
 const MAX_AGE_DAYS: i64 = 7;
 
 /// How many similar skills run if a description changed.
 const NEIGHBORS: usize = 2;
+
+/// How many gates a year has if the settings do not say.
+const GATES_A_YEAR: u32 = 500;
+
+word_enum! {
+    /// For which gates together a false alarm has the chance of 5 % at most.
+    #[derive(Default)]
+    pub enum GatePromise {
+        /// For each gate by itself.
+        #[default]
+        Gate = "gate",
+        /// For all gates of a year.
+        Year = "year",
+    }
+}
 
 /// What a gate does if its command line does not say.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +47,8 @@ pub struct GateSettings {
     pub max_age: Duration,
     /// Number of similar skills whose positive cases run too if a description changed.
     pub neighbors: usize,
+    /// For how many gates together a false alarm has the chance of 5 % at most.
+    pub promised_for: u32,
     max_cost_usd: Option<f64>,
     require_recordings: Option<bool>,
 }
@@ -43,6 +62,7 @@ impl Default for GateSettings {
             max_trials: None,
             max_age: days(MAX_AGE_DAYS),
             neighbors: NEIGHBORS,
+            promised_for: 1,
             max_cost_usd: None,
             require_recordings: None,
         }
@@ -50,6 +70,12 @@ impl Default for GateSettings {
 }
 
 impl GateSettings {
+    /// The chance of a false alarm of one gate. By Bonferroni's inequality the sum over the gates of the promise is 5 %, whatever they
+    /// share: kept trials, the provider's bad days. So nothing about earlier gates has to be stored.
+    pub fn alpha(&self) -> f64 {
+        Rule::default().alpha / f64::from(self.promised_for)
+    }
+
     /// Refuses to fail on a result that the plan never has. `quick` and `standard` are undecided only for lost trials, which are
     /// `not measured`.
     pub fn check_reachable(&self) -> Result<(), String> {
@@ -79,6 +105,8 @@ pub(super) struct GateTable {
     max_age_days: Option<Spanned<i64>>,
     require_recordings: Option<bool>,
     neighbors: Option<Spanned<i64>>,
+    promise: Option<Spanned<String>>,
+    gates_a_year: Option<Spanned<i64>>,
 }
 
 impl GateTable {
@@ -105,6 +133,17 @@ impl GateTable {
                 problems.add(plan.span(), format!("unknown plan `{}`; known: {known}", plan.get_ref()));
             }
         }
+        let promise = self.promise.as_ref().and_then(|written| {
+            let known = GatePromise::named(written.get_ref());
+            if known.is_none() {
+                let words = GatePromise::WORDS.join(", ");
+                problems.add(written.span(), format!("unknown promise `{}`; known: {words}", written.get_ref()));
+            }
+            known
+        });
+        if let Some(gates) = self.gates_a_year.as_ref().filter(|_| promise != Some(GatePromise::Year)) {
+            problems.add(gates.span(), "`gates_a_year` is only read with `promise = \"year\"`".to_owned());
+        }
         let mut number = |key: &str, written: Option<Spanned<i64>>, least: i64, most: i64| {
             let written = written?;
             let found = Some(*written.get_ref()).filter(|number| (least..=most).contains(number));
@@ -117,6 +156,10 @@ impl GateTable {
         settings.max_age = number("max_age_days", self.max_age_days, 0, 365).map_or(settings.max_age, days);
         if let Some(neighbors) = number("neighbors", self.neighbors, 0, 1000) {
             settings.neighbors = usize::try_from(neighbors).unwrap_or_default();
+        }
+        let gates = number("gates_a_year", self.gates_a_year, 1, 100_000).and_then(|n| u32::try_from(n).ok());
+        if promise == Some(GatePromise::Year) {
+            settings.promised_for = gates.unwrap_or(GATES_A_YEAR);
         }
         if let Some(cost) = self.max_cost_usd {
             settings.max_cost_usd = Some(*cost.get_ref()).filter(|cost| *cost > 0.0 && cost.is_finite());

@@ -8,11 +8,10 @@ use super::live::{self, LiveComparison};
 use crate::cli::output::warn;
 use crate::cli::start::StartArgs;
 use crate::cli::{CliResultOf, named_runs};
-use crate::decide::plan::ComparePlan;
 use crate::decide::sequential::Pair;
 use crate::results::stored_comparison;
 use crate::run::merge::{self, MergedRun};
-use crate::settings::Stop;
+use crate::settings::{GateSettings, Stop};
 use crate::store::RunFolder;
 use crate::trial::run_record::{ComparedSides, RunChoices, RunRecord};
 use crate::trial::shard::Shard;
@@ -24,7 +23,7 @@ pub fn merged(
     names: &[String],
     chosen: RunChoices,
     commit: &str,
-    plan: ComparePlan,
+    asked: &GateSettings,
 ) -> CliResultOf<Option<LiveComparison>> {
     let (repository, settings, catalog) = start.read()?;
     let root = repository.root.clone();
@@ -37,7 +36,7 @@ pub fn merged(
     let shards = &opened.runs;
     let run = live::planned(start, (repository, settings, catalog), chosen, (Stop::Settled, true))?;
     for shard in shards {
-        check(shard, commit, plan)?;
+        check(shard, commit, asked)?;
         merge::check_cases(&run, shard)?;
     }
     let id = shards.first().and_then(|shard| Shard::of_run(shard.id())).map_or("gate", |(id, _)| id);
@@ -69,7 +68,7 @@ fn time(record: &RunRecord) -> Option<Duration> {
 }
 
 /// Refuses a shard that compared something else.
-fn check(shard: &RunFolder, commit: &str, plan: ComparePlan) -> Result<(), String> {
+fn check(shard: &RunFolder, commit: &str, asked: &GateSettings) -> Result<(), String> {
     let id = shard.id();
     let sides = shard.run_record().map_err(|error| error.to_string())?.and_then(|record| record.sides);
     let sides =
@@ -77,11 +76,15 @@ fn check(shard: &RunFolder, commit: &str, plan: ComparePlan) -> Result<(), Strin
     if sides.baseline.commit.as_deref() != Some(commit) {
         return Err(format!("{id} compared with {}: give every shard and --merge the same base", sides.baseline.label));
     }
-    if sides.plan != plan {
+    if sides.plan != asked.plan {
         return Err(format!(
             "{id} had the plan `{}`: give every shard and --merge the same --plan",
             sides.plan.as_str()
         ));
+    }
+    let share = asked.alpha() / f64::from(Shard::of_run(id).map_or(1, |(_, shard)| shard.of));
+    if (sides.alpha / share - 1.0).abs() > 1e-6 {
+        return Err(format!("{id} ran under another `promise` of evals.toml: give every shard and --merge the same"));
     }
     Ok(())
 }

@@ -268,7 +268,7 @@ impl GateArgs {
         cases: Vec<String>,
         within: Option<Value>,
     ) -> CliResultOf<Result<LiveComparison, Exit>> {
-        let mut rule = Rule { margin: Some(MARGIN), ..Rule::default() };
+        let mut rule = Rule { alpha: asked.alpha(), margin: Some(MARGIN), ..Rule::default() };
         if let Some(shard) = self.shard.shard()? {
             rule.alpha /= f64::from(shard.of);
         }
@@ -305,7 +305,7 @@ impl GateArgs {
             return Ok(self.run_comparison(asked, commit, &results.base, cases, None)?.ok());
         }
         let chosen = RunChoices { cases, ..RunChoices::default() };
-        let merged = compare::merged(&self.start, &self.merge, chosen, commit, asked.plan)?;
+        let merged = compare::merged(&self.start, &self.merge, chosen, commit, asked)?;
         if merged.is_none() {
             let names = self.merge.join(" ");
             results.ended_early = Some(format!("no shard of {names} is here: run the shards, or correct the name"));
