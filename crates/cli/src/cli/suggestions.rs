@@ -7,13 +7,15 @@ use super::Cli;
 use crate::text::diagnostic::nearest;
 
 /// Options, each with its names in other programs.
-const OPTIONS: [(&str, &[&str]); 7] = [
+const OPTIONS: [(&str, &[&str]); 9] = [
     ("--trials", &["--repeat", "--repeats", "--repetitions", "--runs", "--times", "--count", "--epochs", "--samples"]),
     ("--jobs", &["--parallel", "--concurrency", "--threads", "--workers", "--test-threads"]),
     ("--case", &["--filter", "--only", "--grep", "--test", "--id"]),
     ("--root", &["--dir", "--directory", "--cwd", "--path", "--repo"]),
     ("--failed", &["--rerun", "--rerun-failed", "--last-failed"]),
     ("--shard", &["--partition", "--split"]),
+    ("--trial-end", &["--stop", "--early-stop"]),
+    ("--fail-on", &["--gate", "--fail"]),
     ("--max-cost-usd", &["--budget", "--cost", "--max-cost", "--max-budget-usd"]),
 ];
 
