@@ -17,7 +17,7 @@ fn settings(line: &str) -> Fixture {
 /// What is typed, the exit code, and the words of the answer.
 type Mistake = (&'static [&'static str], i32, &'static [&'static str]);
 
-const MISTAKES: [Mistake; 82] = [
+const MISTAKES: [Mistake; 83] = [
     // Commands.
     (&["test"], 2, &["unrecognized subcommand 'test'", "'run'"]),
     (&["eval"], 2, &["'run'"]),
@@ -39,6 +39,7 @@ const MISTAKES: [Mistake; 82] = [
     (&["run", "--parallel", "3"], 2, &["'--jobs'"]),
     (&["run", "--only", "smoke"], 2, &["'--case'"]),
     (&["run", "--budget", "3"], 2, &["'--max-cost-usd'"]),
+    (&["run", "--stop", "settled"], 2, &["'--trial-end'"]),
     (&["run", "--dir", "."], 2, &["'--root'"]),
     (&["run", "--trials", "0"], 2, &["--trials"]),
     (&["run", "--trials", "many"], 2, &["expected 1 to 1000, `until decided`"]),
