@@ -10,7 +10,7 @@ use crate::report::trial_text::{self, RerunCommand};
 use crate::run::scheduler;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{Grade, Verdict};
+use crate::trial::outcome::{Grade, TrialError, Verdict};
 
 /// The result of a trial.
 #[derive(Clone, Debug)]
@@ -44,11 +44,13 @@ impl EventListener for Collector {
     fn on_event(&mut self, event: &RunEvent) {
         let (id, grade) = match event {
             RunEvent::Finished { id, result, .. } => {
-                let not_graded = |why| trial_text::not_graded(id, why, &self.rerun_command, Paint::Plain);
+                let not_graded = |why: &TrialError| match why {
+                    TrialError::NotRun(why) => why.to_string(),
+                    _ => trial_text::not_graded(id, why, &self.rerun_command, Paint::Plain),
+                };
                 (id, result.as_ref().as_ref().map(|outcome| outcome.grade.clone()).map_err(not_graded))
             }
             RunEvent::Resumed { outcome, .. } => (&outcome.id, Ok(outcome.grade.clone())),
-            RunEvent::Skipped(id, why) => (id, Err(why.to_string())),
             _ => return,
         };
         self.results.lock().unwrap_or_else(PoisonError::into_inner).push(TrialResult { id: id.clone(), grade });

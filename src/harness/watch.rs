@@ -98,7 +98,7 @@ impl EventListener for WatchListener {
         let now = watch.start.elapsed();
         let mut screen = watch.screen();
         let news = screen.board.on_event(event, now);
-        if matches!(event, RunEvent::Finished { .. } | RunEvent::Resumed { .. } | RunEvent::Skipped(..)) {
+        if matches!(event, RunEvent::Finished { .. } | RunEvent::Resumed { .. }) {
             // libtest-mimic prints the result next, which must not be among the drawn lines.
             screen.make_room(now);
         }

@@ -11,7 +11,7 @@ use crate::settings::mode::AgentKind;
 use crate::settings::{Settings, Stop};
 use crate::stats::special::real;
 use crate::store::Follower;
-use crate::trial::outcome::NotRun;
+use crate::trial::not_run::NotRun;
 
 /// How often a waiting trial looks whether the user interrupted the run, or another process has spent something.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);

@@ -30,7 +30,7 @@ use crate::store::{KeptTrials, RunFolder};
 use crate::text::diagnostic::Diagnostic;
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::evidence::Inputs;
-use crate::trial::outcome::NotRun;
+use crate::trial::not_run::NotRun;
 use crate::trial::run_record::{ComparedSides, RunChoices, RunEndKind};
 use crate::trial::shard::Shard;
 use crate::trial::variants::VariantRun;

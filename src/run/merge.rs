@@ -17,6 +17,7 @@ use crate::settings::Settings;
 use crate::store::{Ledger, RunFolder, RunLock, Staging, StoreError};
 use crate::text::cut;
 use crate::trial::id::{CaseInMode, TrialId};
+use crate::trial::not_run::NotRun;
 use crate::trial::run_record::{ComparedSides, PlanLine, ProgressLine, RunChoices, RunEndKind, RunRecord, TrialRecord};
 use crate::trial::shard::{Shard, ShardedCase};
 
@@ -316,9 +317,12 @@ impl Merger<'_> {
         self.run.plan_further(&lines)?;
         self.planned += lines.len();
         for PlanLine { id, .. } in lines.into_iter().filter(|line| !ended.contains(&line.id)) {
-            let why = reasons.as_ref().map_or(NO_SHARD, |reasons| reasons.why(&id)).to_owned();
-            self.summary.add_not_run(&id, &why);
-            self.missing.push((id, why));
+            let why = match &reasons {
+                Some(reasons) => reasons.why(&id).clone(),
+                None => NotRun::Other(NO_SHARD.to_owned()),
+            };
+            self.missing.push((id.clone(), why.to_string()));
+            self.summary.add_not_run(&id, why);
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ use crate::settings::Settings;
 use crate::settings::limits::LONGEST_RETRY_WAIT;
 use crate::settings::mode::AgentKind;
 use crate::trace::trouble::{Trouble, TroubleKind};
-use crate::trial::outcome::NotRun;
+use crate::trial::not_run::NotRun;
 
 /// How often a waiting trial checks whether the user interrupts the run.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use crate::report::markdown;
-use crate::results::summary::{self, Summary};
+use crate::results::summary::Summary;
 use crate::settings::Settings;
 use crate::store::{RunFolder, StoreError};
 use crate::trial::current::{CurrentTrials, RunningTrial};
 use crate::trial::event::{EventListener, RunEvent};
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{Outcome, TrialError};
+use crate::trial::outcome::Outcome;
 use crate::trial::run_record::{RUN_FORMAT, TrialRecord};
 
 /// How old the files may get. Writing them at every event would take longer than short trials.
@@ -75,14 +75,10 @@ impl EventListener for ProgressFiles {
                 self.ended(id);
                 match result.as_ref() {
                     Ok(outcome) => self.add(outcome, *attempts),
-                    Err(problem) => self.summary.add_not_run(id, &why(problem)),
+                    Err(problem) => self.summary.add_not_run(id, problem.not_run()),
                 }
             }
             RunEvent::Resumed { outcome, attempts, .. } => self.add(outcome, *attempts),
-            RunEvent::Skipped(id, why) => {
-                self.ended(id);
-                self.summary.add_not_run(id, &why.to_string());
-            }
             RunEvent::Refused { id, spent } | RunEvent::Repeated { id, spent } => self.summary.add_refused(id, *spent),
             RunEvent::Waits { .. } | RunEvent::Heard(..) | RunEvent::Answers(_) | RunEvent::Tick => {}
         }
@@ -92,18 +88,4 @@ impl EventListener for ProgressFiles {
             self.write();
         }
     }
-}
-
-/// Why a trial has no result. Trials with the same text are counted together.
-fn why(problem: &TrialError) -> String {
-    let words = match problem {
-        TrialError::NotRecorded => summary::NOT_RECORDED,
-        TrialError::Unsupported(_) => summary::UNSUPPORTED,
-        TrialError::BadCase(_) => summary::BAD_CASE,
-        TrialError::Stale { .. } => summary::STALE,
-        TrialError::Unreadable(_) => summary::UNREADABLE,
-        TrialError::NotOpened(_) => summary::NOT_OPENED,
-        TrialError::NotRun(why) => return why.to_string(),
-    };
-    words.to_owned()
 }

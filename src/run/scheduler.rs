@@ -17,7 +17,8 @@ use crate::run::trial_queue::{QueuedTrial, TrialQueue};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::RefusedAttempts;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{NotRun, Outcome, TrialError, TroubleKind};
+use crate::trial::not_run::NotRun;
+use crate::trial::outcome::{Outcome, TrialError, TroubleKind};
 use crate::trial::run_record::TrialRecord;
 
 /// How often a tick is sent.
@@ -140,10 +141,7 @@ fn told(run: &RunContext, planned: &TestCase, number: u32, tell: &dyn Fn(RunEven
             }
         }
     };
-    run.emit(&match &result {
-        Err(TrialError::NotRun(why)) => RunEvent::Skipped(id, *why),
-        _ => RunEvent::Finished { id, result: Box::new(result.clone()), attempts },
-    });
+    run.emit(&RunEvent::Finished { id, result: Box::new(result.clone()), attempts });
     result
 }
 

@@ -18,7 +18,8 @@ use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trial::event::RunEvent;
 use crate::trial::evidence::RefusedAttempts;
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{GRADE_FORMAT, Grade, Judged, Metrics, NotRun, Outcome, TrialError, Verdict};
+use crate::trial::not_run::NotRun;
+use crate::trial::outcome::{GRADE_FORMAT, Grade, Judged, Metrics, Outcome, TrialError, Verdict};
 use crate::trial::run_record::TrialRecord;
 use crate::trial::spent::AttemptCost;
 

@@ -9,9 +9,10 @@ use crate::report::rate::fraction;
 use crate::report::{markdown, table};
 use crate::results::compared::ComparisonResults;
 use crate::results::gate::{GateAnswer, GateResults};
-use crate::results::summary::{CaseCounts, NOT_RECORDED};
+use crate::results::summary::CaseCounts;
 use crate::text::escape;
 use crate::trial::id::CaseInMode;
+use crate::trial::not_run::NotRun;
 use crate::trial::outcome::Verdict;
 
 pub static EXPORT: Export = Export {
@@ -32,7 +33,7 @@ fn annotations(results: &Results<'_>) -> String {
     let needs_recordings = results.needs_recordings || summary.total.ended() == 0;
     let mut text = String::new();
     for (case, counts) in summary.cases.iter().filter(|(_, counts)| counts.verdict() != Some(Verdict::Pass)) {
-        let is_unrecorded = counts.verdict().is_none() && counts.not_run.keys().all(|why| why == NOT_RECORDED);
+        let is_unrecorded = counts.verdict().is_none() && counts.not_run.keys().all(|why| *why == NotRun::NotRecorded);
         let level = if is_unrecorded && !needs_recordings { WARNING } else { ERROR };
         text.push_str(&annotation(level, locations.of_case(&name(case)), &case_message(case, counts)));
     }

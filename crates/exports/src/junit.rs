@@ -12,9 +12,10 @@ use crate::report::export::{Export, ExportKind};
 use crate::report::paint::Paint;
 use crate::report::table::{self, reason, why};
 use crate::report::trial_text::{in_part, scripted};
-use crate::results::summary::{BAD_CASE, CaseCounts, Summary};
+use crate::results::summary::{CaseCounts, Summary};
 use crate::text::escape;
 use crate::trial::id::{CaseInMode, test_name};
+use crate::trial::not_run::NotRun;
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::FailedCheck;
 
@@ -87,7 +88,7 @@ fn test_case(key: &CaseInMode, row: &CaseCounts, runs: &[String]) -> TestCase {
         Some(Verdict::Pass) => TestCaseStatus::success(),
         Some(Verdict::Fail) => TestCaseStatus::non_success(NonSuccessKind::Failure),
         Some(Verdict::Error | Verdict::Unscored) => TestCaseStatus::non_success(NonSuccessKind::Error),
-        None if row.not_run.contains_key(BAD_CASE) => TestCaseStatus::non_success(NonSuccessKind::Error),
+        None if row.not_run.contains_key(&NotRun::BadCase) => TestCaseStatus::non_success(NonSuccessKind::Error),
         None => TestCaseStatus::skipped(),
     };
     if row.verdict() != Some(Verdict::Pass) {

@@ -5,9 +5,10 @@ use std::fmt::Write;
 use crate::export::{Export, ExportKind};
 use crate::paint::Paint;
 use crate::results::compared::ComparisonResults;
-use crate::results::summary::{NOT_RECORDED, Summary, TrialCounts};
+use crate::results::summary::{Summary, TrialCounts};
 use crate::text::escape;
 use crate::trial::id::CaseInMode;
+use crate::trial::not_run::NotRun;
 use crate::trial::outcome::Verdict;
 use crate::{compared, rate, table, trial_text, triggering};
 
@@ -55,7 +56,7 @@ pub fn summary(summary: &Summary) -> String {
 }
 
 fn answer(summary: &Summary) -> &'static str {
-    let not_run = summary.not_run.keys().any(|why| why != NOT_RECORDED);
+    let not_run = summary.not_run.keys().any(|why| *why != NotRun::NotRecorded);
     let lost = summary.cases_with(Verdict::Error) + summary.cases_with(Verdict::Unscored);
     if summary.cases_with(Verdict::Fail) > 0 {
         "failed"

@@ -75,7 +75,6 @@ impl ProgressBoard {
             RunEvent::Waits { .. } => return self.waits(event),
             RunEvent::Finished { id, result, .. } => return self.finished(id, result, now),
             RunEvent::Resumed { outcome, .. } => return self.finished(&outcome.id, &Ok((**outcome).clone()), now),
-            RunEvent::Skipped(id, why) => return self.finished(id, &Err(TrialError::NotRun(*why)), now),
             RunEvent::Refused { .. } | RunEvent::Repeated { .. } | RunEvent::Answers(_) | RunEvent::Tick => {}
         }
         None

@@ -1,5 +1,6 @@
 //! A summary as text for a terminal.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::fmt::Write;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use crate::decide::threshold::ThresholdSide;
 use crate::diagnostics::counted;
 use crate::paint::{Paint, Tone};
 use crate::rate;
-use crate::results::summary::{CaseCounts, CutDescription, NOT_RECORDED, RepeatFigures, Summary, TrialCounts};
+use crate::results::summary::{CaseCounts, CutDescription, RepeatFigures, Summary, TrialCounts};
 use crate::settings::CostSource;
 use crate::settings::mode::label;
 use crate::settings::price_table::PRICES_OF;
@@ -16,6 +17,7 @@ use crate::stats::LEVEL;
 use crate::stats::repeats;
 use crate::text::escape;
 use crate::trial::id::CaseInMode;
+use crate::trial::not_run::NotRun;
 use crate::trial::outcome::Verdict;
 use crate::trial::run_record::FailedCheck;
 use crate::trial::spent::AttemptCost;
@@ -146,7 +148,7 @@ fn cached(spent: &AttemptCost) -> Option<String> {
 
 /// The number of cases without a recording, and what to do about them.
 pub fn unrecorded(summary: &Summary, required: bool) -> Option<String> {
-    let count = summary.cases.values().filter(|row| row.not_run.contains_key(NOT_RECORDED)).count();
+    let count = summary.cases.values().filter(|row| row.not_run.contains_key(&NotRun::NotRecorded)).count();
     if count == 0 {
         return None;
     }
@@ -311,12 +313,12 @@ pub fn clock(time: Duration) -> String {
 /// of all trials.
 pub fn why(counts: &CaseCounts) -> String {
     let all = counts.counts.ended() + counts.not_run.values().sum::<usize>();
-    let checks = counts.failed_checks.iter().map(|(name, count)| (name.as_str(), *count));
-    let troubles = counts.troubles.iter().map(|(name, count)| (*name, *count));
-    let not_run = counts.not_run.iter().map(|(reason, count)| (reason.as_str(), *count));
+    let checks = counts.failed_checks.iter().map(|(name, count)| (Cow::from(name), *count));
+    let troubles = counts.troubles.iter().map(|(name, count)| (Cow::from(*name), *count));
+    let not_run = counts.not_run.iter().map(|(reason, count)| (reason.text(), *count));
     let mut parts = Vec::new();
     for (name, count) in checks.chain(troubles).chain(not_run) {
-        let name = escape::line(name);
+        let name = escape::line(&name);
         parts.push(if count == all { name } else { format!("{name} ({count}×)") });
     }
     parts.extend(counts.score.map(|score| format!("score {}", two_digits(score))));

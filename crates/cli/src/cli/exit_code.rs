@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use crate::process::interrupt;
-use crate::results::summary::{BAD_CASE, NOT_OPENED, NOT_RECORDED, STALE, Summary, UNREADABLE};
+use crate::results::summary::Summary;
+use crate::trial::not_run::NotRun;
 use crate::trial::outcome::Verdict;
 
 /// The exit codes, as `--help` lists them.
@@ -38,10 +39,12 @@ impl Exit {
     /// The exit code of a summary: by the verdicts of its cases, and by trials that were not run.
     pub fn of_summary(summary: &Summary) -> Self {
         // In replay, a case without a recording is not an error, unless no case has one.
-        let unrecorded = summary.not_run.get(NOT_RECORDED).copied().unwrap_or_default();
+        let unrecorded = summary.not_run.get(&NotRun::NotRecorded).copied().unwrap_or_default();
         let not_run = summary.not_run.values().sum::<usize>() > unrecorded || summary.total.ended() == 0;
-        let could_not_run =
-            [BAD_CASE, STALE, UNREADABLE, NOT_OPENED].iter().any(|why| summary.not_run.contains_key(*why));
+        let could_not_run = summary
+            .not_run
+            .keys()
+            .any(|why| matches!(why, NotRun::BadCase | NotRun::Stale | NotRun::Unreadable | NotRun::NotOpened));
         let mut exit = match (could_not_run, not_run) {
             (true, _) => Self::CouldNotRun,
             (_, true) => Self::Infrastructure,

@@ -176,12 +176,12 @@ impl RestOfRun {
         }
         let reasons = NotRunReasons::of(run);
         for id in self.left {
-            let why = reasons.why(&id).to_owned();
-            summary.add_not_run(&id, &why);
-            not_run.push((id, why));
+            let why = reasons.why(&id);
+            summary.add_not_run(&id, why.clone());
+            not_run.push((id, why.to_string()));
         }
         if unnamed > 0 {
-            *summary.not_run.entry(reasons.otherwise.to_owned()).or_default() += unnamed;
+            *summary.not_run.entry(reasons.otherwise).or_default() += unnamed;
         }
         Ok(not_run)
     }

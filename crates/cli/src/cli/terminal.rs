@@ -240,7 +240,6 @@ impl EventListener for Terminal {
                 }
                 self.ended(&outcome.id);
             }
-            RunEvent::Skipped(id, why) => self.finished(id, &Err(TrialError::NotRun(*why))),
             _ => {}
         }
         self.draw(now);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::trial::id::TrialId;
-use crate::trial::outcome::{NotRun, Outcome, TrialError};
+use crate::trial::outcome::{Outcome, TrialError};
 use crate::trial::spent::AttemptCost;
 
 /// An event of a run. Everything that reports on a run reads these, in order.
@@ -39,7 +39,7 @@ pub enum RunEvent {
     Heard(TrialId, String),
     /// The model of a trial has begun an answer.
     Answers(TrialId),
-    /// A trial has ended.
+    /// A trial has ended, or could not start.
     Finished {
         /// Which trial.
         id: TrialId,
@@ -64,8 +64,6 @@ pub enum RunEvent {
         /// Its cost in that part.
         spent: AttemptCost,
     },
-    /// A trial was not started.
-    Skipped(TrialId, NotRun),
     /// Nothing has happened for a while.
     Tick,
 }

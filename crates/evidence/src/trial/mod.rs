@@ -8,6 +8,7 @@ pub mod history;
 pub mod id;
 pub mod input_file;
 pub mod mock;
+pub mod not_run;
 pub mod outcome;
 pub mod reading;
 pub mod run_choices;

@@ -1,7 +1,6 @@
 //! The outcome of a trial: checks, a verdict, and metrics that can be compared over time.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +13,7 @@ use crate::trace::description::DescriptionVisibility;
 pub use crate::trace::trouble::{Trouble, TroubleKind};
 use crate::trace::{Activation, Resource, Usage};
 use crate::trial::id::TrialId;
+use crate::trial::not_run::NotRun;
 use crate::trial::span::Span;
 use crate::trial::spent::AttemptCost;
 
@@ -358,50 +358,21 @@ pub enum TrialError {
     Unreadable(String),
     /// The run could not be opened, so none of its trials can start.
     NotOpened(String),
-    /// The trial was not started.
+    /// The trial was not started. A resumed run starts it.
     NotRun(NotRun),
 }
 
-/// Why a trial was not started. A resumed run starts it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum NotRun {
-    /// The run was interrupted.
-    Interrupted,
-    /// The run reached its cost limit, in US dollars.
-    CostLimit(f64),
-    /// The run reached its token limit.
-    TokenLimit(u64),
-    /// This many attempts used tokens without a price, so a limit in dollars cannot be enforced.
-    NoPrice(u32),
-    /// None of this many attempts reported its usage, so a limit cannot be enforced.
-    UsageUnknown(u32),
-    /// The result of an earlier trial could not be stored.
-    NotStored,
-    /// Its credentials have a limit that lasts longer than the run waits.
-    UsageLimit,
-}
-
-impl fmt::Display for NotRun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl TrialError {
+    /// The same without its details, as summaries count it.
+    pub fn not_run(&self) -> NotRun {
         match self {
-            NotRun::Interrupted => f.write_str("the run was interrupted"),
-            NotRun::CostLimit(limit) => write!(f, "the run has cost its limit of ${limit}"),
-            NotRun::NotStored => f.write_str("an earlier result of the run could not be stored"),
-            NotRun::UsageLimit => f.write_str("the usage limit of its login is reached"),
-            NotRun::NoPrice(attempts) => write!(
-                f,
-                "the limit in dollars cannot be enforced: {} a model without a price; set it under [prices] in \
-                 evals/evals.toml, or limit tokens",
-                if *attempts == 1 { "1 attempt used".to_owned() } else { format!("{attempts} attempts used") }
-            ),
-            NotRun::UsageUnknown(attempts) => {
-                write!(
-                    f,
-                    "the limit cannot be enforced: none of {attempts} attempts reported its usage; to run without a limit, \
-                     leave out --max-tokens and --max-cost-usd"
-                )
-            }
-            NotRun::TokenLimit(limit) => write!(f, "the run has taken its limit of {limit} tokens"),
+            Self::BadCase(_) => NotRun::BadCase,
+            Self::Unsupported(_) => NotRun::Unsupported,
+            Self::NotRecorded => NotRun::NotRecorded,
+            Self::Stale { .. } => NotRun::Stale,
+            Self::Unreadable(_) => NotRun::Unreadable,
+            Self::NotOpened(_) => NotRun::NotOpened,
+            Self::NotRun(why) => why.clone(),
         }
     }
 }

@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 use crate::decide::CaseChange;
 use crate::decide::result::CompareResult;
 use crate::results::compared::ComparisonResults;
-use crate::results::summary::{CaseCounts, NOT_RECORDED, STALE, Summary, UNREADABLE};
+use crate::results::summary::{CaseCounts, Summary};
 use crate::stats::proportion::Rate;
 use crate::text::diagnostic::Diagnostic;
 use crate::text::escape;
 use crate::text::word_enum::word_enum;
 use crate::trial::id::CaseInMode;
+use crate::trial::not_run::NotRun;
 use crate::trial::outcome::Verdict;
 use crate::trial::spent::AttemptCost;
 
@@ -324,12 +325,12 @@ impl GateResults {
 
     /// Cases without a recording.
     pub fn unrecorded(&self) -> usize {
-        self.not_run(NOT_RECORDED)
+        self.not_run(&NotRun::NotRecorded)
     }
 
     /// Cases whose recordings are stale: the comparison measures them, or they have to be recorded again.
     pub fn stale(&self) -> usize {
-        self.not_run(STALE)
+        self.not_run(&NotRun::Stale)
     }
 
     /// Stale cases that no comparison measures, because something else than their skill changed.
@@ -338,17 +339,17 @@ impl GateResults {
             self.compared.is_some()
                 && self.changed.iter().any(|found| found.slug == skill && found.edit.is_on_both_sides())
         };
-        let stale = self.replayed.cases.iter().filter(|(_, counts)| counts.not_run.contains_key(STALE));
+        let stale = self.replayed.cases.iter().filter(|(_, counts)| counts.not_run.contains_key(&NotRun::Stale));
         stale.filter(|(case, _)| !is_compared(&case.skill)).count()
     }
 
     /// Whether a recorded case could not be measured: a damaged recording, or one of a trial that ended in an error.
     fn unreadable(&self) -> bool {
         let is_error = |counts: &CaseCounts| matches!(counts.verdict(), Some(Verdict::Error | Verdict::Unscored));
-        self.not_run(UNREADABLE) > 0 || self.replayed.cases.values().any(is_error)
+        self.not_run(&NotRun::Unreadable) > 0 || self.replayed.cases.values().any(is_error)
     }
 
-    fn not_run(&self, why: &str) -> usize {
+    fn not_run(&self, why: &NotRun) -> usize {
         self.replayed.cases.values().filter(|counts| counts.not_run.contains_key(why)).count()
     }
 }

@@ -15,20 +15,13 @@ use crate::stats::special::real;
 use crate::stats::{Interval, LEVEL, repeats};
 use crate::trace::description::DescriptionVisibility;
 use crate::trial::id::{CaseInMode, TrialId};
+use crate::trial::not_run::NotRun;
 use crate::trial::outcome::{Score, Verdict};
 use crate::trial::run_record::{FailedCheck, PlanLine, TrialRecord};
 use crate::trial::spent::AttemptCost;
 
 /// The number of the `summary.json` format.
 pub const SUMMARY_FORMAT: u32 = 1;
-
-// Why a trial was not run, as summaries count it.
-pub const NOT_RECORDED: &str = "no recording";
-pub const BAD_CASE: &str = "the case is wrong";
-pub const UNSUPPORTED: &str = "the case asks for something unsupported";
-pub const STALE: &str = "the recording is stale";
-pub const UNREADABLE: &str = "a file cannot be read";
-pub const NOT_OPENED: &str = "the run could not be opened";
 
 /// The figures of one or more runs. Its size depends on the number of cases, not of trials.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +41,7 @@ pub struct Summary {
     /// The number of planned trials, if known.
     pub planned: Option<usize>,
     /// Trials that were not started, by reason.
-    pub not_run: BTreeMap<String, usize>,
+    pub not_run: BTreeMap<NotRun, usize>,
     /// The isolation that was requested.
     pub isolation_wanted: Isolation,
     /// The number of trials by the isolation that they had, if known.
@@ -147,7 +140,7 @@ pub struct CaseCounts {
     pub troubles: BTreeMap<&'static str, usize>,
     /// Trials that were not run, by reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub not_run: BTreeMap<String, usize>,
+    pub not_run: BTreeMap<NotRun, usize>,
     /// The tags of the case in its last trial.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -353,9 +346,9 @@ impl Summary {
     }
 
     /// Counts a trial that was not started.
-    pub fn add_not_run(&mut self, id: &TrialId, why: &str) {
-        *self.not_run.entry(why.to_owned()).or_default() += 1;
-        *self.cases.entry(CaseInMode::of(id)).or_default().not_run.entry(why.to_owned()).or_default() += 1;
+    pub fn add_not_run(&mut self, id: &TrialId, why: NotRun) {
+        *self.not_run.entry(why.clone()).or_default() += 1;
+        *self.cases.entry(CaseInMode::of(id)).or_default().not_run.entry(why).or_default() += 1;
     }
 
     /// The number of agents without bubblewrap, and of all agents. `None` if no agent was to have it.
