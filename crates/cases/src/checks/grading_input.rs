@@ -34,6 +34,8 @@ pub struct GradingInput<'a> {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckAnswer {
+    /// The name of the result, if that is not the id of the check's kind.
+    pub id: Option<String>,
     /// Pass, fail or unknown.
     pub status: Status,
     /// What was expected.
@@ -54,7 +56,13 @@ impl CheckAnswer {
 
     /// An answer that points to no event yet.
     pub fn new(status: Status, expected: impl Into<String>, found: impl Into<String>) -> Self {
-        Self { status, expected: expected.into(), found: found.into(), score: None, spans: Vec::new() }
+        Self { id: None, status, expected: expected.into(), found: found.into(), score: None, spans: Vec::new() }
+    }
+
+    /// Gives its result a name of its own.
+    #[must_use]
+    pub fn named(self, id: String) -> Self {
+        Self { id: Some(id), ..self }
     }
 
     /// Adds an event that decided the answer.

@@ -141,9 +141,9 @@ pub trait Condition: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The answers, for a question with several or with names of their own.
-    fn answers(&self, subject: &GradingInput<'_>) -> Vec<NamedAnswer> {
-        self.evaluate(subject).map(|answer| NamedAnswer { id: None, answer }).into_iter().collect()
+    /// The answers, for a question with several.
+    fn answers(&self, subject: &GradingInput<'_>) -> Vec<CheckAnswer> {
+        self.evaluate(subject).into_iter().collect()
     }
 
     /// It as a case writes it, so that reading it gives the same question; `None` if a case cannot.
@@ -185,14 +185,6 @@ pub trait Condition: fmt::Debug + Send + Sync {
     fn required_file(&self) -> Option<&RelativePath> {
         None
     }
-}
-
-/// An answer, and the name of its result if that is not the id of the kind.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NamedAnswer {
-    /// The name of the result.
-    pub id: Option<String>,
-    pub answer: CheckAnswer,
 }
 
 /// Whether a text is required or forbidden.
@@ -269,8 +261,8 @@ impl Check {
             return Vec::new();
         }
         let program = self.ask.program().and_then(|program| Some(subject.programs.get(program)?.digest.clone()));
-        let results = self.ask.answers(subject).into_iter().map(|NamedAnswer { id, answer }| {
-            let CheckAnswer { mut status, expected, mut found, score, spans } = answer;
+        let results = self.ask.answers(subject).into_iter().map(|answer| {
+            let CheckAnswer { id, mut status, expected, mut found, score, spans } = answer;
             if subject.evidence.meta.ending.settled && !self.is_settled_by(status) {
                 (status, found) = (Status::Unknown, format!("{found}; {OPEN}"));
             }

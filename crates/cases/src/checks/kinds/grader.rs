@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::checks::kinds::session::{Call, PrintedOnce, PrintedSession};
 use crate::checks::pattern::{PatternError, PatternSearch, SearchError};
-use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput, NamedAnswer};
+use crate::checks::{Check, CheckAnswer, CheckKind, Condition, GradingInput};
 use crate::text::redact::is_masked;
 use crate::text::relative_path::{RelativePath, resolved};
 use crate::trace::excerpt;
@@ -105,13 +105,8 @@ impl Condition for Question {
             Ok((passes, found)) => CheckAnswer::holds(passes, expected, found),
             Err(why) => CheckAnswer::new(Status::Unknown, expected, why),
         };
-        Some(answer.at(EventRef::End))
-    }
-
-    fn answers(&self, subject: &GradingInput<'_>) -> Vec<NamedAnswer> {
         let kind = if self.of_skill { &SKILL_GRADER } else { &GRADER };
-        let id = Some(format!("{}: {}", kind.id, self.grader.name));
-        self.evaluate(subject).map(|answer| NamedAnswer { id, answer }).into_iter().collect()
+        Some(answer.at(EventRef::End).named(format!("{}: {name}", kind.id)))
     }
 
     fn required_file(&self) -> Option<&RelativePath> {

@@ -8,9 +8,7 @@ use serde_json::Value as Json;
 
 use crate::checks::program::{ProgramEnding, WorkspaceProgram};
 use crate::checks::text_test::json_text;
-use crate::checks::{
-    Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, NamedAnswer, WrittenCheck,
-};
+use crate::checks::{Check, CheckAnswer, CheckKind, Condition, FieldForm, FieldValue, GradingInput, WrittenCheck};
 use crate::text::relative_path::RelativePath;
 use crate::trace::excerpt;
 use crate::trial::outcome::{Goal, Status};
@@ -61,10 +59,10 @@ struct ScriptResult {
 
 impl Condition for ScriptCheck {
     fn evaluate(&self, subject: &GradingInput<'_>) -> Option<CheckAnswer> {
-        self.answers(subject).into_iter().next().map(|named| named.answer)
+        self.answers(subject).into_iter().next()
     }
 
-    fn answers(&self, subject: &GradingInput<'_>) -> Vec<NamedAnswer> {
+    fn answers(&self, subject: &GradingInput<'_>) -> Vec<CheckAnswer> {
         let answers = subject.ending_of(&self.0).and_then(|ending| self.read(ending));
         answers.unwrap_or_else(|why| vec![self.answer(Status::Unknown, why)])
     }
@@ -86,13 +84,12 @@ impl ScriptCheck {
     }
 
     /// The answer of the script as a whole.
-    fn answer(&self, status: Status, found: String) -> NamedAnswer {
-        let answer = CheckAnswer::new(status, format!("`{}` passes", self.0), found).at(EventRef::End);
-        NamedAnswer { id: Some(self.name()), answer }
+    fn answer(&self, status: Status, found: String) -> CheckAnswer {
+        CheckAnswer::new(status, format!("`{}` passes", self.0), found).at(EventRef::End).named(self.name())
     }
 
     /// The answers of a script that ended; else why it did not answer.
-    fn read(&self, ending: &ProgramEnding) -> Result<Vec<NamedAnswer>, String> {
+    fn read(&self, ending: &ProgramEnding) -> Result<Vec<CheckAnswer>, String> {
         let ProgramEnding { exit_code, stdout, stderr, not_started, .. } = ending;
         if let Some(why) = not_started {
             return Err(why.clone());
@@ -117,7 +114,7 @@ impl ScriptCheck {
         let answer: ScriptAnswer = serde_json::from_str(stdout)
             .map_err(|error| format!("its standard output is not an answer: {error}; it wrote {}", excerpt(stdout)))?;
         let results = self.results(answer)?;
-        if status == Status::Fail && results.iter().all(|named| named.answer.status == Status::Pass) {
+        if status == Status::Fail && results.iter().all(|answer| answer.status == Status::Pass) {
             return Err("exit status 1, but every check in its answer passes".to_owned());
         }
         Ok(results)
@@ -147,7 +144,7 @@ impl ScriptCheck {
         (!exception.starts_with("AssertionError")).then(|| excerpt(exception))
     }
 
-    fn results(&self, answer: ScriptAnswer) -> Result<Vec<NamedAnswer>, String> {
+    fn results(&self, answer: ScriptAnswer) -> Result<Vec<CheckAnswer>, String> {
         let ScriptAnswer { score, checks } = answer;
         let mut ids = HashSet::new();
         let invalid = checks.iter().find(|check| check.id.trim().is_empty() || !ids.insert(check.id.clone()));
@@ -168,8 +165,7 @@ impl ScriptCheck {
             let said = [evidence.map(text), score.take()].into_iter().flatten().collect::<Vec<_>>().join("; ");
             let found = if said.is_empty() { if pass { "it does" } else { "it does not" }.to_owned() } else { said };
             let answer = CheckAnswer::holds(pass, expected, found).at(EventRef::End);
-            let answer = CheckAnswer { score: share, ..answer };
-            NamedAnswer { id: Some(format!("{}: {}", self.name(), excerpt(&id))), answer }
+            CheckAnswer { score: share, ..answer }.named(format!("{}: {}", self.name(), excerpt(&id)))
         });
         Ok(results.collect())
     }
