@@ -1,16 +1,14 @@
 //! Runs an agent on one assignment in a trial environment: for a trial, and for the rubric judge.
 
 use std::error::Error;
-use std::ffi::OsString;
 use std::fmt::Display;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use crate::agent::{self, Assignment, Place, WorkOwner};
+use crate::agent::{self, AgentCommand, Assignment, Place, WorkOwner};
 use crate::files::at::At;
 use crate::process::{self, Job, OutputListener, Reply};
 use crate::run::changes::made_during;
@@ -148,7 +146,7 @@ impl AgentRun {
         let notify = Notify::new();
         let (so_far, output) = evidence_so_far(job)?.unzip();
         let redactor = Arc::clone(&self.redactor);
-        let messages = UserMessages::new((assignment, job.play), so_far.as_ref(), &redactor, reference);
+        let messages = UserMessages::new(assignment, job.play, so_far.as_ref(), &redactor, reference);
         let mut job = Job {
             start: place.start(&command.program, command.args.clone()),
             env: command.env.clone(),
@@ -173,8 +171,7 @@ impl AgentRun {
             output,
             messages,
         };
-        let called = (command.program.as_path(), command.args.as_slice(), &place);
-        let mut run = || made_during(assignment, || run_all(&mut job, &mut listener, assignment, called));
+        let mut run = || made_during(assignment, || run_all(&mut job, &mut listener, assignment, &command, &place));
         let (ending, changes) = match is_settled.zip(so_far.as_ref()) {
             Some((is_settled, so_far)) => {
                 let is_settled = |trace: &Trace| is_settled(self.server.as_ref(), trace);
@@ -209,12 +206,13 @@ fn evidence_so_far(job: &AgentJob<'_>) -> Result<Option<(EvidenceSoFar, OutputSo
 }
 
 /// Runs the agent, and again for each further message of the case, unless it has a dialogue for them: with other arguments than
-/// the `first` ones, in the same place. All of them together have the job's timeout.
+/// its `command`'s, in the same place. All of them together have the job's timeout.
 fn run_all(
     job: &mut Job<'_>,
     listener: &mut TraceListener<'_>,
     assignment: &Assignment<'_>,
-    (program, first, place): (&Path, &[OsString], &Place),
+    command: &AgentCommand,
+    place: &Place,
 ) -> io::Result<Ending> {
     let Assignment { mode, .. } = *assignment;
     let timeout = job.timeout;
@@ -224,14 +222,14 @@ fn run_all(
     }
     while ending.exit_code == Some(0) && !ending.timed_out && !ending.settled && ending.trouble.is_none() {
         let Some(message) = listener.messages.next() else { break };
-        let Some(next) = agent::of(mode.agent).resumed(assignment, first, &message) else {
+        let Some(next) = agent::of(mode.agent).resumed(assignment, &command.args, &message) else {
             let why = "the session cannot be resumed for the next message";
             ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, why));
             break;
         };
         let before = ending.duration_ms;
         job.timeout = timeout.saturating_sub(Duration::from_millis(before));
-        (job.start, job.appends, job.input) = (place.start(program, next.args), true, next.input);
+        (job.start, job.appends, job.input) = (place.start(&command.program, next.args), true, next.input);
         ending = process::run(job, listener)?;
         ending.duration_ms += before;
     }

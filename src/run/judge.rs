@@ -277,7 +277,7 @@ impl Judge<'_> {
         };
         let prepare = |trial_env: &TrialEnv| copy_evidence(self.exhibit, trial_env);
         let Answer { text, trouble, trace, duration_ms } =
-            question.ask((&self.live.scratch, &self.live.redactors), folder, prepare)?;
+            question.ask(&self.live.scratch, &self.live.redactors, folder, prepare)?;
         let mut attempt = Attempt { trouble, duration_ms, usage: trace.usage, ..Attempt::default() };
         let mut answer = None;
         if attempt.trouble.is_none() {

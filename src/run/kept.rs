@@ -60,12 +60,7 @@ pub fn foreseen<'a>(run: &RunContext, cases: impl Iterator<Item = &'a TestCase>)
 
 /// The outcome of repeat `number` of a planned trial by one of the kept trials `found`, which is copied into the run. Its agent,
 /// model and isolation are those of the trial `today`.
-pub fn take(
-    run: &RunContext,
-    planned: &TestCase,
-    number: u32,
-    (found, today): (Vec<KeptTrial>, &Meta),
-) -> Option<Outcome> {
+pub fn take(run: &RunContext, planned: &TestCase, number: u32, found: Vec<KeptTrial>, today: &Meta) -> Option<Outcome> {
     let (kept, live) = (run.kept.as_ref()?, run.opened()?);
     let ready = preflight::ready(run, planned).ok()?;
     let facts = |meta: &Meta| (meta.agent.clone(), meta.isolation, meta.scripted.clone());

@@ -197,7 +197,7 @@ fn both(run: &RunContext, next: &NextPair<'_>, outcome_only: bool) -> Result<Pai
         // First, because its agent and model must be those of the kept trial.
         let candidate = one(b)?;
         let meta = run.opened().and_then(|live| live.folder.trial(&b.trial(next.number)).meta().ok());
-        let taken = candidate.and(meta).and_then(|meta| kept::take(run, a, next.number, (found, &meta)));
+        let taken = candidate.and(meta).and_then(|meta| kept::take(run, a, next.number, found, &meta));
         let baseline = match taken {
             Some(outcome) => stored_comparison::passed(&TrialRecord::new(&outcome, 1), outcome_only),
             None => one(a)?,

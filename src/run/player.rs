@@ -43,7 +43,7 @@ impl Player<'_> {
         let folder = folder.playing(asked.message, asked.attempt);
         // The program of the agent that waits is served by this thread, which cannot serve two.
         let answer = thread::scope(|scope| {
-            let ask = || question.ask((&live.scratch, &live.redactors), &folder, |_| Ok(()));
+            let ask = || question.ask(&live.scratch, &live.redactors, &folder, |_| Ok(()));
             scope.spawn(ask).join()
         });
         let failed = || Trouble::new(TroubleKind::UserFailed, "its player ended unexpectedly");

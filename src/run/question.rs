@@ -52,7 +52,8 @@ impl Question<'_> {
     /// its evidence not be stored.
     pub fn ask(
         &self,
-        (scratch, redactors): (&ScratchDir, &Redactors),
+        scratch: &ScratchDir,
+        redactors: &Redactors,
         folder: &TrialFolder,
         prepare: impl FnOnce(&TrialEnv) -> io::Result<()>,
     ) -> Result<Answer, Trouble> {

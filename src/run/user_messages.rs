@@ -53,7 +53,8 @@ pub(super) struct UserMessages<'a> {
 impl<'a> UserMessages<'a> {
     /// Reads what the agent says from `so_far`.
     pub(super) fn new(
-        (assignment, play): (&'a Assignment<'a>, &'a Play<'a>),
+        assignment: &'a Assignment<'a>,
+        play: &'a Play<'a>,
         so_far: Option<&'a EvidenceSoFar>,
         redactor: &'a Redactor,
         reference: &Reference,

@@ -108,7 +108,7 @@ impl SandboxedRun<'_> {
         let printed =
             if stderr.trim().is_empty() { String::from_utf8_lossy(&collector.text) } else { (&*stderr).into() };
         let last_output = end_of(printed.trim()).to_owned();
-        let mut result = collector.result(&ending, stderr, (self.timeout, self.more_time));
+        let mut result = collector.result(&ending, stderr, self.timeout, self.more_time);
         if let Ok(ProgramEnding { exit_code: code @ (126 | 127), stderr, not_started, .. }) = &mut result {
             let words = ending.last_words.as_deref().unwrap_or("it wrote nothing");
             let advice = place
@@ -176,7 +176,8 @@ impl OutputCollector<'_> {
         self,
         ending: &Ending,
         stderr: String,
-        (timeout, more_time): (Duration, &str),
+        timeout: Duration,
+        more_time: &str,
     ) -> Result<ProgramEnding, String> {
         if let Some(trouble) = &ending.trouble {
             return Err(format!("it could not be started: {}", trouble.detail));

@@ -73,7 +73,8 @@ pub fn place_of(found: &FoundCase, case: &Case, check: &Check, tree: &dyn RepoFi
 pub(super) fn unknown_mocks(
     found: &FoundCase,
     case: &Case,
-    (of_all, servers): (&[CommandAnswer], &MockServers),
+    of_all: &[CommandAnswer],
+    servers: &MockServers,
     tree: &dyn RepoFiles,
 ) -> Vec<Diagnostic> {
     let checks: Vec<_> = case.checks.iter().filter_map(|check| Some((check, check.ask.mocks()?))).collect();

@@ -73,7 +73,7 @@ pub fn repetition(catalog: &Catalog, settings: &RepetitionSettings, tree: &dyn R
 /// The checks about calls of what no case has answers for: it is not recorded who calls that.
 pub fn unknown_mocks(catalog: &Catalog, of_all: &[CommandAnswer], tree: &dyn RepoFiles) -> Vec<Diagnostic> {
     let cases = catalog.cases.iter().filter_map(|found| Some((found, found.case().ok()?)));
-    cases.flat_map(|(found, case)| case::unknown_mocks(found, case, (of_all, &catalog.mock_servers), tree)).collect()
+    cases.flat_map(|(found, case)| case::unknown_mocks(found, case, of_all, &catalog.mock_servers, tree)).collect()
 }
 
 /// The problems of a skill: the rules of agentskills.io, and similar descriptions of `siblings`.

@@ -65,7 +65,8 @@ impl CodeCalls {
         &mut self,
         recorder: &mut TraceRecorder<'_>,
         id: String,
-        (name, input): (String, String),
+        name: String,
+        input: String,
         output: String,
     ) {
         let call = format!("{input}\n{}", std::mem::take(&mut self.new_commands).join("\n"));

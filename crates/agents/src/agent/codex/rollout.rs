@@ -301,7 +301,7 @@ impl<'a, 's> RolloutDecoder<'a, 's> {
         }
         let mcp_failed = self.mcp_failures.remove(&id);
         if CodeCalls::is_code(&call.tool) {
-            return self.code.answered(self.recorder, id, (call.tool, call.input), output);
+            return self.code.answered(self.recorder, id, call.tool, call.input, output);
         }
         self.ended(call, Some(output), mcp_failed);
     }

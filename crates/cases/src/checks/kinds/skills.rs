@@ -92,8 +92,10 @@ fn answer(
     subject: &GradingInput<'_>,
     activated: impl Iterator<Item = usize>,
     failed: Option<&Activation>,
-    (happened, should): (bool, bool),
-    (expected, found): (String, String),
+    happened: bool,
+    should: bool,
+    expected: String,
+    found: String,
 ) -> CheckAnswer {
     let answer = match failed {
         Some(Activation { skill, evidence, .. }) => {
@@ -135,7 +137,7 @@ impl Condition for ActivatesCheck {
             }
         }
         let failed = missing.and_then(|name| failed_load(subject, |call| is_it(name, call)));
-        Some(answer(subject, activated.into_iter(), failed, (missing.is_none(), true), (expected, found)))
+        Some(answer(subject, activated.into_iter(), failed, missing.is_none(), true, expected, found))
     }
 
     fn settled_by(&self) -> Option<Status> {
@@ -167,7 +169,7 @@ impl Condition for RejectsCheck {
         let happened = !rejected.is_empty();
         let failed = failed_load(subject, is_rejected).filter(|_| !happened);
         let activated = rejected.iter().map(|(at, _)| *at);
-        Some(answer(subject, activated, failed, (happened, false), (expected, found)))
+        Some(answer(subject, activated, failed, happened, false, expected, found))
     }
 
     fn forbids(&self) -> bool {

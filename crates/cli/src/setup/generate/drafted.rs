@@ -152,7 +152,7 @@ impl Drafter<'_> {
             prompt,
             schema: Some(schema),
         };
-        let Answer { text, trouble, trace, duration_ms } = question.ask((scratch, redactors), folder, |_| Ok(()))?;
+        let Answer { text, trouble, trace, duration_ms } = question.ask(scratch, redactors, folder, |_| Ok(()))?;
         let models: Vec<&str> = trace.model.iter().chain(&self.model).map(String::as_str).collect();
         let spent = AttemptCost::by(self.agent, &models, trace.usage.as_ref(), &self.settings.prices);
         let author = self.author(trace.agent_version.as_deref(), trace.model.as_deref());

@@ -116,7 +116,7 @@ impl EntryReader<'_> {
         let name = script.rsplit('/').next().unwrap_or(script).to_owned();
         let check = checks::script_command(Pattern { text: name, style: Style::Verbatim }, true);
         if let Some(value) = node.get(SCRIPT) {
-            self.add_check(case, (SCRIPT, value), check);
+            self.add_check(case, SCRIPT, value, check);
         }
     }
 
@@ -188,15 +188,15 @@ impl EntryReader<'_> {
                     expected.should_trigger = said.or(Some(false));
                 }
                 expected.skill = default().unwrap_or_else(|| first.clone());
-                self.add_check(case, (key, value), checks::activates(self.slugs(&expected_skills), false));
+                self.add_check(case, key, value, checks::activates(self.slugs(&expected_skills), false));
             }
             (Some((key @ ACTIVATED, value)), []) => {
-                self.add_check(case, (key, value), checks::rejects(vec!["*".to_owned()]));
+                self.add_check(case, key, value, checks::rejects(vec!["*".to_owned()]));
             }
             (Some((key, value)), []) => self.document.not_empty(key, value),
             _ if own.is_none() && said == Some(false) && self.tested.len() > 1 => {
                 expected.skill = default().unwrap_or_else(|| self.tested[0].clone());
-                self.add_check(case, (SHOULD_TRIGGER, node), checks::rejects(self.slugs(&self.tested)));
+                self.add_check(case, SHOULD_TRIGGER, node, checks::rejects(self.slugs(&self.tested)));
             }
             _ => {
                 if let ([only], None) = (&self.tested[..], &own) {
@@ -252,7 +252,7 @@ impl EntryReader<'_> {
     }
 
     /// Adds a check that is written in `value`, the value of `key`.
-    fn add_check(&self, case: &mut Case, (key, value): (&'static str, &Node), check: Check) {
+    fn add_check(&self, case: &mut Case, key: &'static str, value: &Node, check: Check) {
         let line = self.document.line_of(value.range.start);
         case.checks.push(Check { origin: Origin { key: key.into(), line, elsewhere: None }, ..check });
     }

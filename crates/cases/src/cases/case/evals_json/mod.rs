@@ -33,7 +33,7 @@ pub static FORMAT: CaseFormat = CaseFormat {
         possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
         mark: "",
         keys: &["prompt"],
-        parse: |file, document, root| parse((&FORMAT, false), file, document, root),
+        parse: |file, document, root| parse(&FORMAT, false, file, document, root),
     }),
 };
 
@@ -55,7 +55,7 @@ pub static TRIGGERS: CaseFormat = CaseFormat {
         possible_names: &["evals/*.json", "*evals.json", "*eval.json"],
         mark: "should_trigger",
         keys: &["query", "should_trigger"],
-        parse: |file, document, root| parse((&TRIGGERS, true), file, document, root),
+        parse: |file, document, root| parse(&TRIGGERS, true, file, document, root),
     }),
 };
 
@@ -124,7 +124,8 @@ pub(in crate::cases::case) const NOTES: [&str; 33] = [
 ];
 
 fn parse(
-    (format, triggers): (&'static CaseFormat, bool),
+    format: &'static CaseFormat,
+    triggers: bool,
     file: &ForeignFile<'_>,
     mut document: Document<'_>,
     root: &Node,

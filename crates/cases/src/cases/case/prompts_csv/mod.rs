@@ -101,7 +101,7 @@ fn cut(root: &Path, path: &Path, bytes: Vec<u8>, format: &'static CaseFormat, ow
     let header = CsvRecord::at(&bytes, header_start);
     let names: Vec<String> =
         (0..header.cells.len()).map(|index| header.text(&bytes, index).trim().to_owned()).collect();
-    let columns = read_header(path, &bytes, &header, &names, (format, own), &mut problems);
+    let columns = read_header(path, &bytes, &header, &names, format, own, &mut problems);
     if problems.has_errors() {
         return ParsedCsv { rows: Vec::new(), problems: problems.into_vec() };
     }
@@ -159,7 +159,8 @@ fn read_header(
     bytes: &[u8],
     header: &CsvRecord,
     names: &[String],
-    (format, own): (&CaseFormat, &[String]),
+    format: &CaseFormat,
+    own: &[String],
     problems: &mut ProblemList,
 ) -> HashMap<&'static str, usize> {
     let mut columns = HashMap::new();

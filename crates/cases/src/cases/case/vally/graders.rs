@@ -73,7 +73,8 @@ pub(super) fn read(
     file: &ForeignFile<'_>,
     stimulus: &Node,
     case: &mut Case,
-    (expected, scoring): (Option<bool>, &Scoring),
+    expected: Option<bool>,
+    scoring: &Scoring,
 ) -> (Option<bool>, Option<Weight>) {
     let (mut should_trigger, mut weight_of_trigger) = (expected, None);
     let rubric = case.assertions.len();
@@ -93,7 +94,7 @@ pub(super) fn read(
         match kind {
             PROMPT => prompt(document, &grader, rubric > 0, case),
             "skill-invocation" => skills(document, &grader, case, &mut should_trigger),
-            "tool-calls" | "shell-command-invoked" => tools::read(document, file, (config, node), kind, case),
+            "tool-calls" | "shell-command-invoked" => tools::read(document, file, config, node, kind, case),
             "run-command" => command(document, &grader, case),
             "completed" | "exit-success" => {
                 case.checks.push(checks::final_message());

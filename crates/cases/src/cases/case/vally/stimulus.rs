@@ -110,7 +110,7 @@ impl StimulusReader<'_> {
         }
         let expected = self.document.flag(node, "expect_activation");
         case.least_score = self.scoring.threshold;
-        graders::read(&mut self.document, self.file, node, case, (expected, &self.scoring))
+        graders::read(&mut self.document, self.file, node, case, expected, &self.scoring)
     }
 
     fn prompts(&mut self, node: &Node, case: &mut Case) {

@@ -19,7 +19,8 @@ const VIEW: &str = "view";
 pub(super) fn read(
     document: &mut Document<'_>,
     file: &ForeignFile<'_>,
-    (config, node): (&Node, &Node),
+    config: &Node,
+    node: &Node,
     kind: &str,
     case: &mut Case,
 ) {
@@ -40,7 +41,7 @@ pub(super) fn read(
             if call.text().is_some() && !of_shell {
                 read_named(document, call, calls, is_required, case);
             } else {
-                read_call(document, file, call, (of_shell, is_required), case);
+                read_call(document, file, call, of_shell, is_required, case);
             }
         }
     }
@@ -50,7 +51,8 @@ fn read_call(
     document: &mut Document<'_>,
     file: &ForeignFile<'_>,
     call: &Node,
-    (of_shell, is_required): (bool, bool),
+    of_shell: bool,
+    is_required: bool,
     case: &mut Case,
 ) {
     let command = if call.text().is_some() {

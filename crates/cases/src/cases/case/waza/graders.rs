@@ -88,7 +88,7 @@ fn texts_of(document: &mut Document<'_>, grader: &GraderEntry<'_>, case: &mut Ca
     case.unsupported.extend(document.unsupported_keys(grader.config, &TEXTS.map(|(key, ..)| key), &[]));
     for (key, style, negated) in TEXTS {
         for written in document.list(grader.config, key).unwrap_or_default() {
-            let pattern = text_or_pattern(document, (key, style), written, case);
+            let pattern = text_or_pattern(document, key, style, written, case);
             case.checks.extend(pattern.map(|pattern| message(pattern, negated)));
         }
     }
@@ -96,7 +96,8 @@ fn texts_of(document: &mut Document<'_>, grader: &GraderEntry<'_>, case: &mut Ca
 
 fn text_or_pattern(
     document: &mut Document<'_>,
-    (key, style): (&str, Style),
+    key: &str,
+    style: Style,
     written: &Node,
     case: &mut Case,
 ) -> Option<Pattern> {
