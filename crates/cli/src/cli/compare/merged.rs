@@ -82,8 +82,8 @@ fn check(shard: &RunFolder, commit: &str, asked: &GateSettings) -> Result<(), St
             sides.plan.as_str()
         ));
     }
-    let share = asked.alpha() / f64::from(Shard::of_run(id).map_or(1, |(_, shard)| shard.of));
-    if (sides.alpha / share - 1.0).abs() > 1e-6 {
+    let alpha = asked.alpha() / f64::from(Shard::of_run(id).map_or(1, |(_, shard)| shard.of));
+    if (sides.alpha / alpha - 1.0).abs() > 1e-6 {
         return Err(format!("{id} ran under another `promise` of evals.toml: give every shard and --merge the same"));
     }
     Ok(())
