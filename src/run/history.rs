@@ -1,11 +1,15 @@
-//! The cost of a planned run, according to earlier runs and recordings.
+//! The cost of a planned run: by earlier runs and recordings, else by the requests that the agents send.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
+use super::calibration::InstalledAgent;
+use super::context::RunContext;
 use crate::agent;
-use crate::results::estimate::KnownCost;
-use crate::settings::Prices;
+use crate::cases::test_case::TestCase;
+use crate::results::estimate::{self, AmountRange, Estimate, ExpectedCost, KnownCost};
+use crate::settings::mode::{Delivery, Mode};
+use crate::settings::{Price, Settings};
+use crate::stats::special::real;
 use crate::store;
 use crate::trace::exposure::Reference;
 use crate::trial::id::{CaseInMode, TrialId};
@@ -14,14 +18,72 @@ use crate::trial::spent::AttemptCost;
 /// Maximum number of earlier runs that are read.
 const RUNS: usize = 50;
 
+/// Requests of a trial: a skill is opened with the second at the earliest, and few trials need more than the last.
+const REQUESTS: AmountRange<u64> = AmountRange { low: 2, high: 12 };
+
+/// Tokens that a model writes for a request.
+const WRITTEN: AmountRange<u64> = AmountRange { low: 50, high: 1_000 };
+
+/// Bytes of a token, about.
+const TOKEN_BYTES: usize = 4;
+
+/// What these trials of the run may cost.
+pub fn estimate(run: &RunContext, ids: &[TrialId]) -> Estimate {
+    let settings = &run.settings;
+    let mut known = if settings.live { known_costs(run, ids) } else { BTreeMap::new() };
+    if run.sides.is_some() || run.variants.is_some() {
+        complete(&mut known, ids);
+    }
+    // A scripted model costs nothing that its script does not say.
+    let is_asked = settings.live && settings.scripted.is_none();
+    let expected = if is_asked { expected(run, ids, &known) } else { None };
+    Estimate { expected, ..estimate::estimate(ids, &known, settings.max_cost_usd) }
+}
+
+/// What the trials without known tokens may take, if the size of their agent's first request is known.
+fn expected(run: &RunContext, ids: &[TrialId], known: &BTreeMap<CaseInMode, KnownCost>) -> Option<ExpectedCost> {
+    let mut trials: BTreeMap<CaseInMode, u64> = BTreeMap::new();
+    for case in ids.iter().map(CaseInMode::of) {
+        if known.get(&case).is_none_or(|known| known.tokens.is_none()) {
+            *trials.entry(case).or_default() += 1;
+        }
+    }
+    let (mut all, mut overheads) = (ExpectedCost::default(), BTreeMap::new());
+    let mut cost = Some(AmountRange::<f64>::default());
+    for case in run.plan.entries.iter().map(|entry| &entry.planned) {
+        let Some(trials) = trials.remove(&case.case_in_mode()) else { continue };
+        let agent = case.mode.agent.as_str();
+        let overhead = overheads.entry(agent).or_insert_with(|| overhead(&run.settings, &case.mode));
+        let Some(overhead) = overhead else { continue };
+        let of = of_trial(run, case, overhead.tokens);
+        all.trials += trials;
+        all.tokens.low += trials * of.low.all();
+        all.tokens.high += trials * of.high.all();
+        let model: Vec<&str> = run.settings.model_for(&case.mode).into_iter().collect();
+        let price = run.settings.prices.of(agent, &model).map(|(price, _)| price);
+        cost = cost.zip(price).map(|(sum, price)| AmountRange {
+            low: sum.low + real(trials) * of.low.cost(price),
+            high: sum.high + real(trials) * of.high.cost(price),
+        });
+        if !all.basis.contains(&overhead.basis) {
+            all.basis.push(overhead.basis.clone());
+        }
+    }
+    all.cost_usd = cost;
+    Some(all).filter(|all| all.trials > 0)
+}
+
 /// The highest known cost of a trial of each of these cases. Cases of unknown cost are missing.
-pub fn known_costs(root: &Path, prices: &Prices, ids: &[TrialId]) -> BTreeMap<CaseInMode, KnownCost> {
+fn known_costs(run: &RunContext, ids: &[TrialId]) -> BTreeMap<CaseInMode, KnownCost> {
+    // What a scripted model took says nothing about another.
+    let is_like = |scripted: &Option<String>| scripted.is_none() || *scripted == run.settings.scripted;
     let mut known: BTreeMap<CaseInMode, KnownCost> =
         ids.iter().map(|id| (CaseInMode::of(id), KnownCost::default())).collect();
-    for run in store::runs(root).unwrap_or_default().into_iter().take(RUNS) {
+    for earlier in store::runs(&run.root).unwrap_or_default().into_iter().take(RUNS) {
         // Runs with unreadable progress are ignored.
-        for record in run.progress().map(|progress| progress.records).unwrap_or_default().into_values() {
-            if let Some(known) = known.get_mut(&CaseInMode::of(&record.id)) {
+        for record in earlier.progress().map(|progress| progress.records).unwrap_or_default().into_values() {
+            let known = known.get_mut(&CaseInMode::of(&record.id)).filter(|_| is_like(&record.scripted));
+            if let Some(known) = known {
                 // An incomplete sum is not a maximum.
                 let spent = record.spent;
                 let cost_usd = spent.cost_usd.filter(|_| !spent.cost_incomplete);
@@ -30,24 +92,26 @@ pub fn known_costs(root: &Path, prices: &Prices, ids: &[TrialId]) -> BTreeMap<Ca
         }
     }
     for id in ids {
-        let folder = store::recording(root, id);
+        let folder = store::recording(&run.root, id);
         let (Ok(meta), Some(known)) = (folder.meta(), known.get_mut(&CaseInMode::of(id))) else { continue };
+        if !is_like(&meta.scripted) {
+            continue;
+        }
         // The usage alone needs no skill texts.
         let reference = Reference { names: meta.tool_names(), ..Reference::default() };
         let trace = agent::of(meta.agent.kind).decode(&reference, folder.path());
         let usage = trace.ok().and_then(|trace| trace.usage);
-        let spent = AttemptCost::by(meta.agent.kind, &meta.agent.models(), usage.as_ref(), prices);
+        let spent = AttemptCost::by(meta.agent.kind, &meta.agent.models(), usage.as_ref(), &run.settings.prices);
         known.at_least(spent.cost_usd, spent.tokens);
     }
     known.retain(|_, known| *known != KnownCost::default());
     known
 }
 
-/// The same for a run of each case in several variants: one that never ran costs about as much as another of the same case.
-pub fn known_costs_of_variants(root: &Path, prices: &Prices, ids: &[TrialId]) -> BTreeMap<CaseInMode, KnownCost> {
-    let mut known = known_costs(root, prices, ids);
+/// In a run of each case in several variants, one that never ran costs about as much as another of the same case.
+fn complete(known: &mut BTreeMap<CaseInMode, KnownCost>, ids: &[TrialId]) {
     let mut of_case = BTreeMap::new();
-    for (case, cost) in &known {
+    for (case, cost) in known.iter() {
         of_case.entry((case.skill.clone(), case.case.clone())).or_insert(*cost);
     }
     for id in ids {
@@ -55,5 +119,75 @@ pub fn known_costs_of_variants(root: &Path, prices: &Prices, ids: &[TrialId]) ->
             known.entry(CaseInMode::of(id)).or_insert(*cost);
         }
     }
-    known
+}
+
+/// What an agent itself adds to each request.
+#[derive(Debug)]
+struct Overhead {
+    tokens: u64,
+    /// How that is known, and what is estimated by it.
+    basis: String,
+}
+
+/// The overhead of a mode's agent, if it was ever measured.
+fn overhead(settings: &Settings, mode: &Mode) -> Option<Overhead> {
+    let calibration = InstalledAgent::find(settings, mode.agent).ok().and_then(|agent| agent.calibration(settings));
+    let profile = mode.agent.profile();
+    let (tokens, how) = match calibration.and_then(|found| found.first_request_tokens) {
+        Some(tokens) => (tokens, "calibrated here".to_owned()),
+        None => (profile.first_request_tokens?, format!("measured with {}", profile.measured)),
+    };
+    let AmountRange { low, high } = REQUESTS;
+    let basis = format!(
+        "{}: {low} … {high} requests a trial, each with about {tokens} tokens of the agent itself ({how}), the skill list, \
+         SKILL.md and the prompt; longer trials and what tools print take more",
+        mode.agent.as_str()
+    );
+    Some(Overhead { tokens, basis })
+}
+
+/// The tokens of a trial.
+#[derive(Clone, Copy, Debug)]
+struct TrialTokens {
+    /// Read at the price of input.
+    fresh: u64,
+    /// Read from the model's cache.
+    cached: u64,
+    written: u64,
+}
+
+impl TrialTokens {
+    fn all(self) -> u64 {
+        self.fresh + self.cached + self.written
+    }
+
+    /// In US dollars.
+    fn cost(self, price: Price) -> f64 {
+        let sum =
+            real(self.fresh) * price.input + real(self.cached) * price.cached_input + real(self.written) * price.output;
+        sum / 1e6
+    }
+}
+
+/// From the least to the most that a trial of a case may take.
+fn of_trial(run: &RunContext, case: &TestCase, overhead: u64) -> AmountRange<TrialTokens> {
+    let (mode, own) = (&case.mode, &*case.found.skill);
+    let mut bytes = case.found.case().map_or(0, |case| case.prompt.len());
+    for found in run.catalog.skills.iter().filter(|_| mode.delivery != Delivery::None) {
+        let skill = found.skill();
+        if mode.offer.includes(own, &skill.slug) {
+            bytes += skill.name.len() + skill.description.len();
+        }
+        if *skill.slug == *own {
+            bytes += found.bytes.len();
+        }
+    }
+    let first = overhead + (bytes / TOKEN_BYTES) as u64;
+    // Each request reads what the ones before it read and wrote.
+    let of = |requests: u64, written: u64, is_cached: bool| {
+        let again = (1..requests).map(|number| first + number * written).sum();
+        let (fresh, cached) = if is_cached { (first, again) } else { (first + again, 0) };
+        TrialTokens { fresh, cached, written: requests * written }
+    };
+    AmountRange { low: of(REQUESTS.low, WRITTEN.low, true), high: of(REQUESTS.high, WRITTEN.high, false) }
 }

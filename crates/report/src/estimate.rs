@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use crate::decide::plan::{PlanPromise, USUAL_POWER, USUAL_RATE};
 use crate::diagnostics::counted;
-use crate::results::estimate::Estimate;
+use crate::results::estimate::{AmountRange, Estimate, ExpectedCost};
+use crate::stats::special::real;
 use crate::table::dollars;
 
 /// The expected cost of this many trials, on a line; empty if no cost is known.
@@ -16,7 +17,11 @@ pub fn of_trials(estimate: &Estimate, trials: u64) -> String {
         (cost.is_some() && estimate.unknown_cost > 0) || (tokens.is_some() && estimate.unknown_tokens > 0);
     let amounts: Vec<String> = cost.into_iter().chain(tokens).collect();
     if amounts.is_empty() {
-        return String::new();
+        let Some(expected) = &estimate.expected else { return String::new() };
+        let ranges = ExpectedRanges::of(expected, trials);
+        let amounts = ranges.cost.into_iter().chain([format!("{} tokens", ranges.tokens)]);
+        let amounts = amounts.collect::<Vec<_>>().join(", ");
+        return format!("all {trials} trials, if it takes that many: estimated at {amounts}\n");
     }
     let others = if some_unknown { ", if the others take as much as those that are known" } else { "" };
     format!("all {trials} trials, if it takes that many: about {}{others}\n", amounts.join(", "))
@@ -49,6 +54,28 @@ pub fn detectable(before: f64, drop: f64) -> String {
     )
 }
 
+/// An estimate for a number of trials, in words.
+struct ExpectedRanges {
+    cost: Option<String>,
+    tokens: String,
+}
+
+impl ExpectedRanges {
+    fn of(expected: &ExpectedCost, trials: u64) -> Self {
+        let factor = real(trials) / real(expected.trials.max(1));
+        let cost =
+            |range: AmountRange<f64>| format!("{} … {}", dollars(range.low * factor), dollars(range.high * factor));
+        let [low, high] = [expected.tokens.low, expected.tokens.high].map(|tokens| two_digits(real(tokens) * factor));
+        Self { cost: expected.cost_usd.map(cost), tokens: format!("{low} … {high}") }
+    }
+}
+
+/// A number without digits that an estimate does not know.
+fn two_digits(number: f64) -> f64 {
+    let unit = 10_f64.powf((number.max(1.0).log10().floor() - 1.0).max(0.0));
+    (number / unit).round() * unit
+}
+
 /// A line for each trial, then what they may cost.
 pub fn render(estimate: &Estimate) -> String {
     let all = estimate.trials.len();
@@ -64,18 +91,39 @@ pub fn render(estimate: &Estimate) -> String {
     if let Some(drop) = estimate.detectable_drop {
         let _ = writeln!(text, "held against another run like it, {}", detectable(USUAL_RATE, drop));
     }
-    for (label, unknown, amount) in [
-        ("cost", estimate.unknown_cost, dollars(estimate.known_cost_usd)),
-        ("tokens", estimate.unknown_tokens, estimate.known_tokens.to_string()),
+    let ranges = estimate.expected.as_ref().map(|expected| ExpectedRanges::of(expected, expected.trials));
+    let (cost, tokens) = ranges.map(|ranges| (ranges.cost, Some(ranges.tokens))).unwrap_or_default();
+    let unknown_words = match estimate.expected {
+        None => "unknown: no earlier run or recording of these cases shows it",
+        Some(_) => "unknown: no earlier run or recording of these cases shows it, and no price of the model is known",
+    };
+    for (label, unknown, amount, range) in [
+        ("cost", estimate.unknown_cost, dollars(estimate.known_cost_usd), cost),
+        ("tokens", estimate.unknown_tokens, estimate.known_tokens.to_string(), tokens),
     ] {
-        let _ = match (all - unknown, unknown) {
-            (0, _) => writeln!(text, "{label}: unknown: no earlier run or recording of these cases shows it"),
-            (_, 0) => writeln!(text, "{label}: at most {amount}, by what the same cases took before"),
-            (known, unknown) => writeln!(
-                text,
-                "{label}: at most {amount} for {known} of them, by what they took before; unknown for {unknown}"
-            ),
-        };
+        let known = all - unknown;
+        if unknown == 0 && known > 0 {
+            let _ = writeln!(text, "{label}: at most {amount}, by what the same cases took before");
+            continue;
+        }
+        let mut parts = Vec::new();
+        if known > 0 {
+            parts.push(format!("at most {amount} for {known} of them, by what they took before"));
+        }
+        let estimated = estimate.expected.as_ref().filter(|_| range.is_some()).map_or(0, |of| of.trials);
+        if let Some(range) = range {
+            let of_them = if estimated < all as u64 { format!(" for {estimated} of them") } else { String::new() };
+            parts.push(format!("estimated at {range}{of_them}"));
+        }
+        match (unknown as u64).saturating_sub(estimated) {
+            0 if !parts.is_empty() => {}
+            _ if parts.is_empty() => parts.push(unknown_words.to_owned()),
+            rest => parts.push(format!("unknown for {rest}")),
+        }
+        let _ = writeln!(text, "{label}: {}", parts.join("; "));
+    }
+    for basis in estimate.expected.iter().flat_map(|of| &of.basis) {
+        let _ = writeln!(text, "estimate by {basis}");
     }
     if let Some(limit) = estimate.max_cost_usd {
         let _ = writeln!(text, "no trial starts once the known cost reaches {}", dollars(limit));

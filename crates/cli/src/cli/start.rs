@@ -45,7 +45,7 @@ pub struct StartArgs {
     /// Run detached; `status` shows the run, `stop` stops it
     #[arg(long, conflicts_with_all = ["dry_run", IN_PLACE])]
     pub background: bool,
-    /// Print what would run and the most it may cost; run nothing.
+    /// Print what would run and what it may cost; run nothing.
     #[arg(long)]
     pub dry_run: bool,
     /// Start trials at once: for agents without a cache

@@ -10,7 +10,6 @@ use crate::cli::output::{document_stdout, stderr, text_stdout};
 use crate::cli::terminal::Terminal;
 use crate::report::diagnostics::counted;
 use crate::report::estimate as words;
-use crate::results::estimate;
 use crate::results::run_status::standing;
 use crate::run::context::RunContext;
 use crate::run::variants::VariantPlan;
@@ -111,8 +110,7 @@ fn ended_early(run: &RunContext, folder: &RunFolder) -> CliResultOf<Option<Strin
 
 fn dry_run(run: &RunContext, json: bool) -> CliResult {
     let ids: Vec<TrialId> = run.plan.ids().collect();
-    let known = history::known_costs_of_variants(&run.root, &run.settings.prices, &ids);
-    let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);
+    let estimate = history::estimate(run, &ids);
     if json {
         let plan = serde_json::json!({"format": 1, "variants": run.variants, "estimate": estimate});
         print_json(&mut document_stdout(), &plan)?;

@@ -545,3 +545,13 @@ fn its_modes_are_listed_and_doctor_examines_it() {
     let line = found.lines().find(|line| line.contains("mine") && !line.contains("login")).unwrap_or_default();
     assert!(line.contains("7.1") && line.contains("mine.sh"), "{found}");
 }
+
+#[test]
+fn what_an_agent_takes_that_was_never_measured_is_unknown() {
+    let stub = speaks(&FINE, SETTINGS);
+    let ran = stub.run(&["run", "--mode", "mine", "--dry-run"]);
+    for label in ["cost", "tokens"] {
+        let line = format!("\n{label}: unknown: no earlier run or recording of these cases shows it\n");
+        assert!(ran.stdout.contains(&line), "{}{}", ran.stdout, ran.stderr);
+    }
+}

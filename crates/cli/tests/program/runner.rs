@@ -162,7 +162,8 @@ fn a_dry_run_starts_nothing_and_says_what_is_known_of_the_cost() {
     let stub = Stub::new(2, "");
     let ran = stub.run(&["run", "--dry-run"]);
     assert_eq!((ran.code, stub.starts().len()), (0, 0));
-    assert!(ran.stdout.contains("2 trials would run\ncost: unknown: no earlier run"), "{}", ran.stdout);
+    let words = "2 trials would run\ncost: unknown: no earlier run or recording of these cases shows it, and no price";
+    assert!(ran.stdout.contains(words), "{}", ran.stdout);
     assert!(!stub.root().join("artifacts").exists());
 
     assert_eq!(stub.run(&["run", "--run-id", "r", "--case", "c0"]).code, 0);
@@ -176,6 +177,53 @@ fn a_dry_run_starts_nothing_and_says_what_is_known_of_the_cost() {
     assert_eq!(estimate["trials"].as_array().map(Vec::len), Some(4));
     let figures = ["known_cost_usd", "unknown_cost", "known_tokens", "unknown_tokens", "max_cost_usd"];
     assert_eq!(figures.map(|name| estimate[name].as_f64()), [0.5, 2.0, 198.0, 2.0, 3.0].map(Some));
+}
+
+#[test]
+fn a_first_dry_run_estimates_by_what_the_agent_sends_and_says_what_that_rests_on() {
+    let stub = Stub::new(2, "");
+    let expected = |options: &[&str]| {
+        let ran = stub.run(&[&["run", "--dry-run", "--json"], options].concat());
+        serde_json::from_str::<Value>(&ran.stdout).expect("JSON")["expected"].clone()
+    };
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let once = expected(&[]);
+    let (low, high) = (number(&once["tokens"]["low"]), number(&once["tokens"]["high"]));
+    assert!(2.0 * 2.0 * 9_949.0 < low && low < high && once["cost_usd"].is_null(), "{once}");
+    stub.settings("prices = { codex = { input = 1.0, output = 1.0 } }");
+    let priced = expected(&["--trials", "3"]);
+    assert_eq!((priced["trials"].as_u64(), number(&priced["tokens"]["high"])), (Some(6), 3.0 * high), "{priced}");
+    assert!((number(&priced["cost_usd"]["high"]) - 3.0 * high / 1e6).abs() < 1e-9, "{priced}");
+    let page = stub.run(&["run", "--dry-run"]).stdout;
+    for words in [
+        "\ncost: estimated at $",
+        "\ntokens: estimated at ",
+        "\nestimate by codex: 2 … 12 requests a trial",
+        "(measured with ",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    // A longer skill takes more.
+    let path = stub.root().join("skills/tidy/SKILL.md");
+    let text = fs::read_to_string(&path).expect("a skill");
+    fs::write(&path, format!("{text}\n{}\n", "Put it away. ".repeat(1_000))).expect("a skill");
+    assert!(number(&expected(&[])["tokens"]["low"]) > low + 2.0 * 2.0 * 3_000.0);
+}
+
+#[test]
+fn what_a_scripted_model_took_is_no_known_cost_of_a_model() {
+    let stub = Stub::new(1, "");
+    assert_eq!(stub.run(&["run", "--run-id", "r"]).code, 0);
+    let path = stub.run_folder("r").join("progress.jsonl");
+    let before = fs::read_to_string(&path).expect("progress");
+    let known = || {
+        let ran = stub.run(&["run", "--dry-run", "--json"]);
+        let estimate: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        (estimate["unknown_tokens"].as_u64(), estimate["expected"].is_object())
+    };
+    assert_eq!(known(), (Some(0), false));
+    fs::write(&path, before.replace("\"verdict\"", "\"scripted\":\"a script\",\"verdict\"")).expect("progress");
+    assert_eq!(known(), (Some(1), true));
 }
 
 #[test]

@@ -179,6 +179,8 @@ pub struct Profile {
     pub packages: &'static [&'static str],
     /// The version that our CI measures.
     pub measured: &'static str,
+    /// About how many tokens its own texts and tools have in a first request of that version.
+    pub first_request_tokens: Option<u64>,
     /// Its built-in modes in the order of tables. The mode without skills is its control.
     pub modes: &'static [(&'static str, AgentKind, Delivery)],
     /// The directory of its own data, in the user's home.
@@ -355,6 +357,7 @@ impl Profile {
         how_to_get: "",
         packages: &[],
         measured: "",
+        first_request_tokens: None,
         modes: &[],
         home: "",
         sessions: "",

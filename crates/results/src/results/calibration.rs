@@ -55,6 +55,9 @@ pub struct AgentCalibration {
     pub measured: String,
     /// The number of trials.
     pub trials: usize,
+    /// About how many tokens the smallest first request of a task had: the agent's own texts and tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_request_tokens: Option<u64>,
     /// Whether the agent asked the scripted model at all. If not, nothing is known.
     pub asked: bool,
     /// Whether numbers of this agent can be trusted here: nothing is read wrongly.

@@ -1,4 +1,4 @@
-//! The most that a run may cost, by what the same cases cost before.
+//! What a run may cost: by what the same cases cost before, else an estimate.
 
 use std::collections::BTreeMap;
 
@@ -27,6 +27,26 @@ impl KnownCost {
     }
 }
 
+/// From the least to the most that something may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct AmountRange<T> {
+    pub low: T,
+    pub high: T,
+}
+
+/// An estimate of what trials take whose cases never ran, by the requests that their agents send.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ExpectedCost {
+    /// The number of trials that are estimated.
+    pub trials: u64,
+    pub tokens: AmountRange<u64>,
+    /// US dollars; absent if the price of a model is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<AmountRange<f64>>,
+    /// What it rests on, in words.
+    pub basis: Vec<String>,
+}
+
 /// The trials that would run, and what they may cost.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Estimate {
@@ -49,6 +69,9 @@ pub struct Estimate {
     pub known_tokens: u64,
     /// The number of trials without known tokens.
     pub unknown_tokens: usize,
+    /// What the trials without known tokens may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<ExpectedCost>,
     /// No further trial starts once the known cost reaches this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<f64>,

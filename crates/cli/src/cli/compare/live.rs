@@ -301,8 +301,7 @@ fn dry_run(
     design: &PairDesign,
 ) -> CliResult {
     let ids: Vec<TrialId> = run.plan.ids().collect();
-    let known = history::known_costs_of_variants(&run.root, &run.settings.prices, &ids);
-    let estimate = estimate::estimate(&ids, &known, run.settings.max_cost_usd);
+    let estimate = history::estimate(run, &ids);
     let kept = kept::foreseen(run, pairing.cases.iter().map(|case| &case.baseline));
     if request.json {
         return print_plan(request, pairing, sides, Some(design), (&estimate, kept));

@@ -32,7 +32,7 @@ use crate::decide::{MARGIN, Rule};
 use crate::process::interrupt;
 use crate::report::export::Results;
 use crate::report::{diagnostics, estimate as report, table};
-use crate::results::estimate::{self, Estimate};
+use crate::results::estimate::Estimate;
 use crate::results::summary::CaseCounts;
 use crate::run::change_locations::change_locations;
 use crate::run::context::RunContext;
@@ -344,7 +344,6 @@ fn dry_run(args: &RunArgs, run: &RunContext) -> CliResult {
     }
     let plan = RunPlan { entries };
     let ids: Vec<TrialId> = plan.ids_at_most().collect();
-    let known = if settings.live { history::known_costs(&run.root, &settings.prices, &ids) } else { BTreeMap::new() };
     let at_least = Some(plan.len()).filter(|_| plan.grows());
     let exit = if problems.iter().any(Diagnostic::is_error) { Exit::CouldNotRun } else { Exit::Clean };
     // Runs are compared mode by mode.
@@ -355,12 +354,7 @@ fn dry_run(args: &RunArgs, run: &RunContext) -> CliResult {
     let fewest = trials_of_mode.into_values().min().filter(|_| settings.live && at_least.is_none());
     let rule = Rule { margin: Some(MARGIN), ..Rule::default() };
     let detectable_drop = fewest.and_then(|pairs| detectable_fixed(pairs, USUAL_RATE, &rule, USUAL_POWER));
-    let estimate = Estimate {
-        at_least,
-        detectable_drop,
-        problems: once(problems),
-        ..estimate::estimate(&ids, &known, settings.max_cost_usd)
-    };
+    let estimate = Estimate { at_least, detectable_drop, problems: once(problems), ..history::estimate(run, &ids) };
     if args.exports.has("json") {
         print_json(&mut document_stdout(), &estimate)?;
         return Ok(exit);

@@ -81,11 +81,14 @@ pub fn calibrate(agent: &InstalledAgent, users: &Settings) -> Result<AgentCalibr
     let tools = Arc::new(SkillTools::of(agent.kind.profile()));
     let stand_in = started(&cases, &tools).map_err(|error| failed(&error))?;
     let settings = settings(users, agent.kind, stand_in.url());
+    let mut first_request_tokens = None;
     let mut observations = Observations { version: agent.version.clone(), ..Observations::default() };
     let mut measure = |chosen: &[CalibrationCase]| {
         let run = planned(&root, settings.clone(), chosen)?;
         let outcomes = outcomes(&run)?;
-        let truths = truths(&cases, &tools, stand_in.exchanges());
+        let exchanges = stand_in.exchanges();
+        first_request_tokens = first_request_tokens.or_else(|| smallest_first(&cases, &exchanges));
+        let truths = truths(&cases, &tools, exchanges);
         observe(&mut observations, agent.kind, &run, &cases, &outcomes, &truths);
         Ok::<_, String>((outcomes.len(), !truths.is_empty(), std::mem::take(&mut observations.unclear)))
     };
@@ -102,6 +105,7 @@ pub fn calibrate(agent: &InstalledAgent, users: &Settings) -> Result<AgentCalibr
         configuration: agent.configuration(users),
         measured: jiff::Timestamp::now().to_string(),
         trials,
+        first_request_tokens,
         asked,
         trusted: asked && rows.iter().all(|row| row.state != ReadState::Wrong),
         rows,
@@ -211,6 +215,13 @@ fn planned(root: &Path, settings: Settings, cases: &[CalibrationCase]) -> Result
     let run = RunContext::new(root.to_path_buf(), settings, catalog).with_plan(RunPlan { entries });
     // One trial is refused for hours; the others still run.
     Ok(run.ignoring_refusals())
+}
+
+/// The tokens of the smallest first request of a task, at four bytes for one.
+fn smallest_first(cases: &[CalibrationCase], exchanges: &[(ScriptedRequest, Option<AnswerUsage>)]) -> Option<u64> {
+    let first = exchanges.iter().map(|(request, _)| request);
+    let first = first.filter(|request| request.step == 0 && cases::of_request(cases, request).is_some());
+    first.map(|request| request.body.to_string().len().div_ceil(4) as u64).min()
 }
 
 /// What is true of each trial, by its id.

@@ -14,6 +14,7 @@ pub const PROFILE: Profile = Profile {
                  [agents.claude-cli] and [agents.claude-sdk]",
     packages: &["@anthropic-ai/claude-code"],
     measured: "2.1.332",
+    first_request_tokens: Some(16_348),
     modes: &[
         ("mcp", AgentKind::ClaudeSdk, Delivery::Mcp),
         ("native", AgentKind::ClaudeSdk, Delivery::Native),

@@ -11,6 +11,7 @@ pub const PROFILE: Profile = Profile {
     how_to_get: "get it with `npm install -g @openai/codex`, or name it in evals/evals.toml under [agents.codex]",
     packages: &["@openai/codex"],
     measured: "0.171.0",
+    first_request_tokens: Some(9_949),
     modes: usual_modes!("codex", Codex),
     home: ".codex",
     sessions: "sessions",
