@@ -118,7 +118,7 @@ pub fn closing(summary: &Summary, paint: Paint) -> String {
     }
     if let Some((alone, all)) = summary.not_isolated() {
         let agents = if alone == all { "no agent".to_owned() } else { format!("{alone} of {all} agents not") };
-        let _ = write!(text, "; {agents} inside bubblewrap");
+        let _ = write!(text, "; {agents} inside {}", summary.isolation_wanted.surroundings());
     }
     if total.retries > 0 {
         let retries = if total.retries == 1 { "retry" } else { "retries" };

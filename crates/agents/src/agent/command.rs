@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use crate::agent::assignment::Assignment;
+use crate::agent::sandbox::find;
 use crate::agent::trial_env::TrialEnv;
 use crate::process::OutputListener;
 use crate::settings::mode::{AgentKind, Mode};
@@ -92,7 +93,7 @@ pub(super) fn program(settings: &Settings, kind: AgentKind) -> Result<PathBuf, T
     let profile = kind.profile();
     let command = settings.agents.get(kind.as_str()).and_then(|agent| agent.command.as_deref());
     let command = command.unwrap_or(profile.program);
-    crate::process::find_program(command).ok_or_else(|| {
+    find(settings, command).ok_or_else(|| {
         let detail = format!("`{command}` is not on the PATH; {}", profile.how_to_get);
         Trouble::new(TroubleKind::CouldNotStart, detail)
     })
@@ -141,7 +142,8 @@ pub(super) fn environment(assignment: &Assignment<'_>, more: &[&str]) -> BTreeMa
 /// The environment of every program in a trial environment: the common variables, and its directories.
 pub fn common_environment(trial_env: &TrialEnv) -> BTreeMap<OsString, OsString> {
     let common = COMMON_VARIABLES.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)));
-    common.chain(directories(trial_env)).collect()
+    let search_path = trial_env.paths().and_then(|paths| paths.search_path.clone());
+    common.chain(search_path.map(|path| ("PATH".into(), path))).chain(directories(trial_env)).collect()
 }
 
 /// The user's directories and name in the trial environment.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::agent::handshake::{Handshake, ServerOffer};
-use crate::agent::sandbox::Place;
+use crate::agent::sandbox::{Place, find};
 use crate::agent::trial_env::TrialEnv;
 use crate::files::rooted::RootedPath;
 use crate::mcp::ASKED_VARIABLE;
@@ -56,7 +56,7 @@ impl ServerCommand {
         if command.contains('/') {
             command = root.join(&command).to_string_lossy().into_owned();
         }
-        let program = process::find_program(&command).ok_or_else(|| {
+        let program = find(settings, &command).ok_or_else(|| {
             let name = &own.names.server;
             let why =
                 format!("the MCP server `{name}`: unknown program `{command}`; see `command` under [mcp] in {FILE}");
@@ -120,8 +120,9 @@ impl ServerCommand {
         }
         let ServerOffer { tools, text } = handshake.result(&ending).map_err(|mut why| {
             if place.sandbox().is_some() && matches!(ending.exit_code, Some(126 | 127)) {
+                let inside = place.isolation().surroundings();
                 let _ =
-                    write!(why, "; it runs inside bubblewrap: name in `isolation_read` in {FILE} what it calls there");
+                    write!(why, "; it runs inside {inside}: name in `isolation_read` in {FILE} what it calls there");
             }
             self.trouble(redactor, &why)
         })?;

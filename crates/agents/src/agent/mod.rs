@@ -43,6 +43,7 @@ use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use crate::agent::endpoint::PointedAgent;
+use crate::agent::isolation::IsolationStatus;
 use crate::agent::login::{Account, Login, LoginSources};
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
@@ -59,9 +60,9 @@ use crate::trial::evidence::{Ending, digest};
 pub use assignment::{Assignment, OutputSchema};
 pub use command::AgentCommand;
 pub use interface::{Agent, WorkOwner};
-pub use isolation::bwrap;
+pub use isolation::{bwrap, container};
 pub use sandbox::Place;
-use sandbox::SandboxProgram;
+use sandbox::Sandbox;
 pub use trial_env::ScratchDir;
 pub use user_session::UserSession;
 
@@ -115,11 +116,14 @@ pub fn command(assignment: &Assignment<'_>) -> Result<(AgentCommand, Place), Tro
 pub fn users_setup(kind: AgentKind, settings: &Settings) -> Result<String, Trouble> {
     let program = of(kind).find(settings)?;
     let unreadable = |error| files::file_trouble(&program, &error);
+    let common = visible(settings, command::COMMON_VARIABLES.iter().map(|name| (*name).to_owned()));
+    let setup = configuration(kind, settings)?;
+    if sandbox::is_of_image(settings, &program) {
+        return Ok(format!("{setup}{common}\n{}", program.display()));
+    }
     let resolved = program.canonicalize().map_err(unreadable)?;
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(File::open(&resolved).map_err(unreadable)?).map_err(unreadable)?;
-    let common = visible(settings, command::COMMON_VARIABLES.iter().map(|name| (*name).to_owned()));
-    let setup = configuration(kind, settings)?;
     Ok(format!("{setup}{common}\n{} {}", resolved.display(), hasher.finalize().to_hex()))
 }
 
@@ -143,9 +147,12 @@ pub fn installed(kind: AgentKind, settings: &Settings) -> Result<(PathBuf, Optio
     Ok((program, version))
 }
 
-/// What reaches the agent of the user's variables and configuration.
+/// What reaches the agent of the user's variables and configuration, and the image that it is of.
 pub fn configuration(kind: AgentKind, settings: &Settings) -> Result<String, Trouble> {
-    let (names, text) = of(kind).users_setup(settings.isolation.home)?;
+    let (names, mut text) = of(kind).users_setup(settings.isolation.home)?;
+    if let IsolationStatus::Container(engine) = isolation::status(&settings.isolation) {
+        let _ = write!(text, "\nimage {}", engine.image());
+    }
     Ok(text + &visible(settings, names.into_iter().chain(settings.pass_env.iter().cloned())))
 }
 
@@ -191,11 +198,7 @@ pub fn login(settings: &Settings, kind: AgentKind, mode: Option<&Mode>) -> Login
 }
 
 /// Why an agent did not start to work, if its ending shows it.
-pub fn trouble_at_start(
-    ending: &Ending,
-    sandbox: Option<&SandboxProgram>,
-    assignment: &Assignment<'_>,
-) -> Option<Trouble> {
+pub fn trouble_at_start(ending: &Ending, sandbox: Option<&Sandbox>, assignment: &Assignment<'_>) -> Option<Trouble> {
     let trouble = ending.trouble.clone().or_else(|| unknown_argument(ending.last_words.as_deref()?));
     let Assignment { mode, root, trial_env, .. } = *assignment;
     trouble.or_else(|| isolation::not_found(mode.agent, ending, sandbox?, root, trial_env))

@@ -1,25 +1,53 @@
 //! A sandbox around a program, and where a program runs.
 
 use std::ffi::OsString;
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::process::Start;
-use crate::settings::Isolation;
+use crate::settings::{Isolation, Settings};
 
-/// A program that runs another program in a sandbox.
+/// Directories with the system's programs, libraries and settings. Those that exist are shown.
+pub(super) const SYSTEM: [&str; 11] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/run/current-system"];
+
+/// What makes a sandbox.
+pub(super) trait SandboxMaker: Debug + Send + Sync {
+    fn isolation(&self) -> Isolation;
+
+    /// How to start a program in this sandbox.
+    fn start(&self, sandbox: &Sandbox, program: &Path, args: Vec<OsString>) -> Start;
+}
+
+/// What a sandbox shows at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Mount {
+    /// A file or directory of the machine.
+    ReadOnly(PathBuf),
+    Writable(PathBuf),
+    /// An empty directory.
+    Empty,
+    /// A link to this path.
+    Link(PathBuf),
+}
+
+/// A program in a sandbox sees this, besides the system's directories.
 #[derive(Clone, Debug)]
-pub struct SandboxProgram {
-    program: PathBuf,
-    /// Its arguments, up to the other program's path.
-    args: Vec<OsString>,
+pub struct Sandbox {
+    pub(super) maker: Arc<dyn SandboxMaker>,
+    /// By place. Later ones cover earlier ones.
+    pub(super) mounts: Vec<(PathBuf, Mount)>,
+    /// The working directory.
+    pub(super) workspace: PathBuf,
 }
 
 /// Where an agent's program and what the repository names start. Only `agent::isolation` makes one.
 #[derive(Clone, Debug)]
-pub struct Place(Option<SandboxProgram>);
+pub struct Place(Option<Sandbox>);
 
 impl Place {
-    pub(super) fn inside(sandbox: SandboxProgram) -> Self {
+    pub(super) fn inside(sandbox: Sandbox) -> Self {
         Self(Some(sandbox))
     }
 
@@ -32,43 +60,38 @@ impl Place {
     #[expect(clippy::disallowed_methods, reason = "no sandbox works, and none is required")]
     pub fn start(&self, program: &Path, args: Vec<OsString>) -> Start {
         match &self.0 {
-            Some(sandbox) => sandbox.start(program, args),
+            Some(sandbox) => sandbox.maker.start(sandbox, program, args),
             None => Start::outside(program.to_path_buf(), args),
         }
     }
 
-    pub fn sandbox(&self) -> Option<&SandboxProgram> {
+    pub fn sandbox(&self) -> Option<&Sandbox> {
         self.0.as_ref()
     }
 
     pub fn isolation(&self) -> Isolation {
-        if self.0.is_some() { Isolation::Bwrap } else { Isolation::Agent }
+        self.0.as_ref().map_or(Isolation::Agent, |sandbox| sandbox.maker.isolation())
     }
 }
 
-impl SandboxProgram {
-    pub(super) fn new(program: PathBuf, args: Vec<OsString>) -> Self {
-        Self { program, args }
-    }
-
-    fn start(&self, program: &Path, args: Vec<OsString>) -> Start {
-        let args = self.args.iter().cloned().chain([program.into()]).chain(args).collect();
-        Start::sandbox(self.program.clone(), args)
-    }
-
-    /// Whether the sandbox shows a path of the machine. Later arguments cover earlier ones.
+impl Sandbox {
+    /// Whether the sandbox shows a path of the machine, or has its own there.
     pub fn shows(&self, path: &Path) -> bool {
-        let mut shown = false;
-        for words in self.args.windows(3) {
-            let (first, second) = (Path::new(&words[1]), Path::new(&words[2]));
-            match words[0].to_str() {
-                Some("--bind" | "--ro-bind" | "--ro-bind-try" | "--symlink") if path.starts_with(second) => {
-                    shown = true;
-                }
-                Some("--tmpfs") if path.starts_with(first) => shown = false,
-                _ => {}
-            }
+        let last = self.mounts.iter().rev().find(|(place, _)| path.starts_with(place));
+        match last {
+            Some((_, mount)) => *mount != Mount::Empty,
+            None => SYSTEM.iter().any(|system| path.starts_with(system)),
         }
-        shown
     }
+}
+
+/// Whether a program is one of a container's image: a name, which is searched there.
+pub(super) fn is_of_image(settings: &Settings, program: &Path) -> bool {
+    settings.isolation.kind == Isolation::Docker && program.parent() == Some(Path::new(""))
+}
+
+/// A program that starts in a room.
+pub(super) fn find(settings: &Settings, name: &str) -> Option<PathBuf> {
+    let program = PathBuf::from(name);
+    if is_of_image(settings, &program) { Some(program) } else { crate::process::find_program(name) }
 }

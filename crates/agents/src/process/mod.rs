@@ -3,8 +3,9 @@
 //! A program runs in its own process group with exactly the environment of its [`Job`]. Its output is written to files as it
 //! arrives. When it ends (by exit, timeout, Ctrl-C or SIGTERM), every process that it started is asked to end, then
 //! killed. On Linux no process escapes: a supervisor, or bubblewrap with a PID namespace, is between this process and the
-//! program. Both kill their descendants even if this process is killed. On other systems, processes are found by their
-//! group, and the [`watchdog`] kills them if this process is killed.
+//! program. Both kill their descendants even if this process is killed. A container's daemon kills all that is in it; the
+//! [`watchdog`] has it do so if this process is killed. On other systems, processes are found by their group, and the watchdog
+//! kills them.
 
 pub mod background;
 pub mod git;
@@ -50,6 +51,7 @@ use interrupt::RegisteredTree;
 use line_buffer::LineBuffer;
 use output::{BoundedFile, ListenerState, StdoutReader, StdoutSource, pump};
 use sealed_input::sealed_input;
+pub use spawn::client_output;
 pub use start::Start;
 use supervised::SupervisedProgram;
 use tree::TreeHolder;
@@ -176,10 +178,8 @@ pub fn run(job: &Job<'_>, listener: &mut dyn OutputListener) -> io::Result<Endin
     if ending.exit_code != Some(0) && !ending.settled {
         ending.last_words = last_words(&job.stderr);
     }
-    let words = ending.last_words.as_deref().unwrap_or_default();
-    // bubblewrap cannot create the sandbox, or cannot start the program in it.
-    let sandbox_failed = words.starts_with("bwrap: ") && job.start.is_sandbox() && ending.exit_code == Some(1);
-    if sandbox_failed && ending.trouble.is_none() {
+    if job.start.did_not_start(&ending) && ending.trouble.is_none() {
+        let words = ending.last_words.as_deref().unwrap_or("the container did not start");
         ending.trouble = Some(Trouble::new(TroubleKind::CouldNotStart, words));
     }
     Ok(ending)
@@ -309,7 +309,9 @@ fn input(job: &Job<'_>) -> io::Result<OwnedFd> {
 }
 
 fn tree_holder(job: &Job<'_>) -> TreeHolder {
-    if job.start.is_sandbox() {
+    if job.start.is_container() {
+        TreeHolder::Container(job.start.program().to_path_buf())
+    } else if job.start.is_bwrap() {
         // The kernel kills all processes of its namespace.
         TreeHolder::Namespace
     } else if cfg!(target_os = "linux") && watchdog::is_offered() {
@@ -334,7 +336,7 @@ async fn start(job: &Job<'_>, tree: &mut RegisteredTree, files: [OwnedFd; 3]) ->
         return Ok(Program::Supervised(supervised));
     }
     let [input, output, errors] = files;
-    let (mut command, handed) = job.start.command(&job.env)?;
+    let (mut command, handed) = job.start.command(&job.env, &mark)?;
     command.env(settings::TREE_VARIABLE, mark).current_dir(&job.folder);
     command.stdin(input).stdout(output).stderr(errors).process_group(0);
     let child = spawn::spawn_awaited(&handed, Command::from(command).kill_on_drop(true))?;

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{PoisonError, RwLock};
 
@@ -46,6 +47,11 @@ fn handing<T>(files: &[OwnedFd], start: impl FnOnce() -> io::Result<T>) -> io::R
 /// Starts a program, waits for its end, and returns its standard output, and its standard error if that is a pipe.
 pub(super) fn output(command: &mut Command) -> io::Result<Output> {
     spawn(command.stdout(Stdio::piped()))?.wait_with_output()
+}
+
+/// Runs the client of docker or podman, with the variables of this process.
+pub fn client_output(client: &Path, args: &[&str]) -> io::Result<Output> {
+    output(Command::new(client).args(args).stdin(Stdio::null()).stderr(Stdio::piped()))
 }
 
 /// Starts a program and waits for its end.

@@ -1,46 +1,78 @@
 //! What to start, and in what.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-#[cfg(target_os = "linux")]
 use super::sealed_input::sealed_input;
+use crate::trial::evidence::Ending;
 
 /// A program with its arguments, and what is around it.
 #[derive(Clone, Debug)]
 pub struct Start {
     program: PathBuf,
     args: Vec<OsString>,
-    is_sandbox: bool,
+    around: Around,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Around {
+    Nothing,
+    Bwrap,
+    /// The program is the client of docker or podman.
+    Container,
 }
 
 impl Start {
     /// This program itself.
     pub fn own(args: Vec<OsString>) -> io::Result<Self> {
-        Ok(Self { program: std::env::current_exe()?, args, is_sandbox: false })
+        Ok(Self { program: std::env::current_exe()?, args, around: Around::Nothing })
     }
 
     /// bubblewrap. Its arguments give it a PID namespace, and end in the program that it starts.
     pub fn sandbox(bwrap: PathBuf, args: Vec<OsString>) -> Self {
-        Self { program: bwrap, args, is_sandbox: true }
+        Self { program: bwrap, args, around: Around::Bwrap }
+    }
+
+    /// A container. `args` are those of `docker run`, and end in those of the program in it.
+    pub fn container(client: PathBuf, args: Vec<OsString>) -> Self {
+        Self { program: client, args, around: Around::Container }
     }
 
     /// A program outside every sandbox. What a repository names, and an agent's program, only comes here if no sandbox
     /// works and none is required. `agent::isolation` decides that: clippy allows no other caller.
     pub fn outside(program: PathBuf, args: Vec<OsString>) -> Self {
-        Self { program, args, is_sandbox: false }
+        Self { program, args, around: Around::Nothing }
     }
 
     pub(super) fn program(&self) -> &Path {
         &self.program
     }
 
-    pub(super) fn is_sandbox(&self) -> bool {
-        self.is_sandbox
+    pub(super) fn is_bwrap(&self) -> bool {
+        self.around == Around::Bwrap
+    }
+
+    pub(super) fn is_container(&self) -> bool {
+        self.around == Around::Container
+    }
+
+    /// Whether the program in a sandbox did not start, since the sandbox did not.
+    pub(super) fn did_not_start(&self, ending: &Ending) -> bool {
+        let words = ending.last_words.as_deref().unwrap_or_default();
+        match self.around {
+            Around::Nothing => false,
+            Around::Bwrap => words.starts_with("bwrap: ") && ending.exit_code == Some(1),
+            // The exit code of `docker run` for what is wrong with the container itself, and podman's first process in it.
+            Around::Container => {
+                let no_program = words.starts_with("ERROR (catatonit:") && ending.exit_code == Some(1);
+                no_program || ending.exit_code == Some(125)
+            }
+        }
     }
 
     /// The program and its arguments.
@@ -48,27 +80,57 @@ impl Start {
         std::iter::once(self.program.clone().into()).chain(self.args.iter().cloned()).collect()
     }
 
-    /// The command that starts it with this environment, and the files that it has to inherit.
-    pub(super) fn command(&self, env: &BTreeMap<OsString, OsString>) -> io::Result<(Command, Vec<OwnedFd>)> {
+    /// The command that starts it with this environment, and the files that it has to inherit. A container gets a name by
+    /// the mark of its tree.
+    pub(super) fn command(
+        &self,
+        env: &BTreeMap<OsString, OsString>,
+        mark: &str,
+    ) -> io::Result<(Command, Vec<OwnedFd>)> {
         let mut command = Command::new(&self.program);
-        command.env_clear();
-        let files = if self.is_sandbox { sandbox_files(env, &mut command)? } else { Vec::new() };
-        if !self.is_sandbox {
-            command.envs(env);
-        }
+        let files = match self.around {
+            Around::Nothing => {
+                command.env_clear().envs(env);
+                Vec::new()
+            }
+            Around::Bwrap => bwrap_files(env, command.env_clear())?,
+            // The client has the runner's variables: they say where its daemon and its files are.
+            Around::Container => {
+                let file = sealed_input(&env_file(env)?)?;
+                command.args(["run", "--name", &container_name(mark), "--env-file"]);
+                command.arg(format!("/dev/fd/{}", file.as_raw_fd()));
+                vec![file]
+            }
+        };
         command.args(&self.args);
         Ok((command, files))
     }
+}
+
+/// The name of the container of a tree.
+pub(super) fn container_name(mark: &str) -> String {
+    format!("room-{mark}")
+}
+
+/// The variables of a program in a container, as its client reads them: a line each. They are not in its arguments, which other
+/// users see, nor are they its own: `LD_PRELOAD` would have it load a library of the repository, outside.
+fn env_file(env: &BTreeMap<OsString, OsString>) -> io::Result<Vec<u8>> {
+    let mut lines = Vec::new();
+    for (name, value) in env {
+        if [name, value].iter().any(|text| text.as_bytes().contains(&b'\n')) {
+            let why = format!("the variable {} has a line break, which a container cannot be given", name.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        lines.extend([name, OsStr::new("="), value, OsStr::new("\n")].iter().flat_map(|text| text.as_bytes()));
+    }
+    Ok(lines)
 }
 
 /// The files that bubblewrap reads: the variables of the program in it, and the calls that the kernel refuses. The variables
 /// are not bubblewrap's own: `LD_PRELOAD` would have it load a library of the repository, outside. Nor are they in its
 /// arguments, which other users see.
 #[cfg(target_os = "linux")]
-fn sandbox_files(env: &BTreeMap<OsString, OsString>, bwrap: &mut Command) -> io::Result<Vec<OwnedFd>> {
-    use std::os::fd::AsRawFd;
-    use std::os::unix::ffi::OsStrExt;
-
+fn bwrap_files(env: &BTreeMap<OsString, OsString>, bwrap: &mut Command) -> io::Result<Vec<OwnedFd>> {
     let mut variables = Vec::new();
     for (name, value) in env {
         for part in [b"--setenv", name.as_bytes(), value.as_bytes()] {
@@ -88,6 +150,6 @@ fn sandbox_files(env: &BTreeMap<OsString, OsString>, bwrap: &mut Command) -> io:
 
 /// Other systems have no bubblewrap.
 #[cfg(not(target_os = "linux"))]
-fn sandbox_files(_env: &BTreeMap<OsString, OsString>, _bwrap: &mut Command) -> io::Result<Vec<OwnedFd>> {
+fn bwrap_files(_env: &BTreeMap<OsString, OsString>, _bwrap: &mut Command) -> io::Result<Vec<OwnedFd>> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }

@@ -1,5 +1,6 @@
 //! A program and all processes that it started.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,8 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::GRACE;
+use super::spawn::client_output;
+use super::start::container_name;
 use super::table::{Process, latest_pid, start_time_of};
 use crate::settings::TREE_VARIABLE;
 
@@ -21,7 +24,7 @@ const HOLDER_TIMEOUT: Duration = Duration::from_secs(6);
 const POLL: Duration = Duration::from_millis(1);
 
 /// What ends a tree when its first process ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TreeHolder {
     /// Nothing. Its processes are found by descent, group and mark. A process that drops all three is lost.
     Nothing,
@@ -29,6 +32,8 @@ pub enum TreeHolder {
     Supervisor,
     /// The first process is bubblewrap with a PID namespace. The kernel kills all processes in it.
     Namespace,
+    /// The first process is this client of docker or podman. The container is not its child, and does not end with it.
+    Container(PathBuf),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,8 +72,8 @@ impl ProcessTree {
     /// Asks every process of the tree to end. Returns them: after its parent has ended, a process without the mark is no
     /// longer found by descent.
     pub fn terminate(&self) -> Vec<Member> {
-        if self.holder == TreeHolder::Supervisor {
-            // The supervisor asks its descendants, and kills them after the grace period.
+        if matches!(self.holder, TreeHolder::Supervisor | TreeHolder::Container(_)) {
+            // The supervisor asks its descendants, and kills them after the grace period. The client passes the signal on.
             send_signal(self.leader, Signal::SIGTERM);
             return Vec::new();
         }
@@ -80,11 +85,21 @@ impl ProcessTree {
 
     /// Starts to kill the tree. Does not wait for its holder.
     pub(super) fn kill_soon(&self) {
-        match self.holder {
+        match &self.holder {
             TreeHolder::Nothing => self.kill(&[]),
             TreeHolder::Supervisor => send_signal(self.leader, KILL_NOW),
             TreeHolder::Namespace => send_signal(self.leader, Signal::SIGKILL),
+            TreeHolder::Container(client) => self.remove_container(client),
         }
+    }
+
+    /// Ends the container and its client. It may have ended by now, or not have begun.
+    fn remove_container(&self, client: &Path) {
+        let name = container_name(&self.mark);
+        for args in [["kill", &name].as_slice(), &["rm", "--force", &name]] {
+            let _ = client_output(client, args);
+        }
+        send_signal(self.leader, Signal::SIGKILL);
     }
 
     /// Kills every process of the tree, and the `known` ones. Returns when none is left: a tree may grow meanwhile.
@@ -114,6 +129,8 @@ impl ProcessTree {
         let started = Instant::now();
         loop {
             let is_gone = match self.holder {
+                // Its processes are the daemon's.
+                TreeHolder::Container(_) => true,
                 TreeHolder::Supervisor => start_time_of(self.leader).is_none(),
                 // The first process of the namespace has the mark, and ends after all others.
                 TreeHolder::Nothing | TreeHolder::Namespace => members(std::slice::from_ref(self), 0, &[]).is_empty(),
@@ -128,6 +145,10 @@ impl ProcessTree {
     /// Kills the processes that outlived the leader, which ran for `lifetime`. `others` are leaders of trees that still
     /// run.
     pub fn kill_rest(&self, lifetime: Duration, others: &[i32]) {
+        if matches!(self.holder, TreeHolder::Container(_)) {
+            // The client waits for the container, whose first process ends all others.
+            return;
+        }
         // Process ids are given out in order, so the tree's ids are higher than the leader's unless the ids wrapped
         // around. They cannot wrap around twice in a second. This saves most of the search, and so most of the cost of a
         // short trial.
@@ -166,6 +187,13 @@ pub(super) fn wait_for_supervisors(trees: &[ProcessTree]) {
     for tree in trees.iter().filter(|tree| tree.holder == TreeHolder::Supervisor) {
         tree.kill_soon();
         tree.wait_until_gone();
+    }
+}
+
+/// Removes the containers of trees whose runner has ended. A client that was killed may have begun one.
+pub(super) fn remove_containers(trees: &[ProcessTree]) {
+    for tree in trees.iter().filter(|tree| matches!(tree.holder, TreeHolder::Container(_))) {
+        tree.kill_soon();
     }
 }
 

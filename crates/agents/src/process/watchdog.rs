@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::SIGXFSZ;
 
-use super::tree::{ProcessTree, kill_orphans, wait_for_supervisors};
+use super::tree::{ProcessTree, kill_orphans, remove_containers, wait_for_supervisors};
 use super::{held, supervisor};
 use crate::settings::{SUPERVISOR_VARIABLE, WATCHDOG_VARIABLE};
 
@@ -151,6 +151,7 @@ fn run(mut pipe: impl BufRead) {
         searches += 1;
         std::thread::sleep(PAUSE);
     }
+    remove_containers(&trees);
     for directory in directories {
         // The runner may have removed it, and another process may have its name by now.
         let _ = held::remove_dead(Path::new(&directory));

@@ -23,7 +23,7 @@ fn nobody_removes_the_directory_of_a_process_that_lives() {
         if fs::create_dir(&dead).is_ok() {
             fs::write(dead.join(LOCK), "").expect("a file");
         }
-        let own = ScratchDir::open(Some(base.path()), false).expect("a directory");
+        let own = ScratchDir::open(Some(base.path()), None).expect("a directory");
         for _ in 0..20 {
             thread::yield_now();
             assert!(own.path().join(LOCK).exists(), "{} was removed", own.path().display());
@@ -34,14 +34,14 @@ fn nobody_removes_the_directory_of_a_process_that_lives() {
             scope.spawn(move || (first..first + 200).for_each(process));
         }
     });
-    drop(ScratchDir::open(Some(base.path()), false).expect("a directory"));
+    drop(ScratchDir::open(Some(base.path()), None).expect("a directory"));
     assert_eq!(fs::read_dir(base.path()).expect("a directory").count(), 0);
 }
 
 #[test]
 fn a_trial_keeps_its_workspace_although_something_else_takes_the_place() {
     let base = temporary();
-    let scratch = ScratchDir::open(Some(base.path()), false).expect("a directory");
+    let scratch = ScratchDir::open(Some(base.path()), None).expect("a directory");
     let trial_env = scratch.trial_env().expect("an environment");
     let workspace = PathBuf::from(trial_env.start_directory());
     trial_env.workspace().join("file").write(b"the agent's", 0o600).expect("a file");
@@ -78,7 +78,7 @@ fn what_no_process_left_stays_and_the_first_free_number_is_taken() {
         fs::write(at(&number.to_string()).join(LOCK), "").expect("a file");
     }
     symlink(victim.path(), at("1006")).expect("a link to a directory with a lock");
-    let own = ScratchDir::open(Some(base.path()), false).expect("a directory");
+    let own = ScratchDir::open(Some(base.path()), None).expect("a directory");
     assert_eq!(own.path(), at("6").canonicalize().expect("a path"));
     drop(own);
     assert_eq!(names(), before);

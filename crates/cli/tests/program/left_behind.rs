@@ -184,8 +184,8 @@ fn an_empty_git_folder_that_a_killed_agent_left_is_no_repository() {
     let above = tempfile::tempdir().expect("a directory");
     let base = above.path().join("scratch");
     fs::create_dir(above.path().join(".git")).expect("a directory");
-    ScratchDir::open(Some(&base), false).expect("a scratch directory below an empty .git");
+    ScratchDir::open(Some(&base), None).expect("a scratch directory below an empty .git");
     fs::write(above.path().join(".git/HEAD"), "ref: refs/heads/main\n").expect("a file");
-    let refused = ScratchDir::open(Some(&base), false).expect_err("a repository above").to_string();
+    let refused = ScratchDir::open(Some(&base), None).expect_err("a repository above").to_string();
     assert!(refused.contains("which holds .git"), "{refused}");
 }

@@ -151,7 +151,7 @@ fn agents_find_nothing_of_the_user_above_their_directories() {
         let above = tempfile::tempdir().expect("a directory");
         fs::create_dir_all(above.path().join(sign)).expect("a directory");
         let refused =
-            ScratchDir::open(Some(&above.path().join("scratch")), false).expect_err("a sign above").to_string();
+            ScratchDir::open(Some(&above.path().join("scratch")), None).expect_err("a sign above").to_string();
         assert!(refused.contains(&format!("which holds {sign}:")), "{refused}");
     }
 }

@@ -12,6 +12,7 @@ mod ci_files;
 mod cluster;
 mod committed_links;
 mod compare;
+mod containers;
 mod custom_agents;
 mod diagnose;
 mod display;

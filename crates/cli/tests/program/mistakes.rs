@@ -144,7 +144,7 @@ fn mistakes_in_the_settings_are_answered_with_what_to_write() {
         ("modes = [\"claude\"]\n", "unknown mode `claude`; did you mean `native` or `cli-native`?"),
         ("modes = \"codex\"\n", "expected a list"),
         ("trails = 3\n", "did you mean `trials`?"),
-        ("isolation = \"docker\"\n", "bwrap"),
+        ("isolation = \"chroot\"\n", "expected one of `bwrap`, `docker`, `agent`"),
         ("skill_roots = [\"skill\"]\n", "this skill root is not a directory; fix `skill_roots`"),
         ("jobs = \"four\"\n", "`jobs` is \"four\"; expected 1 to 1000"),
         ("[mode.codex]\nactivation = \"tool\"\n", "`codex` is a built-in mode and cannot be changed; give your own"),

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::settings::Problems;
+use serde::Deserialize;
+
+use crate::settings::problems::filled;
+use crate::settings::{Problems, Settings, Stop};
 use crate::text::relative_path::RelativePath;
 use crate::text::word_enum::word_enum;
 
@@ -13,8 +16,21 @@ word_enum! {
         /// bubblewrap: the agent sees programs, its own directories and the skills, and no other process.
         #[default]
         Bwrap = "bwrap",
+        /// A container of docker or podman: the same, and the programs of an image in place of the system's.
+        Docker = "docker",
         /// Only what the agent does by itself.
         Agent = "agent",
+    }
+}
+
+impl Isolation {
+    /// What agents are inside of.
+    pub fn surroundings(self) -> &'static str {
+        match self {
+            Self::Bwrap => "bubblewrap",
+            Self::Docker => "a container",
+            Self::Agent => "their own sandboxes",
+        }
     }
 }
 
@@ -30,12 +46,31 @@ word_enum! {
     }
 }
 
+/// `[run]`: what a run does besides, and the image of its containers.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunTable {
+    lift: Option<bool>,
+    #[serde(default, deserialize_with = "filled")]
+    image: Option<String>,
+}
+
+impl RunTable {
+    pub(super) fn apply(self, stop: Option<Stop>, settings: &mut Settings) {
+        settings.stop = stop.or(settings.stop);
+        settings.lift = self.lift.unwrap_or(settings.lift);
+        settings.isolation.image = self.image.or(settings.isolation.image.take());
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IsolationSettings {
     /// The kind. An agent runs without bubblewrap if that does not work, unless it is required.
     pub kind: Isolation,
     /// Whether a trial outside bubblewrap is an error.
     pub required: bool,
+    /// The image of containers, if not the usual one.
+    pub image: Option<String>,
     /// Whose setup agents have.
     pub home: Home,
     /// What the settings file says about it, if anything.
@@ -47,6 +82,14 @@ pub struct IsolationSettings {
 }
 
 impl IsolationSettings {
+    /// The image that `packages/` builds.
+    const IMAGE: &str = "skill-evals";
+
+    /// The image of containers.
+    pub fn image(&self) -> &str {
+        self.image.as_deref().unwrap_or(Self::IMAGE)
+    }
+
     pub(super) fn apply(
         &mut self,
         kind: Option<Isolation>,
@@ -57,7 +100,8 @@ impl IsolationSettings {
         if kind.is_some() || required.is_some() || !paths.is_empty() {
             let readable: Vec<&str> = paths.iter().map(|path| path.get_ref().as_str()).collect();
             let (kind, required) = (kind.unwrap_or_default(), required.unwrap_or_default());
-            self.declared = Some(format!("{kind} {required} {}", readable.join("\0")));
+            let image = self.image.iter().fold(String::new(), |_, image| format!("\0\0{image}"));
+            self.declared = Some(format!("{kind} {required} {}{image}", readable.join("\0")));
         }
         for written in paths {
             let text = written.get_ref();

@@ -258,7 +258,7 @@ struct SettingsFile {
     user: PlayerSettings,
     gate: Option<gate::GateTable>,
     #[serde(default)]
-    run: RunTable,
+    run: isolation::RunTable,
     lint: Option<lint::LintTable>,
     mcp: Option<toml::Spanned<server::McpTable>>,
     #[serde(default)]
@@ -276,13 +276,6 @@ struct SettingsFile {
     create: Option<Vec<toml::Spanned<String>>>,
     #[serde(default)]
     trust: Vec<toml::Spanned<String>>,
-}
-
-/// `[run]`: what the command `run` does besides.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RunTable {
-    lift: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -327,7 +320,7 @@ impl Settings {
                 problems.add(number.span(), why);
             }
         }
-        (self.stop, self.lift) = (file.trial_end.or(self.stop), file.run.lift.unwrap_or(self.lift));
+        file.run.apply(file.trial_end, self);
         self.apply_max_turns(file.max_turns, &mut problems);
         self.repetition.apply(&file.trials, &file.threshold, &mut problems);
         self.apply_skills(file.skills, file.check.as_ref(), &mut problems);

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::settings::problems::Problems;
 use crate::settings::variables::UNTRUSTED_VARIABLE;
-use crate::settings::{Isolation, Settings};
+use crate::settings::{Isolation, IsolationSettings, Settings};
 use crate::text::diagnostic::Diagnostic;
 
 /// Whether a repository is believed: its settings may then start programs outside a sandbox, and widen it.
@@ -87,7 +87,7 @@ impl Trust {
             agents: file.agents,
             mcp: file.mcp,
             mocks: file.mocks,
-            isolation: file.isolation,
+            isolation: IsolationSettings { image: base.isolation.image, ..file.isolation },
             ..base
         }
     }

@@ -135,7 +135,7 @@ variables! {
     HARNESS: "the harness to ask for the checks that a crate adds, where cargo is not to build it", |_, _| ();
     SCRATCH: "the directory for workspaces and homes, outside any repository",
         |to, given| to.scratch = Some(PathBuf::from(given.value)).filter(|path| !path.as_os_str().is_empty());
-    ISOLATION: "`bwrap`, the default, runs agents inside bubblewrap where it works; `agent` does not",
+    ISOLATION: "`bwrap`, the default, runs agents inside bubblewrap where it works, `docker` in containers; `agent` does not",
         |to, given| if !given.value.is_empty() {
             let kind = Isolation::named(given.value);
             to.isolation.kind = kind.ok_or_else(|| given.not_allowed(&Isolation::WORDS.join(" or ")))?;

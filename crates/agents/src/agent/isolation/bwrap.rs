@@ -6,12 +6,24 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::agent::sandbox::{Mount, SYSTEM, Sandbox, SandboxMaker};
 use crate::agent::trial_env::HOST;
 use crate::process::{self, Start};
+use crate::settings::Isolation;
 
-/// Directories with the system's programs, libraries and settings. Those that exist are shown.
-pub(super) const SYSTEM: [&str; 11] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/run/current-system"];
+/// The program bubblewrap, which makes sandboxes.
+#[derive(Debug)]
+pub(super) struct Bwrap(pub PathBuf);
+
+impl SandboxMaker for Bwrap {
+    fn isolation(&self) -> Isolation {
+        Isolation::Bwrap
+    }
+
+    fn start(&self, sandbox: &Sandbox, program: &Path, args: Vec<OsString>) -> Start {
+        Start::sandbox(self.0.clone(), arguments(sandbox, program, args))
+    }
+}
 
 /// Secrets in these directories, which an agent that root started could read.
 const SECRET: [&str; 8] = [
@@ -53,8 +65,26 @@ pub const ALLOW_NAMESPACES: &str = "allow unprivileged user namespaces here: on 
                                     kernel.apparmor_restrict_unprivileged_userns=0`, elsewhere by \
                                     kernel.unprivileged_userns_clone, in a container by `--privileged`";
 
+/// The arguments for a program in this sandbox.
+fn arguments(sandbox: &Sandbox, program: &Path, args: Vec<OsString>) -> Vec<OsString> {
+    let mut call = base();
+    for (place, mount) in &sandbox.mounts {
+        match mount {
+            Mount::ReadOnly(source) => call.extend(["--ro-bind".into(), source.into(), place.into()]),
+            Mount::Writable(source) => call.extend(["--bind".into(), source.into(), place.into()]),
+            Mount::Link(target) => call.extend(["--symlink".into(), target.into(), place.into()]),
+            Mount::Empty => call.extend(["--tmpfs".into(), place.into()]),
+        }
+    }
+    // A write elsewhere fails instead of getting lost.
+    call.extend(["--remount-ro".into(), "/".into()]);
+    call.extend(["--chdir".into(), sandbox.workspace.clone().into(), "--".into(), program.into()]);
+    call.extend(args);
+    call
+}
+
 /// The first arguments of every sandbox: namespaces, the system's directories, empty directories for temporary files.
-pub(super) fn base() -> Vec<OsString> {
+fn base() -> Vec<OsString> {
     static BASE: OnceLock<Vec<OsString>> = OnceLock::new();
     BASE.get_or_init(make_base).clone()
 }

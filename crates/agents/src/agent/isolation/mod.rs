@@ -1,8 +1,9 @@
-//! Isolation: on Linux an agent runs inside bubblewrap, if bubblewrap works. It sees the system's programs, its own, its trial
+//! Isolation: on Linux an agent runs inside bubblewrap, if bubblewrap works, or in a container. It sees the system's programs, its own, its trial
 //! environment and its skills. It sees no other process, no repository, no other trial environment and no home of a user.
 //! docs/reference/security.md lists what the isolation does not stop.
 
 pub mod bwrap;
+pub mod container;
 mod programs;
 pub mod unseen;
 mod view;
@@ -10,14 +11,17 @@ mod view;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::agent::assignment::Assignment;
 use crate::agent::command::AgentCommand;
 use crate::agent::mcp_probe::ServerCommand;
-use crate::agent::sandbox::{Place, SandboxProgram};
-use crate::agent::trial_env::{ScratchDir, TrialEnv, WorkspaceError};
+use crate::agent::sandbox::{Place, Sandbox, SandboxMaker};
+use crate::agent::trial_env::{RoomPaths, ScratchDir, TrialEnv, WorkspaceError};
 use crate::settings::{FILE, Isolation, IsolationSettings, Settings};
 use crate::trace::trouble::{Trouble, TroubleKind};
+use bwrap::Bwrap;
+use container::Engine;
 
 pub use programs::interpreter;
 pub use unseen::{advice, not_found, unseen};
@@ -26,6 +30,7 @@ pub use unseen::{advice, not_found, unseen};
 #[derive(Debug)]
 pub enum IsolationStatus {
     Bwrap(PathBuf),
+    Container(Arc<Engine>),
     /// Only what agents do by themselves, and why.
     Nothing(String),
     /// Nothing, although the settings require isolation, and why.
@@ -52,19 +57,32 @@ impl SandboxedProgram<'_> {
     #[expect(clippy::disallowed_methods, reason = "the one place that decides it")]
     pub fn place(&self) -> Result<(Place, Option<String>), String> {
         match status(&self.settings.isolation) {
-            IsolationStatus::Bwrap(bwrap) => {
-                Ok((Place::inside(SandboxProgram::new(bwrap, view::arguments(self))), None))
-            }
+            IsolationStatus::Bwrap(bwrap) => Ok((self.inside(Arc::new(Bwrap(bwrap)), false), None)),
+            IsolationStatus::Container(engine) => Ok((self.inside(engine, true), None)),
             IsolationStatus::Nothing(why) => Ok((Place::outside(), Some(why))),
             IsolationStatus::Refused(why) => Err(why),
         }
     }
 }
 
+impl SandboxedProgram<'_> {
+    /// In a sandbox; `of_image` says whether its system is an image's.
+    fn inside(&self, maker: Arc<dyn SandboxMaker>, of_image: bool) -> Place {
+        let workspace = OsString::from(self.trial_env.workspace()).into();
+        Place::inside(Sandbox { maker, mounts: view::mounts(self, of_image), workspace })
+    }
+}
+
 /// This process's directory for trials with these settings.
 pub fn scratch(settings: &Settings) -> Result<ScratchDir, WorkspaceError> {
-    let is_mounted = matches!(status(&settings.isolation), IsolationStatus::Bwrap(_));
-    ScratchDir::open(settings.scratch.as_deref(), is_mounted)
+    let paths = match status(&settings.isolation) {
+        IsolationStatus::Bwrap(_) => Some(RoomPaths::here()),
+        IsolationStatus::Container(engine) => {
+            Some(RoomPaths { search_path: Some(engine.search_path.clone()), ..RoomPaths::here() })
+        }
+        IsolationStatus::Nothing(_) | IsolationStatus::Refused(_) => None,
+    };
+    ScratchDir::open(settings.scratch.as_deref(), paths)
 }
 
 /// The isolation that these settings give on this machine.
@@ -74,6 +92,13 @@ pub fn status(settings: &IsolationSettings) -> IsolationStatus {
             Ok(bwrap) => return IsolationStatus::Bwrap(bwrap),
             Err(why) => why,
         },
+        // Without it the programs are others, too.
+        Isolation::Docker => {
+            return match container::working(settings.image()) {
+                Ok(engine) => IsolationStatus::Container(engine),
+                Err(why) => IsolationStatus::Refused(format!("`isolation` is \"docker\", and there is {why}")),
+            };
+        }
         Isolation::Agent => "`isolation` is set to \"agent\"".to_owned(),
     };
     if settings.required {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::programs::PrivatePaths;
-use crate::agent::sandbox::SandboxProgram;
+use crate::agent::sandbox::Sandbox;
 use crate::agent::trial_env::TrialEnv;
 use crate::process::find_program;
 use crate::settings::FILE;
@@ -17,7 +17,7 @@ const MAX_WORDS: usize = 8;
 
 /// The paths that the sandbox does not show although the program's last words name them, by path or as a program on the PATH.
 /// Instead of a program, the list has its directory if that shows nothing private.
-pub fn unseen(last_words: &str, sandbox: &SandboxProgram, repository: &Path, trial_env: &TrialEnv) -> Vec<PathBuf> {
+pub fn unseen(last_words: &str, sandbox: &Sandbox, repository: &Path, trial_env: &TrialEnv) -> Vec<PathBuf> {
     let private = PrivatePaths::new(repository, trial_env);
     let mut paths: Vec<PathBuf> = Vec::new();
     let words: Vec<&str> = last_words.split_whitespace().collect();
@@ -65,7 +65,7 @@ pub fn advice(paths: &[PathBuf]) -> Option<String> {
 pub fn not_found(
     agent: AgentKind,
     ending: &Ending,
-    sandbox: &SandboxProgram,
+    sandbox: &Sandbox,
     repository: &Path,
     trial_env: &TrialEnv,
 ) -> Option<Trouble> {
@@ -73,7 +73,8 @@ pub fn not_found(
     let status = ending.exit_code.filter(|code| matches!(code, 126 | 127))?;
     let words = ending.last_words.as_deref().unwrap_or("no word");
     let advice = advice(&unseen(words, sandbox, repository, trial_env)).unwrap_or_else(|| unknown(agent));
-    let why = format!("exit status {status} inside bubblewrap: {words}; {advice}; `skill-evals doctor` tries it out");
+    let place = sandbox.maker.isolation().surroundings();
+    let why = format!("exit status {status} inside {place}: {words}; {advice}; `skill-evals doctor` tries it out");
     Some(Trouble::new(TroubleKind::CouldNotStart, why))
 }
 

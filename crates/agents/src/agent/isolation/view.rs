@@ -1,13 +1,13 @@
-//! What an agent sees in its sandbox in addition to the system's directories, as arguments of bubblewrap.
+//! What an agent sees in its sandbox in addition to the system's directories.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::SandboxedProgram;
-use super::bwrap::{SYSTEM, base};
 use super::programs::{PrivatePaths, needs, next_to_bin};
 use crate::agent::mcp_probe::ServerCommand;
+use crate::agent::sandbox::{Mount, SYSTEM};
 use crate::settings::ROOT;
 
 /// Variables that name files or directories with certificates.
@@ -27,8 +27,8 @@ struct SandboxView {
     links: Vec<(PathBuf, PathBuf)>,
 }
 
-/// The arguments for `bwrap`, up to the program's path.
-pub(super) fn arguments(program: &SandboxedProgram<'_>) -> Vec<OsString> {
+/// What is at which path, deeper paths later. Programs on the PATH, and what resolves host names, may be those of the `image`.
+pub(super) fn mounts(program: &SandboxedProgram<'_>, of_image: bool) -> Vec<(PathBuf, Mount)> {
     let SandboxedProgram { program, env, reads, server, root, trial_env, settings } = *program;
     let private = PrivatePaths::new(root, trial_env);
     let mounts = trial_env.mounts();
@@ -36,7 +36,11 @@ pub(super) fn arguments(program: &SandboxedProgram<'_>) -> Vec<OsString> {
     let (readable, hidden, links) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     let mut view = SandboxView { private, room, readable, hidden, links };
     view.add_program(program);
-    view.add_search_path(env.get(OsStr::new("PATH")));
+    if !of_image {
+        view.add_search_path(env.get(OsStr::new("PATH")));
+        // The target of this link often resolves host names.
+        view.add(Path::new("/etc/resolv.conf"));
+    }
     if let Some(server) = server {
         view.add_server(server);
     }
@@ -47,28 +51,21 @@ pub(super) fn arguments(program: &SandboxedProgram<'_>) -> Vec<OsString> {
         }
     }
     let certificates = CERTIFICATES.iter().filter_map(|name| env.get(OsStr::new(name))).map(Path::new);
-    // The target of this link often resolves host names.
     let shown = trial_env.shown();
     let more = reads.iter().chain(&settings.isolation.readable).map(PathBuf::as_path);
-    for path in certificates.chain(more).chain([Path::new("/etc/resolv.conf")]) {
+    for path in certificates.chain(more) {
         view.add(path);
     }
     view.hide();
-    let mut args = base();
-    view.write(&mut args);
-    for (directory, place) in mounts {
-        args.extend(["--bind".into(), directory, place]);
-    }
+    let mut all = view.mounts();
+    all.extend(mounts.into_iter().map(|(directory, place)| (place.into(), Mount::Writable(directory.into()))));
     if let Some(skills) = trial_env.skills_to_mount() {
-        args.extend(["--ro-bind".into(), skills, trial_env.skills().into()]);
+        let place = OsString::from(trial_env.skills());
+        all.push((place.into(), Mount::ReadOnly(skills.into())));
     }
-    for (file, place) in shown.into_iter().chain(trial_env.identity()) {
-        args.extend(["--ro-bind".into(), file.into(), place.into()]);
-    }
-    // A write elsewhere fails instead of getting lost.
-    args.extend(["--remount-ro".into(), "/".into()]);
-    args.extend(["--chdir".into(), trial_env.workspace().into(), "--".into()]);
-    args
+    let identity = trial_env.identity();
+    all.extend(shown.into_iter().chain(identity).map(|(file, place)| (place, Mount::ReadOnly(file))));
+    all
 }
 
 impl SandboxView {
@@ -87,6 +84,10 @@ impl SandboxView {
     }
 
     fn add_program(&mut self, program: &Path) {
+        if program.parent() == Some(Path::new("")) {
+            // A name, which is searched in the sandbox.
+            return;
+        }
         self.readable.extend(needs(program, &self.private));
         if let Ok(real) = program.canonicalize()
             && real != program
@@ -145,7 +146,8 @@ impl SandboxView {
         }
     }
 
-    fn write(self, args: &mut Vec<OsString>) {
+    fn mounts(self) -> Vec<(PathBuf, Mount)> {
+        let mut mounts = Vec::new();
         // Deeper paths come later: they are shown in hidden directories, and hidden in shown ones.
         let hidden = self.hidden.iter().map(|path| (path, false));
         let mut entries: Vec<(&PathBuf, bool)> = self.readable.iter().map(|path| (path, true)).chain(hidden).collect();
@@ -156,9 +158,9 @@ impl SandboxView {
             match (is_shown, parent) {
                 // Its parent shows it.
                 (true, Some((_, true))) => continue,
-                (true, _) => args.extend(["--ro-bind".into(), path.into(), path.into()]),
-                (false, _) if path.is_dir() => args.extend(["--tmpfs".into(), path.into()]),
-                (false, _) => args.extend(["--ro-bind".into(), "/dev/null".into(), path.into()]),
+                (true, _) => mounts.push((path.clone(), Mount::ReadOnly(path.clone()))),
+                (false, _) if path.is_dir() => mounts.push((path.clone(), Mount::Empty)),
+                (false, _) => mounts.push((path.clone(), Mount::ReadOnly("/dev/null".into()))),
             }
             written.push((path, is_shown));
         }
@@ -167,10 +169,11 @@ impl SandboxView {
         links.sort_by_key(|(path, _)| path.components().count());
         for (path, target) in links {
             if !shown.iter().any(|shown| path.starts_with(shown)) {
-                args.extend(["--symlink".into(), target.into(), path.into()]);
+                mounts.push((path.clone(), Mount::Link(target.clone())));
                 shown.push(path);
             }
         }
+        mounts
     }
 }
 
@@ -178,12 +181,13 @@ impl SandboxView {
 mod tests {
     use super::*;
     use crate::agent::ScratchDir;
+    use crate::agent::trial_env::RoomPaths;
 
     /// The machine may have files at the paths at which a room has its own.
     #[test]
     fn a_path_of_the_room_is_not_looked_up_outside() {
         let scratch = tempfile::tempdir().expect("a directory");
-        let scratch = ScratchDir::open(Some(scratch.path()), true).expect("a scratch directory");
+        let scratch = ScratchDir::open(Some(scratch.path()), Some(RoomPaths::here())).expect("a scratch directory");
         let trial_env = scratch.trial_env().expect("an environment");
         let paths = trial_env.paths().expect("the paths of a sandbox").clone();
         let schema = trial_env.show("schema.json", b"{}").expect("a file");

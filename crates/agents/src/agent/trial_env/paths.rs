@@ -3,6 +3,7 @@
 //! A model reads its working directory, and may read everything else around it. It must not learn from a path that it is evaluated,
 //! or by what; and providers know a prompt again only if it is the same in every trial.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,8 @@ pub struct RoomPaths {
     pub skills: PathBuf,
     /// The directory of both, and of the files of the runner that its programs must read.
     pub shown: PathBuf,
+    /// Where its programs are searched, if not where the runner's are.
+    pub search_path: Option<OsString>,
 }
 
 /// Names of users, of which the first without a home on this machine is taken: programs of a real user may be shown.
@@ -48,6 +51,7 @@ impl RoomPaths {
             tmp: shown.join("tmp"),
             skills: shown.join("skills"),
             shown,
+            search_path: None,
         }
     }
 

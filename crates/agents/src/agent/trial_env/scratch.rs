@@ -46,11 +46,11 @@ fn is_sign(path: &Path) -> bool {
 
 impl ScratchDir {
     /// Creates this process's directory in `base`, or in the default place, and removes what dead processes left. If a
-    /// sandbox will show its rooms, then all by the same paths.
-    pub fn open(base: Option<&Path>, is_mounted: bool) -> Result<Self, WorkspaceError> {
+    /// sandbox will show its rooms, then all by the same `paths`.
+    pub fn open(base: Option<&Path>, paths: Option<RoomPaths>) -> Result<Self, WorkspaceError> {
         let opened = ScratchBase::open(base)?;
         let base = opened.path.clone();
-        if !is_mounted && base.iter().any(|name| name == "skills") {
+        if paths.is_none() && base.iter().any(|name| name == "skills") {
             return Err(WorkspaceError::BelowSkills(base));
         }
         for ancestor in base.ancestors() {
@@ -63,7 +63,6 @@ impl ScratchDir {
         let left = sweep(&base);
         let directory = numbered(&base)?;
         let lock = held::hold(&directory)?;
-        let paths = is_mounted.then(RoomPaths::here);
         if let Some(paths) = &paths {
             for (name, content) in paths.identity() {
                 let file = directory.join(name);

@@ -105,7 +105,7 @@ mod tests {
         let place = RootedPath::open(&originals).expect("a directory").join("greeting");
         contents.copy_skill("greeting", &old, &place).expect("a copy");
         let originals = OriginalSkills::new(originals, contents).expect("the skills");
-        let scratch = ScratchDir::open(Some(&parent.join("scratch")), false).expect("a scratch directory");
+        let scratch = ScratchDir::open(Some(&parent.join("scratch")), None).expect("a scratch directory");
         let mut trial_env = scratch.trial_env().expect("a trial environment");
         trial_env.copy_skills(&Arc::new(originals)).expect("a copy");
         let origin = SourceLocation::file("evals/tasks/it.json");

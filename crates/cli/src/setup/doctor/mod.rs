@@ -96,7 +96,9 @@ pub fn examine(repository: Option<&Repository>, trust: Trust) -> DoctorReport {
     }
     doctor.is_optional = false;
     doctor.rubric(repository, &settings, &needs, &agents);
-    doctor.bwrap(probes.as_ref());
+    if settings.isolation.kind != Isolation::Docker {
+        doctor.bwrap(probes.as_ref());
+    }
     doctor.skill_server(repository, &catalog, probes.as_ref());
     let is_isolated = doctor.isolation(&settings);
     let ready = is_valid && can_store && scratch.is_some() && !catalog.cases.is_empty() && is_isolated;
@@ -352,7 +354,8 @@ impl Doctor {
             Ok(started) => started,
             Err(error) => return self.note(name, Health::Unknown, format!("{path}: {error}"), None),
         };
-        let place = if is_isolated { ", inside bubblewrap" } else { "" };
+        let inside = format!(", inside {}", settings.isolation.kind.surroundings());
+        let place = if is_isolated { inside.as_str() } else { "" };
         let not_found = matches!(result.ending.exit_code, Some(126 | 127));
         match first_words {
             None => {
@@ -393,8 +396,12 @@ impl Doctor {
         let without = "without it agents can read the repository with the expected answers, and more; see \
                        docs/reference/security.md";
         match isolation::status(&settings.isolation) {
-            IsolationStatus::Bwrap(_) => {
-                self.ok("isolation", "agents run inside bubblewrap: their own directories, no other process")
+            IsolationStatus::Bwrap(_) | IsolationStatus::Container(_) => {
+                let inside = settings.isolation.kind.surroundings();
+                self.ok("isolation", format!("agents run inside {inside}: their own directories, no other process"))
+            }
+            IsolationStatus::Refused(why) if settings.isolation.kind == Isolation::Docker => {
+                self.missing("isolation", why, "no agent runs without it")
             }
             IsolationStatus::Refused(why) => {
                 self.missing("isolation", why, "fix this, or set `require_isolation = false`")
