@@ -6,8 +6,9 @@ use crate::decide::plan::{ComparePlan, USUAL_POWER};
 use crate::decide::result::CompareResult;
 use crate::decide::{CaseChange, Comparison, ResultBasis, SideSummary};
 use crate::diagnostics::counted;
+use crate::headline;
 use crate::paint::{Paint, Tone};
-use crate::rate::{self, fraction, points};
+use crate::rate::{self, fraction, points, probability, signed, up, with_sign};
 use crate::results::activation_shift::{ReplacementSkill, SkillShift};
 use crate::results::compared::{ComparisonResults, SpentTrials};
 use crate::stats::amounts::Ratio;
@@ -300,6 +301,7 @@ fn cases(text: &mut String, comparison: &Comparison) {
 /// figures do not hold. Names in it are as they were given.
 pub fn told(compared: &ComparisonResults) -> Vec<String> {
     let mut lines = Vec::new();
+    lines.extend(headline::worth(compared));
     triggering(&mut lines, compared);
     lines.extend(amounts(compared));
     on_figures(&mut lines, compared);
@@ -437,56 +439,8 @@ fn on_cases(lines: &mut Vec<String>, compared: &ComparisonResults) {
     lines.extend(compared.scripted.iter().map(|by| scripted(by)));
 }
 
-/// A difference in points, with its sign.
-pub fn signed(difference: f64) -> String {
-    with_sign(difference * 100.0)
-}
-
-fn with_sign(number: f64) -> String {
-    let rounded = number.round();
-    match rounded {
-        0.0 => "±0".to_owned(),
-        less if less < 0.0 => format!("−{:.0}", -less),
-        more => format!("+{more:.0}"),
-    }
-}
-
 fn change(ratio: &Ratio) -> String {
     let percent = |ratio: f64| with_sign((ratio - 1.0) * 100.0);
     let interval = ratio.interval.map(|found| format!(" ({} … {})", percent(found.low), percent(found.high)));
     format!("{} %{}", percent(ratio.ratio), interval.unwrap_or_default())
-}
-
-/// A bound, rounded up to as many digits as are quoted.
-fn up(p: f64) -> f64 {
-    let digit = match p {
-        p if p >= 0.1 => 0.01,
-        p if p >= 0.001 => 0.001,
-        p => 10.0_f64.powf(p.log10().floor()),
-    };
-    // What is a whole number of digits but for the last bit stays that.
-    (p / digit - 1e-9).ceil() * digit
-}
-
-/// A probability as it is quoted: two digits that count.
-fn probability(p: f64) -> String {
-    match p {
-        p if p >= 0.1 => format!("{p:.2}"),
-        p if p >= 0.001 => format!("{p:.3}"),
-        p => format!("{p:.0e}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bound_is_never_quoted_below_itself() {
-        for (p, quoted) in
-            [(0.0346, "0.035"), (0.0341, "0.035"), (0.101, "0.11"), (0.05, "0.050"), (0.00012, "2e-4"), (1.0, "1.00")]
-        {
-            assert_eq!(probability(up(p)), quoted, "{p}");
-        }
-    }
 }

@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::compared::signed;
 use crate::diagnostics::counted;
 use crate::paint::{Paint, Tone};
-use crate::rate::{fraction, points, share};
+use crate::rate::{fraction, points, share, signed};
 use crate::results::diagnosis::{DiagnosedPart, DiagnosedVariant, Diagnosis, DiagnosisAdvice};
 use crate::results::variants::VariantSpending;
 use crate::stats::Interval;

@@ -23,6 +23,7 @@ pub mod diagnostics;
 pub mod estimate;
 pub mod export;
 pub mod gate;
+mod headline;
 pub mod history;
 pub mod judges;
 pub mod listing;

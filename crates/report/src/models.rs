@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::compared::signed;
 use crate::diagnosis::spending;
 use crate::paint::{Paint, Tone};
-use crate::rate::{fraction, points, share};
+use crate::rate::{fraction, points, share, signed};
 use crate::results::models::{BestResult, ComparedModel, ModelComparison, ModelRank};
 use crate::table::dollars;
 use crate::text::escape;

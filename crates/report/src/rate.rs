@@ -38,3 +38,52 @@ pub fn points(share: f64) -> String {
 pub fn range(interval: Interval) -> String {
     format!("{}–{}", points(interval.low), points(interval.high))
 }
+
+/// A difference in points, with its sign.
+pub fn signed(difference: f64) -> String {
+    with_sign(difference * 100.0)
+}
+
+/// A number with its sign, rounded.
+pub fn with_sign(number: f64) -> String {
+    let rounded = number.round();
+    match rounded {
+        0.0 => "±0".to_owned(),
+        less if less < 0.0 => format!("−{:.0}", -less),
+        more => format!("+{more:.0}"),
+    }
+}
+
+/// A bound, rounded up to as many digits as are quoted.
+pub fn up(p: f64) -> f64 {
+    let digit = match p {
+        p if p >= 0.1 => 0.01,
+        p if p >= 0.001 => 0.001,
+        p => 10.0_f64.powf(p.log10().floor()),
+    };
+    // What is a whole number of digits but for the last bit stays that.
+    (p / digit - 1e-9).ceil() * digit
+}
+
+/// A probability as it is quoted: two digits that count.
+pub fn probability(p: f64) -> String {
+    match p {
+        p if p >= 0.1 => format!("{p:.2}"),
+        p if p >= 0.001 => format!("{p:.3}"),
+        p => format!("{p:.0e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_never_quoted_below_itself() {
+        for (p, quoted) in
+            [(0.0346, "0.035"), (0.0341, "0.035"), (0.101, "0.11"), (0.05, "0.050"), (0.00012, "2e-4"), (1.0, "1.00")]
+        {
+            assert_eq!(probability(up(p)), quoted, "{p}");
+        }
+    }
+}

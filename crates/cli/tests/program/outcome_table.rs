@@ -75,3 +75,56 @@ fn a_row_that_says_no_outcome_is_an_error_with_its_place() {
     let ran = compare("outcomes.csv", head, &["--skill", "tidy"]);
     assert!(ran.code == 2 && ran.stderr.contains("leave it out"), "{}", ran.stderr);
 }
+
+/// A file of `claude plugin eval` with ten runs of a case in each arm, of which the last of the plugin's arm was lost.
+fn plugin_results(with: usize, without: usize) -> String {
+    let run = |passed: bool| json!({ "score": u8::from(passed), "passed": passed, "error": null });
+    let mut runs = [with, without].map(|passed| (0..10).map(|at| run(at < passed)).collect::<Vec<Value>>());
+    runs[0][9] = json!({ "score": 0, "passed": false, "error": "API Error: 429" });
+    let [with, without] = runs;
+    let cases = json!([{ "name": "greets", "arms": { "with": with, "without": without } }]);
+    json!({ "suite": {}, "cases": cases, "aggregates": {} }).to_string()
+}
+
+#[test]
+fn results_of_another_tool_are_compared_without_their_errors_and_with_their_headline() {
+    let fixture =
+        Fixture::new().file("aggregate-result.json", plugin_results(7, 9)).file("new.json", plugin_results(0, 0));
+    let ran = fixture.run(&["compare", "aggregate-result.json"]);
+    assert_eq!(ran.code, 3, "trials were lost, and nothing is decided: {}{}", ran.stdout, ran.stderr);
+    for words in [
+        "undecided: 9/10 → 7/9 passed, −12 points",
+        "claude plugin eval itself scores 90 % → 70 %, −20 points: chance alone may do that (p = ",
+        "1 error in it, which is not counted here",
+        "greets  9/10 → 7/9",
+    ] {
+        assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+    }
+    let ran = fixture.run(&["compare", "aggregate-result.json", "new.json", "--json"]);
+    let compared: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!((ran.code, &compared["baseline"]), (1, &json!("aggregate-result.json")), "{compared:#}");
+    assert_eq!(
+        compared["headline"],
+        json!({ "tool": "claude plugin eval", "baseline": 0.7, "candidate": 0.0, "errors": 2 })
+    );
+}
+
+#[test]
+fn a_file_of_no_known_tool_names_the_nearest_one() {
+    let fixture = Fixture::new().file("a.json", r#"{"evalId": "e"}"#).file("b.json", plugin_results(1, 1));
+    let one = fixture.run(&["compare", "a.json"]);
+    assert!(
+        one.code == 2 && one.stderr.contains("a.json: not a known result file; nearest is promptfoo"),
+        "{}",
+        one.stderr
+    );
+    for (args, words) in [
+        (&["b.json", "monday"][..], "monday is not a result file of another tool"),
+        (&["b.json", "--skill", "pdf"], "--skill: all cases of the files are compared; leave it out"),
+        (&["b.json", "b.json", "--mode", "with"], "--mode chooses sides of one file"),
+        (&["b.json", "--mode", "new"], "b.json: no side `new`; found: without, with"),
+    ] {
+        let ran = fixture.run(&[&["compare"], args].concat());
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{words}: {}{}", ran.stdout, ran.stderr);
+    }
+}

@@ -70,6 +70,21 @@ pub struct ComparisonResults {
     pub partial: u64,
     /// Why answers are not a model's own.
     pub scripted: Vec<String>,
+    /// Of results of another tool: what it shows itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headline: Option<Headline>,
+}
+
+/// What another tool shows of the trials that it measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Headline {
+    pub tool: String,
+    /// Its mean score of the baseline.
+    pub baseline: f64,
+    /// Its mean score of the candidate.
+    pub candidate: f64,
+    /// Trials of both sides that were not measured, and are in these scores all the same.
+    pub errors: u64,
 }
 
 /// What one side takes by what the other takes; none where no case told it in both.
@@ -184,6 +199,7 @@ pub fn of(
         settled,
         partial: a.partial + b.partial,
         scripted: a.scripted.union(&b.scripted).cloned().collect(),
+        headline: None,
     }
 }
 

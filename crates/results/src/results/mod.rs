@@ -13,6 +13,7 @@ pub mod judges;
 pub mod models;
 pub mod not_run;
 pub mod outcome_table;
+pub mod result_files;
 pub mod run_status;
 pub mod session;
 pub mod share;

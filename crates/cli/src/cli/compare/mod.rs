@@ -1,6 +1,7 @@
 //! `skill-evals compare`.
 
 mod drift;
+mod elsewhere;
 mod gate;
 mod lift;
 mod live;
@@ -60,6 +61,8 @@ const EXAMPLES: &str = "Examples:
                                        also mode=, skills=GIT-REF, without, and
                                        offer=all, offer=alone, offer=SKILL+SKILL
   skill-evals compare --models X,Y,Z   the cheapest within the margin of the best
+  skill-evals compare results.json     results of promptfoo, Inspect and other
+                                       tools, in one file or in two
   skill-evals compare --table FILE     outcomes that were measured elsewhere
 
 Exit codes:
@@ -77,8 +80,8 @@ with 3, and all others with 0.";
 #[expect(clippy::struct_excessive_bools, reason = "options as the command line has them")]
 #[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
-    /// One or two git references, stored runs or baseline files; the baseline first
-    #[arg(value_name = "GIT-REF|RUN", num_args = 0..=2, conflicts_with = "resume")]
+    /// One or two git references, stored runs, baseline files or result files of other tools; the baseline first
+    #[arg(value_name = "GIT-REF|RUN|FILE", num_args = 0..=2, conflicts_with = "resume")]
     what: Vec<String>,
     /// Side with the skills, in this mode; `--without` is the other side
     #[arg(long, value_name = "MODE", requires = "without", conflicts_with_all = ["what", "mode", "baseline", "candidate", "aa", "resume"])]
@@ -166,6 +169,9 @@ pub fn compare(args: &CompareArgs) -> CliResult {
     }
     if let Some(file) = &args.table {
         return args.tell(&stored::of_table(args, file)?, None, "");
+    }
+    if let Some(compared) = elsewhere::compare(args)? {
+        return args.tell(&compared, None, elsewhere::REMEDY);
     }
     let root = args.start.repository.open()?.root;
     match target::asked(args, &root)? {

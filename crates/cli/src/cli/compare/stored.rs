@@ -88,7 +88,7 @@ pub fn of_table(args: &CompareArgs, file: &Path) -> CliResultOf<ComparisonResult
 }
 
 /// The comparison, if it can reach what its gate asks for.
-fn decided(
+pub fn decided(
     args: &CompareArgs,
     labels: (String, String),
     a: &SideResults,

@@ -1,0 +1,114 @@
+//! Compares the results of other tools, by their own files.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use walkdir::WalkDir;
+
+use super::{CompareArgs, stored};
+use crate::cli::{CliResultOf, explicit_args};
+use crate::files::bounded;
+use crate::results::compared::{ComparisonResults, Headline};
+use crate::results::result_files::{self, ResultFile, ResultSide};
+use crate::results::side_results::SideResults;
+use crate::store::RunFolder;
+
+/// The largest file that is read.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// The most bytes of a file by whose first lines its format is known.
+const HEAD: u64 = 16 << 20;
+
+/// The file of a trial in a directory of trials.
+const OF_TRIAL: &str = "result.json";
+
+/// What to do about trials that the tool lost.
+pub const REMEDY: &str = "measure them again with the tool that lost them";
+
+/// The comparison, if what is named are results of another tool.
+pub fn compare(args: &CompareArgs) -> CliResultOf<Option<ComparisonResults>> {
+    let sides: Vec<Vec<&str>> = args.what.iter().map(|side| side.split(',').collect()).collect();
+    let is_of_tool = |name: &&str| is_result(Path::new(name));
+    if !sides.iter().flatten().any(is_of_tool) {
+        return Ok(None);
+    }
+    if let Some(other) = sides.iter().flatten().find(|name| !is_of_tool(name)) {
+        return Err(format!("{other} is not a result file of another tool; compare two of a kind").into());
+    }
+    args.refuse_what_runs()?;
+    if let Some(option) = explicit_args::first("skill task case tag baseline candidate") {
+        return Err(format!("{option}: all cases of the files are compared; leave it out").into());
+    }
+    let files = sides.iter().map(|names| read_all(names)).collect::<Result<Vec<_>, _>>()?;
+    let [a, b] = match (sides.as_slice(), files.as_slice()) {
+        ([..], [one]) => {
+            result_files::of_two_arms(one, &args.mode).map_err(|problem| format!("{}: {problem}", args.what[0]))?
+        }
+        _ if !args.mode.is_empty() => return Err("--mode chooses sides of one file; leave it out".into()),
+        (_, files) => {
+            let [a, b] = [0, 1].map(|at| result_files::of_files(&args.what[at], &files[at]));
+            [a, b]
+        }
+    };
+    let results = |side: &ResultSide| SideResults { counts: side.counts.clone(), ..SideResults::default() };
+    let labels = (a.label.clone(), b.label.clone());
+    let compared = stored::decided(args, labels, &results(&a), &results(&b))?;
+    Ok(Some(ComparisonResults { headline: headline(&a, &b), ..compared }))
+}
+
+/// What the tool shows, unless the outcomes are in a table, which nobody scored.
+fn headline(a: &ResultSide, b: &ResultSide) -> Option<Headline> {
+    let tools: Vec<&str> = a.tools.union(&b.tools).copied().collect();
+    let shows = tools != [result_files::TABLE];
+    let (baseline, candidate) = a.score().zip(b.score()).filter(|_| shows)?;
+    Some(Headline { tool: tools.join(" and "), baseline, candidate, errors: a.errors + b.errors })
+}
+
+/// Whether a path is of results of another tool: by its ending, or by its first lines if those of runs end so, too.
+fn is_result(path: &Path) -> bool {
+    if path.is_dir() {
+        return !RunFolder::at(path).progress_path().is_file() && !trial_files(path).is_empty();
+    }
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("json" | "xml" | "csv" | "eval") => path.is_file(),
+        Some("jsonl") => head(path).is_some_and(|lines| result_files::is_one(&lines)),
+        _ => false,
+    }
+}
+
+/// The first lines of a regular file.
+fn head(path: &Path) -> Option<Vec<u8>> {
+    let (file, _) = bounded::open(path).ok()?;
+    let (mut reader, mut lines): (_, Vec<u8>) = (BufReader::new(Read::take(file, HEAD)), Vec::new());
+    for _ in 0..3 {
+        reader.read_until(b'\n', &mut lines).ok()?;
+    }
+    Some(lines)
+}
+
+/// The results of trials in a directory, in the order of their names.
+fn trial_files(directory: &Path) -> Vec<PathBuf> {
+    let entries = WalkDir::new(directory).sort_by_file_name().into_iter().filter_map(Result::ok);
+    entries.map(walkdir::DirEntry::into_path).filter(|path| path.ends_with(OF_TRIAL)).collect()
+}
+
+fn read_all(names: &[&str]) -> CliResultOf<Vec<ResultFile>> {
+    let mut found = Vec::new();
+    for path in names.iter().map(Path::new) {
+        if !path.is_dir() {
+            found.push(read(path)?);
+            continue;
+        }
+        // The result of a job counts its trials once more.
+        let files = trial_files(path).iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+        let has_trials = files.iter().any(|file| file.format.is_one_trial());
+        found.extend(files.into_iter().filter(|file| !has_trials || file.format.is_one_trial()));
+    }
+    Ok(found)
+}
+
+fn read(path: &Path) -> Result<ResultFile, String> {
+    let problem = |problem: String| format!("{}: {problem}", path.display());
+    let bytes = bounded::read_at_most(path, MOST_BYTES).map_err(|error| problem(error.to_string()))?;
+    result_files::read(&bytes).map_err(problem)
+}

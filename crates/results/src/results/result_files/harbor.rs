@@ -1,0 +1,152 @@
+//! Harbor: `result.json` of a trial and of a job. `SkillsBench`: rows of trials with and without skills.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use super::{ResultFormat, ResultRow, TrialResult, document, objects};
+
+pub const TRIAL: ResultFormat = ResultFormat {
+    name: "Harbor",
+    keys: &["task_name", "trial_name", "verifier_result"],
+    with: None,
+    mean_of_cases: false,
+    read: trial,
+};
+
+pub const JOB: ResultFormat = ResultFormat {
+    name: "Harbor job",
+    keys: &["stats", "n_total_trials"],
+    with: None,
+    mean_of_cases: false,
+    read: job,
+};
+
+pub const SKILLSBENCH: ResultFormat = ResultFormat {
+    name: "SkillsBench",
+    keys: &["task", "skills_enabled", "reward"],
+    with: Some("with skills"),
+    mean_of_cases: false,
+    read: skillsbench,
+};
+
+/// An agent that ran out of time has failed; every other exception is one of the machinery.
+const TIMEOUT: &str = "AgentTimeoutError";
+
+#[derive(Deserialize)]
+struct Trial {
+    task_name: String,
+    #[serde(default)]
+    agent_info: Option<Agent>,
+    verifier_result: Option<Verified>,
+    #[serde(default)]
+    exception_info: Option<Exception>,
+}
+
+#[derive(Deserialize)]
+struct Agent {
+    name: String,
+    #[serde(default)]
+    model_info: Option<Model>,
+}
+
+#[derive(Deserialize)]
+struct Model {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Verified {
+    #[serde(default)]
+    rewards: Option<BTreeMap<String, Option<f64>>>,
+}
+
+#[derive(Deserialize)]
+struct Exception {
+    exception_type: String,
+}
+
+fn trial(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
+    let trial: Trial = document(bytes)?;
+    let rewards = trial.verifier_result.and_then(|verified| verified.rewards).unwrap_or_default();
+    let reward = rewards.get("reward").or_else(|| rewards.values().next()).copied().flatten();
+    let side = trial.agent_info.map(|agent| {
+        let model = agent.model_info.map(|model| format!(" {}", model.name)).unwrap_or_default();
+        format!("{}{model}", agent.name)
+    });
+    let exception = trial.exception_info.map(|info| info.exception_type);
+    let result = result(reward, exception.as_deref());
+    // A job scores trials without a reward, too.
+    Ok(vec![ResultRow::trial(trial.task_name, &side.unwrap_or_default(), result, reward.or(Some(0.0)))])
+}
+
+fn result(reward: Option<f64>, exception: Option<&str>) -> TrialResult {
+    match (reward, exception) {
+        (None, Some(TIMEOUT)) => TrialResult::Fail,
+        (Some(reward), None | Some(TIMEOUT)) => TrialResult::of(reward >= 1.0),
+        _ => TrialResult::Error,
+    }
+}
+
+#[derive(Deserialize)]
+struct Job {
+    stats: Stats,
+}
+
+#[derive(Deserialize)]
+struct Stats {
+    evals: BTreeMap<String, EvalStats>,
+}
+
+/// The names of trials, `TASK__ID`, by reward and by exception.
+#[derive(Deserialize)]
+struct EvalStats {
+    reward_stats: BTreeMap<String, BTreeMap<String, Vec<String>>>,
+    #[serde(default)]
+    exception_stats: BTreeMap<String, Vec<String>>,
+}
+
+fn job(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
+    let job: Job = document(bytes)?;
+    Ok(job.stats.evals.iter().flat_map(|(side, stats)| of_eval(side, stats)).collect())
+}
+
+fn of_eval(side: &str, stats: &EvalStats) -> Vec<ResultRow> {
+    let mut rewards: BTreeMap<&str, f64> = BTreeMap::new();
+    let of_rewards = stats.reward_stats.get("reward").or_else(|| stats.reward_stats.values().next());
+    for (reward, trials) in of_rewards.into_iter().flatten() {
+        let reward = reward.parse().unwrap_or(f64::NAN);
+        rewards.extend(trials.iter().map(|trial| (trial.as_str(), reward)));
+    }
+    let mut exceptions: BTreeMap<&str, &str> = BTreeMap::new();
+    for (exception, trials) in &stats.exception_stats {
+        exceptions.extend(trials.iter().map(|trial| (trial.as_str(), exception.as_str())));
+    }
+    let trials: BTreeSet<&str> = rewards.keys().chain(exceptions.keys()).copied().collect();
+    let row = |trial: &str| {
+        let reward = rewards.get(trial).copied().filter(|reward| reward.is_finite());
+        let task = trial.rsplit_once("__").map_or(trial, |(task, _)| task);
+        ResultRow::trial(task.to_owned(), side, result(reward, exceptions.get(trial).copied()), reward.or(Some(0.0)))
+    };
+    trials.into_iter().map(row).collect()
+}
+
+#[derive(Deserialize)]
+struct SkillsBenchRow {
+    task: String,
+    #[serde(default)]
+    model: Option<String>,
+    skills_enabled: bool,
+    reward: Option<f64>,
+}
+
+fn skillsbench(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
+    let mut trials: Vec<SkillsBenchRow> = objects(bytes)?;
+    trials.sort_by_key(|trial| trial.skills_enabled);
+    let row = |trial: SkillsBenchRow| {
+        let case = trial.model.map_or(trial.task.clone(), |model| format!("{}/{model}", trial.task));
+        let side = if trial.skills_enabled { "with skills" } else { "without skills" };
+        ResultRow::trial(case, side, result(trial.reward, None), trial.reward)
+    };
+    Ok(trials.into_iter().map(row).collect())
+}

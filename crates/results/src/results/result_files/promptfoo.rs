@@ -1,0 +1,113 @@
+//! promptfoo: the JSON of `promptfoo eval --output`. Each provider is a side; with several prompts, each provider with a prompt.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{ResultFormat, ResultRow, TrialResult, document};
+
+pub const FORMAT: ResultFormat =
+    ResultFormat { name: "promptfoo", keys: &["evalId", "results"], with: None, mean_of_cases: false, read };
+
+/// The longest name of a case that is shown whole, in characters.
+const LONGEST: usize = 60;
+
+/// `failureReason` of a provider or an assertion that threw.
+const THREW: u64 = 2;
+
+#[derive(Deserialize)]
+struct Output {
+    results: Results,
+}
+
+#[derive(Deserialize)]
+struct Results {
+    results: Vec<TestResult>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TestResult {
+    success: bool,
+    #[serde(default)]
+    failure_reason: Option<u64>,
+    provider: Provider,
+    #[serde(default)]
+    prompt_idx: u64,
+    #[serde(default)]
+    vars: Value,
+    #[serde(default)]
+    test_case: TestCase,
+}
+
+#[derive(Deserialize)]
+struct Provider {
+    id: String,
+    #[serde(default)]
+    label: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct TestCase {
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    vars: Value,
+}
+
+impl TestResult {
+    fn provider(&self) -> &str {
+        self.provider.label.as_deref().filter(|label| !label.is_empty()).unwrap_or(&self.provider.id)
+    }
+
+    fn vars(&self) -> String {
+        let vars = if self.test_case.vars.is_null() { &self.vars } else { &self.test_case.vars };
+        vars.as_object().filter(|vars| !vars.is_empty()).map(|_| vars.to_string()).unwrap_or_default()
+    }
+
+    fn description(&self) -> &str {
+        self.test_case.description.as_deref().unwrap_or_default()
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
+    let mut tests = document::<Output>(bytes)?.results.results;
+    // The results are in the order in which they came.
+    tests.sort_by_key(|test| test.prompt_idx);
+    // A repeated test has the same description and variables. A description may stand for several tests.
+    let mut vars: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let mut prompts: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
+    for test in &tests {
+        vars.entry(test.description()).or_default().insert(test.vars());
+        prompts.entry(test.provider()).or_default().insert(test.prompt_idx);
+    }
+    let row = |test: &TestResult| {
+        let described = test.description();
+        let case = match (described.is_empty(), vars[described].len()) {
+            (true, _) => test.vars(),
+            (false, 1) => described.to_owned(),
+            (false, _) => format!("{described} {}", test.vars()),
+        };
+        let provider = test.provider();
+        let side = match prompts[provider].len() {
+            1 => provider.to_owned(),
+            _ => format!("{provider} prompt {}", test.prompt_idx),
+        };
+        let is_error = test.failure_reason == Some(THREW);
+        let result = if is_error { TrialResult::Error } else { TrialResult::of(test.success) };
+        // The headline of promptfoo is the share that passed, of errors too.
+        let score = is_error.then_some(0.0);
+        ResultRow::trial(short(case), &side, result, score)
+    };
+    Ok(tests.iter().map(row).collect())
+}
+
+/// A name that fits a line and is no other's.
+fn short(name: String) -> String {
+    if name.chars().count() <= LONGEST {
+        return name;
+    }
+    let start: String = name.chars().take(LONGEST - 10).collect();
+    format!("{start}… {}", &blake3::hash(name.as_bytes()).to_hex()[..8])
+}

@@ -1,0 +1,295 @@
+//! A file of each tool, as short as it can be. Those made by the tool itself are cut to what is read and one more key; the others
+//! follow the published schema, as their comments say.
+
+use super::*;
+use crate::decide::result::CompareResult;
+use crate::decide::{Rule, fixed};
+
+/// `case side passed/trials+errors` of each case on both sides of one file.
+fn one(text: &str) -> Vec<String> {
+    let file = read(text.as_bytes()).expect("a result file");
+    of_two_arms(&[file], &[]).expect("two sides").iter().flat_map(lines).collect()
+}
+
+/// The same of files on a side.
+fn side(texts: &[&str]) -> Vec<String> {
+    let files: Vec<ResultFile> = texts.iter().map(|text| read(text.as_bytes()).expect("a result file")).collect();
+    lines(&of_files("", &files))
+}
+
+fn lines(side: &ResultSide) -> Vec<String> {
+    let line = |(case, counts): (&String, &CaseCount)| {
+        let CaseCount { rate, not_measured } = counts;
+        format!("{case} {} {}/{}+{not_measured}", side.label, rate.passed, rate.trials).replace("  ", " ")
+    };
+    side.counts.iter().map(line).collect()
+}
+
+/// Claude Code 2.1.332: the keys that its runs write. A run that the provider refused has score 0 and an error.
+const PLUGIN: &str = r#"{"schemaVersion": 1, "suite": {"ablation": "with-without"}, "aggregates": {"meanDelta": -0.5}, "cases": [
+  {"name": "greets", "arms": {
+    "with": [{"score": 1, "passed": true, "error": null}, {"score": 0, "passed": false, "error": "API Error: 429"}],
+    "without": [{"score": 1, "passed": true, "error": null}, {"score": 0.5, "passed": false, "error": null}]}}]}"#;
+
+#[test]
+fn claude_plugin_eval_has_two_arms_and_scores_errors_as_failures() {
+    assert_eq!(one(PLUGIN), ["greets without 1/2+0", "greets with 1/1+1"]);
+    assert_eq!(side(&[PLUGIN, PLUGIN]), ["greets 2/2+2"], "next to another file, the arm with the plugin");
+    let file = read(PLUGIN.as_bytes()).expect("a file");
+    let [without, with] = of_two_arms(&[file], &[]).expect("two sides");
+    assert_eq!((without.score(), with.score()), (Some(0.75), Some(0.5)), "as the tool counts");
+}
+
+/// promptfoo 0.123.1, by `--output`. `failureReason` 2: the provider threw.
+const PROMPTFOO: &str = r#"{"evalId": "eval-a", "config": {}, "results": {"version": 3, "results": [
+  {"success": false, "score": 0, "failureReason": 1, "error": "no `pass`", "promptIdx": 1,
+   "provider": {"id": "exec: b", "label": "new"}, "testCase": {"description": "greets", "vars": {"task": "greet"}}},
+  {"success": false, "score": 0, "failureReason": 2, "error": "429", "promptIdx": 1,
+   "provider": {"id": "exec: b", "label": "new"}, "testCase": {"description": "greets", "vars": {"task": "greet"}}},
+  {"success": true, "score": 1, "failureReason": 0, "promptIdx": 0, "provider": {"id": "exec: a", "label": "old"},
+   "testCase": {"description": "greets", "vars": {"task": "shout"}}}]}}"#;
+
+#[test]
+fn promptfoo_has_a_side_for_each_provider() {
+    let same = PROMPTFOO.replace("shout", "greet");
+    assert_eq!(one(&same), ["greets old 1/1+0", "greets new 0/1+1"], "the results come in any order");
+    assert_eq!(side(&[&same]), ["greets/new 0/1+1", "greets/old 1/1+0"], "next to another file");
+    assert_eq!(one(PROMPTFOO)[0], "greets {\"task\":\"shout\"} old 1/1+0", "a description may stand for several tests");
+}
+
+/// By `references/schemas.md` of skill-creator.
+const BENCHMARK: &str = r#"{"metadata": {"skill_name": "compress"}, "run_summary": {"delta": {"pass_rate": "+0.5"}}, "runs": [
+  {"eval_id": 1, "configuration": "with_skill", "run_number": 1, "result": {"pass_rate": 1, "total": 4}},
+  {"eval_id": 1, "configuration": "with_skill", "run_number": 2, "result": {"pass_rate": 0, "total": 0}},
+  {"eval_id": 1, "configuration": "without_skill", "run_number": 1, "result": {"pass_rate": 0.5, "total": 4}}]}"#;
+
+#[test]
+fn skill_creator_passes_with_all_expectations() {
+    assert_eq!(one(BENCHMARK), ["1 without_skill 0/1+0", "1 with_skill 1/1+1"]);
+}
+
+/// By the lines that users of Vally read: `type`, `stimulus`, `variant`, `status`, `gradeResult`.
+const VALLY: &str = r#"{"type": "run-start", "evalName": "helper"}
+{"type": "trial-result", "stimulus": "greets", "status": "success", "gradeResult": {"passed": true, "score": 0.9}}
+{"type": "trial-result", "stimulus": "greets", "status": "error", "gradeResult": null, "trajectory": null}
+"#;
+
+#[test]
+fn vally_has_a_trial_in_each_line() {
+    assert_eq!(side(&[VALLY]), ["greets 1/1+1"]);
+    let old = r#"{"trajectory": {"stimulus": {"name": "greets"}}, "gradeResult": {"passed": false, "score": 0}}"#;
+    assert_eq!(side(&[old]), ["greets 0/1+0"]);
+}
+
+/// By `internal/models/outcome.go` of waza.
+const WAZA: &str = r#"{"eval_id": "e", "summary": {"success_rate": 0.5}, "tasks": [
+  {"test_id": "greets", "runs": [{"status": "passed"}, {"status": "error", "error_msg": "429"}, {"status": "skipped"}]}],
+ "baseline_outcome": {"eval_id": "b", "summary": {}, "tasks": [{"test_id": "greets", "runs": [{"status": "failed"}]}]}}"#;
+
+#[test]
+fn waza_may_have_the_run_without_skills_in_it() {
+    assert_eq!(one(WAZA), ["greets without skills 0/1+0", "greets with skills 1/1+1"]);
+    assert_eq!(side(&[WAZA]), ["greets 1/1+1"]);
+}
+
+/// inspect-ai, by `log_format="json"`, with `mockllm/model`.
+const INSPECT: &str = r#"{"version": 2, "status": "success", "eval": {"task": "t", "model": "mockllm/model"}, "samples": [
+  {"id": "greets", "epoch": 1, "scores": {"includes": {"value": "C"}}},
+  {"id": "greets", "epoch": 2, "scores": {"includes": {"value": "I"}}},
+  {"id": 2, "epoch": 1, "scores": {}, "error": {"message": "RuntimeError('provider lost')"}}]}"#;
+
+#[test]
+fn inspect_has_a_trial_in_each_sample() {
+    assert_eq!(side(&[INSPECT]), ["2 0/0+1", "greets 1/2+0"]);
+    let scored = of_files("", &[read(INSPECT.as_bytes()).expect("a file")]);
+    assert_eq!((scored.score(), scored.errors), (Some(0.5), 0), "its accuracy leaves errors out");
+    assert!(read(b"PK\x03\x04").expect_err("a ZIP").contains("inspect log dump"));
+}
+
+/// By the trials of benchflow-ai/skillsbench-trajectories; the job by the same version of Harbor.
+const HARBOR: &str = r#"{"task_name": "scan", "trial_name": "scan__F8",
+  "agent_info": {"name": "claude-code", "model_info": {"name": "m"}}, "verifier_result": {"rewards": {"reward": 1.0}},
+  "exception_info": null}"#;
+const JOB: &str = r#"{"id": "j", "n_total_trials": 3, "stats": {"n_trials": 3, "n_errors": 2, "evals": {"claude__m__set": {
+  "reward_stats": {"reward": {"1.0": ["scan__a"], "0.0": ["scan__b", "scan__c"]}},
+  "exception_stats": {"AgentTimeoutError": ["scan__b"], "RuntimeError": ["scan__c"]}}}}}"#;
+
+#[test]
+fn harbor_counts_a_timeout_and_no_other_exception_as_a_failure() {
+    let lost = HARBOR.replace("\"exception_info\": null", "\"exception_info\": {\"exception_type\": \"RuntimeError\"}");
+    let late = lost.replace("RuntimeError", "AgentTimeoutError").replace("{\"rewards\": {\"reward\": 1.0}}", "null");
+    assert_eq!(side(&[HARBOR, &lost, &late]), ["scan 1/2+1"]);
+    assert_eq!(side(&[JOB]), ["scan 1/2+1"]);
+    let scored = of_files("", &[read(JOB.as_bytes()).expect("a file")]);
+    assert_eq!((scored.score(), scored.errors), (Some(1.0 / 3.0), 1), "its mean has errors as failures");
+}
+
+#[test]
+fn skillsbench_has_rows_with_and_without_skills() {
+    let rows = r#"{"task": "scan", "model": "m", "skills_enabled": true, "reward": 1}
+{"task": "scan", "model": "m", "skills_enabled": false, "reward": 0.5}
+{"task": "scan", "model": "m", "skills_enabled": false, "reward": null}"#;
+    assert_eq!(one(rows), ["scan/m without skills 0/1+1", "scan/m with skills 1/1+0"]);
+}
+
+#[test]
+fn agentv_has_the_attempts_at_a_test_in_a_line() {
+    // By `.internal/index.jsonl` of EntityProcess/agentv.
+    let line = r#"{"test_id": "greets", "target": "codex", "score": 1, "execution_status": "ok", "attempts": [
+      {"score": 1, "verdict": "pass", "execution_status": "ok"}, {"score": 0, "verdict": "fail", "execution_status": "ok"}]}
+      {"test_id": "greets", "target": "codex", "score": 0, "execution_status": "execution_error"}
+      {"test_id": "greets", "target": "codex", "score": 0.8, "execution_status": "ok"}"#;
+    assert_eq!(side(&[line]), ["greets 2/3+1"]);
+}
+
+#[test]
+fn coder_eval_has_a_side_for_each_variant() {
+    // By `run_record.py` of coder_eval 0.12.16.
+    let task = |variant, status| {
+        format!(r#"{{"task_id": "greets", "variant_id": "{variant}", "status": "{status}", "weighted_score": 0.0}}"#)
+    };
+    let tasks = [task("old", "SUCCESS"), task("new", "TIMEOUT"), task("new", "ERROR")].join(",");
+    let run = format!(r#"{{"run_id": "r", "tasks_run": 3, "task_results": [{tasks}]}}"#);
+    assert_eq!(one(&run), ["greets old 1/1+0", "greets new 0/1+1"]);
+}
+
+#[test]
+fn skill_evaluator_has_the_attempts_of_an_arm() {
+    // By `collector.py` of SkillEvaluator.
+    let arm = r#"{"agent": "codex", "scores": {}, "pass_at_k": {"k": 3, "cases": {"greets": {"attempts_missing": 1,
+      "attempts_skipped": 0, "attempts": [{"score": 0.9, "passed": true}, {"score": 0.2, "passed": false}]}}}}"#;
+    assert_eq!(side(&[arm]), ["greets 1/2+1"]);
+    let stopped = read(arm.replace("skipped\": 0", "skipped\": 1").as_bytes()).expect_err("it stopped early");
+    assert!(stopped.contains("SkillEvaluator: greets stopped at its first pass"), "{stopped}");
+}
+
+#[test]
+fn junit_has_a_trial_in_each_occurrence_of_a_test() {
+    let xml = r#"<?xml version="1.0"?><!-- pytest --><testsuites><testsuite name="s">
+      <testcase classname="t" name="a &amp; b"/><testcase classname="t" name="a &amp; b"><failure message="no"/></testcase>
+      <testcase classname="t" name="a &amp; b"><error/></testcase><testcase name="c"><skipped/></testcase>
+      </testsuite></testsuites>"#;
+    assert_eq!(side(&[xml]), ["t/a & b 1/2+1"]);
+}
+
+#[test]
+fn a_table_is_a_result_file_too() {
+    assert_eq!(one("case,side,passed,trials\na,old,3,4\na,new,1,4\n"), ["a old 3/4+0", "a new 1/4+0"]);
+    assert_eq!(
+        one(r#"[{"task": "a", "condition": "x", "passCount": 1, "trials": 2},
+                {"task": "a", "condition": "y", "passCount": 0, "trials": 2}]"#),
+        ["a x 1/2+0", "a y 0/2+0"]
+    );
+}
+
+#[test]
+fn an_unknown_file_names_the_nearest_format_and_what_it_lacks() {
+    for (text, words) in [
+        (
+            r#"{"evalId": "e", "config": {}}"#,
+            "nearest is promptfoo, but `results` is missing in the JSON (config, evalId)",
+        ),
+        (r#"{"eval": {}, "status": "success"}"#, "nearest is Inspect, but `samples` is missing"),
+        (r#"{"a": 1}"#, "the JSON (a) is not a known result file; known: claude plugin eval, promptfoo"),
+        ("case,passed\n", "nearest is a table, but `side` or `condition` is missing in the CSV (case, passed)"),
+        ("<html/>", "the XML (html) is not a known result file"),
+        (" ", "the file is empty"),
+        (r#"{"runs": [{}], "run_summary": {}}"#, "skill-creator: missing field `eval_id` at line 1 column 12"),
+        (r#"{"suite": {}, "cases": [], "aggregates": {}}"#, "claude plugin eval: the file has no trials"),
+        ("[1", "invalid type: integer"),
+    ] {
+        let problem = read(text.as_bytes()).expect_err(text);
+        assert!(problem.contains(words), "{text}: {problem}");
+    }
+}
+
+#[test]
+fn sides_are_chosen_by_name_if_they_are_not_two() {
+    let vally: String = ["a", "b", "c"]
+        .map(|side| format!(r#"{{"stimulus": "x", "variant": "{side}", "gradeResult": {{"passed": true}}}}"#))
+        .concat();
+    let file = read(vally.as_bytes()).expect("a file");
+    let problem = of_two_arms(std::slice::from_ref(&file), &[]).expect_err("three sides");
+    assert!(problem.contains("it has 3 sides; choose two with --mode A --mode B: a, b, c"), "{problem}");
+    let chosen = |names: &[&str]| {
+        of_two_arms(std::slice::from_ref(&file), &names.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    assert_eq!(chosen(&["c", "a"]).expect("two sides").map(|side| side.label), ["c", "a"]);
+    assert!(chosen(&["c", "d"]).expect_err("an unknown side").contains("no side `d`; found: a, b, c"));
+    assert!(chosen(&["c"]).expect_err("one side").contains("name the file of the other side"));
+}
+
+/// A generator of numbers that does not change.
+struct Noise(u64);
+
+impl Noise {
+    /// Whether a trial passes that passes in seven of ten.
+    fn passes(&mut self) -> bool {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % 10 < 7
+    }
+}
+
+/// Eight cases with three runs on each side, as a user of the tool has them.
+fn of_noise(noise: &mut Noise) -> String {
+    let mut runs = || {
+        let run = |passed: bool| format!(r#"{{"score": {}, "passed": {passed}, "error": null}}"#, u8::from(passed));
+        [(); 3].map(|()| run(noise.passes())).join(",")
+    };
+    let case = |name| format!(r#"{{"name": "{name}", "arms": {{"with": [{}], "without": [{}]}}}}"#, runs(), runs());
+    let cases: Vec<String> = (0..8).map(case).collect();
+    format!(r#"{{"suite": {{}}, "aggregates": {{}}, "cases": [{}]}}"#, cases.join(","))
+}
+
+#[test]
+fn files_of_noise_raise_alarms_in_a_twentieth_at_most() {
+    let mut noise = Noise(1);
+    let rule = Rule { margin: Some(0.05), ..Rule::default() };
+    let (mut broke, mut worse, mut better, mut shown) = (0, 0, 0, 0);
+    for _ in 0..1000 {
+        let file = read(of_noise(&mut noise).as_bytes()).expect("a file");
+        let [a, b] = of_two_arms(&[file], &[]).expect("two arms");
+        let results = fixed::compare(&a.counts, &b.counts, &rule).results;
+        broke += u32::from(results.contains(&CompareResult::Broke));
+        worse += u32::from(results.contains(&CompareResult::Worse));
+        better += u32::from(results.contains(&CompareResult::Better));
+        shown += u32::from(a.score().zip(b.score()).is_some_and(|(a, b)| (a - b).abs() >= 0.1));
+    }
+    assert!(broke <= 50 && worse + better <= 50, "{broke} broke, {worse} worse, {better} better");
+    assert!(shown > 250, "{shown}: the tool shows ten points or more");
+}
+
+/// A benchmark of skill-creator by the pass rates of its runs: of each case with the skill, and without.
+fn benchmark(with: &[&[f64]], without: &[&[f64]]) -> String {
+    let side = |configuration: &'static str, cases: &[&[f64]]| {
+        let runs = cases.iter().enumerate().flat_map(|(id, rates)| rates.iter().map(move |rate| (id, *rate)));
+        let run = |(id, rate)| {
+            format!(r#"{{"eval_id": {id}, "configuration": "{configuration}", "result": {{"pass_rate": {rate}}}}}"#)
+        };
+        runs.map(run).collect::<Vec<_>>().join(",")
+    };
+    let runs = [side("with_skill", with), side("without_skill", without)].join(",");
+    format!(r#"{{"runs": [{runs}], "run_summary": {{}}}}"#)
+}
+
+/// The results of docs/referee.md. The first two are those of vuphanse/ai-shakespii, docs/CALIBRATION-M4B2.md (whose only run that
+/// did not pass it names) and docs/CALIBRATION-M5A.md; the third is made up.
+#[test]
+fn two_public_headlines_are_noise_and_a_larger_one_holds() {
+    const ALL: &[f64] = &[1.0; 3];
+    let first = benchmark(&[ALL, ALL, &[1.0, 1.0, 0.0]], &[ALL, ALL, ALL]);
+    let second = benchmark(&[ALL, &[0.5, 1.0, 0.5], &[1.0, 0.0, 1.0]], &[&[0.5; 3], &[1.0, 1.0, 0.0], ALL]);
+    let third = benchmark(&[&[1.0; 6], &[1.0, 1.0, 1.0, 1.0, 1.0, 0.0]], &[&[0.5; 6], &[1.0, 1.0, 0.5, 0.5, 0.5, 0.5]]);
+    let rule = Rule { margin: Some(0.05), ..Rule::default() };
+    for (text, points, result) in [
+        (first, -11.0, CompareResult::Undecided),
+        (second, 6.0, CompareResult::Undecided),
+        (third, 33.0, CompareResult::Better),
+    ] {
+        let [a, b] = of_two_arms(&[read(text.as_bytes()).expect("a file")], &[]).expect("two arms");
+        let headline = a.score().zip(b.score()).map(|(a, b)| ((b - a) * 100.0).round());
+        assert_eq!((headline, fixed::compare(&a.counts, &b.counts, &rule).results), (Some(points), vec![result]));
+    }
+}

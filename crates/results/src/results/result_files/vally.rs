@@ -1,0 +1,62 @@
+//! Vally: `results.jsonl`, a line for each trial of a stimulus in a variant.
+
+use serde::Deserialize;
+
+use super::{ResultFormat, ResultRow, TrialResult, objects};
+
+pub const FORMAT: ResultFormat = ResultFormat {
+    name: "Vally",
+    keys: &["stimulus|trajectory", "gradeResult"],
+    with: None,
+    mean_of_cases: false,
+    read,
+};
+
+/// A line; those without a grade and a status are no trials.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    #[serde(default)]
+    stimulus: Option<String>,
+    #[serde(default)]
+    variant: Option<String>,
+    #[serde(default)]
+    status: Option<String>,
+    #[serde(default)]
+    grade_result: Option<Grade>,
+    #[serde(default)]
+    trajectory: Option<Trajectory>,
+}
+
+#[derive(Deserialize)]
+struct Grade {
+    passed: bool,
+    score: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Trajectory {
+    #[serde(default)]
+    stimulus: Option<Stimulus>,
+}
+
+#[derive(Deserialize)]
+struct Stimulus {
+    name: String,
+}
+
+fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
+    let lines: Vec<Line> = objects(bytes)?;
+    let row = |line: Line| {
+        let of_trajectory = || Some(line.trajectory?.stimulus?.name);
+        let case = line.stimulus.or_else(of_trajectory)?;
+        let ended = line.status.as_deref().is_none_or(|status| status == "success");
+        let result = match &line.grade_result {
+            Some(grade) if ended => TrialResult::of(grade.passed),
+            _ => TrialResult::Error,
+        };
+        let score = line.grade_result.and_then(|grade| grade.score);
+        Some(ResultRow::trial(case, line.variant.as_deref().unwrap_or_default(), result, score))
+    };
+    Ok(lines.into_iter().filter_map(row).collect())
+}

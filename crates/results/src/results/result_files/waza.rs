@@ -1,0 +1,51 @@
+//! waza: the JSON of `waza run --output`, with the run without skills in it if there was one.
+
+use serde::Deserialize;
+
+use super::{ResultFormat, ResultRow, TrialResult, document};
+
+pub const FORMAT: ResultFormat = ResultFormat {
+    name: "waza",
+    keys: &["eval_id|eval_name", "tasks", "summary"],
+    with: Some(WITH),
+    mean_of_cases: false,
+    read,
+};
+
+const WITH: &str = "with skills";
+
+#[derive(Deserialize)]
+struct Evaluation {
+    tasks: Vec<Task>,
+    #[serde(default)]
+    baseline_outcome: Option<Box<Evaluation>>,
+}
+
+#[derive(Deserialize)]
+struct Task {
+    test_id: String,
+    runs: Vec<Run>,
+}
+
+#[derive(Deserialize)]
+struct Run {
+    status: String,
+}
+
+fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
+    let evaluation: Evaluation = document(bytes)?;
+    let baseline = evaluation.baseline_outcome.iter().flat_map(|of| rows(of, "without skills"));
+    Ok(baseline.chain(rows(&evaluation, WITH)).collect())
+}
+
+fn rows<'a>(evaluation: &'a Evaluation, side: &'a str) -> impl Iterator<Item = ResultRow> + 'a {
+    let runs = evaluation.tasks.iter().flat_map(|task| task.runs.iter().map(move |run| (task, run)));
+    runs.filter(|(_, run)| run.status != "skipped").map(move |(task, run)| {
+        let result = match run.status.as_str() {
+            "passed" => TrialResult::Pass,
+            "failed" => TrialResult::Fail,
+            _ => TrialResult::Error,
+        };
+        ResultRow::trial(task.test_id.clone(), side, result, None)
+    })
+}
