@@ -95,6 +95,7 @@ mod tests {
             asked: true,
             trusted,
             rows,
+            first_request_tokens: None,
         };
         sentence(&calibration, Paint::Plain)
     }

@@ -138,6 +138,7 @@ mod tests {
             asked,
             trusted: false,
             rows: rows(observations, &BTreeMap::new()),
+            first_request_tokens: None,
         }
     }
 
