@@ -10,9 +10,9 @@ use crate::diagnostics::counted;
 use crate::paint::{Paint, Tone};
 use crate::rate;
 use crate::results::summary::{CaseCounts, CutDescription, RepeatFigures, Summary, TrialCounts};
-use crate::settings::CostSource;
 use crate::settings::mode::label;
 use crate::settings::price_table::PRICES_OF;
+use crate::settings::{CostSource, Isolation};
 use crate::stats::LEVEL;
 use crate::stats::repeats;
 use crate::text::escape;
@@ -118,7 +118,9 @@ pub fn closing(summary: &Summary, paint: Paint) -> String {
     }
     if let Some((alone, all)) = summary.not_isolated() {
         let agents = if alone == all { "no agent".to_owned() } else { format!("{alone} of {all} agents not") };
-        let _ = write!(text, "; {agents} inside {}", summary.isolation_wanted.surroundings());
+        // Where only some were asked to be on their own, the others were in what is usual.
+        let wanted = Some(summary.isolation_wanted).filter(|wanted| *wanted != Isolation::Agent).unwrap_or_default();
+        let _ = write!(text, "; {agents} inside {}", wanted.surroundings());
     }
     if total.retries > 0 {
         let retries = if total.retries == 1 { "retry" } else { "retries" };

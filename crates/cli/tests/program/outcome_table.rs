@@ -93,7 +93,8 @@ fn results_of_another_tool_are_compared_without_their_errors_and_with_their_head
     let ran = fixture.run(&["compare", "aggregate-result.json"]);
     assert_eq!(ran.code, 3, "trials were lost, and nothing is decided: {}{}", ran.stdout, ran.stderr);
     for words in [
-        "undecided: 9/10 → 7/9 passed, −12 points",
+        "undecided: 9/10 → 7/9 passed, p = ",
+        "difference: −12 points",
         "claude plugin eval itself scores 90 % → 70 %, −20 points: chance alone may do that (p = ",
         "1 error in it, which is not counted here",
         "greets  9/10 → 7/9",

@@ -139,7 +139,9 @@ fn two_runs_are_held_against_each_other_with_the_sentence_of_compare() {
     stored::example(&fixture, "after", "2026-11-20T09:00:00Z", true);
     let page = report(&fixture, &["after", "--against", "before"]);
     let sentence = fixture.run(&["compare", "before", "after", "--quiet"]).stdout;
-    assert_eq!(answer(&page), sentence.trim().to_lowercase());
+    let said = answer(&page);
+    let (short, mean) = said.split_once("; ").expect("the mean has its own line");
+    assert_eq!((short, mean.starts_with("mean of 5 cases: ")), (&*sentence.trim().to_lowercase(), true), "{said}");
     let index = index(&page);
     let named = serde_json::json!([["after", "before"], ["before", "after"]]);
     assert_eq!(serde_json::json!([index["runs"], index["sides"]]), named);
@@ -163,7 +165,7 @@ fn all_that_compare_says_is_on_the_page() {
     let page = report(&fixture, &["after", "--against", "before"]);
     let said = fixture.run(&["compare", "before", "after"]).stdout;
     for note in [
-        "unequally often",
+        "with cases weighted equally",
         "more trials of the candidate were not measured",
         "not counted, measured only for the baseline",
         "lost to errors",
@@ -171,13 +173,14 @@ fn all_that_compare_says_is_on_the_page() {
     ] {
         assert!(said.contains(note), "{note}: {said}");
     }
-    let section = between(&page, "<h2>Compared</h2>", "</section>");
+    let answer = between(&page, "<h1", "<h2>Compared</h2>");
+    let section = (answer.to_owned() + between(&page, "<h2>Compared</h2>", "</section>")).to_lowercase();
     // Cells and lines, without the names of the sides.
     for part in
         said.lines().skip(1).flat_map(|line| line.trim().split("  ")).map(str::trim).filter(|part| !part.is_empty())
     {
         let part = ["before: ", "after: "].iter().find_map(|arm| part.strip_prefix(arm)).unwrap_or(part).trim();
-        assert!(section.contains(part), "{part}\n{section}\n{said}");
+        assert!(section.contains(&part.to_lowercase()), "{part}\n{section}\n{said}");
     }
 }
 
@@ -276,7 +279,9 @@ fn a_run_that_compares_is_reported_with_its_arms_beside_each_other() {
     let report = stub.run(&["report", "r"]);
     let page = fs::read_to_string(stub.run_folder("r").join("report.html"));
     let page = page.unwrap_or_else(|_| panic!("{}{}{}", ran.stderr, report.stdout, report.stderr));
-    assert_eq!(self::answer(&page), answer.trim().to_lowercase());
+    let said = self::answer(&page);
+    let (short, mean) = said.split_once("; ").expect("the mean has its own line");
+    assert_eq!((short, mean.starts_with("mean of 2 cases: ")), (&*answer.trim().to_lowercase(), true), "{said}");
     let index = index(&page);
     let (rows, names) = (index["rows"].as_array().expect("rows"), &index["names"]);
     let before = rows.iter().filter(|row| !row["before"].is_null()).count();
