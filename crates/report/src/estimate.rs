@@ -123,7 +123,7 @@ pub fn render(estimate: &Estimate) -> String {
         let _ = writeln!(text, "{label}: {}", parts.join("; "));
     }
     for basis in estimate.expected.iter().flat_map(|of| &of.basis) {
-        let _ = writeln!(text, "estimate by {basis}");
+        let _ = writeln!(text, "estimate for {basis}");
     }
     if let Some(limit) = estimate.max_cost_usd {
         let _ = writeln!(text, "no trial starts once the known cost reaches {}", dollars(limit));

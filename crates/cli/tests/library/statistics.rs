@@ -295,10 +295,13 @@ fn a_plan_finds_the_drop_that_it_promised_to() {
 
 #[test]
 fn the_quick_plan_finds_a_case_that_went_from_always_to_never_and_ends_soon_if_none_did() {
-    for (cases, before) in [(10, 0.9), (40, 0.9), (170, 0.9), (40, 1.0)] {
-        let most = usize::try_from(PlanPromise::pairs_for_dead_case(cases as usize)).expect("few");
+    let of_year = Rule { alpha: RULE.alpha / 500.0, ..RULE };
+    for (cases, before, rule) in
+        [(10, 0.9, RULE), (40, 0.9, RULE), (170, 0.9, RULE), (40, 1.0, RULE), (10, 0.9, of_year), (40, 0.9, of_year)]
+    {
+        let most = usize::try_from(PlanPromise::pairs_for_dead_case(cases as usize, &rule)).expect("few");
         let broken = rates(&[(1, 1.0, 0.0), (cases - 1, before, before)]);
-        let quick = (Rule { margin: Some(0.05), ..RULE }, ComparePlan::Quick);
+        let quick = (Rule { margin: Some(0.05), ..rule }, ComparePlan::Quick);
         let found = share_of(CompareResult::Broke, &broken, quick, most, 100);
         assert!(found >= 0.95, "{cases} cases at {before}: {found}");
         let same = rates(&[(cases, before, before)]);

@@ -198,7 +198,7 @@ fn a_first_dry_run_estimates_by_what_the_agent_sends_and_says_what_that_rests_on
     for words in [
         "\ncost: estimated at $",
         "\ntokens: estimated at ",
-        "\nestimate by codex: 2 … 12 requests a trial",
+        "\nestimate for codex: 2 … 12 requests a trial",
         "(measured with ",
     ] {
         assert!(page.contains(words), "{words}: {page}");

@@ -2,10 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize;
-
-use crate::settings::problems::filled;
-use crate::settings::{Problems, Settings, Stop};
+use crate::settings::Problems;
 use crate::text::relative_path::RelativePath;
 use crate::text::word_enum::word_enum;
 
@@ -43,23 +40,6 @@ word_enum! {
         Isolated = "isolated",
         /// The user's, which the agent reads where it is.
         User = "user",
-    }
-}
-
-/// `[run]`: what a run does besides, and the image of its containers.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RunTable {
-    lift: Option<bool>,
-    #[serde(default, deserialize_with = "filled")]
-    image: Option<String>,
-}
-
-impl RunTable {
-    pub(super) fn apply(self, stop: Option<Stop>, settings: &mut Settings) {
-        settings.stop = stop.or(settings.stop);
-        settings.lift = self.lift.unwrap_or(settings.lift);
-        settings.isolation.image = self.image.or(settings.isolation.image.take());
     }
 }
 

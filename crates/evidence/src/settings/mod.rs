@@ -17,6 +17,7 @@ pub mod price_table;
 mod prices;
 mod problems;
 mod repetition;
+mod run;
 mod selection;
 mod server;
 mod stop;
@@ -258,7 +259,7 @@ struct SettingsFile {
     user: PlayerSettings,
     gate: Option<gate::GateTable>,
     #[serde(default)]
-    run: isolation::RunTable,
+    run: run::RunTable,
     lint: Option<lint::LintTable>,
     mcp: Option<toml::Spanned<server::McpTable>>,
     #[serde(default)]
@@ -320,7 +321,8 @@ impl Settings {
                 problems.add(number.span(), why);
             }
         }
-        file.run.apply(file.trial_end, self);
+        (self.stop, self.calibrate) = (file.trial_end.or(self.stop), file.calibrate.unwrap_or(self.calibrate));
+        file.run.apply(self);
         self.apply_max_turns(file.max_turns, &mut problems);
         self.repetition.apply(&file.trials, &file.threshold, &mut problems);
         self.apply_skills(file.skills, file.check.as_ref(), &mut problems);
@@ -353,7 +355,6 @@ impl Settings {
         self.secret_env.extend(problems.variables(file.secret_env));
         self.require_recordings = file.require_recordings.or(self.require_recordings);
         (self.user, self.partial) = (file.user, file.partial.unwrap_or(self.partial));
-        self.calibrate = file.calibrate.unwrap_or(self.calibrate);
         self.own_columns.extend(file.own_columns);
         if problems.list.is_empty() { Ok(()) } else { Err(problems.list.into_vec()) }
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Rule, result::CompareResult};
-use crate::stats::discordance::{TOGETHER, e_broke};
+use crate::stats::discordance::{TOGETHER, e_broke, e_worse};
 use crate::stats::power::{self, Discordance};
 use crate::stats::proportion::Rate;
 use crate::stats::rounds::RoundPairs;
@@ -117,14 +117,16 @@ impl PlanPromise {
             plan,
             max_trials,
             usual_trials: quick.then_some(once_and_again),
-            finds_dead_case: max_trials / 2 >= Self::pairs_for_dead_case(cases),
+            finds_dead_case: max_trials / 2 >= Self::pairs_for_dead_case(cases, rule),
             detectable_drop: detectable(&design, rule, USUAL_POWER),
         }
     }
 
-    /// One pair of every case, six losses of the dead one, and some for the cases that fail now and then.
-    pub fn pairs_for_dead_case(cases: usize) -> u64 {
-        cases as u64 + cases as u64 / 3 + 12
+    /// One pair of every case, the losses of the dead one that show it, and some for the cases that fail now and then.
+    pub fn pairs_for_dead_case(cases: usize, rule: &Rule) -> u64 {
+        let shows = |losses: &u64| TOGETHER * e_worse(*losses, 0) >= 1.0 / rule.alpha;
+        let losses = (1..MOST).find(shows).unwrap_or(MOST);
+        cases as u64 + cases as u64 / 3 + 2 * losses
     }
 }
 

@@ -12,7 +12,7 @@ use crate::agent::recorder::TraceRecorder;
 use crate::agent::turns::TurnSign;
 use crate::trace::Mechanism;
 
-/// The most times that are stored.
+/// The most times, and the most ends of turns, that are stored.
 const MAX_TIMES: usize = 20_000;
 
 /// The start of a skill's body that claude put into the conversation.
@@ -96,7 +96,9 @@ impl<'a, 's> SessionDecoder<'a, 's> {
         }
         let Some(message) = message else { return };
         if message.ends_turn() {
-            self.facts.turn_ends.extend(line.uuid);
+            if self.facts.turn_ends.len() < MAX_TIMES {
+                self.facts.turn_ends.extend(line.uuid);
+            }
             return;
         }
         if message.role != "user" {

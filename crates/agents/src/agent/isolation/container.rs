@@ -159,6 +159,7 @@ fn field(name: &str, path: &Path) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
+
     #[test]
     fn a_container_shows_what_the_sandbox_shows_and_has_no_right_and_no_other_mount() {
         let bound = |place: &str, mount| (PathBuf::from(place), mount);

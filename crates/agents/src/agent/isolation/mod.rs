@@ -1,5 +1,6 @@
-//! Isolation: on Linux an agent runs inside bubblewrap, if bubblewrap works, or in a container. It sees the system's programs, its own, its trial
-//! environment and its skills. It sees no other process, no repository, no other trial environment and no home of a user.
+//! Isolation: on Linux an agent runs inside bubblewrap, if bubblewrap works, or in a container. It sees the system's programs, its
+//! own, its trial environment and its skills. It sees no other process, no repository, no other trial environment and no home of a
+//! user.
 //! docs/reference/security.md lists what the isolation does not stop.
 
 pub mod bwrap;
@@ -63,9 +64,7 @@ impl SandboxedProgram<'_> {
             IsolationStatus::Refused(why) => Err(why),
         }
     }
-}
 
-impl SandboxedProgram<'_> {
     /// In a sandbox; `of_image` says whether its system is an image's.
     fn inside(&self, maker: Arc<dyn SandboxMaker>, of_image: bool) -> Place {
         let workspace = OsString::from(self.trial_env.workspace()).into();

@@ -67,7 +67,8 @@ fn headline(a: &ResultSide, b: &ResultSide) -> Option<Headline> {
 /// Whether a path is of results of another tool: by its ending, or by its first lines if those of runs end so, too.
 fn is_result(path: &Path) -> bool {
     if path.is_dir() {
-        return !RunFolder::at(path).progress_path().is_file() && !trial_files(path).is_empty();
+        return !RunFolder::at(path).progress_path().is_file()
+            && trial_files(path).is_ok_and(|files| !files.is_empty());
     }
     match path.extension().and_then(|end| end.to_str()) {
         Some("json" | "xml" | "csv" | "eval") => path.is_file(),
@@ -87,9 +88,13 @@ fn head(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// The results of trials in a directory, in the order of their names.
-fn trial_files(directory: &Path) -> Vec<PathBuf> {
-    let entries = WalkDir::new(directory).sort_by_file_name().into_iter().filter_map(Result::ok);
-    entries.map(walkdir::DirEntry::into_path).filter(|path| path.ends_with(OF_TRIAL)).collect()
+fn trial_files(directory: &Path) -> Result<Vec<PathBuf>, walkdir::Error> {
+    let entries = WalkDir::new(directory).sort_by_file_name().into_iter();
+    let is_of_trial = |path: &PathBuf| path.ends_with(OF_TRIAL);
+    entries
+        .map(|entry| entry.map(walkdir::DirEntry::into_path))
+        .filter(|path| path.as_ref().map_or(true, is_of_trial))
+        .collect()
 }
 
 fn read_all(names: &[&str]) -> CliResultOf<Vec<ResultFile>> {
@@ -100,7 +105,8 @@ fn read_all(names: &[&str]) -> CliResultOf<Vec<ResultFile>> {
             continue;
         }
         // The result of a job counts its trials once more.
-        let files = trial_files(path).iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+        let files = trial_files(path).map_err(|error| format!("a directory of trials: {error}"))?;
+        let files = files.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
         let has_trials = files.iter().any(|file| file.format.is_one_trial());
         found.extend(files.into_iter().filter(|file| !has_trials || file.format.is_one_trial()));
     }

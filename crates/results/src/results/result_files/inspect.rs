@@ -1,4 +1,6 @@
-//! Inspect: a log in JSON. A sample is a trial; it passes with `C`, or the whole score of its first scorer.
+//! Inspect: a log in JSON. A sample is a trial; it passes with `C`, or the whole score of the first scorer.
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,22 +19,32 @@ struct Log {
 #[derive(Deserialize)]
 struct Eval {
     model: String,
+    /// Older logs have none.
+    #[serde(default)]
+    scorers: Option<Vec<Scorer>>,
+}
+
+#[derive(Deserialize)]
+struct Scorer {
+    name: String,
 }
 
 #[derive(Deserialize)]
 struct Sample {
     id: Value,
     #[serde(default)]
-    scores: Option<serde_json::Map<String, Value>>,
+    scores: Option<BTreeMap<String, Value>>,
     #[serde(default)]
     error: Option<serde::de::IgnoredAny>,
 }
 
 fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let log: Log = document(bytes)?;
+    let first = log.eval.scorers.iter().flatten().next().map(|scorer| scorer.name.as_str());
     let row = |sample: &Sample| {
-        let first = sample.scores.as_ref().and_then(|scores| scores.values().next());
-        let score = first.and_then(|score| number(score.get("value")?)).filter(|_| sample.error.is_none());
+        let all = sample.scores.as_ref();
+        let shown = all.and_then(|all| first.and_then(|name| all.get(name)).or_else(|| all.values().next()));
+        let score = shown.and_then(|score| number(score.get("value")?)).filter(|_| sample.error.is_none());
         let result = score.map_or(TrialResult::Error, |score| TrialResult::of(score >= 1.0));
         ResultRow::trial(plain(&sample.id), &log.eval.model, result, score)
     };

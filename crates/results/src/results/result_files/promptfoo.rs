@@ -36,7 +36,7 @@ struct TestResult {
     #[serde(default)]
     prompt_idx: u64,
     #[serde(default)]
-    vars: Value,
+    vars: Vars,
     #[serde(default)]
     test_case: TestCase,
 }
@@ -53,8 +53,11 @@ struct TestCase {
     #[serde(default)]
     description: Option<String>,
     #[serde(default)]
-    vars: Value,
+    vars: Vars,
 }
+
+/// Sorted: the order of keys makes no other test.
+type Vars = Option<BTreeMap<String, Value>>;
 
 impl TestResult {
     fn provider(&self) -> &str {
@@ -62,8 +65,8 @@ impl TestResult {
     }
 
     fn vars(&self) -> String {
-        let vars = if self.test_case.vars.is_null() { &self.vars } else { &self.test_case.vars };
-        vars.as_object().filter(|vars| !vars.is_empty()).map(|_| vars.to_string()).unwrap_or_default()
+        let vars = self.test_case.vars.as_ref().or(self.vars.as_ref()).filter(|vars| !vars.is_empty());
+        vars.map(|vars| serde_json::json!(vars).to_string()).unwrap_or_default()
     }
 
     fn description(&self) -> &str {

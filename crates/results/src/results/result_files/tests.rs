@@ -54,6 +54,9 @@ fn promptfoo_has_a_side_for_each_provider() {
     let same = PROMPTFOO.replace("shout", "greet");
     assert_eq!(one(&same), ["greets old 1/1+0", "greets new 0/1+1"], "the results come in any order");
     assert_eq!(side(&[&same]), ["greets/new 0/1+1", "greets/old 1/1+0"], "next to another file");
+    let turned = same.replacen(r#"{"task": "greet"}"#, r#"{"task": "greet", "to": "Ada"}"#, 1);
+    let turned = turned.replacen(r#"{"task": "greet"}"#, r#"{"to": "Ada", "task": "greet"}"#, 1);
+    assert!(one(&turned)[1].ends_with("new 0/1+1"), "the order of variables makes no other test: {:?}", one(&turned));
     assert_eq!(one(PROMPTFOO)[0], "greets {\"task\":\"shout\"} old 1/1+0", "a description may stand for several tests");
 }
 
@@ -103,6 +106,9 @@ fn inspect_has_a_trial_in_each_sample() {
     assert_eq!(side(&[INSPECT]), ["2 0/0+1", "greets 1/2+0"]);
     let scored = of_files("", &[read(INSPECT.as_bytes()).expect("a file")]);
     assert_eq!((scored.score(), scored.errors), (Some(0.5), 0), "its accuracy leaves errors out");
+    let two = INSPECT.replace(r#""model": "mockllm/model""#, r#""model": "m", "scorers": [{"name": "includes"}]"#);
+    let two = two.replace(r#"{"includes": {"value": "I"}}"#, r#"{"a": {"value": "C"}, "includes": {"value": "I"}}"#);
+    assert_eq!(side(&[&two]), side(&[INSPECT]), "the first scorer is the one that the log names first");
     assert!(read(b"PK\x03\x04").expect_err("a ZIP").contains("inspect log dump"));
 }
 
