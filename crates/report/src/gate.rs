@@ -160,7 +160,7 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
             let passed = harm.filter(|result| !results.fails.contains(result));
             lines.extend(passed.map(|result| format!("{}, which this gate does not fail on", result.as_str())));
             lines.extend(compared::kept(found));
-            lines.extend(promise(found));
+            lines.extend(promise(&found.rule));
         }
         None if results.changed.is_empty() || results.left_to_compare.is_some() => {}
         None => lines.push("not compared with the base".to_owned()),
@@ -176,9 +176,9 @@ fn reasons(results: &GateResults, paint: Paint) -> Vec<String> {
 }
 
 /// How surely a gate of a year answers, if its settings promise that for all gates of a year together.
-fn promise(found: &ComparisonResults) -> Option<String> {
+pub fn promise(rule: &Rule) -> Option<String> {
     let of_all = Rule::default().alpha;
-    let gates = (of_all / found.rule.alpha).round();
+    let gates = (of_all / rule.alpha).round();
     let percent = rate::points(of_all);
     (gates > 1.0)
         .then(|| format!("the chance of any false alarm in {gates} gates like this one is {percent} % at most"))

@@ -10,7 +10,7 @@ fn stub(container: &str) -> Stub {
     let stub = Stub::new(1, "");
     let asked = stub.root().join("asked");
     let client = format!(
-        "#!/bin/sh\necho \"$*\" >> '{}'\ncase $1 in\nimage) [ \"$5\" = mine ] && printf 'sha256:ab\\nPATH=/bin\\n';;\n\
+        "#!/bin/sh\necho \"$*\" >> '{}'\ncase $1 in\nimage) [ \"$5 $6\" = '-- mine' ] && printf 'sha256:ab\\nPATH=/bin\\n';;\n\
          run) {container};;\nesac\n",
         asked.display()
     );

@@ -100,6 +100,10 @@ fn a_gate_that_promises_for_a_year_asks_for_more_before_it_fails_and_says_what_i
     assert_eq!(stub.run(&["gate", "--max-age-days", "0"]).code, 1);
     let of_one = starts() - before;
     stub.settings(&format!("{ALLOWED}[gate]\npromise = \"year\"\ngates_a_year = 1000\n"));
+    let dry = stub.run(&["gate", "--dry-run"]).stdout;
+    assert!(dry.contains("in 1000 gates like this one"), "{dry}");
+    let few = stub.run(&["gate", "--max-trials", "12"]);
+    assert!(few.code == 2 && few.stderr.contains("promise less by `promise`"), "{}{}", few.stdout, few.stderr);
     let before = starts();
     let ran = stub.run(&["gate", "--max-age-days", "0"]);
     assert!(

@@ -101,6 +101,14 @@ fn results_of_another_tool_are_compared_without_their_errors_and_with_their_head
     ] {
         assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
     }
+    for (args, why) in [
+        (["new.json", "new.json"], "new.json is named twice"),
+        (["new.json", "typo.json"], "typo.json: No such file"),
+        (["new.json", "main"], "main is not a result file of another tool"),
+    ] {
+        let ran = fixture.run(&["compare", args[0], args[1]]);
+        assert!(ran.code == 2 && ran.stderr.contains(why), "{why}: {}{}", ran.stdout, ran.stderr);
+    }
     let ran = fixture.run(&["compare", "aggregate-result.json", "new.json", "--json"]);
     let compared: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!((ran.code, &compared["baseline"]), (1, &json!("aggregate-result.json")), "{compared:#}");
@@ -113,6 +121,7 @@ fn results_of_another_tool_are_compared_without_their_errors_and_with_their_head
 #[test]
 fn a_file_of_no_known_tool_names_the_nearest_one() {
     let fixture = Fixture::new().file("a.json", r#"{"evalId": "e"}"#).file("b.json", plugin_results(1, 1));
+    let fixture = fixture.file("c.json", plugin_results(2, 1));
     let one = fixture.run(&["compare", "a.json"]);
     assert!(
         one.code == 2 && one.stderr.contains("a.json: not a known result file; nearest is promptfoo"),
@@ -122,7 +131,7 @@ fn a_file_of_no_known_tool_names_the_nearest_one() {
     for (args, words) in [
         (&["b.json", "monday"][..], "monday is not a result file of another tool"),
         (&["b.json", "--skill", "pdf"], "--skill: all cases of the files are compared; leave it out"),
-        (&["b.json", "b.json", "--mode", "with"], "--mode chooses sides of one file"),
+        (&["b.json", "c.json", "--mode", "with"], "--mode chooses sides of one file"),
         (&["b.json", "--mode", "new"], "b.json: no side `new`; found: without, with"),
     ] {
         let ran = fixture.run(&[&["compare"], args].concat());

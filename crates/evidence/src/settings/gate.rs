@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::decide::Rule;
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
+use crate::decide::{MARGIN, Rule};
 use crate::settings::{Problems, Settings};
 use crate::text::word_enum::word_enum;
 
@@ -74,6 +74,11 @@ impl GateSettings {
     /// share: kept trials, the provider's bad days. So nothing about earlier gates has to be stored.
     pub fn alpha(&self) -> f64 {
         Rule::default().alpha / f64::from(self.promised_for)
+    }
+
+    /// How sure a gate is.
+    pub fn rule(&self) -> Rule {
+        Rule { alpha: self.alpha(), margin: Some(MARGIN), ..Rule::default() }
     }
 
     /// Refuses to fail on a result that the plan never has. `quick` and `standard` are undecided only for lost trials, which are

@@ -101,6 +101,14 @@ fn outcome(row: &Cells, counts_trials: bool) -> Result<OutcomeRow, String> {
         None if !counts_trials => 1,
         trials => trials.and_then(number).ok_or_else(|| wrong(row, &[TRIALS]))?,
     };
+    let is_one = find(row, &PASSED).map(plain).is_some_and(|value| value.parse::<u64>().is_err());
+    if is_one && trials != 1 {
+        return Err(format!(
+            "`{}` is {} of {trials} trials; expected a number",
+            PASSED[0],
+            plain(needed(row, &PASSED)?)
+        ));
+    }
     if passed > trials {
         return Err(format!("{passed} of {trials} trials passed; `{TRIALS}` is the number of all measured trials"));
     }

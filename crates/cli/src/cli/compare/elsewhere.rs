@@ -1,5 +1,6 @@
 //! Compares the results of other tools, by their own files.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -27,7 +28,7 @@ pub const REMEDY: &str = "measure them again with the tool that lost them";
 
 /// The comparison, if what is named are results of another tool.
 pub fn compare(args: &CompareArgs) -> CliResultOf<Option<ComparisonResults>> {
-    let sides: Vec<Vec<&str>> = args.what.iter().map(|side| side.split(',').collect()).collect();
+    let sides: Vec<Vec<&str>> = args.what.iter().map(|side| names(side)).collect();
     let is_of_tool = |name: &&str| is_result(Path::new(name));
     if !sides.iter().flatten().any(is_of_tool) {
         return Ok(None);
@@ -36,8 +37,15 @@ pub fn compare(args: &CompareArgs) -> CliResultOf<Option<ComparisonResults>> {
         return Err(format!("{other} is not a result file of another tool; compare two of a kind").into());
     }
     args.refuse_what_runs()?;
-    if let Some(option) = explicit_args::first("skill task case tag baseline candidate") {
+    if let Some(option) = explicit_args::first("skill task case tag baseline candidate without kept") {
         return Err(format!("{option}: all cases of the files are compared; leave it out").into());
+    }
+    let mut seen = BTreeSet::new();
+    let mut is_again = |name: &&&str| Path::new(name).canonicalize().is_ok_and(|path| !seen.insert(path));
+    if let Some(again) = sides.iter().flatten().find(|name| is_again(name)) {
+        return Err(
+            format!("{again} is named twice: its trials would be compared with themselves, or count twice").into()
+        );
     }
     let files = sides.iter().map(|names| read_all(names)).collect::<Result<Vec<_>, _>>()?;
     let [a, b] = match (sides.as_slice(), files.as_slice()) {
@@ -56,12 +64,18 @@ pub fn compare(args: &CompareArgs) -> CliResultOf<Option<ComparisonResults>> {
     Ok(Some(ComparisonResults { headline: headline(&a, &b), ..compared }))
 }
 
-/// What the tool shows, unless the outcomes are in a table, which nobody scored.
+/// The files of a side: one, or several with commas between them.
+fn names(side: &str) -> Vec<&str> {
+    if Path::new(side).exists() { vec![side] } else { side.split(',').filter(|name| !name.is_empty()).collect() }
+}
+
+/// What the tool shows of the same cases on both sides, unless the outcomes are in a table, which nobody scored.
 fn headline(a: &ResultSide, b: &ResultSide) -> Option<Headline> {
     let tools: Vec<&str> = a.tools.union(&b.tools).copied().collect();
-    let shows = tools != [result_files::TABLE];
+    let [tool] = tools[..] else { return None };
+    let shows = tool != result_files::TABLE && a.has_cases_of(b);
     let (baseline, candidate) = a.score().zip(b.score()).filter(|_| shows)?;
-    Some(Headline { tool: tools.join(" and "), baseline, candidate, errors: a.errors + b.errors })
+    Some(Headline { tool: tool.to_owned(), baseline, candidate, errors: a.errors + b.errors })
 }
 
 /// Whether a path is of results of another tool: by its ending, or by its first lines if those of runs end so, too.
@@ -71,7 +85,7 @@ fn is_result(path: &Path) -> bool {
             && trial_files(path).is_ok_and(|files| !files.is_empty());
     }
     match path.extension().and_then(|end| end.to_str()) {
-        Some("json" | "xml" | "csv" | "eval") => path.is_file(),
+        Some("json" | "xml" | "csv" | "eval") => true,
         Some("jsonl") => head(path).is_some_and(|lines| result_files::is_one(&lines)),
         _ => false,
     }
@@ -89,7 +103,7 @@ fn head(path: &Path) -> Option<Vec<u8>> {
 
 /// The results of trials in a directory, in the order of their names.
 fn trial_files(directory: &Path) -> Result<Vec<PathBuf>, walkdir::Error> {
-    let entries = WalkDir::new(directory).sort_by_file_name().into_iter();
+    let entries = WalkDir::new(directory).follow_links(true).sort_by_file_name().into_iter();
     let is_of_trial = |path: &PathBuf| path.ends_with(OF_TRIAL);
     entries
         .map(|entry| entry.map(walkdir::DirEntry::into_path))

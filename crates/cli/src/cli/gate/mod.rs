@@ -28,7 +28,6 @@ use crate::cli::github::add_to_page;
 use crate::cli::output::{Stream, document_stdout, text_stdout, warn};
 use crate::decide::plan::ComparePlan;
 use crate::decide::result::CompareResult;
-use crate::decide::{MARGIN, Rule};
 use crate::exports::{github, junit};
 use crate::lint;
 use crate::process::interrupt;
@@ -47,6 +46,12 @@ use crate::trial::run_record::RunChoices;
 const PAGE: &str = "gate.md";
 const JUNIT: &str = "junit.xml";
 const REPORT: &str = "report.html";
+
+/// What to do about numbers that can decide nothing.
+const REMEDY: &str = "raise --max-trials, which counts both trials of a pair, choose another --plan, or fail on other results with \
+                      --fail-on";
+const REMEDY_OF_YEAR: &str = "raise --max-trials, which counts both trials of a pair, or promise less by `promise` or `gates_a_year` \
+                              in [gate]";
 
 const HELP: &str = "The gate lints, replays recordings, finds the skills that differ from the base,
 and runs their cases with both versions. If a description changed, it also
@@ -251,6 +256,9 @@ impl GateArgs {
         let document = self.json.then(|| results.change(commit, &cases));
         if document.is_none() {
             write!(text_stdout(), "{}", report::changes(results, &cases))?;
+            if let Some(promise) = report::promise(&asked.rule()) {
+                writeln!(text_stdout(), "{promise}")?;
+            }
         }
         if cases.is_empty() {
             document.map(|document| print_json(&mut document_stdout(), &document)).transpose()?;
@@ -268,7 +276,7 @@ impl GateArgs {
         cases: Vec<String>,
         within: Option<Value>,
     ) -> CliResultOf<Result<LiveComparison, Exit>> {
-        let mut rule = Rule { alpha: asked.alpha(), margin: Some(MARGIN), ..Rule::default() };
+        let mut rule = asked.rule();
         if let Some(shard) = self.shard.shard()? {
             rule.alpha /= f64::from(shard.of);
         }
@@ -285,8 +293,7 @@ impl GateArgs {
             max_age: Some(asked.max_age),
             max_cost_usd: None,
             stop: Stop::Settled,
-            remedy: "raise --max-trials, which counts both trials of a pair, choose another --plan, or fail on other results \
-                     with --fail-on",
+            remedy: if asked.promised_for > 1 { REMEDY_OF_YEAR } else { REMEDY },
             takes_plan: true,
             json: within.is_some(),
             within,

@@ -58,7 +58,7 @@ fn number(value: &Value) -> Option<f64> {
             "C" => Some(1.0),
             "P" => Some(0.5),
             "I" | "N" => Some(0.0),
-            text => text.parse().ok(),
+            text => text.parse().ok().filter(|number: &f64| number.is_finite()),
         },
         Value::Bool(passed) => Some(if *passed { 1.0 } else { 0.0 }),
         value => value.as_f64(),

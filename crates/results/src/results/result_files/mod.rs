@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use crate::decide::CaseCount;
 use crate::stats::proportion::Rate;
+use crate::stats::special::real;
 use shape::Shape;
 pub use sides::{ResultSide, of_files, of_two_arms};
 
@@ -123,19 +124,28 @@ pub struct ResultFile {
 
 /// Whether this is the content of a result file, of any format.
 pub fn is_one(bytes: &[u8]) -> bool {
-    shape::of(bytes).is_ok_and(|shape| format_of(&shape).is_some())
+    shape::of(without_mark(bytes)).is_ok_and(|shape| format_of(&shape).is_some())
 }
 
 /// Reads the content of a file, or says what it lacks.
 pub fn read(bytes: &[u8]) -> Result<ResultFile, String> {
-    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    let bytes = without_mark(bytes);
     let shape = shape::of(bytes)?;
     let format = format_of(&shape).ok_or_else(|| unknown(&shape))?;
     let rows = (format.read)(bytes).map_err(|problem| format!("{}: {problem}", format.name))?;
     if rows.is_empty() {
         return Err(format!("{}: the file has no trials", format.name));
     }
+    if let Some(row) = rows.iter().find(|row| !(0.0..=real(row.scored)).contains(&row.score)) {
+        let (case, score) = (&row.case, row.score);
+        return Err(format!("{}: {case} has the score {score}; expected 0 to 1, of which 1 passes", format.name));
+    }
     Ok(ResultFile { format, rows })
+}
+
+/// Without the mark with which some programs begin UTF-8.
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
 }
 
 fn format_of(shape: &Shape) -> Option<&'static ResultFormat> {

@@ -22,7 +22,8 @@ impl Shape {
 
     /// `the JSON (config, results)`.
     pub fn what(&self) -> String {
-        let names: Vec<&str> = self.names.iter().take(12).map(String::as_str).collect();
+        let names = self.names.iter().take(12).map(|name| name.chars().take(40).collect());
+        let names: Vec<String> = names.collect();
         format!("the {} ({})", self.kind, names.join(", "))
     }
 }

@@ -31,6 +31,11 @@ impl ResultSide {
         (trials > 0).then(|| score / trials as f64)
     }
 
+    /// Whether both have the same cases, so that their scores are of the same.
+    pub fn has_cases_of(&self, other: &Self) -> bool {
+        self.scores.keys().eq(other.scores.keys())
+    }
+
     fn add(&mut self, file: &ResultFile, is_of: impl Fn(&str) -> bool, with_side: bool) {
         for row in file.rows.iter().filter(|row| is_of(&row.side)) {
             let case = if with_side { format!("{}/{}", row.case, row.side) } else { row.case.clone() };
@@ -66,7 +71,9 @@ pub fn of_two_arms(files: &[ResultFile], chosen: &[String]) -> Result<[ResultSid
     }
     let wanted = if chosen.is_empty() { found.clone() } else { chosen.iter().map(String::as_str).collect() };
     let sides = match wanted.as_slice() {
+        [baseline, candidate] if baseline == candidate => return Err(format!("`{baseline}` is on both sides")),
         [baseline, candidate] => [*baseline, *candidate],
+        [one] if found.len() > 1 => return Err(format!("`{one}` is one side; name the other one by --mode too")),
         [_] => return Err("it has one side; name the file of the other side too".to_owned()),
         _ => {
             let (names, all) = (found.join(", "), found.len());

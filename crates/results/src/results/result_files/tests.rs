@@ -176,6 +176,9 @@ fn junit_has_a_trial_in_each_occurrence_of_a_test() {
       <testcase classname="t" name="a &amp; b"><error/></testcase><testcase name="c"><skipped/></testcase>
       </testsuite></testsuites>"#;
     assert_eq!(side(&[xml]), ["t/a & b 1/2+1"]);
+    let suites = "<testsuites><testsuite name='A'><testcase name='t'/></testsuite><testsuite name='B'><testcase name='t'/>\
+                  </testsuite></testsuites>";
+    assert_eq!(side(&[suites]), ["A/t 1/1+0", "B/t 1/1+0"], "suites may have tests of one name");
 }
 
 #[test]
@@ -203,6 +206,17 @@ fn an_unknown_file_names_the_nearest_format_and_what_it_lacks() {
         (r#"{"runs": [{}], "run_summary": {}}"#, "skill-creator: missing field `eval_id` at line 1 column 12"),
         (r#"{"suite": {}, "cases": [], "aggregates": {}}"#, "claude plugin eval: the file has no trials"),
         ("[1", "invalid type: integer"),
+        (
+            r#"{"runs": [{"eval_id": 1, "configuration": "a", "result": {"pass_rate": 50}}], "run_summary": {}}"#,
+            "1 has the score 50; expected 0 to 1",
+        ),
+        (
+            r#"{"variant": "a", "gradeResult": {"passed": false}, "trajectory": null}"#,
+            "result 1 has a grade and no `stimulus`",
+        ),
+        ("<testsuite><testcase name='t'/><testcase name='u'><failure/>", "the file ends in an open element"),
+        ("<testsuite><testcase name='t'><testcase name='u'/></testcase></testsuite>", "a `testcase` in another one: u"),
+        ("case,side,passed,trials\na,old,true,5\na,new,5,5\n", "`passed` is true of 5 trials; expected a number"),
     ] {
         let problem = read(text.as_bytes()).expect_err(text);
         assert!(problem.contains(words), "{text}: {problem}");
@@ -222,7 +236,8 @@ fn sides_are_chosen_by_name_if_they_are_not_two() {
     };
     assert_eq!(chosen(&["c", "a"]).expect("two sides").map(|side| side.label), ["c", "a"]);
     assert!(chosen(&["c", "d"]).expect_err("an unknown side").contains("no side `d`; found: a, b, c"));
-    assert!(chosen(&["c"]).expect_err("one side").contains("name the file of the other side"));
+    assert!(chosen(&["c"]).expect_err("one side").contains("`c` is one side; name the other one by --mode too"));
+    assert!(chosen(&["c", "c"]).expect_err("a side twice").contains("`c` is on both sides"));
 }
 
 /// A generator of numbers that does not change.

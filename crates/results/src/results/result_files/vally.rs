@@ -47,16 +47,19 @@ struct Stimulus {
 
 fn read(bytes: &[u8]) -> Result<Vec<ResultRow>, String> {
     let lines: Vec<Line> = objects(bytes)?;
-    let row = |line: Line| {
+    let row = |(at, line): (usize, Line)| {
         let of_trajectory = || Some(line.trajectory?.stimulus?.name);
-        let case = line.stimulus.or_else(of_trajectory)?;
+        let Some(case) = line.stimulus.or_else(of_trajectory) else {
+            let is_trial = line.grade_result.is_some();
+            return is_trial.then(|| Err(format!("result {} has a grade and no `stimulus`", at + 1)));
+        };
         let ended = line.status.as_deref().is_none_or(|status| status == "success");
         let result = match &line.grade_result {
             Some(grade) if ended => TrialResult::of(grade.passed),
             _ => TrialResult::Error,
         };
         let score = line.grade_result.and_then(|grade| grade.score);
-        Some(ResultRow::trial(case, line.variant.as_deref().unwrap_or_default(), result, score))
+        Some(Ok(ResultRow::trial(case, line.variant.as_deref().unwrap_or_default(), result, score)))
     };
-    Ok(lines.into_iter().filter_map(row).collect())
+    lines.into_iter().enumerate().filter_map(row).collect()
 }
