@@ -85,6 +85,10 @@ const BEFORE: &str = "\"$real\" \"$@\" | python3 -uc '\nimport sys\nheld = \"\"\
 const LOST: &str = "case \"$*\" in *-again*) exec \"$real\" \"$@\" ;; esac
 \"$real\" \"$@\" | sed -u '/tool_result/s/\"content\":\"---[^\"]*\"/\"content\":\"\"/'; exit ${PIPESTATUS[0]}";
 
+/// A trial shows nothing after a command began until its time is over, but not in its second try.
+const LATE: &str = "case \"$*\" in *-again*) ;; *'task uses-'*) \"$real\" \"$@\" | (sed -u '/item.started.*counted-one/q'; sleep 600) ;; esac
+exec \"$real\" \"$@\"";
+
 static WRAPPERS: &[Wrapper] = &[
     wrapper("keys_are_sorted", CODEX, None, objects!("o = dict(sorted(o.items()))")),
     wrapper("an_unknown_event_is_added", CODEX, None, lines!("1i {\"type\":\"thread.heartbeat\"}")),
@@ -100,6 +104,7 @@ static WRAPPERS: &[Wrapper] = &[
     ),
     wrapper("the_end_is_swallowed", CODEX, Some("end"), lines!("/\"turn.completed\"/d")),
     wrapper("the_end_is_late", CODEX, None, "\"$real\" \"$@\"; code=$?; sleep 5; exit $code"),
+    wrapper("a_trial_is_late_once", CODEX, None, LATE),
     wrapper("the_exit_status_is_another", CODEX, Some("end"), "\"$real\" \"$@\"; exit 3"),
     wrapper("the_model_is_lost", CODEX, Some("model"), sessions!("s/\"model\":\"stand-in\"/\"engine\":\"stand-in\"/g")),
     wrapper(
@@ -314,7 +319,7 @@ fn live() -> Live {
         .file("skills/greeting/references/formal.md", "Say \"Good day\".\n")
         .prompts(
             "greeting",
-            "id,should_trigger,prompt,timeout_s\npositive,true,Greet Ada.,60\nnegative,false,What is 2+2?,60\n",
+            "id,should_trigger,prompt,timeout_s\npositive,true,Greet Ada.,180\nnegative,false,What is 2+2?,180\n",
         );
     Live::over(fixture, |request: &Request| match (request.step, request.prompt.contains("2+2")) {
         (0, true) => load(request),

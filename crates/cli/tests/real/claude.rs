@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::support::catalogue;
 use crate::support::fixture::Fixture;
-use crate::support::live::{GREETING, Live, Trial, processes_with, request_text, wait_until};
+use crate::support::live::{GREETING, Live, Trial, patiently, processes_with, request_text, wait_until};
 use crate::support::stand_in::{Protocol, Request, Turn, call};
 use crate::tests;
 use serde_json::{Value, json};
@@ -509,17 +509,19 @@ fn a_limit_on_turns_ends_the_model_and_that_is_a_failed_check() {
 }
 
 fn a_sub_agents_sub_agent_that_hangs_is_told_by_what_it_waited_for() {
-    // The agents have to come to the turn, and write it down, before the time is over. On a busy machine that takes long.
+    // The agents have to come to the turn, and write it down, before the time is over.
     let deep = |turn: fn() -> Turn, is_told: fn(&Trial) -> bool| {
-        let mut trials = [25, 50, 100].into_iter().map(|seconds| {
+        let trial = patiently(25, |seconds| {
             let script = delegates(false);
             let turn = move |request: &Request| match request.prompt.as_str() {
                 "Go to the ground." => turn(),
                 _ => script(request),
             };
-            Live::new("should_trigger,prompt,timeout_s", &format!("false,What is 2+2?,{seconds}"), turn).trial(CLI)
+            let cells = format!("false,What is 2+2?,{seconds}");
+            let trial = Live::new("should_trigger,prompt,timeout_s", &cells, turn).trial(CLI);
+            if is_told(&trial) { Ok(trial) } else { Err(format!("{:#?}", trial.grade)) }
         });
-        trials.find(is_told).expect("it is told, however long it takes")
+        trial.expect("it is told, however long it takes")
     };
     let kind = |trial: &Trial| trial.grade.trouble.as_ref().map(|trouble| trouble.kind);
     let model = deep(|| Turn::Hang, |trial| trial.verdict() == Verdict::Error);
@@ -533,13 +535,19 @@ fn a_hanging_agent_and_its_grandchildren_are_gone_after_the_timeout() {
         let sleep = format!("{salt}{}", std::process::id());
         let command = format!("setsid sleep {sleep} & sleep {sleep} & sleep {sleep}");
         let columns = "should_trigger,prompt,sandbox,timeout_s";
-        let live = Live::new(columns, "true,Greet Ada.,workspace-write,15", move |request| match request.step {
-            0 => Turn::Several(vec![Turn::Say("On it.".to_owned()), Turn::Shell(command.clone())]),
-            _ => Turn::Say("Done".to_owned()),
+        let measured = patiently(15, |seconds| {
+            let command = command.clone();
+            let script = move |request: &Request| match request.step {
+                0 => Turn::Several(vec![Turn::Say("On it.".to_owned()), Turn::Shell(command.clone())]),
+                _ => Turn::Say("Done".to_owned()),
+            };
+            let live = Live::new(columns, &format!("true,Greet Ada.,workspace-write,{seconds}"), script);
+            let trial = live.trial(mode);
+            let is_under_way = trial.text("trace.jsonl").contains(&sleep);
+            if is_under_way { Ok((live, trial)) } else { Err(format!("{:#?}", trial.grade)) }
         });
-        let trial = live.trial(mode);
+        let (live, trial) = measured.expect("the command was under way");
         assert_eq!(trial.expect(Verdict::Fail).status("in-time"), Status::Fail);
-        assert!(trial.text("trace.jsonl").contains(&sleep), "the command was under way");
         assert_eq!(processes_with(&format!("sleep {sleep}")), Vec::<String>::new());
         assert_eq!(processes_with(&live.scratch().display().to_string()), Vec::<String>::new());
     }

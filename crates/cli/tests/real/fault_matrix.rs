@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::follow_ups::load;
 use crate::support::fixture::Fixture;
-use crate::support::live::{GREETING, Live};
+use crate::support::live::{GREETING, Live, patiently};
 use crate::support::real::{HOW_TO_GET_AGENTS, change, needing, program_of, programs};
 use crate::support::stand_in::{Fault, Request, Turn};
 use libtest_mimic::{Failed, Trial};
@@ -373,12 +373,17 @@ fn cells(number: usize, row: &Row) -> Result<(), Failed> {
     if asked.is_empty() {
         return Ok(());
     }
+    patiently(row.timeout, |timeout| cells_in(row, &asked, timeout))
+}
+
+/// The same, with this many seconds until the timeout.
+fn cells_in(row: &Row, asked: &[(&str, (Verdict, Verdict))], timeout: u32) -> Result<(), Failed> {
     // OpenCode works for several seconds before it asks its model.
     let late = if asked.iter().any(|(mode, _)| *mode == "opencode") { 10 } else { 0 };
     let cases = format!(
         "id,should_trigger,prompt,sandbox,timeout_s\npositive,true,Greet Ada.,workspace-write,{0}\n\
          negative,false,What is here?,workspace-write,{0}\n",
-        row.timeout + late
+        timeout + late
     );
     let fixture = Fixture::new()
         .skill_text("greeting", GREETING)
@@ -410,7 +415,7 @@ fn cells(number: usize, row: &Row) -> Result<(), Failed> {
     let args = [&modes[..], &["--jobs", "6"]].concat();
     let ran = if refused.is_some() { live.run_with_own_retries(&args) } else { live.run(&args) };
     let mut wrong = String::new();
-    for (mode, (positive, negative)) in asked {
+    for &(mode, (positive, negative)) in asked {
         for (case, expected) in [("positive", positive), ("negative", negative)] {
             let Some(trial) = live.kept("greeting", case, mode) else {
                 return Err(format!("{case} in {mode} was not kept: {}{}", ran.stdout, ran.stderr).into());

@@ -37,6 +37,12 @@ pub const GREETING: &str = "---\nname: greeting\ndescription: Greets people in t
 /// The command with which a model opens the skill.
 pub const OPEN_GREETING: &str = "cat .agents/skills/greeting/SKILL.md";
 
+/// What is measured of trials that end by their timeout of this many seconds, or of four times as many: an agent on a busy machine
+/// comes late to the point that a test is about.
+pub fn patiently<T, E>(seconds: u32, mut measure: impl FnMut(u32) -> Result<T, E>) -> Result<T, E> {
+    measure(seconds).or_else(|_| measure(4 * seconds))
+}
+
 impl Live {
     /// A repository with the skill `greeting`, and one case `it` with these cells behind id.
     pub fn new(columns: &str, cells: &str, script: impl Fn(&Request) -> Turn + Send + Sync + 'static) -> Self {

@@ -107,7 +107,7 @@ impl Observations {
     fn value(&mut self, trial: &Measured<'_>, reading: Reading, expected: String, found: Option<String>) {
         let state = match &found {
             Some(found) if *found == expected => ReadState::Right,
-            Some(_) if !trial.has_gap() => ReadState::Wrong,
+            Some(_) if trial.is_whole() => ReadState::Wrong,
             _ => ReadState::Unseen,
         };
         self.add(trial, reading, state, expected, found.unwrap_or_else(|| trial.trouble()));
@@ -218,20 +218,28 @@ impl Measured<'_> {
         self.grade.trouble.as_ref().map(|trouble| trouble.kind)
     }
 
-    /// Whether its time was over, or its agent lost a part: a busy machine makes agents do both.
+    /// Whether its time was over although it does not wait, or it shows too little for a verdict: a busy machine makes agents late
+    /// and has them lose parts.
     fn shows_little(&self) -> bool {
-        let is_late = self.trouble_kind() == Some(TroubleKind::NoAnswer) && self.case.does != Does::Hangs;
-        is_late || (self.case.ends_well() && self.stored.trace.gap().is_some())
+        let is_late = self.is_late() && self.case.does != Does::Hangs;
+        is_late
+            || (self.case.ends_well() && (self.grade.verdict == Verdict::Error || self.stored.trace.gap().is_some()))
+    }
+
+    /// Whether its time was over.
+    fn is_late(&self) -> bool {
+        self.trouble_kind() == Some(TroubleKind::NoAnswer) || self.status("in-time") == Some(Status::Fail)
     }
 
     fn is_unknown(&self, id: &str) -> bool {
         self.status(id) == Some(Status::Unknown)
     }
 
-    /// Whether something may have happened that was not read, and so leads to no verdict.
-    fn has_gap(&self) -> bool {
+    /// Whether all was read that happens in such a trial: it came to its end, and nothing that was not read leads to an error.
+    fn is_whole(&self) -> bool {
         let metrics = &self.grade.metrics;
-        metrics.unknown_events + metrics.damaged_lines > 0 && self.grade.verdict == Verdict::Error
+        let has_gap = metrics.unknown_events + metrics.damaged_lines > 0 && self.grade.verdict == Verdict::Error;
+        !has_gap && !self.is_late()
     }
 
     /// The verdict, and why the trial was not measured.
