@@ -109,8 +109,8 @@ impl ClusterArgs {
         let words = ["skill-evals", "run"].into_iter().chain(self.options.iter().map(String::as_str));
         let given = Cli::command().try_get_matches_from(words).map_err(wrong)?;
         let Some(("run", run)) = given.subcommand() else { return Err("expected options of run".to_owned()) };
-        if run.get_one::<PathBuf>("ids").is_some_and(|file| file.as_os_str() == "-") {
-            return Err("--ids -: the jobs have no stdin: name a file".to_owned());
+        if run.get_one::<PathBuf>("cases_from").is_some_and(|file| file.as_os_str() == "-") {
+            return Err("--cases-from -: the jobs have no stdin: name a file".to_owned());
         }
         if let Some(option) = explicit_args::first_in(run, REFUSED) {
             return Err(format!("{option} is not for shards of a cluster: leave it out"));

@@ -66,7 +66,7 @@ fn what_would_fail_or_be_lost_in_every_shard_is_refused() {
     for (args, words) in [
         (["slurm", "--run-id", "a", "--root", "/"].as_slice(), "--root is not for shards"),
         (&["slurm", "--run-id", "a", "--junit", "all.xml"], "--junit is not for shards"),
-        (&["slurm", "--run-id", "a", "--ids", "-"], "--ids -: the jobs have no stdin"),
+        (&["slurm", "--run-id", "a", "--cases-from", "-"], "--cases-from -: the jobs have no stdin"),
         (&["slurm", "--run-id", "a", "--model", "a\nb"], "has a control character"),
         (&["slurm", "--run-id", "a-shard-1-of-2", "-q"], "is that of a shard"),
     ] {

@@ -569,16 +569,16 @@ fn the_listed_trials_run_and_a_line_that_names_none_is_an_error() {
     let file = stub.root().join("ids").display().to_string();
     let with_ids = |text: &str, more: &[&str]| {
         fs::write(&file, text).expect("a file");
-        stub.run(&[&["run", "--ids", &file], more].concat())
+        stub.run(&[&["run", "--cases-from", &file], more].concat())
     };
-    let endless = stub.run(&["run", "--ids", "/dev/zero"]);
-    let why = "--ids /dev/zero: it has more than 64 MiB, the most that are read";
+    let endless = stub.run(&["run", "--cases-from", "/dev/zero"]);
+    let why = "--cases-from /dev/zero: it has more than 64 MiB, the most that are read";
     assert!(endless.code == 2 && endless.stderr.contains(why), "{}", endless.stderr);
     let listed = stub.run(&["list"]).stdout;
     // The lines of `list` through a pipe, in any order.
     let lines: Vec<&str> = listed.lines().filter(|line| line.contains("/c1")).collect();
     fs::write(&file, lines.iter().rev().copied().collect::<Vec<_>>().join("\r\n")).expect("a file");
-    let mut command = stub.command(&["run", "--ids", "-", "--run-id", "piped"]);
+    let mut command = stub.command(&["run", "--cases-from", "-", "--run-id", "piped"]);
     command.stdin(fs::File::open(&file).expect("a file"));
     assert_eq!(ran(&mut command).code, 0);
     assert_eq!((lines.len(), stub.progress("piped").len()), (3, 3));

@@ -90,6 +90,7 @@ function caseList(link) {
     show(next) {
       groups = next;
       drawn = "";
+      document.documentElement.style.setProperty("--repeats", groups.reduce((widest, group) => Math.max(widest, repeatsWidth(group)), 0) + "px");
       draw(false);
     },
     /** Scrolls to a row and focuses it. */
@@ -105,14 +106,23 @@ function caseList(link) {
   };
 }
 
+/** Whether the repeats of a group are counted by verdict. */
+const isMany = (group) => Math.max(group.all.rows.length, group.all.before.length) > MAX_REPEATS;
+
+/** The width of a group's repeats in pixels: of a dot, a number or an arrow with the gap behind it. */
+function repeatsWidth(group) {
+  const width = (rows) => (isMany(group) ? byVerdict(rows).length * 52 : rows.length * 23);
+  const { before, rows } = group.all;
+  return width(before) + width(rows) + (before.length > 0 ? 26 : 0);
+}
+
 function rowView(group, at, all, link) {
   const percent = (share) => (share === null ? "–" : Math.round(share * 100) + " %");
   const compares = group.all.before.length > 0;
-  const isMany = Math.max(group.all.rows.length, group.all.before.length) > MAX_REPEATS;
   const why = [...group.failed.map(([check, times]) => check + (times < group.measured ? " " + times + "×" : "")), ...group.troubles].join(", ");
   const title = group.skill + "/" + group.case;
   const name = el("span", { class: "case", title }, shown(group.skill + "/"), el("b", {}, shown(group.case)), el("small", {}, " ", shown(group.mode)));
-  const repeats = (side) => (isMany ? byVerdict(group.all[side]).map((some) => verdictLink(title, some, link)) : group[side].map((row) => repeatLink(row, link)));
+  const repeats = (side) => (isMany(group) ? byVerdict(group.all[side]).map((some) => verdictLink(title, some, link)) : group[side].map((row) => repeatLink(row, link)));
   return el(
     "div",
     { class: "row " + WORST[group.worst], role: "listitem", "aria-posinset": at + 1, "aria-setsize": all, "data-at": at },

@@ -234,7 +234,6 @@ addEventListener("keydown", keys);
 addEventListener("beforeprint", () => one.hidden || drawAll());
 document.body.append(help);
 document.getElementById("trials").replaceChildren(head, tabs.element, bar.element, el("div", { class: "row labels", "aria-hidden": "true" }, labels.map((name) => el("span", {}, name))), list.element);
-document.body.classList.toggle("compares", compares);
 if (compares) showEdits(document.getElementById("edits"), JSON.parse(document.getElementById("texts").textContent), index.sides);
 follow();
 performance.mark("first-screen");

@@ -11,7 +11,7 @@ use crate::settings::Settings;
 /// Runs each case with and without the skills, as often as it would run, and prints the difference that the skills make.
 pub(super) fn lift(args: &RunArgs, (repository, mut settings, catalog): (Repository, Settings, Catalog)) -> CliResult {
     let mut chosen = args.choice.chosen(&settings)?;
-    args.choice.ids.choose(&mut chosen, &settings, &catalog)?;
+    args.choice.trial_list.choose(&mut chosen, &settings, &catalog)?;
     select::apply(&chosen, &mut settings)?;
     default_agent::choose(&mut settings, &catalog, &mut chosen)?;
     let run = args.with_chosen_plan(start::planned(repository, settings, catalog, chosen.clone())?)?;

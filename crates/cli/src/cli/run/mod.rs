@@ -14,10 +14,10 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::ids::IdArgs;
 use super::select::{self, SelectArgs};
 use super::shard::{ShardArgs, name_shard, shard_is_empty};
 use super::start::{self, StartArgs};
+use super::trial_list::TrialListArgs;
 use super::{CliResult, CliResultOf, default_agent, print_json};
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::Repository;
@@ -97,7 +97,7 @@ pub struct RunArgs {
 
 /// Options of one run, which watching has none of.
 const WITHOUT_WATCH: &str =
-    "ids resume failed stale aged shard run_id background dry_run write_progress junit github quiet in_place";
+    "cases_from resume failed stale aged shard run_id background dry_run write_progress junit github quiet in_place";
 
 /// Options of a run that compares nothing.
 const WITHOUT_LIFT: &str =
@@ -112,7 +112,7 @@ struct ChoiceArgs {
     #[command(flatten)]
     select: SelectArgs,
     #[command(flatten)]
-    ids: IdArgs,
+    trial_list: TrialListArgs,
     /// Mode to use (repeatable): an agent, and how it gets skills. `native`, `cli-native`, `mcp` and `none` are Claude
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
@@ -169,7 +169,7 @@ impl RunArgs {
     ) -> CliResultOf<()> {
         self.choice.replay = true;
         let mut chosen = self.choice.chosen(&settings)?;
-        self.choice.ids.choose(&mut chosen, &settings, &catalog)?;
+        self.choice.trial_list.choose(&mut chosen, &settings, &catalog)?;
         select::apply(&chosen, &mut settings)?;
         let run = start::planned(repository, settings, catalog, chosen)?;
         let is_empty = run.plan.is_empty();
@@ -193,7 +193,7 @@ pub fn run(args: &RunArgs) -> CliResult {
     settings.record |= args.record;
     settings.require_recordings = Some(true).filter(|_| args.require_recordings).or(settings.require_recordings);
     let mut chosen = args.choice.chosen(&settings)?;
-    args.choice.ids.choose(&mut chosen, &settings, &catalog)?;
+    args.choice.trial_list.choose(&mut chosen, &settings, &catalog)?;
     if let Some(shard) = chosen.shard {
         let is_stored = args.stores(!chosen.replay) && !args.start.dry_run;
         name_shard(&repository.root, &mut settings, shard, is_stored)?;

@@ -74,7 +74,7 @@ fn every_choice_of_the_command_line_has_a_variable() {
         "--trial-end",
         "--shard",
         "--shards",
-        "--ids",
+        "--cases-from",
         "--watch[=<HOW>]",
     ];
     let is_export = |option: &String| EXPORTS.iter().any(|export| option.trim_start_matches('-') == export.name);

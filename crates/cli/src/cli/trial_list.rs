@@ -1,4 +1,4 @@
-//! The option that chooses trials by a list of their ids.
+//! The option that chooses trials by a list.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -14,24 +14,24 @@ use crate::text::diagnostic::nearest_few;
 use crate::text::name::{as_test_name, segment};
 use crate::trial::run_record::RunChoices;
 
-/// Chooses trials by their ids.
+/// Chooses the trials of a list.
 #[derive(Args)]
-pub struct IdArgs {
+pub struct TrialListArgs {
     /// Only the trials in this file, one on each line, as `list` prints them; `-` is stdin
-    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["case", "mode", "agent", "failed", "stale", "aged", "max_skills", "max_cases", "background"])]
-    ids: Option<PathBuf>,
+    #[arg(long, alias = "ids", value_name = "FILE|-", conflicts_with_all = ["case", "mode", "agent", "failed", "stale", "aged", "max_skills", "max_cases", "background"])]
+    cases_from: Option<PathBuf>,
 }
 
-impl IdArgs {
+impl TrialListArgs {
     /// Adds the trials and their modes to the choices.
     pub fn choose(&self, chosen: &mut RunChoices, settings: &Settings, catalog: &Catalog) -> Result<(), String> {
-        let Some(path) = &self.ids else { return Ok(()) };
+        let Some(path) = &self.cases_from else { return Ok(()) };
         let is_stdin = path.as_os_str() == "-";
         let file = if is_stdin { "stdin".to_owned() } else { path.display().to_string() };
-        // Not only regular files: a shell names a pipe in `--ids <(skill-evals list)`.
+        // Not only regular files: a shell names a pipe in `--cases-from <(skill-evals list)`.
         let text =
             if is_stdin { bounded::read_stream(io::stdin()) } else { File::open(path).and_then(bounded::read_stream) };
-        let text = text.map_err(|error| format!("--ids {file}: {error}"))?;
+        let text = text.map_err(|error| format!("--cases-from {file}: {error}"))?;
         let known = KnownIds::new(settings, catalog);
         let (mut ids, mut modes) = (BTreeSet::new(), BTreeSet::new());
         let text = text.trim_start_matches('\u{feff}');
@@ -43,7 +43,7 @@ impl IdArgs {
             modes.insert(mode.to_owned());
         }
         if ids.is_empty() {
-            return Err(format!("--ids {file} has no ids: expected the lines of `skill-evals list`"));
+            return Err(format!("--cases-from {file} has no ids: expected the lines of `skill-evals list`"));
         }
         chosen.modes = modes.into_iter().collect();
         chosen.trials_by_name = ids.into_iter().collect();
