@@ -22,12 +22,15 @@ pub mod stubs;
 mod trials;
 mod watch;
 
+use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+
+use serde_json::Value;
 
 use crate::agent;
 use crate::cases::catalog::Catalog;
@@ -47,9 +50,13 @@ use crate::text::name::Filters;
 use crate::text::relative_path::RelativePath;
 
 #[doc(inline)]
+pub use crate::agent::StreamEvent;
+#[doc(inline)]
 pub use crate::run::custom_check::{
     Check, CheckError, Finding, ReadError, Recording, RecordingError, Trial, TrialSample,
 };
+#[doc(inline)]
+pub use crate::trace::Usage;
 #[doc(inline)]
 pub use case::CaseBuilder;
 #[doc(inline)]
@@ -93,6 +100,8 @@ pub struct Harness {
     root_is_final: bool,
     skill_roots: Vec<String>,
     cases: Vec<CaseBuilder>,
+    /// The names of the agents whose lines it reads.
+    agents: Vec<String>,
     custom_checks: CustomChecks,
     rerun_command: RerunCommand,
     trust: Option<Trust>,
@@ -151,6 +160,39 @@ impl Harness {
         write: impl FnOnce(CaseBuilder) -> CaseBuilder,
     ) -> Self {
         self.cases.push(write(CaseBuilder::new(skill.into(), id.into(), Location::caller())));
+        self
+    }
+
+    /// Reads what an agent prints: `read` says what a line of JSON says. The agent is a table in evals/evals.toml, which says how
+    /// its program is started: `[agents.NAME]` with `protocol = "rust"`. So every command knows its modes; trials of it run and
+    /// are read by this harness only.
+    ///
+    /// If `read` fails or panics, the trial is an error that shows the line, and so is a trial that never says
+    /// [`StreamEvent::Done`]. Lines are read several times and one by one, so that `read` should remember nothing.
+    ///
+    /// ```no_run
+    /// use skill_evals::harness::{Harness, StreamEvent};
+    ///
+    /// fn main() -> std::process::ExitCode {
+    ///     let text = |line: &serde_json::Value| line["text"].as_str().map(str::to_owned).ok_or("no text");
+    ///     Harness::new()
+    ///         .agent("mine", move |line| match line["type"].as_str() {
+    ///             Some("says") => Ok(vec![StreamEvent::Message { text: text(line)?, is_piece: false }]),
+    ///             Some("end") => Ok(vec![StreamEvent::Done]),
+    ///             Some("debug") => Ok(vec![]),
+    ///             _ => Ok(vec![StreamEvent::Unknown]),
+    ///         })
+    ///         .main()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn agent<R>(mut self, name: impl Into<String>, read: R) -> Self
+    where
+        R: Fn(&Value) -> Result<Vec<StreamEvent>, Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
+    {
+        let name = name.into();
+        agent::read_in_rust(name.clone(), Arc::new(read));
+        self.agents.push(name);
         self
     }
 
@@ -288,6 +330,7 @@ fn planned(harness: Harness, root: PathBuf, parsed: &ParsedArgs) -> PlannedRun {
         Ok(roots) => settings.skill_roots = roots.or(settings.skill_roots),
         Err(why) => setup_problem = Some(why),
     }
+    setup_problem = setup_problem.or_else(|| unknown_agent(&harness.agents, &settings));
     // A test runs its trial to the end.
     settings.stop = None;
     let (mut catalog, is_whole) = read_catalog(&root, &settings, parsed);
@@ -420,6 +463,17 @@ fn prepare(parsed: &ParsedArgs, trials: &mut Vec<libtest_mimic::Trial>, silent: 
         fastrand::Rng::with_seed(seed).shuffle(trials);
         say(&format!("skill-evals: shuffle seed: {seed}"));
     }
+}
+
+/// Why one of these agents is none that a harness reads, in words.
+fn unknown_agent(agents: &[String], settings: &Settings) -> Option<String> {
+    let is_read =
+        |name: &String| settings.custom_agents().any(|agent| agent.as_str() == name && agent.is_read_in_rust());
+    let name = agents.iter().find(|name| !is_read(name))?;
+    Some(format!(
+        "the harness reads the agent `{name}`, which evals/evals.toml does not describe; add [agents.{name}] with \
+         `protocol = \"rust\"`: see docs/rust.md"
+    ))
 }
 
 /// The catalog, or only the part that the one selected trial needs; and whether it is whole.

@@ -59,6 +59,7 @@ use crate::trial::evidence::{Ending, digest};
 
 pub use assignment::{Assignment, OutputSchema};
 pub use command::AgentCommand;
+pub use custom::{ReadLine, StreamEvent, read_in_rust};
 pub use interface::{Agent, WorkOwner};
 pub use isolation::{bwrap, container};
 pub use sandbox::Place;

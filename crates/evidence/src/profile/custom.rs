@@ -16,6 +16,8 @@ word_enum! {
         Acp = "acp",
         /// Arguments in, JSON lines out.
         Jsonl = "jsonl",
+        /// The same, and a harness in Rust says what a line says.
+        Rust = "rust",
     }
 }
 
@@ -182,7 +184,7 @@ impl CustomAgent {
         let AgentDescription { protocol, shows_calls, events, .. } = &self.description;
         let has = |meaning| events.iter().any(|rule| rule.says == meaning);
         match protocol {
-            Protocol::Acp => *shows_calls,
+            Protocol::Acp | Protocol::Rust => *shows_calls,
             Protocol::Jsonl => has(EventMeaning::Call) && has(EventMeaning::Result),
         }
     }

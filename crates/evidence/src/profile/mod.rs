@@ -8,7 +8,7 @@ pub mod fault;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use custom::CustomAgent;
+use custom::{CustomAgent, Protocol};
 
 use fault::Reading;
 
@@ -114,6 +114,11 @@ impl AgentKind {
     /// The agent of the registry with this name, or else with a program of this name.
     pub fn called(name: &str) -> Option<Self> {
         Self::named(name).or_else(|| Self::ALL.into_iter().find(|kind| kind.profile().program == name))
+    }
+
+    /// Whether a harness in Rust says what its lines say.
+    pub fn is_read_in_rust(self) -> bool {
+        matches!(self, Self::Custom(agent) if agent.description.protocol == Protocol::Rust)
     }
 
     /// The names of the agents of the registry.

@@ -225,17 +225,17 @@ impl AgentTable {
         range: Range<usize>,
         problems: &mut Problems<'_>,
     ) -> (AgentSettings, Vec<Arc<Mode>>) {
-        let is_acp = protocol == Protocol::Acp;
+        let (is_acp, has_rules) = (protocol == Protocol::Acp, protocol == Protocol::Jsonl);
         if self.command.is_none() {
             problems.add(range.clone(), format!("the agent `{name}` has no `command`; name its program"));
         }
         let other = [
-            ("events", "jsonl", is_acp && self.events.is_some()),
-            ("shows_calls", "acp", !is_acp && self.shows_calls.is_some()),
-            ("authenticate", "acp", !is_acp && self.authenticate.is_some()),
+            ("events", "\"jsonl\"", !has_rules && self.events.is_some()),
+            ("shows_calls", "\"acp\" or \"rust\"", has_rules && self.shows_calls.is_some()),
+            ("authenticate", "\"acp\"", !is_acp && self.authenticate.is_some()),
         ];
         for (key, of, _) in other.into_iter().filter(|(.., is_set)| *is_set) {
-            problems.add(range.clone(), format!("`{key}` is for the protocol \"{of}\"; remove it"));
+            problems.add(range.clone(), format!("`{key}` is for the protocol {of}; remove it"));
         }
         let mut args = Vec::new();
         for group in self.args {
@@ -261,7 +261,7 @@ impl AgentTable {
             );
         }
         let events = self.events.map(|tables| events(tables, range.clone(), problems));
-        if !is_acp && events.is_none() {
+        if has_rules && events.is_none() {
             let help = "say by [[agents.NAME.events]] what the lines of its output say: see docs/custom-agents.md";
             problems.add(range, format!("the agent `{name}` has no `events`\n{help}"));
         }

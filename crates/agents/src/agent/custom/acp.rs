@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::answer::{AnswerSoFar, served};
 use super::client::{NOT_AUTHENTICATED, PERMISSION, PROMPT, VERSION};
-use super::offer;
+use super::{MAY_HIDE_CALLS, offer};
 use crate::agent::agent_event::{AgentEvent, CallEnding};
 use crate::agent::field::text;
 use crate::agent::recorder::texts;
@@ -67,9 +67,8 @@ pub(super) struct AcpLines<'a> {
 
 impl<'a> AcpLines<'a> {
     pub(super) fn new(agent: &'a CustomAgent, names: &'a ToolNames) -> Self {
-        let hides =
-            "calls of tools, which the agent may not show: set `shows_calls` in evals/evals.toml if it shows all";
-        let first = if agent.shows_calls() { Vec::new() } else { vec![AgentEvent::Lost(hides.to_owned())] };
+        let hides = || AgentEvent::Lost(MAY_HIDE_CALLS.to_owned());
+        let first = if agent.shows_calls() { Vec::new() } else { vec![hides()] };
         let (answer, calls) = (AnswerSoFar::default(), HashMap::new());
         let (skills, methods) = (Vec::new(), Vec::new());
         Self { agent, names, first, answer, calls, skills, methods, session: None, usage: Usage::default() }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::client::AcpClient;
-use super::offer;
+use super::{offer, rust};
 use crate::agent::arguments::{begin, mcp_file, mcp_path, refuse};
 use crate::agent::assignment::Assignment;
 use crate::agent::command::{AgentCommand, LONGEST_ARGUMENT, NextMessage, environment, program, settings_args_of};
@@ -35,6 +35,9 @@ fn start<'a>(agent: &CustomAgent, settings: &'a Settings) -> Result<&'a CustomSt
 pub(super) fn command(agent: &CustomAgent, assignment: &Assignment<'_>) -> Result<AgentCommand, Trouble> {
     let Assignment { case, settings, mode, trial_env, .. } = *assignment;
     let start = start(agent, settings)?;
+    if agent.description.protocol == Protocol::Rust {
+        rust::function(&agent.description.name)?;
+    }
     let is_acp = agent.description.protocol == Protocol::Acp;
     let mut command = begin(assignment, program(settings, mode.agent)?, &[], false)?;
     let further = case.has_more_messages() && !is_acp && !start.has("resumed");

@@ -1,5 +1,6 @@
 //! Agents that a user describes in the settings. One speaks the Agent Client Protocol: `client` is our side of it, and `acp`
-//! reads its lines. The other takes arguments and prints JSON lines, which `rules` reads as the user says.
+//! reads its lines. The others take arguments and print JSON lines. What a line says, `rules` of the settings say, or a function
+//! of the user's harness, which `rust` asks; `events` reads either.
 //!
 //! Standard output (`trace.jsonl`) has what such an agent shows. What the trial itself knows of the offer is the only line of
 //! `session.jsonl`: these agents do not show it.
@@ -8,8 +9,11 @@ mod acp;
 mod answer;
 mod client;
 mod command;
+mod events;
 mod offer;
 mod rules;
+mod rust;
+mod stream_event;
 
 use std::ffi::OsString;
 use std::io;
@@ -32,10 +36,17 @@ use crate::trace::exposure::Reference;
 use crate::trace::trouble::Trouble;
 use crate::trace::{Mechanism, Step, Trace};
 use acp::AcpLines;
-use rules::RuleLines;
+use events::EventLines;
+
+pub use rust::{ReadLine, read_in_rust};
+pub use stream_event::StreamEvent;
 
 /// The file with what the trial knows of the offer.
 const SESSION: &str = "session.jsonl";
+
+/// What is unknown of an agent that does not say that it shows all calls.
+const MAY_HIDE_CALLS: &str =
+    "calls of tools, which the agent may not show: set `shows_calls` in evals/evals.toml if it shows all";
 
 /// What a line in the middle of a run says.
 fn said(agent: &CustomAgent, line: &[u8]) -> Vec<AgentEvent> {
@@ -43,7 +54,7 @@ fn said(agent: &CustomAgent, line: &[u8]) -> Vec<AgentEvent> {
     let names = ToolNames::default();
     let said = match agent.description.protocol {
         Protocol::Acp => AcpLines::in_between(agent, &names).said(&line),
-        Protocol::Jsonl => RuleLines::in_between(agent, &names).said(&line),
+        Protocol::Jsonl | Protocol::Rust => EventLines::in_between(agent, &names).said(&line),
     };
     said.unwrap_or_default()
 }
@@ -52,7 +63,7 @@ fn said(agent: &CustomAgent, line: &[u8]) -> Vec<AgentEvent> {
 fn slim(agent: &CustomAgent, line: Value) -> Option<Value> {
     match agent.description.protocol {
         Protocol::Acp => acp::slim(line),
-        Protocol::Jsonl => (!rules::says_nothing(agent, &line)).then_some(line),
+        Protocol::Jsonl | Protocol::Rust => (!events::says_nothing(agent, &line)).then_some(line),
     }
 }
 
@@ -104,9 +115,12 @@ impl Agent for CustomAgent {
 
     fn decode(&self, reference: &Reference, directory: &Path) -> io::Result<Trace> {
         let (kind, names) = (self.kind(), &reference.names);
+        if self.description.protocol == Protocol::Rust {
+            rust::function(&self.description.name).map_err(|trouble| io::Error::other(trouble.detail))?;
+        }
         let mut trace = match self.description.protocol {
             Protocol::Acp => decoded(kind, AcpLines::new(self, names), reference, directory),
-            Protocol::Jsonl => decoded(kind, RuleLines::new(self, names), reference, directory),
+            Protocol::Jsonl | Protocol::Rust => decoded(kind, EventLines::new(self, names), reference, directory),
         }?;
         note_server(&mut trace, names);
         Ok(trace)

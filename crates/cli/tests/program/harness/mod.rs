@@ -5,6 +5,7 @@ mod custom_checks;
 mod lists;
 mod live;
 mod progress;
+mod rust_agents;
 mod rust_cases;
 mod stubs;
 mod variables;
