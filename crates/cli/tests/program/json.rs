@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::foreign;
 use crate::support::fake_codex::{BAD, Fake, GOOD, Says};
-use crate::support::fixture::Ran;
+use crate::support::fixture::{Fixture, Ran};
 use crate::support::stub::{ANSWER, Stub, signal};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -269,6 +269,7 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
             ("summary", vec!["summary", "--json", "d"]),
         ],
     );
+    of_another_tool(&mut held);
     failed_checks_are_named(&stub);
     // Broken in every way that the documents have words for.
     fs::write(&cases, rows.replace("Done|Pune", "(")).expect("cases");
@@ -288,6 +289,14 @@ fn every_json_document_follows_its_schema_and_every_command_has_one() {
     gates(&mut held);
     traces(&mut held);
     assert_all_held(&held, &stub);
+}
+
+fn of_another_tool(held: &mut Held) {
+    let text = r#"{"suite": {}, "aggregates": {}, "cases": [{"name": "a", "arms": {
+        "with": [{"score": 1, "passed": true}, {"score": 0, "passed": false, "error": "429"}], "without": [{"score": 0, "passed": false}]}}]}"#;
+    let args = ["compare", "a.json", "--json"];
+    let compared = held.expect("compare", &args, &Fixture::new().file("a.json", text).run(&args));
+    assert_eq!(compared["headline"]["tool"], json!("claude plugin eval"));
 }
 
 fn lists(held: &mut Held, stub: &Stub) {

@@ -1,6 +1,7 @@
 //! `compare --table`: outcomes that were measured elsewhere get intervals and an answer.
 
 use std::fmt::Write;
+use std::fs;
 
 use serde_json::{Value, json};
 
@@ -133,6 +134,48 @@ fn a_file_of_no_known_tool_names_the_nearest_one() {
         (&["b.json", "--skill", "pdf"], "--skill: all cases of the files are compared; leave it out"),
         (&["b.json", "c.json", "--mode", "with"], "--mode chooses sides of one file"),
         (&["b.json", "--mode", "new"], "b.json: no side `new`; found: without, with"),
+    ] {
+        let ran = fixture.run(&[&["compare"], args].concat());
+        assert!(ran.code == 2 && ran.stderr.contains(words), "{words}: {}{}", ran.stdout, ran.stderr);
+    }
+}
+
+#[test]
+fn results_of_another_tool_have_a_page_with_what_the_file_gives_and_nothing_else() {
+    let fixture = Fixture::new().file("aggregate-result.json", plugin_results(0, 9).replace("greets", "greets <b>"));
+    let ran = fixture.run(&["compare", "aggregate-result.json", "--html", "out/page.html"]);
+    assert!(ran.code == 1 && ran.stdout.starts_with("broke: "), "{}{}", ran.stdout, ran.stderr);
+    let page = fs::read_to_string(fixture.root().join("out/page.html")).expect("a page");
+    for words in [
+        "<title>Broke: greets &lt;b&gt; 9/10 → 0/9",
+        "<span>claude plugin eval</span>",
+        "<dt>measured trials of both sides</dt><dd><b>19</b></dd>",
+        "<dt>errors (not measured)</dt><dd><b>1</b></dd>",
+        "<tr class=\"fail\"><th scope=\"row\">greets &lt;b&gt;</th><td>9/10 → 0/9</td><td>changed",
+        "claude plugin eval itself scores 90 % → 0 %",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let (_, body) = page.split_once("<body>").expect("a body");
+    for absent in ["<script", "agent time", "tokens", "cost", "#trials", "<b>,"] {
+        assert!(!body.contains(absent), "{absent}: {body}");
+    }
+}
+
+#[test]
+fn results_of_another_tool_are_markdown_and_one_text_goes_to_standard_output() {
+    let fixture = Fixture::new().file("a.json", plugin_results(7, 9));
+    let ran = fixture.run(&["compare", "a.json", "--markdown", "page.md", "--html", "page.html"]);
+    assert!(ran.code == 3 && ran.stdout.starts_with("undecided: "), "{}{}", ran.stdout, ran.stderr);
+    let read = |path: &str| fs::read_to_string(fixture.root().join(path)).expect(path);
+    let text = read("page.md");
+    assert!(text.starts_with("# undecided\n\n> Incomplete: trials that were not measured: 1; measure them"), "{text}");
+    assert!(text.contains("\n      greets  9/10 → 7/9\n"), "{text}");
+    assert!(read("page.html").contains("<p class=\"note\">Trials that were not measured: 1; measure them"));
+    assert_eq!(fixture.run(&["compare", "a.json", "--markdown", "-"]).stdout, text, "in place of the answer");
+    for (args, words) in [
+        (&["a.json", "--html", "-", "--json"][..], "standard output has room for one text"),
+        (&["main", "--html", "page.html"], "--html: only for result files of other tools"),
     ] {
         let ran = fixture.run(&[&["compare"], args].concat());
         assert!(ran.code == 2 && ran.stderr.contains(words), "{words}: {}{}", ran.stdout, ran.stderr);

@@ -6,6 +6,7 @@
 //! and styles by their hashes) is a second defense.
 
 pub mod chart;
+pub mod comparison;
 pub mod document;
 mod escape;
 pub mod index;

@@ -3,13 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::{chart, escape};
-use crate::decide::result::CompareResult;
-use crate::report::compared::{
-    behind, certainty, moved_cases, sentence, short_names, side_line, side_name, the_same, told,
-};
+use super::{chart, comparison, escape};
+use crate::report::compared::{moved_cases, short_names, the_same, told};
 use crate::report::diagnostics::counted;
-use crate::report::paint::Paint;
 use crate::report::rate::{self, points};
 use crate::report::table;
 use crate::report::trial_text::{in_part, scripted};
@@ -75,26 +71,8 @@ pub fn overview(overview: &Overview<'_>) -> String {
 }
 
 pub fn title(overview: &Overview<'_>) -> String {
-    format!("{}: {}", overview.summary.runs.join(", "), answer(overview).0)
-}
-
-/// The color of the answer of a comparison.
-fn answer_class(compared: &ComparisonResults) -> &'static str {
-    const GOOD: [CompareResult; 3] = [CompareResult::Better, CompareResult::NoWorse, CompareResult::NoHarmSeen];
-    let results = &compared.comparison.results;
-    if results.iter().any(|result| CompareResult::HARM.contains(result)) {
-        "fail"
-    } else if results.iter().any(|result| GOOD.contains(result)) {
-        "pass"
-    } else {
-        "open"
-    }
-}
-
-/// The answer, and the lines behind it.
-fn answer(overview: &Overview<'_>) -> (String, Vec<String>) {
-    let Some(compared) = overview.compared else { return (headline(overview.summary), Vec::new()) };
-    (capital(&sentence(compared, Paint::Plain)), behind(compared))
+    let answer = overview.compared.map_or_else(|| headline(overview.summary), comparison::headline);
+    format!("{}: {answer}", overview.summary.runs.join(", "))
 }
 
 fn headline(summary: &Summary) -> String {
@@ -112,31 +90,23 @@ fn head(html: &mut String, overview: &Overview<'_>) {
     }
     facts.extend(overview.agents.iter().cloned());
     let facts: Vec<String> = facts.iter().map(|fact| format!("<span>{}</span>", escape::text(fact))).collect();
-    let (answer, behind) = answer(overview);
-    let class = overview.compared.map_or("rate", answer_class);
     let _ = writeln!(
         html,
-        "<a class=\"skip\" href=\"#trials\">Skip to the trials</a>\n<header>\n<p class=\"facts\">{}</p>\n\
-         <h1 class=\"{class}\">{}</h1>",
-        facts.join(" "),
-        escape::text(&answer)
+        "<a class=\"skip\" href=\"#trials\">Skip to the trials</a>\n<header>\n<p class=\"facts\">{}</p>",
+        facts.join(" ")
     );
-    for line in behind {
-        let _ = writeln!(html, "<p class=\"answer\">{}</p>", escape::text(&capital(&line)));
+    match overview.compared {
+        Some(compared) => comparison::answer(html, compared),
+        None => comparison::answer_line(html, "rate", &headline(overview.summary)),
     }
     for by in &overview.summary.scripted {
-        let note = escape::text(&capital(&scripted(by)));
+        let note = escape::text(&comparison::capital(&scripted(by)));
         let _ = writeln!(html, "<p class=\"note scripted\">{note}.</p>");
     }
     for note in overview.notes.iter().chain(&in_part(overview.summary.partial)) {
         let _ = writeln!(html, "<p class=\"note\">{}</p>", escape::text(note));
     }
     html.push_str("</header>\n");
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn figures(html: &mut String, overview: &Overview<'_>) {
@@ -148,12 +118,7 @@ fn figures(html: &mut String, overview: &Overview<'_>) {
         not_run += against.not_run.values().sum::<usize>();
     }
     match overview.compared {
-        Some(compared) => {
-            let comparison = &compared.comparison;
-            let trials = comparison.baseline.rate.trials + comparison.candidate.rate.trials;
-            figure(html, "", "cases compared", &format!("<b>{}</b>", comparison.cases.len()));
-            figure(html, "", "measured trials of both sides", &format!("<b>{trials}</b>"));
-        }
+        Some(compared) => comparison::figures(html, compared),
         None => rates(html, summary),
     }
     for (class, name, count) in [
@@ -163,17 +128,17 @@ fn figures(html: &mut String, overview: &Overview<'_>) {
         ("unscored", "not run", not_run),
     ] {
         if count > 0 {
-            figure(html, class, name, &format!("<b>{count}</b>"));
+            comparison::figure(html, class, name, &format!("<b>{count}</b>"));
         }
     }
     let time = table::agent_time(&total);
-    figure(html, "", "agent time", &format!("<b>{time}</b>"));
+    comparison::figure(html, "", "agent time", &format!("<b>{time}</b>"));
     if let Some(tokens) = total.spent.tokens {
         let least = if total.spent.tokens_incomplete { "at least " } else { "" };
-        figure(html, "", "tokens", &format!("<b>{least}{}</b>", grouped(tokens)));
+        comparison::figure(html, "", "tokens", &format!("<b>{least}{}</b>", grouped(tokens)));
     }
     if total.spent.cost_usd.is_some() {
-        figure(html, "", "cost", &format!("<b>{}</b>", escape::text(&table::cost(&total.spent))));
+        comparison::figure(html, "", "cost", &format!("<b>{}</b>", escape::text(&table::cost(&total.spent))));
     }
     html.push_str("</dl>\n");
 }
@@ -181,22 +146,22 @@ fn figures(html: &mut String, overview: &Overview<'_>) {
 fn rates(html: &mut String, summary: &Summary) {
     let (passed, all) = (summary.cases_with(Verdict::Pass), summary.cases.len());
     let name = if summary.modes.len() > 1 { "cases passed, each mode by itself" } else { "cases passed" };
-    figure(html, "", name, &format!("<b>{passed} of {all}</b>"));
+    comparison::figure(html, "", name, &format!("<b>{passed} of {all}</b>"));
     if let Some((share, interval)) = summary.share() {
         let (percent, range, drawn) = (points(share), rate::range(interval), chart::interval(share, interval));
         let value = format!("<b>{percent} %</b> <small>95 % interval {range}</small>{drawn}");
-        figure(html, "", "pass rate (cases weighted equally)", &value);
+        comparison::figure(html, "", "pass rate (cases weighted equally)", &value);
     }
     let Some(repeats) = summary.repeats() else { return };
     let k = repeats.k;
-    figure(html, "", &format!("all {k} trials of a case pass"), &format!("<b>{} %</b>", points(repeats.pass_hat_k)));
+    comparison::figure(
+        html,
+        "",
+        &format!("all {k} trials of a case pass"),
+        &format!("<b>{} %</b>", points(repeats.pass_hat_k)),
+    );
     let name = format!("at least 1 of {k} trials of a case passes");
-    figure(html, "", &name, &format!("<b>{} %</b>", points(repeats.pass_at_k)));
-}
-
-/// A figure. `class` gives its color; `value` is markup.
-fn figure(html: &mut String, class: &str, name: &str, value: &str) {
-    let _ = writeln!(html, "<div class=\"{class}\"><dt>{name}</dt><dd>{value}</dd></div>");
+    comparison::figure(html, "", &name, &format!("<b>{} %</b>", points(repeats.pass_at_k)));
 }
 
 /// A number with a narrow space between thousands.
@@ -334,45 +299,17 @@ const MOST_MOVED: usize = 20;
 /// Both sides, the cases that moved, and everything else that `compare` says; next to it the texts that differ.
 fn changes(html: &mut String, compared: &ComparisonResults, summary: &Summary) {
     let comparison = &compared.comparison;
-    html.push_str(
-        "<div class=\"answers\"><section class=\"changes\"><h2>Compared</h2><table class=\"sides\"><tbody>\n",
-    );
-    for (side, label, summary) in [
-        ("baseline", &compared.baseline, &comparison.baseline),
-        ("candidate", &compared.candidate, &comparison.candidate),
-    ] {
-        let drawn = summary.share.zip(summary.interval).map(|(share, interval)| chart::interval(share, interval));
-        let (name, line, drawn) = (escape::text(side_name(label)), side_line(summary), drawn.unwrap_or_default());
-        let _ = writeln!(
-            html,
-            "<tr><th scope=\"row\">{name} <small>{side}</small></th><td>{line}</td><td>{drawn}</td></tr>"
-        );
-    }
-    html.push_str("</tbody></table>\n");
+    html.push_str("<div class=\"answers\"><section class=\"changes\"><h2>Compared</h2>");
+    comparison::sides(html, compared);
     let moved = moved_cases(comparison);
     if !moved.is_empty() {
-        let (baseline, candidate) = short_names((&compared.baseline, &compared.candidate));
-        let _ = writeln!(
-            html,
-            "<table class=\"moved\"><thead><tr><th scope=\"col\">case that moved</th><th scope=\"col\">{} → {}</th>\
-             <th scope=\"col\"></th></tr></thead><tbody>",
-            escape::text(&baseline),
-            escape::text(&candidate)
-        );
-    }
-    for case in moved.iter().take(MOST_MOVED) {
-        let (before, after) = (case.baseline.rate, case.candidate.rate);
-        let class = if after.share() < before.share() { "fail" } else { "pass" };
-        let certainty = certainty(case, comparison).unwrap_or_default();
-        let (name, before, after) = (escape::text(&case.case), rate::fraction(before), rate::fraction(after));
-        let name = case_address(summary, &case.case)
-            .map_or(name.clone(), |address| format!("<a href=\"#{address}\">{name}</a>"));
-        let _ = writeln!(
-            html,
-            "<tr class=\"{class}\"><th scope=\"row\">{name}</th><td>{before} → {after}</td><td>{certainty}</td></tr>"
-        );
-    }
-    if !moved.is_empty() {
+        comparison::begin_cases(html, compared, "case that moved");
+        for case in moved.iter().take(MOST_MOVED) {
+            let name = escape::text(&case.case);
+            let name = case_address(summary, &case.case)
+                .map_or(name.clone(), |address| format!("<a href=\"#{address}\">{name}</a>"));
+            comparison::case_row(html, comparison, case, &name);
+        }
         html.push_str("</tbody></table>\n");
     }
     html.push_str("<ul class=\"told\">\n");

@@ -27,6 +27,7 @@ const SCRIPTS: [(&str, &str); 13] = [
     ("main.js", include_str!("main.js")),
 ];
 
+const END: &str = "</body>\n</html>\n";
 const STYLE: &str = include_str!("page.css");
 
 /// The page's only script, and its style.
@@ -38,12 +39,32 @@ fn script() -> String {
     script
 }
 
-fn policy(script: &str) -> String {
-    let [script, style] = [script, STYLE].map(|text| STANDARD.encode(Sha256::digest(text.as_bytes())));
+/// What the page may load and run: its own style, its own script if it has one, and nothing else.
+fn policy(script: Option<&str>) -> String {
+    let hash = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
+    let script = script.map(|script| format!("script-src 'sha256-{}'; ", hash(script))).unwrap_or_default();
     format!(
-        "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; img-src data:; base-uri 'none'; \
-         form-action 'none'"
+        "default-src 'none'; {script}style-src 'sha256-{}'; img-src data:; base-uri 'none'; form-action 'none'",
+        hash(STYLE)
     )
+}
+
+/// Everything before the body.
+fn head(title: &str, script: Option<&str>) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n",
+        policy(script),
+        escape::text(title),
+    )
+}
+
+/// A page that has no trials and no script. `body` is markup.
+pub fn without_trials(title: &str, body: &str) -> String {
+    format!("{}<body>\n{body}{END}", head(title, None))
 }
 
 /// Writes everything before the trials. `overview` is markup.
@@ -58,20 +79,15 @@ pub fn begin(
     let (index, edits) = (serde_json::to_string(index)?, serde_json::to_string(edits)?);
     write!(
         out,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{overview}\n\
+        "{}<body>\n{overview}\n\
          <script type=\"application/json\" id=\"index\">{}</script>\n\
          <script type=\"application/json\" id=\"texts\">{}</script>\n<script>{script}</script>\n",
-        policy(&script),
-        escape::text(title),
+        head(title, Some(&script)),
         escape::json(&index),
         escape::json(&edits),
     )
 }
 
 pub fn end(out: &mut impl Write) -> io::Result<()> {
-    out.write_all(b"</body>\n</html>\n")
+    out.write_all(END.as_bytes())
 }

@@ -7,6 +7,7 @@ mod lift;
 mod live;
 mod merged;
 mod models;
+mod pages;
 mod stored;
 mod target;
 
@@ -41,6 +42,7 @@ use crate::trial::run_record::{ComparedSide, ComparedSides, RunChoices};
 pub use lift::lift;
 pub use live::{LiveComparison, measure};
 pub use merged::merged;
+use pages::PageArgs;
 use target::CompareTarget;
 pub use target::{at_commit, compared, repeated, working_tree};
 
@@ -135,6 +137,8 @@ pub struct CompareArgs {
     /// Print one JSON document: every figure in full precision.
     #[arg(long, group = IN_PLACE)]
     json: bool,
+    #[command(flatten)]
+    pages: PageArgs,
 }
 
 /// A comparison that is to run, whichever command asks for it.
@@ -164,14 +168,16 @@ pub struct LiveRequest<'a> {
 }
 
 pub fn compare(args: &CompareArgs) -> CliResult {
-    if !args.models.is_empty() {
-        return models::compare(args);
-    }
+    args.pages.check(args.json || args.github)?;
     if let Some(file) = &args.table {
         return args.tell(&stored::of_table(args, file)?, None, "");
     }
     if let Some(compared) = elsewhere::compare(args)? {
         return args.tell(&compared, None, elsewhere::REMEDY);
+    }
+    args.pages.refuse()?;
+    if !args.models.is_empty() {
+        return models::compare(args);
     }
     let root = args.start.repository.open()?.root;
     match target::asked(args, &root)? {
@@ -253,7 +259,9 @@ impl CompareArgs {
 
     /// Prints the answer, and why it lacks something: that it ended early, or trials that were lost, which `remedy` measures.
     fn tell(&self, compared: &ComparisonResults, early: Option<String>, remedy: &str) -> CliResult {
-        print_answer(compared, (self.json, self.start.quiet), [words::sentence, words::render])?;
+        if !self.pages.is_output() {
+            print_answer(compared, (self.json, self.start.quiet), [words::sentence, words::render])?;
+        }
         let results = &compared.comparison.results;
         let exit = if compared.unchanged { Exit::Clean } else { gate::exit(results, &self.fail_on) };
         // Also if the gate names `undecided`: the trials that were lost might have decided it.
@@ -263,6 +271,7 @@ impl CompareArgs {
         if let Some(why) = &lacks {
             writeln!(stderr(), "{}", escape::line(why))?;
         }
+        self.pages.write(compared, lacks.as_deref())?;
         let exit = if is_open && lacks.is_some() { Exit::Infrastructure } else { exit }.of_live(lacks.is_some());
         if self.github {
             let catalog = self.start.repository.read_quietly();
