@@ -8,6 +8,8 @@ mod coder_eval;
 mod harbor;
 mod inspect;
 mod junit;
+#[cfg(test)]
+mod noise;
 mod plugin_eval;
 mod promptfoo;
 mod shape;

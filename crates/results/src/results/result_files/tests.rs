@@ -240,48 +240,6 @@ fn sides_are_chosen_by_name_if_they_are_not_two() {
     assert!(chosen(&["c", "c"]).expect_err("a side twice").contains("`c` is on both sides"));
 }
 
-/// A generator of numbers that does not change.
-struct Noise(u64);
-
-impl Noise {
-    /// Whether a trial passes that passes in seven of ten.
-    fn passes(&mut self) -> bool {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % 10 < 7
-    }
-}
-
-/// Eight cases with three runs on each side, as a user of the tool has them.
-fn of_noise(noise: &mut Noise) -> String {
-    let mut runs = || {
-        let run = |passed: bool| format!(r#"{{"score": {}, "passed": {passed}, "error": null}}"#, u8::from(passed));
-        [(); 3].map(|()| run(noise.passes())).join(",")
-    };
-    let case = |name| format!(r#"{{"name": "{name}", "arms": {{"with": [{}], "without": [{}]}}}}"#, runs(), runs());
-    let cases: Vec<String> = (0..8).map(case).collect();
-    format!(r#"{{"suite": {{}}, "aggregates": {{}}, "cases": [{}]}}"#, cases.join(","))
-}
-
-#[test]
-fn files_of_noise_raise_alarms_in_a_twentieth_at_most() {
-    let mut noise = Noise(1);
-    let rule = Rule { margin: Some(0.05), ..Rule::default() };
-    let (mut broke, mut worse, mut better, mut shown) = (0, 0, 0, 0);
-    for _ in 0..1000 {
-        let file = read(of_noise(&mut noise).as_bytes()).expect("a file");
-        let [a, b] = of_two_arms(&[file], &[]).expect("two arms");
-        let results = fixed::compare(&a.counts, &b.counts, &rule).results;
-        broke += u32::from(results.contains(&CompareResult::Broke));
-        worse += u32::from(results.contains(&CompareResult::Worse));
-        better += u32::from(results.contains(&CompareResult::Better));
-        shown += u32::from(a.score().zip(b.score()).is_some_and(|(a, b)| (a - b).abs() >= 0.1));
-    }
-    assert!(broke <= 50 && worse + better <= 50, "{broke} broke, {worse} worse, {better} better");
-    assert!(shown > 250, "{shown}: the tool shows ten points or more");
-}
-
 /// A benchmark of skill-creator by the pass rates of its runs: of each case with the skill, and without.
 fn benchmark(with: &[&[f64]], without: &[&[f64]]) -> String {
     let side = |configuration: &'static str, cases: &[&[f64]]| {
