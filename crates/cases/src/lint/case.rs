@@ -156,8 +156,23 @@ impl<'a> CaseChecker<'a> {
                 let message = format!("the fixture {} is not a directory", path.display());
                 Some(Diagnostic::new(Code::MissingFixture, place(), message).help("`fixture` names a directory"))
             }
-            kind => self.copied(path, kind, "fixture directory", place),
+            kind => self.exposed(path, place()).or_else(|| self.copied(path, kind, "fixture directory", place)),
         }
+    }
+
+    /// What is expected of the agent and lies in the directory or file at `path`: the case itself, its answer or its solution.
+    fn expectation_in(&self, path: &Path) -> Option<&Path> {
+        let Case { origin, answer, solution, .. } = self.case;
+        let further = [answer, solution].into_iter().flatten().map(RelativePath::as_path);
+        [origin.path.as_path()].into_iter().chain(further).find(|expected| expected.starts_with(path))
+    }
+
+    /// Why the agent does not get the directory or file at `path`.
+    fn exposed(&self, path: &Path, place: SourceLocation) -> Option<Diagnostic> {
+        let expected = self.expectation_in(path)?;
+        let (path, expected) = (path.display(), expected.display());
+        let message = format!("the agent would get {path} with {expected}, and read there what is expected of it");
+        Some(Diagnostic::new(Code::BadPath, place, message).help("name only what the task needs"))
     }
 
     /// The files of the workspace that cannot be copied, or have one path.
@@ -182,7 +197,8 @@ impl<'a> CaseChecker<'a> {
             let Some(source) = source else { continue };
             let source = source.as_path();
             let place = || self.place("files", source.strip_prefix(directory).unwrap_or(source).to_str());
-            problems.extend(self.copied(source, self.tree.kind(source), "file", place));
+            let problem = self.exposed(source, place());
+            problems.extend(problem.or_else(|| self.copied(source, self.tree.kind(source), "file", place)));
         }
         problems
     }

@@ -327,6 +327,11 @@ fn files_of_a_case_are_named_from_its_file_its_skill_or_the_repository() {
         (r#"["../../../b.csv"]"#, "[bad-path] `../../../b.csv` leaves its directory with `..`"),
         ("[5]", "[value-type] an element of `files` is a number; expected a path"),
         (r#"[".git"]"#, "[bad-path] `.git` belongs to git"),
+        (
+            r#"["skills/tidy/evals"]"#,
+            "[bad-path] the agent would get skills/tidy/evals with skills/tidy/evals/evals.json, and read there what is expected",
+        ),
+        (r#"["skills"]"#, "[bad-path] the agent would get skills with skills/tidy/evals/evals.json"),
         (r#"[{ "path": "a/.git/config", "content": "c" }]"#, "[bad-path] `a/.git/config` belongs to git"),
     ] {
         let fixture = tidy("skills/tidy/evals/evals.json", &eval(files));
