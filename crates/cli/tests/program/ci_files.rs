@@ -103,6 +103,36 @@ fn the_agent_of_the_files_is_the_one_that_the_tests_run() {
         let text = read(&fixture, path).replace('\n', " ");
         assert!(text.contains(&codex) && text.matches("@openai/codex@").count() == 1, "{path}: {codex}");
     }
+    for path in ["action.yml", "templates/gate.yml"] {
+        assert!(own(path).contains(&format!("default: \"{}\"", codex.trim_end())), "{path}: {codex}");
+    }
+    assert!(own("templates/gate.yml").contains(concat!("default: skill-evals@", env!("CARGO_PKG_VERSION"))));
+}
+
+fn own(path: &str) -> String {
+    fs::read_to_string(crate::support::repository().join(path)).expect("a file")
+}
+
+/// The scripts of the files are tested with a server that keeps comments.
+#[test]
+fn the_action_and_the_component_comment_as_the_files_do_and_pin_the_same_actions() {
+    let fixture = repository();
+    for (service, path, ours, first) in [
+        ("github", WORKFLOW, "action.yml", "call() {"),
+        ("gitlab", ".gitlab/skill-evals.yml", "templates/gate.yml", "- 'call() {"),
+    ] {
+        assert_eq!(fixture.run(&["init", "--ci", service]).code, 0);
+        let script = |text: &str| -> Vec<String> {
+            let lines = text.lines().map(str::trim).skip_while(|line| !line.starts_with(first));
+            lines.take_while(|line| !line.starts_with("skill-evals-")).map(str::to_owned).collect()
+        };
+        let text = read(&fixture, path);
+        assert!(script(&text).len() > 3, "{path}: {text}");
+        assert_eq!(script(&own(ours)), script(&text), "{ours}");
+        let action = own("action.yml");
+        let pins = action.lines().filter_map(|line| line.split_once("uses: ")).map(|(_, action)| action);
+        assert!(service != "github" || pins.into_iter().all(|pin| pin.contains('@') && text.contains(pin)), "{action}");
+    }
 }
 
 /// What the agent costs, so that a limit in dollars can be kept.

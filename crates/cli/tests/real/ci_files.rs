@@ -25,6 +25,9 @@ pub fn trials() -> Vec<Trial> {
     let tests = tests![
         linters_and_schemas_find_nothing_in_files_of_at_most_60_lines,
         linters_and_schemas_find_nothing_in_the_jobs_of_a_cluster,
+        linters_and_schemas_find_nothing_in_the_action_and_the_component,
+        the_action_is_the_free_gate_without_a_key,
+        the_component_has_the_jobs_of_the_gate,
         the_free_job_of_github_runs_for_a_fork_and_no_other_does,
         the_free_job_of_gitlab_runs_and_the_others_wait_for_their_event,
         the_comment_of_github_is_posted_once_and_then_updated_in_place,
@@ -129,15 +132,81 @@ fn linters_and_schemas_find_nothing_in_the_jobs_of_a_cluster() {
     output(&fixture, "shellcheck", &["jobs.sh"]);
 }
 
+const ACTION: &str = "action.yml";
+const COMPONENT: &str = "templates/gate.yml";
+
+/// The repository of a user of the action and of the component, with both in it, so that nothing is fetched.
+fn user() -> Fixture {
+    let own = |path: &str| fs::read_to_string(crate::support::repository().join(path)).expect("a file");
+    let workflow = "on: pull_request
+permissions: {contents: read}
+jobs:
+  skills:
+    runs-on: ubuntu-24.04
+    steps:
+      - uses: actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8 # v5.0.0
+        with: {fetch-depth: 0, persist-credentials: false}
+      - uses: ./
+";
+    let include = "include: [{local: templates/gate.yml, inputs: {stage: build}}]\nstages: [build]\n";
+    let fixture =
+        Fixture::copy_of_sample().file(".gitignore", "/.cache/\n/.gitlab-ci-local/\n").file(WORKFLOW, workflow);
+    let fixture = fixture.file(".gitlab-ci.yml", include).file(ACTION, own(ACTION)).file(COMPONENT, own(COMPONENT));
+    git(&fixture, &["init", "--quiet", "--initial-branch", "main"]);
+    git(&fixture, &["add", "--all"]);
+    git(&fixture, &["commit", "--quiet", "--message", "CI"]);
+    fixture
+}
+
+fn linters_and_schemas_find_nothing_in_the_action_and_the_component() {
+    let fixture = user();
+    output(&fixture, "actionlint", &[WORKFLOW]);
+    output(&fixture, "zizmor", &["--offline", "--min-severity", "medium", ACTION]);
+    output(&fixture, "check-jsonschema", &["--builtin-schema", "vendor.github-actions", ACTION]);
+    // The jobs are the second document, with the defaults in place of the inputs.
+    let jobs = read(&fixture, COMPONENT);
+    let (_, jobs) = jobs.split_once("---\n").expect("two documents");
+    let jobs = jobs
+        .replace("$[[ inputs.stage ]]", "test")
+        .replace("$[[ inputs.program ]]", "p")
+        .replace("$[[ inputs.agent ]]", "a");
+    fs::write(fixture.root().join("jobs.yml"), jobs).expect("a file");
+    let schema = ["--builtin-schema", "vendor.gitlab-ci", "--data-transform", "gitlab-ci"];
+    output(&fixture, "check-jsonschema", &[&schema[..], &["jobs.yml"]].concat());
+}
+
+fn the_action_is_the_free_gate_without_a_key() {
+    let fixture = user();
+    let ran = act(&fixture, &actions(&[read(&fixture, WORKFLOW), read(&fixture, ACTION)].concat()));
+    assert!(ran.contains("Job succeeded") && ran.contains("## skill-evals: passed"), "{ran}");
+    assert!(!ran.contains("npm install") && !ran.contains("call()"), "no agent, and no comment by a fork: {ran}");
+}
+
+fn the_component_has_the_jobs_of_the_gate() {
+    let fixture = user();
+    let base = output(&fixture, "git", &["rev-parse", "HEAD"]);
+    let base = format!("CI_MERGE_REQUEST_DIFF_BASE_SHA={}", base.trim());
+    let event = ["--ignore-predefined-vars", "all", "--variable", "CI_PIPELINE_SOURCE=merge_request_event"];
+    let event = [&event[..], &["--variable", &base]].concat();
+    let ran =
+        output(&fixture, "gitlab-ci-local", &[&event[..], &["--force-shell-executor", "skill-evals-free"]].concat());
+    assert!(ran.contains(" passed, 0 failed") && ran.contains("gate: passed"), "{ran}");
+    let ours = ["--variable", "CI_PROJECT_ID=1", "--variable", "CI_MERGE_REQUEST_SOURCE_PROJECT_ID=1", "--list-csv"];
+    let listed = output(&fixture, "gitlab-ci-local", &[&event[..], &ours].concat());
+    for job in ["skill-evals-free;", "skill-evals-paid;", "skill-evals-comment;"] {
+        assert!(listed.contains(job), "{job}: {listed}");
+    }
+}
+
 /// The lines of the workflow that name an action, each as `owner/name@commit`.
 fn actions(workflow: &str) -> Vec<String> {
     let lines = workflow.lines().filter_map(|line| line.split_once("uses: "));
-    lines.filter_map(|(_, action)| Some(action.split_whitespace().next()?.to_owned())).collect()
+    let actions = lines.filter_map(|(_, action)| action.split_whitespace().next());
+    actions.filter(|action| action.contains('@')).map(str::to_owned).collect()
 }
 
-fn the_free_job_of_github_runs_for_a_fork_and_no_other_does() {
-    let fixture = repository();
-    // The repository is there, and no server that keeps caches.
+/// The workflow by act, for a pull request of a fork. The repository is there, and each of `actions` does nothing.
+fn act(fixture: &Fixture, actions: &[String]) -> String {
     let stub = Fixture::new().file(
         "action.yml",
         "name: stub\ndescription: does nothing\nruns: {using: composite, steps: [{run: 'true', shell: bash}]}\n",
@@ -145,17 +214,22 @@ fn the_free_job_of_github_runs_for_a_fork_and_no_other_does() {
     git(&stub, &["init", "--quiet"]);
     git(&stub, &["add", "--all"]);
     git(&stub, &["commit", "--quiet", "--message", "stub"]);
-    git(&fixture, &["remote", "add", "origin", "."]);
-    git(&fixture, &["fetch", "--quiet", "origin"]);
+    git(fixture, &["remote", "add", "origin", "."]);
+    git(fixture, &["fetch", "--quiet", "origin"]);
     let event = r#"{"number": 7, "pull_request": {"head": {"repo": {"full_name": "somebody/fork"}}, "base": {"ref": "main"}, "user": {"login": "x"}}}"#;
     fs::write(fixture.root().join(".cache.json"), event).expect("an event");
     let mut args: Vec<String> = ["pull_request", "-e", ".cache.json", "-W", WORKFLOW].map(str::to_owned).into();
     args.extend(["-P".to_owned(), "ubuntu-24.04=-self-hosted".to_owned()]);
-    for action in actions(&read(&fixture, WORKFLOW)) {
+    for action in actions {
         args.extend(["--local-repository".to_owned(), format!("{action}={}", stub.root().display())]);
     }
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let ran = output(&fixture, "act", &args);
+    output(fixture, "act", &args)
+}
+
+fn the_free_job_of_github_runs_for_a_fork_and_no_other_does() {
+    let fixture = repository();
+    let ran = act(&fixture, &actions(&read(&fixture, WORKFLOW)));
     assert!(ran.contains("[skill-evals/free] 🏁  Job succeeded"), "{ran}");
     assert!(ran.contains(" passed, 0 failed") && ran.contains("## skill-evals: passed"), "{ran}");
     assert!(!ran.contains("skill-evals/paid] ⭐") && !ran.contains("skill-evals/comment] ⭐"), "{ran}");
