@@ -40,10 +40,10 @@ pub fn changed_skills(base: &SkillVersion, root: &Path, catalog: &Catalog) -> Ve
     changed
 }
 
-/// Whether both repositories have the same skills, file by file. What cannot be read differs.
-pub fn same_skills(a: (&Path, &Catalog), b: (&Path, &Catalog)) -> bool {
-    let (a, b) = (facts(a.0, a.1), facts(b.0, b.1));
-    a == b && a.values().all(|skill| skill.files.is_some())
+/// All skills of the repository at `root`, to be compared file by file; `None` if one cannot be read.
+pub fn readable_skills(root: &Path, catalog: &Catalog) -> Option<impl PartialEq> {
+    let all = facts(root, catalog);
+    all.values().all(|skill| skill.files.is_some()).then_some(all)
 }
 
 fn facts(root: &Path, catalog: &Catalog) -> BTreeMap<String, SkillFacts> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::cases::test_case::TestCase;
-use crate::run::changed_skills::same_skills;
+use crate::run::changed_skills::readable_skills;
 use crate::run::context::RunContext;
 use crate::run::plan::{PlannedCase, RunPlan};
 use crate::run::skill_version::SkillVersion;
@@ -92,16 +92,13 @@ pub fn unchanged(run: &RunContext, sides: &ComparedSides) -> bool {
         return false;
     }
     let skills = |side: &ComparedSide| match &side.commit {
-        None => Some((run.root.as_path(), &run.catalog)),
+        None => readable_skills(&run.root, &run.catalog),
         Some(commit) => {
             let version = run.versions.iter().find(|version| version.commit == *commit)?;
-            Some((version.root(), &version.catalog))
+            readable_skills(version.root(), &version.catalog)
         }
     };
-    match (skills(&sides.baseline), skills(&sides.candidate)) {
-        (Some(a), Some(b)) => same_skills(a, b),
-        _ => false,
-    }
+    skills(&sides.baseline).is_some_and(|baseline| Some(baseline) == skills(&sides.candidate))
 }
 
 /// The planned cases on both sides. A case in several modes counts as several.

@@ -34,7 +34,8 @@ impl Player<'_> {
             agent,
             model,
             timeout: run.settings.judge.timeout,
-            about: (&case.id, &case.skill),
+            case: &case.id,
+            skill: &case.skill,
             origin: &case.origin,
             prompt: asked.prompt,
             // Not every agent keeps to one.

@@ -30,8 +30,10 @@ pub struct Question<'a> {
     /// The model; `None` for the agent's default.
     pub model: Option<&'a String>,
     pub timeout: Duration,
-    /// What it is about: the id of a case and the slug of its skill.
-    pub about: (&'a str, &'a str),
+    /// The id of the case that it is about.
+    pub case: &'a str,
+    /// The slug of its skill.
+    pub skill: &'a str,
     pub origin: &'a SourceLocation,
     pub prompt: &'a str,
     /// The JSON Schema of the answer, for an agent that keeps to one.
@@ -62,10 +64,9 @@ impl Question<'_> {
         prepare(&trial_env).map_err(|error| disk(&error))?;
         let show = |schema: &str| OutputSchema::show(&trial_env, schema.as_bytes().to_vec());
         let schema = self.schema.map(show).transpose().map_err(|error| disk(&error))?;
-        let (id, skill) = self.about;
         let case = Case {
-            id: id.to_owned(),
-            skill: skill.to_owned(),
+            id: self.case.to_owned(),
+            skill: self.skill.to_owned(),
             origin: self.origin.clone(),
             prompt: self.prompt.to_owned(),
             sandbox: Sandbox::ReadOnly,

@@ -163,14 +163,14 @@ pub fn changed_lines(
             // git ends a name with spaces by a tab.
             let name = name.strip_suffix(b"\t").unwrap_or(name);
             file = name.strip_prefix(b"b/").map(path);
-        } else if let Some((removed, added)) = hunk(line) {
-            let from = added.0.max(1);
-            let range = from..=(added.0 + added.1).saturating_sub(1).max(from);
+        } else if let Some(Hunk { removed, first, added }) = hunk(line) {
+            let from = first.max(1);
+            let range = from..=(first + added).saturating_sub(1).max(from);
             if let Some(file) = &file {
                 changed.entry(file.clone()).or_default().push(range);
             }
             // What the lines say must not be taken for a header. A backslash says that the last line does not end.
-            let mut left = removed.1 + added.1;
+            let mut left = removed + added;
             while left > 0
                 && let Some(line) = lines.next()
             {
@@ -181,8 +181,17 @@ pub fn changed_lines(
     Ok(changed)
 }
 
-/// The first line and the number of lines, before and after, of a hunk's header: `@@ -1,2 +3 @@`.
-fn hunk(line: &[u8]) -> Option<((usize, usize), (usize, usize))> {
+/// The header of a hunk: `@@ -1,2 +3 @@`.
+struct Hunk {
+    /// The number of its lines before.
+    removed: usize,
+    /// The number of the first of its lines after, from 1.
+    first: usize,
+    /// The number of its lines after.
+    added: usize,
+}
+
+fn hunk(line: &[u8]) -> Option<Hunk> {
     let line = String::from_utf8_lossy(line.strip_prefix(b"@@ ")?);
     let mut words = line.split(' ');
     let mut range = |sign| {
@@ -190,7 +199,8 @@ fn hunk(line: &[u8]) -> Option<((usize, usize), (usize, usize))> {
         let (first, count) = range.split_once(',').unwrap_or((range, "1"));
         Some((first.parse().ok()?, count.parse().ok()?))
     };
-    Some((range('-')?, range('+')?))
+    let ((_, removed), (first, added)) = (range('-')?, range('+')?);
+    Some(Hunk { removed, first, added })
 }
 
 pub struct CommitFiles {

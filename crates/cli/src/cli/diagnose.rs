@@ -7,7 +7,7 @@ use super::export_args::IN_PLACE;
 use super::select;
 use super::start::{self, StartArgs};
 use super::variants;
-use super::{CliResult, print_answer};
+use super::{CliResult, LoadedRepository, print_answer};
 use crate::cli::default_agent;
 use crate::cli::exit_code::Exit;
 use crate::report::diagnosis as report;
@@ -61,7 +61,7 @@ pub struct DiagnoseArgs {
 }
 
 pub fn diagnose(args: &DiagnoseArgs) -> CliResult {
-    let (repository, mut settings, catalog) = args.start.read()?;
+    let LoadedRepository { repository, mut settings, catalog } = args.start.read()?;
     if let Some(what) = args.what.as_deref().filter(|what| catalog.skill(&slug(what)).is_none())
         && let Some(run) = store::runs(&repository.root)?.into_iter().find(|run| run.id() == what)
     {

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::session::SessionArgs;
-use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, print_list, select};
+use super::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs, custom_checks, named_runs, print_list, select};
 use crate::cases::case::FoundCase;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
@@ -56,7 +56,7 @@ pub struct GradeArgs {
 
 /// Converts the directory of another runner to a stored run. Returns its id.
 fn import_run(args: &GradeArgs, what: &str) -> CliResultOf<String> {
-    let (repository, settings, catalog) = args.repository.read()?;
+    let LoadedRepository { repository, settings, catalog } = args.repository.read()?;
     let mut run = RunContext::new(repository.root, settings, catalog);
     run.custom_checks = custom_checks(&run.root, &run.settings)?;
     let made = import::pkbllm(&run, Path::new(what), args.run_id.as_deref())?;
@@ -72,7 +72,7 @@ fn import_run(args: &GradeArgs, what: &str) -> CliResultOf<String> {
 pub fn grade(args: &GradeArgs) -> CliResult {
     let Some(what) = &args.what else { return args.session.grade(args.case.as_deref(), &args.repository) };
     let name = if args.runner.is_some() { import_run(args, what)? } else { what.clone() };
-    let (repository, mut settings, catalog) = args.repository.read()?;
+    let LoadedRepository { repository, mut settings, catalog } = args.repository.read()?;
     let stored = if named_runs::is_directory(&name) { None } else { Some(RunFolder::open(&repository.root, &name)?) };
     if let Some(stored) = &stored {
         named_runs::check_trials(stored)?;

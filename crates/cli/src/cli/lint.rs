@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, print_list};
+use super::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs, print_list};
 use crate::agent;
 use crate::cases::catalog::Catalog;
 use crate::cases::mocks;
@@ -42,7 +42,7 @@ pub struct LintArgs {
 }
 
 pub fn lint(args: &LintArgs) -> CliResult {
-    let (repository, settings, catalog) = args.repository.read_quietly()?;
+    let LoadedRepository { repository, settings, catalog } = args.repository.read_quietly()?;
     let no_cases = match (args.strict, args.check_evals) {
         (true, _) => Some(Severity::Error),
         (false, true) => Some(Severity::Warning),

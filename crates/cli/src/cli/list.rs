@@ -9,7 +9,9 @@ use serde::Serialize;
 
 use super::select::{NameArgs, no_match};
 use super::shard::{ShardArgs, shard_is_empty};
-use super::{CliResult, LIST_FORMAT, RepositoryArgs, file_problems, print_json, print_list, problem_line};
+use super::{
+    CliResult, LIST_FORMAT, LoadedRepository, RepositoryArgs, file_problems, print_json, print_list, problem_line,
+};
 use crate::cases::case::FoundCase;
 use crate::cases::catalog::Catalog;
 use crate::cases::other_skill::OtherSkill;
@@ -111,7 +113,7 @@ fn print_coverage(
 }
 
 pub fn list(args: &ListArgs) -> CliResult {
-    let (repository, settings, catalog) = args.repository.read_quietly()?;
+    let LoadedRepository { repository, settings, catalog } = args.repository.read_quietly()?;
     let mut settings = Settings { selection: args.names.selection(), live: false, ..settings };
     let modes = args.names.with_modes(&args.mode);
     if !modes.is_empty() {

@@ -297,6 +297,14 @@ fn settings_of(root: &Path, commit: &str) -> CliResultOf<Option<String>> {
     Ok(None)
 }
 
+/// A repository as a command reads it.
+pub(crate) struct LoadedRepository {
+    pub repository: Repository,
+    /// With what the command line says.
+    pub settings: Settings,
+    pub catalog: Catalog,
+}
+
 impl RepositoryArgs {
     fn open(&self) -> io::Result<Repository> {
         let variable = std::env::var_os("SKILL_EVALS_ROOT").filter(|root| !root.is_empty()).map(PathBuf::from);
@@ -324,15 +332,15 @@ impl RepositoryArgs {
     }
 
     /// The repository, its settings and its catalog. Warns of each skill and each file of cases that is not read.
-    fn read(&self) -> CliResultOf<(Repository, Settings, Catalog)> {
-        let (repository, settings, catalog) = self.read_quietly()?;
+    fn read(&self) -> CliResultOf<LoadedRepository> {
+        let LoadedRepository { repository, settings, catalog } = self.read_quietly()?;
         let is_said = |problem: &&Diagnostic| {
             problem.is_error() || problem.code == Code::SkillRoot && problem.severity != Severity::Allowed
         };
         for problem in file_problems(&settings, &catalog).iter().filter(is_said) {
             writeln!(output::stderr(), "{}", problem_line(problem))?;
         }
-        Ok((repository, settings, catalog))
+        Ok(LoadedRepository { repository, settings, catalog })
     }
 
     fn settings(&self, repository: &Repository) -> CliResultOf<Settings> {
@@ -357,12 +365,12 @@ impl RepositoryArgs {
         Ok(settings)
     }
 
-    fn read_quietly(&self) -> CliResultOf<(Repository, Settings, Catalog)> {
+    fn read_quietly(&self) -> CliResultOf<LoadedRepository> {
         let repository = self.open()?;
         let settings = self.settings(&repository)?;
         let layout = Layout { ignored: Some(git::ignored_of), ..Layout::of(&settings) };
         let catalog = repository.catalog(layout, Scope::All);
-        Ok((repository, settings, catalog))
+        Ok(LoadedRepository { repository, settings, catalog })
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, print_list, select};
+use super::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs, custom_checks, named_runs, print_list, select};
 use crate::cases::test_case::TestCase;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout, warn};
@@ -38,7 +38,7 @@ pub struct RecordArgs {
 }
 
 pub fn record(args: &RecordArgs) -> CliResult {
-    let (repository, mut settings, catalog) = args.repository.read()?;
+    let LoadedRepository { repository, mut settings, catalog } = args.repository.read()?;
     let from = RunFolder::open(&repository.root, &args.run_id)?;
     named_runs::check_trials(&from)?;
     select::apply_threshold_of(&from, &mut settings);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CliResult, CliResultOf, RepositoryArgs};
+use super::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs};
 use crate::cases::case::Case;
 use crate::cases::catalog::FoundSkill;
 use crate::cli::color::paint;
@@ -43,7 +43,7 @@ pub struct OpenSession {
 
 impl SessionArgs {
     pub fn open(&self, repository: &RepositoryArgs) -> CliResultOf<OpenSession> {
-        let (repository, settings, catalog) = repository.read()?;
+        let LoadedRepository { repository, settings, catalog } = repository.read()?;
         let run = RunContext::new(repository.root, settings, catalog);
         let file = self.session.as_deref().ok_or("name a session file: --session FILE")?;
         let read = user_session::read(&run, file, self.turn)?;

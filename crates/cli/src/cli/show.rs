@@ -7,7 +7,9 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 
-use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, named_runs, no_trials, print_json};
+use super::{
+    CliResult, CliResultOf, LoadedRepository, RepositoryArgs, custom_checks, named_runs, no_trials, print_json,
+};
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{Stream, as_printed, document_stdout};
@@ -63,7 +65,7 @@ struct ShowOutput<'a> {
 }
 
 pub fn show(args: &ShowArgs) -> CliResult {
-    let (repository, settings, catalog) = args.repository.read()?;
+    let LoadedRepository { repository, settings, catalog } = args.repository.read()?;
     let mut run = RunContext::new(repository.root, settings, catalog);
     let (place, trials) = args.trials(&run.root)?;
     let chosen = choose(args.name.as_deref(), trials, &place)?;

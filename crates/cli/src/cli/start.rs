@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::export_args::IN_PLACE;
 use super::select::LimitArgs;
-use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks, detached};
+use super::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs, custom_checks, detached};
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::Repository;
 use crate::cli::color::paint;
@@ -60,16 +60,16 @@ pub struct StartArgs {
 
 impl StartArgs {
     /// The repository, its settings with the limits and the run id, and its catalog.
-    pub fn read(&self) -> CliResultOf<(Repository, Settings, Catalog)> {
+    pub fn read(&self) -> CliResultOf<LoadedRepository> {
         // First, because a run in the background leaves its terminal, which may close.
         let _ = background::is_background();
-        let (repository, mut settings, catalog) = self.repository.read()?;
+        let LoadedRepository { repository, mut settings, catalog } = self.repository.read()?;
         self.limits.apply(&mut settings)?;
         settings.run_id = self.run_id.clone().or(settings.run_id.take());
         settings.resume |= self.resume;
         settings.force |= self.force;
         settings.lead &= !self.no_lead;
-        Ok((repository, settings, catalog))
+        Ok(LoadedRepository { repository, settings, catalog })
     }
 
     /// Opens the run and returns `None`. With --dry-run, or if a background process runs it, returns the exit code. A run that

@@ -55,7 +55,7 @@ pub fn summary(args: &SummaryArgs) -> CliResult {
     }
     let locations = || {
         let read = args.repository.read_quietly();
-        read.map(|(_, _, catalog)| change_locations(&root, &catalog, None)).unwrap_or_default()
+        read.map(|loaded| change_locations(&root, &loaded.catalog, None)).unwrap_or_default()
     };
     let results = Results { summary: &summary, needs_recordings: false, locations: &locations };
     args.exports.write_files(&results)?;

@@ -9,7 +9,7 @@ use super::compare::{self, LiveComparison, LiveRequest};
 use super::export_args::IN_PLACE;
 use super::generate::author::{Author, agent, request};
 use super::start::StartArgs;
-use super::{CliResult, CliResultOf};
+use super::{CliResult, CliResultOf, LoadedRepository};
 use crate::cases::catalog::{Catalog, FoundSkill};
 use crate::cases::repository::Repository;
 use crate::cli::color::paint;
@@ -86,7 +86,7 @@ pub fn tune(args: &TuneArgs) -> CliResult {
     if args.start.resume || args.start.background || args.start.run_id.is_some() {
         return Err("tune takes none of --resume, --background and --run-id: it may run several comparisons".into());
     }
-    let (repository, settings, catalog) = args.start.read()?;
+    let LoadedRepository { repository, settings, catalog } = args.start.read()?;
     let found = catalog.named_skill(&args.skill)?;
     let cases = tune::split(&catalog, found)?;
     let tuning = Tuning { args, repository: &repository, settings: &settings, catalog: &catalog, found };
@@ -199,8 +199,7 @@ impl Tuning<'_> {
             return Ok(candidates);
         }
         let mut asked = Author::new(drafter, repository)?;
-        let proposed =
-            asked.asked(found, &prompt, |drafter, env, folder| drafter.propose(found, &prompt, env, folder))?;
+        let proposed = asked.asked(found, &prompt, |drafter, place| drafter.propose(found, &prompt, place))?;
         let (descriptions, author) = proposed?;
         left.take(asked.spent().cost_usd, agent.as_str());
         for (text, number) in descriptions.into_iter().zip(1..) {

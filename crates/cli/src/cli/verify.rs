@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::select::{NameArgs, no_match};
-use super::{CliResult, RepositoryArgs, print_json};
+use super::{CliResult, LoadedRepository, RepositoryArgs, print_json};
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{document_stdout, stderr, text_stdout};
 use crate::process::interrupt;
@@ -51,7 +51,7 @@ struct VerificationDocument<'a> {
 }
 
 pub fn verify(args: &VerifyArgs) -> CliResult {
-    let (repository, settings, catalog) = args.repository.read()?;
+    let LoadedRepository { repository, settings, catalog } = args.repository.read()?;
     let settings = Settings { selection: args.names.selection(), live: false, ..settings };
     let plan = plan::plan(&repository.root, &settings, &catalog, &Filters::new(&args.filters, false));
     let plan = plan.map_err(|problems| problems.join("\n"))?;

@@ -129,7 +129,7 @@ impl SkillFile {
         }
         let (front, body) = split(&text);
         let mut faults = Vec::new();
-        let entries = read_front_matter(&path, &text, front, (&mut problems, &mut faults));
+        let entries = read_front_matter(&path, &text, front, &mut problems, &mut faults);
         let folder_name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let name =
             string_field(&entries, "name").filter(|name| !slug(name).is_empty()).unwrap_or(&folder_name).to_owned();
@@ -157,7 +157,8 @@ fn read_front_matter(
     path: &Path,
     text: &str,
     front: Option<Range<usize>>,
-    (problems, faults): (&mut Vec<Diagnostic>, &mut Vec<Fault>),
+    problems: &mut Vec<Diagnostic>,
+    faults: &mut Vec<Fault>,
 ) -> Vec<NodeEntry> {
     let place = |range: Range<usize>| SourceLocation::in_text(path, text.as_bytes(), range);
     let mut report = |code, range, fault, why: &str, fix: &str| {

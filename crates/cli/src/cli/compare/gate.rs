@@ -24,7 +24,8 @@ pub fn exit(results: &[CompareResult], gate: &[CompareResult]) -> Exit {
 pub fn check(
     gate: &[CompareResult],
     rule: &Rule,
-    (numbers, remedy): (&str, &str),
+    numbers: &str,
+    remedy: &str,
     reach: impl Fn(CompareResult) -> Result<(), UnreachableResult>,
 ) -> Result<(), String> {
     let fails = if gate.is_empty() { &CompareResult::HARM } else { gate };

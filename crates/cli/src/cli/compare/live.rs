@@ -8,14 +8,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{CompareArgs, LiveRequest, gate, stored};
-use crate::cases::catalog::Catalog;
-use crate::cases::repository::Repository;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{document_stdout, stderr, text_stdout, warn};
 use crate::cli::shard::{name_shard, shard_is_empty};
 use crate::cli::start::StartArgs;
 use crate::cli::terminal::Terminal;
-use crate::cli::{CliResult, CliResultOf, default_agent, print_json, select, start};
+use crate::cli::{CliResult, CliResultOf, LoadedRepository, default_agent, print_json, select, start};
 use crate::decide::plan::{self as power, ComparePlan, PairDesign, PlanPromise};
 use crate::report::paint::Paint;
 use crate::report::{diagnostics, estimate as words};
@@ -75,7 +73,7 @@ impl LiveComparison {
 /// of a run in the background, and of a shard without cases.
 pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveComparison, Exit>> {
     let start = request.start;
-    let (repository, mut settings, catalog) = start.read()?;
+    let LoadedRepository { repository, mut settings, catalog } = start.read()?;
     settings.max_cost_usd = request.max_cost_usd.or(settings.max_cost_usd);
     let chosen = std::mem::take(&mut request.chosen);
     if let Some(shard) = chosen.shard {
@@ -87,7 +85,7 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
     };
     let asked_to_stop = chosen.stop;
     let has_modes = sides.baseline.mode.is_some() && sides.candidate.mode.is_some();
-    let mut run = planned(start, (repository, settings, catalog), chosen, (request.stop, has_modes))?;
+    let mut run = planned(start, LoadedRepository { repository, settings, catalog }, chosen, request.stop, has_modes)?;
     run.versions = pairing::versions(&run, &sides)?;
     let mut pairing = pairing::pair(&run, &sides)?;
     check(&pairing)?;
@@ -124,7 +122,7 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
     let rule = stored_comparison::rule(&sides);
     let numbers = PairDesign { cases: pairing.cases.len(), pairs: sides.max_trials / 2, before: power::USUAL_RATE };
     if request.must_decide {
-        gate::check(request.fails, &rule, ("pairs of trials", request.remedy), |result| {
+        gate::check(request.fails, &rule, "pairs of trials", request.remedy, |result| {
             power::reach(sides.plan, &numbers, &rule, result)
         })?;
     }
@@ -141,10 +139,12 @@ pub fn measure(mut request: LiveRequest<'_>) -> CliResultOf<Result<LiveCompariso
 /// The run of the chosen cases, once each, without its sides, and whether these have modes of their own.
 pub(super) fn planned(
     start: &StartArgs,
-    (repository, mut settings, catalog): (Repository, Settings, Catalog),
+    loaded: LoadedRepository,
     mut chosen: RunChoices,
-    (stop, has_modes): (Stop, bool),
+    stop: Stop,
+    has_modes: bool,
 ) -> CliResultOf<RunContext> {
+    let LoadedRepository { repository, mut settings, catalog } = loaded;
     settings.resume = start.resume;
     settings.record = false;
     settings.repetition.asked.trials = Some(Trials::Times(1));
@@ -173,7 +173,7 @@ fn unchanged(
 ) -> CliResultOf<Result<LiveComparison, Exit>> {
     if request.start.dry_run && request.json {
         let nothing = estimate::estimate(&[], &BTreeMap::new(), run.settings.max_cost_usd);
-        return print_plan(request, pairing, &sides, None, (&nothing, 0)).map(Err);
+        return print_plan(request, pairing, &sides, None, &nothing, 0).map(Err);
     }
     let rule = stored_comparison::rule(&sides);
     let compared = compared::unchanged((sides.baseline.label, sides.candidate.label), rule);
@@ -304,7 +304,7 @@ fn dry_run(
     let estimate = history::estimate(run, &ids);
     let kept = kept::foreseen(run, pairing.cases.iter().map(|case| &case.baseline));
     if request.json {
-        return print_plan(request, pairing, sides, Some(design), (&estimate, kept));
+        return print_plan(request, pairing, sides, Some(design), &estimate, kept);
     }
     let plan = sides.plan;
     let mut out = text_stdout();
@@ -346,7 +346,8 @@ fn print_plan(
     pairing: &Pairing,
     sides: &ComparedSides,
     design: Option<&PairDesign>,
-    (first_pass, kept): (&Estimate, usize),
+    first_pass: &Estimate,
+    kept: usize,
 ) -> CliResult {
     let most = design.map_or(0, |design| design.pairs * 2);
     let plans = design.map(|design| promises(sides, design)).unwrap_or_default();

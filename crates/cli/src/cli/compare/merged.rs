@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::live::{self, LiveComparison};
 use crate::cli::output::warn;
 use crate::cli::start::StartArgs;
-use crate::cli::{CliResultOf, named_runs};
+use crate::cli::{CliResultOf, LoadedRepository, named_runs};
 use crate::decide::sequential::Pair;
 use crate::results::stored_comparison;
 use crate::run::merge::{self, MergedRun};
@@ -25,7 +25,7 @@ pub fn merged(
     commit: &str,
     asked: &GateSettings,
 ) -> CliResultOf<Option<LiveComparison>> {
-    let (repository, settings, catalog) = start.read()?;
+    let LoadedRepository { repository, settings, catalog } = start.read()?;
     let root = repository.root.clone();
     let is_path = |name: &str| named_runs::is_directory(name) || named_runs::is_archive(name);
     let has_shards = |name: &String| Ok(is_path(name) || !RunFolder::shards(&root, name)?.is_empty());
@@ -34,7 +34,7 @@ pub fn merged(
     }
     let opened = named_runs::open_shards(&root, names)?;
     let shards = &opened.runs;
-    let run = live::planned(start, (repository, settings, catalog), chosen, (Stop::Settled, true))?;
+    let run = live::planned(start, LoadedRepository { repository, settings, catalog }, chosen, Stop::Settled, true)?;
     for shard in shards {
         check(shard, commit, asked)?;
         merge::check_cases(&run, shard)?;

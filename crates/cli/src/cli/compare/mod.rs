@@ -275,7 +275,7 @@ impl CompareArgs {
         let exit = if is_open && lacks.is_some() { Exit::Infrastructure } else { exit }.of_live(lacks.is_some());
         if self.github {
             let catalog = self.start.repository.read_quietly();
-            let locations = catalog.map(|(repository, _, catalog)| change_locations(&repository.root, &catalog, None));
+            let locations = catalog.map(|loaded| change_locations(&loaded.repository.root, &loaded.catalog, None));
             let (locations, lacks) = (locations.unwrap_or_default(), lacks.as_deref());
             let fails = exit == Exit::Problems || exit != Exit::Clean && lacks.is_none();
             let text = github::comparison(compared, fails, lacks, &locations);

@@ -3,7 +3,7 @@
 use super::CompareArgs;
 use crate::cli::exit_code::Exit;
 use crate::cli::variants;
-use crate::cli::{CliResult, default_agent, print_answer, select, start};
+use crate::cli::{CliResult, LoadedRepository, default_agent, print_answer, select, start};
 use crate::report::models as report;
 use crate::results::models::ModelComparison;
 use crate::run::variants::{self as plan, TrialLimit};
@@ -13,7 +13,7 @@ use crate::trial::variants::{VariantQuestion, VariantRun};
 
 /// Runs the cases with each model: those of `--models`, or of the run to resume.
 pub fn compare(args: &CompareArgs) -> CliResult {
-    let (repository, mut settings, catalog) = args.start.read()?;
+    let LoadedRepository { repository, mut settings, catalog } = args.start.read()?;
     let mut chosen = args.select.chosen();
     chosen.modes = args.select.names.with_modes(&args.mode);
     let rule = args.rule();

@@ -97,8 +97,9 @@ pub fn decided(
     let rule = args.rule();
     if !args.fail_on.is_empty() {
         let design = design(&a.counts, &b.counts);
-        let numbers = ("trials of each case on each side", "measure more with run --trials, or choose other results");
-        gate::check(&args.fail_on, &rule, numbers, |claim| plan::reach_fixed(&design, &rule, claim))?;
+        let numbers = "trials of each case on each side";
+        let remedy = "measure more with run --trials, or choose other results";
+        gate::check(&args.fail_on, &rule, numbers, remedy, |claim| plan::reach_fixed(&design, &rule, claim))?;
     }
     Ok(compared::stored(labels, a, b, rule))
 }

@@ -38,7 +38,8 @@ pub(super) fn found(
     version: &SkillVersion,
     base: String,
     root: &Path,
-    (catalog, settings): (&Catalog, &Settings),
+    catalog: &Catalog,
+    settings: &Settings,
     asked: &GateSettings,
 ) -> GateResults {
     let changed = changed_skills(version, root, catalog);
@@ -47,7 +48,7 @@ pub(super) fn found(
     let is_head = head.as_ref().is_some_and(|head| *head == version.commit);
     let differs = !changed.is_empty() || !others.is_empty();
     let commit = head.map(|head| {
-        let is_uncommitted = if is_head { differs } else { differs_from(&head, root, (catalog, settings)) };
+        let is_uncommitted = if is_head { differs } else { differs_from(&head, root, catalog, settings) };
         let more = if is_uncommitted { " and uncommitted changes" } else { "" };
         format!("{}{more}", head.get(..12).unwrap_or(&head))
     });
@@ -66,7 +67,7 @@ pub(super) fn found(
 }
 
 /// Whether the working tree differs from a commit in skills, cases or settings.
-fn differs_from(commit: &str, root: &Path, (catalog, settings): (&Catalog, &Settings)) -> bool {
+fn differs_from(commit: &str, root: &Path, catalog: &Catalog, settings: &Settings) -> bool {
     SkillVersion::or_empty(root, commit, settings).is_ok_and(|version| {
         !changed_skills(&version, root, catalog).is_empty() || !other_changes(&version, root, catalog).is_empty()
     })

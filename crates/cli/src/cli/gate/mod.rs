@@ -17,7 +17,7 @@ use super::report::write_run;
 use super::select::TagArgs;
 use super::shard::ShardArgs;
 use super::start::{self, StartArgs};
-use super::{CliResult, CliResultOf, lint as lint_command, one_of, print_json, select};
+use super::{CliResult, CliResultOf, LoadedRepository, lint as lint_command, one_of, print_json, select};
 use crate::agent;
 use crate::cases::catalog::Catalog;
 use crate::cases::repository::Repository;
@@ -124,7 +124,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     args.start.quiet |= args.markdown;
     args.start.repository.for_gate = true;
     args.start.repository.gate_base.clone_from(&args.base);
-    let (repository, mut settings, catalog) = args.start.read()?;
+    let LoadedRepository { repository, mut settings, catalog } = args.start.read()?;
     args.tags.select(&mut settings.selection, &catalog)?;
     let asked = args.asked(&settings.gate);
     asked.check_reachable()?;
@@ -137,7 +137,7 @@ pub fn gate(mut args: GateArgs) -> CliResult {
     }
     let (commit, base) = change::base(&repository, asked.base.as_deref())?;
     let version = SkillVersion::or_empty(&root, &commit, &settings)?;
-    let mut results = change::found(&version, base, &root, (&catalog, &settings), &asked);
+    let mut results = change::found(&version, base, &root, &catalog, &settings, &asked);
     let mut cases = change::cases_to_compare(&results.changed, &version.catalog, &catalog, asked.neighbors);
     cases.retain(|name| selection::wants_tags_of(&settings.selection, name, &catalog));
     if args.start.dry_run {
@@ -228,7 +228,7 @@ fn annotate(results: &GateResults, args: &GateArgs, commit: &str) -> CliResultOf
     if args.markdown || std::env::var_os("GITHUB_ACTIONS").is_none_or(|value| value != "true") {
         return Ok(());
     }
-    let (repository, _, catalog) = args.start.repository.read_quietly()?;
+    let LoadedRepository { repository, catalog, .. } = args.start.repository.read_quietly()?;
     let text = github::gate(results, &change_locations(&repository.root, &catalog, Some(commit)));
     Ok(document_stdout().write_all(text.as_bytes())?)
 }

@@ -18,9 +18,9 @@ use crate::run::live::Redactors;
 use crate::run::preflight;
 use crate::settings::Settings;
 use crate::settings::mode::AgentKind;
-use crate::setup::generate::drafted::{Drafter, Drafts};
+use crate::setup::generate::drafted::{Drafter, DraftingPlace, Drafts};
 use crate::setup::generate::{self, GeneratedCase, review};
-use crate::store::{self, TrialFolder};
+use crate::store;
 use crate::text::diagnostic::suggest;
 use crate::text::escape;
 use crate::trace::trouble::Trouble;
@@ -109,7 +109,7 @@ impl<'a> Author<'a> {
     pub fn cases(&mut self, found: &FoundSkill) -> CliResultOf<Result<Vec<GeneratedCase>, String>> {
         let slug = &found.skill().slug;
         let prompt = self.drafter.prompt(found);
-        let asked = self.asked(found, &prompt, |drafter, env, folder| drafter.ask(found, &prompt, env, folder))?;
+        let asked = self.asked(found, &prompt, |drafter, place| drafter.ask(found, &prompt, place))?;
         let drafts = match asked {
             Ok((drafts, _)) => drafts,
             Err(why) => return Ok(Err(why)),
@@ -125,7 +125,7 @@ impl<'a> Author<'a> {
         &mut self,
         found: &FoundSkill,
         prompt: &str,
-        ask: impl FnOnce(&Drafter<'_>, (&ScratchDir, &Redactors), &TrialFolder) -> Result<Drafts<T>, Trouble>,
+        ask: impl FnOnce(&Drafter<'_>, &DraftingPlace<'_>) -> Result<Drafts<T>, Trouble>,
     ) -> CliResultOf<Result<(T, String), String>> {
         let slug = &found.skill().slug;
         if interrupt::raised() {
@@ -141,7 +141,8 @@ impl<'a> Author<'a> {
         }
         writeln!(stderr(), "{}", request(&self.drafter, found, prompt))?;
         let folder = store::drafting_folder(&self.repository.root, slug)?;
-        let drafts = match ask(&self.drafter, (&self.scratch, &self.redactors), &folder) {
+        let place = DraftingPlace { scratch: &self.scratch, redactors: &self.redactors, folder: &folder };
+        let drafts = match ask(&self.drafter, &place) {
             Ok(drafts) => drafts,
             Err(trouble) => return Ok(Err(trouble.to_string())),
         };

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::{CliResult, RepositoryArgs};
+use super::{CliResult, LoadedRepository, RepositoryArgs};
 use crate::cases::case::FoundCase;
 use crate::cases::catalog::{FoundSkill, PROMPTS};
 use crate::cases::repo_files::{FileKind, RepoFiles};
@@ -35,7 +35,7 @@ pub struct GenerateArgs {
 }
 
 pub fn generate(args: &GenerateArgs) -> CliResult {
-    let (repository, settings, catalog) = args.repository.read()?;
+    let LoadedRepository { repository, settings, catalog } = args.repository.read()?;
     for name in &args.skill {
         catalog.named_skill(name)?;
     }

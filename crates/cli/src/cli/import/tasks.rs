@@ -14,7 +14,7 @@ use crate::cases::repo_files::{FileKind, RepoFiles};
 use crate::cases::repository::Repository;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{stderr, text_stdout};
-use crate::cli::{CliResult, CliResultOf, RepositoryArgs};
+use crate::cli::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs};
 use crate::files::inside;
 use crate::report::diagnostics::counted;
 use crate::settings::mode::Delivery;
@@ -48,7 +48,7 @@ pub enum TargetFormat {
 
 impl TaskArgs {
     pub fn import(&self, repository: &RepositoryArgs) -> CliResult {
-        let (repository, _, catalog) = repository.read()?;
+        let LoadedRepository { repository, catalog, .. } = repository.read()?;
         let cases = self.cases(&repository, &catalog)?;
         let (mut names, mut exit, mut remaining, mut weighted) = (BTreeSet::new(), Exit::Clean, Vec::new(), 0);
         for of_file in cases.chunk_by(|a, b| a.file == b.file) {

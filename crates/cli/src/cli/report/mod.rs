@@ -11,7 +11,7 @@ use clap::Args;
 
 use self::reader::ReportReader;
 use super::named_runs;
-use super::{CliResult, CliResultOf, RepositoryArgs, custom_checks};
+use super::{CliResult, CliResultOf, LoadedRepository, RepositoryArgs, custom_checks};
 use crate::cli::exit_code::{self, Exit};
 use crate::cli::output::{text_stdout, warn};
 use crate::decide::{MARGIN, Rule};
@@ -66,7 +66,7 @@ pub struct ReportArgs {
 }
 
 pub fn report(args: &ReportArgs) -> CliResult {
-    let (repository, settings, catalog) = args.repository.read()?;
+    let LoadedRepository { repository, settings, catalog } = args.repository.read()?;
     let root = &repository.root;
     let runs =
         if args.what.is_empty() { vec![named_runs::latest(root)?] } else { named_runs::open_all(root, &args.what)? };
@@ -98,7 +98,7 @@ pub fn report(args: &ReportArgs) -> CliResult {
 
 /// Writes the report of the run in the directory `run`, of the repository at `root`.
 pub fn write_run(root: &Path, run: &Path, output: &Path) -> CliResultOf<()> {
-    let (repository, settings, catalog) =
+    let LoadedRepository { repository, settings, catalog } =
         RepositoryArgs { root: Some(root.to_path_buf()), untrusted: false, for_gate: false, gate_base: None }
             .read_quietly()?;
     let context = RunContext::new(repository.root, settings, catalog);

@@ -3,13 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::RunArgs;
-use crate::cases::catalog::Catalog;
-use crate::cases::repository::Repository;
-use crate::cli::{CliResult, compare, default_agent, select, start};
-use crate::settings::Settings;
+use crate::cli::{CliResult, LoadedRepository, compare, default_agent, select, start};
 
 /// Runs each case with and without the skills, as often as it would run, and prints the difference that the skills make.
-pub(super) fn lift(args: &RunArgs, (repository, mut settings, catalog): (Repository, Settings, Catalog)) -> CliResult {
+pub(super) fn lift(args: &RunArgs, loaded: LoadedRepository) -> CliResult {
+    let LoadedRepository { repository, mut settings, catalog } = loaded;
     let mut chosen = args.choice.chosen(&settings)?;
     args.choice.trial_list.choose(&mut chosen, &settings, &catalog)?;
     select::apply(&chosen, &mut settings)?;

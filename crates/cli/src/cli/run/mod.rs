@@ -18,9 +18,7 @@ use super::select::{self, SelectArgs};
 use super::shard::{ShardArgs, name_shard, shard_is_empty};
 use super::start::{self, StartArgs};
 use super::trial_list::TrialListArgs;
-use super::{CliResult, CliResultOf, default_agent, print_json};
-use crate::cases::catalog::Catalog;
-use crate::cases::repository::Repository;
+use super::{CliResult, CliResultOf, LoadedRepository, default_agent, print_json};
 use crate::cases::selection::selected_cases;
 use crate::cli::color::paint;
 use crate::cli::exit_code::Exit;
@@ -163,10 +161,8 @@ impl RunArgs {
     }
 
     /// Refuses names of agents, modes, skills and cases that the run would refuse. What is installed here decides nothing.
-    pub fn check_names(
-        mut self,
-        (repository, mut settings, catalog): (Repository, Settings, Catalog),
-    ) -> CliResultOf<()> {
+    pub fn check_names(mut self, loaded: LoadedRepository) -> CliResultOf<()> {
+        let LoadedRepository { repository, mut settings, catalog } = loaded;
         self.choice.replay = true;
         let mut chosen = self.choice.chosen(&settings)?;
         self.choice.trial_list.choose(&mut chosen, &settings, &catalog)?;
@@ -185,11 +181,11 @@ pub fn run(args: &RunArgs) -> CliResult {
         return Err(format!("--{name} needs a file here: `skill-evals summary RUN --{name} -` prints it").into());
     }
     args.exports.check_files()?;
-    let read = args.start.read()?;
-    if args.lift.unwrap_or(read.1.lift && !args.compares_nothing()) {
-        return lift::lift(args, read);
+    let loaded = args.start.read()?;
+    if args.lift.unwrap_or(loaded.settings.lift && !args.compares_nothing()) {
+        return lift::lift(args, loaded);
     }
-    let (repository, mut settings, catalog) = read;
+    let LoadedRepository { repository, mut settings, catalog } = loaded;
     settings.record |= args.record;
     settings.require_recordings = Some(true).filter(|_| args.require_recordings).or(settings.require_recordings);
     let mut chosen = args.choice.chosen(&settings)?;

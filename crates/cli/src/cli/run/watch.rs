@@ -14,7 +14,7 @@ use crate::cases::skills::default_skill_roots;
 use crate::cases::start_files;
 use crate::cli::exit_code::Exit;
 use crate::cli::output::text_stdout;
-use crate::cli::{CliResult, CliResultOf, custom_checks, print_error, select, start};
+use crate::cli::{CliResult, CliResultOf, LoadedRepository, custom_checks, print_error, select, start};
 use crate::files::stamp::Stamps;
 use crate::process::interrupt;
 use crate::report::diagnostics::counted;
@@ -165,7 +165,7 @@ impl<'a> WatchSession<'a> {
 
     /// The run of all selected cases.
     fn prepared(&self, is_live: bool) -> CliResultOf<RunContext> {
-        let (repository, mut settings, catalog) = self.args.start.read()?;
+        let LoadedRepository { repository, mut settings, catalog } = self.args.start.read()?;
         settings.record = is_live && self.args.record;
         (settings.run_id, settings.resume) = (None, false);
         settings.max_tokens =

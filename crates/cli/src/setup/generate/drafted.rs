@@ -62,6 +62,14 @@ pub struct Drafter<'a> {
     pub model: Option<String>,
 }
 
+/// Where an agent drafts, and what of it is stored.
+#[derive(Clone, Copy, Debug)]
+pub struct DraftingPlace<'a> {
+    pub scratch: &'a ScratchDir,
+    pub redactors: &'a Redactors,
+    pub folder: &'a TrialFolder,
+}
+
 /// What an agent answered, and what it took.
 #[derive(Debug)]
 pub struct Drafts<T> {
@@ -103,10 +111,9 @@ impl Drafter<'_> {
         &self,
         found: &FoundSkill,
         prompt: &str,
-        env: (&ScratchDir, &Redactors),
-        folder: &TrialFolder,
+        place: &DraftingPlace<'_>,
     ) -> Result<Drafts<UsableDrafts>, Trouble> {
-        self.answer(found, (prompt, SCHEMA), env, folder, read)
+        self.answer(found, prompt, SCHEMA, place, read)
     }
 
     /// Asks with the [prompt](Self::prompt_for_descriptions) for other descriptions of a skill.
@@ -114,10 +121,9 @@ impl Drafter<'_> {
         &self,
         found: &FoundSkill,
         prompt: &str,
-        env: (&ScratchDir, &Redactors),
-        folder: &TrialFolder,
+        place: &DraftingPlace<'_>,
     ) -> Result<Drafts<Vec<String>>, Trouble> {
-        self.answer(found, (prompt, PROPOSE_SCHEMA), env, folder, |text, _| read_descriptions(text))
+        self.answer(found, prompt, PROPOSE_SCHEMA, place, |text, _| read_descriptions(text))
     }
 
     /// The prompt for other descriptions of a skill. `training` are the prompts that the agent may see, each with whether the skill
@@ -134,9 +140,9 @@ impl Drafter<'_> {
     fn answer<T>(
         &self,
         found: &FoundSkill,
-        (prompt, schema): (&str, &str),
-        (scratch, redactors): (&ScratchDir, &Redactors),
-        folder: &TrialFolder,
+        prompt: &str,
+        schema: &str,
+        place: &DraftingPlace<'_>,
         read: impl FnOnce(&str, &str) -> Result<T, String>,
     ) -> Result<Drafts<T>, Trouble> {
         let skill = found.skill();
@@ -147,11 +153,13 @@ impl Drafter<'_> {
             agent: self.agent,
             model: self.model.as_ref(),
             timeout: TIMEOUT,
-            about: ("draft", &skill.slug),
+            case: "draft",
+            skill: &skill.slug,
             origin: &SourceLocation::file(skill.folder.join(SKILL_FILE)),
             prompt,
             schema: Some(schema),
         };
+        let DraftingPlace { scratch, redactors, folder } = *place;
         let Answer { text, trouble, trace, duration_ms } = question.ask(scratch, redactors, folder, |_| Ok(()))?;
         let models: Vec<&str> = trace.model.iter().chain(&self.model).map(String::as_str).collect();
         let spent = AttemptCost::by(self.agent, &models, trace.usage.as_ref(), &self.settings.prices);
